@@ -1,0 +1,1 @@
+"""Rewriting models: between the split variants, and from opset to opset."""

@@ -1,0 +1,1 @@
+"""Running models in child processes and comparing what they give."""

@@ -1,0 +1,1 @@
+"""The kinds of model that splitgraph reads and writes."""

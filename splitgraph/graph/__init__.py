@@ -1,0 +1,1 @@
+"""Reading a ModelProto: its graphs, subgraphs and functions, its constants, its names."""

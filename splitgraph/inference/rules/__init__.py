@@ -1,0 +1,1 @@
+"""Inference rules by family of operators."""
