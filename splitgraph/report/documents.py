@@ -1,0 +1,170 @@
+"""JSON documents, as docs and outside programs rely on them: every name here is part of the contract."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import splitgraph
+from splitgraph.diagnostics import Diagnostic
+
+if TYPE_CHECKING:
+    from splitgraph.conversion.rewrite import Rewrite
+    from splitgraph.dim import Dim
+    from splitgraph.execution.verification import Verification
+    from splitgraph.inference.analysis import Analysis, SplitReport
+    from splitgraph.value_type import ValueType
+
+Document = dict[str, Any]
+
+
+def document_text(document: Document) -> str:
+    """The document as text; ASCII only, so that it is valid JSON whatever the encoding of the terminal or pipe."""
+    return json.dumps(document, indent=2, ensure_ascii=True, allow_nan=False) + "\n"
+
+
+def analysis_json(analysis: Analysis, model_name: str, with_values: bool = False) -> Document:
+    """What `infer --json` prints; `values` (of the main graph) only on request."""
+    document: Document = {
+        "splitgraph": splitgraph.__version__,
+        "model": model_name,
+        "opset": dict(analysis.opset),
+        "ok": analysis.ok,
+        "splits": [_split_json(split) for split in analysis.splits],
+    }
+    if with_values:
+        document["values"] = {name: type_json(value) for name, value in analysis.types.items()}
+    document["symbols"] = {name: {"min": low, "max": high} for name, (low, high) in analysis.symbols.items()}
+    document["diagnostics"] = diagnostics_json(analysis.diagnostics)
+    found = analysis.completeness
+    document["completeness"] = {
+        "dims": found.dims,
+        "known": found.known,
+        "symbolic": found.symbolic,
+        "unknown_rank": found.unknown_rank,
+        "nodes": found.nodes,
+        "unknown_operators": list(found.unknown_operators),
+    }
+    return document
+
+
+def failed_analysis_json(model_name: str, diagnostics: Iterable[Diagnostic]) -> Document:
+    """What `infer --json` prints of a file that cannot be read."""
+    return {
+        "splitgraph": splitgraph.__version__,
+        "model": model_name,
+        "opset": {},
+        "ok": False,
+        "splits": [],
+        "symbols": {},
+        "diagnostics": diagnostics_json(diagnostics),
+        "completeness": None,
+    }
+
+
+def rewrite_json(rewrite: Rewrite, model_name: str, *, output: str | None) -> Document:
+    """What a rewriting command prints with `--json`; output: the file that was written, None when it was kept back."""
+    return {
+        "ok": output is not None,
+        "model": model_name,
+        "output": output,
+        "from": dict(rewrite.from_opset),
+        "to": dict(rewrite.to_opset),
+        "changes": [
+            {"location": change.location, "before": change.before, "after": change.after, "why": change.why}
+            for change in rewrite.changes
+        ],
+        "diagnostics": diagnostics_json(rewrite.diagnostics),
+        "verification": None if rewrite.verification is None else verification_json(rewrite.verification),
+    }
+
+
+def failed_rewrite_json(
+    model_name: str, diagnostics: Iterable[Diagnostic], *, before: Mapping[str, int], after: Mapping[str, int]
+) -> Document:
+    """What a rewriting command prints with `--json` when nothing could be rewritten; before, after: the opsets."""
+    return {
+        "ok": False,
+        "model": model_name,
+        "output": None,
+        "from": dict(before),
+        "to": dict(after),
+        "changes": [],
+        "diagnostics": diagnostics_json(diagnostics),
+        "verification": None,
+    }
+
+
+def verification_json(verification: Verification) -> Document:
+    """What `verify --json` prints."""
+    first = verification.first_difference
+    return {
+        "verdict": verification.verdict,
+        "engine": verification.engine,
+        "cases": verification.cases,
+        "max_abs_diff": _number_json(verification.max_abs_diff),
+        "max_rel_diff": _number_json(verification.max_rel_diff),
+        "first_difference": None if first is None else {"name": first.name, "case": first.case, "reason": first.reason},
+        "proofs": list(verification.proofs),
+        "diagnostics": diagnostics_json(verification.diagnostics),
+    }
+
+
+def failed_verification_json(diagnostics: Iterable[Diagnostic]) -> Document:
+    """What `verify --json` prints when a model cannot be read."""
+    return {
+        "verdict": "not-run",
+        "engine": "",
+        "cases": 0,
+        "max_abs_diff": None,
+        "max_rel_diff": None,
+        "first_difference": None,
+        "proofs": [],
+        "diagnostics": diagnostics_json(diagnostics),
+    }
+
+
+def diagnostics_json(diagnostics: Iterable[Diagnostic]) -> list[Document]:
+    """Diagnostics, in the order they were found."""
+    return [
+        {"code": d.code, "severity": d.severity, "message": d.message, "location": d.location, "help": d.help}
+        for d in diagnostics
+    ]
+
+
+def type_json(value: ValueType) -> Document:
+    """A value's kind, element type and shape; `element` only where tensors of that type and shape do not say it all."""
+    document: Document = {
+        "kind": value.kind,
+        "dtype": value.dtype,
+        "shape": None if value.shape is None else [_dim_json(dim) for dim in value.shape],
+    }
+    if value.element is not None:
+        document["element"] = type_json(value.element)
+    return document
+
+
+def _split_json(split: SplitReport) -> Document:
+    return {
+        "node": split.name,
+        "op": split.op,
+        "domain": split.domain,
+        "since_version": split.since_version,
+        "location": split.location,
+        "axis": split.axis,
+        "input": {"name": split.input_name, **type_json(split.input)},
+        "outputs": [{"name": name, **type_json(value)} for name, value in split.outputs],
+        "lengths": [_dim_json(length) for length in split.lengths],
+        "obligations": list(split.obligations),
+    }
+
+
+def _dim_json(dim: int | Dim | None) -> int | str | None:
+    return dim if dim is None or isinstance(dim, int) else str(dim)
+
+
+def _number_json(number: float | None) -> float | str | None:
+    # JSON has no infinity and no NaN; a string says it, null would say that nothing was compared.
+    return number if number is None or math.isfinite(number) else str(number)

@@ -1,0 +1,108 @@
+"""A page of lines and tables, and the two ways of printing it: plain text, and styled for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TextIO
+
+from splitgraph.report.text import display_width, printable
+
+INDENT = "  "
+GAP = "  "
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line: pieces of text, each with the name of a rich style ("" for none)."""
+
+    spans: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One cell of a table: its lines, and a rich style that goes before its column's ("" for none)."""
+
+    lines: tuple[str, ...]
+    style: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of cells. headings: of the columns, "" for none. styles: a rich style for each column."""
+
+    headings: tuple[str, ...]
+    styles: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+
+
+Block = Line | Table
+BLANK = Line(())
+
+
+def line(*spans: str | tuple[str, str]) -> Line:
+    """A line of pieces; a piece without a style may be given as plain text."""
+    return Line(tuple((span, "") if isinstance(span, str) else span for span in spans))
+
+
+def table(headings: Sequence[str], styles: Sequence[str], rows: Iterable[Sequence[str | Cell]]) -> Table:
+    """A table; a cell of one line without a style may be given as plain text."""
+    cells = tuple(tuple(Cell((cell,)) if isinstance(cell, str) else cell for cell in row) for row in rows)
+    return Table(tuple(headings), tuple(styles), cells)
+
+
+def print_page(blocks: Iterable[Block], stream: TextIO) -> None:
+    """Print a page, styled when the stream is a terminal, otherwise as plain text of whatever width it needs."""
+    if stream.isatty():
+        _print_on_terminal(blocks, stream)
+    else:
+        stream.write(plain_text(blocks))
+    stream.flush()
+
+
+def plain_text(blocks: Iterable[Block]) -> str:
+    """The page as plain text, one line each, nothing cut."""
+    lines: list[str] = []
+    for block in blocks:
+        if isinstance(block, Line):
+            lines.append("".join(printable(text) for text, _ in block.spans))
+        else:
+            lines += _table_lines(block)
+    return "".join(text.rstrip() + "\n" for text in lines)
+
+
+def _table_lines(block: Table) -> list[str]:
+    rows = [tuple((heading,) for heading in block.headings)] if any(block.headings) else []
+    rows += [tuple(tuple(map(printable, cell.lines)) for cell in row) for row in block.rows]
+    columns = zip(*rows, strict=True)
+    widths = [max((display_width(text) for cell in column for text in cell), default=0) for column in columns]
+    return [text for row in rows for text in _row_lines(row, widths)]
+
+
+def _row_lines(row: Sequence[tuple[str, ...]], widths: Sequence[int]) -> list[str]:
+    lines: list[str] = []
+    for index in range(max(map(len, row))):
+        texts = [cell[index] if index < len(cell) else "" for cell in row]
+        padded = [text + " " * (width - display_width(text)) for text, width in zip(texts, widths, strict=True)]
+        lines.append(INDENT + GAP.join(padded))
+    return lines
+
+
+def _print_on_terminal(blocks: Iterable[Block], stream: TextIO) -> None:
+    from rich.console import Console
+    from rich.padding import Padding
+    from rich.table import Table as Grid
+    from rich.text import Text
+
+    # Every text goes in as Text, never as markup: names in a model may well contain "[bold]".
+    console = Console(file=stream, highlight=False, markup=False, emoji=False)
+    for block in blocks:
+        if isinstance(block, Line):
+            console.print(Text.assemble(*((printable(text), style) for text, style in block.spans)))
+            continue
+        grid = Grid(box=None, show_header=any(block.headings), header_style="dim", padding=(0, len(GAP), 0, 0))
+        for heading, style in zip(block.headings, block.styles, strict=True):
+            grid.add_column(Text(heading), style=style, overflow="fold")
+        for row in block.rows:
+            grid.add_row(*(Text("\n".join(map(printable, cell.lines)), style=cell.style) for cell in row))
+        console.print(Padding(grid, (0, 0, 0, len(INDENT))))

@@ -1,0 +1,219 @@
+"""The page that each command prints."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from splitgraph.diagnostics import CodeInfo, Diagnostic
+from splitgraph.report.layout import BLANK, Block, Cell, Line, line, table
+from splitgraph.report.text import count, dim_text, opset_text, parts_text
+
+if TYPE_CHECKING:
+    from splitgraph.conversion.rewrite import Change, Rewrite
+    from splitgraph.execution.verification import Verification
+    from splitgraph.inference.analysis import Analysis, Completeness, SplitReport
+
+SEVERITY_STYLES = {"error": "bold red", "warning": "yellow", "info": "blue"}
+VERDICT_STYLES = {"equal": "bold green", "different": "bold red", "not-run": "bold yellow"}
+
+# "Split-13", "org.splitgraph.VariadicSplit_3-1": what a change calls a node of the split family.
+_SPLIT_FAMILY = re.compile(r"(.*\.)?(Split|SplitToSequence|StringSplit|VariadicSplit(_\d+)?)(-\d+)?")
+
+
+def analysis_page(
+    analysis: Analysis, model_name: str, *, with_values: bool = False, brief: bool = False
+) -> list[Block]:
+    """What `infer` prints: the model, its splits, what they require, how complete the types are, and the findings."""
+    found = analysis.completeness
+    header = (opset_text(analysis.opset), count(found.nodes, "node"), count(len(analysis.splits), "split"))
+    blocks: list[Block] = [line((model_name, "bold"), *(f" · {part}" for part in header)), BLANK]
+    if analysis.splits:
+        blocks += [_splits_table(analysis.splits, brief), BLANK]
+    blocks += _obligations(analysis.splits, brief)
+    if with_values:
+        blocks += _values(analysis)
+    blocks.append(_summary(found, analysis.diagnostics))
+    if analysis.diagnostics:
+        blocks += [BLANK, findings_table(analysis.diagnostics)]
+    return blocks
+
+
+def findings_table(diagnostics: Sequence[Diagnostic]) -> Block:
+    """The findings, each with its help beneath; the severity is shown unless all are errors."""
+    rows: list[list[str | Cell]] = [
+        [d.code, d.location, Cell((d.message, d.help) if d.help else (d.message,))] for d in diagnostics
+    ]
+    if all(d.severity == "error" for d in diagnostics):
+        return table(("", "", ""), ("bold", "", ""), rows)
+    severities = [Cell((d.severity,), SEVERITY_STYLES[d.severity]) for d in diagnostics]
+    return table(("",) * 4, ("", "bold", "", ""), [[s, *row] for s, row in zip(severities, rows, strict=True)])
+
+
+def rewrite_page(rewrite: Rewrite, *, output: str, to_form: str | None = None) -> list[Block]:
+    """What a rewriting command prints when it is done; to_form: the form that `convert` was asked for."""
+    before, after = rewrite.from_opset.get(""), rewrite.to_opset.get("")
+    opset = f"opset {after}" if before == after else f"opset {before} → {after}"
+    verification = rewrite.verification
+    checked = "not verified" if verification is None else verification_phrase(verification)
+    verdict_style = "" if verification is None else VERDICT_STYLES[verification.verdict]
+    summary = line((opset, "bold"), f" · {changes_phrase(rewrite.changes, to_form)} · ", (checked, verdict_style))
+    return [summary, line("wrote ", (output, "bold"))]
+
+
+def changes_phrase(changes: Sequence[Change], to_form: str | None = None) -> str:
+    """How many nodes were rewritten: "24 splits and 61 other nodes rewritten"."""
+    if not changes:
+        return "nothing to change"
+    splits = sum(_SPLIT_FAMILY.fullmatch(change.before) is not None for change in changes)
+    others = len(changes) - splits
+    verb = "rewritten" if to_form is None else f"rewritten as {to_form}"
+    if not others:
+        return f"{count(splits, 'split')} {verb}"
+    if not splits:
+        return f"{count(others, 'node')} {verb}"
+    return f"{count(splits, 'split')} and {count(others, 'other node')} {verb}"
+
+
+def verification_phrase(verification: Verification) -> str:
+    """The verdict in a few words: "verified equal on 3 inputs (onnxruntime)"."""
+    on = f"on {count(verification.cases, 'input')} ({verification.engine})"
+    match verification.verdict:
+        case "equal":
+            return f"verified equal {on}" if verification.cases else "verified equal"
+        case "different":
+            return f"different {on}" if verification.cases else "different"
+        case "not-run":
+            return "could not be verified"
+
+
+def verification_page(verification: Verification) -> list[Block]:
+    """What `verify` prints."""
+    spans: list[str | tuple[str, str]] = [(verification.verdict, VERDICT_STYLES[verification.verdict])]
+    if verification.cases:
+        spans.append(f" · {count(verification.cases, 'input')} · {verification.engine}")
+    blocks: list[Block] = [line(*spans)]
+    blocks += [Line((("  " + text, ""),)) for text in _measured(verification)]
+    if verification.diagnostics:
+        blocks += [BLANK, findings_table(verification.diagnostics)]
+    return blocks
+
+
+def blockers_page(headline: str, diagnostics: Sequence[Diagnostic]) -> list[Block]:
+    """Why nothing was rewritten: a line, every blocker, and that nothing was written."""
+    number = count(sum(d.severity == "error" for d in diagnostics), "blocker")
+    return [line(f"{headline}: {number}"), BLANK, findings_table(diagnostics), BLANK, line("Nothing was written.")]
+
+
+def code_page(code: str, info: CodeInfo) -> list[Block]:
+    """What `explain` prints of one code."""
+    return [line((code, "bold"), f"  {info.title}"), BLANK, line(info.meaning), line(info.help)]
+
+
+def codes_page(codes: Mapping[str, CodeInfo]) -> list[Block]:
+    """What `explain` prints without a code: all of them."""
+    return [table(("code", "title"), ("bold", ""), [(code, info.title) for code, info in codes.items()])]
+
+
+def _splits_table(splits: Sequence[SplitReport], brief: bool) -> Block:
+    return table(
+        ("node", "operator", "axis", "input", "parts"),
+        ("bold", "cyan", "", "", "green"),
+        [
+            (_node_name(split), _operator(split), _axis(split), str(split.input), split_parts(split, brief=brief))
+            for split in splits
+        ],
+    )
+
+
+def split_parts(split: SplitReport, *, brief: bool = False) -> str:
+    """The parts of a split: its lengths along the axis; the outputs' types where it has none."""
+    if split.op == "StringSplit":
+        return " | ".join(str(value) for _, value in split.outputs)
+    if split.op == "SplitToSequence":
+        return f"sequence of {parts_text(split.lengths or [None], brief=brief)}"
+    return parts_text(split.lengths or [None] * len(split.outputs), brief=brief)
+
+
+def _node_name(split: SplitReport) -> str:
+    # The main graph goes without saying; a subgraph, function or call does not.
+    return split.location.removeprefix("main/") or split.name
+
+
+def _operator(split: SplitReport) -> str:
+    name = f"{split.op}-{split.since_version}"
+    return name if split.domain == "" else f"{split.domain}.{name}"
+
+
+def _axis(split: SplitReport) -> str:
+    # A string is split along no axis of its tensor; elsewhere an axis that is not known is a question.
+    return ("–" if split.op == "StringSplit" else "?") if split.axis is None else str(split.axis)
+
+
+def _obligations(splits: Sequence[SplitReport], brief: bool) -> list[Block]:
+    required: dict[str, list[str]] = {}
+    for split in splits:
+        for obligation in split.obligations:
+            required.setdefault(obligation, []).append(_node_name(split))
+    if not required:
+        return []
+    rows = [(f"requires {text}", _who(nodes, brief)) for text, nodes in required.items()]
+    return [table(("", ""), ("yellow", "dim"), rows), BLANK]
+
+
+def _who(nodes: Sequence[str], brief: bool) -> str:
+    if brief and len(nodes) > 2:
+        return f"{nodes[0]} and {len(nodes) - 1:,} more"
+    return ", ".join(nodes)
+
+
+def _values(analysis: Analysis) -> list[Block]:
+    values = table(
+        ("value of main", "type"), ("bold", "green"), [(name, str(value)) for name, value in analysis.types.items()]
+    )
+    bounded = [(name, bounds) for name, bounds in analysis.symbols.items() if bounds != (0, None)]
+    if not bounded:
+        return [values, BLANK]
+    ranges = [(name, str(low), dim_text(high) if high is not None else "any") for name, (low, high) in bounded]
+    return [values, BLANK, table(("symbol", "at least", "at most"), ("bold", "", ""), ranges), BLANK]
+
+
+def _summary(found: Completeness, diagnostics: Sequence[Diagnostic]) -> Line:
+    symbolic = f", {found.symbolic:,} symbolic" if found.symbolic else ""
+    sentences = [f"{found.known:,} of {count(found.dims, 'dimension')} known{symbolic}."]
+    if found.unknown_rank:
+        sentences.append(f"{count(found.unknown_rank, 'value')} of unknown rank.")
+    if found.unknown_operators:
+        sentences.append(f"Unknown operators: {', '.join(found.unknown_operators)}.")
+    text = " ".join(sentences) + " "
+    if not diagnostics:
+        return line(text, ("No findings.", "green"))
+    return line(text, (f"{findings_phrase(diagnostics)}.", _worst_style(diagnostics)))
+
+
+def findings_phrase(diagnostics: Sequence[Diagnostic]) -> str:
+    """How many findings of each severity: "1 error, 2 warnings"."""
+    numbers = Counter(d.severity for d in diagnostics)
+    nouns = {"error": "error", "warning": "warning", "info": "note"}
+    return ", ".join(count(numbers[severity], noun) for severity, noun in nouns.items() if numbers[severity])
+
+
+def _worst_style(diagnostics: Iterable[Diagnostic]) -> str:
+    severities = {d.severity for d in diagnostics}
+    return next(style for severity, style in SEVERITY_STYLES.items() if severity in severities)
+
+
+def _measured(verification: Verification) -> list[str]:
+    texts: list[str] = []
+    if verification.first_difference is not None:
+        first = verification.first_difference
+        where = first.name if first.case is None else f"{first.name}, input {first.case + 1}"
+        texts.append(f"first difference: {where}: {first.reason}")
+    if verification.max_abs_diff is not None:
+        relative = "" if verification.max_rel_diff is None else f", relative {verification.max_rel_diff:.3g}"
+        texts.append(f"largest difference: {verification.max_abs_diff:.3g}{relative}")
+    if verification.proofs:
+        texts.append(f"{count(len(verification.proofs), 'split')} proved equal for every dimension value")
+    return texts
