@@ -213,3 +213,8 @@ _code("SG502", "result differs",
 _code("SG503", "engine failed",
       "An engine crashed, timed out or refused the model.",
       "The next engine was tried.")
+
+# 6xx: how the program was called ---------------------------------------------------------------------------------
+_code("SG601", "argument not allowed",
+      "An argument of the command line is not of its form, or does not go with another.",
+      "The message says what is allowed; --help lists the arguments.")

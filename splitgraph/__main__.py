@@ -1,0 +1,8 @@
+"""`python -m splitgraph`: the same program as the command `splitgraph`."""
+
+import sys
+
+from splitgraph.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

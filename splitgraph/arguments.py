@@ -1,0 +1,114 @@
+"""What the command line's arguments mean: bindings, input shapes, and where a result is written."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from splitgraph.diagnostics import SplitgraphError, diagnostic
+
+if TYPE_CHECKING:
+    from splitgraph.dim import Dim
+
+# A name of a dimension may well contain "-" (batch-size), but whoever types one of these means arithmetic.
+_ARITHMETIC = re.compile(r"[+*/%(]")
+_DIMENSION = "an integer of at least 0, a symbol, an expression such as N + 2 or (N + 1)//2, or ?"
+
+
+def parse_bindings(texts: Iterable[str]) -> dict[str, int]:
+    """The values of `--bind N=4`, by symbol. Raises SplitgraphError (SG601) for anything but NAME=NUMBER."""
+    bindings: dict[str, int] = {}
+    for text in texts:
+        name, _, number = text.rpartition("=")
+        if not name or not re.fullmatch(r"[0-9]+", number):
+            raise _usage(f"--bind {text} is not of the form NAME=NUMBER with a number of at least 0, such as N=4")
+        if bindings.setdefault(name, int(number)) != int(number):
+            raise _usage(f"--bind gives {name} two values, {bindings[name]} and {number}")
+    return bindings
+
+
+def parse_input_shapes(texts: Iterable[str], names: Collection[str]) -> dict[str, tuple[int | Dim | None, ...]]:
+    """The shapes of `--input-shape x=1,3,H,W`, by input; `x=` is a scalar, `?` an unknown dimension.
+
+    names: the dimension names of the model; one of those is read as itself even where it looks like an expression.
+    Raises SplitgraphError (SG601) for anything else.
+    """
+    shapes: dict[str, tuple[int | Dim | None, ...]] = {}
+    for text in texts:
+        name, equals, shape = text.rpartition("=")
+        if not name or not equals:
+            raise _usage(f"--input-shape {text} is not of the form INPUT=DIMENSION,..., such as x=1,3,H,W")
+        if name in shapes:
+            raise _usage(f"--input-shape gives {name} two shapes")
+        dims = _split_at_commas(shape) if shape.strip() else []
+        shapes[name] = tuple(_parse_dimension(dim, text, names) for dim in dims)
+    return shapes
+
+
+def rewritten_path(model: Path, output: Path | None, *, in_place: bool, force: bool, tag: str) -> Path:
+    """Where a rewritten model goes: the output, the model itself, or by default "model.opset18.onnx" (of tag "opset18").
+
+    Raises SplitgraphError (SG601, SG108) before any work is done when that is not allowed.
+    """
+    if in_place:
+        if output is not None:
+            raise _usage("--in-place writes to the model itself, so -o has no meaning beside it; give one of the two")
+        return model
+    path = output or model.with_name(f"{model.stem}.{tag}{model.suffix or '.onnx'}")
+    if path.exists() and model.exists() and os.path.samefile(path, model):
+        raise _usage(f"{path} is the model itself; pass --in-place to overwrite it, or another name with -o")
+    refuse_existing(path, force=force)
+    return path
+
+
+def refuse_existing(path: Path, *, force: bool) -> None:
+    """Raises SplitgraphError (SG108) when something is at the path already and force is not given."""
+    if not force and os.path.lexists(path):
+        message = f"{path} exists; choose another name with -o, or pass --force to overwrite it"
+        raise SplitgraphError(message, [diagnostic("SG108", message, str(path))])
+
+
+def _parse_dimension(written: str, argument: str, names: Collection[str]) -> int | Dim | None:
+    from splitgraph.dim import parse_dim, parse_expression, symbol
+
+    text = written.strip()
+    if written in names:
+        return symbol(written)
+    if text in names:
+        return symbol(text)
+    if text == "?":
+        return None
+    wrong = _usage(f"--input-shape {argument}: {text or 'nothing'} is no dimension; allowed: {_DIMENSION}")
+    if not text or re.match(r"-?[0-9.]+$", text):
+        if re.fullmatch(r"[0-9]+", text):
+            return int(text)
+        raise wrong
+    dim = parse_dim(text)
+    if dim == symbol(text) and _ARITHMETIC.search(text):
+        try:
+            dim = parse_expression(text)
+        except ValueError as error:
+            raise _usage(f"--input-shape {argument}: {text}: {error}; allowed: {_DIMENSION}") from error
+    if isinstance(dim, int) and dim < 0:
+        raise wrong
+    return dim
+
+
+def _split_at_commas(text: str) -> list[str]:
+    """The pieces between the commas outside parentheses: min(N, 8) is one dimension."""
+    pieces = [""]
+    depth = 0
+    for char in text:
+        depth += (char == "(") - (char == ")")
+        if char == "," and depth == 0:
+            pieces.append("")
+        else:
+            pieces[-1] += char
+    return pieces
+
+
+def _usage(message: str) -> SplitgraphError:
+    return SplitgraphError(message, [diagnostic("SG601", message)])

@@ -1,0 +1,237 @@
+"""The command line: what can be typed. What the commands do is in `commands`."""
+
+from __future__ import annotations
+
+import functools
+import io
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Literal
+
+import click
+
+import splitgraph
+from splitgraph.diagnostics import CODES, ConversionError, Diagnostic, SplitgraphError, VerificationError
+from splitgraph.exit_codes import BROKEN_PIPE, CLEAN, FINDINGS, INTERNAL_ERROR, INTERRUPTED, WRONG_USAGE
+from splitgraph.report.documents import (
+    Document,
+    failed_analysis_json,
+    failed_rewrite_json,
+    failed_verification_json,
+)
+from splitgraph.report.pages import code_page, codes_page
+from splitgraph.report.printing import print_document, print_result, say_error
+from splitgraph.report.text import printable
+
+# onnx and numpy cost many times what click costs: `commands`, which needs them, is imported where a command runs.
+
+ENGINES = ["auto", "reference", "onnxruntime", "openvino"]
+
+Command = Callable[..., int]
+
+
+class _Program(click.Group):
+    """The group of all commands."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """In the order in which a person meets them, not of the alphabet."""
+        return list(self.commands)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; whoever reads our output through a pipe may stop reading at any time."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            # What Python still holds back would fail again when it is flushed at exit.
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            for stream in (sys.stdout, sys.stderr):
+                os.dup2(nowhere, stream.fileno())
+            raise click.exceptions.Exit(BROKEN_PIPE) from None
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; returns 0 clean, 1 findings, 2 wrong usage or unreadable file, 3 not checked."""
+    for stream in (sys.stdout, sys.stderr):
+        # A name that the terminal's encoding lacks is printed as an escape; it is no reason to fail.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        return int(program.main(arguments, prog_name="splitgraph", standalone_mode=False) or CLEAN)
+    except click.UsageError as error:
+        path = error.ctx.command_path if error.ctx else "splitgraph"
+        print(f"error: {error.format_message()}\nTry '{path} --help' for help.", file=sys.stderr)
+        return WRONG_USAGE
+    except click.Abort:
+        print("interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except Exception as error:
+        # The last resort: a fault of splitgraph's own is told in one line, and in full on request.
+        if os.environ.get("SPLITGRAPH_DEBUG"):
+            raise
+        text = printable(f"{type(error).__name__}: {error}")
+        print(f"internal error: {text} (please report it; SPLITGRAPH_DEBUG=1 shows where it happened)", file=sys.stderr)
+        return INTERNAL_ERROR
+
+
+@click.group(
+    cls=_Program,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.version_option(splitgraph.__version__, message="%(prog)s %(version)s")
+@click.pass_context
+def program(context: click.Context) -> int:
+    """Infer, convert and verify every version of the ONNX and OpenVINO split operators, in whole models."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help(), err=True)
+        return WRONG_USAGE
+    return CLEAN
+
+
+def _reports_errors(
+    document: Callable[[Mapping[str, Any], Sequence[Diagnostic]], Document],
+) -> Callable[[Command], Command]:
+    """Turn the errors of a command into a line on stderr, an exit code, and with --json the given document."""
+
+    def decorate(command: Command) -> Command:
+        @functools.wraps(command)
+        def run(**options: Any) -> int:
+            try:
+                return command(**options)
+            except SplitgraphError as error:
+                say_error(str(error), error.diagnostics)
+                if options["as_json"]:
+                    found = error.diagnostics or (Diagnostic("SG601", "error", str(error)),)
+                    print_document(document(options, found))
+                return FINDINGS if isinstance(error, ConversionError | VerificationError) else WRONG_USAGE
+
+        return run
+
+    return decorate
+
+
+def _failed_analysis(options: Mapping[str, Any], diagnostics: Sequence[Diagnostic]) -> Document:
+    return failed_analysis_json(str(options["model"]), diagnostics)
+
+
+def _failed_rewrite(options: Mapping[str, Any], diagnostics: Sequence[Diagnostic]) -> Document:
+    return failed_rewrite_json(str(options["model"]), diagnostics, before={}, after={})
+
+
+def _failed_verification(options: Mapping[str, Any], diagnostics: Sequence[Diagnostic]) -> Document:
+    return failed_verification_json(diagnostics)
+
+
+_model = click.argument("model", type=click.Path(path_type=Path))
+_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+_bind = click.option("--bind", multiple=True, metavar="N=4", help="Give a symbolic dimension a value; repeatable.")
+_output = click.option("-o", "--output", type=click.Path(path_type=Path), metavar="OUT", help="Write the model here.")
+_force = click.option("--force", is_flag=True, help="Overwrite an existing output.")
+_opset = click.option("--opset", type=int, required=True, metavar="N", help="The ai.onnx opset to convert to.")
+
+
+def _rewriting_options(command: Command) -> Command:
+    in_place = click.option("--in-place", is_flag=True, help="Write to the model itself.")
+    verify = click.option(
+        "--verify/--no-verify", default=None, help="Write only a result that was run and is equal; or do not run it."
+    )
+    for option in reversed((_output, in_place, _force, verify, _json)):
+        command = option(command)
+    return command
+
+
+@program.command()
+@_model
+@_output
+@_force
+@_json
+@click.option("--all", "with_values", is_flag=True, help="Also list every value of the main graph with its type.")
+@_bind
+@click.option(
+    "--input-shape", multiple=True, metavar="x=1,3,H,W", help="Give an input a shape; ? for unknown; repeatable."
+)
+@_reports_errors(_failed_analysis)
+def infer(model: Path, **options: Any) -> int:
+    """Infer the type and shape of every value of MODEL, and check every split."""
+    from splitgraph import commands
+
+    return commands.infer(model, **options)
+
+
+@program.command()
+@_model
+@_opset
+@_rewriting_options
+@_reports_errors(_failed_rewrite)
+def upgrade(opset: int, **options: Any) -> int:
+    """Convert MODEL to a newer opset, exactly or not at all."""
+    from splitgraph import api, commands
+
+    task = commands.Task(lambda model: api.upgrade(model, opset), f"opset{opset}", opset)
+    return commands.rewrite(task, commands.Destination(**options))
+
+
+@program.command()
+@_model
+@_opset
+@_rewriting_options
+@_reports_errors(_failed_rewrite)
+def downgrade(opset: int, **options: Any) -> int:
+    """Convert MODEL to an older opset, exactly or not at all."""
+    from splitgraph import api, commands
+
+    task = commands.Task(lambda model: api.downgrade(model, opset), f"opset{opset}", opset)
+    return commands.rewrite(task, commands.Destination(**options))
+
+
+@program.command()
+@_model
+@click.option("--to", type=click.Choice(["split", "variadic-split"]), required=True, help="The form of the splits.")
+@click.option("--explicit-lengths", is_flag=True, help="Write the length of every part out.")
+@_rewriting_options
+@_reports_errors(_failed_rewrite)
+def convert(to: Literal["split", "variadic-split"], explicit_lengths: bool, **options: Any) -> int:
+    """Convert the splits of MODEL to another form."""
+    from splitgraph import api, commands
+
+    task = commands.Task(lambda model: api.convert(model, to, explicit_lengths=explicit_lengths), to, None)
+    return commands.rewrite(task, commands.Destination(**options))
+
+
+@program.command()
+@click.argument("before", type=click.Path(path_type=Path))
+@click.argument("after", type=click.Path(path_type=Path))
+@click.option("--samples", type=click.IntRange(min=1), default=3, show_default=True, help="Sets of inputs at most.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the random inputs.")
+@_bind
+@click.option("--engine", type=click.Choice(ENGINES), default="auto", show_default=True, help="What runs the models.")
+@click.option("--rtol", type=click.FloatRange(min=0), default=1e-5, show_default=True, help="Relative tolerance.")
+@click.option("--atol", type=click.FloatRange(min=0), default=1e-6, show_default=True, help="Absolute tolerance.")
+@click.option("--timeout", type=click.FloatRange(min=0, min_open=True), default=300, show_default=True, help="Seconds.")
+@_json
+@_reports_errors(_failed_verification)
+def verify(before: Path, after: Path, **options: Any) -> int:
+    """Run the models BEFORE and AFTER on the same inputs, and compare what they give."""
+    from splitgraph import commands
+
+    return commands.verify(before, after, **options)
+
+
+@program.command()
+@click.argument("code", required=False)
+def explain(code: str | None) -> int:
+    """Say what a diagnostic CODE means and what to do about it; without one, list them all."""
+    if code is None:
+        print_result(codes_page(CODES))
+        return CLEAN
+    known = code.strip().upper()
+    if known in CODES:
+        print_result(code_page(known, CODES[known]))
+        return CLEAN
+    close = get_close_matches(known, CODES)
+    also = f"did you mean {' or '.join(close)}?" if close else "'splitgraph explain' lists all codes"
+    say_error(f"there is no code {code}; {also}")
+    return WRONG_USAGE

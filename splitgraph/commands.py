@@ -1,0 +1,170 @@
+"""What the commands do: call the API, write the result, print the report. Each returns an exit code."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import onnx
+
+from splitgraph import api
+from splitgraph.arguments import parse_bindings, parse_input_shapes, refuse_existing, rewritten_path
+from splitgraph.conversion.rewrite import Rewrite
+from splitgraph.diagnostics import ConversionError, Diagnostic, diagnostic
+from splitgraph.exit_codes import CLEAN, FINDINGS, NOT_CHECKED
+from splitgraph.formats import load_onnx, save_onnx
+from splitgraph.inference.analysis import Analysis
+from splitgraph.report.documents import analysis_json, failed_rewrite_json, rewrite_json, verification_json
+from splitgraph.report.layout import line
+from splitgraph.report.pages import (
+    analysis_page,
+    blockers_page,
+    findings_phrase,
+    findings_table,
+    rewrite_page,
+    verification_page,
+)
+from splitgraph.report.printing import print_document, print_notice, print_result, say_error, working
+
+
+def infer(
+    model: Path,
+    *,
+    output: Path | None,
+    force: bool,
+    bind: Sequence[str],
+    input_shape: Sequence[str],
+    with_values: bool,
+    as_json: bool,
+) -> int:
+    """Infer a model and report; write it with its types only when it has no errors."""
+    bindings = parse_bindings(bind)
+    if output is not None:
+        refuse_existing(output, force=force)
+    loaded = load_onnx(model, external_data="keep")
+    shapes = parse_input_shapes(input_shape, _dimension_names(loaded))
+    analysis = api.infer(loaded, bind=bindings, input_shapes=shapes)
+    written = output if analysis.ok else None
+    if written is not None:
+        save_onnx(analysis.model, written, source=model, overwrite=force)
+    if as_json:
+        print_document(analysis_json(analysis, str(model), with_values))
+    else:
+        page = analysis_page(analysis, str(model), with_values=with_values, brief=sys.stdout.isatty())
+        print_result([*page, line("wrote ", (str(written), "bold"))] if written else page)
+    return CLEAN if analysis.ok else _say_first_error(analysis, model)
+
+
+def _say_first_error(analysis: Analysis, model: Path) -> int:
+    errors = [d for d in analysis.diagnostics if d.severity == "error"]
+    first = ": ".join(filter(None, (errors[0].location, errors[0].message)))
+    say_error(f"{model}: {findings_phrase(errors)}: {first}", errors[:1])
+    return FINDINGS
+
+
+def verify(before: Path, after: Path, *, bind: Sequence[str], as_json: bool, **options: Any) -> int:
+    """Compare two models by running them; options: the keywords of `api.verify`."""
+    bindings = parse_bindings(bind)
+    with working("running both models"):
+        verification = api.verify(before, after, bind=bindings, **options)
+    if as_json:
+        print_document(verification_json(verification))
+    else:
+        print_result(verification_page(verification))
+    return {"equal": CLEAN, "different": FINDINGS, "not-run": NOT_CHECKED}[verification.verdict]
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What a rewriting command does. tag: of the default output's name. opset: the target, None for the model's own."""
+
+    rewrite: Callable[[onnx.ModelProto], Rewrite]
+    tag: str
+    opset: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """Where a rewritten model comes from and goes to. verify: None writes what no engine can run, True does not."""
+
+    model: Path
+    output: Path | None
+    in_place: bool
+    force: bool
+    verify: bool | None
+    as_json: bool
+
+
+def rewrite(task: Task, destination: Destination) -> int:
+    """Load, rewrite, verify, save and report; a model is written only after everything else went well."""
+    model, force = destination.model, destination.force
+    path = rewritten_path(model, destination.output, in_place=destination.in_place, force=force, tag=task.tag)
+    before = load_onnx(model, external_data="keep")
+    try:
+        result = task.rewrite(before)
+    except ConversionError as error:
+        return _report_blockers(error.diagnostics, task, destination, _opset_imports(before))
+    code = CLEAN
+    if destination.verify is not False:
+        result, code = _verified(before, result, wanted=bool(destination.verify))
+    if code == CLEAN:
+        save_onnx(result.model, path, source=model, overwrite=force or destination.in_place)
+    _report_rewrite(result, task, destination, path if code == CLEAN else None)
+    return code
+
+
+def _verified(before: onnx.ModelProto, result: Rewrite, *, wanted: bool) -> tuple[Rewrite, int]:
+    """The result with its verification, and an exit code: only a clean one may be written.
+
+    wanted: the user asked for it, so that a result that nothing could run is kept back too.
+    """
+    with working("running both models"):
+        verification = api.verify(before, result.model)
+    code, findings = CLEAN, result.diagnostics
+    if verification.verdict == "not-run":
+        code = NOT_CHECKED if wanted else CLEAN
+        reasons = "; ".join(d.message for d in verification.diagnostics) or "no engine could run both models"
+        findings = (*findings, diagnostic("SG501", reasons, severity="error" if wanted else "warning"))
+    elif verification.verdict == "different":
+        code = FINDINGS
+        first = verification.first_difference
+        reason = "the rewritten model gives something else" if first is None else f"{first.name}: {first.reason}"
+        findings = (*findings, diagnostic("SG502", reason))
+    return replace(result, verification=verification, diagnostics=findings), code
+
+
+def _report_blockers(
+    blockers: Sequence[Diagnostic], task: Task, destination: Destination, opset: Mapping[str, int]
+) -> int:
+    model = str(destination.model)
+    if destination.as_json:
+        after = opset if task.opset is None else {**opset, "": task.opset}
+        print_document(failed_rewrite_json(model, blockers, before=opset, after=after))
+    goal = f"be converted to {task.tag}" if task.opset is None else f"go from opset {opset.get('')} to {task.opset}"
+    print_notice(blockers_page(f"{model} cannot {goal}", blockers))
+    return FINDINGS
+
+
+def _report_rewrite(result: Rewrite, task: Task, destination: Destination, written: Path | None) -> None:
+    if destination.as_json:
+        output = None if written is None else str(written)
+        print_document(rewrite_json(result, str(destination.model), output=output))
+    elif written is not None:
+        form = task.tag if task.opset is None else None
+        print_result(rewrite_page(result, output=str(written), to_form=form))
+    if result.diagnostics:
+        print_notice([findings_table(result.diagnostics)])
+    if written is None:
+        print_notice([line("Nothing was written.")])
+
+
+def _opset_imports(model: onnx.ModelProto) -> dict[str, int]:
+    return {"" if entry.domain == "ai.onnx" else entry.domain: entry.version for entry in model.opset_import}
+
+
+def _dimension_names(model: onnx.ModelProto) -> set[str]:
+    """The dim_params of the main graph's tensor inputs."""
+    return {dim.dim_param for value in model.graph.input for dim in value.type.tensor_type.shape.dim if dim.dim_param}
