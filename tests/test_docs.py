@@ -1,0 +1,21 @@
+"""What is generated from the code is up to date."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+from splitgraph.diagnostics import CODES
+
+DOCS = Path(__file__).parent.parent / "docs"
+
+
+def test_the_page_of_diagnostic_codes_is_up_to_date() -> None:
+    spec = importlib.util.spec_from_file_location("make_diagnostics", DOCS / "make_diagnostics.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    written = (DOCS / "diagnostics.md").read_text(encoding="utf-8")
+    assert written == module.diagnostics_page(), "run: python docs/make_diagnostics.py"
+    assert all(f"### {code}: {info.title}" in written for code, info in CODES.items())
