@@ -1,0 +1,200 @@
+"""Whether a node's element types are allowed where it goes: the type half of the guard."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import onnx
+
+from splitgraph.conversion.boundary_crossing import NodeFacts
+from splitgraph.conversion.schema_history import Formal, OperatorVersion
+
+# The only two of ONNX's type names that are not numpy's.
+_ONNX_NAMES = {"float32": "float", "float64": "double"}
+_NUMPY_NAMES = {onnx_name: name for name, onnx_name in _ONNX_NAMES.items()}
+_CONSTANT_DTYPES = {
+    "value_int": "int64",
+    "value_ints": "int64",
+    "value_float": "float32",
+    "value_floats": "float32",
+    "value_string": "string",
+    "value_strings": "string",
+}
+_FORMS: dict[str | None, tuple[str, ...]] = {
+    "tensor": ("tensor({})",),
+    "sequence": ("seq(tensor({}))",),
+    "optional": ("optional(tensor({}))", "optional(seq(tensor({})))"),
+    None: ("tensor({})", "seq(tensor({}))", "optional(tensor({}))", "optional(seq(tensor({})))"),
+}
+_PREFIXES: dict[str | None, tuple[str, ...]] = {
+    "tensor": ("tensor(",),
+    "sequence": ("seq(",),
+    "optional": ("optional(",),
+    None: ("",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """An input or output that a node has: what to call it, its formal counterpart, and the types that it may be of."""
+
+    label: str
+    old: Formal
+    position: int
+    is_input: bool
+    types: frozenset[str]
+
+    @property
+    def group(self) -> str:
+        """What the slots of one type have in common: their type variable, else their own label."""
+        return self.old.type_variable if self.old.is_generic and self.old.homogeneous else self.label
+
+    @property
+    def found(self) -> str:
+        """The type in words as far as it is known, "" when the element type is not."""
+        if len(self.types) == 1:
+            return _in_words(next(iter(self.types)))
+        dtypes = {_element(text) for text in self.types}
+        return dtypes.pop() if len(dtypes) == 1 else ""
+
+
+def slots_of(facts: NodeFacts, old: OperatorVersion) -> list[Slot]:
+    """The inputs and outputs of a node, each with every type that it may have.
+
+    What is known of one value narrows down the others that share its type variable.
+    """
+    slots = _slots(facts.node.input, facts.input_dtypes, facts.input_kinds, old.inputs, is_input=True)
+    dtypes = list(facts.output_dtypes) or [None] * len(facts.node.output)
+    if dtypes and dtypes[0] is None:
+        dtypes[0] = _dtype_from_attributes(facts.node)
+    slots += _slots(facts.node.output, dtypes, facts.output_kinds, old.outputs, is_input=False)
+    bound: dict[str, frozenset[str]] = {}
+    for slot in slots:
+        if slot.old.is_generic and slot.old.homogeneous:
+            types = bound.get(slot.old.type_variable, slot.types)
+            # What contradicts itself is not narrowed down to either side.
+            bound[slot.old.type_variable] = types & slot.types or types | slot.types
+    return [
+        replace(slot, types=bound[slot.old.type_variable]) if slot.old.is_generic and slot.old.homogeneous else slot
+        for slot in slots
+    ]
+
+
+def misfits(slots: Sequence[Slot], new: OperatorVersion, *, skip_renamed: bool) -> list[Slot]:
+    """The slots that another version of the operator may not take; those that it has no place for are left out."""
+    found = []
+    for slot in slots:
+        formal = formal_at(new.inputs if slot.is_input else new.outputs, slot.position)
+        if formal is None or slot.types <= formal.types or (skip_renamed and formal.name != slot.old.name):
+            continue
+        found.append(slot)
+    return found
+
+
+def unequal_pair(slots: Sequence[Slot], new: OperatorVersion) -> tuple[Slot, Slot] | None:
+    """Two slots that share a type variable in another version of the operator and are not known to be of one type."""
+    firsts: dict[str, Slot] = {}
+    for slot in slots:
+        formal = formal_at(new.inputs if slot.is_input else new.outputs, slot.position)
+        if formal is None or not formal.is_generic or not formal.homogeneous:
+            continue
+        first = firsts.setdefault(formal.type_variable, slot)
+        if first is slot or _share_variable(first.old, slot.old):
+            continue
+        if len(first.types | slot.types) != 1:
+            return first, slot
+    return None
+
+
+def types_always_fit(old: OperatorVersion, new: OperatorVersion) -> bool:
+    """True when every node that fits one version's type constraints fits the other's."""
+    pairs = list(zip(old.inputs, new.inputs, strict=False)) + list(zip(old.outputs, new.outputs, strict=False))
+    partners: dict[str, Formal] = {}
+    for before, after in pairs:
+        if not before.types <= after.types:
+            return False
+        if not (after.is_generic and after.homogeneous):
+            continue
+        if after.option == "variadic" and not before.homogeneous:
+            return False
+        first = partners.setdefault(after.type_variable, before)
+        if first is not before and not _share_variable(first, before):
+            return False
+    return True
+
+
+def formal_at(formals: Sequence[Formal], position: int) -> Formal | None:
+    """The formal input or output that a position binds to, None when there is none."""
+    if position < len(formals):
+        return formals[position]
+    return formals[-1] if formals and formals[-1].option == "variadic" else None
+
+
+def _share_variable(one: Formal, other: Formal) -> bool:
+    if not (one.homogeneous and other.homogeneous):
+        return False
+    return one.type_variable == other.type_variable
+
+
+def _slots(
+    names: Sequence[str],
+    dtypes: Sequence[str | None],
+    kinds: Sequence[str | None],
+    formals: Sequence[Formal],
+    *,
+    is_input: bool,
+) -> list[Slot]:
+    slots = []
+    for position, name in enumerate(names):
+        formal = formal_at(formals, position)
+        if name == "" or formal is None:
+            continue
+        dtype = dtypes[position] if position < len(dtypes) else None
+        kind = kinds[position] if position < len(kinds) else None
+        label = f"{'input' if is_input else 'output'} {name!r}"
+        slots.append(Slot(label, formal, position, is_input, _possible_types(formal, dtype, kind)))
+    return slots
+
+
+def _possible_types(formal: Formal, dtype: str | None, kind: str | None) -> frozenset[str]:
+    """The types of the formal that fit what is known of the value; what is known itself when none fits."""
+    if dtype is None:
+        prefixes = _PREFIXES.get(kind, (f"{kind}(",))
+        return frozenset(text for text in formal.types if text.startswith(prefixes)) or formal.types
+    name = _ONNX_NAMES.get(dtype, dtype)
+    forms = frozenset(form.format(name) for form in _FORMS.get(kind, (f"{kind}({{}})",)))
+    return forms & formal.types or forms
+
+
+def _dtype_from_attributes(node: onnx.NodeProto) -> str | None:
+    """The element type of a node's first output where an attribute says it, None otherwise."""
+    for attribute in node.attribute:
+        if attribute.ref_attr_name:
+            continue
+        if attribute.name in ("to", "dtype") and attribute.type == onnx.AttributeProto.INT:
+            return _numpy_name(attribute.i)
+        if attribute.name == "value" and attribute.type == onnx.AttributeProto.TENSOR:
+            return _numpy_name(attribute.t.data_type)
+        if attribute.name in _CONSTANT_DTYPES and node.op_type == "Constant":
+            return _CONSTANT_DTYPES[attribute.name]
+    return None
+
+
+def _numpy_name(number: int) -> str | None:
+    types = onnx.TensorProto.DataType
+    if number == onnx.TensorProto.UNDEFINED or number not in types.values():
+        return None
+    name = types.Name(number).lower()
+    return _NUMPY_NAMES.get(name, name)
+
+
+def _element(text: str) -> str:
+    dtype = text.rstrip(")").rpartition("(")[2]
+    return _NUMPY_NAMES.get(dtype, dtype)
+
+
+def _in_words(text: str) -> str:
+    if text.startswith("tensor("):
+        return _element(text)
+    return f"{'an optional' if text.startswith('optional(') else 'a sequence'} of {_element(text)}"

@@ -1,0 +1,162 @@
+"""The generic guard of opset conversion: may a node be kept, and what must be edited for it to mean the same?
+
+A node that every boundary between two opsets leaves alone is kept. Where its operator changed, the decision in
+`boundaries` applies first, then the schema guard: attributes, inputs and outputs must exist on the other side, and
+the element types must be allowed there. What cannot be proven exact from the node alone is refused, with every
+reason.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+
+import onnx
+
+from splitgraph.conversion.boundaries import SPLIT_OPERATORS, Rule, decision
+from splitgraph.conversion.boundary_crossing import AttributeEdit, Crossing, NodeFacts
+from splitgraph.conversion.element_types import Slot, misfits, slots_of, types_always_fit, unequal_pair
+from splitgraph.conversion.schema_guard import carry_attributes, carry_slots, leaves_every_node_alone
+from splitgraph.conversion.schema_history import OperatorVersion, version_at, versions_between
+from splitgraph.diagnostics import Diagnostic, diagnostic
+
+__all__ = ["AttributeEdit", "NodeFacts", "check_node"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Route:
+    """The version that a node is of, and the boundaries that it crosses, in order, each as (older, newer) version."""
+
+    start: OperatorVersion
+    upward: bool
+    crossings: tuple[tuple[OperatorVersion, OperatorVersion], ...]
+    exists_from: int
+    check_types: bool
+
+
+def check_node(facts: NodeFacts) -> tuple[list[AttributeEdit], list[Diagnostic]]:
+    """The edits that make a node exact at the target opset, or what stands in the way.
+
+    Both empty: keep the node as it is. Blockers (severity "error", SG403 to SG406) come alone, without edits. Nodes
+    of other domains are kept. Raises ValueError for an operator of the split family, which has conversions of its
+    own.
+    """
+    node = facts.node
+    if node.domain not in ("", "ai.onnx"):
+        return [], []
+    route = _route(node.op_type, facts.source, facts.target)
+    if route is None:
+        return [], []
+    if isinstance(route, str):
+        return [], [diagnostic("SG404", route, facts.location, help="Correct the model's opset import first.")]
+    attributes = {attribute.name: attribute for attribute in node.attribute}
+    reasons: dict[str, str] = {}
+    blockers = _missing_below(facts, route)
+    for older, newer in route.crossings:
+        blockers += _cross(Crossing(facts, route.upward, older, newer, attributes, reasons))
+    if route.check_types:
+        blockers += _check_types(facts, route, bool(blockers))
+    return ([], blockers) if blockers else (_edits(node, attributes, reasons), [])
+
+
+@cache
+def _route(op: str, source: int, target: int) -> _Route | str | None:
+    """The way of an operator's nodes between two opsets; None when all can be kept, a text when there is none."""
+    if op in SPLIT_OPERATORS:
+        raise ValueError(f"{op} is not converted by the generic guard")
+    start = version_at(op, source)
+    if start is None:
+        return f"{op} is not an operator of ai.onnx at opset {source}, so what it means there is not known"
+    end = version_at(op, target)
+    if end is not None and end.since_version == start.since_version:
+        return None
+    upward = target > source
+    versions = versions_between(op, min(source, target), max(source, target))
+    crossings = tuple(pairwise(versions)) if upward else tuple(pairwise(versions))[::-1]
+    check_types = not types_always_fit(start, versions[-1 if upward else 0])
+    if end is not None and not check_types and all(_keeps_every_node(pair, upward) for pair in crossings):
+        return None
+    return _Route(start, upward, crossings, versions[0].since_version, check_types)
+
+
+def _keeps_every_node(crossing: tuple[OperatorVersion, OperatorVersion], upward: bool) -> bool:
+    older, newer = crossing
+    if decision(newer.op, newer.since_version) is not None:
+        return False
+    return leaves_every_node_alone(older, newer) if upward else leaves_every_node_alone(newer, older)
+
+
+def _missing_below(facts: NodeFacts, route: _Route) -> list[Diagnostic]:
+    if route.upward or route.exists_from <= facts.target:
+        return []
+    body = "has no function body to expand"
+    if route.start.has_function:
+        body = "has a function body, but splitgraph does not expand it yet"
+    message = f"{route.start.op} exists from opset {route.exists_from} on and {body}"
+    return [diagnostic("SG404", message, facts.location, help=f"Stop at opset {route.exists_from}.")]
+
+
+def _cross(crossing: Crossing) -> list[Diagnostic]:
+    """Take a node's attributes across one boundary, or say why it cannot go."""
+    rule = decision(crossing.upper.op, crossing.upper.since_version)
+    predicate = None if rule is None else rule.up if crossing.upward else rule.down
+    if rule is not None and predicate is not None and not predicate(crossing):
+        return [_changed_meaning(crossing, rule)]
+    return carry_attributes(crossing) + carry_slots(crossing)
+
+
+def _changed_meaning(crossing: Crossing, rule: Rule) -> Diagnostic:
+    version = crossing.upper.since_version
+    message = f"{crossing.upper.op} changes at opset {version}: {rule.reason}"
+    help = f"Stop at opset {version - 1 if crossing.upward else version}{', ' + rule.hint if rule.hint else ''}."
+    return diagnostic("SG405", message, crossing.facts.location, help=help)
+
+
+def _check_types(facts: NodeFacts, route: _Route, is_blocked: bool) -> list[Diagnostic]:
+    """Blockers for element types that some version on the way does not take, each at the first such version.
+
+    is_blocked: a boundary is in the way already; inputs that it renamed then hold something else, and are not
+    compared.
+    """
+    slots = slots_of(facts, route.start)
+    found: list[Diagnostic] = []
+    reported: set[str] = set()
+    for older, newer in route.crossings:
+        version, boundary = (newer if route.upward else older), newer.since_version
+        side = f"from opset {boundary} on" if route.upward else f"below opset {boundary}"
+        messages = []
+        for slot in misfits(slots, version, skip_renamed=is_blocked):
+            if slot.group not in reported:
+                reported.add(slot.group)
+                messages.append(_misfit_message(version.op, slot, side, facts.in_function))
+        pair = None if is_blocked else unequal_pair(slots, version)
+        if pair is not None and not reported & {slot.group for slot in pair}:
+            reported |= {slot.group for slot in pair}
+            messages.append(_unequal_message(version.op, *pair, side))
+        help = f"Stop at opset {boundary - 1 if route.upward else boundary}, or cast the input."
+        found += [diagnostic("SG403", message, facts.location, help=help) for message in messages]
+    return found
+
+
+def _unequal_message(op: str, one: Slot, other: Slot, side: str) -> str:
+    types = f"{one.found or 'unknown'} and {other.found or 'unknown'}"
+    return f"{op} needs one element type for {one.label} and {other.label} {side}; here they are {types}"
+
+
+def _misfit_message(op: str, slot: Slot, side: str, in_function: bool) -> str:
+    if slot.found:
+        return f"{op} does not take {slot.found} {side} ({slot.label})"
+    why = " (the body of a function declares no types)" if in_function else ""
+    return f"{op} does not take every element type {side}, and that of its {slot.label} is unknown{why}"
+
+
+def _edits(
+    node: onnx.NodeProto, attributes: dict[str, onnx.AttributeProto], reasons: dict[str, str]
+) -> list[AttributeEdit]:
+    before = {attribute.name: attribute for attribute in node.attribute}
+    edits = [AttributeEdit(name, "remove", None, reasons[name]) for name in before if name not in attributes]
+    for name, attribute in attributes.items():
+        if before.get(name) is not attribute and before.get(name) != attribute:
+            edits.append(AttributeEdit(name, "set", attribute, reasons[name]))
+    return edits
