@@ -40,7 +40,9 @@ class Diagnostic:
     help: str = ""
 
 
-def diagnostic(code: str, message: str, location: str = "", *, severity: Severity = "error", help: str | None = None) -> Diagnostic:
+def diagnostic(
+    code: str, message: str, location: str = "", *, severity: Severity = "error", help: str | None = None
+) -> Diagnostic:
     """A Diagnostic of a known code; its help comes from the table of codes unless given."""
     return Diagnostic(code, severity, message, location, CODES[code].help if help is None else help)
 
@@ -66,155 +68,291 @@ class VerificationError(SplitgraphError):
 
 
 # 1xx: the file and the model as a whole ------------------------------------------------------------------------
-_code("SG101", "not a readable model file",
-      "The file is missing, empty, truncated, or not a model of its kind.",
-      "Check the path; export or download the model again.")
-_code("SG102", "cycle or wrong node order",
-      "A node reads a value that only a later node, or the node itself, produces. ONNX requires nodes in topological order.",
-      "Sort the nodes, or remove the cycle; export the model again.")
-_code("SG103", "opset that does not exist",
-      "The model imports an ai.onnx opset newer than the installed onnx knows, or an opset below 1.",
-      "Install a newer onnx, or export the model at an older opset.")
-_code("SG104", "name defined twice",
-      "Two outputs, inputs or initializers of one graph have the same name; ONNX is in single-assignment form.",
-      "Rename one of the two values.")
-_code("SG105", "value that nothing produces",
-      "A node or a graph output reads a name that no input, initializer or earlier node defines.",
-      "Export the model again, or add the missing input.")
-_code("SG106", "IR version that does not exist",
-      "The file says it is of an IR version newer than the installed onnx knows.",
-      "Install a newer onnx, or export the model for an older IR version.")
-_code("SG107", "external data cannot be read",
-      "A tensor's external data file is missing, too short, or lies outside the model's folder.",
-      "Put the data file beside the model, at the relative path that the model names.")
-_code("SG108", "file exists",
-      "The output file exists and is only overwritten on request.",
-      "Choose another name with -o, or pass --force.")
-_code("SG109", "file cannot be written",
-      "The output could not be written; what was there before is unchanged.",
-      "Check the folder, its permissions and the free space.")
-_code("SG110", "opset import missing",
-      "A node's domain is not among the opset imports of its model or function.",
-      "Add the opset import, or export the model again.")
-_code("SG111", "malformed model",
-      "The file was read, but a part of it is not what the format requires.",
-      "Export the model again; onnx.checker may say more.")
+_code(
+    "SG101",
+    "not a readable model file",
+    "The file is missing, empty, truncated, or not a model of its kind.",
+    "Check the path; export or download the model again.",
+)
+_code(
+    "SG102",
+    "cycle or wrong node order",
+    "A node reads a value that only a later node, or the node itself, produces. ONNX requires nodes in topological order.",
+    "Sort the nodes, or remove the cycle; export the model again.",
+)
+_code(
+    "SG103",
+    "opset that does not exist",
+    "The model imports an ai.onnx opset newer than the installed onnx knows, or an opset below 1.",
+    "Install a newer onnx, or export the model at an older opset.",
+)
+_code(
+    "SG104",
+    "name defined twice",
+    "Two outputs, inputs or initializers of one graph have the same name; ONNX is in single-assignment form.",
+    "Rename one of the two values.",
+)
+_code(
+    "SG105",
+    "value that nothing produces",
+    "A node or a graph output reads a name that no input, initializer or earlier node defines.",
+    "Export the model again, or add the missing input.",
+)
+_code(
+    "SG106",
+    "IR version that does not exist",
+    "The file says it is of an IR version newer than the installed onnx knows.",
+    "Install a newer onnx, or export the model for an older IR version.",
+)
+_code(
+    "SG107",
+    "external data cannot be read",
+    "A tensor's external data file is missing, too short, or lies outside the model's folder.",
+    "Put the data file beside the model, at the relative path that the model names.",
+)
+_code(
+    "SG108",
+    "file exists",
+    "The output file exists and is only overwritten on request.",
+    "Choose another name with -o, or pass --force.",
+)
+_code(
+    "SG109",
+    "file cannot be written",
+    "The output could not be written; what was there before is unchanged.",
+    "Check the folder, its permissions and the free space.",
+)
+_code(
+    "SG110",
+    "opset import missing",
+    "A node's domain is not among the opset imports of its model or function.",
+    "Add the opset import, or export the model again.",
+)
+_code(
+    "SG111",
+    "malformed model",
+    "The file was read, but a part of it is not what the format requires.",
+    "Export the model again; onnx.checker may say more.",
+)
 
 # 2xx: the split operators ----------------------------------------------------------------------------------------
-_code("SG201", "axis out of range",
-      "The axis must lie in [-rank, rank - 1]; a scalar has no axis to split on.",
-      "Correct the axis.")
-_code("SG202", "number of lengths is not the number of outputs",
-      "There must be exactly one length for each output.",
-      "Give as many lengths as outputs; an output that nobody reads still counts.")
-_code("SG203", "empty chunk",
-      "num_outputs parts of ceil(d / num_outputs) overrun the dimension, so that trailing parts are empty. The specification gives a "
-      "negative length there; the reference evaluator clamps, onnxruntime refuses.",
-      "Give explicit lengths (convert --to split --explicit-lengths): every runtime accepts those.")
-_code("SG204", "lengths do not sum to the dimension",
-      "The lengths must sum to the dimension that is split.",
-      "Correct the lengths, or the shape of the input.")
-_code("SG205", "negative length",
-      "Every length must be at least 0; only VariadicSplit takes one -1, meaning the rest.",
-      "Correct the lengths.")
-_code("SG206", "dimension is not divisible into equal parts",
-      "Without lengths the parts are equal, so their number must divide the dimension.",
-      "Give explicit lengths, or use Split-18 with num_outputs, whose last part may be smaller.")
-_code("SG207", "neither split nor num_outputs",
-      "Split from opset 18 on must say its parts: exactly one of the input split and the attribute num_outputs.",
-      "Run upgrade or convert, which repair it, or set num_outputs to the number of outputs.")
-_code("SG208", "both split and num_outputs",
-      "Split from opset 18 on takes exactly one of the input split and the attribute num_outputs.",
-      "Remove one of the two.")
-_code("SG209", "num_outputs is not the number of outputs",
-      "num_outputs must be at least 1 and equal the node's number of outputs.",
-      "Correct num_outputs or the list of outputs.")
-_code("SG210", "element type not allowed",
-      "This version of the operator does not take this element type.",
-      "Cast the input, or use a version of the operator that takes it.")
-_code("SG211", "lengths input of the wrong type or rank",
-      "The lengths must be an integer tensor of the type and rank that the operator version names.",
-      "Cast or reshape the lengths.")
-_code("SG212", "inputs, outputs or attributes do not fit the operator version",
-      "The node has an attribute, input or output that this version does not have, or lacks one that it requires.",
-      "Compare the node with the operator's schema; another opset version may be meant.")
-_code("SG213", "input is not a tensor",
-      "The operator splits tensors; this input is a sequence, an optional or a map.",
-      "Take the tensor out of the sequence or optional first.")
-_code("SG214", "operator does not exist at this opset",
-      "The operator was introduced at a later opset than the model imports.",
-      "Import a newer opset.")
-_code("SG215", "chunk size is not positive",
-      "A scalar split of SplitToSequence is the size of each chunk and must be at least 1.",
-      "Correct the chunk size.")
-_code("SG216", "more than one -1",
-      "At most one length of VariadicSplit may be -1, meaning the rest.",
-      "Write all but one of the lengths out.")
-_code("SG217", "obligations contradict each other",
-      "Two nodes require different things of the same dimension, so no input satisfies the model.",
-      "Correct one of the two nodes, or the declared shapes.")
-_code("SG218", "axis input of the wrong type or rank",
-      "The axis input must be an integer scalar (VariadicSplit also takes the shape [1]).",
-      "Cast or reshape the axis.")
+_code(
+    "SG201",
+    "axis out of range",
+    "The axis must lie in [-rank, rank - 1]; a scalar has no axis to split on.",
+    "Correct the axis.",
+)
+_code(
+    "SG202",
+    "number of lengths is not the number of outputs",
+    "There must be exactly one length for each output.",
+    "Give as many lengths as outputs; an output that nobody reads still counts.",
+)
+_code(
+    "SG203",
+    "empty chunk",
+    "num_outputs parts of ceil(d / num_outputs) overrun the dimension, so that trailing parts are empty. The specification gives a "
+    "negative length there; the reference evaluator clamps, onnxruntime refuses.",
+    "Give explicit lengths (convert --to split --explicit-lengths): every runtime accepts those.",
+)
+_code(
+    "SG204",
+    "lengths do not sum to the dimension",
+    "The lengths must sum to the dimension that is split.",
+    "Correct the lengths, or the shape of the input.",
+)
+_code(
+    "SG205",
+    "negative length",
+    "Every length must be at least 0; only VariadicSplit takes one -1, meaning the rest.",
+    "Correct the lengths.",
+)
+_code(
+    "SG206",
+    "dimension is not divisible into equal parts",
+    "Without lengths the parts are equal, so their number must divide the dimension.",
+    "Give explicit lengths, or use Split-18 with num_outputs, whose last part may be smaller.",
+)
+_code(
+    "SG207",
+    "neither split nor num_outputs",
+    "Split from opset 18 on must say its parts: exactly one of the input split and the attribute num_outputs.",
+    "Run upgrade or convert, which repair it, or set num_outputs to the number of outputs.",
+)
+_code(
+    "SG208",
+    "both split and num_outputs",
+    "Split from opset 18 on takes exactly one of the input split and the attribute num_outputs.",
+    "Remove one of the two.",
+)
+_code(
+    "SG209",
+    "num_outputs is not the number of outputs",
+    "num_outputs must be at least 1 and equal the node's number of outputs.",
+    "Correct num_outputs or the list of outputs.",
+)
+_code(
+    "SG210",
+    "element type not allowed",
+    "This version of the operator does not take this element type.",
+    "Cast the input, or use a version of the operator that takes it.",
+)
+_code(
+    "SG211",
+    "lengths input of the wrong type or rank",
+    "The lengths must be an integer tensor of the type and rank that the operator version names.",
+    "Cast or reshape the lengths.",
+)
+_code(
+    "SG212",
+    "inputs, outputs or attributes do not fit the operator version",
+    "The node has an attribute, input or output that this version does not have, or lacks one that it requires.",
+    "Compare the node with the operator's schema; another opset version may be meant.",
+)
+_code(
+    "SG213",
+    "input is not a tensor",
+    "The operator splits tensors; this input is a sequence, an optional or a map.",
+    "Take the tensor out of the sequence or optional first.",
+)
+_code(
+    "SG214",
+    "operator does not exist at this opset",
+    "The operator was introduced at a later opset than the model imports.",
+    "Import a newer opset.",
+)
+_code(
+    "SG215",
+    "chunk size is not positive",
+    "A scalar split of SplitToSequence is the size of each chunk and must be at least 1.",
+    "Correct the chunk size.",
+)
+_code(
+    "SG216",
+    "more than one -1",
+    "At most one length of VariadicSplit may be -1, meaning the rest.",
+    "Write all but one of the lengths out.",
+)
+_code(
+    "SG217",
+    "obligations contradict each other",
+    "Two nodes require different things of the same dimension, so no input satisfies the model.",
+    "Correct one of the two nodes, or the declared shapes.",
+)
+_code(
+    "SG218",
+    "axis input of the wrong type or rank",
+    "The axis input must be an integer scalar (VariadicSplit also takes the shape [1]).",
+    "Cast or reshape the axis.",
+)
 
 # 3xx: inference of everything else -----------------------------------------------------------------------------
-_code("SG301", "declared and inferred types differ",
-      "The model declares a type or shape that contradicts what its nodes produce.",
-      "Correct the declaration, or the node that it disagrees with.")
-_code("SG302", "invalid node",
-      "The inputs or attributes of the node are not what its operator allows.",
-      "Correct the node; the message says what is allowed.")
-_code("SG303", "unknown operator",
-      "No schema and no function body tells what this operator produces, so nothing is claimed of its outputs.",
-      "Declare its output types in value_info, or add a model-local function.")
-_code("SG304", "binding that fits nothing",
-      "A name given with --bind or --input-shape does not occur in the model, or the shape contradicts the declared one.",
-      "Check the name against the model's inputs and symbols.")
+_code(
+    "SG301",
+    "declared and inferred types differ",
+    "The model declares a type or shape that contradicts what its nodes produce.",
+    "Correct the declaration, or the node that it disagrees with.",
+)
+_code(
+    "SG302",
+    "invalid node",
+    "The inputs or attributes of the node are not what its operator allows.",
+    "Correct the node; the message says what is allowed.",
+)
+_code(
+    "SG303",
+    "unknown operator",
+    "No schema and no function body tells what this operator produces, so nothing is claimed of its outputs.",
+    "Declare its output types in value_info, or add a model-local function.",
+)
+_code(
+    "SG304",
+    "binding that fits nothing",
+    "A name given with --bind or --input-shape does not occur in the model, or the shape contradicts the declared one.",
+    "Check the name against the model's inputs and symbols.",
+)
 
 # 4xx: conversion -------------------------------------------------------------------------------------------------
-_code("SG401", "invalid split repaired",
-      "A Split-18 without split and num_outputs was given num_outputs = its number of outputs, the only reading under which it is valid.",
-      "Nothing to do; the exporter that wrote the model deserves a bug report.")
-_code("SG402", "lengths known only at run time",
-      "The target version takes its lengths as attribute, and there is no node at the target opset that could compute them.",
-      "Stop at a newer opset, or fix the dimension before converting.")
-_code("SG403", "element type not allowed at the target",
-      "The operator does not take this element type at the target opset.",
-      "Stop at a newer opset, or cast the input.")
-_code("SG404", "operator does not exist at the target",
-      "The operator was introduced after the target opset, and has no equivalent there.",
-      "Stop at a newer opset.")
-_code("SG405", "operator changed its meaning",
-      "Between the two opsets the operator changed in a way that keeping the node would not reproduce.",
-      "Stop before that opset, or rewrite the node by hand.")
-_code("SG406", "attribute does not exist at the target",
-      "The node uses an attribute, input or output that the operator does not have at the target opset, with a value that matters.",
-      "Stop at a newer opset, or change the node.")
-_code("SG407", "invalid split",
-      "The split is invalid as it stands, so there is nothing to convert exactly.",
-      "Correct the node first; infer says what is wrong.")
-_code("SG408", "split cannot be written in this form",
-      "The form asked for cannot express this split.",
-      "Keep this node's form.")
-_code("SG409", "model cannot be read by the converter",
-      "The model has an error that makes its meaning unclear, so nothing is converted.",
-      "Run infer and correct what it reports.")
-_code("SG410", "external or custom operator kept",
-      "The operator is of a domain that splitgraph does not convert; it is kept as it is.",
-      "Nothing to do unless its domain's version depends on the opset.")
+_code(
+    "SG401",
+    "invalid split repaired",
+    "A Split-18 without split and num_outputs was given num_outputs = its number of outputs, the only reading under which it is valid.",
+    "Nothing to do; the exporter that wrote the model deserves a bug report.",
+)
+_code(
+    "SG402",
+    "lengths known only at run time",
+    "The target version takes its lengths as attribute, and there is no node at the target opset that could compute them.",
+    "Stop at a newer opset, or fix the dimension before converting.",
+)
+_code(
+    "SG403",
+    "element type not allowed at the target",
+    "The operator does not take this element type at the target opset.",
+    "Stop at a newer opset, or cast the input.",
+)
+_code(
+    "SG404",
+    "operator does not exist at the target",
+    "The operator was introduced after the target opset, and has no equivalent there.",
+    "Stop at a newer opset.",
+)
+_code(
+    "SG405",
+    "operator changed its meaning",
+    "Between the two opsets the operator changed in a way that keeping the node would not reproduce.",
+    "Stop before that opset, or rewrite the node by hand.",
+)
+_code(
+    "SG406",
+    "attribute does not exist at the target",
+    "The node uses an attribute, input or output that the operator does not have at the target opset, with a value that matters.",
+    "Stop at a newer opset, or change the node.",
+)
+_code(
+    "SG407",
+    "invalid split",
+    "The split is invalid as it stands, so there is nothing to convert exactly.",
+    "Correct the node first; infer says what is wrong.",
+)
+_code(
+    "SG408",
+    "split cannot be written in this form",
+    "The form asked for cannot express this split.",
+    "Keep this node's form.",
+)
+_code(
+    "SG409",
+    "model cannot be read by the converter",
+    "The model has an error that makes its meaning unclear, so nothing is converted.",
+    "Run infer and correct what it reports.",
+)
+_code(
+    "SG410",
+    "external or custom operator kept",
+    "The operator is of a domain that splitgraph does not convert; it is kept as it is.",
+    "Nothing to do unless its domain's version depends on the opset.",
+)
 
 # 5xx: verification ----------------------------------------------------------------------------------------------
-_code("SG501", "could not be verified",
-      "No engine could run both models, so nothing was compared.",
-      "Install onnxruntime (pip install 'splitgraph[onnxruntime]'), or give inputs that fit the model.")
-_code("SG502", "result differs",
-      "The rewritten model was run and gave something else than the original. This is a bug in splitgraph.",
-      "Please report it with the model; nothing was written.")
-_code("SG503", "engine failed",
-      "An engine crashed, timed out or refused the model.",
-      "The next engine was tried.")
+_code(
+    "SG501",
+    "could not be verified",
+    "No engine could run both models, so nothing was compared.",
+    "Install onnxruntime (pip install 'splitgraph[onnxruntime]'), or give inputs that fit the model.",
+)
+_code(
+    "SG502",
+    "result differs",
+    "The rewritten model was run and gave something else than the original. This is a bug in splitgraph.",
+    "Please report it with the model; nothing was written.",
+)
+_code("SG503", "engine failed", "An engine crashed, timed out or refused the model.", "The next engine was tried.")
 
 # 6xx: how the program was called ---------------------------------------------------------------------------------
-_code("SG601", "argument not allowed",
-      "An argument of the command line is not of its form, or does not go with another.",
-      "The message says what is allowed; --help lists the arguments.")
+_code(
+    "SG601",
+    "argument not allowed",
+    "An argument of the command line is not of its form, or does not go with another.",
+    "The message says what is allowed; --help lists the arguments.",
+)

@@ -46,9 +46,9 @@ class ValueType:
     """Kind, element type and shape of a value, as far as they are known.
 
     kind: "tensor" | "sequence" | "optional" | "sparse_tensor" | "map" | "unknown".
-    dtype: numpy-style name ("float32", "bfloat16", "string", ...), None when unknown. For a sequence or optional: of its tensors.
-    shape: a tuple of int, Dim or None (unknown), or None for an unknown rank. For a sequence: of every element.
-    element: what a sequence or optional holds when that is not simply a tensor of `dtype` and `shape`
+    dtype: numpy-style name ("float32", "bfloat16", "string", ...), None when unknown. For a sequence or optional: of
+    its tensors. shape: a tuple of int, Dim or None (unknown), or None for an unknown rank. For a sequence: of every
+    element. element: what a sequence or optional holds when that is not simply a tensor of `dtype` and `shape`
         (an optional of a sequence, a sequence of maps); None otherwise.
     """
 

@@ -27,8 +27,8 @@ class Rewrite:
     """What `upgrade`, `downgrade` and `convert` give back.
 
     model: of the kind that went in, converted; the caller's model is unchanged. changes: every node that was rewritten.
-    diagnostics: warnings and notes (a blocker raises ConversionError instead). verification: None unless it was asked for.
-    from_opset, to_opset: imported version of each domain, before and after.
+    diagnostics: warnings and notes (a blocker raises ConversionError instead). verification: None unless it was asked
+    for. from_opset, to_opset: imported version of each domain, before and after.
     """
 
     model: Any

@@ -1,1 +1,7 @@
 """Types and shapes of every value of a model, symbolic where they depend on the input."""
+
+from __future__ import annotations
+
+from splitgraph.inference.infer import infer_model
+
+__all__ = ["infer_model"]

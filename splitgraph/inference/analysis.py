@@ -18,8 +18,9 @@ class SplitReport:
     name: the node's name, or operator and index in its graph where it has none. op, domain, since_version: its operator
     ("Split", "", 13). location: graph, subgraphs, function calls and node ("main/encoder/then_branch/Split_4").
     axis: non-negative where the rank is known, None when unknown. input_name, input: what is split.
-    outputs: (name, type) of each output, "" for an omitted one. lengths: of each part along the axis, empty for StringSplit and for a
-    sequence of unknown length. obligations: what must hold of the symbols for the split to be valid ("N % 3 == 0").
+    outputs: (name, type) of each output, "" for an omitted one. lengths: of each part along the axis, empty for
+    StringSplit and for a sequence of unknown length. obligations: what must hold of the symbols for the split to be
+    valid ("N % 3 == 0").
     """
 
     name: str
@@ -37,7 +38,9 @@ class SplitReport:
 
 @dataclass(frozen=True, slots=True)
 class Completeness:
-    """How much of the shapes of a model's values is known: counts of dimensions, values of unknown rank, unknown operators."""
+    """How much of the shapes of a model's values is known: counts of dimensions, values of unknown rank, unknown
+    operators.
+    """
 
     dims: int
     known: int
@@ -51,10 +54,10 @@ class Completeness:
 class Analysis:
     """What `infer` found.
 
-    model: a copy of the input, of the kind that went in, with value_info and output types filled in. splits: a report for each split
-    in graph order, subgraphs and function bodies (once for each call) included. diagnostics: every finding. types: of the main
-    graph's inputs, initializers and node outputs. symbols: known bounds (minimum, maximum or None) of each symbol.
-    opset: imported version of each domain. completeness: how much is known, over all graphs.
+    model: a copy of the input, of the kind that went in, with value_info and output types filled in. splits: a report
+    for each split in graph order, subgraphs and function bodies (once for each call) included. diagnostics: every
+    finding. types: of the main graph's inputs, initializers and node outputs. symbols: known bounds (minimum, maximum
+    or None) of each symbol. opset: imported version of each domain. completeness: how much is known, over all graphs.
     """
 
     model: Any
@@ -64,7 +67,8 @@ class Analysis:
     symbols: Mapping[str, tuple[int, int | None]]
     opset: Mapping[str, int]
     completeness: Completeness
-    # For conversion and verification, not part of the contract: what inference knows of each split node of the model as written.
+    # For conversion and verification, not part of the contract: what inference knows of each split node of the model as
+    # written.
     details: Any = field(default=None, repr=False, compare=False)
 
     @property

@@ -1,0 +1,71 @@
+"""splitgraph: infer, convert and verify every version of the ONNX and OpenVINO split operators, in whole models.
+
+>>> import splitgraph
+>>> analysis = splitgraph.infer("model.onnx")
+>>> splitgraph.save(splitgraph.upgrade("model.onnx", 18).model, "model.opset18.onnx")
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from splitgraph.api import convert, downgrade, infer, load, save, upgrade, verify
+    from splitgraph.conversion.rewrite import Change, Rewrite
+    from splitgraph.diagnostics import ConversionError, Diagnostic, ModelError, SplitgraphError, VerificationError
+    from splitgraph.dim import Dim
+    from splitgraph.execution.verification import Difference, Verification
+    from splitgraph.inference.analysis import Analysis, Completeness, SplitReport
+    from splitgraph.value_type import ValueType
+
+# The public names, each imported when it is first used: `splitgraph --help` must not pay for onnx.
+_HOMES = {
+    "splitgraph.api": ("convert", "downgrade", "infer", "load", "save", "upgrade", "verify"),
+    "splitgraph.conversion.rewrite": ("Change", "Rewrite"),
+    "splitgraph.diagnostics": ("ConversionError", "Diagnostic", "ModelError", "SplitgraphError", "VerificationError"),
+    "splitgraph.dim": ("Dim",),
+    "splitgraph.execution.verification": ("Difference", "Verification"),
+    "splitgraph.inference.analysis": ("Analysis", "Completeness", "SplitReport"),
+    "splitgraph.value_type": ("ValueType",),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "Analysis",
+    "Change",
+    "Completeness",
+    "ConversionError",
+    "Diagnostic",
+    "Difference",
+    "Dim",
+    "ModelError",
+    "Rewrite",
+    "SplitReport",
+    "SplitgraphError",
+    "ValueType",
+    "Verification",
+    "VerificationError",
+    "convert",
+    "downgrade",
+    "infer",
+    "load",
+    "save",
+    "upgrade",
+    "verify",
+]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOME_OF.get(name)
+    if home is None:
+        raise AttributeError(f"module 'splitgraph' has no attribute {name!r}")
+    value = getattr(import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,138 @@
+"""The verbs of the Python API, which are those of the command line. Every one takes a model source and changes none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from splitgraph.conversion.forms import convert_forms
+from splitgraph.conversion.opset import convert_opset
+from splitgraph.conversion.rewrite import Rewrite
+from splitgraph.diagnostics import ConversionError, SplitgraphError, VerificationError, diagnostic
+from splitgraph.dim import Dim
+from splitgraph.formats import LoadedModel, give_back, load, open_model, save
+from splitgraph.graph.scopes import opset_imports
+from splitgraph.inference import infer_model
+from splitgraph.inference.analysis import Analysis
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from splitgraph.execution.verification import Verification
+
+Engine = Literal["auto", "reference", "onnxruntime", "openvino"]
+
+
+def infer(
+    model: Any,
+    *,
+    bind: Mapping[str, int] | None = None,
+    input_shapes: Mapping[str, Sequence[int | str | Dim | None]] | None = None,
+    empty_chunks: Literal["clamp", "error"] = "clamp",
+) -> Analysis:
+    """Infer the types and shapes of every value of a model, and report every split and everything that is wrong.
+
+    model: onnx.ModelProto, path, or onnx_graphsurgeon.Graph; not changed. bind: values for symbols. input_shapes:
+    shapes in place of the declared ones, each dimension an int, an expression ("N + 2"), or None. empty_chunks: whether
+    num_outputs chunks that overrun the dimension are empty ("clamp", as the reference evaluator has it) or an error.
+    Does not raise for a wrong model; raises ModelError for a file that cannot be read, SplitgraphError for wrong
+    arguments.
+    """
+    loaded = open_model(model)
+    analysis = infer_model(loaded.model, bind=bind, input_shapes=input_shapes, empty_chunks=empty_chunks)
+    return replace(analysis, model=give_back(analysis.model, loaded))
+
+
+def upgrade(model: Any, opset: int, *, verify: bool = False) -> Rewrite:
+    """Convert a model to a newer opset of ai.onnx, every node exact.
+
+    Raises ConversionError with every blocker and changes nothing when any part cannot be converted exactly; with
+    `verify`, VerificationError when the result gives something else. A model at that opset already comes back as it is.
+    """
+    return _convert_opset(model, opset, verify, newer=True)
+
+
+def downgrade(model: Any, opset: int, *, verify: bool = False) -> Rewrite:
+    """Convert a model to an older opset of ai.onnx, every node exact; errors as `upgrade`."""
+    return _convert_opset(model, opset, verify, newer=False)
+
+
+def convert(
+    model: Any, to: Literal["split", "variadic-split"], *, explicit_lengths: bool = False, verify: bool = False
+) -> Rewrite:
+    """Convert a model's splits to plain Split nodes or to VariadicSplit functions, at the model's own opset.
+
+    explicit_lengths: write the lengths of every split out, for runtimes that know neither equal parts nor num_outputs.
+    Errors as `upgrade`.
+    """
+    loaded = open_model(model)
+    return _finish(loaded, convert_forms(loaded.model, to, explicit_lengths=explicit_lengths), verify)
+
+
+def verify(
+    before: Any,
+    after: Any,
+    *,
+    samples: int = 3,
+    seed: int = 0,
+    bind: Mapping[str, int] | None = None,
+    inputs: Mapping[str, np.ndarray] | None = None,
+    engine: Engine = "auto",
+    rtol: float = 1e-5,
+    atol: float = 1e-6,
+    timeout: float = 300,
+) -> Verification:
+    """Run two models on the same inputs and compare what they give.
+
+    samples: sets of inputs; dimensions differ between them. bind: values for symbols. inputs: arrays for inputs by
+    name; the others are made up to fit. engine: which runtime; "auto" tries one after the other. rtol, atol: tolerances
+    for floating point. timeout: seconds. Raises ModelError for a file that cannot be read, SplitgraphError for wrong
+    arguments.
+    """
+    from splitgraph.execution import verify_models
+
+    first, second = open_model(before), open_model(after)
+    try:
+        return verify_models(
+            first.model,
+            second.model,
+            samples=samples,
+            seed=seed,
+            bind=bind,
+            inputs=inputs,
+            engine=engine,
+            rtol=rtol,
+            atol=atol,
+            timeout=timeout,
+        )
+    except ValueError as error:
+        raise SplitgraphError(str(error)) from error
+
+
+def _convert_opset(model: Any, opset: int, verify: bool, *, newer: bool) -> Rewrite:
+    loaded = open_model(model)
+    source = opset_imports(loaded.model.opset_import).get("", opset)
+    if newer and opset < source:
+        raise SplitgraphError(f"the model is at opset {source}, so going to {opset} is a downgrade; use downgrade")
+    if not newer and opset > source:
+        raise SplitgraphError(f"the model is at opset {source}, so going to {opset} is an upgrade; use upgrade")
+    return _finish(loaded, convert_opset(loaded.model, opset), verify)
+
+
+def _finish(loaded: LoadedModel, rewrite: Rewrite, verify: bool) -> Rewrite:
+    """The rewrite with its model of the kind that went in, verified when asked."""
+    if verify:
+        from splitgraph.execution import verify_models
+
+        verification = verify_models(loaded.model, rewrite.model)
+        if verification.verdict == "different":
+            found = verification.first_difference
+            where = "" if found is None else f": {found.name}: {found.reason}"
+            text = f"the rewritten model gives something else than the original{where}"
+            raise VerificationError(text, [diagnostic("SG502", text)])
+        rewrite = replace(rewrite, verification=verification)
+    return replace(rewrite, model=give_back(rewrite.model, loaded))
+
+
+__all__ = ["ConversionError", "convert", "downgrade", "infer", "load", "save", "upgrade", "verify"]

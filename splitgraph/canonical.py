@@ -1,0 +1,325 @@
+"""The canonical split: one axis and the bounds of the parts along it, and the one rule for the types of the parts.
+
+Every split operator of ONNX and OpenVINO is lifted into this form and lowered from it. Bounds are 0 = b0 <= b1 <= ...
+<= bn = dim, each an int or a symbolic Dim, so lengths are differences and sum to the dimension by construction. What
+must hold of the symbols for the split to be valid at all (`N % 3 == 0`) is recorded as obligations while the bounds are
+built.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Protocol
+
+from splitgraph.contents import Contents, SequenceInfo
+from splitgraph.diagnostics import Severity
+from splitgraph.dim import Dim, DimLike, Facts, ceildiv, dim_min, sum_dims
+from splitgraph.value_type import ValueType, tensor
+
+# How the parts were given, so that lowering can pick the plainest form of the target:
+# equal parts that must divide the dimension; a number of chunks whose last may be smaller; explicit lengths; the size
+# of each chunk.
+Form = Literal["equal", "chunks", "lengths", "size"]
+
+
+class SplitSite(Protocol):
+    """A split node as a lift sees it; inference provides one for each node it walks."""
+
+    @property
+    def outputs(self) -> Sequence[str]:
+        """Names of the outputs, "" for an omitted one."""
+
+    @property
+    def input_count(self) -> int:
+        """How many inputs the node lists, omitted ones included."""
+
+    @property
+    def facts(self) -> Facts:
+        """What is known of the symbols."""
+
+    @property
+    def empty_chunks(self) -> str:
+        """What num_outputs chunks that overrun the dimension are: "clamp" or "error"."""
+
+    def input(self, index: int) -> ValueType:
+        """The type of an input; of kind "unknown" when omitted."""
+
+    def has_input(self, index: int) -> bool:
+        """True when the input is given."""
+
+    def contents(self, index: int) -> Contents | None:
+        """What is known of the elements of an input."""
+
+    def attribute_names(self) -> Iterable[str]:
+        """Names of the attributes that the node has."""
+
+    def attribute(self, name: str, default: Any = None) -> Any:
+        """The value of an attribute; UNRESOLVED for a reference whose value is not known."""
+
+    def fresh(self) -> Dim:
+        """A new generated symbol."""
+
+    def require(self, lhs: DimLike, relation: Literal["==", ">="], rhs: DimLike, *, code: str, message: str) -> bool:
+        """Record what must hold; report and return False when it never can."""
+
+    def find(self, code: str, message: str, *, severity: Severity = "error") -> None:
+        """Report a finding."""
+
+    def set_contents(self, index: int, contents: Contents | None) -> None:
+        """Say what an output holds."""
+
+    def set_sequence(self, index: int, info: SequenceInfo) -> None:
+        """Say what an output that is a sequence holds."""
+
+    def refine_input(self, index: int, contents: Contents) -> None:
+        """Say what an input must hold for the node to be valid."""
+
+
+@dataclass(frozen=True, slots=True)
+class CanonicalSplit:
+    """Axis and bounds of a split.
+
+    axis: non-negative when the rank is known, as written when only the rank is unknown, None when unknown.
+    total: the dimension that is split, None when unknown. bounds: n + 1 of them for n parts, None when their number is
+    unknown. count: the number of parts, None when unknown. size: length of every part but the last, where the form
+    gives one ("size"). squeezed: each part has length 1 and loses the axis (SplitToSequence with keepdims=0).
+    """
+
+    axis: int | None
+    total: DimLike | None
+    bounds: tuple[DimLike, ...] | None
+    form: Form
+    count: DimLike | None
+    size: DimLike | None = None
+    squeezed: bool = False
+
+    @property
+    def lengths(self) -> tuple[DimLike, ...] | None:
+        """Length of each part; None when their number is unknown."""
+        if self.bounds is None:
+            return None
+        return tuple(end - start for start, end in zip(self.bounds, self.bounds[1:], strict=False))
+
+    @property
+    def static_lengths(self) -> tuple[int, ...] | None:
+        """Length of each part when all are known numbers, else None."""
+        lengths = self.lengths
+        if lengths is None or not all(isinstance(length, int) for length in lengths):
+            return None
+        return tuple(length for length in lengths if isinstance(length, int))
+
+    def part_type(self, data: ValueType, index: int) -> ValueType:
+        """The type of one part: the data's, with the part's length on the axis."""
+        if self.bounds is None:
+            return data.with_shape(None)
+        return self._part_of(data, self.bounds[index + 1] - self.bounds[index])
+
+    def element_type(self, data: ValueType, unknown: Dim) -> ValueType:
+        """The type that all parts have in common; `unknown` stands for a length in which they differ."""
+        lengths = set(self.lengths or ())
+        if len(lengths) == 1:
+            return self._part_of(data, lengths.pop())
+        if self.bounds is None and self.size is not None and self.total is not None and self.size in (1, self.total):
+            return self._part_of(data, self.size)
+        return self._part_of(data, unknown)
+
+    def _part_of(self, data: ValueType, length: DimLike) -> ValueType:
+        if data.shape is None:
+            return tensor(data.dtype, None)
+        if self.axis is None:
+            return tensor(data.dtype, [None] * len(data.shape))
+        shape = list(data.shape)
+        if self.squeezed:
+            del shape[self.axis]
+        else:
+            shape[self.axis] = length
+        return tensor(data.dtype, shape)
+
+
+def even_bounds(total: DimLike, size: DimLike, count: int) -> tuple[DimLike, ...]:
+    """Bounds of `count` consecutive chunks of `size` within `total`: multiples of the size, the last one the total."""
+    return (*(dim_min(index * size, total) for index in range(count)), total)
+
+
+def split_equally(site: SplitSite, axis: int | None, total: DimLike | None, count: int) -> CanonicalSplit | None:
+    """`count` equal parts; obliges the dimension to be a multiple of `count`."""
+    if total is None:
+        size: DimLike = site.fresh()
+        return CanonicalSplit(axis, None, tuple(index * size for index in range(count + 1)), "equal", count)
+    holds = site.require(
+        total % count, "==", 0, code="SG206",
+        message=f"dimension {total} on axis {axis} does not divide into {count} equal parts",
+    )  # fmt: skip
+    if not holds:
+        return None
+    # Multiples of the size up to the last: where the obligation holds it is the dimension, and every part has the same spelling.
+    size = site.facts.simplify(total // count)
+    return CanonicalSplit(axis, total, tuple(index * size for index in range(count + 1)), "equal", count)
+
+
+def split_into_chunks(site: SplitSite, axis: int | None, total: DimLike | None, count: int) -> CanonicalSplit | None:
+    """`count` chunks of ceil(dim / count), the last one smaller (num_outputs of Split-18)."""
+    if total is None:
+        total = site.fresh()
+        known: DimLike | None = None
+    else:
+        known = total
+    size = ceildiv(total, count)
+    rest = total - (count - 1) * size
+    split = CanonicalSplit(axis, known, even_bounds(total, size, count), "chunks", count)
+    if isinstance(rest, int):
+        return split if _report_empty_chunks(site, total, count, rest) else None
+    # Wherever the last chunk is not negative no other bound overruns, so the plain multiples hold without min().
+    if site.facts.range_of(rest)[1] is not None and (site.facts.range_of(rest)[1] or 0) < 0:
+        return split
+    site.require(rest, ">=", 0, code="SG203", message=f"{count} chunks of {size} overrun the dimension {total}")
+    return replace(split, bounds=(*(index * size for index in range(count)), total))
+
+
+def _report_empty_chunks(site: SplitSite, total: DimLike, count: int, rest: int) -> bool:
+    if rest > 0:
+        return True
+    what = f"num_outputs={count} on a dimension of {total}: chunks of {ceildiv(total, count)} leave {rest} for the last"
+    if rest < 0 and site.empty_chunks == "error":
+        site.find("SG203", f"{what}, which no runtime is bound to accept")
+        return False
+    site.find("SG203", f"{what}; runtimes disagree, splitgraph takes trailing parts as empty", severity="warning")
+    return True
+
+
+def split_by_lengths(
+    site: SplitSite,
+    axis: int | None,
+    total: DimLike | None,
+    lengths: Sequence[DimLike | None],
+    *,
+    rest_allowed: bool = False,
+) -> CanonicalSplit | None:
+    """Explicit lengths, None for one that only run time knows; with `rest_allowed` one may be -1, the rest of the
+    dimension.
+
+    A single unknown length is what the others leave of the dimension; several become fresh symbols that sum to it.
+    """
+    if not _check_lengths(site, lengths, rest_allowed):
+        return None
+    rest_given = rest_allowed and -1 in lengths
+    known = [_certain_length(site, length, rest_allowed, rest_given) for length in lengths]
+    unknown = [index for index, length in enumerate(known) if length is None]
+    for index in unknown if total is None else unknown[:-1]:
+        known[index] = site.fresh()
+    if total is not None and unknown:
+        known[unknown[-1]] = 0
+        rest = site.facts.simplify(total - sum_dims([length for length in known if length is not None]))
+        known[unknown[-1]] = rest
+        message = f"the lengths {_listed(lengths)} exceed the dimension {total} on axis {axis}"
+        if not site.require(rest, ">=", 0, code="SG204", message=message):
+            return None
+    bounds: list[DimLike] = [0]
+    for length in known:
+        bounds.append(bounds[-1] + (0 if length is None else length))
+    if total is not None and not unknown:
+        message = f"the lengths {_listed(lengths)} sum to {bounds[-1]}, but the dimension on axis {axis} is {total}"
+        if not site.require(total, "==", bounds[-1], code="SG204", message=message):
+            return None
+    return CanonicalSplit(axis, total, tuple(bounds), "lengths", len(known))
+
+
+def _check_lengths(site: SplitSite, lengths: Sequence[DimLike | None], rest_allowed: bool) -> bool:
+    rests = sum(1 for length in lengths if isinstance(length, int) and length == -1)
+    if rest_allowed and rests > 1:
+        site.find(
+            "SG216",
+            f"the lengths {_listed(lengths)} hold {rests} times -1; one at most may be the rest of the dimension",
+        )
+        return False
+    lowest = -1 if rest_allowed else 0
+    if any(isinstance(length, int) and length < lowest for length in lengths):
+        site.find("SG205", f"the lengths {_listed(lengths)} hold a negative one; each must be at least {lowest}")
+        return False
+    if rest_allowed and rests == 0:
+        return True
+    return all(
+        site.require(
+            length, ">=", 0, code="SG205", message=f"the length {length} is negative for every value of its symbols"
+        )
+        for length in lengths
+        if isinstance(length, Dim)
+    )
+
+
+def _certain_length(site: SplitSite, length: DimLike | None, rest_allowed: bool, rest_given: bool) -> DimLike | None:
+    """The length; None for the rest, and for one that may turn out to be -1 and so mean the rest: it is what the others
+    leave.
+    """
+    if length is None or not rest_allowed:
+        return length
+    if isinstance(length, int):
+        return None if length == -1 else length
+    return length if rest_given or site.facts.prove_ge(length, 0) else None
+
+
+def split_by_size(
+    site: SplitSite, axis: int | None, total: DimLike | None, size: DimLike | None, *, squeezed: bool = False
+) -> CanonicalSplit | None:
+    """Chunks of `size`, the last one smaller (a scalar `split` of SplitToSequence); None for a size that only run time
+    knows.
+    """
+    if isinstance(size, int) and size < 1:
+        site.find("SG215", f"the chunk size is {size}; it must be at least 1")
+        return None
+    if isinstance(size, Dim) and not site.require(
+        size, ">=", 1, code="SG215", message=f"the chunk size {size} is never positive"
+    ):
+        return None
+    if total is None or size is None:
+        return CanonicalSplit(axis, total, None, "size", None, size, squeezed)
+    count = 1 if size == total else ceildiv(total, size)
+    if isinstance(count, int) and count <= MAX_PARTS:
+        return CanonicalSplit(axis, total, even_bounds(total, size, count), "size", count, size, squeezed)
+    return CanonicalSplit(axis, total, None, "size", count, size, squeezed)
+
+
+# A sequence of more parts than this is described by its size alone.
+MAX_PARTS = 65536
+
+
+def resolve_axis(site: SplitSite, axis: Any, data: ValueType) -> tuple[bool, int | None]:
+    """Whether the axis is valid for the data, and the axis: non-negative where the rank is known, None when it is not
+    an int.
+    """
+    rank = data.rank
+    if rank == 0:
+        site.find("SG201", "the input is a scalar, which has no axis to split on")
+        return False, None
+    if not isinstance(axis, int):
+        return True, 0 if rank == 1 else None
+    if rank is None:
+        return True, axis
+    if not -rank <= axis < rank:
+        site.find(
+            "SG201", f"axis {axis} is out of range for a tensor of rank {rank}; it must lie in [{-rank}, {rank - 1}]"
+        )
+        return False, None
+    return True, axis % rank
+
+
+def dimension_on(data: ValueType, axis: int | None) -> DimLike | None:
+    """The dimension of the data on the axis, None when rank, axis or dimension is unknown."""
+    return None if data.shape is None or axis is None else data.shape[axis]
+
+
+def split_contents(site: SplitSite, split: CanonicalSplit, data: Contents | None) -> None:
+    """Follow the elements of a 1-D tensor into its parts."""
+    lengths = split.static_lengths
+    if data is None or lengths is None or len(data.shape) != 1 or sum(lengths) != len(data.items):
+        return
+    start = 0
+    for index, length in enumerate(lengths):
+        site.set_contents(index, Contents((length,), data.items[start : start + length]))
+        start += length
+
+
+def _listed(lengths: Sequence[DimLike | None]) -> str:
+    shown = [("?" if length is None else str(length)) for length in lengths]
+    return f"[{', '.join(shown if len(shown) <= 12 else [*shown[:8], '...', *shown[-2:]])}]"

@@ -1,0 +1,87 @@
+"""Where lowering puts its nodes and constants: an emitter for each node that is rewritten."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import onnx
+from onnx import AttributeProto, helper
+
+from splitgraph.graph.names import FreshNames
+from splitgraph.graph.tensors import int64_tensor
+from splitgraph.variants.lowering import NotRepresentable
+from splitgraph.variants.variadic_function import LOWEST_OPSET, function_name
+
+
+@dataclass(slots=True)
+class Emission:
+    """Emits the nodes that replace one node.
+
+    opset: of ai.onnx, in whose dialect helper nodes are written. in_function: constants are Constant nodes, as a
+    function has no initializers; so they are in a model whose IR version makes every initializer an input.
+    """
+
+    names: FreshNames
+    opset: int
+    in_function: bool
+    prefix: str
+    variadic_parts: set[int] = field(default_factory=set)
+    helpers: list[onnx.NodeProto] = field(default_factory=list)
+    mains: list[onnx.NodeProto] = field(default_factory=list)
+    initializers: list[onnx.TensorProto] = field(default_factory=list)
+    _constants: dict[tuple[int, ...] | int, str] = field(default_factory=dict)
+
+    @property
+    def nodes(self) -> list[onnx.NodeProto]:
+        """All emitted nodes in topological order."""
+        return [*self.helpers, *self.mains]
+
+    def constant(self, values: Sequence[int] | int, hint: str) -> str:
+        """The name of an int64 constant: 1-D for a sequence, 0-D for an int."""
+        key = values if isinstance(values, int) else tuple(values)
+        if key not in self._constants:
+            name = self.names.new(f"{self.prefix}_{hint}")
+            held = int64_tensor(name, key)
+            if self.in_function:
+                self.helpers.append(
+                    helper.make_node("Constant", [], [name], name=self.names.new(f"{name}_node"), value=held)
+                )
+            else:
+                self.initializers.append(held)
+            self._constants[key] = name
+        return self._constants[key]
+
+    def helper(self, op_type: str, inputs: Sequence[str], hint: str, **attributes: int | Sequence[int]) -> str:
+        """Emit a helper node with one output and give that output's name."""
+        output = self.names.new(f"{self.prefix}_{hint}")
+        self.helpers.append(
+            helper.make_node(op_type, list(inputs), [output], name=self.names.new(f"{output}_node"), **attributes)
+        )
+        return output
+
+    def reference(self, attribute: str, hint: str) -> str:
+        """The name of a 1-D int64 tensor of one element with an integer attribute of the enclosing function."""
+        if self.opset < 12:
+            raise NotRepresentable(
+                "SG402", "Constant cannot refer to an attribute of the function below opset 12", "Stop at opset 12."
+            )
+        number = self.names.new(f"{self.prefix}_{hint}_number")
+        node = helper.make_node("Constant", [], [number], name=self.names.new(f"{number}_node"))
+        node.attribute.append(AttributeProto(name="value_int", type=AttributeProto.INT, ref_attr_name=attribute))
+        self.helpers.append(node)
+        return self.helper("Reshape", [number, self.constant([1], "one")], hint)
+
+    def main(self, node: onnx.NodeProto) -> None:
+        """Emit a node that stands for the original."""
+        self.mains.append(node)
+
+    def function_node(self, parts: int) -> str:
+        """Note that the model needs VariadicSplit_<parts>, and give its name."""
+        if self.opset < LOWEST_OPSET:
+            raise NotRepresentable(
+                "SG408", f"VariadicSplit is written as a function that needs opset {LOWEST_OPSET}",
+                f"Upgrade to opset {LOWEST_OPSET} first.",
+            )  # fmt: skip
+        self.variadic_parts.add(parts)
+        return function_name(parts)

@@ -1,0 +1,165 @@
+"""Converting splits between forms at the model's own opset: to VariadicSplit, back to Split, and to explicit lengths."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import onnx
+
+from splitgraph.canonical import CanonicalSplit, even_bounds
+from splitgraph.conversion.emission import Emission
+from splitgraph.conversion.opset import check_readable, new_emission, replace_node, roots, split_variant
+from splitgraph.conversion.plan import Plan, apply_plan, opset_of
+from splitgraph.conversion.rewrite import Rewrite
+from splitgraph.conversion.sequences import plan_sequences
+from splitgraph.conversion.splits import lower_split
+from splitgraph.conversion.unused import Uses
+from splitgraph.diagnostics import SplitgraphError, diagnostic
+from splitgraph.dim import ceildiv
+from splitgraph.graph.names import FreshNames, used_names
+from splitgraph.graph.scopes import Scope, node_label, scopes
+from splitgraph.inference import infer_model
+from splitgraph.inference.analysis import Analysis
+from splitgraph.inference.state import GraphDetail, SplitDetail
+from splitgraph.variants import variadic_split_1, variant_at
+from splitgraph.variants.variadic_function import is_variadic_function
+
+# Under this key a VariadicSplit node keeps how its parts were given, so that the way back writes the same form.
+FORM_KEY = "splitgraph.form"
+
+
+def convert_forms(model: onnx.ModelProto, to: str, *, explicit_lengths: bool = False) -> Rewrite:
+    """A copy of the model with its splits as plain Split or as VariadicSplit functions; the model itself is not
+    changed.
+
+    to: "split" or "variadic-split". Raises ConversionError with every blocker, SplitgraphError for another target.
+    """
+    if to not in ("split", "variadic-split"):
+        raise SplitgraphError(f"splits cannot be converted to {to!r}; the targets are 'split' and 'variadic-split'")
+    analysis = infer_model(model, fill=False)
+    plan = Plan()
+    check_readable(plan, analysis)
+    names = FreshNames(used_names(model))
+    ours = {function.name for function in model.functions if is_variadic_function(function)}
+    if not any(found.code == "SG103" for found in plan.blockers):
+        for root in roots(list(scopes(model))):
+            if root[0].is_function and is_variadic_function(root[0].proto):
+                continue
+            if to == "variadic-split":
+                _plan_variadic(plan, model, analysis, root, names)
+            else:
+                _plan_plain(plan, model, analysis, root, names, explicit_lengths)
+    plan.raise_blockers(f"the splits cannot be converted to {to}")
+    if to == "split":
+        plan.gone_functions = ours - _still_called(plan, model)
+    return Rewrite(
+        apply_plan(plan, model),
+        tuple(plan.changes),
+        tuple(plan.notes),
+        None,
+        dict(analysis.opset),
+        dict(analysis.opset),
+    )
+
+
+def _plan_variadic(
+    plan: Plan, model: onnx.ModelProto, analysis: Analysis, root: Sequence[Scope], names: FreshNames
+) -> None:
+    uses = Uses(root)
+    for scope in root:
+        details: GraphDetail = analysis.details.graphs.get(scope.path) or GraphDetail()
+        opset = opset_of(scope.imports)
+        for index, found in details.splits.items():
+            node = scope.nodes[index]
+            if split_variant(node, opset) is None or node.op_type != "Split":
+                continue
+            emission = new_emission(model, scope, node, index, names, opset)
+            lowered = lower_split(
+                node, index, scope, found, variadic_split_1.VARIANT, emission, "convert --to variadic-split"
+            )
+            plan.blockers.extend(lowered.blockers)
+            plan.notes.extend(lowered.notes)
+            if lowered.emission is not None and lowered.change is not None:
+                _keep_form(lowered.emission, found)
+                replace_node(plan, uses, scope, index, lowered.emission, lowered.change)
+
+
+def _keep_form(emission: Emission, found: SplitDetail) -> None:
+    split = found.split or found.repaired
+    if split is not None and split.form in ("equal", "chunks"):
+        for node in emission.mains:
+            node.metadata_props.add(key=FORM_KEY, value=split.form)
+
+
+def _plan_plain(
+    plan: Plan,
+    model: onnx.ModelProto,
+    analysis: Analysis,
+    root: Sequence[Scope],
+    names: FreshNames,
+    explicit_lengths: bool,
+) -> None:
+    uses = Uses(root)
+    for scope in root:
+        details: GraphDetail = analysis.details.graphs.get(scope.path) or GraphDetail()
+        opset = opset_of(scope.imports)
+        target = variant_at("Split", opset)
+        for index, found in details.splits.items():
+            node = scope.nodes[index]
+            if target is None or found.variant.op_type not in ("Split", "VariadicSplit"):
+                continue
+            location = f"{scope.location}/{node_label(node, index)}"
+            emission = new_emission(model, scope, node, index, names, opset)
+            if found.variant.op_type == "VariadicSplit":
+                found = _with_form(node, found, explicit_lengths)
+                if found.split is not None and found.split.axis is None:
+                    plan.notes.append(diagnostic(
+                        "SG408", "the axis is known only at run time; Split has it as an attribute, so the node is kept", location,
+                        severity="warning",
+                    ))  # fmt: skip
+                    continue
+            lowered = lower_split(
+                node, index, scope, found, target, emission, "convert --to split", explicit_lengths=explicit_lengths
+            )
+            plan.blockers.extend(lowered.blockers)
+            plan.notes.extend(lowered.notes)
+            if lowered.emission is not None and lowered.change is not None:
+                _to_plain_domain(lowered.emission)
+                replace_node(plan, uses, scope, index, lowered.emission, lowered.change)
+    plan_sequences(plan, model, analysis, root, names, uses, explicit_lengths)
+
+
+def _with_form(node: onnx.NodeProto, found: SplitDetail, explicit_lengths: bool) -> SplitDetail:
+    """The split with the form that the node came from, where its lengths are still those of that form."""
+    kept = {entry.key: entry.value for entry in node.metadata_props}.get(FORM_KEY)
+    split = found.split
+    if split is None or explicit_lengths or kept not in ("equal", "chunks"):
+        return found
+    parts, total = len(node.output), split.total
+    if total is None:
+        return found
+    size = total // parts if kept == "equal" else ceildiv(total, parts)
+    plain = (*(index * size for index in range(parts)), total)
+    if split.bounds not in (plain, even_bounds(total, size, parts)):
+        return found
+    canonical = CanonicalSplit(split.axis, total, split.bounds, "equal" if kept == "equal" else "chunks", parts)
+    return SplitDetail(found.variant, canonical, found.data, kept == "equal", found.errors)
+
+
+def _to_plain_domain(emission: Emission) -> None:
+    for node in emission.mains:
+        node.domain = ""
+        for index in range(len(node.metadata_props) - 1, -1, -1):
+            if node.metadata_props[index].key == FORM_KEY:
+                del node.metadata_props[index]
+
+
+def _still_called(plan: Plan, model: onnx.ModelProto) -> set[str]:
+    """Names of VariadicSplit functions that a node still calls after the plan."""
+    called = set()
+    for scope in scopes(model):
+        replaced = plan.edits[scope.path].replaced if scope.path in plan.edits else {}
+        for index, node in enumerate(scope.nodes):
+            if node.domain == variadic_split_1.DOMAIN and index not in replaced:
+                called.add(node.op_type)
+    return called

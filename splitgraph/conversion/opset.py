@@ -1,0 +1,236 @@
+"""Converting a whole model to another opset: every split through its canonical form, every other node by the generic
+guard.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import onnx
+from onnx import defs
+
+from splitgraph.conversion.emission import Emission
+from splitgraph.conversion.guard import NodeFacts, check_node
+from splitgraph.conversion.plan import Plan, apply_plan, opset_of
+from splitgraph.conversion.rewrite import Change, Rewrite
+from splitgraph.conversion.splits import emitted_inputs, lower_split
+from splitgraph.conversion.unused import Uses
+from splitgraph.diagnostics import ConversionError, SplitgraphError, diagnostic
+from splitgraph.graph.names import FreshNames, used_names
+from splitgraph.graph.scopes import Scope, function_key, node_label, plain_domain, scopes
+from splitgraph.inference import infer_model
+from splitgraph.inference.analysis import Analysis
+from splitgraph.inference.state import GraphDetail
+from splitgraph.value_type import UNKNOWN, ValueType
+from splitgraph.variants import SPLIT_OPERATORS, Variant, variant_at
+
+# Errors that the rewrite itself repairs.
+REPAIRABLE = frozenset({"SG207"})
+
+
+def convert_opset(model: onnx.ModelProto, target: int) -> Rewrite:
+    """A copy of the model at another opset of ai.onnx, every node exact; the model itself is not changed.
+
+    Raises ConversionError with every blocker, and SplitgraphError for an opset that does not exist.
+    """
+    newest = defs.onnx_opset_version()
+    if not 1 <= target <= newest:
+        raise SplitgraphError(f"there is no opset {target} of ai.onnx; this onnx knows 1 to {newest}")
+    analysis = infer_model(model, fill=False)
+    plan = plan_opset(model, analysis, target)
+    source = analysis.opset.get("", target)
+    plan.raise_blockers(f"the model cannot go from opset {source} to {target}")
+    converted = apply_plan(plan, model)
+    to_opset = {**analysis.opset, **({"": target} if "" in analysis.opset else {})}
+    return Rewrite(converted, tuple(plan.changes), tuple(plan.notes), None, dict(analysis.opset), to_opset)
+
+
+def check_readable(plan: Plan, analysis: Analysis) -> None:
+    """Make every error of the analysis a blocker, but those at splits, which say themselves what stands in the way, and
+    what is repaired.
+    """
+    for found in analysis.diagnostics:
+        if found.severity == "error" and found.code not in REPAIRABLE:
+            plan.blockers.append(found)
+
+
+def plan_opset(model: onnx.ModelProto, analysis: Analysis, target: int) -> Plan:
+    """Everything that the conversion to `target` edits, or what blocks it."""
+    plan = Plan(opset=target)
+    check_readable(plan, analysis)
+    if any(found.code == "SG103" for found in plan.blockers):
+        return plan
+    names = FreshNames(used_names(model))
+    every = list(scopes(model))
+    for root in roots(every):
+        _plan_splits(plan, model, analysis, root, names, target)
+        for scope in root:
+            _plan_others(plan, model, analysis, scope, target)
+    return plan
+
+
+def roots(every: Sequence[Scope]) -> Iterator[list[Scope]]:
+    """The scopes of the main graph, then those of each function, each with its subgraphs."""
+    group: list[Scope] = []
+    key: object = None
+    for scope in every:
+        mine = scope.path[:2] if scope.in_function else ()
+        if group and mine != key:
+            yield group
+            group = []
+        key = mine
+        group.append(scope)
+    if group:
+        yield group
+
+
+def split_variant(node: onnx.NodeProto, opset: int) -> Variant | None:
+    """The split variant of ai.onnx that a node is at an opset; None for other operators and where it does not exist."""
+    return (
+        variant_at(node.op_type, opset) if node.op_type in SPLIT_OPERATORS and plain_domain(node.domain) == "" else None
+    )
+
+
+def _plan_splits(
+    plan: Plan, model: onnx.ModelProto, analysis: Analysis, root: Sequence[Scope], names: FreshNames, target: int
+) -> None:
+    uses = Uses(root)
+    for scope in root:
+        detail: GraphDetail | None = analysis.details.graphs.get(scope.path)
+        for index, node in enumerate(scope.nodes):
+            if split_variant(node, opset_of(scope.imports)) is None or detail is None or index not in detail.splits:
+                continue
+            location = f"{scope.location}/{node_label(node, index)}"
+            variant = variant_at(node.op_type, target)
+            if variant is None:
+                plan.blockers.append(_missing(node, location, target))
+                continue
+            found = detail.splits[index]
+            if (
+                variant.output_types is not found.variant.output_types
+                or variant.lower is None
+                or node.op_type == "SplitToSequence"
+            ):
+                # Sequences and strings have one form: only the element types can stand in the way.
+                plan.blockers.extend(kept_as_is(found.variant, variant, found.data, location))
+                continue
+            emission = new_emission(model, scope, node, index, names, target)
+            lowered = lower_split(node, index, scope, found, variant, emission, f"opset {target}")
+            plan.blockers.extend(lowered.blockers)
+            plan.notes.extend(lowered.notes)
+            if lowered.emission is not None and lowered.change is not None:
+                replace_node(plan, uses, scope, index, lowered.emission, lowered.change)
+
+
+def kept_as_is(before: Variant, after: Variant, data: ValueType, location: str) -> list[object]:
+    """Blockers for a node that is kept: an element type that the target version does not take, or may not."""
+    if (
+        after.dtypes is None
+        or data.dtype in after.dtypes
+        or (before.dtypes is not None and before.dtypes <= after.dtypes)
+    ):
+        return []
+    what = (
+        f"{after.label} does not take {data.dtype}"
+        if data.dtype
+        else f"the element type is unknown, and {after.label} takes fewer types"
+    )
+    return [diagnostic("SG403", what, location)]
+
+
+def _missing(node: onnx.NodeProto, location: str, target: int) -> object:
+    first = 11 if node.op_type == "SplitToSequence" else 20
+    helps = {
+        "SplitToSequence": "Stop at opset 11, or turn the sequence into plain splits first (convert --to split).",
+        "StringSplit": "Stop at opset 20; nothing older splits strings.",
+    }
+    return diagnostic(
+        "SG404",
+        f"{node.op_type} exists from opset {first} on and has no older form",
+        location,
+        help=helps.get(node.op_type),
+    )
+
+
+def new_emission(
+    model: onnx.ModelProto, scope: Scope, node: onnx.NodeProto, index: int, names: FreshNames, opset: int
+) -> Emission:
+    """An emitter for one node; constants are nodes in functions, and where the IR version makes every initializer an
+    input.
+    """
+    constants_are_nodes = scope.in_function or model.ir_version < 4
+    return Emission(names, opset, constants_are_nodes, node.name or node.output[0] or node_label(node, index))
+
+
+def replace_node(plan: Plan, uses: Uses, scope: Scope, index: int, emission: Emission, change: Change) -> None:
+    """Plan the replacement of a node by what was emitted, with the removal of what nobody reads after it."""
+    edits = plan.at(scope.path)
+    edits.replaced[index] = emission.nodes
+    edits.new_initializers.extend(emission.initializers)
+    plan.variadic_parts |= emission.variadic_parts
+    plan.changes.append(change)
+    uses.replaced(scope.nodes[index])
+    uses.reads.update(emitted_inputs(emission.nodes))
+    nodes, initializers = uses.release(name for name in scope.nodes[index].input if name)
+    for path, gone in nodes:
+        plan.at(path).replaced[gone] = []
+    for path, name in initializers:
+        plan.at(path).gone_initializers.add(name)
+
+
+def _plan_others(plan: Plan, model: onnx.ModelProto, analysis: Analysis, scope: Scope, target: int) -> None:
+    source = scope.imports.get("")
+    if source is None or source == target:
+        return
+    detail: GraphDetail = analysis.details.graphs.get(scope.path) or GraphDetail()
+    replaced = plan.edits[scope.path].replaced if scope.path in plan.edits else {}
+    functions = {function_key(function)[:2] for function in model.functions}
+    for index, node in enumerate(scope.nodes):
+        if (
+            plain_domain(node.domain) != ""
+            or node.op_type in SPLIT_OPERATORS
+            or index in replaced
+            or ("", node.op_type) in functions
+        ):
+            continue
+        facts = _node_facts(analysis, scope, detail, node, index, source, target)
+        edits, blockers = check_node(facts)
+        plan.blockers.extend(blockers)
+        if edits:
+            plan.at(scope.path).attributes.setdefault(index, []).extend(edits)
+            why = "; ".join(edit.why for edit in edits)
+            plan.changes.append(Change(facts.location, node.op_type, node.op_type, why))
+
+
+def _node_facts(
+    analysis: Analysis, scope: Scope, detail: GraphDetail, node: onnx.NodeProto, index: int, source: int, target: int
+) -> NodeFacts:
+    inputs = [_visible_type(analysis, scope, name) if name else UNKNOWN for name in node.input]
+    outputs = [detail.types.get(name, UNKNOWN) if name else UNKNOWN for name in node.output]
+    shapes = {value.shape for value in inputs}
+    return NodeFacts(
+        node=node,
+        source=source,
+        target=target,
+        input_dtypes=[value.dtype for value in inputs],
+        output_dtypes=[value.dtype for value in outputs],
+        location=f"{scope.location}/{node_label(node, index)}",
+        in_function=scope.in_function,
+        input_kinds=[value.kind if value.kind != "unknown" else None for value in inputs],
+        shapes_equal=True if len(shapes) == 1 and None not in shapes else None,
+    )
+
+
+def _visible_type(analysis: Analysis, scope: Scope, name: str) -> ValueType:
+    """The type of a value seen from a graph: its own, or captured from an enclosing graph."""
+    path = scope.path
+    while True:
+        detail: GraphDetail | None = analysis.details.graphs.get(path)
+        if detail is not None and name in detail.types:
+            return detail.types[name]
+        if len(path) < 3 or (path[:1] == ("F",) and len(path) <= 2):
+            return UNKNOWN
+        path = path[:-3]
+
+
+__all__ = ["ConversionError", "convert_opset"]

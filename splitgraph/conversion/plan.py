@@ -1,0 +1,160 @@
+"""The plan of a rewrite: everything that will be edited, found before anything is, and its application to a copy, all
+or nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import onnx
+
+from splitgraph.conversion.guard import AttributeEdit
+from splitgraph.conversion.ir_version import minimum_ir_version
+from splitgraph.conversion.rewrite import Change
+from splitgraph.diagnostics import ConversionError, Diagnostic
+from splitgraph.graph.scopes import GraphPath, Scope, opset_imports, plain_domain, scopes
+from splitgraph.variants.variadic_function import variadic_function
+from splitgraph.variants.variadic_split_1 import DOMAIN
+
+# Model-local functions exist from this IR version on.
+FUNCTION_IR_VERSION = 8
+
+
+@dataclass(slots=True)
+class GraphEdits:
+    """What changes in one graph: nodes replaced by others (by none: removed), attributes edited, initializers added and
+    removed.
+    """
+
+    replaced: dict[int, list[onnx.NodeProto]] = field(default_factory=dict)
+    attributes: dict[int, list[AttributeEdit]] = field(default_factory=dict)
+    new_initializers: list[onnx.TensorProto] = field(default_factory=list)
+    gone_initializers: set[str] = field(default_factory=set)
+    gone_values: set[str] = field(default_factory=set)
+
+
+@dataclass(slots=True)
+class Plan:
+    """A rewrite of a model, as a list of edits by graph; `blockers` are what makes it impossible."""
+
+    edits: dict[GraphPath, GraphEdits] = field(default_factory=dict)
+    changes: list[Change] = field(default_factory=list)
+    blockers: list[Diagnostic] = field(default_factory=list)
+    notes: list[Diagnostic] = field(default_factory=list)
+    opset: int | None = None
+    variadic_parts: set[int] = field(default_factory=set)
+    gone_functions: set[str] = field(default_factory=set)
+
+    def at(self, path: GraphPath) -> GraphEdits:
+        """The edits of one graph."""
+        return self.edits.setdefault(path, GraphEdits())
+
+    def raise_blockers(self, what: str) -> None:
+        """Raise ConversionError with every blocker, if there are any."""
+        if not self.blockers:
+            return
+        found = list(dict.fromkeys(self.blockers))
+        lines = "".join(f"\n  {d.code}  {d.location}  {d.message}" for d in found)
+        count = f"{len(found)} blocker" + ("s" if len(found) > 1 else "")
+        raise ConversionError(f"{what}: {count}{lines}", found)
+
+
+def apply_plan(plan: Plan, model: onnx.ModelProto) -> onnx.ModelProto:
+    """A copy of the model with every edit of the plan made; the model itself is not changed."""
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    # Inner graphs first: editing a graph's list of nodes copies them, with what they contain.
+    for scope in reversed(list(scopes(copy))):
+        edits = plan.edits.get(scope.path)
+        if edits is not None:
+            _edit_graph(scope, edits)
+    if plan.opset is not None:
+        _set_opset(copy, plan.opset)
+    _set_functions(copy, plan)
+    return copy
+
+
+def _edit_graph(scope: Scope, edits: GraphEdits) -> None:
+    proto = scope.proto
+    for index, attribute_edits in edits.attributes.items():
+        for edit in attribute_edits:
+            _edit_attribute(proto.node[index], edit)
+    if any(len(nodes) != 1 for nodes in edits.replaced.values()):
+        kept = list(proto.node)
+        del proto.node[:]
+        for index, node in enumerate(kept):
+            proto.node.extend(edits.replaced.get(index, [node]))
+    else:
+        for index, nodes in edits.replaced.items():
+            proto.node[index].CopyFrom(nodes[0])
+    if edits.gone_values:
+        _remove(proto.value_info, lambda value: value.name in edits.gone_values)
+    if scope.is_function:
+        return
+    if edits.gone_initializers:
+        _remove(proto.initializer, lambda tensor: tensor.name in edits.gone_initializers)
+    proto.initializer.extend(edits.new_initializers)
+
+
+def _edit_attribute(node: onnx.NodeProto, edit: AttributeEdit) -> None:
+    _remove(node.attribute, lambda attribute: attribute.name == edit.name)
+    if edit.action == "set" and edit.value is not None:
+        node.attribute.append(edit.value)
+
+
+def _remove(entries: object, unwanted: object) -> None:
+    for index in range(len(entries) - 1, -1, -1):  # type: ignore[arg-type]
+        if unwanted(entries[index]):  # type: ignore[operator,index]
+            del entries[index]  # type: ignore[attr-defined]
+
+
+def _set_opset(model: onnx.ModelProto, opset: int) -> None:
+    imports = [model.opset_import, *(function.opset_import for function in model.functions)]
+    for entries in imports:
+        for entry in entries:
+            if plain_domain(entry.domain) == "":
+                entry.version = opset
+    model.ir_version = max(model.ir_version, minimum_ir_version(opset))
+
+
+def _set_functions(model: onnx.ModelProto, plan: Plan) -> None:
+    """Add the VariadicSplit functions that calls need, remove those that nothing calls any more, and import their
+    domain.
+    """
+    _remove(model.functions, lambda f: f.domain == DOMAIN and f.name in plan.gone_functions)
+    present = {function.name for function in model.functions if function.domain == DOMAIN}
+    opset = opset_imports(model.opset_import).get("", 1)
+    for parts in sorted(plan.variadic_parts):
+        made = variadic_function(parts, opset)
+        if made.name not in present:
+            model.functions.append(made)
+    if plan.variadic_parts:
+        model.ir_version = max(model.ir_version, FUNCTION_IR_VERSION)
+        _import_domain(model.opset_import)
+        for function in model.functions:
+            if function.domain != DOMAIN and _calls_domain(function.node):
+                _import_domain(function.opset_import)
+    elif plan.gone_functions and not any(function.domain == DOMAIN for function in model.functions):
+        for entries in (model.opset_import, *(function.opset_import for function in model.functions)):
+            _remove(entries, lambda entry: entry.domain == DOMAIN)
+
+
+def _import_domain(entries: Iterable[onnx.OperatorSetIdProto]) -> None:
+    if not any(entry.domain == DOMAIN for entry in entries):
+        entries.add(domain=DOMAIN, version=1)  # type: ignore[attr-defined]
+
+
+def _calls_domain(nodes: Iterable[onnx.NodeProto]) -> bool:
+    for node in nodes:
+        if node.domain == DOMAIN:
+            return True
+        for attribute in node.attribute:
+            if attribute.HasField("g") and _calls_domain(attribute.g.node):
+                return True
+    return False
+
+
+def opset_of(imports: Mapping[str, int]) -> int:
+    """The imported opset of ai.onnx, 1 when there is none."""
+    return imports.get("", 1)

@@ -1,0 +1,186 @@
+"""SplitToSequence as plain Split, where every reader of the sequence reads it at a known position or as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import onnx
+from onnx import helper
+
+from splitgraph.conversion.emission import Emission
+from splitgraph.conversion.opset import new_emission, replace_node
+from splitgraph.conversion.plan import Plan, opset_of
+from splitgraph.conversion.rewrite import Change
+from splitgraph.conversion.splits import lower_split
+from splitgraph.conversion.unused import Uses
+from splitgraph.diagnostics import diagnostic
+from splitgraph.graph.names import FreshNames
+from splitgraph.graph.scopes import Scope, node_label
+from splitgraph.inference.analysis import Analysis
+from splitgraph.inference.state import GraphDetail, SplitDetail
+from splitgraph.variants import variant_at
+
+# A sequence of more parts than this stays a sequence: as many outputs of one node help nobody.
+MAX_PARTS = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """A node that reads the sequence, and the position that it reads (None: the whole sequence)."""
+
+    scope: Scope
+    index: int
+    node: onnx.NodeProto
+    position: int | None
+
+
+def plan_sequences(
+    plan: Plan,
+    model: onnx.ModelProto,
+    analysis: Analysis,
+    root: Sequence[Scope],
+    names: FreshNames,
+    uses: Uses,
+    explicit_lengths: bool,
+) -> None:
+    """Plan the conversion of every SplitToSequence whose readers allow it; the others are kept, with a note that says
+    why.
+    """
+    for scope in root:
+        details: GraphDetail = analysis.details.graphs.get(scope.path) or GraphDetail()
+        for index, found in details.splits.items():
+            if found.variant.op_type != "SplitToSequence":
+                continue
+            node = scope.nodes[index]
+            location = f"{scope.location}/{node_label(node, index)}"
+            readers = _readers(analysis, root, scope, node, found)
+            if isinstance(readers, str):
+                plan.notes.append(diagnostic("SG408", f"kept as a sequence: {readers}", location, severity="info"))
+                continue
+            _plan_sequence(plan, model, scope, index, found, readers, names, uses, explicit_lengths)
+
+
+def _readers(
+    analysis: Analysis, root: Sequence[Scope], scope: Scope, node: onnx.NodeProto, found: SplitDetail
+) -> list[Reader] | str:
+    """The nodes that read the sequence, or why they rule plain splits out."""
+    split = found.split
+    if split is None:
+        return "the split is invalid"
+    if split.bounds is None or split.axis is None or len(split.bounds) - 1 > MAX_PARTS:
+        return "the number of its parts or its axis is known only at run time"
+    count = len(split.bounds) - 1
+    name = node.output[0]
+    readers = []
+    for inner in root:
+        outputs = inner.proto.output if inner.is_function else [value.name for value in inner.proto.output]
+        if name in outputs:
+            return "the sequence itself is an output"
+        for index, reader in enumerate(inner.nodes):
+            if name not in reader.input:
+                continue
+            if reader.op_type not in ("SequenceAt", "SequenceLength", "ConcatFromSequence") or reader.domain not in (
+                "",
+                "ai.onnx",
+            ):
+                return f"{reader.op_type} reads the sequence itself"
+            position = None
+            if reader.op_type == "SequenceAt":
+                position = analysis.details.graphs[inner.path].positions.get(index)
+                if position is None or not -count <= position < count:
+                    return "a position that is read is known only at run time, or out of range"
+                position %= count
+            readers.append(Reader(inner, index, reader, position))
+    return readers
+
+
+def _plan_sequence(
+    plan: Plan, model: onnx.ModelProto, scope: Scope, index: int, found: SplitDetail, readers: Sequence[Reader], names: FreshNames, uses: Uses,
+    explicit_lengths: bool,
+) -> None:  # fmt: skip
+    node, split = scope.nodes[index], found.split
+    opset = opset_of(scope.imports)
+    target = variant_at("Split", opset)
+    if split is None or split.bounds is None or target is None:
+        return
+    emission = new_emission(model, scope, node, index, names, opset)
+    parts = [names.new(f"{node.output[0]}_{position}") for position in range(len(split.bounds) - 1)]
+    stand_in = onnx.NodeProto(name=node.name, op_type="Split", doc_string=node.doc_string)
+    stand_in.input.extend(node.input)
+    stand_in.output.extend(parts)
+    stand_in.attribute.append(helper.make_attribute("axis", split.axis))
+    lengths = split.static_lengths
+    form = "equal" if lengths is not None and len(set(lengths)) == 1 else "lengths"
+    plain = replace(found, split=replace(split, form=form, squeezed=False))
+    lowered = lower_split(
+        stand_in, index, scope, plain, target, emission, "convert --to split", explicit_lengths=explicit_lengths
+    )
+    plan.blockers.extend(lowered.blockers)
+    if lowered.emission is None:
+        return
+    if split.squeezed:
+        parts = _squeeze(emission, parts, split.axis or 0)
+    change = Change(
+        f"{scope.location}/{node_label(node, index)}", found.variant.label, target.label, "convert --to split"
+    )
+    replace_node(plan, uses, scope, index, emission, change)
+    for reader in readers:
+        _plan_reader(plan, model, reader, parts, split.squeezed, names, uses)
+
+
+def _squeeze(emission: Emission, parts: Sequence[str], axis: int) -> list[str]:
+    squeezed = []
+    for part in parts:
+        output = emission.names.new(f"{part}_squeezed")
+        emission.main(_axes_node(emission, "Squeeze", part, output, axis))
+        squeezed.append(output)
+    return squeezed
+
+
+def _axes_node(emission: Emission, op_type: str, data: str, output: str, axis: int) -> onnx.NodeProto:
+    """A Squeeze or Unsqueeze on one axis in the dialect of the opset: axes are an attribute below 13, an input from
+    there on.
+    """
+    name = emission.names.new(f"{output}_node")
+    if emission.opset < 13:
+        return helper.make_node(op_type, [data], [output], name=name, axes=[axis])
+    return helper.make_node(op_type, [data, emission.constant([axis], "axes")], [output], name=name)
+
+
+def _plan_reader(
+    plan: Plan,
+    model: onnx.ModelProto,
+    reader: Reader,
+    parts: Sequence[str],
+    squeezed: bool,
+    names: FreshNames,
+    uses: Uses,
+) -> None:
+    node = reader.node
+    emission = new_emission(model, reader.scope, node, reader.index, names, opset_of(reader.scope.imports))
+    if node.op_type == "SequenceAt":
+        emission.main(helper.make_node("Identity", [parts[reader.position or 0]], list(node.output), name=node.name))
+    elif node.op_type == "SequenceLength":
+        count = helper.make_tensor("", onnx.TensorProto.INT64, [], [len(parts)])
+        emission.main(helper.make_node("Constant", [], list(node.output), name=node.name, value=count))
+    else:
+        _concat(emission, node, parts)
+    label = node_label(node, reader.index)
+    change = Change(
+        f"{reader.scope.location}/{label}", node.op_type, emission.mains[-1].op_type, "reads the parts of a plain split"
+    )
+    replace_node(plan, uses, reader.scope, reader.index, emission, change)
+
+
+def _concat(emission: Emission, node: onnx.NodeProto, parts: Sequence[str]) -> None:
+    attributes = {attribute.name: attribute.i for attribute in node.attribute}
+    axis = attributes["axis"]
+    if attributes.get("new_axis", 0):
+        made = []
+        for part in parts:
+            output = emission.names.new(f"{part}_stacked")
+            emission.helpers.append(_axes_node(emission, "Unsqueeze", part, output, axis))
+            made.append(output)
+        parts = made
+    emission.main(helper.make_node("Concat", list(parts), list(node.output), name=node.name, axis=axis))

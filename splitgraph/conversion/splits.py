@@ -1,0 +1,154 @@
+"""Rewriting one split node in another form: from its canonical split, by the target variant's lower."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import onnx
+from onnx import TensorProto
+
+from splitgraph.canonical import CanonicalSplit
+from splitgraph.conversion.emission import Emission
+from splitgraph.conversion.rewrite import Change
+from splitgraph.diagnostics import Diagnostic, diagnostic
+from splitgraph.graph.scopes import Scope, node_label
+from splitgraph.inference.state import SplitDetail
+from splitgraph.variants import Variant
+from splitgraph.variants.lowering import LowerRequest, NotRepresentable
+
+# Where a node lists its lengths at run time, by operator.
+LENGTHS_INPUT = {"Split": 1, "SplitToSequence": 1, "VariadicSplit": 2}
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """One split in its new form: its nodes (None: unchanged), its change, what blocks it, what is worth saying about
+    it.
+    """
+
+    emission: Emission | None = None
+    change: Change | None = None
+    blockers: tuple[Diagnostic, ...] = ()
+    notes: tuple[Diagnostic, ...] = field(default_factory=tuple)
+
+
+def lower_split(
+    node: onnx.NodeProto, index: int, scope: Scope, detail: SplitDetail, target: Variant, emission: Emission, why: str, *,
+    explicit_lengths: bool = False,
+) -> Lowered:  # fmt: skip
+    """Write a split node as the target variant; a repaired one (neither split nor num_outputs) as the split that it
+    must mean.
+    """
+    location = f"{scope.location}/{node_label(node, index)}"
+    repaired = detail.split is None and detail.repaired is not None
+    split = detail.repaired if repaired else detail.split
+    if split is None:
+        reasons = ", ".join(dict.fromkeys(detail.errors)) or "it is not valid"
+        return Lowered(
+            blockers=(
+                diagnostic(
+                    "SG407",
+                    f"the {detail.variant.label} is invalid ({reasons}), so it has no exact equivalent",
+                    location,
+                ),
+            )
+        )
+    blocked = _types_blocked(detail, target, location)
+    if blocked:
+        return Lowered(blockers=blocked)
+    if target == detail.variant and not explicit_lengths and not repaired:
+        return Lowered()
+    if explicit_lengths and target == detail.variant and split.form == "lengths" and not repaired:
+        return Lowered()
+    notes: tuple[Diagnostic, ...] = ()
+    if repaired:
+        notes = (
+            diagnostic(
+                "SG401",
+                f"neither split nor num_outputs was given; read as {len(node.output)} chunks",
+                location,
+                severity="info",
+            ),
+        )
+    try:
+        request = LowerRequest(
+            node=node,
+            split=split,
+            data=detail.data,
+            emit=emission,
+            lengths=run_time_lengths(node, detail, split, emission),
+            divisible=detail.divisible,
+            explicit_lengths=explicit_lengths,
+            axis_attribute=next((attribute for attribute in node.attribute if attribute.name == "axis"), None),
+        )
+        if target.lower is None:
+            raise NotRepresentable("SG408", f"{target.label} cannot express a split of a dimension")
+        target.lower(request)
+    except NotRepresentable as refusal:
+        return Lowered(
+            blockers=(
+                diagnostic(refusal.code, f"{detail.variant.label}: {refusal.message}", location, help=refusal.help),
+            )
+        )
+    after = target.label if any(made.op_type != "Slice" for made in emission.mains) else "Slice"
+    return Lowered(emission, Change(location, detail.variant.label, after, why), (), notes)
+
+
+def run_time_lengths(
+    node: onnx.NodeProto, detail: SplitDetail, split: CanonicalSplit, emission: Emission
+) -> str | None:
+    """The name of an int64 tensor with the lengths, where they are an input and not all known numbers; None otherwise."""
+    position = LENGTHS_INPUT[detail.variant.op_type]
+    if split.form != "lengths" or split.static_lengths is not None:
+        return None
+    if len(node.input) <= position or not node.input[position]:
+        return None
+    name: str = node.input[position]
+    if detail.variant.op_type == "VariadicSplit":
+        return _without_rest(node, name, emission) if detail.rest_possible else _as_int64(name, detail, emission)
+    return _as_int64(name, detail, emission)
+
+
+def _as_int64(name: str, detail: SplitDetail, emission: Emission) -> str:
+    if detail.lengths_dtype == "int64":
+        return name
+    if emission.opset < 6:
+        raise NotRepresentable(
+            "SG402", "the lengths are a floating-point tensor known only at run time", "Make the lengths constant."
+        )
+    return emission.helper("Cast", [name], "lengths", to=TensorProto.INT64)
+
+
+def _without_rest(node: onnx.NodeProto, name: str, emission: Emission) -> str:
+    """Lengths of a VariadicSplit with the rest in place of a -1 that only run time knows of."""
+    axis = emission.helper(
+        "Reshape",
+        [emission.helper("Cast", [node.input[1]], "axis", to=TensorProto.INT64), emission.constant([1], "one")],
+        "axes",
+    )
+    dim = emission.helper("Gather", [emission.helper("Shape", [node.input[0]], "shape"), axis], "dim", axis=0)
+    given = emission.helper("Cast", [name], "given", to=TensorProto.INT64)
+    difference = emission.helper("Sub", [dim, emission.helper("ReduceSum", [given], "sum", keepdims=0)], "difference")
+    rest = emission.helper("Sub", [difference, emission.constant([1], "one")], "rest")
+    is_rest = emission.helper("Equal", [given, emission.constant([-1], "minus_one")], "is_rest")
+    return emission.helper("Where", [is_rest, rest, given], "lengths")
+
+
+def _types_blocked(detail: SplitDetail, target: Variant, location: str) -> tuple[Diagnostic, ...]:
+    """A blocker when the target version does not take the element type, or may not, because it is unknown."""
+    allowed, before = target.dtypes, detail.variant.dtypes
+    if allowed is None or detail.data.dtype in allowed:
+        return ()
+    if detail.data.dtype is None:
+        if before is not None and before <= allowed:
+            return ()
+        what = f"the element type is unknown, and {target.label} does not take every type that {detail.variant.label} takes"
+    else:
+        what = f"{target.label} does not take {detail.data.dtype}"
+    return (diagnostic("SG403", what, location),)
+
+
+def emitted_inputs(nodes: Sequence[onnx.NodeProto]) -> list[str]:
+    """Every name that the nodes read."""
+    return [name for node in nodes for name in node.input if name]

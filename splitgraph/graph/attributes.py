@@ -1,0 +1,44 @@
+"""Attribute values as Python values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import onnx
+from onnx import AttributeProto
+
+
+class _Unresolved:
+    """The value of an attribute that refers to an attribute of a function, where the call is not known."""
+
+    def __repr__(self) -> str:
+        return "UNRESOLVED"
+
+
+UNRESOLVED: Final = _Unresolved()
+
+_READERS: dict[int, Callable[[AttributeProto], Any]] = {
+    AttributeProto.INT: lambda a: a.i,
+    AttributeProto.FLOAT: lambda a: a.f,
+    AttributeProto.STRING: lambda a: a.s.decode("utf-8", "replace"),
+    AttributeProto.INTS: lambda a: tuple(a.ints),
+    AttributeProto.FLOATS: lambda a: tuple(a.floats),
+    AttributeProto.STRINGS: lambda a: tuple(s.decode("utf-8", "replace") for s in a.strings),
+    AttributeProto.TENSOR: lambda a: a.t,
+    AttributeProto.SPARSE_TENSOR: lambda a: a.sparse_tensor,
+    AttributeProto.GRAPH: lambda a: a.g,
+    AttributeProto.TYPE_PROTO: lambda a: a.tp,
+    AttributeProto.GRAPHS: lambda a: tuple(a.graphs),
+    AttributeProto.TENSORS: lambda a: tuple(a.tensors),
+    AttributeProto.SPARSE_TENSORS: lambda a: tuple(a.sparse_tensors),
+    AttributeProto.TYPE_PROTOS: lambda a: tuple(a.type_protos),
+}
+
+
+def attribute_value(attribute: onnx.AttributeProto) -> Any:
+    """The value of an attribute as int, float, str, tuple of those, TensorProto, GraphProto or TypeProto; None when it
+    has no type.
+    """
+    reader = _READERS.get(attribute.type)
+    return None if reader is None else reader(attribute)

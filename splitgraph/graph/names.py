@@ -1,0 +1,70 @@
+"""Names of a model: all that are in use, and new ones that collide with none of them in any scope."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import onnx
+
+from splitgraph.graph.scopes import scopes
+
+
+def used_names(model: onnx.ModelProto) -> set[str]:
+    """Every value, node, initializer and function name of the model, in every scope."""
+    names: set[str] = set()
+    for scope in scopes(model):
+        for node in scope.nodes:
+            names.add(node.name)
+            names.update(node.input)
+            names.update(node.output)
+        if scope.is_function:
+            names.update(scope.proto.input)
+            names.update(scope.proto.output)
+            continue
+        names.update(value.name for value in (*scope.proto.input, *scope.proto.output, *scope.proto.value_info))
+        names.update(tensor.name for tensor in scope.proto.initializer)
+        names.update(tensor.values.name for tensor in scope.proto.sparse_initializer)
+    names.update(function.name for function in model.functions)
+    return names
+
+
+def dimension_names(model: onnx.ModelProto) -> set[str]:
+    """Every dim_param that the model declares, in every scope."""
+    names: set[str] = set()
+    for scope in scopes(model):
+        declared = (
+            scope.proto.value_info
+            if scope.is_function
+            else (*scope.proto.input, *scope.proto.output, *scope.proto.value_info)
+        )
+        for value in declared:
+            _collect(value.type, names)
+    return names
+
+
+def _collect(type_proto: onnx.TypeProto, names: set[str]) -> None:
+    kind = type_proto.WhichOneof("value")
+    if kind in ("tensor_type", "sparse_tensor_type"):
+        names.update(dim.dim_param for dim in getattr(type_proto, kind).shape.dim if dim.dim_param)
+    elif kind in ("sequence_type", "optional_type"):
+        _collect(getattr(type_proto, kind).elem_type, names)
+    elif kind == "map_type":
+        _collect(type_proto.map_type.value_type, names)
+
+
+class FreshNames:
+    """Names that are new in every scope of a model; each is given out once."""
+
+    def __init__(self, used: Iterable[str]) -> None:
+        self._used = set(used)
+        self._next: dict[str, int] = {}
+
+    def new(self, hint: str) -> str:
+        """A new name that begins with the hint."""
+        name, number = hint, self._next.get(hint, 0)
+        while name in self._used:
+            number += 1
+            name = f"{hint}_{number}"
+        self._next[hint] = number
+        self._used.add(name)
+        return name

@@ -1,0 +1,122 @@
+"""The graphs of a model: main graph, subgraphs in node attributes, bodies of model-local functions, and how each is
+addressed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import onnx
+from onnx import AttributeProto
+
+# Where a graph is: () is the main graph, ("F", i) the body of function i; each subgraph adds (node index, attribute
+# name, position).
+GraphPath = tuple[Any, ...]
+MAIN: GraphPath = ()
+
+FunctionKey = tuple[str, str, str]
+
+
+def opset_imports(entries: Iterable[onnx.OperatorSetIdProto]) -> dict[str, int]:
+    """Imported version of each domain; "ai.onnx" is the domain ""."""
+    return {plain_domain(entry.domain): entry.version for entry in entries}
+
+
+def plain_domain(domain: str) -> str:
+    """The domain with the alias "ai.onnx" written as ""."""
+    return "" if domain == "ai.onnx" else domain
+
+
+def function_key(function: onnx.FunctionProto) -> FunctionKey:
+    """What identifies a model-local function: domain, name, overload."""
+    return plain_domain(function.domain), function.name, getattr(function, "overload", "")
+
+
+def called_function(node: onnx.NodeProto) -> FunctionKey:
+    """The key of the function that a node calls, if there is one of that name."""
+    return plain_domain(node.domain), node.op_type, getattr(node, "overload", "")
+
+
+def node_label(node: onnx.NodeProto, index: int) -> str:
+    """The node's name, or its operator and position in the graph where it has none."""
+    return node.name or f"{node.op_type}#{index}"
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """One graph of a model: a GraphProto or a FunctionProto, its path, its location as people read it, and its opset
+    imports.
+    """
+
+    proto: Any
+    path: GraphPath
+    location: str
+    imports: dict[str, int]
+
+    @property
+    def is_function(self) -> bool:
+        """True for the body of a function itself, False for a graph, also for one inside a function."""
+        return isinstance(self.proto, onnx.FunctionProto)
+
+    @property
+    def in_function(self) -> bool:
+        """True for the body of a function and every subgraph in it."""
+        return bool(self.path) and self.path[0] == "F"
+
+    @property
+    def nodes(self) -> Sequence[onnx.NodeProto]:
+        """The nodes in order."""
+        nodes: Sequence[onnx.NodeProto] = self.proto.node
+        return nodes
+
+
+def subgraphs(node: onnx.NodeProto) -> Iterator[tuple[str, int, onnx.GraphProto]]:
+    """Each graph in a node's attributes: attribute name, position (0 for a single graph), graph."""
+    for attribute in node.attribute:
+        if attribute.type == AttributeProto.GRAPH:
+            yield attribute.name, 0, attribute.g
+        elif attribute.type == AttributeProto.GRAPHS:
+            for position, graph in enumerate(attribute.graphs):
+                yield attribute.name, position, graph
+
+
+def subgraph_location(location: str, label: str, attribute: str, position: int) -> str:
+    """The location of a subgraph of a node."""
+    return f"{location}/{label}/{attribute}" + (f"[{position}]" if position else "")
+
+
+def function_location(function: onnx.FunctionProto) -> str:
+    """The location of a function's body as written, apart from any call."""
+    domain, name, overload = function_key(function)
+    return f"{domain}::{name}" + (f":{overload}" if overload else "")
+
+
+def scopes(model: onnx.ModelProto) -> Iterator[Scope]:
+    """Every graph of a model: the main graph and its subgraphs in node order, then each function's body and its
+    subgraphs.
+    """
+    imports = opset_imports(model.opset_import)
+    yield from _with_subgraphs(Scope(model.graph, MAIN, "main", imports))
+    for index, function in enumerate(model.functions):
+        own = {**imports, **opset_imports(function.opset_import)}
+        yield from _with_subgraphs(Scope(function, ("F", index), function_location(function), own))
+
+
+def _with_subgraphs(root: Scope) -> Iterator[Scope]:
+    waiting = [root]
+    while waiting:
+        scope = waiting.pop()
+        yield scope
+        inner = [
+            Scope(
+                graph,
+                (*scope.path, index, name, position),
+                subgraph_location(scope.location, node_label(node, index), name, position),
+                scope.imports,
+            )
+            for index, node in enumerate(scope.nodes)
+            for name, position, graph in subgraphs(node)
+        ]
+        waiting.extend(reversed(inner))

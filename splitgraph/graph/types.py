@@ -1,0 +1,83 @@
+"""TypeProto to ValueType and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import onnx
+from onnx import TypeProto
+
+from splitgraph.dim import Dim, DimLike, parse_dim
+from splitgraph.value_type import DTYPE_NAMES, DTYPE_NUMBERS, UNKNOWN, ValueType
+
+ParseDim = Callable[[str], DimLike]
+
+
+def value_type(proto: onnx.TypeProto, parse: ParseDim = parse_dim) -> ValueType:
+    """What a TypeProto declares; dimensions that it leaves unset are None."""
+    kind = proto.WhichOneof("value")
+    if kind == "tensor_type" or kind == "sparse_tensor_type":
+        held = getattr(proto, kind)
+        dtype = DTYPE_NAMES.get(held.elem_type)
+        shape = tuple(_dim(dim, parse) for dim in held.shape.dim) if held.HasField("shape") else None
+        return ValueType("tensor" if kind == "tensor_type" else "sparse_tensor", dtype, shape)
+    if kind == "sequence_type" or kind == "optional_type":
+        held = value_type(getattr(proto, kind).elem_type, parse)
+        outer = "sequence" if kind == "sequence_type" else "optional"
+        if held.kind in ("tensor", "unknown"):
+            return ValueType(outer, held.dtype, held.shape)
+        return ValueType(outer, None, None, held)
+    if kind == "map_type":
+        return ValueType(
+            "map", DTYPE_NAMES.get(proto.map_type.key_type), None, value_type(proto.map_type.value_type, parse)
+        )
+    return UNKNOWN
+
+
+def _dim(dim: onnx.TensorShapeProto.Dimension, parse: ParseDim) -> DimLike | None:
+    kind = dim.WhichOneof("value")
+    if kind == "dim_value":
+        value: int = dim.dim_value
+        # Some exporters write -1 for a dynamic dimension; ONNX has no negative dimension.
+        return value if value >= 0 else None
+    return parse(dim.dim_param) if kind == "dim_param" and dim.dim_param else None
+
+
+def type_proto(value: ValueType) -> onnx.TypeProto | None:
+    """A TypeProto of the type; None when its kind or element type is unknown, so that nothing can be declared."""
+    proto = TypeProto()
+    return proto if write_type(value, proto) else None
+
+
+def write_type(value: ValueType, proto: onnx.TypeProto) -> bool:
+    """Write the type into a TypeProto; False when its kind or element type is unknown."""
+    if value.kind in ("tensor", "sparse_tensor"):
+        number = DTYPE_NUMBERS.get(value.dtype or "")
+        if number is None:
+            return False
+        held = proto.tensor_type if value.kind == "tensor" else proto.sparse_tensor_type
+        held.elem_type = number
+        write_shape(value, held)
+        return True
+    if value.kind in ("sequence", "optional"):
+        held = proto.sequence_type if value.kind == "sequence" else proto.optional_type
+        inner = value.element or ValueType("tensor", value.dtype, value.shape)
+        return write_type(inner, held.elem_type)
+    if value.kind == "map" and value.element is not None:
+        proto.map_type.key_type = DTYPE_NUMBERS.get(value.dtype or "", 0)
+        return write_type(value.element, proto.map_type.value_type)
+    return False
+
+
+def write_shape(value: ValueType, held: onnx.TypeProto.Tensor) -> None:
+    """Write the shape, leaving unknown dimensions unset; nothing at all for an unknown rank."""
+    if value.shape is None:
+        return
+    shape = held.shape
+    shape.SetInParent()
+    for dim in value.shape:
+        entry = shape.dim.add()
+        if isinstance(dim, int):
+            entry.dim_value = dim
+        elif isinstance(dim, Dim):
+            entry.dim_param = str(dim)

@@ -1,0 +1,170 @@
+"""What an inference rule sees of a node, and how it says what the node gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import onnx
+
+from splitgraph.contents import Contents, SequenceInfo
+from splitgraph.diagnostics import Severity, diagnostic
+from splitgraph.dim import Dim, DimLike, Facts, Obligation
+from splitgraph.graph.attributes import UNRESOLVED, attribute_value
+from splitgraph.value_type import UNKNOWN, ValueType
+
+if TYPE_CHECKING:
+    from splitgraph.inference.walk import Walk
+
+
+Relation = Literal["==", ">="]
+
+
+class NodeContext:
+    """One node during inference: its inputs as known so far, its attributes, and the place for what it gives.
+
+    `inputs` holds a ValueType for each input, None for an omitted one (""). `since_version` is the operator version
+    that the opset import selects. Attributes that refer to an attribute of an enclosing function are resolved, or come
+    back as UNRESOLVED.
+    """
+
+    __slots__ = (
+        "_attributes", "contents_out", "errors", "index", "inputs", "location", "node", "obligations", "opset", "sequences_out",
+        "since_version", "walk",
+    )  # fmt: skip
+
+    def __init__(
+        self, walk: Walk, node: onnx.NodeProto, opset: int, since_version: int, location: str, index: int
+    ) -> None:
+        self.walk = walk
+        self.index = index
+        self.errors: list[str] = []
+        self.obligations: list[Obligation] = []
+        self.node = node
+        self.opset = opset
+        self.since_version = since_version
+        self.location = location
+        self.inputs: list[ValueType | None] = [walk.type_of(name) if name else None for name in node.input]
+        self.contents_out: dict[int, Contents] = {}
+        self.sequences_out: dict[int, SequenceInfo] = {}
+        self._attributes: Mapping[str, onnx.AttributeProto] | None = None
+
+    @property
+    def facts(self) -> Facts:
+        """What is known of the symbols in this scope."""
+        return self.walk.facts
+
+    @property
+    def outputs(self) -> Sequence[str]:
+        """Names of the outputs, "" for an omitted one."""
+        return self.node.output
+
+    @property
+    def input_count(self) -> int:
+        """How many inputs the node lists, omitted ones included."""
+        return len(self.node.input)
+
+    @property
+    def empty_chunks(self) -> str:
+        """What num_outputs chunks that overrun the dimension are: "clamp" or "error"."""
+        return self.walk.state.empty_chunks
+
+    def attribute_names(self) -> Iterable[str]:
+        """Names of the attributes that the node has."""
+        return self.attributes().keys()
+
+    def refine_input(self, index: int, contents: Contents) -> None:
+        """Say what an input must hold for the node to be valid; holds for the rest of this graph."""
+        self.walk.constants[self.node.input[index]] = contents
+
+    def input(self, index: int) -> ValueType:
+        """The type of an input; UNKNOWN when omitted or beyond the last."""
+        return (self.inputs[index] or UNKNOWN) if index < len(self.inputs) else UNKNOWN
+
+    def has_input(self, index: int) -> bool:
+        """True when the input is given: not beyond the last, and not omitted by an empty name."""
+        return index < len(self.node.input) and bool(self.node.input[index])
+
+    def contents(self, index: int) -> Contents | None:
+        """What is known of the elements of an input; None when nothing is, or when it is omitted."""
+        return self.walk.contents_of(self.node.input[index]) if self.has_input(index) else None
+
+    def sequence(self, index: int) -> SequenceInfo | None:
+        """What is known of an input that is a sequence."""
+        return self.walk.sequence_of(self.node.input[index]) if self.has_input(index) else None
+
+    def attributes(self) -> Mapping[str, onnx.AttributeProto]:
+        """The node's attributes by name, as written."""
+        if self._attributes is None:
+            self._attributes = {attribute.name: attribute for attribute in self.node.attribute}
+        return self._attributes
+
+    def attribute(self, name: str, default: Any = None) -> Any:
+        """An attribute as int, float, str, tuple, TensorProto or GraphProto; `default` when absent; UNRESOLVED for a
+        reference
+        to an attribute of a function whose caller is not known."""
+        written = self.attributes().get(name)
+        if written is None:
+            return default
+        if written.ref_attr_name:
+            bound = self.walk.bindings
+            if bound is None:
+                return UNRESOLVED
+            written = bound.get(written.ref_attr_name)
+            if written is None:
+                return default
+        return attribute_value(written)
+
+    def fresh(self) -> Dim:
+        """A new generated symbol: a dimension of which nothing is known but that it is one and the same wherever it
+        stands.
+        """
+        return self.walk.fresh()
+
+    def require(
+        self, lhs: DimLike, relation: Relation, rhs: DimLike, *, code: str = "SG302", message: str | None = None
+    ) -> bool:
+        """Record that `lhs == rhs` or `lhs >= rhs` must hold for the model to be valid; a finding when it never can.
+        True unless so.
+        """
+        held = self.walk.require(Obligation(lhs, relation, rhs), self.location, code, message, self.obligations)
+        if not held:
+            self.errors.append(code)
+        return held
+
+    def find(self, code: str, message: str, *, severity: Severity = "error") -> None:
+        """Report a finding about this node."""
+        if severity == "error":
+            self.errors.append(code)
+        self.walk.report(diagnostic(code, message, self.location, severity=severity))
+
+    def set_contents(self, index: int, contents: Contents | None) -> None:
+        """Say what an output holds."""
+        if contents is not None:
+            self.contents_out[index] = contents
+
+    def set_sequence(self, index: int, info: SequenceInfo) -> None:
+        """Say what an output that is a sequence holds."""
+        self.sequences_out[index] = info
+
+
+# A rule gives the types of the node's outputs in order (fewer than the node has: the rest is unknown), or None to leave
+# the node to onnx's own per-node inference.
+Rule = Callable[[NodeContext], "Sequence[ValueType] | None"]
+
+__all__ = ["RULES", "NodeContext", "Rule", "SequenceInfo", "rule"]
+
+RULES: dict[str, Rule] = {}
+
+
+def rule(*op_types: str) -> Callable[[Rule], Rule]:
+    """Register a function as the rule of these operators of ai.onnx."""
+
+    def register(function: Rule) -> Rule:
+        for op_type in op_types:
+            if op_type in RULES:
+                raise ValueError(f"two rules for {op_type}")
+            RULES[op_type] = function
+        return function
+
+    return register

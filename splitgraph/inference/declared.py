@@ -1,0 +1,78 @@
+"""What the author of a model declared of a value, against what its nodes produce."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from splitgraph.diagnostics import Severity, diagnostic
+from splitgraph.dim import Dim, DimLike, Obligation
+from splitgraph.value_type import ValueType
+
+if TYPE_CHECKING:
+    from splitgraph.inference.walk import Walk
+
+
+def reconcile(walk: Walk, name: str, inferred: ValueType, declared: ValueType, location: str) -> ValueType:
+    """The two together; what is inferred wins where both say something, and a contradiction is reported with both.
+
+    Names that the author gave to dimensions which inference knows nothing of are adopted.
+    """
+    if declared.kind == "unknown":
+        return inferred
+    if inferred.kind == "unknown":
+        return declared
+    if inferred.kind != declared.kind or (inferred.dtype and declared.dtype and inferred.dtype != declared.dtype):
+        _report(walk, name, inferred, declared, location)
+        return inferred
+    merged = ValueType(
+        inferred.kind, inferred.dtype or declared.dtype, inferred.shape, inferred.element or declared.element
+    )
+    if declared.shape is None:
+        return merged
+    if inferred.shape is None:
+        return merged.with_shape(declared.shape)
+    if len(inferred.shape) != len(declared.shape):
+        _report(walk, name, inferred, declared, location)
+        return merged
+    dims = [_merge(walk, mine, theirs) for mine, theirs in zip(inferred.shape, declared.shape, strict=True)]
+    if None in dims:
+        _report(walk, name, inferred, declared, location)
+        return merged
+    _note_symbolic(walk, name, inferred, declared, location)
+    return merged.with_shape(dims)
+
+
+def _merge(walk: Walk, inferred: DimLike | None, declared: DimLike | None) -> DimLike | None:
+    """One dimension of both, None for a contradiction."""
+    if inferred is None or declared is None or inferred == declared:
+        return walk.fresh() if inferred is None and declared is None else (declared if inferred is None else inferred)
+    if isinstance(inferred, Dim) and _is_unknown(walk, inferred):
+        # A dimension of which nothing is known takes the author's word; other values that share it keep the generated
+        # name, and the obligation says that they are equal.
+        if walk.facts.require(Obligation(inferred, "==", declared)) == "contradiction":
+            return None
+        return declared
+    if isinstance(declared, int):
+        if isinstance(inferred, int) or walk.facts.require(Obligation(inferred, "==", declared)) == "contradiction":
+            return None
+        return declared
+    return inferred
+
+
+def _is_unknown(walk: Walk, dim: Dim) -> bool:
+    return str(dim) in walk.state.generated
+
+
+def _note_symbolic(walk: Walk, name: str, inferred: ValueType, declared: ValueType, location: str) -> None:
+    """Warn where a declared name can never be the inferred dimension; names are often careless, so this is no error."""
+    for mine, theirs in zip(inferred.shape or (), declared.shape or (), strict=True):
+        if isinstance(theirs, Dim) and mine is not None and mine != theirs and walk.facts.prove_ne(mine, theirs):
+            _report(walk, name, inferred, declared, location, severity="warning")
+            return
+
+
+def _report(
+    walk: Walk, name: str, inferred: ValueType, declared: ValueType, location: str, severity: Severity = "error"
+) -> None:
+    text = f"{name!r} is declared as {declared}, but inferred as {inferred}"
+    walk.report(diagnostic("SG301", text, location, severity=severity))

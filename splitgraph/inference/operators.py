@@ -1,0 +1,127 @@
+"""Which operator a node is: split variant, model-local function, schema of the installed onnx, or unknown; and whether
+it fits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import onnx
+from onnx import defs
+
+from splitgraph.graph.scopes import called_function, plain_domain
+from splitgraph.variants import SPLIT_OPERATORS, Variant, variant_of
+
+if TYPE_CHECKING:
+    from splitgraph.inference.context import NodeContext
+    from splitgraph.inference.state import State
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """What stands behind a node's domain and operator type at the imported opset; `finding` is the code of what is
+    wrong with that.
+    """
+
+    domain: str
+    opset: int = 0
+    since_version: int = 0
+    schema: Any = None
+    variant: Variant | None = None
+    function: onnx.FunctionProto | None = None
+    finding: str | None = None
+    message: str = ""
+
+    def fits(self, ctx: NodeContext) -> bool:
+        """Report when the number of inputs or the attributes are not the schema's. True when they are."""
+        fewest, most, attributes = _signature(self.domain, ctx.node.op_type, self.since_version)
+        count = len(ctx.node.input)
+        if not fewest <= count <= most:
+            ctx.find(
+                "SG212", f"{ctx.node.op_type}-{self.since_version} takes {_range(fewest, most)} inputs, not {count}"
+            )
+            return False
+        for attribute in ctx.node.attribute:
+            expected = attributes.get(attribute.name)
+            if (
+                expected is not None
+                and attribute.type != expected
+                and not (attribute.ref_attr_name or attribute.type == 0)
+            ):
+                ctx.find(
+                    "SG212",
+                    f"attribute {attribute.name!r} of {ctx.node.op_type}-{self.since_version} has the wrong type",
+                )
+                return False
+        for name, required in _required(self.domain, ctx.node.op_type, self.since_version):
+            if required and name not in ctx.attributes():
+                ctx.find("SG212", f"{ctx.node.op_type}-{self.since_version} needs the attribute {name!r}")
+                return False
+        return True
+
+
+def operator_of(state: State, imports: Mapping[str, int], node: onnx.NodeProto) -> Operator:
+    """What the node is, at the opset that its graph imports."""
+    if state.functions:
+        function = state.functions.get(called_function(node))
+        if function is not None:
+            return Operator(plain_domain(node.domain), function=function)
+    domain = plain_domain(node.domain)
+    return _known_operator(domain, node.op_type, imports.get(domain))
+
+
+@cache
+def _known_operator(domain: str, op_type: str, opset: int | None) -> Operator:
+    if opset is None:
+        if domain != "":
+            return Operator(domain)
+        return Operator(
+            domain, finding="SG110", message=f"{op_type} is of ai.onnx, of which the model imports no opset"
+        )
+    schema = _schema(domain, op_type, opset)
+    if schema is None and domain == "":
+        later = [
+            s.since_version for s in defs.get_all_schemas_with_history() if s.name == op_type and s.domain == domain
+        ]
+        if not later:
+            return Operator(domain, opset, finding="SG302", message=f"there is no operator {op_type} in ai.onnx")
+        what = f"{op_type} exists from opset {min(later)} on, and the model imports opset {opset}"
+        if min(later) <= opset:
+            what = f"{op_type} was removed from ai.onnx before opset {opset}"
+        return Operator(domain, opset, finding="SG214", message=what)
+    if schema is None:
+        return Operator(domain, opset)
+    variant = variant_of(op_type, schema.since_version) if domain == "" and op_type in SPLIT_OPERATORS else None
+    if variant is None and domain == "" and op_type in SPLIT_OPERATORS:
+        what = f"{op_type}-{schema.since_version} is newer than this splitgraph"
+        return Operator(domain, opset, schema.since_version, schema, finding="SG302", message=what)
+    return Operator(domain, opset, schema.since_version, schema, variant)
+
+
+def _schema(domain: str, op_type: str, opset: int) -> Any:
+    try:
+        schema = defs.get_schema(op_type, opset, domain)
+    except defs.SchemaError:
+        return None
+    return None if schema.deprecated else schema
+
+
+@cache
+def _signature(domain: str, op_type: str, since_version: int) -> tuple[int, int, dict[str, int]]:
+    schema = defs.get_schema(op_type, since_version, domain)
+    return schema.min_input, schema.max_input, {name: int(a.type.value) for name, a in schema.attributes.items()}
+
+
+@cache
+def _required(domain: str, op_type: str, since_version: int) -> tuple[tuple[str, bool], ...]:
+    schema = defs.get_schema(op_type, since_version, domain)
+    return tuple((name, attribute.required) for name, attribute in schema.attributes.items() if attribute.required)
+
+
+def _range(fewest: int, most: int) -> str:
+    if most >= 2**31 - 1:
+        return f"{fewest} or more"
+    return str(fewest) if fewest == most else f"{fewest} to {most}"

@@ -1,0 +1,280 @@
+"""If, Loop and Scan: walking their bodies, and what of a body's types holds outside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import onnx
+
+from splitgraph.contents import Contents, scalar
+from splitgraph.dim import Dim, DimLike
+from splitgraph.inference.context import NodeContext, rule
+from splitgraph.inference.walk import Walk
+from splitgraph.value_type import UNKNOWN, ValueType, tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """What a walk over a body gave: the types and contents of its outputs."""
+
+    types: list[ValueType]
+    contents: list[Contents | None]
+    walk: Walk
+
+
+def walk_body(
+    ctx: NodeContext, attribute: str, inputs: Sequence[ValueType | None], contents: Sequence[Contents | None] = ()
+) -> Body | None:
+    """Infer the graph in an attribute with inputs of these types; what it requires of symbols stays within it, as it
+    may not run.
+    """
+    graph = ctx.attribute(attribute)
+    if not isinstance(graph, onnx.GraphProto):
+        return None
+    outer = ctx.walk
+    body = Walk(
+        outer.state,
+        (*outer.path, ctx.index, attribute, 0),
+        f"{ctx.location}/{attribute}",
+        outer.imports,
+        outer.facts.child(),
+        parent=outer,
+        bindings=outer.bindings,
+    )
+    body.define_graph_values(graph, inputs)
+    for value, known in zip(graph.input, contents, strict=False):
+        if known is not None:
+            body.constants[value.name] = known
+    body.run(graph.node)
+    for value in graph.output:
+        if not body.is_defined(value.name):
+            ctx.find("SG105", f"the {attribute} gives {value.name!r}, which nothing in it defines")
+    names = [value.name for value in graph.output]
+    return Body([body.type_of(name) for name in names], [body.contents_of(name) for name in names], body)
+
+
+def join(ctx: NodeContext, first: ValueType, second: ValueType) -> ValueType:
+    """The type of a value that is one of two: what they have in common, a fresh symbol where dimensions differ."""
+    if first.kind != second.kind or first.kind == "unknown" or first.element != second.element:
+        return UNKNOWN
+    dtype = first.dtype if first.dtype == second.dtype else None
+    if first.shape is None or second.shape is None or len(first.shape) != len(second.shape):
+        return ValueType(first.kind, dtype, None, first.element)
+    shape = tuple(a if a == b else ctx.fresh() for a, b in zip(first.shape, second.shape, strict=True))
+    return ValueType(first.kind, dtype, shape, first.element)
+
+
+@rule("If")
+def infer_if(ctx: NodeContext) -> Sequence[ValueType]:
+    """Both branches; the outputs are what the branches have in common, or the taken branch's where the condition is
+    constant.
+    """
+    then, other = walk_body(ctx, "then_branch", ()), walk_body(ctx, "else_branch", ())
+    if then is None or other is None:
+        return ()
+    condition = ctx.contents(0)
+    taken = None if condition is None else condition.scalar
+    if isinstance(taken, int):
+        chosen = then if taken else other
+        for index, known in enumerate(chosen.contents):
+            ctx.set_contents(index, known)
+        return chosen.types
+    if len(then.types) != len(other.types):
+        ctx.find("SG302", f"the branches give {len(then.types)} and {len(other.types)} values; they must give as many")
+        return ()
+    outputs = []
+    for index, (a, b) in enumerate(zip(then.types, other.types, strict=True)):
+        if "unknown" not in (a.kind, b.kind) and (a.kind != b.kind or (a.dtype and b.dtype and a.dtype != b.dtype)):
+            ctx.find(
+                "SG302",
+                f"output {index} is {a} in one branch and {b} in the other; kind and element type must be the same",
+            )
+        outputs.append(join(ctx, a, b))
+        if then.contents[index] == other.contents[index]:
+            ctx.set_contents(index, then.contents[index])
+    return outputs
+
+
+@rule("Loop")
+def infer_loop(ctx: NodeContext) -> Sequence[ValueType]:
+    """The body, walked until the loop-carried types settle: a dimension that an iteration changes is known no longer."""
+    graph = ctx.attribute("body")
+    if not isinstance(graph, onnx.GraphProto):
+        return ()
+    carried = [ctx.walk.complete(ctx.input(index)) for index in range(2, len(ctx.node.input))]
+    if len(graph.input) != len(carried) + 2 or len(graph.output) < len(carried) + 1:
+        ctx.find(
+            "SG302",
+            f"the body takes {len(graph.input)} and gives {len(graph.output)} values, which does not fit {len(carried)} carried ones",
+        )
+        return ()
+    counters: list[ValueType | None] = [tensor("int64", ()), tensor("bool", ())]
+    state = ctx.walk.state
+    body = None
+    for _ in range(MAX_ROUNDS):
+        state.quiet += 1
+        body = walk_body(ctx, "body", [*counters, *carried])
+        state.quiet -= 1
+        if body is None:
+            return ()
+        joined = [join(ctx, before, after) for before, after in zip(carried, body.types[1:], strict=False)]
+        settled = all(_as_loose(old, new) for old, new in zip(carried, joined, strict=True))
+        if settled:
+            break
+        carried = joined
+    else:
+        carried = [value.with_shape(None) for value in carried]
+    body = walk_body(ctx, "body", [*counters, *carried])
+    if body is None:
+        return ()
+    trips = _trips(ctx, graph, body)
+    results = [join(ctx, before, after) for before, after in zip(carried, body.types[1:], strict=False)]
+    for scanned in body.types[1 + len(carried) :]:
+        results.append(_stacked(ctx, scanned, trips))
+    return results
+
+
+# Each round loses at least one dimension of one value; a body that takes more is left without shapes.
+MAX_ROUNDS = 16
+
+
+def _as_loose(old: ValueType, new: ValueType) -> bool:
+    """True when joining lost nothing more: the same kind and rank, and every dimension kept."""
+    return old == new
+
+
+def _stacked(ctx: NodeContext, scanned: ValueType, trips: DimLike) -> ValueType:
+    if scanned.kind != "tensor" or scanned.shape is None:
+        return scanned.with_shape(None) if scanned.kind == "tensor" else UNKNOWN
+    return tensor(scanned.dtype, (trips, *scanned.shape))
+
+
+def _trips(ctx: NodeContext, graph: onnx.GraphProto, body: Body) -> DimLike:
+    """How often the body runs, where nothing but the trip count can end the loop."""
+    count = ctx.contents(0)
+    most = None if count is None else count.dims[0] if count.items else None
+    start = ctx.contents(1)
+    starts = not ctx.has_input(1) or (start is not None and start.scalar == 1)
+    goes_on = body.contents[0] == scalar(1) or _passes_condition(graph)
+    if most is None or not starts or not goes_on or not ctx.facts.prove_ge(most, 0):
+        return ctx.fresh()
+    return most
+
+
+def _passes_condition(graph: onnx.GraphProto) -> bool:
+    """True when the body gives its condition input back through nothing but Identity."""
+    source = {
+        node.output[0]: node.input[0]
+        for node in graph.node
+        if node.op_type == "Identity" and node.input and node.output
+    }
+    name = graph.output[0].name
+    while name in source:
+        name = source.pop(name)
+    return bool(name == graph.input[1].name)
+
+
+@rule("Scan")
+def infer_scan(ctx: NodeContext) -> Sequence[ValueType] | None:
+    """The body on one slice of each scanned input; state variables as in Loop, scanned outputs stacked."""
+    if ctx.since_version < 9:
+        return _infer_scan_8(ctx)
+    count = ctx.attribute("num_scan_inputs")
+    states = len(ctx.node.input) - count
+    axes = ctx.attribute("scan_input_axes") or (0,) * count
+    if not states >= 0 or len(axes) != count:
+        ctx.find("SG302", f"{count} scan inputs and {len(axes)} axes do not fit {len(ctx.node.input)} inputs")
+        return ()
+    slices, length = _slices(ctx, states, axes)
+    return _scan_outputs(ctx, states, slices, length, ctx.attribute("scan_output_axes"), batch=None)
+
+
+def _slices(
+    ctx: NodeContext, states: int, axes: Sequence[int], skip: int = 0
+) -> tuple[list[ValueType], DimLike | None]:
+    """One slice of each scanned input, and the common length of the scan."""
+    slices, length = [], None
+    for position, axis in enumerate(axes):
+        scanned = ctx.input(states + skip + position)
+        if scanned.kind != "tensor" or scanned.shape is None:
+            slices.append(scanned.with_shape(None))
+            continue
+        rank = len(scanned.shape)
+        if not -rank <= axis < rank:
+            ctx.find("SG302", f"scan axis {axis} is out of range for a tensor of rank {rank}")
+            slices.append(scanned.with_shape(None))
+            continue
+        dim = scanned.shape[axis]
+        if length is None:
+            length = dim
+        elif dim is not None:
+            ctx.require(
+                length, "==", dim, message=f"the scanned inputs have lengths {length} and {dim}; they must be the same"
+            )
+        slices.append(scanned.with_shape([d for i, d in enumerate(scanned.shape) if i != axis % rank]))
+    return slices, length
+
+
+def _scan_outputs(
+    ctx: NodeContext, states: int, slices: Sequence[ValueType], length: DimLike | None, output_axes: Sequence[int] | None, batch: DimLike | None,
+    skip: int = 0,
+) -> Sequence[ValueType]:  # fmt: skip
+    carried = [ctx.walk.complete(_without_batch(ctx.input(skip + index), batch)) for index in range(states)]
+    state = ctx.walk.state
+    for _ in range(MAX_ROUNDS):
+        state.quiet += 1
+        body = walk_body(ctx, "body", [*carried, *slices])
+        state.quiet -= 1
+        if body is None:
+            return ()
+        joined = [join(ctx, before, after) for before, after in zip(carried, body.types, strict=False)]
+        if joined == carried:
+            break
+        carried = joined
+    else:
+        carried = [value.with_shape(None) for value in carried]
+    body = walk_body(ctx, "body", [*carried, *slices])
+    if body is None:
+        return ()
+    steps: DimLike | Dim = ctx.fresh() if length is None else length
+    results = [join(ctx, before, after) for before, after in zip(carried, body.types, strict=False)]
+    for position, scanned in enumerate(body.types[states:]):
+        axis = 0 if not output_axes or position >= len(output_axes) else output_axes[position]
+        results.append(_inserted(scanned, axis, steps))
+    return results if batch is None else [_with_batch(value, batch) for value in results]
+
+
+def _inserted(scanned: ValueType, axis: int, steps: DimLike) -> ValueType:
+    if scanned.kind != "tensor" or scanned.shape is None:
+        return tensor(scanned.dtype, None)
+    rank = len(scanned.shape) + 1
+    shape = list(scanned.shape)
+    shape.insert(axis % rank, steps)
+    return tensor(scanned.dtype, shape)
+
+
+def _infer_scan_8(ctx: NodeContext) -> Sequence[ValueType]:
+    """Scan-8: a batch dimension in front of everything, optional sequence lengths as first input, scanning on axis 1."""
+    count = ctx.attribute("num_scan_inputs")
+    states = len(ctx.node.input) - 1 - count
+    if states < 0:
+        ctx.find("SG302", f"{count} scan inputs do not fit {len(ctx.node.input)} inputs")
+        return ()
+    batch: DimLike | None = None
+    for index in range(1, len(ctx.node.input)):
+        shape = ctx.input(index).shape
+        if shape:
+            batch = shape[0]
+            break
+    slices, length = _slices(ctx, states, (1,) * count, skip=1)
+    slices = [_without_batch(value, batch) for value in slices]
+    return _scan_outputs(ctx, states, slices, length, None, ctx.fresh() if batch is None else batch, skip=1)
+
+
+def _without_batch(value: ValueType, batch: DimLike | None) -> ValueType:
+    return value.with_shape(value.shape[1:]) if batch is not None and value.shape else value
+
+
+def _with_batch(value: ValueType, batch: DimLike) -> ValueType:
+    return value if value.shape is None else value.with_shape((batch, *value.shape))

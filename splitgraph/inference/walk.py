@@ -1,0 +1,290 @@
+"""The walk over the nodes of one graph: each node's types from its inputs, its contents where they are small, and what
+is wrong with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import onnx
+
+from splitgraph.contents import Contents, SequenceInfo
+from splitgraph.diagnostics import Diagnostic, diagnostic
+from splitgraph.dim import Dim, DimLike, Facts, Obligation
+from splitgraph.graph.scopes import GraphPath, called_function, node_label, plain_domain
+from splitgraph.graph.tensors import tensor_contents, tensor_type
+from splitgraph.graph.types import value_type
+from splitgraph.inference.context import RULES, NodeContext
+from splitgraph.inference.declared import reconcile
+from splitgraph.inference.fallback import infer_with_onnx
+from splitgraph.inference.operators import Operator, operator_of
+from splitgraph.inference.split_nodes import visit_split
+from splitgraph.inference.state import FunctionCall, GraphDetail, State
+from splitgraph.value_type import UNKNOWN, ValueType
+from splitgraph.variants import variadic_split_1
+from splitgraph.variants.variadic_function import is_variadic_function
+
+Bindings = Mapping[str, onnx.AttributeProto]
+
+
+class Walk:
+    """One graph, or one call of a function, being inferred.
+
+    parent: the walk of the enclosing graph, whose values a subgraph may read; None for the main graph and for
+    functions. bindings: attributes of the call for the body of a function; None for a body that is walked as written,
+    apart from any call.
+    """
+
+    def __init__(
+        self, state: State, path: GraphPath, location: str, imports: Mapping[str, int], facts: Facts, *, parent: Walk | None = None,
+        bindings: Bindings | None = None,
+    ) -> None:  # fmt: skip
+        self.state = state
+        self.path = path
+        self.location = location
+        self.imports = imports
+        self.facts = facts
+        self.parent = parent
+        self.bindings = bindings
+        self.types: dict[str, ValueType] = {}
+        self.constants: dict[str, Contents | onnx.TensorProto] = {}
+        self.sequences: dict[str, SequenceInfo] = {}
+        self.declared: dict[str, ValueType] = {}
+        self.detail = GraphDetail(self.types)
+        self._reported_missing: set[str] = set()
+
+    # What rules see ------------------------------------------------------------------------------------------------
+
+    @property
+    def broadcast_cache(self) -> dict[frozenset[DimLike], Dim]:
+        """The symbol that stands for the broadcast of two dimensions, by the pair."""
+        return self.state.broadcast_cache
+
+    def type_of(self, name: str) -> ValueType:
+        """The type of a value visible in this graph; UNKNOWN when nothing defines it."""
+        scope: Walk | None = self
+        while scope is not None:
+            found = scope.types.get(name)
+            if found is not None:
+                return found
+            scope = scope.parent
+        return UNKNOWN
+
+    def contents_of(self, name: str) -> Contents | None:
+        """What is known of the elements of a value."""
+        scope: Walk | None = self
+        while scope is not None:
+            held = scope.constants.get(name)
+            if held is not None:
+                if isinstance(held, Contents):
+                    return held
+                read = tensor_contents(held)
+                if read is None:
+                    del scope.constants[name]
+                else:
+                    scope.constants[name] = read
+                return read
+            if name in scope.types:
+                return None
+            scope = scope.parent
+        return None
+
+    def sequence_of(self, name: str) -> SequenceInfo | None:
+        """What is known of a sequence."""
+        scope: Walk | None = self
+        while scope is not None:
+            if name in scope.types:
+                return scope.sequences.get(name)
+            scope = scope.parent
+        return None
+
+    def fresh(self) -> Dim:
+        """A new generated symbol."""
+        return self.state.fresh()
+
+    def report(self, found: Diagnostic) -> None:
+        """Keep a finding."""
+        self.state.report(found)
+
+    def require(
+        self,
+        obligation: Obligation,
+        location: str,
+        code: str,
+        message: str | None,
+        noted: list[Obligation] | None = None,
+    ) -> bool:
+        """Record an obligation; report and return False when nothing can satisfy it."""
+        verdict = self.facts.require(obligation)
+        if verdict == "contradiction":
+            earlier = isinstance(obligation.lhs, Dim) or isinstance(obligation.rhs, Dim)
+            text = message or f"{obligation} can never hold"
+            if earlier and self.facts.obligations:
+                text += f" ({obligation} contradicts what is known of the symbols)"
+            self.report(diagnostic(code, text, location))
+            return False
+        if verdict == "assumed" and noted is not None:
+            noted.append(obligation)
+        return True
+
+    # Defining values -----------------------------------------------------------------------------------------------
+
+    def is_defined(self, name: str) -> bool:
+        """True when the name is visible here."""
+        scope: Walk | None = self
+        while scope is not None:
+            if name in scope.types:
+                return True
+            scope = scope.parent
+        return False
+
+    def define(self, name: str, value: ValueType, location: str) -> None:
+        """Give a value its type, with unknown dimensions as fresh symbols; a name that the graph defines already is a
+        finding.
+        """
+        if name in self.types:
+            self.report(diagnostic("SG104", f"the name {name!r} is defined twice in this graph", location))
+        self.types[name] = self.complete(value)
+
+    def complete(self, value: ValueType) -> ValueType:
+        """The type with a fresh symbol for each unknown dimension."""
+        if value.shape is None or None not in value.shape:
+            return value
+        return value.with_shape([self.fresh() if dim is None else dim for dim in value.shape])
+
+    def define_graph_values(self, graph: onnx.GraphProto, given: Sequence[ValueType | None] | None = None) -> None:
+        """Define a graph's inputs and initializers. given: types of the inputs as the caller of a subgraph knows them."""
+        constant_inputs = self.state.model.ir_version < 4
+        inputs = {value.name for value in graph.input}
+        for position, value in enumerate(graph.input):
+            declared = self.state.bind(value_type(value.type))
+            passed = given[position] if given is not None and position < len(given) else None
+            known = declared if passed is None else reconcile(self, value.name, passed, declared, self.location)
+            self.define(value.name, known, self.location)
+        for held in graph.initializer:
+            if held.name not in inputs:
+                self.define(held.name, tensor_type(held), self.location)
+            # From IR 4 on an initializer that is also an input is a default that a caller may override, so no constant.
+            if held.name not in inputs or constant_inputs:
+                self.constants[held.name] = held
+        for sparse in graph.sparse_initializer:
+            if sparse.values.name not in inputs:
+                dense = ValueType("tensor", tensor_type(sparse.values).dtype, tuple(sparse.dims))
+                self.define(sparse.values.name, dense, self.location)
+        for value in (*graph.value_info, *graph.output):
+            if value.type.WhichOneof("value") is not None:
+                self.declared[value.name] = self.state.bind(value_type(value.type))
+
+    # Walking -------------------------------------------------------------------------------------------------------
+
+    def run(self, nodes: Sequence[onnx.NodeProto]) -> None:
+        """Infer every node in order."""
+        for index, node in enumerate(nodes):
+            self._visit(node, index, nodes)
+        self.state.details[self.path] = self.detail
+
+    def _visit(self, node: onnx.NodeProto, index: int, nodes: Sequence[onnx.NodeProto]) -> None:
+        location = f"{self.location}/{node_label(node, index)}"
+        for name in node.input:
+            if name and not self.is_defined(name):
+                self._report_missing(name, location, nodes[index:])
+        operator = operator_of(self.state, self.imports, node)
+        ctx = NodeContext(self, node, operator.opset, operator.since_version, location, index)
+        outputs = self._infer(ctx, operator)
+        if node.op_type == "SequenceAt":
+            self._note_position(ctx)
+        for position, name in enumerate(node.output):
+            if not name:
+                continue
+            inferred = self.complete(outputs[position]) if position < len(outputs) else UNKNOWN
+            declared = self.declared.get(name)
+            if declared is not None:
+                inferred = reconcile(self, name, inferred, declared, location)
+            self.define(name, inferred, location)
+            if position in ctx.contents_out:
+                self.constants[name] = ctx.contents_out[position]
+            if position in ctx.sequences_out:
+                self.sequences[name] = ctx.sequences_out[position]
+
+    def _note_position(self, ctx: NodeContext) -> None:
+        contents = ctx.contents(1)
+        if contents is not None and isinstance(contents.scalar, int):
+            self.detail.positions[ctx.index] = contents.scalar
+
+    def _infer(self, ctx: NodeContext, operator: Operator) -> Sequence[ValueType]:
+        if operator.finding is not None:
+            self.report(diagnostic(operator.finding, operator.message, ctx.location))
+            return ()
+        if operator.variant is not None:
+            return visit_split(ctx, operator.variant)
+        if operator.function is not None:
+            if is_variadic_function(operator.function):
+                self.state.calls.setdefault(called_function(ctx.node), []).append(FunctionCall(tuple(ctx.inputs)))
+                return visit_split(ctx, variadic_split_1.VARIANT)
+            return self._call(ctx, operator.function)
+        if operator.schema is None:
+            if not self.state.quiet:
+                label = f"{ctx.node.domain}::{ctx.node.op_type}"
+                self.state.unknown_operators[label] = self.state.unknown_operators.get(label, 0) + 1
+            return ()
+        if not operator.fits(ctx):
+            return ()
+        if self.bindings is None and any(attribute.ref_attr_name for attribute in ctx.node.attribute):
+            return ()
+        rule = RULES.get(ctx.node.op_type) if operator.domain == "" else None
+        outputs = None if rule is None else rule(ctx)
+        return infer_with_onnx(ctx, operator) if outputs is None else outputs
+
+    def _report_missing(self, name: str, location: str, later: Sequence[onnx.NodeProto]) -> None:
+        if name in self._reported_missing:
+            return
+        self._reported_missing.add(name)
+        if any(name in node.output for node in later):
+            text = f"reads {name!r}, which this node or a later one produces: a cycle, or nodes out of order"
+            self.report(diagnostic("SG102", text, location))
+        else:
+            self.report(
+                diagnostic("SG105", f"reads {name!r}, which no input, initializer or earlier node defines", location)
+            )
+
+    def _call(self, ctx: NodeContext, function: onnx.FunctionProto) -> Sequence[ValueType]:
+        key = called_function(ctx.node)
+        if key in self.state.calling:
+            self.report(diagnostic("SG102", f"the function {function.name!r} calls itself", ctx.location))
+            return ()
+        if not self.state.quiet or key not in self.state.calls:
+            self.state.calls.setdefault(key, []).append(FunctionCall(tuple(ctx.inputs)))
+        self.state.calling.append(key)
+        bindings = self._call_bindings(ctx, function)
+        imports = {**self.state.imports, **{plain_domain(e.domain): e.version for e in function.opset_import}}
+        body = Walk(self.state, ("call", ctx.location), ctx.location, imports, self.facts, bindings=bindings)
+        body.define_call_values(ctx, function)
+        body.run(function.node)
+        self.state.calling.pop()
+        for position, name in enumerate(function.output):
+            ctx.set_contents(position, body.contents_of(name))
+            info = body.sequence_of(name)
+            if info is not None:
+                ctx.set_sequence(position, info)
+        return [body.type_of(name) for name in function.output]
+
+    def define_call_values(self, ctx: NodeContext, function: onnx.FunctionProto) -> None:
+        """Define the inputs of a function's body from a call's inputs: types, contents, sequences."""
+        for position, name in enumerate(function.input):
+            self.define(name, ctx.input(position), self.location)
+            contents, info = ctx.contents(position), ctx.sequence(position)
+            if contents is not None:
+                self.constants[name] = contents
+            if info is not None:
+                self.sequences[name] = info
+
+    def _call_bindings(self, ctx: NodeContext, function: onnx.FunctionProto) -> Bindings | None:
+        bound = {attribute.name: attribute for attribute in function.attribute_proto}
+        for attribute in ctx.node.attribute:
+            if not attribute.ref_attr_name:
+                bound[attribute.name] = attribute
+            elif self.bindings is None:
+                return None
+            elif attribute.ref_attr_name in self.bindings:
+                bound[attribute.name] = self.bindings[attribute.ref_attr_name]
+        return bound

@@ -1,0 +1,241 @@
+"""What lowering is given and what it may emit: nodes of the target opset, constants, computed lengths."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import onnx
+
+from splitgraph.canonical import CanonicalSplit
+from splitgraph.value_type import ValueType
+
+
+class NotRepresentable(Exception):
+    """The target version has no form for this split: diagnostic code, what is missing, and what to do instead."""
+
+    def __init__(self, code: str, message: str, help: str | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.help = help
+
+
+class Emitter(Protocol):
+    """Where lowering puts its nodes; names are new in every scope of the model, helper nodes are of the target opset."""
+
+    @property
+    def opset(self) -> int:
+        """The target opset of ai.onnx, in whose dialect helper nodes are written."""
+
+    def constant(self, values: Sequence[int] | int, hint: str) -> str:
+        """The name of an int64 constant: 1-D for a sequence, 0-D for an int."""
+
+    def helper(self, op_type: str, inputs: Sequence[str], hint: str, **attributes: int | Sequence[int]) -> str:
+        """Emit a helper node with one output and give that output's name."""
+
+    def reference(self, attribute: str, hint: str) -> str:
+        """The name of a 1-D int64 tensor of one element with an integer attribute of the enclosing function (opset 12
+        on).
+        """
+
+    def main(self, node: onnx.NodeProto) -> None:
+        """Emit a node that stands for the original."""
+
+    def function_node(self, parts: int) -> str:
+        """Make sure that the model has the function VariadicSplit_<parts>, and give its name."""
+
+
+@dataclass(frozen=True, slots=True)
+class LowerRequest:
+    """One split to write in another form.
+
+    node: the original, from which names, documentation and metadata are taken. split: its canonical form. data: type of
+    what is split. lengths: name of an int64 1-D tensor with the lengths at run time, where there is one. divisible: the
+    dimension is proved to be a multiple of the number of parts. explicit_lengths: write lengths even where the target
+    has a shorter form.
+    """
+
+    node: onnx.NodeProto
+    split: CanonicalSplit
+    data: ValueType
+    emit: Emitter
+    lengths: str | None = None
+    divisible: bool = False
+    explicit_lengths: bool = False
+    axis_attribute: onnx.AttributeProto | None = None
+
+    @property
+    def parts(self) -> int:
+        """Number of outputs, omitted ones included."""
+        return len(self.node.output)
+
+
+def copy_node(
+    request: LowerRequest, inputs: Sequence[str], op_type: str = "Split", keep: Sequence[str] = ("axis",)
+) -> onnx.NodeProto:
+    """A copy of the original node with other inputs and only the attributes in `keep`; name, documentation and metadata
+    stay.
+    """
+    node = onnx.NodeProto()
+    node.CopyFrom(request.node)
+    node.op_type = op_type
+    del node.input[:]
+    node.input.extend(inputs)
+    kept = [attribute for attribute in request.node.attribute if attribute.name in keep]
+    del node.attribute[:]
+    node.attribute.extend(kept)
+    return node
+
+
+def set_int(node: onnx.NodeProto, name: str, value: int) -> None:
+    """Set an integer attribute, replacing one of that name."""
+    for attribute in node.attribute:
+        if attribute.name == name:
+            attribute.CopyFrom(onnx.helper.make_attribute(name, value))
+            return
+    node.attribute.append(onnx.helper.make_attribute(name, value))
+
+
+def set_ints(node: onnx.NodeProto, name: str, values: Sequence[int]) -> None:
+    """Append an attribute that is a list of integers."""
+    node.attribute.append(onnx.helper.make_attribute(name, list(values), attr_type=onnx.AttributeProto.INTS))
+
+
+def written_axis(request: LowerRequest) -> int | None:
+    """The axis as a number: normalised where the rank is known, 0 where the node leaves it out; None for a reference
+    attribute.
+    """
+    attribute = request.axis_attribute
+    if attribute is not None and attribute.ref_attr_name:
+        return request.split.axis if request.data.rank is not None else None
+    return request.split.axis if request.split.axis is not None else (0 if attribute is None else attribute.i)
+
+
+def axis_tensor(request: LowerRequest) -> str:
+    """The name of a 1-D int64 tensor with the axis."""
+    axis = written_axis(request)
+    if axis is not None:
+        return request.emit.constant([axis], "axis")
+    attribute = request.axis_attribute
+    if attribute is None or request.emit.opset < 12:
+        raise NotRepresentable(
+            "SG402", "the axis is an attribute of the enclosing function, and Constant cannot refer to one below opset 12",
+            "Stop at opset 12, or inline the function first.",
+        )  # fmt: skip
+    return request.emit.reference(attribute.ref_attr_name, "axis")
+
+
+def dimension(request: LowerRequest) -> str:
+    """The name of a 1-D int64 tensor of one element: the dimension that is split, as run time knows it."""
+    axis = written_axis(request)
+    if axis is not None and axis < 0 and request.emit.opset < 11:
+        raise NotRepresentable(
+            "SG402", f"the axis is {axis} on a tensor of unknown rank, and Gather takes no negative index below opset 11",
+            "Stop at opset 11, or declare the shape of the input.",
+        )  # fmt: skip
+    shape = request.emit.helper("Shape", [request.node.input[0]], "shape")
+    return request.emit.helper("Gather", [shape, axis_tensor(request)], "dim", axis=0)
+
+
+def computed_lengths(request: LowerRequest) -> str:
+    """The name of a 1-D int64 tensor with the lengths: the one that exists, or one computed from the data's shape
+    (opset 12 on).
+
+    Equal parts and chunks are dim // k and ceil(dim / k); chunks that overrun the dimension are clamped, as canonical
+    bounds are.
+    """
+    if request.lengths is not None:
+        return request.lengths
+    static = request.split.static_lengths
+    if static is not None:
+        return request.emit.constant(static, "lengths")
+    emit, parts = request.emit, request.parts
+    dim = dimension(request)
+    with_rest = lengths_with_rest(request.split)
+    if request.split.form == "lengths" and with_rest is not None:
+        return _lengths_around_rest(request, with_rest, dim)
+    if request.split.form == "equal" or request.divisible:
+        size = emit.helper("Div", [dim, emit.constant([parts], "parts")], "size")
+        return emit.helper("Mul", [size, emit.constant([1] * parts, "ones")], "lengths")
+    if request.split.form != "chunks":
+        raise NotRepresentable("SG402", "the lengths are known only at run time and no tensor holds them")
+    size = chunk_size(request, dim)
+    ends = emit.helper("Mul", [size, emit.constant(range(1, parts + 1), "upto")], "ends")
+    starts = emit.helper("Mul", [size, emit.constant(range(parts), "from")], "starts")
+    ends = emit.helper("Min", [ends, dim], "ends")
+    starts = emit.helper("Min", [starts, dim], "starts")
+    return emit.helper("Sub", [ends, starts], "lengths")
+
+
+def lengths_with_rest(split: CanonicalSplit) -> tuple[int, ...] | None:
+    """The lengths with -1 in place of the only one that is not a known number; None when more than one is not."""
+    lengths = split.lengths
+    if lengths is None:
+        return None
+    numbers = tuple(length if isinstance(length, int) else -1 for length in lengths)
+    return numbers if numbers.count(-1) <= 1 else None
+
+
+def _lengths_around_rest(request: LowerRequest, lengths: Sequence[int], dim: str) -> str:
+    emit, position = request.emit, lengths.index(-1)
+    rest = emit.helper("Sub", [dim, emit.constant([sum(lengths) + 1], "others")], "rest")
+    pieces = [rest]
+    if position:
+        pieces.insert(0, emit.constant(lengths[:position], "before"))
+    if position + 1 < len(lengths):
+        pieces.append(emit.constant(lengths[position + 1 :], "after"))
+    return rest if len(pieces) == 1 else emit.helper("Concat", pieces, "lengths", axis=0)
+
+
+def chunk_size(request: LowerRequest, dim: str) -> str:
+    """The name of ceil(dim / parts) as a 1-D int64 tensor of one element."""
+    emit, parts = request.emit, request.parts
+    raised = emit.helper("Add", [dim, emit.constant([parts - 1], "round")], "raised")
+    return emit.helper("Div", [raised, emit.constant([parts], "parts")], "size")
+
+
+def emit_slices(request: LowerRequest) -> None:
+    """Write the split as a Slice for each output, with starts and ends computed at run time (opset 10 on)."""
+    if request.emit.opset < 10:
+        raise NotRepresentable(
+            "SG402", "the lengths are known only at run time, which needs Slice with inputs, from opset 10 on",
+            "Stop at opset 10, or give the dimension a fixed size before converting.",
+        )  # fmt: skip
+    if request.emit.opset < 11 and (written_axis(request) or 0) < 0:
+        raise NotRepresentable(
+            "SG402", f"the axis is {written_axis(request)} on a tensor of unknown rank, and Slice-10 takes no negative axis",
+            "Stop at opset 11, or declare the shape of the input.",
+        )  # fmt: skip
+    bounds = _run_time_bounds(request)
+    axis = axis_tensor(request)
+    for index, output in enumerate(request.node.output):
+        if not output:
+            continue
+        node = copy_node(request, [request.node.input[0], bounds[index], bounds[index + 1], axis], "Slice", keep=())
+        del node.output[:]
+        node.output.append(output)
+        if node.name and index:
+            node.name = f"{node.name}_part{index}"
+        request.emit.main(node)
+
+
+def _run_time_bounds(request: LowerRequest) -> list[str]:
+    """Names of the n + 1 bounds, each a 1-D int64 tensor of one element; the last ones may lie beyond the end, where
+    Slice stops.
+    """
+    emit, parts = request.emit, request.parts
+    first = emit.constant([0], "start")
+    lengths = request.lengths
+    if lengths is None and request.split.form == "lengths":
+        lengths = computed_lengths(request)
+    if lengths is None:
+        size = chunk_size(request, dimension(request))
+        return [first, *(emit.helper("Mul", [size, emit.constant([i], "index")], "bound") for i in range(1, parts + 1))]
+    bounds = [first]
+    for index in range(parts):
+        where = [emit.constant([index], "index"), emit.constant([index + 1], "next")]
+        length = emit.helper("Slice", [lengths, *where], "length")
+        bounds.append(length if index == 0 else emit.helper("Add", [bounds[-1], length], "bound"))
+    return bounds

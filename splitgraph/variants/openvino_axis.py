@@ -1,0 +1,60 @@
+"""What both OpenVINO splits share: the axis as an input, and which axis it must be where only run time knows it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from splitgraph.canonical import SplitSite, resolve_axis
+from splitgraph.dim import DimLike, Facts
+
+INTEGER_TYPES = frozenset(
+    {
+        "int2",
+        "int4",
+        "int8",
+        "int16",
+        "int32",
+        "int64",
+        "uint2",
+        "uint4",
+        "uint8",
+        "uint16",
+        "uint32",
+        "uint64",
+        "u1",
+        "u3",
+        "u6",
+    }
+)
+
+
+def read_axis(site: SplitSite, *, vector_allowed: bool) -> tuple[bool, int | None]:
+    """Whether the axis input is valid, and the axis; None where only run time knows it."""
+    axis = site.input(1)
+    if axis.dtype is not None and axis.dtype not in INTEGER_TYPES:
+        site.find("SG218", f"the axis is an integer, not {axis.dtype}")
+        return False, None
+    contents = site.contents(1)
+    shape = axis.shape if contents is None else contents.shape
+    if shape is not None and len(shape) > (1 if vector_allowed else 0):
+        site.find(
+            "SG218", f"the axis is a scalar{' or of shape [1]' if vector_allowed else ''}, not of rank {len(shape)}"
+        )
+        return False, None
+    if shape and not site.require(
+        shape[0] or 0, "==", 1, code="SG218", message=f"the axis is one number, not {shape[0]}"
+    ):
+        return False, None
+    return resolve_axis(site, None if contents is None else contents.scalar, site.input(0))
+
+
+def only_possible_axis(site: SplitSite, fits: Callable[[Facts, DimLike], bool]) -> int | None:
+    """The one axis whose dimension the parts can fit, None when there are several or the shape is unknown.
+
+    An axis tensor of unknown size could still be no axis at all, so nothing is concluded from it.
+    """
+    data, axis = site.input(0), site.input(1)
+    if data.shape is None or axis.shape is None or not all(isinstance(dim, int) for dim in axis.shape):
+        return None
+    possible = [index for index, dim in enumerate(data.shape) if dim is None or fits(site.facts.child(), dim)]
+    return possible[0] if len(possible) == 1 else None

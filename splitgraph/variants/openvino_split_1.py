@@ -1,0 +1,79 @@
+"""OpenVINO Split-1: equal parts of a dimension.
+
+Inputs: data (any type), axis (integer scalar, may be negative). Attribute: num_splits (>= 1, must divide the dimension;
+a dynamic dimension must be able to reach it). Outputs: num_splits.
+"""
+
+from __future__ import annotations
+
+import onnx
+
+from splitgraph.canonical import CanonicalSplit, SplitSite, dimension_on, split_contents, split_equally
+from splitgraph.dim import Dim, DimLike, Facts, Obligation
+from splitgraph.variants.lowering import LowerRequest, NotRepresentable, copy_node, set_int, written_axis
+from splitgraph.variants.openvino_axis import only_possible_axis, read_axis
+from splitgraph.variants.variant import Variant
+
+DOMAIN = "org.openvinotoolkit"
+
+
+def lift(site: SplitSite) -> CanonicalSplit | None:
+    """Read an OpenVINO Split."""
+    count = site.attribute("num_splits")
+    valid, axis = read_axis(site, vector_allowed=False)
+    if not isinstance(count, int) or count < 1:
+        site.find("SG209", f"num_splits is {count}; it must be an integer of at least 1")
+        return None
+    if site.outputs and len(site.outputs) != count:
+        site.find("SG209", f"num_splits is {count}, but there are {len(site.outputs)} outputs")
+        return None
+    if not valid:
+        return None
+    if axis is None:
+        axis = only_possible_axis(site, lambda facts, dim: _divides(facts, dim, count))
+    total = dimension_on(site.input(0), axis)
+    if isinstance(total, Dim):
+        most = site.facts.range_of(total)[1]
+        if most is not None and most < count:
+            site.find("SG206", f"dimension {total} on axis {axis} is at most {most}, too small for {count} parts")
+            return None
+    split = split_equally(site, axis, total, count)
+    if split is not None:
+        split_contents(site, split, site.contents(0))
+    return split
+
+
+def _divides(facts: Facts, dim: DimLike, count: int) -> bool:
+    return facts.require(Obligation(dim % count, "==", 0)) != "contradiction"
+
+
+def lower(request: LowerRequest) -> None:
+    """Write an OpenVINO Split: equal lengths of a static dimension only, since it pins a dynamic dimension to nothing."""
+    lengths = request.split.static_lengths
+    if lengths is None or len(set(lengths)) != 1 or not isinstance(request.split.total, int):
+        raise NotRepresentable(
+            "SG408", "OpenVINO's Split makes equal parts of a static dimension only",
+            "Use VariadicSplit (convert --to variadic-split).",
+        )  # fmt: skip
+    axis = written_axis(request)
+    if axis is None:
+        raise NotRepresentable(
+            "SG408", "the axis is known only at run time", "Use VariadicSplit (convert --to variadic-split)."
+        )
+    node: onnx.NodeProto = copy_node(request, [request.node.input[0], request.emit.constant(axis, "axis")], keep=())
+    node.domain = DOMAIN
+    set_int(node, "num_splits", len(lengths))
+    request.emit.main(node)
+
+
+VARIANT = Variant(
+    op_type="Split",
+    domain=DOMAIN,
+    since_version=1,
+    inputs=(2, 2),
+    outputs=(0, None),
+    attributes={"num_splits": "int"},
+    dtypes=None,
+    lift=lift,
+    lower=lower,
+)

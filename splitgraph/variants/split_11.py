@@ -1,0 +1,23 @@
+"""Split-11 (opsets 11 and 12): as Split-2, and the axis may be negative.
+
+Input: input (T). Attributes: axis (default 0, in [-rank, rank - 1]), split (ints >= 0; without it the parts are equal).
+T: every type but bfloat16 and younger ones. Outputs: one or more.
+Changed from Split-2: a negative axis counts from the back; an empty part is allowed in so many words.
+"""
+
+from __future__ import annotations
+
+from splitgraph.variants.attribute_split import lift_attribute_split, lower_attribute_split
+from splitgraph.variants.variant import ALL_TYPES, Variant
+
+VARIANT = Variant(
+    op_type="Split",
+    domain="",
+    since_version=11,
+    inputs=(1, 1),
+    outputs=(1, None),
+    attributes={"axis": "int", "split": "ints"},
+    dtypes=ALL_TYPES,
+    lift=lift_attribute_split,
+    lower=lower_attribute_split,
+)

@@ -1,0 +1,68 @@
+"""Split-18 (opset 18 on): exactly one of the input `split` and the attribute `num_outputs`.
+
+Inputs: input (T), split (int64, optional, 1-D, each >= 0, summing to the dimension). Attributes: axis (default 0, in
+[-rank, rank - 1]), num_outputs (int >= 1, equal to the number of outputs: chunks of ceil(dim / num_outputs), the last
+one smaller). T: every type up to bfloat16. Outputs: one or more.
+Changed from Split-13: the parts must be given one way or the other, and an uneven dimension no longer needs lengths.
+Converters often wrote neither (onnx/onnx#5222): invalid, though its meaning is plain.
+"""
+
+from __future__ import annotations
+
+from splitgraph.canonical import CanonicalSplit, SplitSite, dimension_on, resolve_axis, split_into_chunks
+from splitgraph.variants.lengths_input import finish, lift_lengths_input, lower_lengths_input
+from splitgraph.variants.lowering import LowerRequest, copy_node, set_int
+from splitgraph.variants.variant import ALL_TYPES_IR4, Variant
+
+
+def lift(site: SplitSite) -> CanonicalSplit | None:
+    """Read a Split-18 node: lengths when the input is given, num_outputs chunks otherwise."""
+    given, counted = site.has_input(1), "num_outputs" in site.attribute_names()
+    if given and counted:
+        site.find("SG208", "both the input split and the attribute num_outputs are given; exactly one of them must be")
+        return None
+    if given:
+        return lift_lengths_input(site)
+    outputs = len(site.outputs)
+    if not counted:
+        site.find(
+            "SG207", "neither the input split nor the attribute num_outputs is given; exactly one of them must be"
+        )
+        return None
+    count = site.attribute("num_outputs")
+    if isinstance(count, int) and count != outputs:
+        site.find("SG209", f"num_outputs is {count}, but the node has {outputs} output(s); the two must be equal")
+        return None
+    return lift_chunks(site)
+
+
+def lift_chunks(site: SplitSite) -> CanonicalSplit | None:
+    """Read a node as num_outputs chunks, one for each output."""
+    valid, axis = resolve_axis(site, site.attribute("axis", 0), site.input(0))
+    if not valid:
+        return None
+    return finish(site, split_into_chunks(site, axis, dimension_on(site.input(0), axis), len(site.outputs)))
+
+
+def lower(request: LowerRequest) -> None:
+    """Write a Split-18 node: num_outputs for equal parts and chunks, a lengths input for everything else."""
+    # Equal parts keep their form: num_outputs gives the same wherever equal parts are valid.
+    if request.explicit_lengths or request.split.form not in ("equal", "chunks"):
+        lower_lengths_input(request)
+        return
+    node = copy_node(request, request.node.input[:1])
+    set_int(node, "num_outputs", request.parts)
+    request.emit.main(node)
+
+
+VARIANT = Variant(
+    op_type="Split",
+    domain="",
+    since_version=18,
+    inputs=(1, 2),
+    outputs=(1, None),
+    attributes={"axis": "int", "num_outputs": "int"},
+    dtypes=ALL_TYPES_IR4,
+    lift=lift,
+    lower=lower,
+)

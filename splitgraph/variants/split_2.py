@@ -1,0 +1,30 @@
+"""Split-2 (opsets 2 to 10): the parts are an attribute, or equal.
+
+Input: input (T). Attributes: axis (default 0), split (ints; without it the parts are equal). T: every type but bfloat16
+and younger ones. Outputs: one or more. A negative axis is not documented before Split-11, but every runtime accepts it.
+Changed from Split-1: no second input, all types, a default for the axis.
+"""
+
+from __future__ import annotations
+
+from splitgraph.variants.attribute_split import lift_attribute_split, lower_attribute_split
+from splitgraph.variants.lowering import LowerRequest
+from splitgraph.variants.variant import ALL_TYPES, Variant
+
+
+def lower(request: LowerRequest) -> None:
+    """Write a Split-2 node, with a non-negative axis where the rank is known; Slice nodes for what only run time knows."""
+    lower_attribute_split(request, negative_axis=False)
+
+
+VARIANT = Variant(
+    op_type="Split",
+    domain="",
+    since_version=2,
+    inputs=(1, 1),
+    outputs=(1, None),
+    attributes={"axis": "int", "split": "ints"},
+    dtypes=ALL_TYPES,
+    lift=lift_attribute_split,
+    lower=lower,
+)

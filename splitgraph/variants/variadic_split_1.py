@@ -1,0 +1,101 @@
+"""OpenVINO VariadicSplit-1: parts of any lengths, one of which may be -1, the rest of the dimension.
+
+Inputs: data (any type), axis (integer scalar or of shape [1], may be negative), split_lengths (any integer type, 1-D,
+each >= 0 but at most one -1; they sum to the dimension). Outputs: as many as lengths.
+Inside an ONNX file it is a model-local function of domain org.splitgraph, VariadicSplit_<number of outputs>, with the
+same three inputs.
+"""
+
+from __future__ import annotations
+
+from splitgraph.canonical import (
+    CanonicalSplit,
+    SplitSite,
+    dimension_on,
+    split_by_lengths,
+    split_contents,
+)
+from splitgraph.dim import DimLike, Facts, Obligation
+from splitgraph.variants.lengths_input import count_matches
+from splitgraph.variants.lowering import LowerRequest, computed_lengths, copy_node, lengths_with_rest, written_axis
+from splitgraph.variants.openvino_axis import INTEGER_TYPES, only_possible_axis, read_axis
+from splitgraph.variants.variant import Variant
+
+DOMAIN = "org.splitgraph"
+FUNCTION_PREFIX = "VariadicSplit_"
+
+
+def lift(site: SplitSite) -> CanonicalSplit | None:
+    """Read a VariadicSplit; lengths that are wrong in themselves are reported even when rank or axis is unknown."""
+    given = _read_lengths(site)
+    valid, axis = read_axis(site, vector_allowed=True)
+    if given is None or not valid:
+        return None
+    if axis is None and -1 not in given and None not in given:
+        axis = only_possible_axis(site, lambda facts, dim: _sums_to(facts, dim, given))
+    split = split_by_lengths(site, axis, dimension_on(site.input(0), axis), given, rest_allowed=True)
+    if split is None:
+        return None
+    split_contents(site, split, site.contents(0))
+    return split
+
+
+def _sums_to(facts: Facts, dim: DimLike, lengths: list[DimLike | None]) -> bool:
+    total: DimLike = 0
+    for length in lengths:
+        total = total + (0 if length is None else length)
+    return facts.require(Obligation(dim, "==", total)) != "contradiction"
+
+
+def _read_lengths(site: SplitSite) -> list[DimLike | None] | None:
+    lengths, contents = site.input(2), site.contents(2)
+    if lengths.dtype is not None and lengths.dtype not in INTEGER_TYPES:
+        site.find("SG211", f"split_lengths are integers, not {lengths.dtype}")
+        return None
+    shape = lengths.shape if contents is None else contents.shape
+    if shape is not None and len(shape) != 1:
+        site.find("SG211", f"split_lengths are a 1-D tensor, not of rank {len(shape)}")
+        return None
+    outputs = len(site.outputs)
+    count = shape[0] if shape else None
+    # Without outputs to count against (a node that is being built), an unknown number of lengths leaves nothing to say.
+    if isinstance(count, int) and outputs and not count_matches(site, count):
+        return None
+    size = count if isinstance(count, int) else outputs
+    return ([None] * size if contents is None else list(contents.dims)) or None
+
+
+def lower(request: LowerRequest) -> None:
+    """Write a call of the function VariadicSplit_<n>: constant lengths where known, -1 for a single unknown one, else a
+    computed tensor.
+    """
+    axis = written_axis(request)
+    axis_name = (
+        request.emit.constant(axis, "axis")
+        if axis is not None
+        else request.emit.reference(_axis_reference(request), "axis")
+    )
+    lengths = lengths_with_rest(request.split)
+    lengths_name = computed_lengths(request) if lengths is None else request.emit.constant(lengths, "split_lengths")
+    node = copy_node(
+        request, [request.node.input[0], axis_name, lengths_name], request.emit.function_node(request.parts), keep=()
+    )
+    node.domain = DOMAIN
+    request.emit.main(node)
+
+
+def _axis_reference(request: LowerRequest) -> str:
+    return "" if request.axis_attribute is None else request.axis_attribute.ref_attr_name
+
+
+VARIANT = Variant(
+    op_type="VariadicSplit",
+    domain=DOMAIN,
+    since_version=1,
+    inputs=(3, 3),
+    outputs=(0, None),
+    attributes={},
+    dtypes=None,
+    lift=lift,
+    lower=lower,
+)
