@@ -1,0 +1,29 @@
+"""Symbolic dimensions: integer arithmetic over symbols >= 0 in one normal form, its grammar, and what can be proved of it."""
+
+from __future__ import annotations
+
+from splitgraph.dim.arithmetic import Dim, DimLike, ceildiv, product, sum_dims, symbol
+from splitgraph.dim.extrema import dim_max, dim_min
+from splitgraph.dim.facts import Facts
+from splitgraph.dim.obligation import Obligation
+from splitgraph.dim.parsing import is_spellable, parse_dim, parse_expression
+from splitgraph.dim.values import evaluate, substitute, symbols_of
+
+__all__ = [
+    "Dim",
+    "DimLike",
+    "Facts",
+    "Obligation",
+    "ceildiv",
+    "dim_max",
+    "dim_min",
+    "evaluate",
+    "is_spellable",
+    "parse_dim",
+    "parse_expression",
+    "product",
+    "substitute",
+    "sum_dims",
+    "symbol",
+    "symbols_of",
+]

@@ -1,0 +1,121 @@
+"""What a dimension is made of: symbols, floor quotients and maxima, and the monomials over them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from splitgraph.dim.arithmetic import Dim, DimLike
+
+SYMBOL, FLOOR, MAX = range(3)
+
+Interval = tuple["int | None", "int | None"]
+
+
+class Atom:
+    """One indivisible factor: a symbol, `num//den`, or `max(...)`; interned by its maker, so that identity is equality.
+
+    args: () for a symbol, (numerator, denominator) for FLOOR, the arguments for MAX; each an int or a Dim.
+    level: 0 for a symbol, else one more than the highest level among the arguments. interval: for symbols >= 0.
+    key: a total order that does not depend on the order of creation, so that printing is reproducible.
+    """
+
+    __slots__ = ("__weakref__", "args", "digest", "interval", "key", "kind", "level", "name")
+
+    def __init__(self, kind: int, name: str, args: tuple[DimLike, ...], interval: Interval) -> None:
+        self.kind = kind
+        self.args = args
+        self.interval = interval
+        self.level = 0 if kind == SYMBOL else 1 + max(level_of(arg) for arg in args)
+        self.name = name if kind == SYMBOL else _first_name(args)
+        self.digest = _digest(kind, name, args)
+        size = args[1] if kind == FLOOR and isinstance(args[1], int) else 0
+        const = _const(args[0]) if kind == FLOOR else 0
+        self.key = (kind, self.name, self.level, size, const, self.digest)
+
+    def __lt__(self, other: Atom) -> bool:
+        return self.key < other.key
+
+
+Monomial = tuple[Atom, ...]
+Terms = tuple[tuple[Monomial, int], ...]
+
+
+def monomial_order(term: tuple[Monomial, int]) -> tuple[int, Monomial]:
+    """The sort key of a term: higher degrees first, then by atoms."""
+    monomial = term[0]
+    return (-len(monomial), monomial)
+
+
+def times(left: Monomial, right: Monomial) -> Monomial:
+    """The product of two monomials."""
+    if not left:
+        return right
+    if not right:
+        return left
+    return tuple(sorted(left + right))
+
+
+def without(monomial: Monomial, atom: Atom) -> Monomial:
+    """The monomial divided by one of its atoms."""
+    place = monomial.index(atom)
+    return monomial[:place] + monomial[place + 1 :]
+
+
+def quotient_of(monomial: Monomial, divisor: Monomial) -> Monomial | None:
+    """The monomial divided by another, None when it is not divisible."""
+    rest = list(monomial)
+    for atom in divisor:
+        if atom not in rest:
+            return None
+        rest.remove(atom)
+    return tuple(rest)
+
+
+def level_of(value: DimLike) -> int:
+    """The highest level among the atoms of a value."""
+    if isinstance(value, int):
+        return 0
+    return max(atom.level for monomial, _ in value.terms for atom in monomial)
+
+
+def atoms_by_level(values: Iterable[DimLike]) -> list[Atom]:
+    """Every atom that the values are built of, arguments before what is built of them; no recursion."""
+    seen: set[Atom] = set()
+    waiting = list(values)
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, int):
+            continue
+        for monomial, _ in value.terms:
+            for atom in monomial:
+                if atom not in seen:
+                    seen.add(atom)
+                    waiting.extend(atom.args)
+    return sorted(seen, key=lambda atom: atom.level)
+
+
+def _first_name(args: tuple[DimLike, ...]) -> str:
+    for arg in args:
+        if not isinstance(arg, int):
+            return arg.terms[0][0][0].name
+    return ""
+
+
+def _const(value: DimLike) -> int:
+    return value if isinstance(value, int) else value.const
+
+
+def _digest(kind: int, name: str, args: tuple[DimLike, ...]) -> bytes:
+    whole = hashlib.blake2b(digest_size=16)
+    whole.update(b"%d" % kind)
+    whole.update(name.encode("utf-8", "surrogatepass"))
+    for arg in args:
+        whole.update(b";" + hex(_const(arg)).encode())
+        for monomial, coefficient in () if isinstance(arg, int) else arg.terms:
+            whole.update(b"," + hex(coefficient).encode())
+            for atom in monomial:
+                whole.update(atom.digest)
+    return whole.digest()

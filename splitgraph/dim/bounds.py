@@ -1,0 +1,271 @@
+"""Sound lower bounds and intervals of polynomials, given the intervals of their atoms and inequalities known to hold.
+
+The bound is searched for in several ways and the best is taken: term by term; with the outermost floor quotient `E//k` written as
+the fraction between `(E - k + 1)/k` and `E/k`, or the outermost maximum as each of its arguments, so that what cancels in the true
+value cancels in the bound too; and with a multiple of a known inequality taken away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from math import ceil
+from typing import TYPE_CHECKING
+
+from splitgraph.dim.atoms import MAX, SYMBOL, Atom, Interval, Monomial, times, without
+
+if TYPE_CHECKING:
+    from splitgraph.dim.arithmetic import DimLike
+
+IntervalOf = Callable[[Atom], Interval]
+Coefficients = Mapping[Monomial, int]  # of a polynomial; the constant is that of the monomial ()
+
+# Rewritings that one search may try; each costs as much as an addition.
+_BUDGET = 12
+_BUDGET_WITH_ASSUMPTIONS = 60
+
+
+def symbolic_interval(atom: Atom) -> Interval:
+    """The interval of an atom when nothing is known but that symbols are >= 0."""
+    return atom.interval
+
+
+def atom_interval(kind: int, args: tuple[DimLike, ...], interval_of: IntervalOf) -> Interval:
+    """The interval of a floor quotient or maximum, from those of the atoms in its arguments."""
+    ranges = [interval(arg, interval_of) for arg in args]
+    if kind == MAX:
+        return _interval_of_max(ranges)
+    return _interval_of_quotient(ranges[0], ranges[1])
+
+
+def interval(value: DimLike, interval_of: IntervalOf = symbolic_interval) -> Interval:
+    """A sound interval (None: unbounded) of the value."""
+    if isinstance(value, int):
+        return value, value
+    lowest = lower_bound(coefficients_of(value), interval_of)
+    highest = lower_bound(coefficients_of(value, -1), interval_of)
+    return lowest, None if highest is None else -highest
+
+
+def coefficients_of(value: DimLike, factor: int = 1) -> dict[Monomial, int]:
+    """The terms of `factor * value`, the constant among them."""
+    if isinstance(value, int):
+        return {(): factor * value}
+    coefficients = {m: factor * c for m, c in value.terms}
+    coefficients[()] = factor * value.const
+    return coefficients
+
+
+def lower_bound(
+    coefficients: Coefficients,
+    interval_of: IntervalOf = symbolic_interval,
+    assumptions: Sequence[Coefficients] = (),
+    goal: int | None = None,
+) -> int | None:
+    """An integer that the polynomial never falls below, None when none was found.
+
+    assumptions: polynomials known to be >= 0. goal: a bound that is good enough; the search stops when it is reached.
+    """
+    if not assumptions and all(atom.kind == SYMBOL for monomial in coefficients for atom in monomial):
+        return _termwise(coefficients, interval_of)
+    bound = _Search(interval_of, assumptions, goal).search(coefficients, 1)
+    return None if bound is None else ceil(bound)
+
+
+class _Search:
+    """One search for a lower bound, with a budget of rewritings."""
+
+    def __init__(self, interval_of: IntervalOf, assumptions: Sequence[Coefficients], goal: int | None) -> None:
+        self.interval_of = interval_of
+        self.assumptions = assumptions
+        self.goal = goal
+        self.budget = _BUDGET_WITH_ASSUMPTIONS if assumptions else _BUDGET
+
+    def search(self, coefficients: Coefficients, scale: int) -> Fraction | None:
+        """The best lower bound found of the polynomial divided by `scale`."""
+        direct = _termwise(coefficients, self.interval_of)
+        best = None if direct is None else Fraction(direct, scale)
+        if self._enough(best):
+            return best
+        atom = _outermost(coefficients)
+        if atom is not None and self.budget > 0:
+            self.budget -= 1
+            best = _better(best, self._rewritten(coefficients, atom, scale))
+        for assumption in self.assumptions:
+            if self._enough(best):
+                break
+            for reduced, factor in _reductions(coefficients, assumption):
+                if self.budget > 0 and not self._enough(best):
+                    self.budget -= 1
+                    best = _better(best, self.search(reduced, scale * factor))
+        return best
+
+    def _enough(self, bound: Fraction | None) -> bool:
+        return bound is not None and self.goal is not None and ceil(bound) >= self.goal
+
+    def _rewritten(self, coefficients: Coefficients, atom: Atom, scale: int) -> Fraction | None:
+        parts = _parts_with(coefficients, atom, self.interval_of)
+        if parts is None:
+            return None
+        if atom.kind == MAX:
+            return self._each_argument(coefficients, atom, parts, scale)
+        relaxed = _relax_quotient(coefficients, atom, parts, self.interval_of)
+        return None if relaxed is None else self.search(relaxed[0], scale * relaxed[1])
+
+    def _each_argument(
+        self, coefficients: Coefficients, atom: Atom, parts: list[tuple[Monomial, int]], scale: int
+    ) -> Fraction | None:
+        rising = {coefficient > 0 for _, coefficient in parts}
+        if len(rising) > 1:
+            return None
+        bounds = [self.search(_replaced(coefficients, atom, parts, arg), scale) for arg in atom.args]
+        found = [bound for bound in bounds if bound is not None]
+        if rising == {True}:
+            return max(found, default=None)
+        return min(found) if len(found) == len(bounds) else None
+
+
+def _termwise(coefficients: Coefficients, interval_of: IntervalOf) -> int | None:
+    total = 0
+    for monomial, coefficient in coefficients.items():
+        if not coefficient:
+            continue
+        low, high = monomial_interval(monomial, interval_of)
+        end = low if coefficient > 0 else high
+        if end is None:
+            return None
+        total += coefficient * end
+    return total
+
+
+def monomial_interval(monomial: Monomial, interval_of: IntervalOf) -> Interval:
+    """The interval of a product of atoms."""
+    if len(monomial) == 1:
+        return interval_of(monomial[0])
+    product: Interval = (1, 1)
+    for atom in monomial:
+        product = _interval_of_product(product, interval_of(atom))
+    return product
+
+
+def _reductions(coefficients: Coefficients, assumption: Coefficients) -> list[tuple[dict[Monomial, int], int]]:
+    """(a*p - b*q, a) for p the polynomial, q the assumption and a, b > 0 such that a falling term of p is gone."""
+    found = []
+    for monomial, falling in assumption.items():
+        wanted = coefficients.get(monomial, 0)
+        if not monomial or falling >= 0 or wanted >= 0:
+            continue
+        reduced = {m: -falling * c for m, c in coefficients.items()}
+        for other, coefficient in assumption.items():
+            reduced[other] = reduced.get(other, 0) + wanted * coefficient
+        found.append((reduced, -falling))
+    return found
+
+
+def _outermost(coefficients: Coefficients) -> Atom | None:
+    composite = {atom for m, c in coefficients.items() if c for atom in m if atom.kind != SYMBOL}
+    return max(composite, key=lambda atom: (atom.level, atom.key), default=None)
+
+
+def _better(one: Fraction | None, other: Fraction | None) -> Fraction | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return max(one, other)
+
+
+def _relax_quotient(
+    coefficients: Coefficients, atom: Atom, parts: list[tuple[Monomial, int]], interval_of: IntervalOf
+) -> tuple[dict[Monomial, int], int] | None:
+    """(p, scale): the polynomial times the scale, with the quotient replaced by what makes it no larger."""
+    numerator, denominator = atom.args
+    if not isinstance(denominator, int):
+        return _relax_symbolic(coefficients, atom, parts, interval_of)
+    result = {m: c * denominator for m, c in coefficients.items() if atom not in m}
+    for cofactor, coefficient in parts:
+        _add(result, cofactor, coefficient, numerator)
+        if coefficient > 0:
+            result[cofactor] = result.get(cofactor, 0) - coefficient * (denominator - 1)
+    return result, denominator
+
+
+def _relax_symbolic(
+    coefficients: Coefficients, atom: Atom, parts: list[tuple[Monomial, int]], interval_of: IntervalOf
+) -> tuple[dict[Monomial, int], int] | None:
+    """`B*(E//B) <= E` and `E//B <= E` for E >= 0 and B >= 1 (a quotient by 0 has no value)."""
+    numerator, denominator = atom.args
+    low = interval(numerator, interval_of)[0]
+    least = interval(denominator, interval_of)[0]
+    if low is None or low < 0 or least is None or least < 0 or any(coefficient > 0 for _, coefficient in parts):
+        return None
+    factor = _lone_atom(denominator)
+    result = {m: c for m, c in coefficients.items() if atom not in m}
+    for cofactor, coefficient in parts:
+        rest = without(cofactor, factor) if factor is not None and factor in cofactor else cofactor
+        _add(result, rest, coefficient, numerator)
+    return result, 1
+
+
+def _lone_atom(value: DimLike) -> Atom | None:
+    if isinstance(value, int) or value.const or len(value.terms) != 1:
+        return None
+    monomial, coefficient = value.terms[0]
+    return monomial[0] if coefficient == 1 and len(monomial) == 1 else None
+
+
+def _parts_with(coefficients: Coefficients, atom: Atom, interval_of: IntervalOf) -> list[tuple[Monomial, int]] | None:
+    """(cofactor, coefficient) of each term with the atom; None unless all are linear in it with a cofactor >= 0."""
+    parts = []
+    for monomial, coefficient in coefficients.items():
+        if atom not in monomial or not coefficient:
+            continue
+        cofactor = without(monomial, atom)
+        low = monomial_interval(cofactor, interval_of)[0]
+        if atom in cofactor or low is None or low < 0:
+            return None
+        parts.append((cofactor, coefficient))
+    return parts
+
+
+def _replaced(
+    coefficients: Coefficients, atom: Atom, parts: list[tuple[Monomial, int]], value: DimLike
+) -> dict[Monomial, int]:
+    result = {m: c for m, c in coefficients.items() if atom not in m}
+    for cofactor, coefficient in parts:
+        _add(result, cofactor, coefficient, value)
+    return result
+
+
+def _add(result: dict[Monomial, int], cofactor: Monomial, coefficient: int, value: DimLike) -> None:
+    for monomial, factor in coefficients_of(value).items():
+        product = times(cofactor, monomial)
+        result[product] = result.get(product, 0) + coefficient * factor
+
+
+def _interval_of_max(ranges: list[Interval]) -> Interval:
+    lows = [low for low, _ in ranges if low is not None]
+    highs = [high for _, high in ranges if high is not None]
+    return max(lows, default=None), max(highs) if len(highs) == len(ranges) else None
+
+
+def _interval_of_product(one: Interval, other: Interval) -> Interval:
+    (a, b), (c, d) = one, other
+    if a is not None and c is not None and a >= 0 and c >= 0:
+        high = 0 if b == 0 or d == 0 else None if b is None or d is None else b * d
+        return a * c, high
+    if a is None or b is None or c is None or d is None:
+        return None, None
+    corners = (a * c, a * d, b * c, b * d)
+    return min(corners), max(corners)
+
+
+def _interval_of_quotient(numerator: Interval, denominator: Interval) -> Interval:
+    """For a denominator that is never negative; 0 is left out, because a quotient by 0 has no value."""
+    low, high = numerator
+    least, most = denominator
+    if least is None or least < 0:
+        return None, None
+    least = max(least, 1)
+    most = None if most is None else max(most, 1)
+    bottom = None if low is None else low // least if low < 0 else 0 if most is None else low // most
+    top = None if high is None else high // least if high >= 0 else -1 if most is None else high // most
+    return bottom, top

@@ -1,0 +1,226 @@
+"""What is known of symbols: bounds, obligations, and the proofs that follow from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import gcd
+from typing import Literal, NamedTuple
+
+from splitgraph.dim.arithmetic import Dim, DimLike
+from splitgraph.dim.atoms import SYMBOL, Atom, Interval, atoms_by_level
+from splitgraph.dim.bounds import Coefficients, atom_interval, coefficients_of, interval, lower_bound
+from splitgraph.dim.congruence import Congruence, congruence_of, simplified
+from splitgraph.dim.obligation import Obligation
+from splitgraph.dim.propagation import Contradiction, propagate, round_to_congruences
+from splitgraph.dim.values import symbols_of
+
+Answer = Literal["proved", "assumed", "contradiction"]
+
+# Obligations that one proof may lean on, nearest first: the search grows with their number.
+_MOST_ASSUMPTIONS = 16
+
+
+class _Record(NamedTuple):
+    obligation: Obligation
+    difference: Dim
+    names: frozenset[str]
+    congruence: Congruence | None
+
+    @property
+    def inequalities(self) -> list[Dim]:
+        """Polynomials that are >= 0."""
+        return [self.difference, -self.difference] if self.obligation.relation == "==" else [self.difference]
+
+
+class Facts:
+    """What is known of symbols: that they are integers >= 0, their bounds, and the obligations assumed so far.
+
+    bounds: (minimum, maximum or None) of symbols that are known to have them.
+    """
+
+    def __init__(self, bounds: Mapping[str, tuple[int, int | None]] = {}) -> None:
+        self._parent: Facts | None = None
+        self._bounds = {name: (max(low, 0), high) for name, (low, high) in bounds.items()}
+        self._records: list[_Record] = []
+        self._records_of: dict[str, list[_Record]] = {}
+        self._intervals: dict[Atom, Interval] = {}
+        self._version = 0
+        self._cached_version = 0
+
+    def child(self) -> Facts:
+        """Facts that see these and add their own, for a scope that may not be executed."""
+        made = Facts()
+        made._parent = self
+        return made
+
+    @property
+    def bounds(self) -> Mapping[str, tuple[int, int | None]]:
+        """(minimum, maximum or None) of each symbol of which more is known than that it is >= 0."""
+        names = {name for facts in self._chain() for name in facts._bounds}
+        known = {name: self.bound(name) for name in sorted(names)}
+        return {name: bound for name, bound in known.items() if bound != (0, None)}
+
+    @property
+    def obligations(self) -> tuple[Obligation, ...]:
+        """Everything that was assumed, in the order of asking, the parent's first."""
+        return tuple(record.obligation for facts in reversed([*self._chain()]) for record in facts._records)
+
+    def require(self, obligation: Obligation) -> Answer:
+        """Take the obligation for granted from here on, unless it follows already or cannot hold.
+
+        "proved": it follows; nothing is recorded. "contradiction": no values of the symbols meet it and what is known;
+        nothing is recorded. "assumed": it was recorded.
+        """
+        difference = obligation.lhs - obligation.rhs
+        equal = obligation.relation == "=="
+        if self.prove_eq(difference, 0) if equal else self.prove_ge(difference, 0):
+            return "proved"
+        if isinstance(difference, int) or self._is_impossible(difference, equal):
+            return "contradiction"
+        congruence = congruence_of(difference) if equal else None
+        return self._record(_Record(obligation, difference, symbols_of(difference), congruence))
+
+    def range_of(self, d: DimLike) -> Interval:
+        """(lowest, highest) value that the dim can take; None: unbounded, or not known."""
+        simple = self.simplify(d)
+        if isinstance(simple, int) or not self._knows_of(symbols_of(simple)):
+            return (simple, simple) if isinstance(simple, int) else simple.interval
+        return interval(simple, self.interval_of)
+
+    def prove_ge(self, a: DimLike, b: DimLike) -> bool:
+        """True when a >= b for all values that the symbols can have; False when there is no proof."""
+        simple = self.simplify(a - b)
+        if isinstance(simple, int):
+            return simple >= 0
+        low = simple.interval[0]
+        names = symbols_of(simple)
+        if (low is None or low < 0) and self._knows_of(names):
+            low = lower_bound(coefficients_of(simple), self.interval_of, self._assumptions(names), 0)
+        return low is not None and low >= 0
+
+    def prove_eq(self, a: DimLike, b: DimLike) -> bool:
+        """True when a == b for all values that the symbols can have; False when there is no proof."""
+        simple = self.simplify(a - b, fixed=True)
+        if isinstance(simple, int):
+            return simple == 0
+        return self.prove_ge(simple, 0) and self.prove_ge(0, simple)
+
+    def prove_ne(self, a: DimLike, b: DimLike) -> bool:
+        """True when a == b for no values that the symbols can have; False when there is no proof."""
+        simple = self.simplify(a - b, fixed=True)
+        if isinstance(simple, int):
+            return simple != 0
+        if simple.const % gcd(*(c for _, c in simple.terms)):
+            return True
+        for modulus in sorted({found.modulus for found in self._congruences(symbols_of(simple))}):
+            remainder = self.simplify(simple % modulus)
+            if isinstance(remainder, int) and remainder:
+                return True
+        return self.prove_ge(simple, 1) or self.prove_ge(-1, simple)
+
+    def prove_divisible(self, d: DimLike, k: int) -> bool:
+        """True when the integer k > 0 divides d for all values that the symbols can have; False when there is no proof."""
+        return self.prove_eq(d % k, 0)
+
+    def simplify(self, d: DimLike, *, fixed: bool = False) -> DimLike:
+        """An equal, plainer dim, by what is known: exact quotients (with N % 2 == 0, `2*(N//2)` is N), decided maxima.
+
+        fixed: also put the number in place of a symbol that can have only one value.
+        """
+        if isinstance(d, int):
+            return d
+        names = symbols_of(d)
+        return simplified(d, self._congruences(names), self.interval_of, fixed) if self._knows_of(names) else d
+
+    # What propagation asks for -----------------------------------------------------------------------------------
+
+    def bound(self, name: str) -> tuple[int, int | None]:
+        """(minimum, maximum or None) of a symbol."""
+        low, high = 0, None
+        for facts in self._chain():
+            known = facts._bounds.get(name, (0, None))
+            low = max(low, known[0])
+            high = known[1] if high is None else high if known[1] is None else min(high, known[1])
+        return low, high
+
+    def tighten(self, name: str, low: int, high: int | None) -> None:
+        """Take narrower bounds of a symbol for granted."""
+        self._bounds[name] = (low, high)
+        self._version += 1
+
+    def interval_of(self, atom: Atom) -> Interval:
+        """The interval of an atom under the bounds of the symbols."""
+        version = sum(facts._version for facts in self._chain())
+        if version != self._cached_version:
+            self._intervals.clear()
+            self._cached_version = version
+        if atom not in self._intervals:
+            for part in [*atoms_by_level(atom.args), atom]:
+                if part.kind == SYMBOL:
+                    self._intervals[part] = self.bound(part.name)
+                elif part not in self._intervals:
+                    self._intervals[part] = atom_interval(part.kind, part.args, self._intervals.__getitem__)
+        return self._intervals[atom]
+
+    def congruences_of(self, name: str) -> Sequence[Congruence]:
+        """Remainders that are known of polynomials with the symbol."""
+        return [r.congruence for r in self._records_with(name) if r.congruence is not None]
+
+    def inequalities_of(self, name: str) -> Iterable[Dim]:
+        """Polynomials with the symbol that are known to be >= 0."""
+        return [polynomial for record in self._records_with(name) for polynomial in record.inequalities]
+
+    # -------------------------------------------------------------------------------------------------------------
+
+    def _record(self, record: _Record) -> Answer:
+        """Add the record unless it contradicts the others; all that follows is tried on a child first."""
+        trial = self.child()
+        trial._add(record)
+        try:
+            for name in record.names if record.congruence else ():
+                round_to_congruences(name, trial)
+            propagate(record.inequalities, trial)
+        except Contradiction:
+            return "contradiction"
+        touched = {id(r): r for name in {*record.names, *trial._bounds} for r in trial._records_with(name)}
+        if any(trial._is_impossible(r.difference, r.obligation.relation == "==") for r in touched.values()):
+            return "contradiction"
+        self._add(record)
+        self._bounds.update(trial._bounds)
+        return "assumed"
+
+    def _add(self, record: _Record) -> None:
+        self._records.append(record)
+        for name in record.names:
+            self._records_of.setdefault(name, []).append(record)
+        self._version += 1
+
+    def _is_impossible(self, difference: DimLike, equal: bool) -> bool:
+        return self.prove_ne(difference, 0) if equal else self.prove_ge(-1, difference)
+
+    def _chain(self) -> Iterator[Facts]:
+        facts: Facts | None = self
+        while facts is not None:
+            yield facts
+            facts = facts._parent
+
+    def _records_with(self, name: str) -> list[_Record]:
+        return [record for facts in self._chain() for record in facts._records_of.get(name, ())]
+
+    def _congruences(self, names: Iterable[str]) -> list[Congruence]:
+        return list(dict.fromkeys(found for name in sorted(names) for found in self.congruences_of(name)))
+
+    def _knows_of(self, names: Iterable[str]) -> bool:
+        return any(name in facts._bounds or name in facts._records_of for facts in self._chain() for name in names)
+
+    def _assumptions(self, names: Iterable[str]) -> list[Coefficients]:
+        """Polynomials known to be >= 0 that share symbols with the names, or with such polynomials in turn."""
+        found: dict[int, _Record] = {}
+        waiting, seen = sorted(names), set(names)
+        while waiting and len(found) < _MOST_ASSUMPTIONS:
+            nearest = [record for name in waiting for record in self._records_with(name)]
+            found.update({id(record): record for record in nearest})
+            waiting = sorted({name for record in nearest for name in record.names} - seen)
+            seen.update(waiting)
+        records = list(found.values())[:_MOST_ASSUMPTIONS]
+        return [coefficients_of(polynomial) for record in records for polynomial in record.inequalities]

@@ -1,0 +1,33 @@
+"""What must hold of dimensions for a model to be valid."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import gcd
+from typing import Literal
+
+from splitgraph.dim.arithmetic import DimLike, add_into, from_terms
+from splitgraph.dim.atoms import Monomial
+from splitgraph.dim.spelling import spell_relation
+
+
+@dataclass(frozen=True)
+class Obligation:
+    """`lhs == rhs` or `lhs >= rhs`, to hold for every run of the model; str() solves it for reading ("N >= 2")."""
+
+    lhs: DimLike
+    relation: Literal["==", ">="]
+    rhs: DimLike
+
+    def __str__(self) -> str:
+        difference = self.lhs - self.rhs
+        if isinstance(difference, int):
+            return f"{self.lhs} {self.relation} {self.rhs}"
+        if self.relation == "==" and difference.terms[0][1] < 0:
+            difference = -difference
+        factor = gcd(*(c for _, c in difference.terms))
+        if self.relation == ">=" or difference.const % factor == 0:
+            coefficients: dict[Monomial, int] = {}
+            const = add_into(coefficients, difference)
+            difference = from_terms({m: c // factor for m, c in coefficients.items()}, const // factor)
+        return spell_relation(difference, self.relation)

@@ -1,0 +1,223 @@
+"""Reading dimensions: `dim_param` names and expressions, and the freer expressions that people type."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from splitgraph.dim.arithmetic import Dim, DimLike, symbol
+from splitgraph.dim.atoms import SYMBOL, atoms_by_level
+from splitgraph.dim.extrema import dim_max, dim_min
+from splitgraph.dim.spelling import FUNCTION_NAMES, bare_symbol, is_identifier
+
+_TOKEN = re.compile(r"\s*(?:([0-9]+)|([^\W\d]\w*)|\[([^\[\]]*)\]|(//|[-+*%(),]))")
+_DIGITS = 4000
+
+# Binary operators bind by rank; a unary minus binds more tightly than any of them.
+_RANKS = {"+": 1, "-": 1, "*": 2, "//": 2, "%": 2, "negate": 3}
+_OPERATIONS: Mapping[str, Callable[[DimLike, DimLike], DimLike]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "//": lambda a, b: a // b,
+    "%": lambda a, b: a % b,
+}
+
+
+class _Token(NamedTuple):
+    kind: str  # "number" | "name" | "symbol" (in brackets) | "operator"
+    text: str
+    place: int
+
+
+def parse_dim(text: str) -> DimLike:
+    """The dimension that a `dim_param` says: an expression when it is written as this package writes them, else an opaque symbol.
+
+    The terms of an expression may come in any order. Whatever does not parse, is spaced differently, or is only a number is the
+    symbol of that name, byte for byte.
+    """
+    if is_identifier(text):
+        return symbol(text)
+    try:
+        tokens = _tokens(text)
+        if _spaced(tokens) != text or any(token.kind == "symbol" for token in tokens):
+            return symbol(text)
+        value = _Reader(tokens, text, expanded=True).read()
+    except (ValueError, ZeroDivisionError):
+        return symbol(text)
+    if isinstance(value, int) or bare_symbol(value) is not None:
+        return symbol(text)
+    return value if _bag(_tokens(str(value))) == _bag(tokens) else symbol(text)
+
+
+def parse_expression(text: str) -> DimLike:
+    """The value of an expression or number, however it is spaced; `[any name]` is the symbol of that name.
+
+    Raises ValueError, which says what was found and where, for anything else.
+    """
+    try:
+        return _Reader(_tokens(text), text, expanded=False).read()
+    except ZeroDivisionError:
+        raise ValueError(f"{text!r} divides by zero") from None
+
+
+def is_spellable(dim: DimLike) -> bool:
+    """True when the dim can be written as a `dim_param`: a number, a bare symbol, or an expression over identifiers."""
+    if isinstance(dim, int) or bare_symbol(dim) is not None:
+        return True
+    return all(is_identifier(atom.name) for atom in atoms_by_level([dim]) if atom.kind == SYMBOL)
+
+
+def _tokens(text: str) -> list[_Token]:
+    tokens, place = [], 0
+    while text[place:].strip():
+        match = _TOKEN.match(text, place)
+        if match is None:
+            raise ValueError(f"{text!r} is not an expression: unexpected {text[place:].strip()[0]!r} at position {place}")
+        number, name, opaque, operator = match.groups()
+        if number is not None:
+            tokens.append(_Token("number", number, match.start(1)))
+        elif name is not None:
+            tokens.append(_Token("name", name, match.start(2)))
+        elif opaque is not None:
+            tokens.append(_Token("symbol", opaque, match.start(3)))
+        else:
+            tokens.append(_Token("operator", operator, match.start(4)))
+        place = match.end()
+    return tokens
+
+
+def _spaced(tokens: list[_Token]) -> str:
+    """The tokens with the grammar's spaces between them."""
+    parts: list[str] = []
+    operand_before = False
+    for kind, text, _ in tokens:
+        if kind != "operator" or text == "(":
+            parts.append(text)
+            operand_before = False if text == "(" else True
+        elif text == ",":
+            parts.append(", ")
+            operand_before = False
+        elif text in "+-%" and operand_before:
+            parts.append(f" {text} ")
+            operand_before = False
+        else:
+            parts.append(text)
+            operand_before = text == ")"
+    return "".join(parts)
+
+
+def _bag(tokens: list[_Token]) -> list[str]:
+    return sorted(token.text for token in tokens)
+
+
+def _integer(digits: str) -> int:
+    """The number, however long; Python reads only so many digits at once."""
+    value = 0
+    for start in range(0, len(digits), _DIGITS):
+        part = digits[start : start + _DIGITS]
+        value = value * 10 ** len(part) + int(part)
+    return value
+
+
+class _Reader:
+    """An operator-precedence parser with its own stacks, so that no nesting is too deep.
+
+    expanded: refuse products of sums, which no spelling of ours has and which could grow without bound.
+    """
+
+    def __init__(self, tokens: list[_Token], text: str, expanded: bool) -> None:
+        self.tokens = tokens
+        self.text = text
+        self.expanded = expanded
+        self.values: list[DimLike] = []
+        self.waiting: list[str] = []
+        self.calls: list[int] = []
+
+    def read(self) -> DimLike:
+        operand_next = True
+        for place, token in enumerate(self.tokens):
+            follows = self.tokens[place + 1].text if place + 1 < len(self.tokens) else ""
+            operand_next = self._take_operand(token, follows) if operand_next else self._take_operator(token)
+        if operand_next:
+            raise ValueError(f"{self.text!r} is not an expression: it ends where a value was expected")
+        self._reduce(0)
+        if self.waiting:
+            raise ValueError(f"{self.text!r} is not an expression: a parenthesis is not closed")
+        return self.values.pop()
+
+    def _take_operand(self, token: _Token, follows: str) -> bool:
+        """Take a token where a value is due; True when one still is."""
+        kind, text, _ = token
+        if kind == "number":
+            self.values.append(_integer(text))
+            return False
+        if kind == "name" and text in FUNCTION_NAMES and follows == "(":
+            self.waiting.append(text)
+            return True
+        if kind in ("name", "symbol"):
+            if kind == "name" and not is_identifier(text):
+                self._refuse(token)
+            self.values.append(symbol(text))
+            return False
+        if text == "-":
+            self.waiting.append("negate")
+        elif text == "(":
+            self._open()
+        else:
+            self._refuse(token)
+        return True
+
+    def _open(self) -> None:
+        called = bool(self.waiting) and self.waiting[-1] in FUNCTION_NAMES
+        self.waiting.append("call" if called else "(")
+        if called:
+            self.calls.append(1)
+
+    def _take_operator(self, token: _Token) -> bool:
+        """Take a token where an operator is due; True when a value is due after it."""
+        kind, text, _ = token
+        if kind == "operator" and text in _RANKS:
+            self._reduce(_RANKS[text])
+            self.waiting.append(text)
+            return True
+        if kind == "operator" and text in (",", ")"):
+            self._reduce(0)
+            opened = self.waiting[-1] if self.waiting else ""
+            if text == "," and opened == "call":
+                self.calls[-1] += 1
+                return True
+            if text == ")" and opened:
+                self._close(token)
+                return False
+        return self._refuse(token)
+
+    def _close(self, token: _Token) -> None:
+        if self.waiting.pop() == "(":
+            return
+        count = self.calls.pop()
+        if count < 2:
+            self._refuse(token)
+        args = self.values[-count:]
+        del self.values[-count:]
+        self.values.append(dim_min(*args) if self.waiting.pop() == "min" else dim_max(*args))
+
+    def _reduce(self, rank: int) -> None:
+        while self.waiting and _RANKS.get(self.waiting[-1], -1) >= rank:
+            operator = self.waiting.pop()
+            right = self.values.pop()
+            if operator == "negate":
+                self.values.append(-right)
+                continue
+            left = self.values.pop()
+            if self.expanded and operator == "*" and _is_sum(left) and _is_sum(right):
+                raise ValueError(f"{self.text!r} is not multiplied out")
+            self.values.append(_OPERATIONS[operator](left, right))
+
+    def _refuse(self, token: _Token) -> bool:
+        raise ValueError(f"{self.text!r} is not an expression: unexpected {token.text!r} at position {token.place}")
+
+
+def _is_sum(value: DimLike) -> bool:
+    return isinstance(value, Dim) and len(value.terms) + (value.const != 0) > 1

@@ -1,0 +1,302 @@
+"""Printing: from the normal form to the grammar's one spelling, finding the remainders, minima and maxima in it again."""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from splitgraph.dim.atoms import FLOOR, MAX, SYMBOL, Atom, Monomial, Terms, atoms_by_level, times, without
+
+if TYPE_CHECKING:
+    from splitgraph.dim.arithmetic import Dim, DimLike
+
+FUNCTION_NAMES = frozenset({"min", "max"})
+
+# Python refuses to turn longer numbers into decimal digits at once.
+_DIGITS = 4000
+
+
+class _Factor(NamedTuple):
+    """A factor's text, and whether it must stand in parentheses as part of a product."""
+
+    text: str
+    loose: bool
+
+
+_Piece = tuple[int, Sequence[_Factor]]
+
+
+class _Quotient(NamedTuple):
+    """`E//k`, `E % k`."""
+
+    quotient: str
+    remainder: str
+
+
+class _PositivePart(NamedTuple):
+    """`max(0, D)` for D = rising - falling + const, and the arguments of the minima and maxima that it is part of."""
+
+    text: str
+    rising: Terms
+    falling: Terms
+    const: int
+    const_falling: tuple[str, ...]
+    const_rising: tuple[str, ...]
+
+
+class _Maximum(NamedTuple):
+    """The arguments of a maximum of three or more, upright and negated, each as pieces and a constant."""
+
+    args: Sequence[tuple[list[_Piece], int]]
+    negated: Sequence[tuple[list[_Piece], int]]
+
+
+_Spelled = _Factor | _Quotient | _PositivePart | _Maximum
+_Texts = Mapping[Atom, _Spelled]
+
+
+def is_identifier(name: str) -> bool:
+    """True when the name can stand in an expression."""
+    return name.isidentifier() and not keyword.iskeyword(name) and name not in FUNCTION_NAMES
+
+
+def bare_symbol(value: Dim) -> str | None:
+    """The name, when the value is nothing but a symbol."""
+    if value.const == 0 and len(value.terms) == 1:
+        monomial, coefficient = value.terms[0]
+        if coefficient == 1 and len(monomial) == 1 and monomial[0].kind == SYMBOL:
+            return monomial[0].name
+    return None
+
+
+def spell(value: Dim) -> str:
+    """The one spelling of the value."""
+    name = bare_symbol(value)
+    if name is not None:
+        return name
+    return _spell_sum(value.terms, value.const, _texts(value))
+
+
+def spell_relation(difference: Dim, relation: str) -> str:
+    """`difference == 0` or `difference >= 0`, with the terms on the sides where they are positive."""
+    texts = _texts(difference)
+    pieces, const = _pieces(difference.terms, difference.const, texts)
+    left = [piece for piece in pieces if piece[0] > 0]
+    right = [(-coefficient, factors) for coefficient, factors in pieces if coefficient < 0]
+    beside = const if right and (const > 0 or not left) else 0
+    return f"{_join(left, beside)} {relation} {_join(right, beside - const)}"
+
+
+def decimal(number: int) -> str:
+    """The number in decimal digits, however long."""
+    if abs(number) < 10**_DIGITS:
+        return str(number)
+    parts, left = [], abs(number)
+    while left:
+        left, part = divmod(left, 10**_DIGITS)
+        parts.append(str(part).rjust(_DIGITS, "0"))
+    return ("-" if number < 0 else "") + "".join(reversed(parts)).lstrip("0")
+
+
+def _texts(value: Dim) -> dict[Atom, _Spelled]:
+    texts: dict[Atom, _Spelled] = {}
+    for atom in atoms_by_level([value]):
+        texts[atom] = _spell_atom(atom, texts)
+    return texts
+
+
+def _spell_atom(atom: Atom, texts: _Texts) -> _Spelled:
+    if atom.kind == SYMBOL:
+        return _Factor(atom.name if is_identifier(atom.name) else f"[{atom.name}]", False)
+    if atom.kind == FLOOR:
+        numerator, denominator = (_operand(arg, texts) for arg in atom.args)
+        return _Quotient(f"{numerator}//{denominator}", f"{numerator} % {denominator}")
+    if len(atom.args) == 2 and not isinstance(atom.args[1], int):
+        return _spell_positive_part(atom.args[1], texts)
+    return _Maximum([_argument(arg, 1, texts) for arg in atom.args], [_argument(arg, -1, texts) for arg in atom.args])
+
+
+def _spell_positive_part(value: Dim, texts: _Texts) -> _PositivePart:
+    rising = tuple((m, c) for m, c in value.terms if c > 0)
+    falling = tuple((m, -c) for m, c in value.terms if c < 0)
+    const = value.const
+    return _PositivePart(
+        f"max(0, {_spell_sum(value.terms, const, texts)})",
+        rising,
+        falling,
+        const,
+        (_spell_sum(rising, 0, texts), _spell_sum(falling, -const, texts)),
+        (_spell_sum(rising, const, texts), _spell_sum(falling, 0, texts)),
+    )
+
+
+def _argument(arg: DimLike, sign: int, texts: _Texts) -> tuple[list[_Piece], int]:
+    if isinstance(arg, int):
+        return [], sign * arg
+    return _pieces(tuple((m, sign * c) for m, c in arg.terms), sign * arg.const, texts)
+
+
+def _operand(arg: DimLike, texts: _Texts) -> str:
+    if isinstance(arg, int):
+        return decimal(arg) if arg >= 0 else f"({decimal(arg)})"
+    pieces, const = _pieces(arg.terms, arg.const, texts)
+    text = _join(pieces, const)
+    alone = const == 0 and len(pieces) == 1 and pieces[0][0] == 1 and len(pieces[0][1]) == 1 and not pieces[0][1][0].loose
+    return text if alone else f"({text})"
+
+
+def _spell_sum(terms: Terms, const: int, texts: _Texts) -> str:
+    return _join(*_pieces(terms, const, texts))
+
+
+def _join(pieces: Iterable[_Piece], const: int) -> str:
+    """The sum, a positive piece first when there is one."""
+    ordered = list(pieces)
+    if const:
+        ordered.append((const, ()))
+    if not ordered:
+        return "0"
+    first = next((place for place, piece in enumerate(ordered) if piece[0] > 0), 0)
+    ordered.insert(0, ordered.pop(first))
+    coefficient, factors = ordered[0]
+    text = _product(coefficient, factors) if coefficient > 0 else "-" + _product(-coefficient, factors, tight=True)
+    return text + "".join((" + " if c > 0 else " - ") + _product(abs(c), f) for c, f in ordered[1:])
+
+
+def _product(coefficient: int, factors: Sequence[_Factor], tight: bool = False) -> str:
+    if not factors:
+        return decimal(coefficient)
+    if coefficient == 1 and len(factors) == 1 and not tight:
+        return factors[0].text
+    texts = [f"({factor.text})" if factor.loose else factor.text for factor in factors]
+    return "*".join(texts if coefficient == 1 else [decimal(coefficient), *texts])
+
+
+class _Remaining:
+    """The terms of a sum that are not printed yet."""
+
+    def __init__(self, terms: Terms, const: int) -> None:
+        self.terms = dict(terms)
+        self.const = const
+
+    def take(self, terms: Terms, const: int, factor: int, cofactor: Monomial) -> bool:
+        """Take `factor*cofactor*(terms + const)` away when it is a part of what remains."""
+        wanted = {times(m, cofactor): c * factor for m, c in terms}
+        if cofactor and const:
+            wanted[cofactor] = wanted.get(cofactor, 0) + const * factor
+        left = self.const if cofactor else self.const - const * factor
+        if abs(left) > abs(self.const) or left * self.const < 0:
+            return False
+        if not all(self.terms.get(m, 0) * c > 0 and abs(self.terms[m]) >= abs(c) for m, c in wanted.items()):
+            return False
+        for monomial, coefficient in wanted.items():
+            self.terms[monomial] -= coefficient
+        self.const = left
+        return True
+
+
+def _pieces(terms: Terms, const: int, texts: _Texts) -> tuple[list[_Piece], int]:
+    """The summands in printing order and the constant that is left."""
+    left = _Remaining(terms, const)
+    found: dict[Monomial, _Piece] = {}
+    for monomial, coefficient in terms:
+        composite = [atom for atom in monomial if atom.kind != SYMBOL]
+        if len(composite) != 1 or left.terms[monomial] != coefficient:
+            continue
+        pattern = _pattern(composite[0], coefficient, without(monomial, composite[0]), left, texts)
+        if pattern is not None:
+            left.terms[monomial] = 0
+            found[monomial] = pattern
+    pieces: list[_Piece] = []
+    for monomial, _ in terms:
+        if left.terms[monomial]:
+            pieces.append((left.terms[monomial], _factors(monomial, texts)))
+        elif monomial in found:
+            pieces.append(found[monomial])
+    return pieces, left.const
+
+
+def _factors(monomial: Monomial, texts: _Texts) -> list[_Factor]:
+    factors = []
+    for atom in monomial:
+        spelled = texts[atom]
+        if isinstance(spelled, _Quotient):
+            factors.append(_Factor(spelled.quotient, True))
+        elif isinstance(spelled, _PositivePart):
+            factors.append(_Factor(spelled.text, False))
+        elif isinstance(spelled, _Maximum):
+            factors.append(_Factor(_call("max", spelled.args, 0), False))
+        else:
+            factors.append(spelled)
+    return factors
+
+
+def _pattern(atom: Atom, coefficient: int, cofactor: Monomial, left: _Remaining, texts: _Texts) -> _Piece | None:
+    """A remainder, minimum or maximum that this term and others among what is left are the spelling of."""
+    spelled = texts[atom]
+    if isinstance(spelled, _Quotient):
+        return _remainder(atom, spelled, coefficient, cofactor, left, texts)
+    if isinstance(spelled, _PositivePart):
+        return _extremum(spelled, coefficient, cofactor, left, texts)
+    if isinstance(spelled, _Maximum):
+        return _extremum_of_many(spelled, coefficient, cofactor, left, texts)
+    return None
+
+
+def _remainder(
+    atom: Atom, spelled: _Quotient, coefficient: int, cofactor: Monomial, left: _Remaining, texts: _Texts
+) -> _Piece | None:
+    """`E - k*(E//k)` is `E % k`."""
+    numerator, divisor = atom.args
+    if isinstance(numerator, int):
+        return None
+    if isinstance(divisor, int):
+        factor, uneven = divmod(-coefficient, divisor)
+    elif len(divisor.terms) == 1 and divisor.const == 0 and divisor.terms[0][1] == 1:
+        monomial = divisor.terms[0][0]
+        if not all(atom in cofactor for atom in monomial):
+            return None
+        factor, uneven = -coefficient, 0
+        for atom in monomial:
+            cofactor = without(cofactor, atom)
+    else:
+        return None
+    if uneven or not left.take(numerator.terms, numerator.const, factor, cofactor):
+        return None
+    return factor, [*_factors(cofactor, texts), _Factor(spelled.remainder, True)]
+
+
+def _extremum(
+    part: _PositivePart, coefficient: int, cofactor: Monomial, left: _Remaining, texts: _Texts
+) -> _Piece | None:
+    """`R - max(0, R - F)` is `min(R, F)`, and `F + max(0, R - F)` is `max(R, F)`."""
+    if coefficient < 0:
+        name, terms, choices = "min", part.rising, ((0, part.const_falling), (part.const, part.const_rising))
+    else:
+        name, terms, choices = "max", part.falling, ((-part.const, part.const_falling), (0, part.const_rising))
+    if coefficient < 0 and not terms:
+        return None
+    for const, args in sorted(choices, key=lambda choice: abs(left.const - choice[0] * abs(coefficient))):
+        if not terms and not const:
+            continue
+        if left.take(terms, const, abs(coefficient), cofactor):
+            first, second = args
+            text = f"{name}({second}, {first})" if second == "0" else f"{name}({first}, {second})"
+            return abs(coefficient), [*_factors(cofactor, texts), _Factor(text, False)]
+    return None
+
+
+def _extremum_of_many(
+    spelled: _Maximum, coefficient: int, cofactor: Monomial, left: _Remaining, texts: _Texts
+) -> _Piece:
+    """`c*max(a, b, d)` with a constant moved inside, or `-c*min(-a, -b, -d)`."""
+    factor = abs(coefficient)
+    shift = 0 if cofactor or left.const % factor else left.const // factor
+    left.const -= shift * factor
+    text = _call("max", spelled.args, shift) if coefficient > 0 else _call("min", spelled.negated, shift)
+    return factor, [*_factors(cofactor, texts), _Factor(text, False)]
+
+
+def _call(name: str, args: Sequence[tuple[list[_Piece], int]], shift: int) -> str:
+    return f"{name}({', '.join(_join(pieces, const + shift) for pieces, const in args)})"

@@ -1,0 +1,64 @@
+"""Dimensions and values: which symbols occur, what a dimension is at given values, and putting one in place of another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from splitgraph.dim.arithmetic import Dim, DimLike, symbol
+from splitgraph.dim.atoms import FLOOR, SYMBOL, Atom, atoms_by_level
+from splitgraph.dim.extrema import dim_max
+
+
+def symbols_of(d: DimLike) -> frozenset[str]:
+    """The names of all symbols that occur."""
+    return frozenset(atom.name for atom in atoms_by_level([d]) if atom.kind == SYMBOL)
+
+
+def evaluate(d: DimLike, values: Mapping[str, int]) -> int:
+    """The number that the dimension is at those values of its symbols.
+
+    Raises KeyError for a symbol without a value, ZeroDivisionError where a divisor is 0.
+    """
+    known: dict[Atom, int] = {}
+    for atom in atoms_by_level([d]):
+        args = [_number(arg, known) for arg in atom.args]
+        if atom.kind == SYMBOL:
+            known[atom] = values[atom.name]
+        else:
+            known[atom] = args[0] // args[1] if atom.kind == FLOOR else max(args)
+    return _number(d, known)
+
+
+def substitute(d: DimLike, values: Mapping[str, DimLike]) -> DimLike:
+    """The dimension with symbols replaced, all at once; symbols without a value stay."""
+    known: dict[Atom, DimLike] = {}
+    for atom in atoms_by_level([d]):
+        args = [_rebuilt(arg, known) for arg in atom.args]
+        if atom.kind == SYMBOL:
+            known[atom] = values[atom.name] if atom.name in values else symbol(atom.name)
+        else:
+            known[atom] = args[0] // args[1] if atom.kind == FLOOR else dim_max(*args)
+    return _rebuilt(d, known)
+
+
+def _number(value: DimLike, known: Mapping[Atom, int]) -> int:
+    if isinstance(value, int):
+        return value
+    total = value.const
+    for monomial, coefficient in value.terms:
+        for atom in monomial:
+            coefficient *= known[atom]
+        total += coefficient
+    return total
+
+
+def _rebuilt(value: DimLike, known: Mapping[Atom, DimLike]) -> DimLike:
+    if isinstance(value, int):
+        return value
+    total: DimLike = value.const
+    for monomial, coefficient in value.terms:
+        term: DimLike = coefficient
+        for atom in monomial:
+            term = term * known[atom]
+        total = total + term
+    return total
