@@ -1,0 +1,411 @@
+"""Exact arithmetic on the elements of small tensors: None wherever the result is not certain.
+
+A symbolic integer in an int32, int64 or float tensor is taken to fit: a dimension that does not would have made the
+tensor's own values wrong before any shape is computed from them. In narrower types it has to be proved to fit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import cast
+
+import numpy as np
+
+from splitgraph.contents import Item, Ratio
+from splitgraph.dim import Dim, DimLike, Facts, ceildiv, dim_max, dim_min
+
+_RANGES: dict[str, tuple[int, int]] = {
+    **{f"int{bits}": (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) for bits in (2, 4, 8, 16, 32, 64)},
+    **{f"uint{bits}": (0, 2**bits - 1) for bits in (2, 4, 8, 16, 32, 64)},
+    "bool": (0, 1),
+}
+_WIDE = frozenset({"int32", "int64"})
+# Every integer up to this is exact in the type.
+_EXACT_FLOATS = {"float16": 2**11, "bfloat16": 2**8, "float32": 2**24, "float64": 2**53}
+_LARGEST_DENOMINATOR = 2**20
+
+BinaryItem = Callable[[Facts, str, Item, Item], Item]
+UnaryItem = Callable[[Facts, str, Item], Item]
+
+
+def is_integer_type(dtype: str | None) -> bool:
+    """True for the integer types and bool."""
+    return dtype in _RANGES
+
+
+def is_float_type(dtype: str | None) -> bool:
+    """True for the float types whose elements are followed."""
+    return dtype in _EXACT_FLOATS
+
+
+def fit(facts: Facts, dtype: str, item: Item) -> Item:
+    """The element as a tensor of this type holds it; None when it may not fit, or is of another kind."""
+    if isinstance(item, str):
+        return item if dtype == "string" else None
+    if dtype in _RANGES:
+        return _fit_integer(facts, dtype, item)
+    if dtype not in _EXACT_FLOATS:
+        return None
+    if isinstance(item, float):
+        return _round(dtype, item)
+    if isinstance(item, int):
+        return float(item) if abs(item) <= _EXACT_FLOATS[dtype] else None
+    return item if dtype in ("float32", "float64") else None
+
+
+def _fit_integer(facts: Facts, dtype: str, item: Item) -> Item:
+    low, high = _RANGES[dtype]
+    if isinstance(item, int):
+        return int(item) if low <= item <= high else None
+    if not isinstance(item, Dim):
+        return None
+    if dtype in _WIDE:
+        return item
+    least, most = facts.range_of(item)
+    fits_above = dtype in ("uint32", "uint64") or (most is not None and most <= high)
+    return item if least is not None and least >= low and fits_above else None
+
+
+def _round(dtype: str, value: float) -> float | None:
+    if not math.isfinite(value):
+        return None
+    if dtype == "float64":
+        return value
+    if dtype == "bfloat16":
+        return value if value == 0 or math.frexp(value)[0] * 2**8 % 1 == 0 else None
+    with np.errstate(over="ignore"):
+        rounded = float(np.float32(value) if dtype == "float32" else np.float16(value))
+    return rounded if math.isfinite(rounded) else None
+
+
+# Fractions: numerator over a positive static denominator ---------------------------------------------------------
+
+
+def as_fraction(item: Item) -> tuple[DimLike, int] | None:
+    """A number as numerator and positive denominator; None when unknown or not small enough to compute with."""
+    if isinstance(item, (int, Dim)):
+        return item, 1
+    if isinstance(item, Ratio):
+        return item.numerator, item.denominator
+    if isinstance(item, float) and math.isfinite(item):
+        numerator, denominator = item.as_integer_ratio()
+        return (numerator, denominator) if denominator <= _LARGEST_DENOMINATOR else None
+    return None
+
+
+def from_fraction(numerator: DimLike, denominator: int) -> Item:
+    """The element that a numerator over a positive denominator is."""
+    if isinstance(numerator, int):
+        return numerator / denominator
+    if numerator % denominator == 0:
+        whole = numerator // denominator
+        return float(whole) if isinstance(whole, int) else whole
+    return Ratio(numerator, denominator) if denominator <= _LARGEST_DENOMINATOR else None
+
+
+def _exact(*denominators: int) -> bool:
+    # A power of two only moves the exponent; other quotients are rounded, so that nothing but their floor is certain.
+    return all(denominator & (denominator - 1) == 0 for denominator in denominators)
+
+
+def _symbolic(a: Item, b: Item) -> tuple[DimLike, int, DimLike, int] | None:
+    left, right = as_fraction(a), as_fraction(b)
+    return None if left is None or right is None else (*left, *right)
+
+
+# Two operands ------------------------------------------------------------------------------------------------------
+
+
+def add(facts: Facts, dtype: str, a: Item, b: Item) -> Item:
+    """a + b."""
+    if isinstance(a, (int, Dim)) and isinstance(b, (int, Dim)) and not is_float_type(dtype):
+        return fit(facts, dtype, a + b)
+    if isinstance(a, float) and isinstance(b, float):
+        return fit(facts, dtype, a + b)
+    parts = _symbolic(a, b)
+    if parts is None or not is_float_type(dtype) or not _exact(parts[1], parts[3]):
+        return None
+    n, d, m, e = parts
+    return fit(facts, dtype, from_fraction(n * e + m * d, d * e))
+
+
+def subtract(facts: Facts, dtype: str, a: Item, b: Item) -> Item:
+    """a - b."""
+    if isinstance(b, Ratio):
+        return add(facts, dtype, a, Ratio(cast(Dim, -b.numerator), b.denominator))
+    if isinstance(a, (int, Dim)) and isinstance(b, (int, Dim)) and not is_float_type(dtype):
+        return fit(facts, dtype, a - b)
+    return add(facts, dtype, a, -b) if isinstance(b, (int, float, Dim)) and is_float_type(dtype) else None
+
+
+def multiply(facts: Facts, dtype: str, a: Item, b: Item) -> Item:
+    """a * b; 0 also beside an unknown integer."""
+    if is_integer_type(dtype):
+        if (isinstance(a, int) and a == 0) or (isinstance(b, int) and b == 0):
+            return 0
+        return fit(facts, dtype, a * b) if isinstance(a, (int, Dim)) and isinstance(b, (int, Dim)) else None
+    if isinstance(a, float) and isinstance(b, float):
+        return fit(facts, dtype, a * b)
+    parts = _symbolic(a, b)
+    if parts is None or not is_float_type(dtype) or not _exact(parts[1], parts[3]):
+        return None
+    n, d, m, e = parts
+    return fit(facts, dtype, from_fraction(n * m, d * e))
+
+
+def divide(facts: Facts, dtype: str, a: Item, b: Item) -> Item:
+    """a / b: truncated toward zero for integers."""
+    if not is_integer_type(dtype):
+        return _divide_floats(facts, dtype, a, b)
+    if not isinstance(a, (int, Dim)) or not isinstance(b, (int, Dim)) or b == 0:
+        return None
+    if isinstance(a, int) and isinstance(b, int):
+        quotient = abs(a) // abs(b)
+        return fit(facts, dtype, quotient if (a < 0) == (b < 0) else -quotient)
+    quotient_floor = a // b
+    if quotient_floor * b == a or (facts.prove_ge(a, 0) and facts.prove_ge(b, 0)):
+        return fit(facts, dtype, quotient_floor)
+    return None
+
+
+def _divide_floats(facts: Facts, dtype: str, a: Item, b: Item) -> Item:
+    if isinstance(a, float) and isinstance(b, float):
+        return fit(facts, dtype, a / b) if b != 0 else None
+    parts = _symbolic(a, b)
+    if parts is None or not is_float_type(dtype):
+        return None
+    n, d, m, e = parts
+    if isinstance(m, int):
+        if m == 0 or not _exact(d, e):
+            return None
+        sign = 1 if m > 0 else -1
+        return fit(facts, dtype, from_fraction(n * e * sign, d * abs(m)))
+    if d != 1 or e != 1 or (n // m) * m != n:
+        return None
+    return fit(facts, dtype, n // m)
+
+
+def modulo(facts: Facts, dtype: str, a: Item, b: Item) -> Item:
+    """a mod b with the sign of b (fmod=0)."""
+    if is_integer_type(dtype) and isinstance(a, (int, Dim)) and isinstance(b, (int, Dim)) and b != 0:
+        return fit(facts, dtype, a % b)
+    return None
+
+
+def fmod(facts: Facts, dtype: str, a: Item, b: Item) -> Item:
+    """a mod b with the sign of a (fmod=1)."""
+    if isinstance(a, float) and isinstance(b, float):
+        return fit(facts, dtype, math.fmod(a, b)) if b != 0 and math.isfinite(a) else None
+    if not is_integer_type(dtype) or not isinstance(a, (int, Dim)) or not isinstance(b, (int, Dim)) or b == 0:
+        return None
+    if isinstance(a, int) and isinstance(b, int):
+        return fit(facts, dtype, abs(a) % abs(b) * (1 if a >= 0 else -1))
+    return fit(facts, dtype, a % b) if facts.prove_ge(a, 0) and facts.prove_ge(b, 0) else None
+
+
+def power(facts: Facts, dtype: str, a: Item, b: Item) -> Item:
+    """a ** b for small whole exponents."""
+    exponent = as_fraction(b)
+    if exponent is None or exponent[1] != 1 or not isinstance(exponent[0], int) or not 0 <= exponent[0] <= 64:
+        return None
+    if isinstance(a, (int, Dim)):
+        if isinstance(a, Dim) and exponent[0] > 4:
+            return None
+        result: DimLike = 1
+        for _ in range(exponent[0]):
+            result = result * a
+        return fit(facts, dtype, result)
+    if isinstance(a, float) and a.is_integer() and is_float_type(dtype):
+        whole = int(a) ** exponent[0]
+        return float(whole) if abs(whole) <= _EXACT_FLOATS[dtype] else None
+    return None
+
+
+def smallest(facts: Facts, dtype: str, a: Item, b: Item) -> Item:
+    """The smaller of two."""
+    return _extreme(facts, dtype, a, b, dim_min, min)
+
+
+def largest(facts: Facts, dtype: str, a: Item, b: Item) -> Item:
+    """The larger of two."""
+    return _extreme(facts, dtype, a, b, dim_max, max)
+
+
+def _extreme(
+    facts: Facts,
+    dtype: str,
+    a: Item,
+    b: Item,
+    of_dims: Callable[..., DimLike],
+    of_floats: Callable[[float, float], float],
+) -> Item:
+    if isinstance(a, float) and isinstance(b, float):
+        return of_floats(a, b) if a == a and b == b else None
+    parts = _symbolic(a, b)
+    if parts is None or parts[1] != 1 or parts[3] != 1:
+        return None
+    a_dim, b_dim = parts[0], parts[2]
+    at_least = of_dims is dim_max
+    if facts.prove_ge(a_dim, b_dim):
+        return a if at_least else b
+    if facts.prove_ge(b_dim, a_dim):
+        return b if at_least else a
+    return fit(facts, dtype, of_dims(a_dim, b_dim))
+
+
+# One operand -------------------------------------------------------------------------------------------------------
+
+
+def negate(facts: Facts, dtype: str, a: Item) -> Item:
+    """-a."""
+    if isinstance(a, Ratio):
+        return Ratio(cast(Dim, -a.numerator), a.denominator)
+    return fit(facts, dtype, -a) if isinstance(a, (int, float, Dim)) else None
+
+
+def absolute(facts: Facts, dtype: str, a: Item) -> Item:
+    """The absolute value."""
+    if isinstance(a, (int, float)):
+        return fit(facts, dtype, abs(a))
+    if not isinstance(a, Dim):
+        return None
+    if facts.prove_ge(a, 0):
+        return a
+    return fit(facts, dtype, -a) if facts.prove_ge(0, a) else None
+
+
+def signum(facts: Facts, dtype: str, a: Item) -> Item:
+    """1, 0 or -1."""
+    if isinstance(a, float):
+        return None if a != a else float((a > 0) - (a < 0))
+    if not isinstance(a, (int, Dim)):
+        return None
+    if facts.prove_ge(a, 1):
+        return fit(facts, dtype, 1)
+    if facts.prove_ge(-1, a):
+        return fit(facts, dtype, -1)
+    return fit(facts, dtype, 0) if facts.prove_eq(a, 0) else None
+
+
+def floor(facts: Facts, dtype: str, a: Item) -> Item:
+    """The largest integer not above a."""
+    if isinstance(a, float):
+        return float(math.floor(a)) if math.isfinite(a) else None
+    fraction = as_fraction(a)
+    return None if fraction is None else fit(facts, dtype, fraction[0] // fraction[1])
+
+
+def ceiling(facts: Facts, dtype: str, a: Item) -> Item:
+    """The smallest integer not below a."""
+    if isinstance(a, float):
+        return float(math.ceil(a)) if math.isfinite(a) else None
+    fraction = as_fraction(a)
+    return None if fraction is None else fit(facts, dtype, ceildiv(fraction[0], fraction[1]))
+
+
+def rounded(facts: Facts, dtype: str, a: Item) -> Item:
+    """The nearest integer, halves to even."""
+    if isinstance(a, float):
+        return float(round(a)) if math.isfinite(a) else None
+    return a if isinstance(a, (int, Dim)) else None
+
+
+def square_root(facts: Facts, dtype: str, a: Item) -> Item:
+    """The square root of a constant."""
+    return fit(facts, dtype, math.sqrt(a)) if isinstance(a, float) and a >= 0 and math.isfinite(a) else None
+
+
+def logical_not(facts: Facts, dtype: str, a: Item) -> Item:
+    """1 - a."""
+    return 1 - a if isinstance(a, int) else None
+
+
+# Comparisons and logic: 1, 0 or None -------------------------------------------------------------------------------
+
+
+def _cross(a: Item, b: Item) -> tuple[DimLike, DimLike] | None:
+    parts = _symbolic(a, b)
+    return None if parts is None else (parts[0] * parts[3], parts[2] * parts[1])
+
+
+def equal(facts: Facts, dtype: str, a: Item, b: Item) -> Item:
+    """a == b."""
+    if isinstance(a, (str, float)) and isinstance(b, type(a)):
+        return int(a == b)
+    sides = _cross(a, b)
+    if sides is None:
+        return None
+    if facts.prove_eq(*sides):
+        return 1
+    return 0 if facts.prove_ne(*sides) else None
+
+
+def greater_or_equal(facts: Facts, dtype: str, a: Item, b: Item) -> Item:
+    """a >= b."""
+    if isinstance(a, float) and isinstance(b, float):
+        return int(a >= b)
+    sides = _cross(a, b)
+    if sides is None:
+        return None
+    if facts.prove_ge(*sides):
+        return 1
+    return 0 if facts.prove_ge(sides[1], sides[0] + 1) else None
+
+
+def less_or_equal(facts: Facts, dtype: str, a: Item, b: Item) -> Item:
+    """a <= b."""
+    return greater_or_equal(facts, dtype, b, a)
+
+
+def less(facts: Facts, dtype: str, a: Item, b: Item) -> Item:
+    """a < b."""
+    if isinstance(a, float) and isinstance(b, float):
+        return int(a < b)
+    verdict = greater_or_equal(facts, dtype, a, b)
+    return 1 - verdict if isinstance(verdict, int) else None
+
+
+def greater(facts: Facts, dtype: str, a: Item, b: Item) -> Item:
+    """a > b."""
+    return less(facts, dtype, b, a)
+
+
+def logical_and(facts: Facts, dtype: str, a: Item, b: Item) -> Item:
+    """a and b; 0 when one is 0, also beside an unknown one."""
+    if a == 0 or b == 0:
+        return 0
+    return 1 if a == 1 and b == 1 else None
+
+
+def logical_or(facts: Facts, dtype: str, a: Item, b: Item) -> Item:
+    """a or b; 1 when one is 1, also beside an unknown one."""
+    if a == 1 or b == 1:
+        return 1
+    return 0 if a == 0 and b == 0 else None
+
+
+def logical_xor(facts: Facts, dtype: str, a: Item, b: Item) -> Item:
+    """Exactly one of a and b."""
+    return int(a != b) if isinstance(a, int) and isinstance(b, int) else None
+
+
+# Between element types -----------------------------------------------------------------------------------------------
+
+
+def cast_item(facts: Facts, source: str | None, target: str, a: Item) -> Item:
+    """The element after a cast from one element type to another."""
+    if source == target:
+        return a
+    if isinstance(a, str) or target == "string" or a is None:
+        return None
+    if target == "bool":
+        verdict = equal(facts, target, a, 0.0 if isinstance(a, float) else 0)
+        return 1 - verdict if isinstance(verdict, int) else None
+    if not is_integer_type(target):
+        return fit(facts, target, a)
+    if isinstance(a, float):
+        return fit(facts, target, math.trunc(a)) if math.isfinite(a) else None
+    if isinstance(a, Ratio):
+        return fit(facts, target, a.numerator // a.denominator) if facts.prove_ge(a.numerator, 0) else None
+    return fit(facts, target, a)

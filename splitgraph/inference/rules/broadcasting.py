@@ -1,0 +1,89 @@
+"""Multidirectional broadcasting of dimensions, static and symbolic."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from splitgraph.contents import Contents, Item
+from splitgraph.dim import DimLike, dim_max
+from splitgraph.inference.context import NodeContext
+from splitgraph.inference.rules.operands import Dims, InvalidNode, positions
+
+
+def broadcast_dim(ctx: NodeContext, a: DimLike, b: DimLike) -> DimLike:
+    """The dimension that two dimensions broadcast to. Raises InvalidNode when no input makes them fit."""
+    if a == b or b == 1:
+        return a
+    if a == 1:
+        return b
+    if isinstance(a, int):
+        return _beside_static(ctx, a, b)
+    if isinstance(b, int):
+        return _beside_static(ctx, b, a)
+    return _both_symbolic(ctx, a, b)
+
+
+def _beside_static(ctx: NodeContext, static: int, other: DimLike) -> DimLike:
+    # Next to a static dimension that is not 1 the other is either 1 or the same.
+    if isinstance(other, int):
+        raise InvalidNode(f"dimensions {static} and {other} do not broadcast: they must be equal, or one of them 1")
+    if ctx.facts.prove_ne(other, 1):
+        what = f"dimensions {static} and {other} do not broadcast"
+        ctx.require(other, "==", static, message=f"{ctx.node.op_type}-{ctx.since_version}: {what}")
+    return static
+
+
+def _both_symbolic(ctx: NodeContext, a: DimLike, b: DimLike) -> DimLike:
+    facts = ctx.facts
+    a_not_one, b_not_one = facts.prove_ne(a, 1), facts.prove_ne(b, 1)
+    if a_not_one and b_not_one:
+        what = f"dimensions {a} and {b} do not broadcast"
+        ctx.require(a, "==", b, message=f"{ctx.node.op_type}-{ctx.since_version}: {what}")
+    if a_not_one:
+        return a
+    if b_not_one:
+        return b
+    if facts.prove_eq(a, b):
+        return a
+    if facts.prove_ge(a, 1) and facts.prove_ge(b, 1):
+        return dim_max(a, b)
+    cache = ctx.walk.broadcast_cache
+    pair = frozenset((a, b))
+    made = cache.get(pair)
+    if made is None:
+        # The result broadcast with either of the two once more is itself.
+        made = cache[pair] = ctx.fresh()
+        cache[frozenset((a, made))] = cache[frozenset((b, made))] = made
+    return made
+
+
+def broadcast_dims(ctx: NodeContext, shapes: Sequence[Dims | None]) -> Dims | None:
+    """The shape that all the shapes broadcast to, None when a rank is unknown.
+
+    Raises InvalidNode when they do not fit.
+    """
+    result: Dims | None = None
+    for dims in shapes:
+        if dims is None:
+            return None
+        if result is None or result == dims:
+            result = dims
+            continue
+        longer, shorter = (result, dims) if len(result) >= len(dims) else (dims, result)
+        skipped = len(longer) - len(shorter)
+        result = longer[:skipped] + tuple(
+            broadcast_dim(ctx, a, b) for a, b in zip(longer[skipped:], shorter, strict=True)
+        )
+    return result
+
+
+def broadcast_items(contents: Contents, shape: tuple[int, ...], count: int) -> tuple[Item, ...]:
+    """The elements after broadcasting to a static shape of `count` elements."""
+    if contents.shape == shape:
+        return contents.items
+    if len(contents.items) == 1:
+        return contents.items * count
+    items = contents.items
+    return tuple(items[index] for index in np.broadcast_to(positions(contents), shape).reshape(-1).tolist())

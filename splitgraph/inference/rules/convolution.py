@@ -1,0 +1,220 @@
+"""Convolution and pooling: Conv, ConvTranspose, MaxPool, AveragePool, LpPool, and the global pools."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from splitgraph.dim import Dim, DimLike
+from splitgraph.inference.context import NodeContext
+from splitgraph.inference.rules.operands import (
+    Dims,
+    InvalidNode,
+    dims_of,
+    dims_of_rank,
+    int_attribute,
+    ints_attribute,
+    known_dtype,
+    merged_dim,
+    operator,
+)
+from splitgraph.inference.rules.windows import Windows, read_windows, window_counts
+from splitgraph.value_type import ValueType, tensor
+
+
+@operator("Conv")
+def conv(ctx: NodeContext) -> Sequence[ValueType]:
+    """Filters over the spatial dimensions; the channels become the number of filters."""
+    dtype = known_dtype(ctx, (0, 1, 2))
+    return [tensor(dtype, _convolved(ctx, dims_of(ctx, 0), dims_of(ctx, 1), 2))]
+
+
+@operator("ConvInteger", gives=("int32",))
+def conv_integer(ctx: NodeContext) -> Sequence[ValueType]:
+    """Convolution of 8-bit integers in 32 bits."""
+    return [tensor("int32", _convolved(ctx, dims_of(ctx, 0), dims_of(ctx, 1), None))]
+
+
+def _convolved(
+    ctx: NodeContext, data: Dims | None, weights: Dims | None, bias: int | None
+) -> tuple[DimLike | None, ...] | None:
+    rank = _spatial_rank(data, weights)
+    if rank is None:
+        return None
+    kernel = _kernel(ctx, weights, rank)
+    windows = read_windows(ctx, rank)
+    filters: DimLike | None = None
+    if weights is not None:
+        filters = weights[0]
+        _check_groups(ctx, data, weights)
+        if bias is not None:
+            _check_bias(ctx, bias, filters)
+    if data is None:
+        return (None, filters, *(None,) * rank)
+    return (data[0], filters, *window_counts(data[2:], kernel, windows))
+
+
+def _spatial_rank(data: Dims | None, weights: Dims | None) -> int | None:
+    known = data if data is not None else weights
+    if known is None:
+        return None
+    if len(known) < 3:
+        raise InvalidNode(
+            f"an input has rank {len(known)}; it must have batch, channels and at least one spatial dimension"
+        )
+    if data is not None and weights is not None and len(data) != len(weights):
+        raise InvalidNode(f"the data has rank {len(data)} and the weights rank {len(weights)}; both must be the same")
+    return len(known) - 2
+
+
+def _kernel(ctx: NodeContext, weights: Dims | None, rank: int) -> Sequence[DimLike | None]:
+    given = ints_attribute(ctx, "kernel_shape")
+    if given is None:
+        return (None,) * rank if weights is None else weights[2:]
+    if len(given) != rank:
+        raise InvalidNode(f"kernel_shape {list(given)} for {rank} spatial dimensions; there must be one for each")
+    for axis, size in enumerate(given if weights is not None else ()):
+        merged_dim(ctx, size, (weights or ())[2 + axis], "kernel_shape and the weights' spatial dimensions")
+    return given
+
+
+def _check_groups(ctx: NodeContext, data: Dims | None, weights: Dims) -> None:
+    groups = int_attribute(ctx, "group", 1)
+    if groups < 1:
+        raise InvalidNode(f"group is {groups}; it must be at least 1")
+    if isinstance(weights[0], int) and weights[0] % groups:
+        raise InvalidNode(f"{weights[0]} filters do not divide into {groups} groups")
+    if data is not None:
+        merged_dim(ctx, data[1], weights[1] * groups, "the data's channels and the weights' channels times group")
+
+
+def _check_bias(ctx: NodeContext, index: int, filters: DimLike) -> None:
+    bias = dims_of_rank(ctx, index, 1)
+    if bias is not None:
+        merged_dim(ctx, bias[0], filters, "the bias and the number of filters")
+
+
+@operator("ConvTranspose")
+def conv_transpose(ctx: NodeContext) -> Sequence[ValueType]:
+    """The transpose of a convolution: each spatial dimension is spread out by the strides."""
+    dtype = known_dtype(ctx, (0, 1, 2))
+    data, weights = dims_of(ctx, 0), dims_of(ctx, 1)
+    rank = _spatial_rank(data, weights)
+    if rank is None:
+        return [tensor(dtype, None)]
+    kernel, windows = _kernel(ctx, weights, rank), read_windows(ctx, rank)
+    groups = int_attribute(ctx, "group", 1)
+    filters = None if weights is None else weights[1] * groups
+    if data is not None and weights is not None:
+        merged_dim(ctx, data[1], weights[0], "the data's channels and the weights' first dimension")
+    if data is None:
+        return [tensor(dtype, (None, filters, *(None,) * rank))]
+    spatial = _transposed_dims(ctx, data[2:], kernel, windows)
+    return [tensor(dtype, (data[0], filters, *spatial))]
+
+
+def _transposed_dims(
+    ctx: NodeContext, dims: Dims, kernel: Sequence[DimLike | None], windows: Windows
+) -> list[DimLike | None]:
+    rank = len(dims)
+    extra = ints_attribute(ctx, "output_padding") or (0,) * rank
+    shape = ints_attribute(ctx, "output_shape")
+    if len(extra) != rank:
+        raise InvalidNode(
+            f"{len(extra)} values of output_padding for {rank} spatial dimensions; there must be one for each"
+        )
+    if shape:
+        # Some exporters write batch and channels, too.
+        if len(shape) not in (rank, rank + 2):
+            raise InvalidNode(f"output_shape {list(shape)} for {rank} spatial dimensions; there must be one for each")
+        return list(shape[-rank:])
+    result: list[DimLike | None] = []
+    for axis, dim in enumerate(dims):
+        size = kernel[axis]
+        stride = windows.strides[axis]
+        if size is None:
+            result.append(None)
+            continue
+        extent = (size - 1) * windows.dilations[axis] + 1
+        if windows.auto_pad in ("SAME_UPPER", "SAME_LOWER"):
+            # The specification says input times stride; runtimes agree only where the window covers the stride and
+            # nothing is added.
+            covers = isinstance(extent, int) and extent >= stride and extra[axis] == 0
+            result.append(dim * stride if covers else None)
+            continue
+        cut = 0 if windows.auto_pad == "VALID" else windows.pads_before[axis] + windows.pads_after[axis]
+        result.append(_nonnegative(stride * (dim - 1) + extra[axis] + extent - cut))
+    return result
+
+
+def _nonnegative(dim: DimLike) -> DimLike:
+    if isinstance(dim, int) and dim < 0:
+        raise InvalidNode(f"the pads leave a dimension of {dim}")
+    return dim
+
+
+@operator("MaxPool", gives=(0, "int64"))
+def max_pool(ctx: NodeContext) -> Sequence[ValueType]:
+    """The largest element of each window, and where it stood."""
+    shape = _pooled(ctx)
+    return [tensor(ctx.input(0).dtype, shape), tensor("int64", shape)]
+
+
+@operator("AveragePool", "LpPool")
+def pool(ctx: NodeContext) -> Sequence[ValueType]:
+    """One number for each window."""
+    return [tensor(ctx.input(0).dtype, _pooled(ctx))]
+
+
+def _pooled(ctx: NodeContext) -> tuple[DimLike | None, ...] | None:
+    dims = dims_of(ctx, 0)
+    kernel = ints_attribute(ctx, "kernel_shape")
+    if kernel is None:
+        raise InvalidNode("attribute 'kernel_shape' is required")
+    if dims is None:
+        return (None,) * (len(kernel) + 2)
+    rank = len(dims) - 2
+    if rank < 1 or len(kernel) != rank:
+        raise InvalidNode(f"kernel_shape {list(kernel)} does not fit an input of rank {len(dims)}; it needs two less")
+    round_up = bool(int_attribute(ctx, "ceil_mode", 0))
+    return (*dims[:2], *window_counts(dims[2:], kernel, read_windows(ctx, rank), round_up=round_up))
+
+
+@operator("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool")
+def global_pool(ctx: NodeContext) -> Sequence[ValueType]:
+    """One number for each channel."""
+    dims = dims_of(ctx, 0)
+    if dims is None:
+        return [tensor(ctx.input(0).dtype, None)]
+    if len(dims) < 2:
+        raise InvalidNode(f"the input has rank {len(dims)}; it must have batch and channels")
+    return [tensor(ctx.input(0).dtype, (*dims[:2], *(1,) * (len(dims) - 2)))]
+
+
+@operator("DepthToSpace", "SpaceToDepth")
+def blocks(ctx: NodeContext) -> Sequence[ValueType]:
+    """Blocks of channels laid out in space, or blocks of space stacked into channels."""
+    dtype, dims = ctx.input(0).dtype, dims_of_rank(ctx, 0, 4)
+    size = int_attribute(ctx, "blocksize", 0)
+    if size < 1:
+        raise InvalidNode(f"blocksize is {size}; it must be at least 1")
+    if dims is None:
+        return [tensor(dtype, (None,) * 4)]
+    batch, channels, height, width = dims
+    if ctx.node.op_type == "DepthToSpace":
+        divided = _divided(ctx, channels, size * size, "channels")
+        return [tensor(dtype, (batch, divided, height * size, width * size))]
+    rows, columns = _divided(ctx, height, size, "rows"), _divided(ctx, width, size, "columns")
+    return [tensor(dtype, (batch, channels * size * size, rows, columns))]
+
+
+def _divided(ctx: NodeContext, dim: DimLike, parts: int, what: str) -> DimLike:
+    if isinstance(dim, int) and dim % parts:
+        raise InvalidNode(f"{dim} {what} do not divide into blocks of {parts}")
+    if isinstance(dim, Dim) and not ctx.facts.prove_divisible(dim, parts):
+        ctx.require(
+            dim % parts,
+            "==",
+            0,
+            message=f"{ctx.node.op_type}-{ctx.since_version}: {dim} {what} do not divide into blocks of {parts}",
+        )
+    return dim // parts

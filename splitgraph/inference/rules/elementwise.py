@@ -1,0 +1,196 @@
+"""Elementwise operators: arithmetic, comparison and logic with broadcasting, Where, and those that keep a type."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from splitgraph.contents import MAX_ITEMS, Contents, Item
+from splitgraph.inference.context import NodeContext, rule
+from splitgraph.inference.rules import arithmetic as exact
+from splitgraph.inference.rules.arithmetic import BinaryItem, UnaryItem
+from splitgraph.inference.rules.broadcasting import broadcast_dims, broadcast_items
+from splitgraph.inference.rules.operands import Dims, dims_of, int_attribute, known_dtype, operator, static_count
+from splitgraph.value_type import ValueType, tensor
+
+_ARITHMETIC: dict[str, BinaryItem | None] = {
+    "Add": exact.add,
+    "Sub": exact.subtract,
+    "Mul": exact.multiply,
+    "Div": exact.divide,
+    "Mod": exact.modulo,
+    "BitShift": None,
+    "BitwiseAnd": None,
+    "BitwiseOr": None,
+    "BitwiseXor": None,
+}
+_LOGIC: dict[str, BinaryItem] = {
+    "Equal": exact.equal,
+    "Greater": exact.greater,
+    "GreaterOrEqual": exact.greater_or_equal,
+    "Less": exact.less,
+    "LessOrEqual": exact.less_or_equal,
+    "And": exact.logical_and,
+    "Or": exact.logical_or,
+    "Xor": exact.logical_xor,
+}
+_VARIADIC: dict[str, BinaryItem | None] = {"Sum": exact.add, "Min": exact.smallest, "Max": exact.largest, "Mean": None}
+_UNARY: dict[str, UnaryItem] = {
+    "Neg": exact.negate,
+    "Abs": exact.absolute,
+    "Floor": exact.floor,
+    "Ceil": exact.ceiling,
+    "Round": exact.rounded,
+    "Sign": exact.signum,
+    "Sqrt": exact.square_root,
+    "Not": exact.logical_not,
+}
+_SAME_TYPE = (
+    "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "BitwiseNot", "Celu", "Clip", "Cos", "Cosh", "CumProd",
+    "CumSum", "Elu", "Erf", "Exp", "Gelu", "GroupNormalization", "HardSigmoid", "HardSwish", "Hardmax",
+    "InstanceNormalization", "LRN", "LeakyRelu", "Log", "LogSoftmax", "LpNormalization", "MeanVarianceNormalization",
+    "Mish", "PRelu", "RMSNormalization", "Reciprocal", "Relu", "ReverseSequence", "Selu", "Shrink", "Sigmoid", "Sin",
+    "Sinh", "Softmax", "Softplus", "Softsign", "Swish", "Tan", "Tanh", "ThresholdedRelu", "Trilu",
+)  # fmt: skip
+# From these versions on shapes broadcast both ways; before, the second is fitted to the first, or all are alike.
+_NUMPY_BROADCAST_SINCE = 7
+_VARIADIC_BROADCAST_SINCE = 8
+
+
+@rule(*_SAME_TYPE)
+def same_type(ctx: NodeContext) -> Sequence[ValueType] | None:
+    """The output has the type and shape of the first input."""
+    known = ctx.input(0)
+    return [known] if known.kind in ("tensor", "unknown") else None
+
+
+def _arithmetic(ctx: NodeContext) -> Sequence[ValueType]:
+    shape = _operand_shape(ctx)
+    dtype = known_dtype(ctx, (0, 1))
+    item = _ARITHMETIC[ctx.node.op_type]
+    if item is not None and dtype is not None:
+        if ctx.node.op_type == "Mod" and int_attribute(ctx, "fmod", 0):
+            item = exact.fmod
+        _follow(ctx, item, dtype, shape, (0, 1))
+    return [tensor(dtype, shape)]
+
+
+def _power(ctx: NodeContext) -> Sequence[ValueType]:
+    shape = _operand_shape(ctx)
+    dtype = ctx.input(0).dtype
+    if dtype is not None:
+        _follow(ctx, exact.power, dtype, shape, (0, 1))
+    return [tensor(dtype, shape)]
+
+
+def _logic(ctx: NodeContext) -> Sequence[ValueType]:
+    shape = _operand_shape(ctx)
+    known_dtype(ctx, (0, 1))
+    _follow(ctx, _LOGIC[ctx.node.op_type], "bool", shape, (0, 1))
+    return [tensor("bool", shape)]
+
+
+def _variadic(ctx: NodeContext) -> Sequence[ValueType]:
+    indices = range(len(ctx.node.input))
+    dtype = known_dtype(ctx, indices)
+    shapes = [dims_of(ctx, index) for index in indices]
+    shape: Dims | None
+    if ctx.since_version >= _VARIADIC_BROADCAST_SINCE:
+        shape = broadcast_dims(ctx, shapes)
+    else:
+        shape = next((dims for dims in shapes if dims is not None), None)
+    item = _VARIADIC[ctx.node.op_type]
+    if item is not None and dtype is not None:
+        _follow(ctx, item, dtype, shape, indices)
+    return [tensor(dtype, shape)]
+
+
+def _unary(ctx: NodeContext) -> Sequence[ValueType]:
+    shape = dims_of(ctx, 0)
+    dtype = ctx.input(0).dtype
+    contents = ctx.contents(0) if dtype is not None and static_count(shape) is not None else None
+    if contents is not None and dtype is not None:
+        item, facts = _UNARY[ctx.node.op_type], ctx.facts
+        ctx.set_contents(0, Contents(contents.shape, tuple(item(facts, dtype, held) for held in contents.items)))
+    return [tensor(dtype, shape)]
+
+
+operator(*_ARITHMETIC)(_arithmetic)
+operator("Pow")(_power)
+operator(*_LOGIC, gives=("bool",))(_logic)
+operator(*_VARIADIC)(_variadic)
+operator(*_UNARY)(_unary)
+
+
+@operator("IsNaN", "IsInf", gives=("bool",))
+def tests(ctx: NodeContext) -> Sequence[ValueType]:
+    """A boolean for each element."""
+    return [tensor("bool", dims_of(ctx, 0))]
+
+
+@operator("Where", gives=(1,))
+def where(ctx: NodeContext) -> Sequence[ValueType]:
+    """Elements of the second or third input as the first says."""
+    shape = broadcast_dims(ctx, [dims_of(ctx, index) for index in range(3)])
+    dtype = known_dtype(ctx, (1, 2))
+    operands = _operand_items(ctx, shape, range(3))
+    if operands is not None and dtype is not None:
+        static, rows = operands
+        ctx.set_contents(
+            0, Contents(static, tuple(_chosen(condition, x, y) for condition, x, y in zip(*rows, strict=True)))
+        )
+    return [tensor(dtype, shape)]
+
+
+def _chosen(condition: Item, x: Item, y: Item) -> Item:
+    if condition is None:
+        return x if x == y else None
+    return x if condition else y
+
+
+@operator("Dropout", gives=(0, "bool"))
+def dropout(ctx: NodeContext) -> Sequence[ValueType]:
+    """The input, and a mask of its shape: boolean from version 10 on, of the input's type before."""
+    known = tensor(ctx.input(0).dtype, dims_of(ctx, 0))
+    mask = known if ctx.since_version < 10 else tensor("bool", known.shape)
+    return [known, mask]
+
+
+def _operand_shape(ctx: NodeContext) -> Dims | None:
+    a, b = dims_of(ctx, 0), dims_of(ctx, 1)
+    if ctx.since_version >= _NUMPY_BROADCAST_SINCE:
+        return a if a is not None and a == b else broadcast_dims(ctx, (a, b))
+    if a is None and not int_attribute(ctx, "broadcast", 0):
+        return b
+    return a
+
+
+def _follow(ctx: NodeContext, item: BinaryItem, dtype: str, shape: Dims | None, indices: Sequence[int]) -> None:
+    """Say what the output holds where something is known of every operand."""
+    operands = _operand_items(ctx, shape, indices)
+    if operands is None:
+        return
+    static, rows = operands
+    facts = ctx.facts
+    result: Sequence[Item] = rows[0]
+    for row in rows[1:]:
+        result = [item(facts, dtype, a, b) for a, b in zip(result, row, strict=True)]
+    if any(held is not None for held in result):
+        ctx.set_contents(0, Contents(static, tuple(result)))
+
+
+def _operand_items(
+    ctx: NodeContext, shape: Dims | None, indices: Sequence[int]
+) -> tuple[tuple[int, ...], list[tuple[Item, ...]]] | None:
+    count = static_count(shape)
+    if count is None or shape is None:
+        return None
+    if ctx.since_version < _NUMPY_BROADCAST_SINCE and "axis" in ctx.attributes():
+        return None
+    static = tuple(dim for dim in shape if isinstance(dim, int))
+    held: list[Contents] = []
+    for index in indices:
+        contents = ctx.contents(index)
+        if contents is None or len(contents.items) > MAX_ITEMS:
+            return None
+        held.append(contents)
+    return static, [broadcast_items(contents, static, count) for contents in held]

@@ -1,0 +1,243 @@
+"""Operators that put tensors together or make them larger: Concat, Tile, Pad, and Range, which counts them out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from splitgraph.contents import MAX_ITEMS, Contents, Item, vector
+from splitgraph.dim import Dim, DimLike, ceildiv, dim_max
+from splitgraph.inference.context import NodeContext
+from splitgraph.inference.rules.operands import (
+    Dims,
+    InvalidNode,
+    contents_or_unknown,
+    dims_of,
+    int_attribute,
+    ints_attribute,
+    known_dtype,
+    merged_dim,
+    normal_axes,
+    normal_axis,
+    operator,
+    positions,
+    rearranged,
+    static_count,
+    vector_dims,
+)
+from splitgraph.value_type import ValueType, tensor
+
+
+@operator("Concat")
+def concat(ctx: NodeContext) -> Sequence[ValueType]:
+    """The inputs one after another along the axis; their other dimensions must agree."""
+    indices = range(len(ctx.node.input))
+    dtype = known_dtype(ctx, indices)
+    shapes = [dims_of(ctx, index) for index in indices]
+    known = [dims for dims in shapes if dims is not None]
+    if not known:
+        return [tensor(dtype, None)]
+    rank = len(known[0])
+    if any(len(dims) != rank for dims in known):
+        raise InvalidNode(f"the inputs must have one rank, not the ranks {sorted({len(dims) for dims in known})}")
+    if rank == 0:
+        raise InvalidNode("scalars cannot be concatenated")
+    # Version 1 has an axis of 1 where none is given; later versions always give one.
+    axis = normal_axis(int_attribute(ctx, "axis", 1), rank)
+    result = joined_dims(ctx, shapes, axis)
+    _concat_contents(ctx, result, axis)
+    return [tensor(dtype, result)]
+
+
+def joined_dims(ctx: NodeContext, shapes: Sequence[Dims | None], axis: int) -> Dims:
+    """The dimensions of tensors of one rank, joined along an axis; a tensor of unknown shape leaves the axis open."""
+    first = next(dims for dims in shapes if dims is not None)
+    result = list(first)
+    total: DimLike | None = 0
+    for dims in shapes:
+        if dims is None:
+            total = None
+            continue
+        total = None if total is None else total + dims[axis]
+        if dims is first:
+            continue
+        for other, dim in enumerate(dims):
+            if other != axis and result[other] != dim:
+                result[other] = merged_dim(ctx, result[other], dim, f"the dimensions on axis {other}")
+    result[axis] = ctx.fresh() if total is None else total
+    return tuple(result)
+
+
+def _concat_contents(ctx: NodeContext, dims: Dims, axis: int) -> None:
+    if static_count(dims) is None:
+        return
+    held = [ctx.contents(index) for index in range(len(ctx.node.input))]
+    if all(contents is None for contents in held):
+        return
+    parts = [contents or contents_or_unknown(ctx, index) for index, contents in enumerate(held)]
+    whole = [part for part in parts if part is not None]
+    if len(whole) != len(parts):
+        return
+    items = tuple([item for part in whole for item in part.items])
+    if len(dims) == 1:
+        ctx.set_contents(0, Contents((len(items),), items))
+        return
+    first, order = 0, []
+    for part in whole:
+        order.append(positions(part) + first)
+        first += len(part.items)
+    ctx.set_contents(0, rearranged(Contents((len(items),), items), np.concatenate(order, axis=axis)))
+
+
+@operator("Tile")
+def tile(ctx: NodeContext) -> Sequence[ValueType]:
+    """The input repeated along each axis as often as the second input says."""
+    dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
+    if ctx.since_version < 6:
+        return _tile_one_axis(ctx, dims)
+    repeats = vector_dims(ctx, 1)
+    if dims is None:
+        return [tensor(dtype, None if repeats is None else (None,) * len(repeats))]
+    if repeats is None:
+        return [tensor(dtype, (None,) * len(dims))]
+    if len(repeats) != len(dims):
+        raise InvalidNode(f"{len(repeats)} repeats for an input of rank {len(dims)}; there must be one for each axis")
+    result = [_times(dim, repeat) for dim, repeat in zip(dims, repeats, strict=True)]
+    count = static_count(result)
+    counts = [repeat for repeat in repeats if isinstance(repeat, int)]
+    contents = ctx.contents(0) if count is not None and len(counts) == len(dims) else None
+    if contents is not None:
+        ctx.set_contents(0, rearranged(contents, np.tile(positions(contents), counts)))
+    return [tensor(dtype, result)]
+
+
+def _times(dim: DimLike, repeat: DimLike | None) -> DimLike | None:
+    if isinstance(repeat, int) and repeat < 0:
+        raise InvalidNode(f"a repeat is {repeat}; it must be at least 0")
+    if dim == 0:
+        return 0
+    return None if repeat is None else dim * repeat
+
+
+def _tile_one_axis(ctx: NodeContext, dims: Dims | None) -> Sequence[ValueType]:
+    # Version 1 takes the number of tiles and the axis as scalars of the input's own type.
+    tiles, axis = ctx.contents(1), ctx.contents(2)
+    count, where = (None if held is None else held.scalar for held in (tiles, axis))
+    if dims is None:
+        return [tensor(ctx.input(0).dtype, None)]
+    result: list[DimLike | None] = list(dims)
+    if not isinstance(where, (int, float)) or where != int(where):
+        result = [None] * len(dims)
+    else:
+        position = normal_axis(int(where), len(dims))
+        known = isinstance(count, (int, float)) and count == int(count)
+        result[position] = _times(dims[position], int(count) if known and isinstance(count, (int, float)) else None)
+    return [tensor(ctx.input(0).dtype, result)]
+
+
+@operator("Pad")
+def pad(ctx: NodeContext) -> Sequence[ValueType]:
+    """The input with elements added, or for negative pads removed, at both ends of each axis."""
+    dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
+    if dims is None:
+        return [tensor(dtype, None)]
+    rank = len(dims)
+    axes = _pad_axes(ctx, rank)
+    pads: tuple[DimLike | None, ...] | None
+    if ctx.since_version < 11:
+        pads = ints_attribute(ctx, "paddings" if ctx.since_version < 2 else "pads")
+    else:
+        pads = vector_dims(ctx, 1)
+    if pads is None or axes is None:
+        return [tensor(dtype, (None,) * rank)]
+    if len(pads) != 2 * len(axes):
+        raise InvalidNode(f"{len(pads)} pads for {len(axes)} axes; there must be two for each")
+    result: list[DimLike] = list(dims)
+    for position, axis in enumerate(axes):
+        before, after = pads[position], pads[position + len(axes)]
+        result[axis] = ctx.fresh() if before is None or after is None else required_sum(ctx, dims[axis], before, after)
+    return [tensor(dtype, result)]
+
+
+def _pad_axes(ctx: NodeContext, rank: int) -> tuple[int, ...] | None:
+    if ctx.since_version < 18 or not ctx.has_input(3):
+        return tuple(range(rank))
+    held = ctx.contents(3)
+    axes = None if held is None else held.integers
+    return None if axes is None else normal_axes(axes, rank)
+
+
+def required_sum(ctx: NodeContext, dim: DimLike, before: DimLike, after: DimLike) -> DimLike:
+    """A dimension with pads, which must not be negative. Raises InvalidNode when it is."""
+    total = dim + before + after
+    if isinstance(total, int) and total < 0:
+        raise InvalidNode(f"pads {before} and {after} take more than the dimension {dim} has")
+    if isinstance(total, Dim) and not ctx.facts.prove_ge(total, 0):
+        ctx.require(
+            total,
+            ">=",
+            0,
+            message=f"Pad-{ctx.since_version}: pads {before} and {after} take more than the dimension {dim} has",
+        )
+    return total
+
+
+@operator("Range")
+def range_(ctx: NodeContext) -> Sequence[ValueType]:
+    """The numbers from start up to limit in steps of delta."""
+    dtype = known_dtype(ctx, (0, 1, 2))
+    held: list[Item] = []
+    for index in range(3):
+        dims = dims_of(ctx, index)
+        if dims not in (None, (), (1,)) and not (dims is not None and len(dims) == 1 and isinstance(dims[0], Dim)):
+            raise InvalidNode(f"input {index} must be a scalar")
+        contents = ctx.contents(index)
+        held.append(None if contents is None else contents.scalar)
+    start, limit, delta = held
+    if delta == 0:
+        raise InvalidNode("delta is 0")
+    count = _range_count(ctx, start, limit, delta)
+    if not isinstance(count, int) or count > MAX_ITEMS:
+        return [tensor(dtype, (count,))]
+    if isinstance(start, (int, Dim)) and isinstance(delta, (int, Dim)):
+        ctx.set_contents(0, vector([start + index * delta for index in range(count)]))
+    return [tensor(dtype, (count,))]
+
+
+def _range_count(ctx: NodeContext, start: Item, limit: Item, delta: Item) -> DimLike | None:
+    first, last, step = _whole(start), _whole(limit), _whole(delta)
+    if first is None or last is None or step is None:
+        return _float_count(start, limit, delta)
+    if isinstance(step, int):
+        distance = last - first if step > 0 else first - last
+        step = abs(step)
+    elif ctx.facts.prove_ge(step, 1):
+        distance = last - first
+    else:
+        return None
+    if not ctx.facts.prove_ge(distance, 0):
+        distance = dim_max(0, distance)
+    return distance if step == 1 else ceildiv(distance, step)
+
+
+def _whole(item: Item) -> DimLike | None:
+    if isinstance(item, float) and item.is_integer() and abs(item) < 2**24:
+        return int(item)
+    return item if isinstance(item, (int, Dim)) else None
+
+
+def _float_count(start: Item, limit: Item, delta: Item) -> int | None:
+    """The count of a range of constants; None when it hangs on the precision that the runtime divides in."""
+    if (
+        not isinstance(start, (int, float))
+        or not isinstance(limit, (int, float))
+        or not isinstance(delta, (int, float))
+    ):
+        return None
+    quotient = (limit - start) / delta
+    single = float(np.float32(np.float32(limit) - np.float32(start)) / np.float32(delta))
+    if not math.isfinite(quotient) or not math.isfinite(single) or math.ceil(quotient) != math.ceil(single):
+        return None
+    return max(math.ceil(quotient), 0)

@@ -1,0 +1,136 @@
+"""Matrix products: MatMul, Gemm, Einsum, and Det."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from splitgraph.dim import DimLike
+from splitgraph.inference.context import NodeContext
+from splitgraph.inference.rules.broadcasting import broadcast_dim, broadcast_dims
+from splitgraph.inference.rules.operands import (
+    Dims,
+    InvalidNode,
+    dims_of,
+    dims_of_rank,
+    int_attribute,
+    known_dtype,
+    merged_dim,
+    operator,
+)
+from splitgraph.value_type import ValueType, tensor
+
+
+@operator("MatMul")
+def matmul(ctx: NodeContext) -> Sequence[ValueType]:
+    """The product of matrices in the last two axes, the others broadcast; a vector is a row or column."""
+    dtype = known_dtype(ctx, (0, 1))
+    return [tensor(dtype, product_dims(ctx, dims_of(ctx, 0), dims_of(ctx, 1)))]
+
+
+@operator("MatMulInteger", gives=("int32",))
+def matmul_integer(ctx: NodeContext) -> Sequence[ValueType]:
+    """The matrix product of 8-bit integers in 32 bits."""
+    return [tensor("int32", product_dims(ctx, dims_of(ctx, 0), dims_of(ctx, 1)))]
+
+
+def product_dims(ctx: NodeContext, a: Dims | None, b: Dims | None) -> Dims | None:
+    """The dimensions of a matrix product. Raises InvalidNode when the operands do not fit."""
+    if a is None or b is None:
+        return None
+    if not a or not b:
+        raise InvalidNode("an operand is a scalar; both must have at least one axis")
+    inner_b = b[0] if len(b) == 1 else b[-2]
+    merged_dim(ctx, a[-1], inner_b, "the inner dimensions")
+    batches = broadcast_dims(ctx, (a[:-2], b[:-2])) or ()
+    return batches + a[-2:-1] + (b[-1:] if len(b) > 1 else ())
+
+
+@operator("Gemm")
+def gemm(ctx: NodeContext) -> Sequence[ValueType]:
+    """A @ B + C of matrices, either of which may be transposed first."""
+    dtype = known_dtype(ctx, (0, 1, 2))
+    a, b = dims_of_rank(ctx, 0, 2), dims_of_rank(ctx, 1, 2)
+    if a is not None and int_attribute(ctx, "transA", 0):
+        a = a[::-1]
+    if b is not None and int_attribute(ctx, "transB", 0):
+        b = b[::-1]
+    if a is not None and b is not None:
+        merged_dim(ctx, a[1], b[0], "the inner dimensions")
+    result: list[DimLike | None] = [None if a is None else a[0], None if b is None else b[1]]
+    added = dims_of(ctx, 2)
+    if added is not None and len(added) > 2:
+        raise InvalidNode(f"C has rank {len(added)}; it must broadcast to a matrix")
+    for position, dim in enumerate(reversed(added or ())):
+        _check_added(ctx, result[1 - position], dim)
+    return [tensor(dtype, result)]
+
+
+def _check_added(ctx: NodeContext, dim: DimLike | None, added: DimLike) -> None:
+    # C is fitted to the product, never the other way round.
+    if dim is None or added == 1 or dim == added:
+        return
+    if isinstance(dim, int) and isinstance(added, int):
+        raise InvalidNode(f"C has a dimension {added} where the product has {dim}")
+    if ctx.facts.prove_ne(added, 1):
+        merged_dim(ctx, dim, added, "the dimensions of C and of the product")
+
+
+@operator("Det")
+def det(ctx: NodeContext) -> Sequence[ValueType]:
+    """The determinant of each of the square matrices in the last two axes."""
+    dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
+    if dims is None:
+        return [tensor(dtype, None)]
+    if len(dims) < 2:
+        raise InvalidNode(f"the input has rank {len(dims)}; it must have at least 2")
+    merged_dim(ctx, dims[-2], dims[-1], "the last two dimensions")
+    return [tensor(dtype, dims[:-2])]
+
+
+@operator("Einsum")
+def einsum(ctx: NodeContext) -> Sequence[ValueType]:
+    """The sum of products that the equation describes; letters name dimensions, an ellipsis those that broadcast."""
+    dtype = known_dtype(ctx, range(len(ctx.node.input)))
+    equation = "".join(str(ctx.attribute("equation", "")).split())
+    left, arrow, right = equation.partition("->")
+    terms = left.split(",")
+    if len(terms) != len(ctx.node.input):
+        raise InvalidNode(f"the equation {equation!r} has {len(terms)} terms for {len(ctx.node.input)} inputs")
+    shapes = [dims_of(ctx, index) for index in range(len(terms))]
+    if not arrow:
+        letters = left.replace("...", "").replace(",", "")
+        right = ("..." if "..." in left else "") + "".join(
+            sorted(letter for letter in set(letters) if letters.count(letter) == 1)
+        )
+    named: dict[str, DimLike] = {}
+    wide: list[Dims | None] = []
+    for term, dims in zip(terms, shapes, strict=True):
+        _bind_letters(ctx, term, dims, named, wide)
+    return [tensor(dtype, _einsum_result(ctx, right, named, wide))]
+
+
+def _bind_letters(
+    ctx: NodeContext, term: str, dims: Dims | None, named: dict[str, DimLike], wide: list[Dims | None]
+) -> None:
+    head, ellipsis, tail = term.partition("...")
+    if dims is None:
+        if ellipsis:
+            wide.append(None)
+        return
+    if len(dims) < len(head) + len(tail) or (not ellipsis and len(dims) != len(head)):
+        raise InvalidNode(f"the term {term!r} does not fit an input of rank {len(dims)}")
+    last = len(dims) - len(tail)
+    if ellipsis:
+        wide.append(dims[len(head) : last])
+    for letter, dim in (*zip(head, dims, strict=False), *zip(tail, dims[last:], strict=True)):
+        named[letter] = broadcast_dim(ctx, named[letter], dim) if letter in named else dim
+
+
+def _einsum_result(
+    ctx: NodeContext, right: str, named: dict[str, DimLike], wide: list[Dims | None]
+) -> tuple[DimLike | None, ...] | None:
+    head, ellipsis, tail = right.partition("...")
+    middle = broadcast_dims(ctx, wide) if ellipsis and wide else ()
+    if middle is None:
+        return None
+    return (*(named.get(letter) for letter in head), *middle, *(named.get(letter) for letter in tail))

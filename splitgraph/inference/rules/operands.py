@@ -1,0 +1,170 @@
+"""How the rules read a node's inputs and attributes, and how they say that a node is invalid."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from splitgraph.contents import MAX_ITEMS, Contents
+from splitgraph.dim import DimLike
+from splitgraph.inference.context import NodeContext, Rule, rule
+from splitgraph.value_type import ValueType, tensor
+
+Dims = tuple[DimLike, ...]
+Positions = NDArray[np.int64]
+
+
+class InvalidNode(Exception):
+    """The node is invalid for every input; the message says what was found and what is allowed."""
+
+
+def operator(*op_types: str, gives: Sequence[int | str | None] = (0,)) -> Callable[[Rule], Rule]:
+    """Register a rule that may raise InvalidNode, which becomes a finding.
+
+    gives: the element type of each output of an invalid node: that of the input of this number, or this one.
+    """
+
+    def register(function: Rule) -> Rule:
+        @wraps(function)
+        def guarded(ctx: NodeContext) -> Sequence[ValueType] | None:
+            try:
+                return function(ctx)
+            except InvalidNode as fault:
+                ctx.find("SG302", f"{ctx.node.op_type}-{ctx.since_version}: {fault}")
+                return [tensor(ctx.input(given).dtype if isinstance(given, int) else given, None) for given in gives]
+
+        return rule(*op_types)(guarded)
+
+    return register
+
+
+def dims_of(ctx: NodeContext, index: int) -> Dims | None:
+    """The dimensions of an input tensor, None when its rank is unknown. Raises InvalidNode when it is no tensor."""
+    known = ctx.input(index)
+    if known.kind == "tensor":
+        return cast("Dims | None", known.shape)
+    if known.kind == "unknown":
+        return None
+    raise InvalidNode(f"input {index} is a {known.kind}, not a tensor")
+
+
+def dims_of_rank(ctx: NodeContext, index: int, rank: int) -> Dims | None:
+    """The dimensions of an input that must have this rank, None when unknown. Raises InvalidNode for another rank."""
+    dims = dims_of(ctx, index)
+    if dims is not None and len(dims) != rank:
+        raise InvalidNode(f"input {index} has rank {len(dims)}; it must have rank {rank}")
+    return dims
+
+
+def int_attribute(ctx: NodeContext, name: str, default: int) -> int:
+    """An integer attribute. Raises InvalidNode when it is something else."""
+    value = ctx.attribute(name, default)
+    if not isinstance(value, int):
+        raise InvalidNode(f"attribute {name!r} must be an integer")
+    return value
+
+
+def ints_attribute(ctx: NodeContext, name: str) -> tuple[int, ...] | None:
+    """An attribute that is a list of integers, None when absent. Raises InvalidNode when it is something else."""
+    value = ctx.attribute(name)
+    if value is not None and not (isinstance(value, tuple) and all(isinstance(item, int) for item in value)):
+        raise InvalidNode(f"attribute {name!r} must be a list of integers")
+    return cast("tuple[int, ...] | None", value)
+
+
+def normal_axis(axis: int, rank: int, name: str = "axis", *, end_allowed: bool = False) -> int:
+    """The axis counted from the front; end_allowed: the rank is one, too. Raises InvalidNode when out of range."""
+    last = rank if end_allowed else rank - 1
+    if not -rank <= axis <= last:
+        raise InvalidNode(f"{name} {axis} is out of range [{-rank}, {last}] for rank {rank}")
+    return axis + rank if axis < 0 else axis
+
+
+def normal_axes(axes: Sequence[int], rank: int) -> tuple[int, ...]:
+    """Distinct axes counted from the front. Raises InvalidNode when one is out of range or stands twice."""
+    normal = tuple(normal_axis(axis, rank) for axis in axes)
+    if len(set(normal)) != len(normal):
+        raise InvalidNode(f"axes {list(axes)} name an axis twice")
+    return normal
+
+
+def vector_length(ctx: NodeContext, index: int) -> int | None:
+    """The static length of a 1-D input, None when unknown. Raises InvalidNode for another rank."""
+    dims = dims_of_rank(ctx, index, 1)
+    return dims[0] if dims is not None and isinstance(dims[0], int) else None
+
+
+def vector_dims(ctx: NodeContext, index: int) -> tuple[DimLike | None, ...] | None:
+    """The elements of a 1-D integer input, None for each that is unknown; None when not even their number is known."""
+    contents = ctx.contents(index)
+    if contents is not None:
+        if len(contents.shape) != 1:
+            raise InvalidNode(f"input {index} has rank {len(contents.shape)}; it must have rank 1")
+        return contents.dims
+    length = vector_length(ctx, index)
+    return None if length is None or length > MAX_ITEMS else (None,) * length
+
+
+def static_count(dims: Sequence[DimLike | None] | None) -> int | None:
+    """The number of elements when every dimension is static and it is small enough to be followed, else None."""
+    if dims is None:
+        return None
+    count = 1
+    for dim in dims:
+        if not isinstance(dim, int):
+            return None
+        count *= dim
+    return count if count <= MAX_ITEMS else None
+
+
+def contents_or_unknown(ctx: NodeContext, index: int) -> Contents | None:
+    """The contents of an input; all elements unknown where only its small static shape is known."""
+    contents = ctx.contents(index)
+    if contents is not None:
+        return contents
+    dims = dims_of(ctx, index)
+    count = static_count(dims)
+    return None if count is None else Contents(cast("tuple[int, ...]", dims), (None,) * count)
+
+
+def positions(contents: Contents) -> Positions:
+    """The position of each element, in the shape of the tensor."""
+    return np.arange(len(contents.items)).reshape(contents.shape)
+
+
+def rearranged(contents: Contents, order: Positions) -> Contents:
+    """The contents with the element of each position in `order`, in the shape of that."""
+    items = contents.items
+    return Contents(tuple(int(dim) for dim in order.shape), tuple(items[index] for index in order.reshape(-1).tolist()))
+
+
+def merged_dim(ctx: NodeContext, first: DimLike, second: DimLike, what: str) -> DimLike:
+    """Two dimensions that must be equal as one, the static one if any; an obligation says that they are equal."""
+    if first == second:
+        return first
+    if isinstance(first, int) and isinstance(second, int):
+        raise InvalidNode(f"{what} must be equal, not {first} and {second}")
+    ctx.require(
+        first,
+        "==",
+        second,
+        message=f"{ctx.node.op_type}-{ctx.since_version}: {what} must be equal, not {first} and {second}",
+    )
+    return second if isinstance(second, int) else first
+
+
+def known_dtype(ctx: NodeContext, indices: Sequence[int]) -> str | None:
+    """The element type that these inputs share. Raises InvalidNode when two of them differ."""
+    found: str | None = None
+    for index in indices:
+        dtype = ctx.input(index).dtype
+        if dtype is None or dtype == found:
+            continue
+        if found is not None:
+            raise InvalidNode(f"the inputs must have one element type, not {found} and {dtype}")
+        found = dtype
+    return found

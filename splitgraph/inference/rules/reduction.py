@@ -1,0 +1,139 @@
+"""Reductions over axes: Reduce*, ArgMax, ArgMin, and normalisations that also give the statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from splitgraph.contents import Contents, Item
+from splitgraph.dim import DimLike
+from splitgraph.inference.context import NodeContext
+from splitgraph.inference.rules import arithmetic as exact
+from splitgraph.inference.rules.arithmetic import BinaryItem
+from splitgraph.inference.rules.operands import (
+    Dims,
+    dims_of,
+    int_attribute,
+    ints_attribute,
+    normal_axes,
+    normal_axis,
+    operator,
+    positions,
+    static_count,
+)
+from splitgraph.value_type import DTYPE_NAMES, ValueType, tensor
+
+_REDUCTIONS: dict[str, BinaryItem | None] = {
+    "ReduceSum": exact.add,
+    "ReduceProd": exact.multiply,
+    "ReduceMax": exact.largest,
+    "ReduceMin": exact.smallest,
+    "ReduceMean": None,
+    "ReduceL1": None,
+    "ReduceL2": None,
+    "ReduceLogSum": None,
+    "ReduceLogSumExp": None,
+    "ReduceSumSquare": None,
+}
+# Of nothing, where that is an integer of every type.
+_OF_NOTHING = {"ReduceSum": 0, "ReduceProd": 1}
+
+
+def _reduce(ctx: NodeContext) -> Sequence[ValueType]:
+    """The input reduced over the axes, which stay as 1 unless `keepdims` is 0."""
+    dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
+    given, axes = _axes(ctx)
+    keep = bool(int_attribute(ctx, "keepdims", 1))
+    if given and axes is None:
+        return [tensor(dtype, _of_unknown_axes(ctx, dims) if keep else None)]
+    if not axes and int_attribute(ctx, "noop_with_empty_axes", 0):
+        ctx.set_contents(0, ctx.contents(0) if ctx.node.op_type in _OF_NOTHING else None)
+        return [tensor(dtype, dims)]
+    if dims is None:
+        return [tensor(dtype, () if not axes and not keep else None)]
+    where = normal_axes(axes, len(dims)) if axes else tuple(range(len(dims)))
+    result = reduced_dims(dims, where, keep)
+    item = _REDUCTIONS[ctx.node.op_type]
+    contents = ctx.contents(0) if item is not None and static_count(dims) is not None else None
+    if item is not None and contents is not None and dtype is not None:
+        _reduce_contents(ctx, item, contents, where, dtype, result)
+    return [tensor(dtype, result)]
+
+
+operator(*_REDUCTIONS)(_reduce)
+
+
+def reduced_dims(dims: Dims, axes: Sequence[int], keep: bool) -> Dims:
+    """The dimensions without the axes, or with 1 in their places."""
+    if keep:
+        return tuple([1 if axis in axes else dim for axis, dim in enumerate(dims)])
+    return tuple([dim for axis, dim in enumerate(dims) if axis not in axes])
+
+
+def _of_unknown_axes(ctx: NodeContext, dims: Dims | None) -> tuple[DimLike | None, ...] | None:
+    # Each dimension stays or becomes 1; which of them, nobody knows.
+    return None if dims is None else tuple(1 if dim == 1 else None for dim in dims)
+
+
+def _axes(ctx: NodeContext) -> tuple[bool, tuple[int, ...] | None]:
+    """Whether axes are given, and which; None for those that are unknown."""
+    axes_input_since = 13 if ctx.node.op_type == "ReduceSum" else 18
+    if ctx.since_version < axes_input_since:
+        axes = ints_attribute(ctx, "axes")
+        return axes is not None, axes
+    if not ctx.has_input(1):
+        return False, None
+    contents = ctx.contents(1)
+    return True, None if contents is None else contents.integers
+
+
+def _reduce_contents(
+    ctx: NodeContext, item: BinaryItem, contents: Contents, axes: Sequence[int], dtype: str, result: Dims
+) -> None:
+    rest = [axis for axis in range(len(contents.shape)) if axis not in axes]
+    count = static_count(result)
+    if count is None:
+        return
+    groups = positions(contents).transpose([*rest, *axes]).reshape(count, -1 if count else 0)
+    items: list[Item] = []
+    facts = ctx.facts
+    for group in groups.tolist():
+        if not group:
+            items.append(_OF_NOTHING.get(ctx.node.op_type) if exact.is_integer_type(dtype) else None)
+            continue
+        held = contents.items[group[0]]
+        for position in group[1:]:
+            held = item(facts, dtype, held, contents.items[position])
+        items.append(held)
+    ctx.set_contents(0, Contents(tuple(dim for dim in result if isinstance(dim, int)), tuple(items)))
+
+
+@operator("ArgMax", "ArgMin", gives=("int64",))
+def arg_extreme(ctx: NodeContext) -> Sequence[ValueType]:
+    """The position of the extreme along one axis."""
+    dims = dims_of(ctx, 0)
+    if dims is None:
+        return [tensor("int64", None)]
+    axis = normal_axis(int_attribute(ctx, "axis", 0), len(dims))
+    return [tensor("int64", reduced_dims(dims, (axis,), bool(int_attribute(ctx, "keepdims", 1))))]
+
+
+@operator("LayerNormalization", gives=(0, None, None))
+def layer_normalization(ctx: NodeContext) -> Sequence[ValueType]:
+    """The input, and mean and inverse deviation with 1 for each axis that is normalised."""
+    dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
+    stash = DTYPE_NAMES.get(int_attribute(ctx, "stash_type", 1))
+    if dims is None:
+        return [tensor(dtype, None), tensor(stash, None), tensor(stash, None)]
+    axis = normal_axis(int_attribute(ctx, "axis", -1), len(dims))
+    statistics = tensor(stash, dims[:axis] + (1,) * (len(dims) - axis))
+    return [tensor(dtype, dims), statistics, statistics]
+
+
+@operator("BatchNormalization")
+def batch_normalization(ctx: NodeContext) -> Sequence[ValueType]:
+    """The input, and in training the statistics, each of the shape of its input."""
+    known = tensor(ctx.input(0).dtype, dims_of(ctx, 0))
+    if len(ctx.node.output) == 1:
+        return [known]
+    mean, variance = (tensor(ctx.input(index).dtype, dims_of(ctx, index)) for index in (3, 4))
+    return [known, mean, variance, mean, variance]

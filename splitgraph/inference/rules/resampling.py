@@ -1,0 +1,109 @@
+"""Resize and Upsample."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from splitgraph.contents import Item
+from splitgraph.dim import Dim, DimLike
+from splitgraph.inference.context import NodeContext
+from splitgraph.inference.rules.arithmetic import as_fraction
+from splitgraph.inference.rules.constants import required_dim
+from splitgraph.inference.rules.operands import (
+    Dims,
+    InvalidNode,
+    contents_or_unknown,
+    dims_of,
+    ints_attribute,
+    normal_axes,
+    operator,
+    vector_dims,
+)
+from splitgraph.value_type import ValueType, tensor
+
+
+@operator("Upsample")
+def upsample(ctx: NodeContext) -> Sequence[ValueType]:
+    """Each dimension times its scale, rounded down; the scales are attributes before version 9."""
+    dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
+    if dims is None:
+        return [tensor(dtype, None)]
+    scales: Sequence[Item] | None
+    if ctx.since_version >= 9:
+        scales = _scale_items(ctx, 1)
+    elif ctx.since_version >= 7:
+        scales = ctx.attribute("scales")
+    else:
+        scales = (1.0, 1.0, ctx.attribute("height_scale"), ctx.attribute("width_scale"))
+    return [tensor(dtype, _scaled(dims, scales, range(len(dims))))]
+
+
+@operator("Resize")
+def resize(ctx: NodeContext) -> Sequence[ValueType]:
+    """Each dimension times its scale, rounded down, or the sizes that are given."""
+    dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
+    if dims is None:
+        return [tensor(dtype, None)]
+    if ctx.since_version < 11:
+        return [tensor(dtype, _scaled(dims, _scale_items(ctx, 1), range(len(dims))))]
+    given = ints_attribute(ctx, "axes")
+    axes: Sequence[int] = range(len(dims)) if not given else normal_axes(given, len(dims))
+    if not ctx.has_input(3) or ctx.input(3).shape == (0,):
+        if ctx.attribute("coordinate_transformation_mode") == "tf_crop_and_resize":
+            # The region of interest changes the size in some runtimes and not in others.
+            return [tensor(dtype, (None,) * len(dims))]
+        return [tensor(dtype, _scaled(dims, _scale_items(ctx, 2), axes))]
+    if ctx.attribute("keep_aspect_ratio_policy", "stretch") != "stretch":
+        return [tensor(dtype, [None if axis in axes else dim for axis, dim in enumerate(dims)])]
+    sizes = vector_dims(ctx, 3)
+    if sizes is None:
+        return [tensor(dtype, [None if axis in axes else dim for axis, dim in enumerate(dims)])]
+    if len(sizes) != len(axes):
+        raise InvalidNode(f"{len(sizes)} sizes for {len(axes)} axes; there must be one for each")
+    result: list[DimLike] = list(dims)
+    for axis, size in zip(axes, sizes, strict=True):
+        result[axis] = required_dim(ctx, size)
+    return [tensor(dtype, result)]
+
+
+def _scale_items(ctx: NodeContext, index: int) -> Sequence[Item] | None:
+    held = contents_or_unknown(ctx, index)
+    return None if held is None else held.items
+
+
+def _scaled(dims: Dims, scales: Sequence[Item] | None, axes: Sequence[int]) -> list[DimLike | None]:
+    result: list[DimLike | None] = list(dims)
+    if scales is None:
+        return [None if axis in axes else dim for axis, dim in enumerate(dims)]
+    if len(scales) != len(axes):
+        raise InvalidNode(f"{len(scales)} scales for {len(axes)} axes; there must be one for each")
+    for axis, scale in zip(axes, scales, strict=True):
+        result[axis] = _scaled_dim(dims[axis], scale)
+    return result
+
+
+def _scaled_dim(dim: DimLike, scale: Item) -> DimLike | None:
+    if scale == 1:
+        return dim
+    if isinstance(scale, float) and (not math.isfinite(scale) or scale <= 0):
+        raise InvalidNode(f"a scale is {scale}; it must be positive")
+    fraction = as_fraction(scale)
+    if isinstance(dim, int) and isinstance(scale, float):
+        return _rounded_down(dim, scale)
+    if fraction is None or isinstance(scale, Dim):
+        return None
+    # A scale that a float holds exactly, such as 2 or 0.5; the product of any other depends on the runtime's precision.
+    numerator, denominator = fraction
+    return dim * numerator // denominator if denominator <= 2**8 else None
+
+
+def _rounded_down(dim: int, scale: float) -> int | None:
+    """The size of a static dimension, None where it hangs on the precision that the runtime multiplies in."""
+    exact = math.floor(dim * scale)
+    return (
+        exact
+        if exact == math.floor(dim * scale * (1 + 2**-22)) == math.floor(dim * scale * (1 - 2**-22))
+        or scale.is_integer()
+        else None
+    )

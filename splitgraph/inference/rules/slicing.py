@@ -1,0 +1,171 @@
+"""Slice in all its versions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from splitgraph.contents import Contents
+from splitgraph.dim import Dim, DimLike, Facts, ceildiv, dim_max, dim_min
+from splitgraph.inference.context import NodeContext
+from splitgraph.inference.rules.operands import (
+    Dims,
+    InvalidNode,
+    Positions,
+    dims_of,
+    ints_attribute,
+    normal_axes,
+    operator,
+    positions,
+    rearranged,
+    static_count,
+    vector_dims,
+)
+from splitgraph.value_type import ValueType, tensor
+
+Bounds = tuple["DimLike | None", ...]
+
+_INPUTS_SINCE = 10
+# Exporters write the largest or smallest integer of either width for "to the end"; beside a static dimension it is
+# taken as it is.
+_OPEN_END = 2**31 - 1
+
+
+@operator("Slice")
+def slice_(ctx: NodeContext) -> Sequence[ValueType]:
+    """The elements from starts to ends in steps, clamped to the input."""
+    dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
+    if ctx.since_version < _INPUTS_SINCE:
+        starts, ends, axes, steps = (
+            ints_attribute(ctx, "starts"),
+            ints_attribute(ctx, "ends"),
+            ints_attribute(ctx, "axes"),
+            None,
+        )
+        if starts is None or ends is None:
+            raise InvalidNode("attributes 'starts' and 'ends' are required")
+        return _sliced(ctx, dtype, dims, starts, ends, axes, steps)
+    starts_in, ends_in = vector_dims(ctx, 1), vector_dims(ctx, 2)
+    axes_in = vector_dims(ctx, 3) if ctx.has_input(3) else None
+    steps_in = vector_dims(ctx, 4) if ctx.has_input(4) else None
+    count = next((len(given) for given in (starts_in, ends_in, axes_in, steps_in) if given is not None), None)
+    if dims is None:
+        return [tensor(dtype, None)]
+    if count is None or (ctx.has_input(3) and (axes_in is None or not all(isinstance(axis, int) for axis in axes_in))):
+        return [tensor(dtype, (None,) * len(dims))]
+    unknown: Bounds = (None,) * count
+    axes = None if axes_in is None else tuple(axis for axis in axes_in if isinstance(axis, int))
+    steps_known: Bounds | None = (steps_in or unknown) if ctx.has_input(4) else None
+    return _sliced(ctx, dtype, dims, starts_in or unknown, ends_in or unknown, axes, steps_known)
+
+
+def _sliced(
+    ctx: NodeContext,
+    dtype: str | None,
+    dims: Dims | None,
+    starts: Bounds,
+    ends: Bounds,
+    axes: tuple[int, ...] | None,
+    steps: Bounds | None,
+) -> Sequence[ValueType]:
+    if axes is None:
+        axes = tuple(range(len(starts)))
+    steps = (1,) * len(starts) if steps is None else steps
+    if not len(starts) == len(ends) == len(axes) == len(steps):
+        raise InvalidNode(
+            f"{len(starts)} starts, {len(ends)} ends, {len(axes)} axes, {len(steps)} steps; they must be as many"
+        )
+    if 0 in steps:
+        raise InvalidNode("a step is 0")
+    if dims is None:
+        return [tensor(dtype, None)]
+    result = list(dims)
+    normal = normal_axes(axes, len(dims))
+    for axis, start, end, step in zip(normal, starts, ends, steps, strict=True):
+        length = slice_length(ctx.facts, dims[axis], start, end, step)
+        result[axis] = ctx.fresh() if length is None else length
+    _slice_contents(ctx, dims, normal, starts, ends, steps)
+    return [tensor(dtype, result)]
+
+
+def _slice_contents(
+    ctx: NodeContext, dims: Dims, axes: Sequence[int], starts: Bounds, ends: Bounds, steps: Bounds
+) -> None:
+    contents = ctx.contents(0) if static_count(dims) is not None else None
+    if contents is None:
+        return
+    whole: list[slice] = [slice(None)] * len(dims)
+    for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
+        dim = contents.shape[axis]
+        if not isinstance(start, int) or not isinstance(end, int) or not isinstance(step, int):
+            return
+        if _is_disputed(dim, start, step):
+            return
+        # Below the first element there is no index for a backward slice to end at; None says it.
+        stop = None if step < 0 and end < -dim else end
+        whole[axis] = slice(start, stop, step)
+    if len(dims) == 1:
+        kept = contents.items[whole[0]]
+        ctx.set_contents(0, Contents((len(kept),), kept))
+        return
+    order: Positions = positions(contents)[tuple(whole)]
+    ctx.set_contents(0, rearranged(contents, order))
+
+
+def slice_length(
+    facts: Facts, dim: DimLike, start: DimLike | None, end: DimLike | None, step: DimLike | None
+) -> DimLike | None:
+    """The number of elements that a slice of a dimension has, None when it cannot be said."""
+    if start is None or end is None or not isinstance(step, int):
+        return None
+    if step < 0:
+        return _backward_length(dim, start, end, -step)
+    low, high = _clamped(facts, dim, start), _clamped(facts, dim, end)
+    if low is None or high is None:
+        return None
+    in_order = _in_order(facts, start, end) or facts.prove_ge(high, low)
+    length = high - low if in_order else dim_max(0, high - low)
+    return length if step == 1 else ceildiv(length, step)
+
+
+def _in_order(facts: Facts, start: DimLike, end: DimLike) -> bool:
+    # Two positions counted from the same side stay in order when both are clamped.
+    same_side = (facts.prove_ge(start, 0) and facts.prove_ge(end, 0)) or (
+        facts.prove_ge(-1, start) and facts.prove_ge(-1, end)
+    )
+    return same_side and facts.prove_ge(end, start)
+
+
+def _clamped(facts: Facts, dim: DimLike, position: DimLike) -> DimLike | None:
+    """A start or end of a forward slice as a position between 0 and the dimension; None when its sign is not known."""
+    if isinstance(position, int) and isinstance(dim, int):
+        return min(max(position + dim if position < 0 else position, 0), dim)
+    if isinstance(position, int) and position >= _OPEN_END and isinstance(dim, Dim):
+        return dim
+    if facts.prove_ge(position, 0):
+        if facts.prove_ge(dim, position):
+            return position
+        return dim if facts.prove_ge(position, dim) else dim_min(position, dim)
+    if facts.prove_ge(-1, position):
+        return dim + position if facts.prove_ge(dim + position, 0) else dim_max(0, dim + position)
+    # The last: where there is not even one it is -1, which counts from the end of nothing.
+    return dim_max(0, position) if position == dim - 1 else None
+
+
+def _backward_length(dim: DimLike, start: DimLike, end: DimLike, step: int) -> DimLike | None:
+    if not isinstance(start, int) or not isinstance(end, int):
+        return None
+    if isinstance(dim, int):
+        if _is_disputed(dim, start, -step):
+            return None
+        return len(range(dim)[slice(start, None if end < -dim else end, -step)])
+    if start != -1 and start < _OPEN_END:
+        return None
+    if end <= -_OPEN_END:
+        return ceildiv(dim, step)
+    return dim_max(0, ceildiv(dim - 1 - end, step)) if end >= 0 else None
+
+
+def _is_disputed(dim: int, start: int, step: int) -> bool:
+    # The specification clamps the start of a backward slice to the first element, numpy and the reference evaluator to
+    # before it.
+    return step < 0 and start < -dim

@@ -1,0 +1,100 @@
+"""How many positions a sliding window takes along a dimension: the arithmetic that convolution and pooling share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from splitgraph.dim import Dim, DimLike, ceildiv, dim_min
+from splitgraph.inference.context import NodeContext
+from splitgraph.inference.rules.operands import InvalidNode, ints_attribute
+
+AUTO_PADS = ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """The attributes of a node whose windows slide over `rank` spatial dimensions."""
+
+    rank: int
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+    pads: tuple[int, ...]
+    auto_pad: str
+
+    @property
+    def pads_before(self) -> tuple[int, ...]:
+        """Pads at the start of each dimension."""
+        return self.pads[: self.rank]
+
+    @property
+    def pads_after(self) -> tuple[int, ...]:
+        """Pads at the end of each dimension."""
+        return self.pads[self.rank :]
+
+
+def read_windows(ctx: NodeContext, rank: int) -> Windows:
+    """Strides, dilations and pads of a node. Raises InvalidNode when they do not fit its spatial dimensions."""
+    strides = _per_axis(ctx, "strides", rank, 1)
+    dilations = _per_axis(ctx, "dilations", rank, 1)
+    pads = ints_attribute(ctx, "pads")
+    if pads is None:
+        pads = (0,) * (2 * rank)
+    if len(pads) != 2 * rank:
+        raise InvalidNode(f"{len(pads)} pads for {rank} spatial dimensions; there must be two for each")
+    auto_pad = ctx.attribute("auto_pad", "NOTSET") or "NOTSET"
+    if auto_pad not in AUTO_PADS:
+        raise InvalidNode(f"auto_pad is {auto_pad!r}; it must be one of {', '.join(AUTO_PADS)}")
+    return Windows(rank, strides, dilations, pads, auto_pad)
+
+
+def _per_axis(ctx: NodeContext, name: str, rank: int, default: int) -> tuple[int, ...]:
+    given = ints_attribute(ctx, name)
+    if given is None:
+        return (default,) * rank
+    if len(given) != rank:
+        raise InvalidNode(f"{len(given)} {name} for {rank} spatial dimensions; there must be one for each")
+    if any(value < 1 for value in given):
+        raise InvalidNode(f"{name} are {list(given)}; each must be at least 1")
+    return given
+
+
+def window_counts(
+    dims: Sequence[DimLike], kernel: Sequence[DimLike | None], windows: Windows, *, round_up: bool = False
+) -> list[DimLike | None]:
+    """The number of windows along each dimension, None where it cannot be said.
+
+    round_up: the last window may reach over the end (ceil_mode), as long as it does not begin in the padding after it.
+    Raises InvalidNode when a window is larger than its padded dimension.
+    """
+    return [_count(dim, kernel[axis], windows, axis, round_up) for axis, dim in enumerate(dims)]
+
+
+def _count(dim: DimLike, kernel: DimLike | None, windows: Windows, axis: int, round_up: bool) -> DimLike | None:
+    stride = windows.strides[axis]
+    if windows.auto_pad in ("SAME_UPPER", "SAME_LOWER"):
+        return ceildiv(dim, stride)
+    if kernel is None:
+        return None
+    before, after = (0, 0) if windows.auto_pad == "VALID" else (windows.pads_before[axis], windows.pads_after[axis])
+    extent = (kernel - 1) * windows.dilations[axis] + 1
+    room = dim + before + after - extent
+    if isinstance(room, int) and room < 0:
+        raise InvalidNode(f"a window of {extent} does not fit the dimension {dim} with pads {before} and {after}")
+    if not round_up or stride == 1:
+        return room // stride + 1
+    return _count_rounded_up(dim, room, extent, before, after, stride)
+
+
+def _count_rounded_up(
+    dim: DimLike, room: DimLike, extent: DimLike, before: int, after: int, stride: int
+) -> DimLike | None:
+    count = ceildiv(room, stride)
+    if isinstance(extent, Dim):
+        return None
+    if stride <= extent - after:
+        return count + 1
+    if after >= extent:
+        # A window could lie in the padding altogether; how many of those are dropped, the peers answer differently.
+        return None
+    return dim_min(count, (dim + before - 1) // stride) + 1
