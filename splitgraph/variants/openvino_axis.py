@@ -41,8 +41,9 @@ def read_axis(site: SplitSite, *, vector_allowed: bool) -> tuple[bool, int | Non
             "SG218", f"the axis is a scalar{' or of shape [1]' if vector_allowed else ''}, not of rank {len(shape)}"
         )
         return False, None
-    if shape and not site.require(
-        shape[0] or 0, "==", 1, code="SG218", message=f"the axis is one number, not {shape[0]}"
+    size = shape[0] if shape else None
+    if size is not None and not site.require(
+        size, "==", 1, code="SG218", message=f"the axis is one number, not {size}"
     ):
         return False, None
     return resolve_axis(site, None if contents is None else contents.scalar, site.input(0))

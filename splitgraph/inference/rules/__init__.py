@@ -10,10 +10,15 @@ FAMILIES = (
     "convolution",
     "elementwise",
     "indexing",
+    "joining",
     "matmul",
+    "recurrent",
     "reduction",
+    "resampling",
+    "reshape",
     "sequence",
     "shape",
+    "slicing",
 )
 
 

@@ -65,6 +65,31 @@ def join(ctx: NodeContext, first: ValueType, second: ValueType) -> ValueType:
     return ValueType(first.kind, dtype, shape, first.element)
 
 
+def settle(
+    ctx: NodeContext, before: Sequence[ValueType], after: Sequence[ValueType], lost: set[Dim]
+) -> list[ValueType]:
+    """The types of carried values that hold before and after an iteration; `lost` are the symbols of dimensions that change.
+
+    A lost dimension keeps its symbol from round to round, so that the types settle as soon as nothing more is lost.
+    """
+    settled = []
+    for old, new in zip(before, after, strict=False):
+        joined = join(ctx, old, new)
+        if joined.shape is None or old.shape is None:
+            settled.append(joined)
+            continue
+        shape = []
+        for mine, common in zip(old.shape, joined.shape, strict=True):
+            if mine == common or mine in lost:
+                shape.append(mine)
+                continue
+            if isinstance(common, Dim):
+                lost.add(common)
+            shape.append(common)
+        settled.append(joined.with_shape(shape))
+    return settled
+
+
 @rule("If")
 def infer_if(ctx: NodeContext) -> Sequence[ValueType]:
     """Both branches; the outputs are what the branches have in common, or the taken branch's where the condition is
@@ -109,39 +134,52 @@ def infer_loop(ctx: NodeContext) -> Sequence[ValueType]:
             f"the body takes {len(graph.input)} and gives {len(graph.output)} values, which does not fit {len(carried)} carried ones",
         )
         return ()
-    counters: list[ValueType | None] = [tensor("int64", ()), tensor("bool", ())]
-    state = ctx.walk.state
-    body = None
-    for _ in range(MAX_ROUNDS):
-        state.quiet += 1
-        body = walk_body(ctx, "body", [*counters, *carried])
-        state.quiet -= 1
-        if body is None:
-            return ()
-        joined = [join(ctx, before, after) for before, after in zip(carried, body.types[1:], strict=False)]
-        settled = all(_as_loose(old, new) for old, new in zip(carried, joined, strict=True))
-        if settled:
-            break
-        carried = joined
-    else:
-        carried = [value.with_shape(None) for value in carried]
-    body = walk_body(ctx, "body", [*counters, *carried])
+    counters: list[ValueType] = [tensor("int64", ()), tensor("bool", ())]
+    body, results = walk_until_settled(ctx, counters, carried, (), first=1)
     if body is None:
         return ()
     trips = _trips(ctx, graph, body)
-    results = [join(ctx, before, after) for before, after in zip(carried, body.types[1:], strict=False)]
-    for scanned in body.types[1 + len(carried) :]:
-        results.append(_stacked(ctx, scanned, trips))
-    return results
+    return [*results, *(_stacked(ctx, scanned, trips) for scanned in body.types[1 + len(carried) :])]
 
 
 # Each round loses at least one dimension of one value; a body that takes more is left without shapes.
 MAX_ROUNDS = 16
 
 
-def _as_loose(old: ValueType, new: ValueType) -> bool:
-    """True when joining lost nothing more: the same kind and rank, and every dimension kept."""
-    return old == new
+def walk_until_settled(
+    ctx: NodeContext, before: Sequence[ValueType], carried: list[ValueType], after: Sequence[ValueType], first: int
+) -> tuple[Body | None, list[ValueType]]:
+    """Walk a loop's body until the types of its carried values hold for every iteration.
+
+    before, after: types of the body's inputs around the carried ones. first: position of the first carried output.
+    Gives the body of the last walk, and the types of the carried values after the loop, however often it runs.
+    """
+    state, lost = ctx.walk.state, set[Dim]()
+    for _ in range(MAX_ROUNDS):
+        state.quiet += 1
+        body = walk_body(ctx, "body", [*before, *carried, *after])
+        state.quiet -= 1
+        if body is None:
+            return None, []
+        settled = settle(ctx, carried, body.types[first:], lost)
+        if settled == carried:
+            break
+        carried = settled
+    else:
+        carried = [value.with_shape(None) for value in carried]
+    body = walk_body(ctx, "body", [*before, *carried, *after])
+    if body is None:
+        return None, []
+    # A dimension that changes from one iteration to the next has one more value, of its own, when the loop has ended.
+    ended = {dim: ctx.fresh() for dim in lost}
+    results = [_renamed(join(ctx, old, new), ended) for old, new in zip(carried, body.types[first:], strict=False)]
+    return body, results
+
+
+def _renamed(value: ValueType, names: dict[Dim, Dim]) -> ValueType:
+    if value.shape is None:
+        return value
+    return value.with_shape([names.get(dim, dim) if isinstance(dim, Dim) else dim for dim in value.shape])
 
 
 def _stacked(ctx: NodeContext, scanned: ValueType, trips: DimLike) -> ValueType:
@@ -221,24 +259,10 @@ def _scan_outputs(
     skip: int = 0,
 ) -> Sequence[ValueType]:  # fmt: skip
     carried = [ctx.walk.complete(_without_batch(ctx.input(skip + index), batch)) for index in range(states)]
-    state = ctx.walk.state
-    for _ in range(MAX_ROUNDS):
-        state.quiet += 1
-        body = walk_body(ctx, "body", [*carried, *slices])
-        state.quiet -= 1
-        if body is None:
-            return ()
-        joined = [join(ctx, before, after) for before, after in zip(carried, body.types, strict=False)]
-        if joined == carried:
-            break
-        carried = joined
-    else:
-        carried = [value.with_shape(None) for value in carried]
-    body = walk_body(ctx, "body", [*carried, *slices])
+    body, results = walk_until_settled(ctx, (), carried, slices, first=0)
     if body is None:
         return ()
-    steps: DimLike | Dim = ctx.fresh() if length is None else length
-    results = [join(ctx, before, after) for before, after in zip(carried, body.types, strict=False)]
+    steps: DimLike = ctx.fresh() if length is None else length
     for position, scanned in enumerate(body.types[states:]):
         axis = 0 if not output_axes or position >= len(output_axes) else output_axes[position]
         results.append(_inserted(scanned, axis, steps))
