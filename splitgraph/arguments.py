@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from splitgraph.dim import Dim
 
 # A name of a dimension may well contain "-" (batch-size), but whoever types one of these means arithmetic.
-_ARITHMETIC = re.compile(r"[+*/%(]")
+_ARITHMETIC = re.compile(r"[+*/%(]| - ")
 _DIMENSION = "an integer of at least 0, a symbol, an expression such as N + 2 or (N + 1)//2, or ?"
 
 
@@ -49,7 +49,7 @@ def parse_input_shapes(texts: Iterable[str], names: Collection[str]) -> dict[str
 
 
 def rewritten_path(model: Path, output: Path | None, *, in_place: bool, force: bool, tag: str) -> Path:
-    """Where a rewritten model goes: the output, the model itself, or by default "model.opset18.onnx" (of tag "opset18").
+    """Where a rewritten model goes: the output, the model itself, or its name with the tag ("model.opset18.onnx").
 
     Raises SplitgraphError (SG601, SG108) before any work is done when that is not allowed.
     """

@@ -15,7 +15,11 @@ from splitgraph.arguments import parse_bindings, parse_input_shapes, refuse_exis
 from splitgraph.conversion.rewrite import Rewrite
 from splitgraph.diagnostics import ConversionError, Diagnostic, diagnostic
 from splitgraph.exit_codes import CLEAN, FINDINGS, NOT_CHECKED
-from splitgraph.formats import load_onnx, save_onnx
+from splitgraph.formats import open_model, save_onnx
+from splitgraph.formats.external_data import all_tensors, external_references, is_external, load_external_data
+from splitgraph.formats.onnx_file import model_folder
+from splitgraph.graph.names import dimension_names
+from splitgraph.graph.scopes import opset_imports
 from splitgraph.inference.analysis import Analysis
 from splitgraph.report.documents import analysis_json, failed_rewrite_json, rewrite_json, verification_json
 from splitgraph.report.layout import line
@@ -44,8 +48,8 @@ def infer(
     bindings = parse_bindings(bind)
     if output is not None:
         refuse_existing(output, force=force)
-    loaded = load_onnx(model, external_data="keep")
-    shapes = parse_input_shapes(input_shape, _dimension_names(loaded))
+    loaded = open_model(model, external_data="keep").model
+    shapes = parse_input_shapes(input_shape, dimension_names(loaded))
     analysis = api.infer(loaded, bind=bindings, input_shapes=shapes)
     written = output if analysis.ok else None
     if written is not None:
@@ -102,27 +106,27 @@ def rewrite(task: Task, destination: Destination) -> int:
     """Load, rewrite, verify, save and report; a model is written only after everything else went well."""
     model, force = destination.model, destination.force
     path = rewritten_path(model, destination.output, in_place=destination.in_place, force=force, tag=task.tag)
-    before = load_onnx(model, external_data="keep")
+    before = open_model(model, external_data="keep").model
     try:
         result = task.rewrite(before)
     except ConversionError as error:
-        return _report_blockers(error.diagnostics, task, destination, _opset_imports(before))
+        return _report_blockers(error.diagnostics, task, destination, opset_imports(before.opset_import))
     code = CLEAN
     if destination.verify is not False:
-        result, code = _verified(before, result, wanted=bool(destination.verify))
+        result, code = _verified(before, result, destination)
     if code == CLEAN:
         save_onnx(result.model, path, source=model, overwrite=force or destination.in_place)
     _report_rewrite(result, task, destination, path if code == CLEAN else None)
     return code
 
 
-def _verified(before: onnx.ModelProto, result: Rewrite, *, wanted: bool) -> tuple[Rewrite, int]:
-    """The result with its verification, and an exit code: only a clean one may be written.
-
-    wanted: the user asked for it, so that a result that nothing could run is kept back too.
-    """
+def _verified(before: onnx.ModelProto, result: Rewrite, destination: Destination) -> tuple[Rewrite, int]:
+    """The result with its verification, and an exit code: only a clean one may be written."""
+    wanted = bool(destination.verify)
     with working("running both models"):
-        verification = api.verify(before, result.model)
+        verification = api.verify(
+            _self_contained(before, destination.model), _self_contained(result.model, destination.model)
+        )
     code, findings = CLEAN, result.diagnostics
     if verification.verdict == "not-run":
         code = NOT_CHECKED if wanted else CLEAN
@@ -161,10 +165,12 @@ def _report_rewrite(result: Rewrite, task: Task, destination: Destination, writt
         print_notice([line("Nothing was written.")])
 
 
-def _opset_imports(model: onnx.ModelProto) -> dict[str, int]:
-    return {"" if entry.domain == "ai.onnx" else entry.domain: entry.version for entry in model.opset_import}
-
-
-def _dimension_names(model: onnx.ModelProto) -> set[str]:
-    """The dim_params of the main graph's tensor inputs."""
-    return {dim.dim_param for value in model.graph.input for dim in value.type.tensor_type.shape.dim if dim.dim_param}
+def _self_contained(model: onnx.ModelProto, path: Path) -> onnx.ModelProto:
+    """The model itself, or when some of its weights lie in files beside `path`, a copy that holds them."""
+    if not any(map(is_external, all_tensors(model))):
+        return model
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    folder = model_folder(path)
+    load_external_data(external_references(copy, folder, path), folder, path)
+    return copy

@@ -72,8 +72,9 @@ def plain_text(blocks: Iterable[Block]) -> str:
 
 
 def _table_lines(block: Table) -> list[str]:
-    rows = [tuple((heading,) for heading in block.headings)] if any(block.headings) else []
-    rows += [tuple(tuple(map(printable, cell.lines)) for cell in row) for row in block.rows]
+    rows = [tuple(tuple(map(printable, cell.lines)) for cell in row) for row in block.rows]
+    if any(block.headings):
+        rows.insert(0, tuple((heading,) for heading in block.headings))
     columns = zip(*rows, strict=True)
     widths = [max((display_width(text) for cell in column for text in cell), default=0) for column in columns]
     return [text for row in rows for text in _row_lines(row, widths)]

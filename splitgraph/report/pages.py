@@ -195,7 +195,7 @@ def _summary(found: Completeness, diagnostics: Sequence[Diagnostic]) -> Line:
 
 def findings_phrase(diagnostics: Sequence[Diagnostic]) -> str:
     """How many findings of each severity: "1 error, 2 warnings"."""
-    numbers = Counter(d.severity for d in diagnostics)
+    numbers = Counter(str(d.severity) for d in diagnostics)
     nouns = {"error": "error", "warning": "warning", "info": "note"}
     return ", ".join(count(numbers[severity], noun) for severity, noun in nouns.items() if numbers[severity])
 
