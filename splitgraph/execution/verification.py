@@ -12,7 +12,10 @@ Verdict = Literal["equal", "different", "not-run"]
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The first value that differs: its name, the case (index from 0, None for a difference of the interface), and what differs."""
+    """The first value that differs:
+
+    Its name, the case (index from 0, None for a difference of the interface), and what differs.
+    """
 
     name: str
     case: int | None
@@ -23,11 +26,11 @@ class Difference:
 class Verification:
     """What `verify` found.
 
-    verdict: "equal", "different" or "not-run". engine: which engine ran the cases, "" for none. cases: how many sets of inputs were
-    compared. max_abs_diff, max_rel_diff: over all floating-point outputs, 0.0 when equal to the bit, None when nothing was compared.
-    first_difference: None unless different. proofs: locations of the splits whose bounds are equal symbolically, so for every value
-    of every dimension. diagnostics: which engines failed and why, and what limits the verdict.
-    """
+    verdict: "equal", "different" or "not-run". engine: which engine ran the cases, "" for none. cases: how many sets of
+    inputs were compared. max_abs_diff, max_rel_diff: over all floating-point outputs, 0.0 when equal to the bit, None
+    when nothing was compared. first_difference: None unless different. proofs: locations of the splits whose bounds are
+    equal symbolically, so for every value of every dimension. diagnostics: which engines failed and why, and what
+    limits the verdict."""
 
     verdict: Verdict
     engine: str

@@ -1,0 +1,294 @@
+"""Values for the symbols of a model that meet its obligations: a small exact search.
+
+Symbols that no obligation connects are chosen apart from each other. Within a group the search tries candidates in
+order of preference and demands less with each pass: first that every symbol is above 1, unlike every other number in
+sight, unlike what it was in the cases before, and odd where it was even; at last only that the obligations hold."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from splitgraph.dim import Dim, DimLike, evaluate, parse_expression, substitute, symbol, symbols_of
+
+Assignment = dict[str, int]
+Bounds = Mapping[str, "tuple[int, int | None]"]
+
+# Sizes that a retry prefers, when a model refused the smallest ones: enough for deep strides, and images of the usual
+# sizes.
+_SCALES = (2, 7, 32, 64, 224)
+_LARGEST_CONSTANT = 1 << 20
+# Partial assignments that one pass of the search may look at.
+_BUDGET = 4000
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """Something that must hold of the symbols:
+
+    `lhs == rhs` or `lhs >= rhs`. location: of the node that demands it, "" for the model.
+    """
+
+    lhs: DimLike
+    relation: str
+    rhs: DimLike
+    location: str = ""
+
+    @property
+    def symbols(self) -> frozenset[str]:
+        """The symbols that occur in it."""
+        return symbols_of(self.lhs) | symbols_of(self.rhs)
+
+    def holds(self, values: Mapping[str, int]) -> bool:
+        """Whether it holds for values of all its symbols."""
+        try:
+            left, right = evaluate(self.lhs, values), evaluate(self.rhs, values)
+        except ZeroDivisionError:
+            return False
+        return left == right if self.relation == "==" else left >= right
+
+
+def parse_obligation(text: str, names: Collection[str], location: str = "") -> Constraint | None:
+    """Read an obligation as inference writes it ("N % 3 == 0", "unk0 == [batch-size]//2"); None when it is none.
+
+    names: the symbols of the model; one that is no identifier stands alone or in square brackets.
+    """
+    match = re.fullmatch(r"(.+) (==|>=) (.+)", text, re.DOTALL)
+    if match is None:
+        return None
+    try:
+        return Constraint(_parse_side(match[1], names), match[2], _parse_side(match[3], names), location)
+    except ValueError:
+        return None
+
+
+def _parse_side(text: str, names: Collection[str]) -> DimLike:
+    if text in names:
+        return symbol(text)
+    bracketed: dict[str, DimLike] = {}
+
+    def stand_in(match: re.Match[str]) -> str:
+        name = f"bracketed_{len(bracketed)}_"
+        bracketed[name] = symbol(match[1])
+        return name
+
+    parsed = parse_expression(re.sub(r"\[([^\[\]]*)\]", stand_in, text))
+    return substitute(parsed, bracketed) if bracketed else parsed
+
+
+@dataclass(slots=True)
+class Chooser:
+    """Chooses assignments for one case after the other.
+
+    symbols: what to choose values for, in order of importance. constraints: over these symbols only. bounds: of each.
+    fixed: values that the caller gave. taken: numbers that a symbol had better differ from (fixed dimensions of the
+    inputs)."""
+
+    symbols: Sequence[str]
+    constraints: Sequence[Constraint]
+    bounds: Bounds = field(default_factory=dict)
+    fixed: Mapping[str, int] = field(default_factory=dict)
+    taken: Collection[int] = ()
+
+    def choose(self, earlier: Sequence[Assignment] = (), scale: int = 0) -> Assignment | None:
+        """An assignment unlike those of earlier cases where that is possible; None when no assignment meets the
+        constraints.
+
+        scale: 0 prefers small sizes, 1 to 4 larger ones.
+        """
+        chosen: Assignment = {}
+        used = set(self.taken)
+        for group in self._groups():
+            found = self._solve(group, used, earlier, _SCALES[scale % len(_SCALES)])
+            if found is None:
+                return None
+            chosen.update(found)
+            used.update(found.values())
+        return chosen
+
+    def _groups(self) -> list[list[str]]:
+        """The symbols in groups that share constraints, each in the order given."""
+        leader = {name: name for name in self.symbols}
+
+        def find(name: str) -> str:
+            while leader[name] != name:
+                name = leader[name]
+            return name
+
+        for constraint in self.constraints:
+            first, *rest = sorted(constraint.symbols, key=list(self.symbols).index) or [""]
+            for name in rest:
+                leader[find(name)] = find(first)
+        groups: dict[str, list[str]] = {}
+        for name in self.symbols:
+            groups.setdefault(find(name), []).append(name)
+        return list(groups.values())
+
+    def _solve(
+        self, group: Sequence[str], used: Collection[int], earlier: Sequence[Assignment], scale: int
+    ) -> Assignment | None:
+        constraints = [c for c in self.constraints if c.symbols & set(group)]
+        before = {name: [case[name] for case in earlier if name in case] for name in group}
+        domains = {name: self._domain(name, constraints, before[name], scale) for name in group}
+        for wish in _wishes(domains, used, before):
+            search = _Search(group, constraints, domains, wish)
+            found = search.run()
+            if found is not None:
+                return found
+        return None
+
+    def _domain(self, name: str, constraints: Sequence[Constraint], before: Sequence[int], scale: int) -> list[int]:
+        """Candidates for one symbol that its own constraints allow, the preferred ones first."""
+        low, high = self.bounds.get(name, (0, None))
+        low = max(low, 0)
+        if name in self.fixed:
+            candidates: Iterable[int] = [self.fixed[name]]
+        else:
+            mentioned = _mentioned([c for c in constraints if name in c.symbols])
+            candidates = {*range(low, low + 25), *mentioned, 25, 31, 32, 33, 48, 63, 64, 96, 128, 160, 224, 225, 256}
+        own = [c for c in constraints if c.symbols == {name}]
+        allowed = [
+            value
+            for value in candidates
+            if low <= value and (high is None or value <= high) and all(c.holds({name: value}) for c in own)
+        ]
+        return sorted(allowed, key=lambda value: _preference(value, before, scale))
+
+
+def _preference(value: int, before: Sequence[int], scale: int) -> tuple[object, ...]:
+    """Sort key of a candidate:
+
+    Of the scale asked for, then with other remainders by 2 and 3 than in earlier cases, then small.
+    """
+    return (
+        value < 2,
+        scale >= 32 and value % 32 != 0,
+        value < scale,
+        any(value % 2 == other % 2 for other in before),
+        any(value % 3 == other % 3 for other in before),
+        value,
+    )
+
+
+Wish = Callable[[str, int, Assignment], bool]
+
+
+def _wishes(
+    domains: Mapping[str, Sequence[int]], used: Collection[int], before: Mapping[str, Sequence[int]]
+) -> Iterator[Wish]:
+    """What is demanded beyond the constraints, less and less; a symbol with one candidate is held to nothing."""
+    free = {name for name, domain in domains.items() if len(domain) > 1}
+    both = {name for name in free if len({value % 2 for value in domains[name]}) == 2}
+
+    def above(low: int) -> Wish:
+        return lambda name, value, _: name not in free or value >= low
+
+    def distinct(name: str, value: int, partial: Assignment) -> bool:
+        return name not in free or (value not in used and value not in partial.values())
+
+    def unseen(name: str, value: int, _: Assignment) -> bool:
+        return name not in free or value not in before[name]
+
+    def other_parity(name: str, value: int, _: Assignment) -> bool:
+        parities = {earlier % 2 for earlier in before[name]}
+        return name not in both or len(parities) != 1 or value % 2 not in parities
+
+    passes: tuple[tuple[Wish, ...], ...] = (
+        (above(2), distinct, unseen, other_parity),
+        (above(2), distinct, unseen),
+        (above(2), unseen, other_parity),
+        (above(2), unseen),
+        (above(2), distinct),
+        (above(2),),
+        (above(1),),
+        (),
+    )
+    for wishes in passes:
+        yield lambda name, value, partial, wishes=wishes: all(wish(name, value, partial) for wish in wishes)  # type: ignore[misc]
+
+
+@dataclass(slots=True)
+class _Search:
+    """Depth-first search for one group of symbols under one wish."""
+
+    group: Sequence[str]
+    constraints: Sequence[Constraint]
+    domains: Mapping[str, Sequence[int]]
+    wish: Wish
+    budget: int = _BUDGET
+
+    def run(self) -> Assignment | None:
+        return self._extend({}, 0)
+
+    def _extend(self, partial: Assignment, depth: int) -> Assignment | None:
+        if depth == len(self.group):
+            return partial
+        name = self.group[depth]
+        known = partial.keys() | {name}
+        due = [c for c in self.constraints if name in c.symbols and c.symbols <= known]
+        for value in self._candidates(name, partial, due):
+            self.budget -= 1
+            if self.budget < 0:
+                return None
+            extended = {**partial, name: value}
+            if self.wish(name, value, partial) and all(c.holds(extended) for c in due):
+                found = self._extend(extended, depth + 1)
+                if found is not None:
+                    return found
+        return None
+
+    def _candidates(self, name: str, partial: Assignment, due: Sequence[Constraint]) -> Iterable[int]:
+        """The symbol's domain; where an equation leaves only this symbol open and is linear in it, its solution."""
+        if len(self.domains[name]) > 1:
+            for constraint in due:
+                if constraint.relation == "==" and len(constraint.symbols) > 1:
+                    solution = _solve_linear(constraint, name, partial)
+                    if solution is not None:
+                        return [solution] if solution >= 0 else []
+        return self.domains[name]
+
+
+def _solve_linear(constraint: Constraint, name: str, partial: Assignment) -> int | None:
+    """The only value of a symbol that can satisfy an equation, if it is linear there;
+
+    Whether it does is left to the caller.
+    """
+    try:
+        gaps = [
+            evaluate(constraint.lhs, {**partial, name: value}) - evaluate(constraint.rhs, {**partial, name: value})
+            for value in (0, 1, 2, 7, 50)
+        ]
+    except ZeroDivisionError:
+        return None
+    slope = gaps[1] - gaps[0]
+    if slope == 0 or any(gap != gaps[0] + slope * value for gap, value in zip(gaps, (0, 1, 2, 7, 50), strict=True)):
+        return None
+    return -gaps[0] // slope
+
+
+def _mentioned(constraints: Iterable[Constraint]) -> set[int]:
+    """Numbers that occur in constraints, their neighbours and their products:
+
+    Where a symbol's value may have to lie.
+    """
+    numbers: set[int] = set()
+    for constraint in constraints:
+        for side in (constraint.lhs, constraint.rhs):
+            numbers.update(
+                int(digits) for digits in re.findall(r"(?<![\w.])\d+", _without_names(side)) if len(digits) < 8
+            )
+    small = {number for number in numbers if 0 < number <= 4096}
+    products = {left * right for left in small for right in small} | {min(math.lcm(*small), _LARGEST_CONSTANT)}
+    near = {number + step for number in numbers for step in range(-1, 25)}
+    near.update(number + step for number in products for step in (-1, 0, 1))
+    multiples = {number * factor for number in small | products for factor in range(1, 9)}
+    return {number for number in near | multiples if 0 <= number <= _LARGEST_CONSTANT}
+
+
+def _without_names(side: DimLike) -> str:
+    """The text of an expression with plain names for its symbols, which may hold digits of their own."""
+    if not isinstance(side, Dim):
+        return str(side)
+    return str(substitute(side, {name: symbol(f"s{index}_") for index, name in enumerate(sorted(symbols_of(side)))}))

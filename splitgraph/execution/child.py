@@ -1,0 +1,182 @@
+"""Starting an engine in a child process, and reading what it says.
+
+A crash, a time-out or an abort of the engine ends the child and nothing else; the files that both share lie in a
+private temporary folder that is always removed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import onnx
+
+from splitgraph.execution.values import Value, read_values, write_values
+
+Stage = Literal["load", "run"]
+
+# protobuf writes no message of 2 GiB or more; above this the weights go to a file beside the model.
+_LARGEST_MESSAGE = 1_500_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One set of inputs by name; a case is tried with several of them until the first model accepts one."""
+
+    case: int
+    attempt: int
+    inputs: Mapping[str, Value]
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What went wrong in an engine.
+
+    stage and model (0 before, 1 after): what was under way. case: None at loading. unsupported: the engine crashed,
+    timed out or lacks something, so that nothing follows for the model; otherwise it refused the model on these inputs.
+    """
+
+    stage: Stage
+    model: int
+    case: int | None
+    unsupported: bool
+    reason: str
+
+
+@dataclass(slots=True)
+class EngineRun:
+    """What an engine did:
+
+    Outputs of each model (0, 1) by case and attempt, in the order of the graph's outputs, and its failures.
+    """
+
+    outputs: tuple[dict[tuple[int, int], list[Value]], dict[tuple[int, int], list[Value]]] = field(
+        default_factory=lambda: ({}, {})
+    )
+    failures: list[Failure] = field(default_factory=list)
+
+
+class Workplace:
+    """The temporary folder that holds both models; engines run in it one after the other."""
+
+    def __init__(self, folder: Path, models: Sequence[onnx.ModelProto]) -> None:
+        self.folder = folder
+        self._models = [save_model(model, folder / f"model_{index}.onnx") for index, model in enumerate(models)]
+        self._runs = 0
+
+    def run(self, engine: str, attempts: Sequence[Attempt], seconds: float) -> EngineRun:
+        """Run both models on all attempts in a new child process, for at most so many seconds."""
+        self._runs += 1
+        folder = self.folder / f"run_{self._runs}"
+        folder.mkdir()
+        cases = []
+        for item in attempts:
+            name = f"inputs_{item.case}_{item.attempt}.bin"
+            write_values(folder / name, item.inputs)
+            cases.append({"case": item.case, "attempt": item.attempt, "inputs": name})
+        models = [os.path.relpath(path, folder) for path in self._models]
+        job = {"engine": engine, "seconds": seconds, "models": models, "cases": cases}
+        (folder / "job.json").write_text(json.dumps(job), "utf-8")
+        return _collect(folder, _run_worker(folder, seconds))
+
+
+@contextmanager
+def workplace(models: Sequence[onnx.ModelProto]) -> Iterator[Workplace]:
+    """A Workplace for two models; its folder is removed at the end, whatever happens."""
+    with tempfile.TemporaryDirectory(prefix="splitgraph-", ignore_cleanup_errors=True) as folder:
+        yield Workplace(Path(folder), models)
+
+
+def save_model(model: onnx.ModelProto, path: Path) -> Path:
+    """Write a model, its weights beside it when they do not fit a protobuf message; the model itself is not changed."""
+    if sum(len(tensor.raw_data) for tensor in model.graph.initializer) < _LARGEST_MESSAGE:
+        onnx.save(model, str(path))
+        return path
+    copied = onnx.ModelProto()
+    copied.CopyFrom(model)
+    onnx.save(copied, str(path), save_as_external_data=True, location=f"{path.name}.data")
+    return path
+
+
+def _run_worker(folder: Path, seconds: float) -> str:
+    """Run the worker; "" when it ended by itself, else why it did not."""
+    command = [sys.executable, "-m", "splitgraph.execution.worker", str(folder)]
+    package_folder = str(Path(__file__).resolve().parents[2])
+    # The child finds what this process finds, and nothing in whatever folder the user happens to be in.
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([package_folder, *filter(None, sys.path)])}
+    with (folder / "stdout").open("wb") as stdout, (folder / "stderr").open("wb") as stderr:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=stdout,
+            stderr=stderr,
+            cwd=folder,
+            env=environment,
+            start_new_session=True,
+        )
+        try:
+            status = process.wait(max(seconds, 0.0))
+        except subprocess.TimeoutExpired:
+            return f"did not finish within {seconds:.3g} seconds"
+        finally:
+            _kill(process)
+    return _describe_exit(status, folder / "stderr")
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """End the child and what it may have started."""
+    if process.poll() is None:
+        if hasattr(os, "killpg"):
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.kill()
+        process.wait()
+
+
+def _describe_exit(status: int, stderr: Path) -> str:
+    if status == 0:
+        return ""
+    if status < 0:
+        try:
+            cause = f"crashed ({signal.Signals(-status).name})"
+        except ValueError:
+            cause = f"crashed (signal {-status})"
+    else:
+        cause = f"ended with exit status {status}"
+    lines = [line.strip() for line in stderr.read_text("utf-8", "replace").splitlines() if line.strip()]
+    return f"{cause}: {lines[-1][:300]}" if lines else cause
+
+
+def _collect(folder: Path, abnormal: str) -> EngineRun:
+    run = EngineRun()
+    last: dict[str, Any] = {"event": "start", "stage": "load", "model": 0}
+    for event in _read_events(folder / "events.jsonl"):
+        last = event
+        if event["event"] == "failed":
+            run.failures.append(_failure(event, event["unsupported"], event["reason"]))
+        elif event["event"] == "end" and event["stage"] == "run":
+            outputs = read_values(folder / event["outputs"])
+            run.outputs[event["model"]][event["case"], event["attempt"]] = list(outputs.values())
+    if abnormal:
+        run.failures.append(_failure(last, True, abnormal))
+    return run
+
+
+def _failure(event: Mapping[str, Any], unsupported: bool, reason: str) -> Failure:
+    return Failure(event["stage"], event["model"], event.get("case"), unsupported, reason)
+
+
+def _read_events(path: Path) -> Iterator[dict[str, Any]]:
+    if not path.exists():
+        return
+    for line in path.read_text("utf-8").splitlines(keepends=True):
+        if line.endswith("\n"):  # a child that dies may leave half a line
+            yield json.loads(line)

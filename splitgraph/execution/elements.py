@@ -1,0 +1,79 @@
+"""Elements to fill a tensor of any type with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+
+from splitgraph.execution.values import dtype_by_name
+from splitgraph.value_type import DTYPE_NUMBERS
+
+Array = npt.NDArray[Any]
+
+_WORDS = ("alpha", "b", "gamma delta", "naïve", "42", "x-y", "two  spaces", "tab\there", "Ω", "end.")
+_NARROW_INTEGERS = {"int4": (-8, 7), "uint4": (0, 15), "int2": (-2, 1), "uint2": (0, 3)}
+# From this attempt on integers are 0 or 1, which most operators take as index, axis or size.
+_TIMID_ATTEMPT = 4
+
+
+def draw_elements(
+    dtype: str,
+    shape: Sequence[int],
+    rng: np.random.Generator,
+    *,
+    case: int,
+    attempt: int,
+    delimiters: Sequence[str] = (),
+) -> Array:
+    """Random elements of an ONNX type, distinct where the type has room for it.
+
+    Floating-point numbers are normally distributed. Integers are small and positive; in every second case, if it is the
+    first attempt, of both signs. Strings hold words, white space and the delimiters."""
+    size = int(np.prod(tuple(shape), dtype=np.int64))
+    if dtype == "string":
+        flat: Array = _strings(size, rng, delimiters)
+    elif dtype == "bool":
+        flat = rng.permutation(np.arange(size) % 2 == 0)
+    elif dtype in _NARROW_INTEGERS:
+        low, high = _NARROW_INTEGERS[dtype]
+        flat = rng.integers(low, high + 1, size=size).astype(_dtype(dtype))
+    elif dtype.startswith(("int", "uint")):
+        flat = _integers(
+            size, np.dtype(dtype), rng, signed=case % 2 == 1 and attempt == 0, timid=attempt >= _TIMID_ATTEMPT
+        )
+    elif dtype.startswith("complex"):
+        flat = (rng.standard_normal(size) + 1j * rng.standard_normal(size)).astype(dtype)
+    elif dtype == "float8e8m0":
+        flat = (2.0 ** rng.integers(-4, 5, size=size)).astype(_dtype(dtype))
+    else:
+        flat = rng.standard_normal(size).astype(np.float32 if dtype != "float64" else np.float64).astype(_dtype(dtype))
+    return flat.reshape(tuple(shape))
+
+
+def _integers(size: int, dtype: np.dtype[Any], rng: np.random.Generator, *, signed: bool, timid: bool) -> Array:
+    if timid:
+        return rng.integers(0, 2, size=size).astype(dtype)
+    most = min(max(size, 8), int(np.iinfo(dtype).max))
+    numbers = rng.permutation(np.arange(size, dtype=np.int64) % most) + (1 if most > size else 0)
+    if signed and dtype.kind == "i":
+        numbers = numbers * rng.choice([-1, 1], size=size)
+    return numbers.astype(dtype)
+
+
+def _strings(size: int, rng: np.random.Generator, delimiters: Sequence[str]) -> Array:
+    texts = np.empty(size, dtype=object)
+    for index in range(size):
+        words = rng.choice(_WORDS, size=1 + index % 4).tolist()
+        joint = " " if not delimiters or index % 3 == 2 else delimiters[index % len(delimiters)]
+        texts[index] = joint.join(words)
+        if index % 5 == 1:
+            texts[index] = f"{joint}{texts[index]}{joint}{joint}"
+    return texts
+
+
+def _dtype(name: str) -> np.dtype[Any]:
+    return dtype_by_name(np.dtype(onnx.helper.tensor_dtype_to_np_dtype(DTYPE_NUMBERS[name])).name)

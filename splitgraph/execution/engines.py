@@ -1,0 +1,181 @@
+"""The engines as the child process sees them: load a model file, run it on named values.
+
+Each engine is a function that loads a model and gives back a function that runs it. What an engine cannot do is an
+UnsupportedError or any exception at loading; an exception while running means that the engine refuses the model on
+these inputs."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnx.inliner
+
+from splitgraph.execution.model_edits import name_omitted_outputs, oldest_equal_opset, relabel
+from splitgraph.execution.reference import load as load_reference
+from splitgraph.execution.reference import run as run_reference
+from splitgraph.execution.values import UnsupportedError, Value, as_text, dtype_by_name, is_text
+
+Run = Callable[[Mapping[str, Value]], list[Value]]
+
+# The newest opset and IR version that onnxruntime 1.31 reads; later opsets are relabelled where no operator changed.
+_ONNXRUNTIME_OPSET = 26
+_ONNXRUNTIME_IR = 13
+# What every onnxruntime that we support reads, for a second attempt.
+_OLD_ONNXRUNTIME_OPSET = 13
+_OLD_ONNXRUNTIME_IR = 10
+
+# Element types that onnxruntime's numpy interface does not take or give back: ONNX number and ml_dtypes name.
+_NARROW_TYPES: Mapping[str, tuple[int, str]] = {
+    "tensor(bfloat16)": (16, "bfloat16"),
+    "tensor(float8e4m3fn)": (17, "float8_e4m3fn"),
+    "tensor(float8e4m3fnuz)": (18, "float8_e4m3fnuz"),
+    "tensor(float8e5m2)": (19, "float8_e5m2"),
+    "tensor(float8e5m2fnuz)": (20, "float8_e5m2fnuz"),
+}
+
+
+def load_engine(engine: str, path: Path) -> Run:
+    """Load a model file into an engine ("reference", "onnxruntime", "openvino"); the function returned runs it."""
+    loaders: dict[str, Callable[[Path], Run]] = {
+        "reference": _load_reference,
+        "onnxruntime": _load_onnxruntime,
+        "openvino": _load_openvino,
+    }
+    return loaders[engine](path)
+
+
+def is_unsupported(error: Exception) -> bool:
+    """True when an exception raised while running says that the engine lacks something, not that the model is wrong."""
+    if isinstance(error, (UnsupportedError, NotImplementedError, MemoryError)):
+        return True
+    if type(error).__name__ in ("NotImplemented", "RuntimeContextError"):
+        return True
+    text = str(error).lower()
+    lacks = "not implemented" in text or "not supported" in text or "unsupported" in text
+    # How onnx's evaluator says that an implementation does not know an attribute or input.
+    return lacks or (isinstance(error, TypeError) and "issues with types" in text)
+
+
+def reason_of(error: BaseException) -> str:
+    """The one line that an exception has to say."""
+    text = str(error)
+    status = re.search(r"Name:'([^']*)' Status Message: (.*)", text, re.DOTALL)
+    if status:
+        text = f"node {status[1]!r}: {status[2]}"
+    text = re.sub(r"^\[ONNXRuntimeError\] : \d+ : \w+ : (Load model from .* failed: ?)?", "", text)
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    line = lines[0] if lines else type(error).__name__
+    return line if len(line) <= 300 else line[:297] + "..."
+
+
+def _load_reference(path: Path) -> Run:
+    evaluator = load_reference(onnx.load(str(path)))
+    return lambda feeds: run_reference(evaluator, feeds)
+
+
+def _load_onnxruntime(path: Path) -> Run:
+    model = onnx.load(str(path), load_external_data=False)
+    name_omitted_outputs(model)
+    relabel(model, _ONNXRUNTIME_OPSET, _ONNXRUNTIME_IR)
+    try:
+        session = _session(model, path)
+    except Exception:
+        oldest = max(oldest_equal_opset(model), _OLD_ONNXRUNTIME_OPSET)
+        if not relabel(model, oldest, _OLD_ONNXRUNTIME_IR):
+            raise
+        session = _session(model, path)
+    if any(value.type in _NARROW_TYPES for value in (*session.get_inputs(), *session.get_outputs())):
+        return lambda feeds: _run_by_values(session, feeds)
+    return lambda feeds: _run_by_arrays(session, feeds)
+
+
+def _session(model: onnx.ModelProto, path: Path) -> Any:
+    import onnxruntime
+
+    prepared = path.with_suffix(".ort.onnx")  # beside the model, as external data is looked for there
+    onnx.save(model, str(prepared))
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 4
+    return onnxruntime.InferenceSession(str(prepared), options, providers=["CPUExecutionProvider"])
+
+
+def _run_by_arrays(session: Any, feeds: Mapping[str, Value]) -> list[Value]:
+    return list(session.run(None, dict(feeds)))
+
+
+def _run_by_values(session: Any, feeds: Mapping[str, Value]) -> list[Value]:
+    from onnxruntime import OrtValue
+
+    declared = {value.name: value.type for value in session.get_inputs()}
+    given = {}
+    for name, array in feeds.items():
+        if not isinstance(array, np.ndarray):
+            raise UnsupportedError("onnxruntime takes no bfloat16 or float8 tensors beside sequences and optionals")
+        if declared[name] in _NARROW_TYPES:
+            bits = array.view(np.uint16 if array.dtype.itemsize == 2 else np.uint8)
+            given[name] = OrtValue.ortvalue_from_numpy_with_onnx_type(bits, _NARROW_TYPES[declared[name]][0])
+        else:
+            given[name] = OrtValue.ortvalue_from_numpy(array)
+    return [_array_of(value) for value in session.run_with_ort_values(None, given)]
+
+
+def _array_of(value: Any) -> Value:
+    if value.data_type() not in _NARROW_TYPES:
+        return value.numpy()
+    dtype = dtype_by_name(_NARROW_TYPES[value.data_type()][1])
+    shape = tuple(value.shape())
+    size = int(np.prod(shape, dtype=np.int64))
+    if size == 0:
+        return np.empty(shape, dtype=dtype)
+    return np.frombuffer(ctypes.string_at(value.data_ptr(), size * dtype.itemsize), dtype=dtype).reshape(shape)
+
+
+def _load_openvino(path: Path) -> Run:
+    import openvino
+
+    model = onnx.load(str(path), load_external_data=False)
+    if model.functions:
+        model = onnx.inliner.inline_local_functions(model)
+    prepared = path.with_suffix(".ov.onnx")
+    onnx.save(model, str(prepared))
+    core = openvino.Core()
+    compiled = core.compile_model(core.read_model(str(prepared)), "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    names = [output.name for output in model.graph.output]
+    by_name = [name for name in names if any(name in output.get_names() for output in compiled.outputs)]
+    if by_name != names:
+        raise UnsupportedError("OpenVINO lost the name of an output")
+
+    def run(feeds: Mapping[str, Value]) -> list[Value]:
+        _refuse_unless_tensors(feeds.values())
+        results = compiled(dict(feeds))
+        return [np.array(results[name]) for name in names]
+
+    return run
+
+
+def _refuse_unless_tensors(values: Iterable[Value]) -> None:
+    if not all(isinstance(value, np.ndarray) for value in values):
+        raise UnsupportedError("OpenVINO takes tensors only")
+
+
+def normalise(values: Sequence[Value]) -> list[Value]:
+    """Outputs of an engine in the form that all engines share: strings as objects, scalars as arrays."""
+    return [_normalise(value) for value in values]
+
+
+def _normalise(value: Value) -> Value:
+    if isinstance(value, (list, tuple)):
+        return [_normalise(item) for item in value]
+    if value is None or isinstance(value, dict):
+        return value
+    array = np.asarray(value)
+    return as_text(array) if is_text(array) else array

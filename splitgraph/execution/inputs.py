@@ -1,0 +1,302 @@
+"""Inputs for a model: sizes that meet its obligations, and elements that its operators accept.
+
+What is drawn depends on the model, the seed, the case and the attempt only, so that every engine sees the same.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+
+from splitgraph.dim import Dim, DimLike, evaluate, symbol, symbols_of
+from splitgraph.execution.assignments import Assignment, Chooser, Constraint, parse_obligation
+from splitgraph.execution.comparison import caller_inputs
+from splitgraph.execution.elements import draw_elements
+from splitgraph.execution.model_edits import is_default_domain, scoped_nodes
+from splitgraph.execution.roles import Request, Use, find_uses, required_count, value_for
+from splitgraph.execution.values import Value, dtype_by_name
+from splitgraph.inference.analysis import Analysis
+from splitgraph.value_type import DTYPE_NUMBERS, UNKNOWN, ValueType
+
+Array = npt.NDArray[Any]
+
+# A single input larger than this is not allocated.
+_LARGEST_INPUT = 256 * 2**20
+# For the dimensions of an input of undeclared rank.
+_GUESSED_RANK = 2
+
+
+class InputError(Exception):
+    """No inputs can be made for the model; the message says which one fails and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Input:
+    """A graph input: its type with a symbol for each unknown dimension, where it is used, whether it has a default."""
+
+    name: str
+    type: ValueType
+    uses: tuple[Use, ...]
+    has_default: bool
+
+
+@dataclass(slots=True)
+class _Draw:
+    """One draw: the sizes, the random generator, and how many conditions it has met so far."""
+
+    sizes: Assignment
+    rng: np.random.Generator
+    case: int
+    attempt: int
+    conditions: int = 0
+
+
+class InputMaker:
+    """Draws inputs for the cases of one verification.
+
+    analysis: of the model, by which shapes and obligations are known. bind: values of symbols. given: arrays for some
+    of the inputs, used in every case. Raises ValueError for a binding or an array that does not fit the model,
+    InputError when nothing can be drawn."""
+
+    def __init__(
+        self,
+        analysis: Analysis,
+        *,
+        seed: int = 0,
+        bind: Mapping[str, int] | None = None,
+        given: Mapping[str, Value] | None = None,
+    ) -> None:
+        self._analysis = analysis
+        self._seed = seed
+        self._given = dict(given or {})
+        self._inputs = _describe_inputs(analysis)
+        self._delimiters = _delimiters(analysis.model)
+        self._check_given()
+        fixed = self._fixed_symbols(bind or {})
+        self._symbols = _symbols_in_order(self._inputs)
+        self._chooser = self._make_chooser(fixed)
+
+    @property
+    def varies(self) -> bool:
+        """True when another case can have other inputs."""
+        return any(item.name not in self._given for item in self._inputs)
+
+    @property
+    def has_choices(self) -> bool:
+        """True when cases can differ in sizes, or in a condition, and not in elements only."""
+        free = set(self._symbols) - set(self._chooser.fixed)
+        conditions = (item.type.dtype == "bool" and not item.type.rank for item in self._inputs)
+        return bool(free) or any(conditions) or any(item.type.kind == "optional" for item in self._inputs)
+
+    def draw(
+        self, case: int, attempt: int = 0, earlier: Sequence[Assignment] = ()
+    ) -> tuple[dict[str, Value], Assignment]:
+        """Inputs by name for a case, and the sizes in them, unlike the `earlier` ones; other attempts draw other
+        elements and sizes.
+
+        An input with a default is given in the first attempt at the second case only, and left to its default
+        elsewhere."""
+        sizes = self._chooser.choose(earlier, attempt)
+        if sizes is None:
+            raise InputError("no sizes of the inputs' dimensions meet the model's obligations")
+        draw = _Draw(sizes, np.random.default_rng([self._seed, case, attempt]), case, attempt)
+        values: dict[str, Value] = {}
+        for item in self._inputs:
+            if item.name in self._given:
+                values[item.name] = self._given[item.name]
+            elif not item.has_default or (case == 1 and attempt == 0):
+                values[item.name] = self._draw_value(item, item.type, draw)
+        return values, sizes
+
+    def _draw_value(self, item: _Input, wanted: ValueType, draw: _Draw) -> Value:
+        element = wanted.element or ValueType("tensor", wanted.dtype, wanted.shape)
+        if wanted.kind == "optional":
+            absent = draw.case % 3 == 1 and draw.attempt == 0
+            return None if absent else self._draw_value(item, element, draw)
+        if wanted.kind == "sequence":
+            return [self._draw_value(item, element, draw) for _ in range(2 + draw.case % 2)]
+        if wanted.kind != "tensor" or wanted.dtype is None:
+            raise InputError(f"the input {item.name!r} is of type {wanted}, which verify cannot make up")
+        shape = _shape_of(item, wanted, draw.sizes)
+        fitting = self._fitting_numbers(item, wanted, shape, draw)
+        if fitting is not None:
+            return fitting.astype(_numpy_dtype(wanted.dtype))
+        if wanted.dtype == "bool" and not shape:
+            draw.conditions += 1
+            return np.array(_condition(item, draw.case, draw.conditions - 1))
+        return draw_elements(
+            wanted.dtype, shape, draw.rng, case=draw.case, attempt=draw.attempt, delimiters=self._delimiters
+        )
+
+    def _fitting_numbers(self, item: _Input, wanted: ValueType, shape: tuple[int, ...], draw: _Draw) -> Array | None:
+        if wanted.dtype in ("bool", "string"):
+            return None
+        splits = (split for split in self._analysis.splits if split.axis is not None)
+        axes = {tuple(name for name, _ in split.outputs): split.axis or 0 for split in splits}
+        request = Request(shape, draw.rng, lambda name: self._dims(name, draw.sizes), axes)
+        for use in item.uses:
+            numbers = value_for(use, request)
+            if numbers is not None:
+                return numbers
+        return None
+
+    def _dims(self, name: str, sizes: Assignment) -> list[int] | None:
+        """The shape of a value for given sizes of the inputs; None when it is not known."""
+        inner = (split.input for split in self._analysis.splits if split.input_name == name)
+        known = next((item.type for item in self._inputs if item.name == name), None)
+        value = known or self._analysis.types.get(name) or next(inner, UNKNOWN)
+        if value.shape is None:
+            return None
+        try:
+            return [evaluate(dim, sizes) for dim in value.shape if dim is not None] if None not in value.shape else None
+        except KeyError:
+            return None
+
+    def _make_chooser(self, fixed: Mapping[str, int]) -> Chooser:
+        names = {*self._symbols, *self._analysis.symbols}
+        demands = _read_demands(self._analysis, names) + _count_demands(self._inputs)
+        usable = [demand for demand in demands if demand.symbols and demand.symbols <= set(self._symbols)]
+        static = {dim for item in self._inputs for dim in item.type.shape or () if isinstance(dim, int)}
+        bounds = {name: bound for name, bound in self._analysis.symbols.items() if name in self._symbols}
+        firmly = [demand for demand in usable if "_branch" not in demand.location]
+        # A dimension had better not be empty; and a branch that is never taken may demand what the rest of the model
+        # rules out.
+        for constraints, least in ((usable, 1), (usable, 0), (firmly, 0)):
+            expressions = [Constraint(dim, ">=", least) for dim in self._expressions()]
+            chooser = Chooser(self._symbols, constraints + expressions, bounds, fixed, static)
+            if chooser.choose() is not None:
+                break
+        return chooser
+
+    def _expressions(self) -> list[Dim]:
+        """The dimensions of the inputs that are more than a symbol."""
+        shapes = [(item.type.element or item.type).shape or () for item in self._inputs]
+        return [dim for shape in shapes for dim in shape if isinstance(dim, Dim) and str(dim) not in self._symbols]
+
+    def _check_given(self) -> None:
+        known = {item.name: item for item in self._inputs}
+        for name, value in self._given.items():
+            if name not in known:
+                raise ValueError(f"the model has no input {name!r}; it has: {', '.join(known) or 'none'}")
+            declared = known[name].type
+            if not isinstance(value, np.ndarray) or declared.kind != "tensor":
+                continue
+            if (
+                declared.dtype is not None
+                and declared.dtype != "string"
+                and value.dtype != _numpy_dtype(declared.dtype)
+            ):
+                raise ValueError(f"the input {name!r} is of type {value.dtype}; the model takes {declared.dtype}")
+            if declared.shape is not None and len(declared.shape) != value.ndim:
+                raise ValueError(f"the input {name!r} has the shape {list(value.shape)}; the model takes {declared}")
+
+    def _fixed_symbols(self, bind: Mapping[str, int]) -> dict[str, int]:
+        names = {*_symbols_in_order(self._inputs), *self._analysis.symbols}
+        for name, value in bind.items():
+            if name not in names:
+                raise ValueError(f"the model has no symbol {name!r}; it has: {', '.join(sorted(names)) or 'none'}")
+            if not isinstance(value, int) or value < 0:
+                raise ValueError(f"the symbol {name!r} cannot be {value!r}; it is an integer of at least 0")
+        fixed = dict(bind)
+        for item in self._inputs:
+            array = self._given.get(item.name)
+            if isinstance(array, np.ndarray):
+                for position, (dim, size) in enumerate(zip(item.type.shape or (), array.shape, strict=False)):
+                    _fix(fixed, dim, size, f"dimension {position} of the input {item.name!r}")
+        return fixed
+
+
+def _fix(fixed: dict[str, int], dim: DimLike | None, size: int, where: str) -> None:
+    if isinstance(dim, int):
+        if dim != size:
+            raise ValueError(f"{where} is {size}; the model takes {dim}")
+    elif dim is not None and symbols_of(dim) == {str(dim)} and fixed.setdefault(str(dim), size) != size:
+        raise ValueError(f"{where} is {size}, but {dim} is {fixed[str(dim)]} elsewhere")
+
+
+def _describe_inputs(analysis: Analysis) -> list[_Input]:
+    model = analysis.model
+    uses = find_uses(model)
+    defaults = {tensor.name for tensor in model.graph.initializer}
+    defaults.update(tensor.values.name for tensor in model.graph.sparse_initializer)
+    described = []
+    for name in caller_inputs(model):
+        found = tuple(uses.get(name, ()))
+        named = _name_dimensions(analysis.types.get(name, UNKNOWN), name, found)
+        described.append(_Input(name, named, found, name in defaults))
+    return described
+
+
+def _name_dimensions(value: ValueType, name: str, uses: Sequence[Use]) -> ValueType:
+    """The type with a symbol of its own for each dimension that is not known, and with a rank."""
+    if value.element is not None:
+        element = _name_dimensions(value.element, name, uses)
+        return ValueType(value.kind, value.dtype, value.shape, element)
+    if value.shape is None:
+        count = next((n for n in map(required_count, uses) if n is not None), None)
+        is_chunk = any(use.node.op_type == "SplitToSequence" and use.position == 1 for use in uses)
+        rank = 1 if count is not None else 0 if is_chunk else _GUESSED_RANK
+        return value.with_shape([symbol(f"{name}:{axis}") for axis in range(rank)])
+    return value.with_shape([symbol(f"{name}:{axis}") if dim is None else dim for axis, dim in enumerate(value.shape)])
+
+
+def _symbols_in_order(inputs: Iterable[_Input]) -> list[str]:
+    names: dict[str, None] = {}
+    for item in inputs:
+        shape = (item.type.element or item.type).shape
+        for dim in shape or ():
+            names.update(dict.fromkeys(sorted(symbols_of(dim)) if dim is not None else ()))
+    return list(names)
+
+
+def _read_demands(analysis: Analysis, names: set[str]) -> list[Constraint]:
+    read = [parse_obligation(text, names, split.location) for split in analysis.splits for text in split.obligations]
+    return [demand for demand in read if demand is not None]
+
+
+def _count_demands(inputs: Iterable[_Input]) -> list[Constraint]:
+    """An input of lengths has as many elements as the split has outputs."""
+    demands = []
+    for item in inputs:
+        for use in item.uses:
+            count = required_count(use)
+            if count is not None and item.type.rank == 1 and item.type.shape and item.type.shape[0] is not None:
+                demands.append(Constraint(item.type.shape[0], "==", count, "main"))
+    return demands
+
+
+def _shape_of(item: _Input, wanted: ValueType, sizes: Assignment) -> tuple[int, ...]:
+    shape = tuple(evaluate(dim, sizes) for dim in wanted.shape or () if dim is not None)
+    if any(dim < 0 for dim in shape):
+        raise InputError(f"the input {item.name!r} would have the shape {list(shape)}")
+    if math.prod(shape) * _numpy_dtype(wanted.dtype or "float32").itemsize > _LARGEST_INPUT:
+        raise InputError(f"the input {item.name!r} of shape {list(shape)} takes more than {_LARGEST_INPUT >> 20} MiB")
+    return shape
+
+
+def _condition(item: _Input, case: int, position: int) -> bool:
+    """Both ways of every condition within the first cases; the condition of a Loop is true, or nothing would run."""
+    if any(use.node.op_type == "Loop" and use.position == 1 for use in item.uses):
+        return True
+    return (case >> position) % 2 == 0
+
+
+def _delimiters(model: onnx.ModelProto) -> tuple[str, ...]:
+    found = []
+    for node, _ in scoped_nodes(model):
+        if node.op_type == "StringSplit" and is_default_domain(node.domain):
+            found += [a.s.decode("utf-8", "replace") for a in node.attribute if a.name == "delimiter" and a.s]
+    return tuple(dict.fromkeys(found))
+
+
+def _numpy_dtype(name: str) -> np.dtype[Any]:
+    """numpy's or ml_dtypes' element type for an ONNX name."""
+    if name == "string":
+        return dtype_by_name("object")
+    return np.dtype(onnx.helper.tensor_dtype_to_np_dtype(DTYPE_NUMBERS[name]))

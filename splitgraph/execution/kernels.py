@@ -1,0 +1,308 @@
+"""Strict numpy kernels of the split operators, transcribed from the specification.
+
+They are the second opinion of `verify`: written from the text of each operator version and not from splitgraph's own
+canonical split, whose modules they must never import, so that one wrong formula cannot fool both sides of a comparison.
+Unlike the kernels of runtimes they check everything that the specification demands and raise KernelError where a model
+breaks it.
+
+Source: the operators' documentation in `onnx.defs` and the OpenVINO operation set. Where the specification is silent:
+
+- a negative axis of Split-1 and Split-2 counts from the back, as it does from Split-11 on;
+- the axis of Split-1 has no default in the schema and is 0 when absent, as in Split-2;
+- the lengths input of Split-1 has the element type of the data (a floating-point type) and must hold whole numbers;
+  giving it together with the attribute `split` is refused;
+- Split-18 with `num_outputs` whose last part would have a negative length (5 rows in 4 parts) ends its parts at the
+  dimension, so that trailing parts are empty: 2, 2, 1, 0, as onnx's reference evaluator does;
+- SplitToSequence says both "only positive numbers" and ">= 0" of its lengths: 0 is allowed in a list, not as the size
+of a chunk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+
+class KernelError(Exception):
+    """A node that the specification does not allow; the message says what was found and what is allowed."""
+
+
+_FLOATS = frozenset({"float16", "float32", "float64"})
+_INTEGERS = frozenset({"uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64"})
+_ALL_UNTIL_11 = _FLOATS | _INTEGERS | {"bool", "string", "complex64", "complex128"}
+_ALL_SINCE_13 = _ALL_UNTIL_11 | {"bfloat16"}
+_SPLIT_TYPES = {1: _FLOATS, 2: _ALL_UNTIL_11, 11: _ALL_UNTIL_11, 13: _ALL_SINCE_13, 18: _ALL_SINCE_13}
+_SPLIT_ATTRIBUTES = {
+    1: {"axis", "split"},
+    2: {"axis", "split"},
+    11: {"axis", "split"},
+    13: {"axis"},
+    18: {"axis", "num_outputs"},
+}
+_SEQUENCE_TYPES = {11: _ALL_UNTIL_11, 24: _ALL_SINCE_13}
+
+ONNX_KERNEL_VERSIONS: Mapping[str, tuple[int, ...]] = {
+    "Split": (1, 2, 11, 13, 18),
+    "SplitToSequence": (11, 24),
+    "StringSplit": (20,),
+}
+
+
+def run_split(
+    since_version: int, inputs: Sequence[Array | None], attributes: Mapping[str, Any], num_outputs: int
+) -> list[Array]:
+    """Run ai.onnx Split of one of its versions 1, 2, 11, 13 and 18.
+
+    inputs: the data, and the lengths where the version has them as input; None for an omitted one. attributes: by name,
+    None counts as absent. num_outputs: outputs of the node, omitted ones included. Raises KernelError for a node that
+    the version does not allow."""
+    if since_version not in _SPLIT_TYPES:
+        raise KernelError(f"Split-{since_version} is no version of Split")
+    given = _present(attributes, _SPLIT_ATTRIBUTES[since_version], f"Split-{since_version}")
+    data, lengths_input = _take_inputs(inputs, 1 if since_version in (2, 11) else 2, f"Split-{since_version}")
+    _check_type(data, _SPLIT_TYPES[since_version], f"Split-{since_version}")
+    if num_outputs < 1:
+        raise KernelError("Split needs at least one output")
+    axis = _check_axis(given.get("axis", 0), data.ndim)
+    dim = data.shape[axis]
+    lengths: list[int] | None
+    if since_version == 18:
+        lengths = _lengths_18(lengths_input, given.get("num_outputs"), dim, num_outputs)
+    elif since_version == 13:
+        lengths = None if lengths_input is None else _int64_lengths(lengths_input)
+    else:
+        lengths = _lengths_by_attribute(data, lengths_input, given.get("split"))
+    if lengths is None:
+        lengths = _equal_lengths(dim, num_outputs)
+    _check_lengths(lengths, dim, num_outputs)
+    return _cut(data, lengths, axis)
+
+
+def run_split_to_sequence(
+    since_version: int, inputs: Sequence[Array | None], attributes: Mapping[str, Any]
+) -> list[Array]:
+    """Run ai.onnx SplitToSequence-11 or -24; the list is the sequence.
+
+    Arguments and errors as of run_split; the second input is a scalar (chunks of that size, the last may be smaller) or
+    a list of lengths."""
+    operator = f"SplitToSequence-{since_version}"
+    if since_version not in _SEQUENCE_TYPES:
+        raise KernelError(f"{operator} is no version of SplitToSequence")
+    given = _present(attributes, {"axis", "keepdims"}, operator)
+    data, split = _take_inputs(inputs, 2, operator)
+    _check_type(data, _SEQUENCE_TYPES[since_version], operator)
+    axis = _check_axis(given.get("axis", 0), data.ndim)
+    keepdims = given.get("keepdims", 1)
+    if keepdims not in (0, 1):
+        raise KernelError(f"keepdims is {keepdims}; it must be 0 or 1")
+    dim = data.shape[axis]
+    if split is None:
+        parts = _cut(data, [1] * dim, axis)
+        return parts if keepdims else [part.reshape(part.shape[:axis] + part.shape[axis + 1 :]) for part in parts]
+    if type_name(split) not in ("int32", "int64"):
+        raise KernelError(f"split is of type {type_name(split)}; it must be int32 or int64")
+    if split.ndim == 0:
+        return _cut(data, _chunk_lengths(int(split), dim), axis)
+    lengths = _length_list(split)
+    _check_lengths(lengths, dim, len(lengths))
+    return _cut(data, lengths, axis)
+
+
+def run_string_split(inputs: Sequence[Array | None], attributes: Mapping[str, Any]) -> tuple[Array, Array]:
+    """Run ai.onnx StringSplit-20: the substrings, padded with "" to the longest list, and their numbers (int64).
+
+    Without a delimiter (absent or "") runs of whitespace separate and outer whitespace is dropped; a delimiter
+    separates wherever it stands, so that n of them give n + 1 substrings, also of "" (where onnxruntime counts none).
+    Where the specification is silent: whitespace is what Unicode calls so (as in onnx's reference evaluator;
+    onnxruntime knows ASCII whitespace only); the remainder that `maxsplit` leaves loses trailing whitespace like every
+    other part when there is no delimiter (as in onnxruntime: "leading or trailing whitespace is removed in the
+    output"); a negative `maxsplit` is no limit (in both); no elements at all give a last dimension of 0."""
+    given = _present(attributes, {"delimiter", "maxsplit"}, "StringSplit-20")
+    (text, *_) = _take_inputs(inputs, 1, "StringSplit-20")
+    _check_type(text, frozenset({"string"}), "StringSplit-20")
+    delimiter = _text(given.get("delimiter", "")) or None
+    maxsplit = given.get("maxsplit", -1)
+    parts = [_split_text(_text(element), delimiter, maxsplit) for element in text.ravel().tolist()]
+    width = max((len(part) for part in parts), default=0)
+    padded = np.full((len(parts), width), "", dtype=object)
+    for row, part in enumerate(parts):
+        padded[row, : len(part)] = part
+    counts = np.array([len(part) for part in parts], dtype=np.int64)
+    return padded.reshape((*text.shape, width)), counts.reshape(text.shape)
+
+
+def run_openvino_split(inputs: Sequence[Array | None], attributes: Mapping[str, Any], num_outputs: int) -> list[Array]:
+    """Run OpenVINO's Split-1: equal parts along a scalar axis input; `num_splits` must divide the dimension."""
+    given = _present(attributes, {"num_splits"}, "OpenVINO Split-1")
+    data, axis_input = _take_inputs(inputs, 2, "OpenVINO Split-1")
+    if axis_input is None:
+        raise KernelError("OpenVINO Split-1 needs an axis input")
+    if axis_input.ndim != 0 or type_name(axis_input) not in _INTEGERS:
+        raise KernelError(
+            f"axis has type {type_name(axis_input)} and rank {axis_input.ndim}; it must be an integer scalar"
+        )
+    num_splits = given.get("num_splits")
+    if num_splits is None or num_splits < 1 or num_splits != num_outputs:
+        raise KernelError(
+            f"num_splits is {num_splits}; it must be the number of outputs, {num_outputs}, and at least 1"
+        )
+    axis = _check_axis(int(axis_input), data.ndim)
+    return _cut(data, _equal_lengths(data.shape[axis], num_splits), axis)
+
+
+def run_variadic_split(inputs: Sequence[Array | None], num_outputs: int) -> list[Array]:
+    """Run OpenVINO's VariadicSplit-1 on data, axis and split_lengths, of which one may be -1: the rest."""
+    if len(inputs) != 3 or any(value is None for value in inputs):
+        raise KernelError("VariadicSplit-1 needs three inputs: data, axis and split_lengths")
+    data, axis_input, lengths_input = (value for value in inputs if value is not None)
+    if type_name(axis_input) not in _INTEGERS or axis_input.shape not in ((), (1,)):
+        found = f"type {type_name(axis_input)} and shape {list(axis_input.shape)}"
+        raise KernelError(f"axis has {found}; it must be an integer scalar or of shape [1]")
+    if type_name(lengths_input) not in _INTEGERS:
+        raise KernelError(f"split_lengths is of type {type_name(lengths_input)}; it must be of an integer type")
+    axis = _check_axis(int(axis_input.reshape(())), data.ndim)
+    lengths = _length_list(lengths_input)
+    if lengths.count(-1) > 1:
+        raise KernelError(f"split_lengths {lengths} holds more than one -1")
+    if -1 in lengths:
+        lengths[lengths.index(-1)] = data.shape[axis] - sum(length for length in lengths if length != -1)
+    _check_lengths(lengths, data.shape[axis], num_outputs)
+    return _cut(data, lengths, axis)
+
+
+def run_onnx(
+    op_type: str, since_version: int, inputs: Sequence[Array | None], attributes: Mapping[str, Any], num_outputs: int
+) -> tuple[Any, ...]:
+    """Run any operator of ONNX_KERNEL_VERSIONS; a tuple of the node's outputs, in which a sequence is a list."""
+    runners: dict[str, Callable[[], tuple[Any, ...]]] = {
+        "Split": lambda: tuple(run_split(since_version, inputs, attributes, num_outputs)),
+        "SplitToSequence": lambda: (run_split_to_sequence(since_version, inputs, attributes),),
+        "StringSplit": lambda: run_string_split(inputs, attributes),
+    }
+    return runners[op_type]()
+
+
+def type_name(value: Array) -> str:
+    """Element type of an array as ONNX names it:
+
+    "string" for objects and text, numpy's or ml_dtypes' name otherwise.
+    """
+    return "string" if value.dtype.kind in "OUST" else value.dtype.name
+
+
+def _present(attributes: Mapping[str, Any], allowed: set[str], operator: str) -> dict[str, Any]:
+    given = {name: value for name, value in attributes.items() if value is not None}
+    unknown = sorted(given.keys() - allowed)
+    if unknown:
+        raise KernelError(f"{operator} has no attribute {unknown[0]!r}; it has {', '.join(sorted(allowed))}")
+    return given
+
+
+def _take_inputs(inputs: Sequence[Array | None], most: int, operator: str) -> tuple[Array, Array | None]:
+    if len(inputs) > most:
+        raise KernelError(f"{operator} takes at most {most} inputs, not {len(inputs)}")
+    if not inputs or inputs[0] is None:
+        raise KernelError(f"{operator} needs the tensor to split")
+    for value in inputs:
+        if value is not None and not isinstance(value, np.ndarray):
+            raise KernelError(f"{operator} takes tensors, not a {type(value).__name__}")
+    return inputs[0], inputs[1] if len(inputs) > 1 else None
+
+
+def _check_type(data: Array, allowed: frozenset[str], operator: str) -> None:
+    if type_name(data) not in allowed:
+        raise KernelError(f"{operator} does not take elements of type {type_name(data)}")
+
+
+def _check_axis(axis: int, rank: int) -> int:
+    if rank == 0:
+        raise KernelError("a scalar has no axis to split on")
+    if not -rank <= axis < rank:
+        raise KernelError(f"axis {axis} is out of range [{-rank}, {rank - 1}]")
+    return axis % rank
+
+
+def _equal_lengths(dim: int, parts: int) -> list[int]:
+    if dim % parts:
+        raise KernelError(f"dimension {dim} is not divisible into {parts} equal parts")
+    return [dim // parts] * parts
+
+
+def _lengths_18(split: Array | None, num_outputs: int | None, dim: int, outputs: int) -> list[int]:
+    if split is not None and num_outputs is not None:
+        raise KernelError("Split-18 has both the input split and the attribute num_outputs; exactly one must be given")
+    if split is not None:
+        return _int64_lengths(split)
+    if num_outputs is None:
+        raise KernelError(
+            "Split-18 has neither the input split nor the attribute num_outputs; exactly one must be given"
+        )
+    if num_outputs < 1 or num_outputs != outputs:
+        raise KernelError(f"num_outputs is {num_outputs}; it must be the number of outputs, {outputs}")
+    chunk = -(-dim // num_outputs)
+    ends = [min(chunk * part, dim) for part in range(1, num_outputs + 1)]
+    return [end - start for start, end in zip([0, *ends], ends, strict=False)]
+
+
+def _lengths_by_attribute(data: Array, split_input: Array | None, split: Sequence[int] | None) -> list[int] | None:
+    if split_input is not None and split is not None:
+        raise KernelError("Split-1 has its lengths both as input and as attribute")
+    if split_input is None:
+        return None if split is None else [int(length) for length in split]
+    if type_name(split_input) != type_name(data):
+        raise KernelError(
+            f"split is of type {type_name(split_input)}; Split-1 takes it in the data's type, {type_name(data)}"
+        )
+    if not np.isfinite(split_input).all() or not (split_input == np.round(split_input)).all():
+        raise KernelError("split holds a number that is not whole")
+    return _length_list(split_input)
+
+
+def _int64_lengths(split: Array) -> list[int]:
+    if type_name(split) != "int64":
+        raise KernelError(f"split is of type {type_name(split)}; it must be int64")
+    return _length_list(split)
+
+
+def _length_list(split: Array) -> list[int]:
+    if split.ndim != 1:
+        raise KernelError(f"the lengths have rank {split.ndim}; they must be a list, of rank 1")
+    return [int(length) for length in split.tolist()]
+
+
+def _chunk_lengths(chunk: int, dim: int) -> list[int]:
+    if chunk < 1:
+        raise KernelError(f"split is {chunk}; the size of a chunk must be at least 1")
+    return [min(chunk, dim - start) for start in range(0, dim, chunk)]
+
+
+def _check_lengths(lengths: Sequence[int], dim: int, parts: int) -> None:
+    if len(lengths) != parts:
+        raise KernelError(f"there are {len(lengths)} lengths for {parts} outputs")
+    for length in lengths:
+        if length < 0:
+            raise KernelError(f"length {length} is negative")
+    if sum(lengths) != dim:
+        raise KernelError(f"the lengths {list(lengths)} sum to {sum(lengths)}, not to the dimension {dim}")
+
+
+def _cut(data: Array, lengths: Sequence[int], axis: int) -> list[Array]:
+    parts, start = [], 0
+    for length in lengths:
+        window = (slice(None),) * axis + (slice(start, start + length),)
+        parts.append(np.ascontiguousarray(data[window]))
+        start += length
+    return parts
+
+
+def _text(value: Any) -> str:
+    return value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else str(value)
+
+
+def _split_text(text: str, delimiter: str | None, maxsplit: int) -> list[str]:
+    parts = text.split(delimiter, maxsplit)
+    return parts if delimiter is not None else [part.rstrip() for part in parts]

@@ -1,0 +1,95 @@
+"""Edits of a private copy of a model that let an engine read it and leave its meaning alone."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+
+import onnx
+
+_DEFAULT_DOMAINS = ("", "ai.onnx")
+
+OpsetImports = dict[str, int]
+
+
+def scoped_nodes(model: onnx.ModelProto) -> Iterator[tuple[onnx.NodeProto, OpsetImports]]:
+    """Every node of a model, of all graphs, subgraphs and functions, with the opset imports that hold for it."""
+    imports = _imports(model.opset_import)
+    yield from ((node, imports) for node in nodes_within(model.graph.node))
+    for function in model.functions:
+        imports = _imports(function.opset_import)
+        yield from ((node, imports) for node in nodes_within(function.node))
+
+
+def nodes_within(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
+    """Nodes and, after each, the nodes of its subgraphs."""
+    for node in nodes:
+        yield node
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                yield from nodes_within(attribute.g.node)
+            for graph in attribute.graphs:
+                yield from nodes_within(graph.node)
+
+
+def is_default_domain(domain: str) -> bool:
+    """True for ai.onnx under either of its names."""
+    return domain in _DEFAULT_DOMAINS
+
+
+def since_version(node: onnx.NodeProto, imports: OpsetImports) -> int | None:
+    """Version of an ai.onnx operator that the opset import selects; None when there is none."""
+    try:
+        return int(onnx.defs.get_schema(node.op_type, imports.get("", 0)).since_version)
+    except onnx.defs.SchemaError:
+        return None
+
+
+def name_omitted_outputs(model: onnx.ModelProto) -> None:
+    """Give the omitted outputs of every Split a name: onnxruntime crashes on Split(x) -> "a", "" (seen in 1.31)."""
+    taken = {name for node, _ in scoped_nodes(model) for name in node.output}
+    fresh = (name for number in itertools.count() if (name := f"omitted_{number}") not in taken)
+    for node, _ in scoped_nodes(model):
+        if node.op_type == "Split" and is_default_domain(node.domain) and "" in node.output:
+            node.output[:] = [name or next(fresh) for name in node.output]
+
+
+def fill_num_outputs(model: onnx.ModelProto) -> None:
+    """Give each Split-18 with neither `split` nor `num_outputs` the number of its outputs, its only valid reading."""
+    for node, imports in scoped_nodes(model):
+        if node.op_type != "Split" or not is_default_domain(node.domain) or (since_version(node, imports) or 0) < 18:
+            continue
+        has_split = len(node.input) > 1 and node.input[1]
+        if not has_split and all(attribute.name != "num_outputs" for attribute in node.attribute):
+            node.attribute.append(onnx.helper.make_attribute("num_outputs", len(node.output)))
+
+
+def oldest_equal_opset(model: onnx.ModelProto) -> int:
+    """The oldest opset at which every ai.onnx operator of the model is of the version that it has now."""
+    versions = [1]
+    for node, imports in scoped_nodes(model):
+        if is_default_domain(node.domain):
+            versions.append(since_version(node, imports) or imports.get("", 1))
+    return max(versions)
+
+
+def relabel(model: onnx.ModelProto, opset: int, ir_version: int) -> bool:
+    """Import no newer opset than `opset` and be of no newer IR than `ir_version`, where that changes no operator;
+
+    True when it did.
+    """
+    changed = False
+    if model.ir_version > ir_version:
+        model.ir_version = ir_version
+        changed = True
+    if oldest_equal_opset(model) > opset:
+        return changed
+    for imported in itertools.chain(model.opset_import, *(function.opset_import for function in model.functions)):
+        if is_default_domain(imported.domain) and imported.version > opset:
+            imported.version = opset
+            changed = True
+    return changed
+
+
+def _imports(opset_import: Iterable[onnx.OperatorSetIdProto]) -> OpsetImports:
+    return {"" if is_default_domain(item.domain) else item.domain: item.version for item in opset_import}

@@ -1,0 +1,323 @@
+"""Verifying a rewrite: both models are run on the same inputs, by one engine after the other until one can tell.
+
+How a verdict comes about:
+
+- A difference of the interface (names, order, declared types and ranks) is a difference without running anything.
+- An engine decides only on cases that the first model ran on. It says "different" when a value differs, or when the
+  second model declares a fixed shape or a type that the values contradict and the first does not; it says "equal" when
+  all its cases were compared and are equal.
+- An engine that crashes, runs out of time, cannot load one of the models, lacks something, runs the first model on none
+  of the inputs, or gives the first model's outputs another type than declared has not run; the next one is tried.
+- The second model refusing, while running, inputs on which the first one ran is a difference only if no other engine
+  decides: an engine may have limits of its own, and onnxruntime refuses empty parts of Split-18, for one.
+- A difference proves nothing where the models draw random numbers without a seed.
+
+A model whose only fault is a Split-18 without `split` and `num_outputs` is compared as what it must mean, with
+`num_outputs` filled in; one with any other invalid split has no meaning to compare with."""
+
+from __future__ import annotations
+
+import importlib.util
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+
+from splitgraph.diagnostics import Diagnostic, diagnostic
+from splitgraph.execution.assignments import Assignment
+from splitgraph.execution.child import Attempt, EngineRun, Failure, Workplace, workplace
+from splitgraph.execution.comparison import Comparison, caller_inputs, compare_interfaces, misfits, mistyped
+from splitgraph.execution.inputs import InputError, InputMaker
+from splitgraph.execution.model_edits import fill_num_outputs, is_default_domain, scoped_nodes
+from splitgraph.execution.proofs import prove_equal_splits
+from splitgraph.execution.values import Value
+from splitgraph.execution.verification import Difference, Verification
+from splitgraph.inference import infer_model
+from splitgraph.inference.analysis import Analysis
+
+Engine = Literal["auto", "reference", "onnxruntime", "openvino"]
+
+# Further inputs that a case is tried with when the first model refuses the first ones.
+_RETRIES = 8
+# onnxruntime has the operators of older opsets only in part.
+_OLDEST_ONNXRUNTIME_OPSET = 7
+# What an engine may use of the time that is left, if another one comes after it.
+_SHARE = 2 / 3
+_RANDOM = frozenset(
+    {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Bernoulli"}
+)
+
+
+def verify_models(
+    before: onnx.ModelProto,
+    after: onnx.ModelProto,
+    *,
+    samples: int = 3,
+    seed: int = 0,
+    bind: Mapping[str, int] | None = None,
+    inputs: Mapping[str, npt.NDArray[np.generic]] | None = None,
+    engine: Engine = "auto",
+    rtol: float = 1e-5,
+    atol: float = 1e-6,
+    timeout: float = 300,
+) -> Verification:
+    """Run both models on the same inputs and compare what they give; neither model is changed.
+
+    samples: cases with different sizes of the symbolic dimensions (a model without any gets at most two). seed: of the
+    random elements. bind: sizes by symbol. inputs: arrays by name, the others are made up. rtol, atol: tolerances for
+    floating-point numbers (see `comparison` for narrow types). timeout: seconds for everything. Raises ValueError for
+    arguments that fit nothing."""
+    _check_arguments(samples, engine, timeout)
+    deadline = time.monotonic() + timeout
+    analysis, analysis_after = infer_model(before, fill=False), infer_model(after, fill=False)
+    maker = InputMaker(analysis, seed=seed, bind=bind, given=inputs)
+    blank = Verification("not-run", "", 0, None, None, None, prove_equal_splits(analysis, analysis_after))
+    difference = compare_interfaces(before, after)
+    if difference is not None:
+        return replace(blank, verdict="different", first_difference=difference)
+    reference_model, fault = _meaningful(before, analysis, analysis_after)
+    if fault:
+        return replace(blank, diagnostics=(diagnostic("SG501", fault, severity="warning"),))
+    if reference_model is not before:
+        maker = InputMaker(infer_model(reference_model, fill=False), seed=seed, bind=bind, given=inputs)
+    trial = _Trial(reference_model, after, maker, _number_of_cases(maker, samples), rtol, atol)
+    with workplace([reference_model, after]) as place:
+        return trial.decide(place, _engines(engine, before, after), deadline, blank)
+
+
+@dataclass(slots=True)
+class _Outcome:
+    """What one engine found: a verdict, or None with the reason why it did not run.
+
+    refusal: the second model refused, while running, inputs on which the first one ran.
+    """
+
+    verdict: Literal["equal", "different"] | None
+    reason: str = ""
+    refusal: Difference | None = None
+    difference: Difference | None = None
+    cases: int = 0
+    max_abs_diff: float | None = None
+    max_rel_diff: float | None = None
+
+
+@dataclass(slots=True)
+class _Trial:
+    """One verification, while it goes on."""
+
+    before: onnx.ModelProto
+    after: onnx.ModelProto
+    maker: InputMaker
+    samples: int
+    rtol: float
+    atol: float
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+
+    def decide(self, place: Workplace, engines: Sequence[str], deadline: float, blank: Verification) -> Verification:
+        """Ask the engines in turn until one decides."""
+        refusal: tuple[str, Difference] | None = None
+        for position, engine in enumerate(engines):
+            try:
+                outcome = self._ask(place, engine, deadline, last=position == len(engines) - 1)
+            except InputError as error:
+                return self._not_run(blank, str(error))
+            if outcome.verdict is not None:
+                return self._decided(blank, engine, outcome)
+            self.diagnostics.append(diagnostic("SG503", f"{engine}: {outcome.reason}", severity="warning"))
+            if outcome.refusal is not None and refusal is None:
+                refusal = engine, outcome.refusal
+        if refusal is None:
+            return self._not_run(blank, "no engine could run both models")
+        name, difference = refusal
+        return self._decided(blank, name, _Outcome("different", difference=difference))
+
+    def _decided(self, blank: Verification, engine: str, outcome: _Outcome) -> Verification:
+        if outcome.verdict == "different" and _draws_random_numbers(self.before):
+            return self._not_run(
+                blank, "the model draws random numbers without a seed, so its outputs cannot be compared"
+            )
+        return replace(
+            blank,
+            verdict=outcome.verdict or "not-run",
+            engine=engine,
+            cases=outcome.cases,
+            max_abs_diff=outcome.max_abs_diff,
+            max_rel_diff=outcome.max_rel_diff,
+            first_difference=outcome.difference,
+            diagnostics=tuple(self.diagnostics),
+        )
+
+    def _not_run(self, blank: Verification, reason: str) -> Verification:
+        return replace(blank, diagnostics=(*self.diagnostics, diagnostic("SG501", reason, severity="warning")))
+
+    def _ask(self, place: Workplace, engine: str, deadline: float, *, last: bool) -> _Outcome:
+        if engine != "reference" and importlib.util.find_spec(engine) is None:
+            return _Outcome(None, "is not installed")
+        given: dict[tuple[int, int], Mapping[str, Value]] = {}
+        sizes: list[Assignment] = []
+        for case in range(self.samples):
+            given[case, 0], chosen = self.maker.draw(case, 0, sizes)
+            sizes.append(chosen)
+        run = self._run(place, engine, given, deadline, last)
+        rejected = self._rejected(run)
+        if rejected and self.maker.varies and not _obstacle(run):
+            kept = [chosen for case, chosen in enumerate(sizes) if case not in rejected]
+            again: dict[tuple[int, int], Mapping[str, Value]] = {}
+            for case in rejected:
+                for attempt in range(1, _RETRIES + 1):
+                    again[case, attempt], chosen = self.maker.draw(case, attempt, kept)
+            given.update(again)
+            _merge(run, self._run(place, engine, again, deadline, last))
+        return self._judge(run, given)
+
+    def _run(
+        self,
+        place: Workplace,
+        engine: str,
+        given: Mapping[tuple[int, int], Mapping[str, Value]],
+        deadline: float,
+        last: bool,
+    ) -> EngineRun:
+        left = deadline - time.monotonic()
+        attempts = [Attempt(case, attempt, inputs) for (case, attempt), inputs in given.items()]
+        return place.run(engine, attempts, max(left if last else left * _SHARE, 0.0))
+
+    def _rejected(self, run: EngineRun) -> list[int]:
+        accepted = {case for case, _ in run.outputs[0]}
+        return [case for case in range(self.samples) if case not in accepted]
+
+    def _judge(self, run: EngineRun, given: Mapping[tuple[int, int], Mapping[str, Value]]) -> _Outcome:
+        comparison = Comparison(self.rtol, self.atol)
+        compared = 0
+        for key in sorted(run.outputs[0]):
+            difference = self._misdeclared_input(key[0], given[key])
+            outputs = run.outputs[0][key], run.outputs[1].get(key)
+            if difference is None and outputs[1] is not None:
+                mistaken = mistyped(self.before.graph.output, self._named(outputs[0]))
+                if mistaken:
+                    name, reason = next(iter(mistaken.items()))
+                    return _Outcome(None, f"gives an output of the wrong type: {name} is {reason}")
+                difference = self._difference(comparison, key[0], outputs[0], outputs[1])
+                compared += 1
+            if difference is not None:
+                diffs = comparison.max_abs_diff, comparison.max_rel_diff
+                return _Outcome("different", "", None, difference, compared, *diffs)
+        return self._without_difference(run, comparison, compared)
+
+    def _without_difference(self, run: EngineRun, comparison: Comparison, compared: int) -> _Outcome:
+        obstacle = _obstacle(run)
+        if obstacle is not None:
+            return _Outcome(None, _describe(obstacle))
+        refused = next((failure for failure in run.failures if failure.model == 1), None)
+        if refused is not None:
+            reason = f"the model after fails on inputs on which the one before runs: {refused.reason}"
+            return _Outcome(None, reason, Difference("", refused.case, reason))
+        if not compared:
+            first = next((failure.reason for failure in run.failures), "no inputs were tried")
+            return _Outcome(None, f"the model before runs on none of the inputs tried: {first}")
+        if compared < self.samples:
+            count = f"{self.samples - compared} of {self.samples} cases were left out"
+            left_out = f"{count}: the model before runs on none of the inputs tried for them"
+            self.diagnostics.append(diagnostic("SG503", left_out, severity="info"))
+        return _Outcome("equal", "", None, None, compared, comparison.max_abs_diff, comparison.max_rel_diff)
+
+    def _difference(
+        self, comparison: Comparison, case: int, before: Sequence[Value], after: Sequence[Value]
+    ) -> Difference | None:
+        names = [value.name for value in self.before.graph.output]
+        difference = comparison.compare_outputs(names, before, after, case)
+        if difference is not None:
+            return difference
+        left, right = self._named(before), self._named(after)
+        wrong = {**mistyped(self.after.graph.output, right), **misfits(self.after.graph.output, right)}
+        own = misfits(self.before.graph.output, left)
+        for name, reason in wrong.items():
+            if name not in own:
+                return Difference(name, case, f"after, the output is {reason}")
+        return None
+
+    def _misdeclared_input(self, case: int, inputs: Mapping[str, Value]) -> Difference | None:
+        own = misfits(caller_inputs(self.before).values(), inputs)
+        for name, reason in misfits(self.after.graph.input, inputs).items():
+            if name not in own:
+                return Difference(name, case, f"after, the input is {reason}, which the model before takes")
+        return None
+
+    def _named(self, outputs: Sequence[Value]) -> dict[str, Value]:
+        return dict(zip((value.name for value in self.before.graph.output), outputs, strict=False))
+
+
+def _check_arguments(samples: int, engine: str, timeout: float) -> None:
+    if engine not in get_args(Engine):
+        raise ValueError(f"there is no engine {engine!r}; there are: {', '.join(get_args(Engine))}")
+    if samples < 1:
+        raise ValueError(f"samples is {samples}; it must be at least 1")
+    if timeout <= 0:
+        raise ValueError(f"timeout is {timeout}; it must be more than 0 seconds")
+
+
+def _meaningful(before: onnx.ModelProto, analysis: Analysis, after: Analysis) -> tuple[onnx.ModelProto, str]:
+    """The first model, repaired where it has one reading only; and "", or why there is nothing to compare with."""
+    faults = _split_faults(analysis)
+    other = [fault for fault in faults if fault.code != "SG207"]
+    if other:
+        return before, f"the model before is invalid: {other[0].location}: {other[0].message}"
+    if not faults:
+        return before, ""
+    unrepaired = [fault for fault in _split_faults(after) if fault.code == "SG207"]
+    if unrepaired:
+        return before, f"both models are invalid: {unrepaired[0].location}: {unrepaired[0].message}"
+    repaired = onnx.ModelProto()
+    repaired.CopyFrom(before)
+    fill_num_outputs(repaired)
+    return repaired, ""
+
+
+def _split_faults(analysis: Analysis) -> list[Diagnostic]:
+    return [found for found in analysis.diagnostics if found.severity == "error" and found.code.startswith("SG2")]
+
+
+def _number_of_cases(maker: InputMaker, samples: int) -> int:
+    if not maker.varies:
+        return 1
+    return samples if maker.has_choices else min(samples, 2)
+
+
+def _engines(engine: Engine, *models: onnx.ModelProto) -> list[str]:
+    if engine != "auto":
+        return [engine]
+    opsets = [item.version for model in models for item in model.opset_import if is_default_domain(item.domain)]
+    order = ["onnxruntime", "reference"]
+    if opsets and min(opsets) < _OLDEST_ONNXRUNTIME_OPSET:
+        order.reverse()
+    return [name for name in order if name == "reference" or importlib.util.find_spec(name) is not None]
+
+
+def _obstacle(run: EngineRun) -> Failure | None:
+    """The first failure that says something of the engine and nothing of the models."""
+    return next((failure for failure in run.failures if failure.unsupported), None)
+
+
+def _describe(failure: Failure) -> str:
+    which = "before" if failure.model == 0 else "after"
+    doing = "loading" if failure.stage == "load" else "running"
+    return f"{doing} the model {which}: {failure.reason}"
+
+
+def _merge(run: EngineRun, more: EngineRun) -> None:
+    for own, other in zip(run.outputs, more.outputs, strict=True):
+        own.update(other)
+    run.failures.extend(more.failures)
+
+
+def _draws_random_numbers(model: onnx.ModelProto) -> bool:
+    for node, _ in scoped_nodes(model):
+        if not is_default_domain(node.domain) or any(attribute.name == "seed" for attribute in node.attribute):
+            continue
+        if node.op_type in _RANDOM or (node.op_type == "Dropout" and len(node.input) > 2):
+            return True
+    return False

@@ -1,0 +1,93 @@
+"""The child process of an engine: `python -m splitgraph.execution.worker FOLDER`.
+
+FOLDER holds `job.json`: {"engine", "seconds", "models": [file, file], "cases": [{"case": 0, "attempt": 0, "inputs":
+file}, ...]}. Both models are loaded, and each case is run by the first and then the second. A case that the first
+refuses is not given to the second, and further attempts at a case that it accepted are left out. What happens is
+written to `events.jsonl`, a line at a time and flushed, so that the last line tells what a crash interrupted:
+
+    {"event": "start", "stage": "load" | "run", "model": 0 | 1, "case": 0, "attempt": 0}
+    {"event": "end", ..., "outputs": file}                      for stage "run": its values are named "0", "1", ...
+    {"event": "failed", ..., "unsupported": true, "reason": ""}   unsupported: the engine lacks something
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TextIO
+
+from splitgraph.execution.engines import Run, is_unsupported, load_engine, normalise, reason_of
+from splitgraph.execution.values import read_values, write_values
+
+
+def main(folder: Path) -> None:
+    """Do the job that a folder describes."""
+    job = json.loads((folder / "job.json").read_text("utf-8"))
+    _limit(job["seconds"])
+    with (folder / "events.jsonl").open("a", encoding="utf-8") as events:
+        runs: list[Run] = []
+        for model, name in enumerate(job["models"]):
+            run = _load(job["engine"], folder / name, {"stage": "load", "model": model}, events)
+            if run is None:
+                return
+            runs.append(run)
+        accepted: set[int] = set()
+        for case in job["cases"]:
+            if case["case"] in accepted:
+                continue
+            feeds = read_values(folder / case["inputs"])
+            for model, run in enumerate(runs):
+                where = {"stage": "run", "model": model, "case": case["case"], "attempt": case["attempt"]}
+                if not _run(run, feeds, folder, where, events):
+                    break
+                accepted.add(case["case"])
+
+
+def _limit(seconds: float) -> None:
+    """End this process some time after its parent would have:
+
+    Nothing may outlive a parent that was killed. And dump no core.
+    """
+    if not hasattr(signal, "alarm"):
+        return
+    import resource
+
+    signal.alarm(int(seconds) + 5)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _load(engine: str, path: Path, where: Mapping[str, Any], events: TextIO) -> Run | None:
+    _write(events, {"event": "start", **where})
+    try:
+        run = load_engine(engine, path)
+    except Exception as error:
+        _write(events, {"event": "failed", **where, "unsupported": True, "reason": reason_of(error)})
+        return None
+    _write(events, {"event": "end", **where})
+    return run
+
+
+def _run(run: Run, feeds: Mapping[str, Any], folder: Path, where: Mapping[str, Any], events: TextIO) -> bool:
+    _write(events, {"event": "start", **where})
+    try:
+        outputs = normalise(run(feeds))
+        name = f"outputs_{where['model']}_{where['case']}_{where['attempt']}.bin"
+        write_values(folder / name, {str(index): value for index, value in enumerate(outputs)})
+    except Exception as error:
+        failure = {"unsupported": is_unsupported(error), "reason": reason_of(error)}
+        _write(events, {"event": "failed", **where, **failure})
+        return False
+    _write(events, {"event": "end", **where, "outputs": name})
+    return True
+
+
+def _write(events: TextIO, event: Mapping[str, Any]) -> None:
+    events.write(json.dumps(event) + "\n")
+    events.flush()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
