@@ -155,7 +155,12 @@ def _rewriting_options(command: Command) -> Command:
 )
 @_reports_errors(_failed_analysis)
 def infer(model: Path, **options: Any) -> int:
-    """Infer the type and shape of every value of MODEL, and check every split."""
+    """Infer every type and shape of MODEL, and check its splits.
+
+    \b
+    splitgraph infer model.onnx
+    splitgraph infer model.onnx --bind N=4 --input-shape "x=N,3,H + 2,?" --all
+    """
     from splitgraph import commands
 
     return commands.infer(model, **options)
@@ -167,7 +172,12 @@ def infer(model: Path, **options: Any) -> int:
 @_rewriting_options
 @_reports_errors(_failed_rewrite)
 def upgrade(opset: int, **options: Any) -> int:
-    """Convert MODEL to a newer opset, exactly or not at all."""
+    """Convert MODEL to a newer opset, exactly or not at all.
+
+    \b
+    splitgraph upgrade model.onnx --opset 18            (writes model.opset18.onnx)
+    splitgraph upgrade model.onnx --opset 18 -o new.onnx --force
+    """
     from splitgraph import api, commands
 
     task = commands.Task(lambda model: api.upgrade(model, opset), f"opset{opset}", opset)
@@ -180,7 +190,12 @@ def upgrade(opset: int, **options: Any) -> int:
 @_rewriting_options
 @_reports_errors(_failed_rewrite)
 def downgrade(opset: int, **options: Any) -> int:
-    """Convert MODEL to an older opset, exactly or not at all."""
+    """Convert MODEL to an older opset, exactly or not at all.
+
+    \b
+    splitgraph downgrade model.onnx --opset 11          (writes model.opset11.onnx)
+    splitgraph downgrade model.onnx --opset 11 --json   (every blocker, for programs)
+    """
     from splitgraph import api, commands
 
     task = commands.Task(lambda model: api.downgrade(model, opset), f"opset{opset}", opset)
@@ -194,7 +209,12 @@ def downgrade(opset: int, **options: Any) -> int:
 @_rewriting_options
 @_reports_errors(_failed_rewrite)
 def convert(to: Literal["split", "variadic-split"], explicit_lengths: bool, **options: Any) -> int:
-    """Convert the splits of MODEL to another form."""
+    """Convert the splits of MODEL to another form.
+
+    \b
+    splitgraph convert model.onnx --to split --explicit-lengths
+    splitgraph convert model.onnx --to variadic-split
+    """
     from splitgraph import api, commands
 
     task = commands.Task(lambda model: api.convert(model, to, explicit_lengths=explicit_lengths), to, None)
@@ -214,7 +234,12 @@ def convert(to: Literal["split", "variadic-split"], explicit_lengths: bool, **op
 @_json
 @_reports_errors(_failed_verification)
 def verify(before: Path, after: Path, **options: Any) -> int:
-    """Run the models BEFORE and AFTER on the same inputs, and compare what they give."""
+    """Run BEFORE and AFTER on the same inputs, and compare them.
+
+    \b
+    splitgraph verify model.onnx model.opset18.onnx
+    splitgraph verify model.onnx other.onnx --bind N=4 --engine reference --json
+    """
     from splitgraph import commands
 
     return commands.verify(before, after, **options)
@@ -223,7 +248,7 @@ def verify(before: Path, after: Path, **options: Any) -> int:
 @program.command()
 @click.argument("code", required=False)
 def explain(code: str | None) -> int:
-    """Say what a diagnostic CODE means and what to do about it; without one, list them all."""
+    """Say what a diagnostic CODE means, or list all codes."""
     if code is None:
         print_result(codes_page(CODES))
         return CLEAN

@@ -411,6 +411,7 @@ def test_blockers_page_is_the_one_of_the_design() -> None:
             "  largest difference: 1.25e-07, relative 3e-06\n"
             "  2 splits proved equal for every dimension value\n",
         ),
+        (make_verification(), "equal · 3 inputs · onnxruntime\n  largest difference: 0\n"),
         (
             make_verification(
                 "different",

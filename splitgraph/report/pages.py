@@ -212,7 +212,8 @@ def _measured(verification: Verification) -> list[str]:
         where = first.name if first.case is None else f"{first.name}, input {first.case + 1}"
         texts.append(f"first difference: {where}: {first.reason}")
     if verification.max_abs_diff is not None:
-        relative = "" if verification.max_rel_diff is None else f", relative {verification.max_rel_diff:.3g}"
+        # Nothing is relative to a difference of 0.
+        relative = f", relative {verification.max_rel_diff:.3g}" if verification.max_rel_diff else ""
         texts.append(f"largest difference: {verification.max_abs_diff:.3g}{relative}")
     if verification.proofs:
         texts.append(f"{count(len(verification.proofs), 'split')} proved equal for every dimension value")
