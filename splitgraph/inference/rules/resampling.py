@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from fractions import Fraction
 
 from splitgraph.contents import Item
 from splitgraph.dim import Dim, DimLike
@@ -54,17 +55,35 @@ def resize(ctx: NodeContext) -> Sequence[ValueType]:
             # The region of interest changes the size in some runtimes and not in others.
             return [tensor(dtype, (None,) * len(dims))]
         return [tensor(dtype, _scaled(dims, _scale_items(ctx, 2), axes))]
-    if ctx.attribute("keep_aspect_ratio_policy", "stretch") != "stretch":
-        return [tensor(dtype, [None if axis in axes else dim for axis, dim in enumerate(dims)])]
     sizes = vector_dims(ctx, 3)
     if sizes is None:
         return [tensor(dtype, [None if axis in axes else dim for axis, dim in enumerate(dims)])]
     if len(sizes) != len(axes):
         raise InvalidNode(f"{len(sizes)} sizes for {len(axes)} axes; there must be one for each")
-    result: list[DimLike] = list(dims)
+    result: list[DimLike | None] = list(dims)
+    policy = ctx.attribute("keep_aspect_ratio_policy", "stretch")
     for axis, size in zip(axes, sizes, strict=True):
-        result[axis] = required_dim(ctx, size)
+        wanted = required_dim(ctx, size)
+        result[axis] = wanted if policy == "stretch" else None
+    if policy != "stretch":
+        _keep_aspect_ratio(dims, sizes, axes, policy, result)
     return [tensor(dtype, result)]
+
+
+def _keep_aspect_ratio(
+    dims: Dims, sizes: Sequence[DimLike | None], axes: Sequence[int], policy: str, result: list[DimLike | None]
+) -> None:
+    """Scale all the axes alike, so that none is larger, or none smaller, than its size; only for static dimensions."""
+    before = [dim for axis in axes if isinstance(dim := dims[axis], int) and dim > 0]
+    after = [size for size in sizes if isinstance(size, int)]
+    if not before or not len(before) == len(after) == len(axes) or policy not in ("not_larger", "not_smaller"):
+        return
+    scales = [Fraction(size, dim) for size, dim in zip(after, before, strict=True)]
+    scale = min(scales) if policy == "not_larger" else max(scales)
+    for axis, dim in zip(axes, before, strict=True):
+        scaled = scale * dim
+        # Halves round up where floats are exact, and who knows how where they are not.
+        result[axis] = None if scaled.denominator == 2 else math.floor(scaled + Fraction(1, 2))
 
 
 def _scale_items(ctx: NodeContext, index: int) -> Sequence[Item] | None:

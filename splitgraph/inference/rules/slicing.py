@@ -118,7 +118,7 @@ def slice_length(
     if start is None or end is None or not isinstance(step, int):
         return None
     if step < 0:
-        return _backward_length(dim, start, end, -step)
+        return _backward_length(facts, dim, start, end, -step)
     low, high = _clamped(facts, dim, start), _clamped(facts, dim, end)
     if low is None or high is None:
         return None
@@ -151,18 +151,31 @@ def _clamped(facts: Facts, dim: DimLike, position: DimLike) -> DimLike | None:
     return dim_max(0, position) if position == dim - 1 else None
 
 
-def _backward_length(dim: DimLike, start: DimLike, end: DimLike, step: int) -> DimLike | None:
-    if not isinstance(start, int) or not isinstance(end, int):
-        return None
-    if isinstance(dim, int):
+def _backward_length(facts: Facts, dim: DimLike, start: DimLike, end: DimLike, step: int) -> DimLike | None:
+    if isinstance(dim, int) and isinstance(start, int) and isinstance(end, int):
         if _is_disputed(dim, start, -step):
             return None
         return len(range(dim)[slice(start, None if end < -dim else end, -step)])
-    if start != -1 and start < _OPEN_END:
-        return None
-    if end <= -_OPEN_END:
-        return ceildiv(dim, step)
-    return dim_max(0, ceildiv(dim - 1 - end, step)) if end >= 0 else None
+    first, last = _first_backward(facts, dim, start), _last_backward(facts, dim, end)
+    return None if first is None or last is None else dim_max(0, ceildiv(first - last, step))
+
+
+def _first_backward(facts: Facts, dim: DimLike, start: DimLike) -> DimLike | None:
+    """Where a backward slice begins, from -1 on; None when that is not known or disputed."""
+    if start == -1 or (isinstance(start, int) and start >= _OPEN_END and isinstance(dim, Dim)):
+        return dim - 1
+    if facts.prove_ge(start, 0):
+        return dim_min(start, dim - 1)
+    return dim + start if facts.prove_ge(-1, start) and facts.prove_ge(dim + start, 0) else None
+
+
+def _last_backward(facts: Facts, dim: DimLike, end: DimLike) -> DimLike | None:
+    """The position before which a backward slice ends; -1 is past the first element."""
+    if isinstance(end, int) and end <= -_OPEN_END and isinstance(dim, Dim):
+        return -1
+    if facts.prove_ge(end, 0):
+        return end
+    return dim_max(-1, dim + end) if facts.prove_ge(-1, end) else None
 
 
 def _is_disputed(dim: int, start: int, step: int) -> bool:
