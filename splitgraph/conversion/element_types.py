@@ -56,7 +56,7 @@ class Slot:
         if len(self.types) == 1:
             return _in_words(next(iter(self.types)))
         dtypes = {_element(text) for text in self.types}
-        return dtypes.pop() if len(dtypes) == 1 else ""
+        return f"{dtypes.pop()} in every form (tensor, sequence, optional)" if len(dtypes) == 1 else ""
 
 
 def slots_of(facts: NodeFacts, old: OperatorVersion) -> list[Slot]:

@@ -1,0 +1,86 @@
+"""Somebody decided about every boundary, and no decision is about a boundary that does not exist."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import onnx
+import pytest
+
+from splitgraph.conversion.boundaries import KEPT, RULES, SPLIT_OPERATORS, decision
+from splitgraph.conversion.ir_version import minimum_ir_version
+from splitgraph.conversion.schema_history import version_at, versions_between
+
+NEWEST_DECIDED = 28
+
+
+def _versions() -> dict[str, list[int]]:
+    versions: defaultdict[str, set[int]] = defaultdict(set)
+    for schema in onnx.defs.get_all_schemas_with_history():
+        if schema.domain == "" and schema.since_version <= NEWEST_DECIDED:
+            versions[schema.name].add(schema.since_version)
+    return {op: sorted(found) for op, found in versions.items()}
+
+
+def _boundaries() -> set[tuple[str, int]]:
+    return {
+        (op, version) for op, versions in _versions().items() if op not in SPLIT_OPERATORS for version in versions[1:]
+    }
+
+
+def test_every_boundary_is_decided() -> None:
+    undecided = _boundaries() - KEPT - RULES.keys()
+    assert not undecided, f"decide about {sorted(undecided)} in splitgraph/conversion/boundaries.py"
+
+
+def test_no_boundary_is_decided_twice() -> None:
+    assert not KEPT & RULES.keys()
+
+
+def test_every_decision_is_about_a_boundary() -> None:
+    installed = min(onnx.defs.onnx_opset_version(), NEWEST_DECIDED)
+    decided = {(op, version) for op, version in KEPT | RULES.keys() if version <= installed}
+    assert not decided - _boundaries()
+
+
+def test_split_family_exists_and_is_decided_elsewhere() -> None:
+    assert _versions().keys() >= SPLIT_OPERATORS
+    assert not {op for op, _ in KEPT | RULES.keys()} & SPLIT_OPERATORS
+
+
+def test_unknown_boundary_is_refused_in_both_directions() -> None:
+    rule = decision("Relu", 10_000)
+    assert rule is not None
+    assert (rule.up, rule.down) == (RULES["Unsqueeze", 13].up, RULES["Unsqueeze", 13].down)
+
+
+@pytest.mark.parametrize("op", ["Relu", "Softmax", "GridSample", "Identity"])
+def test_versions_are_those_of_the_schema_history(op: str) -> None:
+    newest = onnx.defs.onnx_opset_version()
+    history = sorted(
+        {s.since_version for s in onnx.defs.get_all_schemas_with_history() if (s.name, s.domain) == (op, "")}
+    )
+    assert [version.since_version for version in versions_between(op, 1, newest)] == history
+
+
+def test_version_before_the_first_is_none() -> None:
+    assert version_at("GridSample", 15) is None
+    assert version_at("NoSuchOperator", 15) is None
+
+
+@pytest.mark.parametrize(
+    ("opset", "expected"), [(1, 3), (2, 3), (8, 3), (9, 4), (11, 6), (14, 7), (15, 8), (18, 8), (21, 10)]
+)
+def test_minimum_ir_version(opset: int, expected: int) -> None:
+    assert minimum_ir_version(opset) == expected
+
+
+def test_minimum_ir_version_never_decreases() -> None:
+    found = [minimum_ir_version(opset) for opset in range(1, onnx.defs.onnx_opset_version() + 1)]
+    assert found == sorted(found)
+
+
+@pytest.mark.parametrize("opset", [-1, 0, 10_000])
+def test_minimum_ir_version_of_unknown_opset(opset: int) -> None:
+    with pytest.raises(ValueError, match="not between"):
+        minimum_ir_version(opset)
