@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import onnx
+from onnx import helper
 
 from splitgraph.canonical import CanonicalSplit, even_bounds
 from splitgraph.conversion.emission import Emission
@@ -111,13 +112,12 @@ def _plan_plain(
             location = f"{scope.location}/{node_label(node, index)}"
             emission = new_emission(model, scope, node, index, names, opset)
             if found.variant.op_type == "VariadicSplit":
-                found = _with_form(node, found, explicit_lengths)
                 if found.split is not None and found.split.axis is None:
-                    plan.notes.append(diagnostic(
-                        "SG408", "the axis is known only at run time; Split has it as an attribute, so the node is kept", location,
-                        severity="warning",
-                    ))  # fmt: skip
+                    text = "the axis is known only at run time; Split has it as an attribute, so the node is kept"
+                    plan.notes.append(diagnostic("SG408", text, location, severity="warning"))
                     continue
+                found = _with_form(node, found, explicit_lengths)
+                node = _with_axis(node, found)
             lowered = lower_split(
                 node, index, scope, found, target, emission, "convert --to split", explicit_lengths=explicit_lengths
             )
@@ -127,6 +127,15 @@ def _plan_plain(
                 _to_plain_domain(lowered.emission)
                 replace_node(plan, uses, scope, index, lowered.emission, lowered.change)
     plan_sequences(plan, model, analysis, root, names, uses, explicit_lengths)
+
+
+def _with_axis(node: onnx.NodeProto, found: SplitDetail) -> onnx.NodeProto:
+    """A copy of a VariadicSplit node with its axis as the attribute that Split has."""
+    copy = onnx.NodeProto()
+    copy.CopyFrom(node)
+    if found.split is not None and found.split.axis is not None:
+        copy.attribute.append(helper.make_attribute("axis", found.split.axis))
+    return copy
 
 
 def _with_form(node: onnx.NodeProto, found: SplitDetail, explicit_lengths: bool) -> SplitDetail:
@@ -148,7 +157,7 @@ def _with_form(node: onnx.NodeProto, found: SplitDetail, explicit_lengths: bool)
 
 def _to_plain_domain(emission: Emission) -> None:
     for node in emission.mains:
-        node.domain = ""
+        node.ClearField("domain")
         for index in range(len(node.metadata_props) - 1, -1, -1):
             if node.metadata_props[index].key == FORM_KEY:
                 del node.metadata_props[index]
