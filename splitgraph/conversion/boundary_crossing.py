@@ -23,8 +23,8 @@ Predicate = Callable[["Crossing"], bool]
 class NodeFacts:
     """What the conversion knows of a node of ai.onnx.
 
-    source, target: opset versions of ai.onnx, either may be the greater. Lists go by position; what they do not reach is
-    unknown. input_dtypes, output_dtypes: numpy-style names (of a sequence or optional: of its tensors), None when
+    source, target: opset versions of ai.onnx, either may be the greater. Lists go by position; what they do not reach
+    is unknown. input_dtypes, output_dtypes: numpy-style names (of a sequence or optional: of its tensors), None when
     unknown or omitted. input_kinds, output_kinds: "tensor", "sequence", "optional" or None. shapes_equal: True when all
     inputs provably have the same shape. input_shapes: None when of unknown rank; unknown dimensions are None.
     """

@@ -97,24 +97,26 @@ def versions_between(op: str, lowest: int, highest: int) -> tuple[OperatorVersio
 @cache
 def _read(op: str, since_version: int) -> OperatorVersion:
     schema: Any = onnx.defs.get_schema(op, since_version, "")
+    constraints = {bound.type_param_str: frozenset(bound.allowed_type_strs) for bound in schema.type_constraints}
     return OperatorVersion(
         op,
         schema.since_version,
         schema.deprecated,
         schema.has_function or schema.has_context_dependent_function,
         {name: _formal_attribute(attribute) for name, attribute in schema.attributes.items()},
-        tuple(_formal(parameter) for parameter in schema.inputs),
-        tuple(_formal(parameter) for parameter in schema.outputs),
+        tuple(_formal(parameter, constraints) for parameter in schema.inputs),
+        tuple(_formal(parameter, constraints) for parameter in schema.outputs),
         schema.max_input,
         schema.max_output,
     )
 
 
-def _formal(parameter: Any) -> Formal:
+def _formal(parameter: Any, constraints: Mapping[str, frozenset[str]]) -> Formal:
+    # Not `parameter.types`, which says the same: onnx below 1.21 cannot hand that over to Python.
     return Formal(
         parameter.name,
         parameter.type_str,
-        frozenset(parameter.types),
+        constraints.get(parameter.type_str, frozenset((parameter.type_str,))),
         _OPTIONS[parameter.option],
         parameter.is_homogeneous,
         parameter.min_arity,
