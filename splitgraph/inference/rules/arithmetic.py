@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import cast
 
 import numpy as np
 
@@ -133,7 +132,7 @@ def add(facts: Facts, dtype: str, a: Item, b: Item) -> Item:
 def subtract(facts: Facts, dtype: str, a: Item, b: Item) -> Item:
     """a - b."""
     if isinstance(b, Ratio):
-        return add(facts, dtype, a, Ratio(cast(Dim, -b.numerator), b.denominator))
+        return add(facts, dtype, a, Ratio(-b.numerator, b.denominator))
     if isinstance(a, (int, Dim)) and isinstance(b, (int, Dim)) and not is_float_type(dtype):
         return fit(facts, dtype, a - b)
     return add(facts, dtype, a, -b) if isinstance(b, (int, float, Dim)) and is_float_type(dtype) else None
@@ -260,7 +259,7 @@ def _extreme(
 def negate(facts: Facts, dtype: str, a: Item) -> Item:
     """-a."""
     if isinstance(a, Ratio):
-        return Ratio(cast(Dim, -a.numerator), a.denominator)
+        return Ratio(-a.numerator, a.denominator)
     return fit(facts, dtype, -a) if isinstance(a, (int, float, Dim)) else None
 
 

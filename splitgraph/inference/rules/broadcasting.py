@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from splitgraph.contents import Contents, Item
-from splitgraph.dim import DimLike, dim_max
+from splitgraph.dim import Dim, DimLike, dim_max
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.rules.operands import Dims, InvalidNode, positions
 
@@ -35,8 +35,26 @@ def _beside_static(ctx: NodeContext, static: int, other: DimLike) -> DimLike:
     return static
 
 
-def _both_symbolic(ctx: NodeContext, a: DimLike, b: DimLike) -> DimLike:
+def _both_symbolic(ctx: NodeContext, a: Dim, b: Dim) -> DimLike:
+    cache = ctx.walk.broadcast_cache
+    pair = frozenset((a, b))
+    made = cache.get(pair)
+    if made is not None:
+        return made
+    known = _provable(ctx, a, b)
+    if known is not None:
+        return known
+    # The result broadcast with either of the two once more is itself.
+    made = cache[pair] = ctx.fresh()
+    cache[frozenset((a, made))] = cache[frozenset((b, made))] = made
+    return made
+
+
+def _provable(ctx: NodeContext, a: Dim, b: Dim) -> DimLike | None:
+    """The dimension that two dimensions broadcast to where the facts settle it, else None."""
     facts = ctx.facts
+    if facts.prove_eq(a, b):
+        return a
     a_not_one, b_not_one = facts.prove_ne(a, 1), facts.prove_ne(b, 1)
     if a_not_one and b_not_one:
         what = f"dimensions {a} and {b} do not broadcast"
@@ -45,18 +63,7 @@ def _both_symbolic(ctx: NodeContext, a: DimLike, b: DimLike) -> DimLike:
         return a
     if b_not_one:
         return b
-    if facts.prove_eq(a, b):
-        return a
-    if facts.prove_ge(a, 1) and facts.prove_ge(b, 1):
-        return dim_max(a, b)
-    cache = ctx.walk.broadcast_cache
-    pair = frozenset((a, b))
-    made = cache.get(pair)
-    if made is None:
-        # The result broadcast with either of the two once more is itself.
-        made = cache[pair] = ctx.fresh()
-        cache[frozenset((a, made))] = cache[frozenset((b, made))] = made
-    return made
+    return dim_max(a, b) if facts.prove_ge(a, 1) and facts.prove_ge(b, 1) else None
 
 
 def broadcast_dims(ctx: NodeContext, shapes: Sequence[Dims | None]) -> Dims | None:

@@ -50,7 +50,7 @@ def _convolved(
             _check_bias(ctx, bias, filters)
     if data is None:
         return (None, filters, *(None,) * rank)
-    return (data[0], filters, *window_counts(data[2:], kernel, windows))
+    return (data[0], filters, *window_counts(ctx, data[2:], kernel, windows))
 
 
 def _spatial_rank(data: Dims | None, weights: Dims | None) -> int | None:
@@ -176,7 +176,7 @@ def _pooled(ctx: NodeContext) -> tuple[DimLike | None, ...] | None:
     if rank < 1 or len(kernel) != rank:
         raise InvalidNode(f"kernel_shape {list(kernel)} does not fit an input of rank {len(dims)}; it needs two less")
     round_up = bool(int_attribute(ctx, "ceil_mode", 0))
-    return (*dims[:2], *window_counts(dims[2:], kernel, read_windows(ctx, rank), round_up=round_up))
+    return (*dims[:2], *window_counts(ctx, dims[2:], kernel, read_windows(ctx, rank), round_up=round_up))
 
 
 @operator("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool")

@@ -47,8 +47,7 @@ def recurrent(ctx: NodeContext) -> Sequence[ValueType]:
     # One and the same in all outputs.
     hidden, steps, batch = (ctx.fresh() if dim is None else dim for dim in (hidden, steps, batch))
     if batch_first:
-        every, last = (batch, steps, directions, hidden), (batch, directions, hidden)
-    else:
-        every, last = (steps, directions, batch, hidden), (directions, batch, hidden)
-    state = tensor(dtype, last)
-    return [tensor(dtype, every), state, state]
+        state = tensor(dtype, (batch, directions, hidden))
+        return [tensor(dtype, (batch, steps, directions, hidden)), state, state]
+    state = tensor(dtype, (directions, batch, hidden))
+    return [tensor(dtype, (steps, directions, batch, hidden)), state, state]

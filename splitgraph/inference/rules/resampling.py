@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
+import numpy as np
+
 from splitgraph.contents import Item
 from splitgraph.dim import Dim, DimLike
 from splitgraph.inference.context import NodeContext
@@ -119,10 +121,5 @@ def _scaled_dim(dim: DimLike, scale: Item) -> DimLike | None:
 
 def _rounded_down(dim: int, scale: float) -> int | None:
     """The size of a static dimension, None where it hangs on the precision that the runtime multiplies in."""
-    exact = math.floor(dim * scale)
-    return (
-        exact
-        if exact == math.floor(dim * scale * (1 + 2**-22)) == math.floor(dim * scale * (1 - 2**-22))
-        or scale.is_integer()
-        else None
-    )
+    size = math.floor(dim * scale)
+    return size if size == math.floor(float(np.float32(dim) * np.float32(scale))) else None

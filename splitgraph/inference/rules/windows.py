@@ -60,17 +60,24 @@ def _per_axis(ctx: NodeContext, name: str, rank: int, default: int) -> tuple[int
 
 
 def window_counts(
-    dims: Sequence[DimLike], kernel: Sequence[DimLike | None], windows: Windows, *, round_up: bool = False
+    ctx: NodeContext,
+    dims: Sequence[DimLike],
+    kernel: Sequence[DimLike | None],
+    windows: Windows,
+    *,
+    round_up: bool = False,
 ) -> list[DimLike | None]:
     """The number of windows along each dimension, None where it cannot be said.
 
     round_up: the last window may reach over the end (ceil_mode), as long as it does not begin in the padding after it.
-    Raises InvalidNode when a window is larger than its padded dimension.
+    Raises InvalidNode when a window is larger than its padded dimension; a symbolic one is required not to be.
     """
-    return [_count(dim, kernel[axis], windows, axis, round_up) for axis, dim in enumerate(dims)]
+    return [_count(ctx, dim, kernel[axis], windows, axis, round_up) for axis, dim in enumerate(dims)]
 
 
-def _count(dim: DimLike, kernel: DimLike | None, windows: Windows, axis: int, round_up: bool) -> DimLike | None:
+def _count(
+    ctx: NodeContext, dim: DimLike, kernel: DimLike | None, windows: Windows, axis: int, round_up: bool
+) -> DimLike | None:
     stride = windows.strides[axis]
     if windows.auto_pad in ("SAME_UPPER", "SAME_LOWER"):
         return ceildiv(dim, stride)
@@ -79,16 +86,25 @@ def _count(dim: DimLike, kernel: DimLike | None, windows: Windows, axis: int, ro
     before, after = (0, 0) if windows.auto_pad == "VALID" else (windows.pads_before[axis], windows.pads_after[axis])
     extent = (kernel - 1) * windows.dilations[axis] + 1
     room = dim + before + after - extent
-    if isinstance(room, int) and room < 0:
-        raise InvalidNode(f"a window of {extent} does not fit the dimension {dim} with pads {before} and {after}")
-    if not round_up or stride == 1:
+    if round_up:
+        return _count_rounded_up(dim, room, extent, before, after, stride)
+    if room == 0 or ctx.facts.prove_ge(room, 0):
         return room // stride + 1
-    return _count_rounded_up(dim, room, extent, before, after, stride)
+    found = f"a window of {extent} does not fit the dimension {dim} with pads {before} and {after}"
+    if not isinstance(room, int):
+        ctx.require(room, ">=", 0, message=f"{ctx.node.op_type}-{ctx.since_version}: {found}")
+        return room // stride + 1
+    if room <= -stride or ctx.node.op_type.startswith("Conv"):
+        raise InvalidNode(found)
+    # Pooling over less than a window: onnxruntime rounds the negative quotient up, the specification rounds it down.
+    return None
 
 
 def _count_rounded_up(
     dim: DimLike, room: DimLike, extent: DimLike, before: int, after: int, stride: int
 ) -> DimLike | None:
+    if isinstance(room, int) and room <= -stride:
+        raise InvalidNode(f"a window of {extent} does not fit the dimension {dim} with pads {before} and {after}")
     count = ceildiv(room, stride)
     if isinstance(extent, Dim):
         return None
