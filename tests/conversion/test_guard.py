@@ -225,8 +225,12 @@ REFUSED: list[tuple[str, tuple[Any, ...], dict[str, Any], list[str], str]] = [
 ]
 
 
+# What an opset beyond the installed onnx changes, its schemas cannot tell.
+REFUSED_HERE = [case for case in REFUSED if max(case[1][1:3]) <= onnx.defs.onnx_opset_version()]
+
+
 @pytest.mark.parametrize(
-    ("arguments", "options", "codes", "words"), [case[1:] for case in REFUSED], ids=[c[0] for c in REFUSED]
+    ("arguments", "options", "codes", "words"), [case[1:] for case in REFUSED_HERE], ids=[c[0] for c in REFUSED_HERE]
 )
 def test_refused(arguments: tuple[Any, ...], options: dict[str, Any], codes: list[str], words: str) -> None:
     edits, blockers = check(*arguments, **options)
