@@ -6,21 +6,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from splitgraph.conversion.forms import convert_forms
-from splitgraph.conversion.opset import convert_opset
-from splitgraph.conversion.rewrite import Rewrite
-from splitgraph.diagnostics import ConversionError, SplitgraphError, VerificationError, diagnostic
-from splitgraph.dim import Dim
+from splitgraph.diagnostics import SplitgraphError, VerificationError, diagnostic
 from splitgraph.formats import LoadedModel, give_back, load, open_model, save
 from splitgraph.graph.scopes import opset_imports
-from splitgraph.inference import infer_model
-from splitgraph.inference.analysis import Analysis
 
 if TYPE_CHECKING:
     import numpy as np
 
+    from splitgraph.conversion.rewrite import Rewrite
+    from splitgraph.dim import Dim
     from splitgraph.execution.verification import Verification
+    from splitgraph.inference.analysis import Analysis
 
+# What only one verb needs is imported by that verb: inferring must not pay for converting, nor either for running.
 Engine = Literal["auto", "reference", "onnxruntime", "openvino"]
 
 
@@ -39,6 +37,8 @@ def infer(
     Does not raise for a wrong model; raises ModelError for a file that cannot be read, SplitgraphError for wrong
     arguments.
     """
+    from splitgraph.inference import infer_model
+
     loaded = open_model(model)
     analysis = infer_model(loaded.model, bind=bind, input_shapes=input_shapes, empty_chunks=empty_chunks)
     return replace(analysis, model=give_back(analysis.model, loaded))
@@ -66,6 +66,8 @@ def convert(
     explicit_lengths: write the lengths of every split out, for runtimes that know neither equal parts nor num_outputs.
     Errors as `upgrade`.
     """
+    from splitgraph.conversion.forms import convert_forms
+
     loaded = open_model(model)
     return _finish(loaded, convert_forms(loaded.model, to, explicit_lengths=explicit_lengths), verify)
 
@@ -111,6 +113,8 @@ def verify(
 
 
 def _convert_opset(model: Any, opset: int, verify: bool, *, newer: bool) -> Rewrite:
+    from splitgraph.conversion.opset import convert_opset
+
     loaded = open_model(model)
     source = opset_imports(loaded.model.opset_import).get("", opset)
     if newer and opset < source:
@@ -135,4 +139,4 @@ def _finish(loaded: LoadedModel, rewrite: Rewrite, verify: bool) -> Rewrite:
     return replace(rewrite, model=give_back(rewrite.model, loaded))
 
 
-__all__ = ["ConversionError", "convert", "downgrade", "infer", "load", "save", "upgrade", "verify"]
+__all__ = ["convert", "downgrade", "infer", "load", "save", "upgrade", "verify"]

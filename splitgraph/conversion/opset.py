@@ -15,7 +15,7 @@ from splitgraph.conversion.plan import Plan, apply_plan, opset_of
 from splitgraph.conversion.rewrite import Change, Rewrite
 from splitgraph.conversion.splits import emitted_inputs, lower_split
 from splitgraph.conversion.unused import Uses
-from splitgraph.diagnostics import ConversionError, SplitgraphError, diagnostic
+from splitgraph.diagnostics import Diagnostic, SplitgraphError, diagnostic
 from splitgraph.graph.names import FreshNames, used_names
 from splitgraph.graph.scopes import Scope, function_key, node_label, plain_domain, scopes
 from splitgraph.inference import infer_model
@@ -122,7 +122,7 @@ def _plan_splits(
                 replace_node(plan, uses, scope, index, lowered.emission, lowered.change)
 
 
-def kept_as_is(before: Variant, after: Variant, data: ValueType, location: str) -> list[object]:
+def kept_as_is(before: Variant, after: Variant, data: ValueType, location: str) -> list[Diagnostic]:
     """Blockers for a node that is kept: an element type that the target version does not take, or may not."""
     if (
         after.dtypes is None
@@ -138,7 +138,7 @@ def kept_as_is(before: Variant, after: Variant, data: ValueType, location: str) 
     return [diagnostic("SG403", what, location)]
 
 
-def _missing(node: onnx.NodeProto, location: str, target: int) -> object:
+def _missing(node: onnx.NodeProto, location: str, target: int) -> Diagnostic:
     first = 11 if node.op_type == "SplitToSequence" else 20
     helps = {
         "SplitToSequence": "Stop at opset 11, or turn the sequence into plain splits first (convert --to split).",
@@ -207,7 +207,8 @@ def _node_facts(
 ) -> NodeFacts:
     inputs = [_visible_type(analysis, scope, name) if name else UNKNOWN for name in node.input]
     outputs = [detail.types.get(name, UNKNOWN) if name else UNKNOWN for name in node.output]
-    shapes = {value.shape for value in inputs}
+    shapes = [value.shape for value in inputs]
+    known = all(shape is not None and None not in shape for shape in shapes)
     return NodeFacts(
         node=node,
         source=source,
@@ -216,9 +217,15 @@ def _node_facts(
         output_dtypes=[value.dtype for value in outputs],
         location=f"{scope.location}/{node_label(node, index)}",
         in_function=scope.in_function,
-        input_kinds=[value.kind if value.kind != "unknown" else None for value in inputs],
-        shapes_equal=True if len(shapes) == 1 and None not in shapes else None,
+        input_kinds=[_known_kind(value) for value in inputs],
+        shapes_equal=True if known and len(set(shapes)) == 1 else None,
+        input_shapes=shapes,
+        output_kinds=[_known_kind(value) for value in outputs],
     )
+
+
+def _known_kind(value: ValueType) -> str | None:
+    return None if value.kind == "unknown" else value.kind
 
 
 def _visible_type(analysis: Analysis, scope: Scope, name: str) -> ValueType:
@@ -231,6 +238,3 @@ def _visible_type(analysis: Analysis, scope: Scope, name: str) -> ValueType:
         if len(path) < 3 or (path[:1] == ("F",) and len(path) <= 2):
             return UNKNOWN
         path = path[:-3]
-
-
-__all__ = ["ConversionError", "convert_opset"]
