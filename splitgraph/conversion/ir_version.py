@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import onnx
 from onnx import helper
 
 
@@ -11,9 +12,11 @@ def minimum_ir_version(opset: int) -> int:
     Opsets that no release stopped at (2, 3 and 4) have that of the next. Raises ValueError for an opset that the
     installed onnx does not know. Source: the table of released versions in onnx.helper.
     """
-    newest = max(version for domain, version in helper.OP_SET_ID_VERSION_MAP if domain == "ai.onnx")
+    newest = onnx.defs.onnx_opset_version()
     if not 1 <= opset <= newest:
         raise ValueError(f"opset {opset} is not between 1 and {newest}, the opsets of the installed onnx")
+    released = helper.OP_SET_ID_VERSION_MAP.items()
+    # The table of onnx 1.22 lacks that release itself, whose opset 27 is of the IR version that it writes.
     return min(
-        ir for (domain, version), ir in helper.OP_SET_ID_VERSION_MAP.items() if domain == "ai.onnx" and version >= opset
+        (ir for (domain, version), ir in released if domain == "ai.onnx" and version >= opset), default=onnx.IR_VERSION
     )
