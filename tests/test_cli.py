@@ -9,7 +9,9 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import numpy as np
 import onnx
+import onnx.numpy_helper
 import pytest
 from onnx import TensorProto, helper
 
@@ -467,6 +469,42 @@ def test_the_model_itself_is_only_overwritten_in_place(arguments: list[str], run
     assert "--in-place" in err
     assert onnx.load("model.onnx") == split_model()
     assert files(folder) == {"model.onnx", "link.onnx"}
+
+
+def weighted_model() -> onnx.ModelProto:
+    """split_model after an addition of weights, [1, 6], that are large enough to stay in a file of their own."""
+    model = split_model()
+    model.graph.node.insert(0, helper.make_node("Add", ["x", "w"], ["sum"], name="add"))
+    model.graph.node[1].input[0] = "sum"
+    weights = np.arange(600, dtype=np.float32).reshape(100, 6)
+    model.graph.input[0].type.tensor_type.shape.dim[0].dim_value = 100
+    model.graph.initializer.append(onnx.numpy_helper.from_array(weights, "w"))
+    return model
+
+
+@pytest.mark.parametrize("arguments", [["-o", "elsewhere/new.onnx"], ["-o", "new.onnx"], ["--in-place"]])
+def test_external_data_goes_along(arguments: list[str], run: Run, folder: Path) -> None:
+    onnx.save(weighted_model(), "model.onnx", save_as_external_data=True, location="weights.bin", size_threshold=0)
+    data = Path("weights.bin").read_bytes()
+    Path("elsewhere").mkdir()
+    code, out, err = run("upgrade", "model.onnx", "--opset", "18", *arguments)
+    assert (code, err) == (0, "")
+    assert "verified equal" in out
+    written = Path(out.split()[-1])
+    assert (written.parent / "weights.bin").read_bytes() == data
+    (weights,) = onnx.load(written).graph.initializer
+    assert onnx.numpy_helper.to_array(weights).sum() == np.arange(600).sum()
+    assert len(written.read_bytes()) < len(data)
+
+
+def test_missing_external_data_is_an_unreadable_file(run: Run, folder: Path) -> None:
+    onnx.save(weighted_model(), "model.onnx", save_as_external_data=True, location="weights.bin", size_threshold=0)
+    Path("weights.bin").unlink()
+    for arguments in (["infer", "model.onnx"], ["upgrade", "model.onnx", "--opset", "18"]):
+        code, out, err = run(*arguments)
+        assert (code, out, err.count("\n")) == (2, "", 1)
+        assert err.endswith("[SG107]\n")
+    assert files(folder) == {"model.onnx"}
 
 
 def test_an_output_that_cannot_be_written(run: Run, folder: Path) -> None:
