@@ -96,7 +96,7 @@ def verify(
 
     first, second = open_model(before), open_model(after)
     try:
-        return verify_models(
+        verification: Verification = verify_models(
             first.model,
             second.model,
             samples=samples,
@@ -110,6 +110,7 @@ def verify(
         )
     except ValueError as error:
         raise SplitgraphError(str(error)) from error
+    return verification
 
 
 def _convert_opset(model: Any, opset: int, verify: bool, *, newer: bool) -> Rewrite:

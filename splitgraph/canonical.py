@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import pairwise
 from typing import Any, Literal, Protocol
 
 from splitgraph.contents import Contents, SequenceInfo
@@ -97,9 +99,7 @@ class CanonicalSplit:
     @property
     def lengths(self) -> tuple[DimLike, ...] | None:
         """Length of each part; None when their number is unknown."""
-        if self.bounds is None:
-            return None
-        return tuple(end - start for start, end in zip(self.bounds, self.bounds[1:], strict=False))
+        return None if self.bounds is None else _lengths_between(self.bounds)
 
     @property
     def static_lengths(self) -> tuple[int, ...] | None:
@@ -111,9 +111,8 @@ class CanonicalSplit:
 
     def part_type(self, data: ValueType, index: int) -> ValueType:
         """The type of one part: the data's, with the part's length on the axis."""
-        if self.bounds is None:
-            return data.with_shape(None)
-        return self._part_of(data, self.bounds[index + 1] - self.bounds[index])
+        lengths = self.lengths
+        return data.with_shape(None) if lengths is None else self._part_of(data, lengths[index])
 
     def element_type(self, data: ValueType, unknown: Dim) -> ValueType:
         """The type that all parts have in common; `unknown` stands for a length in which they differ."""
@@ -137,6 +136,21 @@ class CanonicalSplit:
         return tensor(data.dtype, shape)
 
 
+# Models repeat the same few splits in every layer, so what depends on dimensions alone is computed once for each.
+_remembered = lru_cache(maxsize=4096)
+
+
+@_remembered
+def _lengths_between(bounds: tuple[DimLike, ...]) -> tuple[DimLike, ...]:
+    return tuple(end - start for start, end in pairwise(bounds))
+
+
+@_remembered
+def _multiples(size: DimLike, count: int) -> tuple[DimLike, ...]:
+    return tuple(index * size for index in range(count + 1))
+
+
+@_remembered
 def even_bounds(total: DimLike, size: DimLike, count: int) -> tuple[DimLike, ...]:
     """Bounds of `count` consecutive chunks of `size` within `total`: multiples of the size, the last one the total."""
     return (*(dim_min(index * size, total) for index in range(count)), total)
@@ -146,7 +160,7 @@ def split_equally(site: SplitSite, axis: int | None, total: DimLike | None, coun
     """`count` equal parts; obliges the dimension to be a multiple of `count`."""
     if total is None:
         size: DimLike = site.fresh()
-        return CanonicalSplit(axis, None, tuple(index * size for index in range(count + 1)), "equal", count)
+        return CanonicalSplit(axis, None, _multiples(size, count), "equal", count)
     holds = site.require(
         total % count, "==", 0, code="SG206",
         message=f"dimension {total} on axis {axis} does not divide into {count} equal parts",
@@ -155,7 +169,7 @@ def split_equally(site: SplitSite, axis: int | None, total: DimLike | None, coun
         return None
     # Multiples of the size up to the last: where the obligation holds it is the dimension, and every part has the same spelling.
     size = site.facts.simplify(total // count)
-    return CanonicalSplit(axis, total, tuple(index * size for index in range(count + 1)), "equal", count)
+    return CanonicalSplit(axis, total, _multiples(size, count), "equal", count)
 
 
 def split_into_chunks(site: SplitSite, axis: int | None, total: DimLike | None, count: int) -> CanonicalSplit | None:
@@ -165,16 +179,23 @@ def split_into_chunks(site: SplitSite, axis: int | None, total: DimLike | None, 
         known: DimLike | None = None
     else:
         known = total
-    size = ceildiv(total, count)
-    rest = total - (count - 1) * size
+    size, rest = _chunks_of(total, count)
     split = CanonicalSplit(axis, known, even_bounds(total, size, count), "chunks", count)
     if isinstance(rest, int):
         return split if _report_empty_chunks(site, total, count, rest) else None
     # Wherever the last chunk is not negative no other bound overruns, so the plain multiples hold without min().
-    if site.facts.range_of(rest)[1] is not None and (site.facts.range_of(rest)[1] or 0) < 0:
+    most = site.facts.range_of(rest)[1]
+    if most is not None and most < 0:
         return split
     site.require(rest, ">=", 0, code="SG203", message=f"{count} chunks of {size} overrun the dimension {total}")
-    return replace(split, bounds=(*(index * size for index in range(count)), total))
+    return replace(split, bounds=(*_multiples(size, count)[:-1], total))
+
+
+@_remembered
+def _chunks_of(total: DimLike, count: int) -> tuple[DimLike, DimLike]:
+    """The size of all chunks but the last one, and what they leave for it (negative: they overrun the dimension)."""
+    size = ceildiv(total, count)
+    return size, total - (count - 1) * size
 
 
 def _report_empty_chunks(site: SplitSite, total: DimLike, count: int, rest: int) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import onnx
 from onnx import AttributeProto, helper
@@ -52,7 +53,7 @@ class Emission:
             self._constants[key] = name
         return self._constants[key]
 
-    def helper(self, op_type: str, inputs: Sequence[str], hint: str, **attributes: int | Sequence[int]) -> str:
+    def helper(self, op_type: str, inputs: Sequence[str], hint: str, **attributes: Any) -> str:
         """Emit a helper node with one output and give that output's name."""
         output = self.names.new(f"{self.prefix}_{hint}")
         self.helpers.append(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import onnx
 from onnx import helper
 
+from splitgraph.canonical import Form
 from splitgraph.conversion.emission import Emission
 from splitgraph.conversion.opset import new_emission, replace_node
 from splitgraph.conversion.plan import Plan, opset_of
@@ -111,7 +112,7 @@ def _plan_sequence(
     stand_in.output.extend(parts)
     stand_in.attribute.append(helper.make_attribute("axis", split.axis))
     lengths = split.static_lengths
-    form = "equal" if lengths is not None and len(set(lengths)) == 1 else "lengths"
+    form: Form = "equal" if lengths is not None and len(set(lengths)) == 1 else "lengths"
     plain = replace(found, split=replace(split, form=form, squeezed=False))
     lowered = lower_split(
         stand_in, index, scope, plain, target, emission, "convert --to split", explicit_lengths=explicit_lengths

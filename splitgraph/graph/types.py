@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import onnx
 from onnx import TypeProto
@@ -55,14 +56,13 @@ def write_type(value: ValueType, proto: onnx.TypeProto) -> bool:
         number = DTYPE_NUMBERS.get(value.dtype or "")
         if number is None:
             return False
-        held = proto.tensor_type if value.kind == "tensor" else proto.sparse_tensor_type
-        held.elem_type = number
-        write_shape(value, held)
+        tensor: Any = proto.tensor_type if value.kind == "tensor" else proto.sparse_tensor_type
+        tensor.elem_type = number
+        write_shape(value, tensor)
         return True
     if value.kind in ("sequence", "optional"):
-        held = proto.sequence_type if value.kind == "sequence" else proto.optional_type
-        inner = value.element or ValueType("tensor", value.dtype, value.shape)
-        return write_type(inner, held.elem_type)
+        outer: Any = proto.sequence_type if value.kind == "sequence" else proto.optional_type
+        return write_type(value.element or ValueType("tensor", value.dtype, value.shape), outer.elem_type)
     if value.kind == "map" and value.element is not None:
         proto.map_type.key_type = DTYPE_NUMBERS.get(value.dtype or "", 0)
         return write_type(value.element, proto.map_type.value_type)

@@ -22,6 +22,7 @@ class Naming:
         self._reserved = set(reserved)
         self._places: Counter[str] = Counter()
         self._inside: set[str] = set()
+        self._held: dict[Dim, frozenset[str]] = {}
         self._shown: dict[DimLike, DimLike | None] = {}
         self._names: dict[str, DimLike] = {}
         self._next = 0
@@ -35,10 +36,17 @@ class Naming:
 
     def count_dim(self, dim: Dim) -> None:
         """Note the generated symbols of one dimension."""
-        for name in symbols_of(dim) & self.generated:
+        names = self._generated_in(dim)
+        for name in names:
             self._places[name] += 1
             if str(dim) != name:
                 self._inside.add(name)
+
+    def _generated_in(self, dim: Dim) -> frozenset[str]:
+        names = self._held.get(dim)
+        if names is None:
+            names = self._held[dim] = symbols_of(dim) & self.generated
+        return names
 
     def value(self, value: ValueType) -> ValueType:
         """The type as it is reported."""
@@ -59,7 +67,7 @@ class Naming:
         return self._names.get(generated)
 
     def _show(self, dim: Dim) -> DimLike | None:
-        generated = symbols_of(dim) & self.generated
+        generated = self._generated_in(dim)
         if generated and str(dim) in generated and self._places[str(dim)] < 2 and str(dim) not in self._inside:
             return None
         shown = substitute(dim, {name: self._name(name) for name in sorted(generated)}) if generated else dim

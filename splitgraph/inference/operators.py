@@ -111,8 +111,8 @@ def _schema(domain: str, op_type: str, opset: int) -> Any:
 
 @cache
 def _signature(domain: str, op_type: str, since_version: int) -> tuple[int, int, dict[str, int]]:
-    schema = defs.get_schema(op_type, since_version, domain)
-    return schema.min_input, schema.max_input, {name: int(a.type.value) for name, a in schema.attributes.items()}
+    schema: Any = defs.get_schema(op_type, since_version, domain)
+    return schema.min_input, schema.max_input, {name: a.type.value for name, a in schema.attributes.items()}
 
 
 @cache
