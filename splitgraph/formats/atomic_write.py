@@ -1,0 +1,138 @@
+"""Writing files so that each is either the old one or the new one, whole, whatever happens in between."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+import shutil
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+# What file systems answer that cannot sync a folder; there is nothing to sync on them.
+_FOLDER_SYNC_UNSUPPORTED = {errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
+
+
+@dataclass(frozen=True, slots=True)
+class _Staged:
+    """A file written in full beside its target; backup: where the old file stays reachable until all is done."""
+
+    target: Path
+    temporary: Path
+    backup: Path
+
+
+class WriteTogether:
+    """Several files that are written together: all of them appear under their names, or none does.
+
+    Used as a context: `with WriteTogether() as files: files.open(path) ...`. Leaving the block normally puts every
+    file in its place; leaving it with any exception, KeyboardInterrupt included, removes every trace. Raises OSError.
+    """
+
+    def __init__(self) -> None:
+        self._staged: list[_Staged] = []
+        self._new_folders: list[Path] = []
+
+    def __enter__(self) -> WriteTogether:
+        return self
+
+    def __exit__(self, kind: object, error: object, traceback: object) -> None:
+        try:
+            if kind is None:
+                self._put_in_place()
+                self._new_folders.clear()
+        finally:
+            self._clean_up()
+
+    @contextlib.contextmanager
+    def open(self, target: Path) -> Iterator[BinaryIO]:
+        """A binary file that will be `target`; its folder is made if need be, and an overwritten file's permissions
+        are kept.
+        """
+        self._make_folder(target.parent)
+        mark = f".splitgraph-{secrets.token_hex(8)}"
+        staged = _Staged(target, target.parent / f"{mark}.tmp", target.parent / f"{mark}.old")
+        # Noted before it exists: an interrupt between the two must not leave it behind.
+        self._staged.append(staged)
+        with os.fdopen(os.open(staged.temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o666), "wb") as file:
+            if target.exists():
+                os.chmod(staged.temporary, stat.S_IMODE(target.stat().st_mode))
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+
+    def _make_folder(self, folder: Path) -> None:
+        missing = [parent for parent in (folder, *folder.parents) if not parent.exists()]
+        for parent in reversed(missing):
+            self._new_folders.append(parent)
+            parent.mkdir()
+
+    def _put_in_place(self) -> None:
+        try:
+            for staged in self._staged:
+                if staged.target.exists():
+                    _keep_reachable(staged.target, staged.backup)
+                os.replace(staged.temporary, staged.target)
+            for folder in {staged.target.parent for staged in self._staged}:
+                _sync_folder(folder)
+        except BaseException:
+            self._put_back()
+            raise
+
+    def _put_back(self) -> None:
+        for staged in self._staged[::-1]:
+            # A temporary that is still there was not renamed, so its target is the old file.
+            if staged.temporary.exists():
+                continue
+            if staged.backup.exists():
+                self._restore(staged)
+            else:
+                staged.target.unlink(missing_ok=True)
+
+    def _restore(self, staged: _Staged) -> None:
+        try:
+            os.replace(staged.backup, staged.target)
+        except OSError as error:
+            # The only copy of the old file: it must outlive this.
+            self._staged.remove(staged)
+            raise OSError(
+                error.errno, f"{error.strerror}; the old {staged.target.name} is now {staged.backup.name}"
+            ) from error
+
+    def _clean_up(self) -> None:
+        for staged in self._staged:
+            staged.temporary.unlink(missing_ok=True)
+            staged.backup.unlink(missing_ok=True)
+        for folder in reversed(self._new_folders):
+            # Somebody else may have put a file there meanwhile.
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+
+
+_BINARY: int = getattr(os, "O_BINARY", 0)
+
+
+def _keep_reachable(target: Path, backup: Path) -> None:
+    try:
+        os.link(target, backup)
+    except OSError:
+        # Not every file system has hard links.
+        shutil.copy2(target, backup)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a rename survive a power cut; Windows has no such call."""
+    if os.name == "nt":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in _FOLDER_SYNC_UNSUPPORTED:
+            raise
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,228 @@
+"""Tensors whose contents lie in files beside the model: finding, checking, reading and copying them.
+
+Source: onnx/docs/ExternalData.md. Stricter than it in one point: no path, by `..`, an absolute name or a symbolic
+link, leads out of the model's folder, so that a model from a stranger cannot name the reader's other files as its
+weights.
+"""
+
+from __future__ import annotations
+
+import filecmp
+import math
+import os
+import shutil
+import stat
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import onnx
+from onnx import TensorProto
+
+from splitgraph.diagnostics import ModelError
+from splitgraph.formats.atomic_write import WriteTogether
+from splitgraph.formats.model_error import model_error, shown, system_reason
+
+# Bits of one element of each TensorProto.DataType that has a fixed size.
+_BITS: dict[int, int] = {
+    **dict.fromkeys((25, 26), 2),
+    **dict.fromkeys((21, 22, 23), 4),
+    **dict.fromkeys((27, 28), 6),
+    **dict.fromkeys((2, 3, 9, 17, 18, 19, 20, 24), 8),
+    **dict.fromkeys((4, 5, 10, 16), 16),
+    **dict.fromkeys((1, 6, 12), 32),
+    **dict.fromkeys((7, 11, 13, 14), 64),
+    15: 128,
+}
+_INTEGERS_AND_BOOL = frozenset({2, 3, 4, 5, 6, 7, 9, 12, 13, 21, 22, 25, 26})
+_SMALL_OF_ANY_TYPE = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalReference:
+    """Where a tensor says that its contents are: a path relative to the model's folder, bytes from `offset`, `length`
+    of them.
+    """
+
+    tensor: TensorProto
+    location: str
+    offset: int
+    length: int
+
+
+def all_tensors(model: onnx.ModelProto) -> Iterator[TensorProto]:
+    """Every tensor of a model: initializers, attributes and sparse parts, in all subgraphs, functions and training
+    graphs.
+    """
+    graphs = [model.graph]
+    for training in model.training_info:
+        graphs += [training.initialization, training.algorithm]
+    nodes = [node for function in model.functions for node in function.node]
+    attributes = [attribute for function in model.functions for attribute in function.attribute_proto]
+    while graphs or nodes or attributes:
+        if graphs:
+            graph = graphs.pop()
+            yield from graph.initializer
+            yield from _sparse_parts(graph.sparse_initializer)
+            nodes += graph.node
+        elif nodes:
+            attributes += nodes.pop().attribute
+        else:
+            attribute = attributes.pop()
+            if attribute.HasField("t"):
+                yield attribute.t
+            yield from attribute.tensors
+            if attribute.HasField("sparse_tensor"):
+                yield from _sparse_parts([attribute.sparse_tensor])
+            yield from _sparse_parts(attribute.sparse_tensors)
+            if attribute.HasField("g"):
+                graphs.append(attribute.g)
+            graphs += attribute.graphs
+
+
+def _sparse_parts(sparse_tensors: Iterable[onnx.SparseTensorProto]) -> Iterator[TensorProto]:
+    for sparse in sparse_tensors:
+        yield sparse.values
+        yield sparse.indices
+
+
+def is_external(tensor: TensorProto) -> bool:
+    """True when the tensor's contents lie in another file."""
+    return bool(tensor.data_location == TensorProto.EXTERNAL)
+
+
+def byte_size(tensor: TensorProto) -> int | None:
+    """Bytes that a tensor of this type and shape takes as raw data; None for strings and unknown types."""
+    bits = _BITS.get(tensor.data_type)
+    return None if bits is None else (math.prod(tensor.dims) * bits + 7) // 8
+
+
+def external_references(model: onnx.ModelProto, folder: Path, path: str | os.PathLike[str]) -> list[ExternalReference]:
+    """Every external tensor of a model, each checked: its file exists in the folder of the model and holds all of its
+    bytes.
+
+    path: the model's file, for messages. Raises ModelError (SG107) for the first that cannot be read.
+    """
+    sizes: dict[str, int] = {}
+    return [_checked_reference(tensor, folder, path, sizes) for tensor in all_tensors(model) if is_external(tensor)]
+
+
+def _checked_reference(
+    tensor: TensorProto, folder: Path, path: str | os.PathLike[str], sizes: dict[str, int]
+) -> ExternalReference:
+    def refuse(message: str) -> ModelError:
+        return model_error("SG107", f"tensor {tensor.name!r} {message}", path)
+
+    entries = {entry.key: entry.value for entry in tensor.external_data}
+    location = entries.get("location", "")
+    if not location:
+        raise refuse("is external, but names no file")
+    try:
+        offset = int(entries.get("offset") or 0)
+        given = int(entries["length"]) if entries.get("length") else None
+    except ValueError:
+        raise refuse("has an offset or length that is not a number") from None
+    if offset < 0 or (given is not None and given < 0):
+        raise refuse("has a negative offset or length")
+    if any(dim < 0 for dim in tensor.dims):
+        raise refuse("has a negative dimension")
+    if tensor.data_type == TensorProto.STRING:
+        raise refuse("holds strings, which no external data can")
+    if location not in sizes:
+        sizes[location] = _file_size(folder, location, tensor.name, path)
+    expected, available = byte_size(tensor), max(0, sizes[location] - offset)
+    if given is not None and expected is not None and given != expected:
+        raise refuse(f"takes {expected:,} bytes, but names {given:,} of {shown(location)}")
+    length = next((size for size in (expected, given) if size is not None), available)
+    if length > available:
+        raise refuse(
+            f"needs {length:,} bytes from byte {offset:,} of {shown(location)}, which has only {sizes[location]:,}"
+        )
+    return ExternalReference(tensor, location, offset, length)
+
+
+def _file_size(folder: Path, location: str, tensor_name: str, path: str | os.PathLike[str]) -> int:
+    what = f"tensor {tensor_name!r} is in {shown(location)}"
+    if not is_inside(folder, location):
+        raise model_error("SG107", f"{what}, which leads outside the model's folder", path)
+    try:
+        status = os.stat(folder / location)
+    except FileNotFoundError:
+        raise model_error("SG107", f"{what}, which is missing", path) from None
+    except OSError as error:
+        raise model_error("SG107", f"{what}, which cannot be read: {system_reason(error)}", path) from error
+    if not stat.S_ISREG(status.st_mode):
+        raise model_error("SG107", f"{what}, which is not a regular file", path)
+    return status.st_size
+
+
+def is_inside(folder: Path, location: str) -> bool:
+    """True when a relative path, with every symbolic link followed, stays in a folder."""
+    if "\0" in location or os.path.isabs(location) or os.path.splitdrive(location)[0]:
+        return False
+    root = os.path.realpath(folder)
+    real = os.path.realpath(os.path.join(root, location))
+    return real == root or real.startswith(os.path.join(root, ""))
+
+
+def load_external_data(references: list[ExternalReference], folder: Path, path: str | os.PathLike[str]) -> None:
+    """Read the contents of external tensors into the tensors themselves, one pass over each file. Raises ModelError
+    (SG107).
+    """
+    by_location: dict[str, list[ExternalReference]] = {}
+    for reference in references:
+        by_location.setdefault(reference.location, []).append(reference)
+    for location, group in by_location.items():
+        try:
+            with open(folder / location, "rb") as file:
+                for reference in sorted(group, key=lambda reference: reference.offset):
+                    file.seek(reference.offset)
+                    _fill(reference.tensor, file.read(reference.length), reference.length, path)
+        except OSError as error:
+            message = f"external data {shown(location)} cannot be read: {system_reason(error)}"
+            raise model_error("SG107", message, path) from error
+
+
+def _fill(tensor: TensorProto, content: bytes, length: int, path: str | os.PathLike[str]) -> None:
+    if len(content) != length:
+        raise model_error("SG107", f"external data of tensor {tensor.name!r} became shorter while it was read", path)
+    tensor.raw_data = content
+    tensor.ClearField("external_data")
+    tensor.ClearField("data_location")
+
+
+def small_references(references: list[ExternalReference], max_bytes: int = 65_536) -> list[ExternalReference]:
+    """Those external tensors that shapes may depend on, by their type and size.
+
+    Integer and bool tensors of up to max_bytes, and any tensor of up to 1,024 bytes (scales, the limits of a Range).
+    """
+    limits = dict.fromkeys(_INTEGERS_AND_BOOL, max_bytes)
+    return [r for r in references if r.length <= limits.get(r.tensor.data_type, _SMALL_OF_ANY_TYPE)]
+
+
+def stage_copies(
+    references: list[ExternalReference],
+    source: Path,
+    target: Path,
+    files: WriteTogether,
+    path: Path,
+    *,
+    overwrite: bool,
+) -> None:
+    """Copy the data files of a model from its folder to another folder, under the same relative names.
+
+    A file that is there with the same content is left alone; another file of that name is replaced only with
+    `overwrite` (ModelError SG108 otherwise). path: the new model's file, for messages. Raises OSError.
+    """
+    for location in sorted({reference.location for reference in references}):
+        old, new = source / location, target / location
+        if not is_inside(target, os.path.dirname(location) or "."):
+            raise model_error(
+                "SG107", f"external data {shown(location)} would be written outside the model's folder", path
+            )
+        if new.exists() and (os.path.samefile(old, new) or filecmp.cmp(old, new, shallow=False)):
+            continue
+        if os.path.lexists(new) and not overwrite:
+            raise model_error("SG108", f"its external data {shown(location)} exists there, with other content", path)
+        with open(old, "rb") as reader, files.open(new) as writer:
+            shutil.copyfileobj(reader, writer, 1 << 20)

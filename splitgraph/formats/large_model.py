@@ -1,0 +1,92 @@
+"""Models beyond the 2 GiB that protobuf can write: their weights move into a data file beside the model."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import BinaryIO
+
+import onnx
+from google.protobuf.message import EncodeError
+from onnx import TensorProto, numpy_helper
+
+from splitgraph.formats.atomic_write import WriteTogether
+from splitgraph.formats.external_data import all_tensors, byte_size, is_external
+from splitgraph.formats.model_error import model_error, shown
+
+MAX_PROTO_BYTES = 2**31 - 1
+# Smaller tensors stay in the model, where every tool can read them without the data file.
+_EXTERNAL_FROM_BYTES = 1024
+# The page size that lets a runtime map a tensor into memory instead of reading it.
+_ALIGNMENT = 4096
+
+
+def stage_model(
+    model: onnx.ModelProto, path: Path, target: Path, taken: set[str], files: WriteTogether, *, overwrite: bool
+) -> None:
+    """Stage the model's file at `target`, and its data file beside `path` when it is too large for one file.
+
+    taken: names of data files that the model already refers to. Raises OSError, and ModelError SG108 when the data
+    file exists and overwrite is False, SG109 when even the graph alone is too large.
+    """
+    content = _serialized(model)
+    if content is None:
+        name = _free_name(f"{path.name}.data", taken)
+        data_file = path.parent / name
+        if os.path.lexists(data_file) and not overwrite:
+            raise model_error("SG108", f"needs a data file, and {shown(data_file)} exists already", path)
+        with files.open(data_file) as file:
+            content = _serialized(_with_external_weights(model, name, file, path))
+    if content is None:
+        raise model_error("SG109", "cannot be written: without its weights the model is still over 2 GiB", path)
+    with files.open(target) as file:
+        file.write(content)
+
+
+def _serialized(model: onnx.ModelProto) -> bytes | None:
+    try:
+        content: bytes = model.SerializeToString()
+    except (EncodeError, ValueError):
+        # protobuf has no error of its own for a message that is too large; nothing else makes one unwritable.
+        return None
+    return content if len(content) <= MAX_PROTO_BYTES else None
+
+
+def _free_name(wanted: str, taken: set[str]) -> str:
+    name, number = wanted, 1
+    while name in taken:
+        name, number = f"{wanted}.{number}", number + 1
+    return name
+
+
+def _with_external_weights(model: onnx.ModelProto, location: str, file: BinaryIO, path: Path) -> onnx.ModelProto:
+    """A copy of the model whose large tensors are in `file`."""
+    slim = onnx.ModelProto()
+    slim.CopyFrom(model)
+    for tensor in all_tensors(slim):
+        size = byte_size(tensor)
+        if is_external(tensor) or size is None or size < _EXTERNAL_FROM_BYTES:
+            continue
+        content = _raw_data(tensor, path)
+        offset = file.seek(-file.tell() % _ALIGNMENT, os.SEEK_CUR)
+        file.write(content)
+        _refer(tensor, location, offset, len(content))
+    return slim
+
+
+def _raw_data(tensor: TensorProto, path: Path) -> bytes:
+    if tensor.HasField("raw_data"):
+        return bytes(tensor.raw_data)
+    try:
+        return bytes(numpy_helper.from_array(numpy_helper.to_array(tensor)).raw_data)
+    except ValueError as error:
+        raise model_error("SG111", f"tensor {tensor.name!r} does not hold what its type and shape say", path) from error
+
+
+def _refer(tensor: TensorProto, location: str, offset: int, length: int) -> None:
+    for field in ("raw_data", "float_data", "int32_data", "int64_data", "double_data", "uint64_data"):
+        tensor.ClearField(field)
+    tensor.data_location = TensorProto.EXTERNAL
+    tensor.ClearField("external_data")
+    for key, value in (("location", location), ("offset", offset), ("length", length)):
+        tensor.external_data.add(key=key, value=str(value))

@@ -1,0 +1,190 @@
+"""Reading and writing ONNX files.
+
+Source: the ONNX IR specification (onnx/docs/IR.md) and onnx/docs/ExternalData.md.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import Literal
+
+import onnx
+from google.protobuf.message import DecodeError
+
+from splitgraph.diagnostics import ModelError
+from splitgraph.formats.atomic_write import WriteTogether
+from splitgraph.formats.broken_text import find_broken_text
+from splitgraph.formats.external_data import (
+    all_tensors,
+    external_references,
+    is_external,
+    load_external_data,
+    small_references,
+    stage_copies,
+)
+from splitgraph.formats.large_model import MAX_PROTO_BYTES, stage_model
+from splitgraph.formats.model_error import model_error, shown, system_reason
+from splitgraph.formats.recognition import describe_content
+from splitgraph.formats.wire import explain_unreadable
+
+StrPath = str | os.PathLike[str]
+
+
+def load_onnx(path: StrPath, *, external_data: Literal["load", "keep"] = "load") -> onnx.ModelProto:
+    """Read an ONNX file.
+
+    external_data: "load" reads the contents of external tensors into the model, which then stands on its own. "keep"
+    leaves the large ones where they are, so that a model of any size costs little more than its graph; those that
+    shapes may depend on are read all the same (hand the path to `save_onnx` as `source`). Both check that every
+    external tensor can be read: its file lies in the model's folder and is long enough.
+
+    Raises ModelError: SG101 not a readable model file, SG106 IR version newer than the installed onnx, SG107 external
+    data that cannot be read, SG111 a model without the parts that the format requires. An opset that does not exist,
+    a cycle and the like are not the file's fault: inference reports them.
+    """
+    require_path(path)
+    try:
+        model = _parse(_read(path), path)
+        _require_model(model, path)
+        references = external_references(model, model_folder(path), path)
+        wanted = references if external_data == "load" else small_references(references)
+        load_external_data(wanted, model_folder(path), path)
+    except MemoryError:
+        raise model_error("SG101", "does not fit into this machine's memory", path) from None
+    return model
+
+
+def with_weights(model: onnx.ModelProto, source: StrPath) -> onnx.ModelProto:
+    """A copy of a model with all of its external data in it, to run it; a model without any comes back as it is.
+
+    source: the file that the model was loaded from with external_data="keep". Raises ModelError (SG107).
+    """
+    if not any(is_external(tensor) for tensor in all_tensors(model)):
+        return model
+    whole = onnx.ModelProto()
+    whole.CopyFrom(model)
+    folder = model_folder(source)
+    load_external_data(external_references(whole, folder, source), folder, source)
+    return whole
+
+
+def model_folder(path: StrPath) -> Path:
+    """The folder that a model's external data is relative to: that of the path as given, not of what it links to."""
+    return Path(path).parent
+
+
+def require_path(path: object) -> None:
+    """Refuse what no file can be called: a file descriptor, bytes, a name with a NUL character. Raises ModelError
+    (SG101).
+    """
+    text = os.fspath(path) if isinstance(path, (str, os.PathLike)) else None
+    if not isinstance(text, str):
+        raise model_error("SG101", f"a path is a str or an os.PathLike of str, not {type(path).__name__}")
+    if not text or "\0" in text:
+        raise model_error("SG101", "is not a file name", text)
+
+
+def _read(path: StrPath) -> bytes:
+    try:
+        status = os.stat(path)
+        if stat.S_ISDIR(status.st_mode):
+            raise model_error("SG101", "is a folder, not a model file", path)
+        if not stat.S_ISREG(status.st_mode):
+            raise model_error("SG101", "is not a regular file", path)
+        if status.st_size > MAX_PROTO_BYTES:
+            message = f"has {status.st_size:,} bytes; beyond 2 GiB, an ONNX model keeps its weights in external data"
+            raise model_error("SG101", message, path)
+        data = Path(path).read_bytes()
+    except FileNotFoundError:
+        raise model_error("SG101", "no such file", path) from None
+    except OSError as error:
+        raise model_error("SG101", f"cannot be read: {system_reason(error)}", path) from error
+    if not data:
+        raise model_error("SG101", "is empty", path)
+    return data
+
+
+def _parse(data: bytes, path: StrPath) -> onnx.ModelProto:
+    model = onnx.ModelProto()
+    try:
+        model.ParseFromString(data)
+    except DecodeError:
+        raise _not_a_model(data, path, explain_unreadable(data)) from None
+    if not model.HasField("graph") or model.ir_version < 1:
+        missing = "no graph" if not model.HasField("graph") else "no IR version"
+        raise _not_a_model(data, path, f"has {missing}")
+    return model
+
+
+def _not_a_model(data: bytes, path: StrPath, fault: str) -> ModelError:
+    looks_like = describe_content(data)
+    if looks_like is not None:
+        return model_error("SG101", f"is not an ONNX model; it looks like {looks_like}", path)
+    return model_error("SG101", f"is not a readable ONNX model: it {fault}", path)
+
+
+def _require_model(model: onnx.ModelProto, path: StrPath) -> None:
+    if model.ir_version > onnx.IR_VERSION:
+        message = (
+            f"is of IR version {model.ir_version}; the installed onnx {onnx.__version__} reads up to {onnx.IR_VERSION}"
+        )
+        raise model_error("SG106", message, path)
+    if not (model.graph.node or model.graph.input or model.graph.output or model.graph.initializer):
+        raise model_error("SG111", "has an empty graph: no nodes, inputs, outputs or initializers", path)
+    broken = find_broken_text(model)
+    if broken is not None:
+        raise model_error("SG111", f"has a string that is not UTF-8 ({broken})", path)
+
+
+def save_onnx(model: onnx.ModelProto, path: StrPath, *, source: StrPath | None = None, overwrite: bool = True) -> None:
+    """Write an ONNX file; afterwards it is there whole, or what was there before is unchanged.
+
+    source: the file that the model was loaded from with external_data="keep"; its data files are copied into the new
+    folder, under the same relative names. Without it, a model's external data must already lie beside `path`. A model
+    beyond protobuf's 2 GiB is written with external data, in `<name>.data` beside it. A symbolic link is written
+    through, permissions are kept.
+
+    Raises ModelError: SG107 external data that cannot be read, SG108 `path` exists and overwrite is False (or a data
+    file would replace another), SG109 cannot be written.
+    """
+    require_path(path)
+    try:
+        target = _writable_target(path, overwrite)
+        _save(model, path, target, path if source is None else source, overwrite)
+    except OSError as error:
+        raise model_error("SG109", f"cannot be written: {system_reason(error)}", path) from error
+
+
+def _save(model: onnx.ModelProto, path: StrPath, target: Path, source: StrPath, overwrite: bool) -> None:
+    folder = model_folder(path)
+    references = external_references(model, model_folder(source), source)
+    locations = {reference.location for reference in references}
+    for location in sorted(locations):
+        if os.path.realpath(folder / location) == os.path.realpath(path):
+            raise model_error("SG108", f"is the external data {shown(location)} of the model itself", path)
+    with WriteTogether() as files:
+        stage_copies(references, model_folder(source), folder, files, Path(path), overwrite=overwrite)
+        stage_model(model, Path(path), target, locations, files, overwrite=overwrite)
+
+
+def _writable_target(path: StrPath, overwrite: bool) -> Path:
+    """The file to write, behind a symbolic link if the path is one; refuses what cannot be a model file. Raises
+    OSError.
+    """
+    target = Path(os.path.realpath(path))
+    if not target.parent.is_dir():
+        raise model_error("SG109", f"the folder {shown(target.parent)} does not exist", path)
+    if not os.path.lexists(target):
+        return target
+    mode = os.stat(target).st_mode
+    if stat.S_ISDIR(mode):
+        raise model_error("SG109", "is a folder", path)
+    if not stat.S_ISREG(mode):
+        raise model_error("SG109", "is not a regular file", path)
+    if not overwrite:
+        raise model_error("SG108", "exists already", path)
+    if not os.access(target, os.W_OK):
+        raise model_error("SG109", "is write-protected", path)
+    return target

@@ -1,0 +1,74 @@
+"""What a file that is not an ONNX model looks like, from its first bytes."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+
+_PREFIXES: tuple[tuple[bytes, str], ...] = (
+    (b"version https://git-lfs", "a Git LFS pointer; fetch the file itself with `git lfs pull`"),
+    (b"\x89HDF\r\n\x1a\n", "an HDF5 file (Keras?)"),
+    (b"\x93NUMPY", "a NumPy array"),
+    (b"\x1f\x8b", "a gzip file; unpack it first"),
+    (b"BZh", "a bzip2 file; unpack it first"),
+    (b"\xfd7zXZ\x00", "an xz file; unpack it first"),
+    (b"7z\xbc\xaf\x27\x1c", "a 7z archive; unpack it first"),
+    (b"\x28\xb5\x2f\xfd", "a Zstandard file; unpack it first"),
+    (b"GGUF", "a GGUF file"),
+    (b"ftrt", "a TensorRT engine"),
+    (b"ptrt", "a TensorRT engine"),
+    (b"%PDF-", "a PDF document"),
+)
+_MAGIC_AT_4 = {b"TFL3": "a TensorFlow Lite model", b"ORTM": "a model in onnxruntime's own ORT format"}
+_PICKLE_PROTOCOLS = (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
+
+
+def describe_content(data: bytes) -> str | None:
+    """What the bytes look like ("an HTML page ..."), None when they look like nothing known.
+
+    Only asked once the bytes have turned out not to be a model, so a chance resemblance refuses nothing.
+    """
+    for prefix, description in _PREFIXES:
+        if data.startswith(prefix):
+            return description
+    if data[4:8] in _MAGIC_AT_4:
+        return _MAGIC_AT_4[data[4:8]]
+    if data[:4] == b"PK\x03\x04":
+        return _describe_zip(data)
+    if data.startswith(_PICKLE_PROTOCOLS):
+        return "a Python pickle (an old PyTorch file?); export it to ONNX first"
+    if data[8:10] == b'{"' and int.from_bytes(data[:8], "little") <= len(data):
+        return "a safetensors file: weights without a graph"
+    if not data.strip(b"\0"):
+        return "nothing but zero bytes (an interrupted download or copy?)"
+    return _describe_text(data[:1024])
+
+
+def _describe_zip(data: bytes) -> str:
+    try:
+        names = zipfile.ZipFile(io.BytesIO(data)).namelist()
+    except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError):
+        return "a damaged zip archive"
+    if any(name.endswith("data.pkl") for name in names):
+        return "a PyTorch file; export it with torch.onnx.export"
+    models = [name for name in names if name.endswith(".onnx")]
+    return f"a zip archive that holds {models[0]!r}; unpack it first" if models else "a zip archive"
+
+
+def _describe_text(start: bytes) -> str | None:
+    try:
+        # A character may be cut in two at the end of the part that is looked at.
+        text = start.decode("utf-8", errors="strict" if len(start) < 1024 else "ignore").lstrip("\ufeff \t\r\n").lower()
+    except UnicodeDecodeError:
+        return None
+    if text.startswith(("<!doctype html", "<html")):
+        return "an HTML page (a failed download?)"
+    if text.startswith("<?xml") and "<net" not in text:
+        return "an XML file"
+    if text.startswith(("<?xml", "<net")):
+        return "an OpenVINO IR file"
+    if any(not (character.isprintable() or character.isspace()) for character in text):
+        return None
+    if text.startswith(("{", "[")):
+        return "JSON text"
+    return "plain text"

@@ -1,0 +1,89 @@
+"""A model beyond protobuf's limit is written with its weights beside it; the limit is lowered here to test that."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from splitgraph.diagnostics import ModelError
+from splitgraph.formats import large_model, load_onnx, save_onnx
+
+from .tiny_models import external, float_value, model_of
+
+LIMIT = 4096
+
+
+@pytest.fixture(autouse=True)
+def low_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(large_model, "MAX_PROTO_BYTES", LIMIT)
+
+
+def heavy_model() -> onnx.ModelProto:
+    """Weights as raw data and as typed data, strings, and one tensor too small to move."""
+    typed = helper.make_tensor("typed", TensorProto.FLOAT16, [600], np.linspace(0, 1, 600))
+    names = helper.make_tensor("names", TensorProto.STRING, [2], [b"a", b"b"])
+    tensors = [numpy_helper.from_array(np.arange(n, dtype=np.float32), f"w{n}") for n in (2000, 3, 1000)]
+    node = helper.make_node("Identity", ["w3"], ["y"])
+    return model_of(helper.make_graph([node], "g", [], [float_value("y", (3,))], [*tensors, typed, names]))
+
+
+def values(model: onnx.ModelProto) -> dict[str, tuple[str, bytes]]:
+    arrays = {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
+    return {name: (str(array.dtype), repr(array.tolist()).encode()) for name, array in arrays.items()}
+
+
+def test_graph_that_is_too_large_by_itself(tmp_path: Path) -> None:
+    model = heavy_model()
+    model.doc_string = "long" * LIMIT
+    with pytest.raises(ModelError) as caught:
+        save_onnx(model, tmp_path / "model.onnx")
+    assert caught.value.diagnostics[0].code == "SG109"
+    assert os.listdir(tmp_path) == []
+
+
+def test_existing_data_file_is_kept_unless_asked(tmp_path: Path) -> None:
+    (tmp_path / "model.onnx.data").write_bytes(b"old")
+    with pytest.raises(ModelError) as caught:
+        save_onnx(heavy_model(), tmp_path / "model.onnx", overwrite=False)
+    assert caught.value.diagnostics[0].code == "SG108"
+    assert (tmp_path / "model.onnx.data").read_bytes() == b"old"
+
+
+def test_tensor_that_is_not_what_it_says(tmp_path: Path) -> None:
+    model = heavy_model()
+    model.graph.initializer.append(TensorProto(name="bad", data_type=TensorProto.FLOAT, dims=[600], float_data=[1.0]))
+    with pytest.raises(ModelError) as caught:
+        save_onnx(model, tmp_path / "model.onnx")
+    assert caught.value.diagnostics[0].code == "SG111"
+    assert os.listdir(tmp_path) == []
+
+
+def test_weights_move_into_a_data_file(tmp_path: Path) -> None:
+    model = heavy_model()
+    before = model.SerializeToString()
+    save_onnx(model, tmp_path / "model.onnx")
+    assert model.SerializeToString() == before
+    assert sorted(os.listdir(tmp_path)) == ["model.onnx", "model.onnx.data"]
+    written = onnx.load(tmp_path / "model.onnx", load_external_data=False).graph.initializer
+    moved = {tensor.name for tensor in written if tensor.data_location == TensorProto.EXTERNAL}
+    assert moved == {"w2000", "w1000", "typed"}
+    assert all(int(entry.value) % 4096 == 0 for t in written for entry in t.external_data if entry.key == "offset")
+    assert values(load_onnx(tmp_path / "model.onnx")) == values(model)
+    assert values(onnx.load(tmp_path / "model.onnx")) == values(model)
+
+
+def test_new_data_file_beside_kept_data(tmp_path: Path) -> None:
+    model = heavy_model()
+    kept = model.graph.initializer[0].raw_data
+    expected = values(model)
+    (tmp_path / "model.onnx.data").write_bytes(kept)
+    external(model.graph.initializer[0], "model.onnx.data")
+    save_onnx(model, tmp_path / "model.onnx")
+    assert sorted(os.listdir(tmp_path)) == ["model.onnx", "model.onnx.data", "model.onnx.data.1"]
+    assert (tmp_path / "model.onnx.data").read_bytes() == kept
+    assert values(load_onnx(tmp_path / "model.onnx")) == expected
