@@ -2,7 +2,8 @@
 
 Symbols that no obligation connects are chosen apart from each other. Within a group the search tries candidates in
 order of preference and demands less with each pass: first that every symbol is above 1, unlike every other number in
-sight, unlike what it was in the cases before, and odd where it was even; at last only that the obligations hold."""
+sight, unlike what it was in the cases before, and odd where it was even; at last only that the obligations hold.
+"""
 
 from __future__ import annotations
 
@@ -84,7 +85,8 @@ class Chooser:
 
     symbols: what to choose values for, in order of importance. constraints: over these symbols only. bounds: of each.
     fixed: values that the caller gave. taken: numbers that a symbol had better differ from (fixed dimensions of the
-    inputs)."""
+    inputs).
+    """
 
     symbols: Sequence[str]
     constraints: Sequence[Constraint]
@@ -98,6 +100,8 @@ class Chooser:
 
         scale: 0 prefers small sizes, 1 to 4 larger ones.
         """
+        if not all(constraint.holds({}) for constraint in self.constraints if not constraint.symbols):
+            return None
         chosen: Assignment = {}
         used = set(self.taken)
         for group in self._groups():
@@ -118,9 +122,8 @@ class Chooser:
             return name
 
         for constraint in self.constraints:
-            first, *rest = sorted(constraint.symbols, key=list(self.symbols).index) or [""]
-            for name in rest:
-                leader[find(name)] = find(first)
+            for name in constraint.symbols:
+                leader[find(name)] = find(min(constraint.symbols))
         groups: dict[str, list[str]] = {}
         for name in self.symbols:
             groups.setdefault(find(name), []).append(name)

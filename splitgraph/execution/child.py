@@ -1,7 +1,8 @@
 """Starting an engine in a child process, and reading what it says.
 
 A crash, a time-out or an abort of the engine ends the child and nothing else; the files that both share lie in a
-private temporary folder that is always removed."""
+private temporary folder that is always removed.
+"""
 
 from __future__ import annotations
 

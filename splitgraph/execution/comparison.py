@@ -142,7 +142,8 @@ def compare_interfaces(before: onnx.ModelProto, after: onnx.ModelProto) -> Diffe
     """The first difference between what two models take and give, as declared.
 
     Outputs must have the same names in the same order; inputs the same names. Kinds, element types and ranks must agree
-    where both models declare them. The second model may have inputs more, if they have a default."""
+    where both models declare them. The second model may have inputs more, if they have a default.
+    """
     names = [value.name for value in before.graph.output], [value.name for value in after.graph.output]
     if names[0] != names[1]:
         return _difference_of_names(*names)

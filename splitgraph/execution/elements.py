@@ -32,7 +32,8 @@ def draw_elements(
     """Random elements of an ONNX type, distinct where the type has room for it.
 
     Floating-point numbers are normally distributed. Integers are small and positive; in every second case, if it is the
-    first attempt, of both signs. Strings hold words, white space and the delimiters."""
+    first attempt, of both signs. Strings hold words, white space and the delimiters.
+    """
     size = int(np.prod(tuple(shape), dtype=np.int64))
     if dtype == "string":
         flat: Array = _strings(size, rng, delimiters)

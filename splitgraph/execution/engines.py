@@ -2,7 +2,8 @@
 
 Each engine is a function that loads a model and gives back a function that runs it. What an engine cannot do is an
 UnsupportedError or any exception at loading; an exception while running means that the engine refuses the model on
-these inputs."""
+these inputs.
+"""
 
 from __future__ import annotations
 
@@ -52,25 +53,32 @@ def load_engine(engine: str, path: Path) -> Run:
 
 def is_unsupported(error: Exception) -> bool:
     """True when an exception raised while running says that the engine lacks something, not that the model is wrong."""
-    if isinstance(error, (UnsupportedError, NotImplementedError, MemoryError)):
+    root = _root(error)
+    # TypeError and AttributeError are how onnx's evaluator says that it knows no such attribute, input or element type.
+    if isinstance(root, (UnsupportedError, NotImplementedError, MemoryError, TypeError, AttributeError)):
         return True
-    if type(error).__name__ in ("NotImplemented", "RuntimeContextError"):
+    if type(root).__name__ in ("NotImplemented", "RuntimeContextError"):
         return True
-    text = str(error).lower()
-    lacks = "not implemented" in text or "not supported" in text or "unsupported" in text
-    # How onnx's evaluator says that an implementation does not know an attribute or input.
-    return lacks or (isinstance(error, TypeError) and "issues with types" in text)
+    text = str(root).lower()
+    return "not implemented" in text or "not supported" in text or "unsupported" in text
+
+
+def _root(error: BaseException) -> BaseException:
+    """The exception that others were raised from: onnx's evaluator wraps whatever an operator raises."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return error
 
 
 def reason_of(error: BaseException) -> str:
     """The one line that an exception has to say."""
-    text = str(error)
+    text = str(_root(error))
     status = re.search(r"Name:'([^']*)' Status Message: (.*)", text, re.DOTALL)
     if status:
         text = f"node {status[1]!r}: {status[2]}"
     text = re.sub(r"^\[ONNXRuntimeError\] : \d+ : \w+ : (Load model from .* failed: ?)?", "", text)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    line = lines[0] if lines else type(error).__name__
+    line = lines[0] if lines else type(_root(error)).__name__
     return line if len(line) <= 300 else line[:297] + "..."
 
 

@@ -62,7 +62,8 @@ class InputMaker:
 
     analysis: of the model, by which shapes and obligations are known. bind: values of symbols. given: arrays for some
     of the inputs, used in every case. Raises ValueError for a binding or an array that does not fit the model,
-    InputError when nothing can be drawn."""
+    InputError when nothing can be drawn.
+    """
 
     def __init__(
         self,
@@ -101,7 +102,8 @@ class InputMaker:
         elements and sizes.
 
         An input with a default is given in the first attempt at the second case only, and left to its default
-        elsewhere."""
+        elsewhere.
+        """
         sizes = self._chooser.choose(earlier, attempt)
         if sizes is None:
             raise InputError("no sizes of the inputs' dimensions meet the model's obligations")

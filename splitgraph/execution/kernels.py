@@ -14,7 +14,8 @@ Source: the operators' documentation in `onnx.defs` and the OpenVINO operation s
 - Split-18 with `num_outputs` whose last part would have a negative length (5 rows in 4 parts) ends its parts at the
   dimension, so that trailing parts are empty: 2, 2, 1, 0, as onnx's reference evaluator does;
 - SplitToSequence says both "only positive numbers" and ">= 0" of its lengths: 0 is allowed in a list, not as the size
-of a chunk."""
+of a chunk.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +60,8 @@ def run_split(
 
     inputs: the data, and the lengths where the version has them as input; None for an omitted one. attributes: by name,
     None counts as absent. num_outputs: outputs of the node, omitted ones included. Raises KernelError for a node that
-    the version does not allow."""
+    the version does not allow.
+    """
     if since_version not in _SPLIT_TYPES:
         raise KernelError(f"Split-{since_version} is no version of Split")
     given = _present(attributes, _SPLIT_ATTRIBUTES[since_version], f"Split-{since_version}")
@@ -88,7 +90,8 @@ def run_split_to_sequence(
     """Run ai.onnx SplitToSequence-11 or -24; the list is the sequence.
 
     Arguments and errors as of run_split; the second input is a scalar (chunks of that size, the last may be smaller) or
-    a list of lengths."""
+    a list of lengths.
+    """
     operator = f"SplitToSequence-{since_version}"
     if since_version not in _SEQUENCE_TYPES:
         raise KernelError(f"{operator} is no version of SplitToSequence")
@@ -120,7 +123,8 @@ def run_string_split(inputs: Sequence[Array | None], attributes: Mapping[str, An
     Where the specification is silent: whitespace is what Unicode calls so (as in onnx's reference evaluator;
     onnxruntime knows ASCII whitespace only); the remainder that `maxsplit` leaves loses trailing whitespace like every
     other part when there is no delimiter (as in onnxruntime: "leading or trailing whitespace is removed in the
-    output"); a negative `maxsplit` is no limit (in both); no elements at all give a last dimension of 0."""
+    output"); a negative `maxsplit` is no limit (in both); no elements at all give a last dimension of 0.
+    """
     given = _present(attributes, {"delimiter", "maxsplit"}, "StringSplit-20")
     (text, *_) = _take_inputs(inputs, 1, "StringSplit-20")
     _check_type(text, frozenset({"string"}), "StringSplit-20")

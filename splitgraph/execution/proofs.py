@@ -14,7 +14,8 @@ def prove_equal_splits(before: Analysis, after: Analysis) -> tuple[str, ...]:
 
     Such a split reads a value of the same name, in the graph of the same path, gives the same outputs, and has the same
     axis and lengths. Lengths prove nothing where they hold a symbol that need not mean the same in both models: one
-    that is not a dimension of the same graph input in both."""
+    that is not a dimension of the same graph input in both.
+    """
     shared = _input_symbols(before) & _input_symbols(after)
     symbols = {name for _, _, name in shared}
     twins = {_key(split): split for split in after.splits}

@@ -2,7 +2,8 @@
 there.
 
 An input is followed forward from the graph's inputs, through operators that pass its elements on, into subgraphs and
-functions, to the first operators that give its elements a meaning."""
+functions, to the first operators that give its elements a meaning.
+"""
 
 from __future__ import annotations
 

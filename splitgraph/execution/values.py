@@ -2,7 +2,8 @@
 
 A value is an array (strings as objects, bfloat16 and the other narrow types as ml_dtypes arrays), a list (a sequence),
 a dict (a map) or None (an optional without element). A file holds one JSON line that describes the values, and then
-their bytes; nothing in it is executed when it is read, as a pickle would be."""
+their bytes; nothing in it is executed when it is read, as a pickle would be.
+"""
 
 from __future__ import annotations
 

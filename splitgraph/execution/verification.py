@@ -30,7 +30,8 @@ class Verification:
     inputs were compared. max_abs_diff, max_rel_diff: over all floating-point outputs, 0.0 when equal to the bit, None
     when nothing was compared. first_difference: None unless different. proofs: locations of the splits whose bounds are
     equal symbolically, so for every value of every dimension. diagnostics: which engines failed and why, and what
-    limits the verdict."""
+    limits the verdict.
+    """
 
     verdict: Verdict
     engine: str

@@ -13,7 +13,8 @@ How a verdict comes about:
 - A difference proves nothing where the models draw random numbers without a seed.
 
 A model whose only fault is a Split-18 without `split` and `num_outputs` is compared as what it must mean, with
-`num_outputs` filled in; one with any other invalid split has no meaning to compare with."""
+`num_outputs` filled in; one with any other invalid split has no meaning to compare with.
+"""
 
 from __future__ import annotations
 
@@ -70,7 +71,8 @@ def verify_models(
     samples: cases with different sizes of the symbolic dimensions (a model without any gets at most two). seed: of the
     random elements. bind: sizes by symbol. inputs: arrays by name, the others are made up. rtol, atol: tolerances for
     floating-point numbers (see `comparison` for narrow types). timeout: seconds for everything. Raises ValueError for
-    arguments that fit nothing."""
+    arguments that fit nothing.
+    """
     _check_arguments(samples, engine, timeout)
     deadline = time.monotonic() + timeout
     analysis, analysis_after = infer_model(before, fill=False), infer_model(after, fill=False)

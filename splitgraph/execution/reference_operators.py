@@ -1,0 +1,137 @@
+"""Operators that the reference engine runs itself, in place of those of onnx's reference evaluator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+import onnx
+from onnx.reference.op_run import OpRun
+
+from splitgraph.execution.kernels import ONNX_KERNEL_VERSIONS, Array, run_onnx
+from splitgraph.execution.values import UnsupportedError, as_text, is_text
+
+
+def implementation(op_type: str, since_version: int) -> type[OpRun] | None:
+    """Our implementation of an ai.onnx operator, None to leave it to the evaluator."""
+    return _BY_VERSION.get((op_type, since_version)) or _BY_NAME.get(op_type)
+
+
+class _Kernel(OpRun):
+    """A split operator on our kernels; subclasses name the operator version."""
+
+    version: ClassVar[tuple[str, int]]
+
+    def _run(self, *inputs: Any, **attributes: Any) -> tuple[Any, ...]:
+        op_type, since_version = self.version
+        arrays = [as_text(value) if isinstance(value, np.ndarray) and is_text(value) else value for value in inputs]
+        return run_onnx(op_type, since_version, arrays, attributes, len(self.onnx_node.output))
+
+
+def _kernel_class(op_type: str, since_version: int) -> type[_Kernel]:
+    schema = onnx.defs.get_schema(op_type, since_version)
+    members = {"version": (op_type, since_version), "op_schema": schema}
+    return type(f"{op_type}_{since_version}", (_Kernel,), members)
+
+
+class _Loop(OpRun):
+    """Loop as the specification has it: no condition means true, and scan outputs get a new leading axis."""
+
+    def need_context(self) -> bool:
+        return True
+
+    def _run(self, trip_count: Any = None, cond: Any = None, *carried: Any, context: Any = None, **_: Any) -> Any:
+        body: Any = self.body  # type: ignore[attr-defined]  # OpRun sets an attribute for each of the node's
+        state = list(carried)
+        scans: list[list[Any]] = [[] for _ in range(len(body.output_names) - 1 - len(state))]
+        limit = None if trip_count is None else int(np.asarray(trip_count).reshape(()))
+        alive = cond is None or bool(np.asarray(cond).reshape(()))
+        iteration = 0
+        while alive and (limit is None or iteration < limit):
+            feeds = dict(context or {})
+            arguments = [np.array(iteration, dtype=np.int64), np.array(True), *state]
+            feeds.update(zip(body.input_names, arguments, strict=True))
+            results = body.run(None, feeds)
+            alive = bool(np.asarray(results[0]).reshape(()))
+            state = results[1 : 1 + len(state)]
+            for scan, value in zip(scans, results[1 + len(state) :], strict=True):
+                scan.append(value)
+            iteration += 1
+        stacked = [_stack(scan, index) for scan, index in zip(scans, _scan_types(body, len(state)), strict=True)]
+        return (*state, *stacked)
+
+
+def _scan_types(body: Any, states: int) -> list[Any]:
+    return list(body.output_types[1 + states :])
+
+
+def _stack(values: list[Any], declared: Any) -> Any:
+    if values:
+        return np.stack(values)
+    tensor = declared.tensor_type
+    if not tensor.elem_type or not tensor.HasField("shape"):
+        raise UnsupportedError("a Loop without iterations gives a scan output of undeclared type")
+    shape = [dim.dim_value for dim in tensor.shape.dim]
+    return np.empty((0, *shape), dtype=onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type))
+
+
+class _Optional(OpRun):
+    """Optional, giving the element itself or None, which is how the evaluator's other operators take it."""
+
+    def _run(self, element: Any = None, **_: Any) -> tuple[Any]:
+        return (element,)
+
+    def _check_and_fix_outputs(self, res: tuple[Any, ...]) -> tuple[Any, ...]:
+        return res
+
+
+class _Flattened(OpRun):
+    """Softmax and its kin as they were until opset 12: over all dimensions from `axis` on together."""
+
+    normalise: ClassVar[Callable[[Array], Array]]
+
+    def _run(self, data: Array, axis: int | None = None, **_: Any) -> tuple[Array]:
+        wanted = 1 if axis is None else axis
+        rows = data.reshape((int(np.prod(data.shape[:wanted], dtype=np.int64)), -1)) if data.size else data
+        result = type(self).normalise(rows) if data.size else data
+        return (result.astype(data.dtype).reshape(data.shape),)
+
+
+def _softmax(rows: Array) -> Array:
+    powers = np.exp(rows - rows.max(axis=1, keepdims=True))
+    return np.asarray(powers / powers.sum(axis=1, keepdims=True))
+
+
+def _log_softmax(rows: Array) -> Array:
+    shifted = rows - rows.max(axis=1, keepdims=True)
+    return np.asarray(shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True)))
+
+
+def _hardmax(rows: Array) -> Array:
+    return np.asarray(np.arange(rows.shape[1]) == rows.argmax(axis=1)[:, None])
+
+
+_FLATTENING: Mapping[str, Callable[[Array], Array]] = {
+    "Softmax": _softmax,
+    "LogSoftmax": _log_softmax,
+    "Hardmax": _hardmax,
+}
+_BY_VERSION: Mapping[tuple[str, int], type[OpRun]] = {
+    (op_type, version): _kernel_class(op_type, version)
+    for op_type, versions in ONNX_KERNEL_VERSIONS.items()
+    for version in versions
+    if version <= onnx.defs.onnx_opset_version()
+} | {
+    (op_type, version): type(
+        op_type,
+        (_Flattened,),
+        {"normalise": staticmethod(normalise), "op_schema": onnx.defs.get_schema(op_type, version)},
+    )
+    for op_type, normalise in _FLATTENING.items()
+    for version in (1, 11)
+}
+_BY_NAME: Mapping[str, type[OpRun]] = {
+    "Loop": type("Loop", (_Loop,), {}),
+    "Optional": type("Optional", (_Optional,), {}),
+}
