@@ -13,18 +13,27 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
-from math import gcd, lcm
-from typing import Any, NoReturn, TypeAlias
+from math import gcd
+from typing import Any, NamedTuple, NoReturn, TypeAlias
 from weakref import WeakValueDictionary
 
-from splitgraph.dim.atoms import FLOOR, SYMBOL, Atom, Monomial, Terms, monomial_order, quotient_of, times, without
+from splitgraph.dim.atoms import (
+    FLOOR,
+    MAX,
+    SYMBOL,
+    Atom,
+    Monomial,
+    Terms,
+    lone_atom,
+    monomial_order,
+    order_of,
+    quotient_of,
+    times,
+    without,
+)
 from splitgraph.dim.bounds import atom_interval, interval, symbolic_interval
-from splitgraph.dim.floor_sums import decompose
+from splitgraph.dim.floor_sums import fold_quotients
 from splitgraph.dim.spelling import spell
-
-# Sums of quotients by larger numbers are left as they come: the table of residues would be larger than what it explains.
-_LARGEST_TABLE = 256
-
 
 class Dim:
     """A symbolic dimension; equal values in normal form are the same object, and a constant is never a Dim but an int.
@@ -154,6 +163,10 @@ def atom_value(kind: int, args: tuple[DimLike, ...]) -> Dim:
     return _interned((((atom,), 1),), 0)
 
 
+def _quotient_atom(terms: Terms, const: int, divisor: int) -> Atom:
+    return atom_value(FLOOR, (_interned(terms, const), divisor)).terms[0][0][0]
+
+
 def _interned_atom(key: tuple[Any, ...], name: str, args: tuple[DimLike, ...]) -> Atom:
     kind: int = key[0]
     bounds = (0, None) if kind == SYMBOL else atom_interval(kind, args, symbolic_interval)
@@ -177,7 +190,7 @@ def from_terms(coefficients: dict[Monomial, int], const: int) -> DimLike:
     """The value of a sum of terms; the dict is used up."""
     for monomial in coefficients:
         if any(atom.kind == FLOOR for atom in monomial):
-            _fold_quotients(coefficients)
+            fold_quotients(coefficients, _quotient_atom)
             break
     terms = [(m, c) for m, c in coefficients.items() if c]
     if not terms:
@@ -237,46 +250,108 @@ def _multiply(one: Dim, other: Dim) -> DimLike:
     return from_terms(coefficients, const)
 
 
+class _Step(NamedTuple):
+    """A dimension on its way to the normal form: `whole + sign * (numerator//divisor)`."""
+
+    whole: DimLike
+    sign: int
+    numerator: Dim
+    divisor: int
+
+
 # Floor quotients ---------------------------------------------------------------------------------------------------
 
 
 def _divide_by_int(numerator: Dim, divisor: int) -> DimLike:
-    """`numerator // divisor`: whole parts out, common factor out, nested quotients joined."""
+    """`numerator // divisor` as whole parts and a quotient of which nothing more can be taken out."""
     if divisor == 0:
         raise ZeroDivisionError(f"({numerator})//0")
     if divisor < 0:
         return _divide_by_int(-numerator, -divisor)
     if divisor == 1:
         return numerator
-    known = _known_quotient(numerator, divisor)
-    if known is not None:
-        return known
-    whole: dict[Monomial, int] = {}
-    terms, const = numerator.terms, numerator.const
+    whole, const, sign, seen = dict[Monomial, int](), 0, 1, list[_Step]()
     while True:
-        rest: dict[Monomial, int] = {}
-        for monomial, coefficient in terms:
-            quotient, remainder = divmod(coefficient, divisor)
-            if quotient:
-                whole[monomial] = whole.get(monomial, 0) + quotient
-            if remainder:
-                rest[monomial] = remainder
-        if not rest:
-            return from_terms(whole, const // divisor)
+        known = _known_quotient(numerator, divisor)
+        if known is not None:
+            return from_terms(whole, const + sign * known)
+        terms, remainder, divisor = _joined(whole, sign, numerator.terms, numerator.const, divisor)
+        const += sign * (remainder // divisor)
+        remainder %= divisor
+        if _is_better_negated(terms, divisor):
+            # (R + r)//k == -((-R - r + k - 1)//k)
+            sign, remainder = -sign, divisor - 1 - remainder
+            terms = _take_multiples(whole, sign, {m: -c for m, c in terms.items()}, divisor)
+        folded = from_terms(dict(terms), remainder)
+        if isinstance(folded, int):
+            return from_terms(whole, const)
+        if folded is numerator:
+            return from_terms(whole, const + add_into(whole, _quotient(folded, divisor), sign))
+        # Anything that changed may make way for more. Should it go round in a circle (folding against reducing), every
+        # member of the circle must give the same: the least.
+        places = [place for place, step in enumerate(seen) if step.numerator is folded and step.divisor == divisor]
+        if places:
+            least = min(seen[places[0] :], key=lambda step: (step.divisor, order_of(step.numerator)))
+            return least.whole + least.sign * _quotient(least.numerator, least.divisor)
+        numerator = folded
+        seen.append(_Step(from_terms(dict(whole), const), sign, numerator, divisor))
+
+
+def _joined(
+    whole: dict[Monomial, int], sign: int, terms: Terms, const: int, divisor: int
+) -> tuple[dict[Monomial, int], int, int]:
+    """(rest, const, divisor) with `(terms + const)//divisor == whole + (rest + const)//divisor`; adds to `sign * whole`.
+
+    The rest has no multiples, no common factor with the divisor, and no quotient that could be joined with this one.
+    """
+    left = dict(terms)
+    while True:
+        rest = _take_multiples(whole, sign, left, divisor)
         factor = gcd(divisor, *rest.values())
         if factor > 1:
             rest = {m: c // factor for m, c in rest.items()}
             divisor, const = divisor // factor, const // factor
         nested = _joinable(rest, divisor)
         if nested is None:
-            return _quotient(whole, rest, const, divisor)
-        inner, inner_divisor = nested.args
-        sign = 1 if rest.pop((nested,)) == 1 else -1
-        if sign < 0:
-            whole[(nested,)] = whole.get((nested,), 0) + 1
-        rest = {m: c * inner_divisor for m, c in rest.items()}
-        const = const * inner_divisor + add_into(rest, inner, sign) + (0 if sign > 0 else inner_divisor - 1)
-        terms, divisor = tuple(rest.items()), divisor * inner_divisor
+            return rest, const, divisor
+        inner, inner_divisor = nested
+        toward = 1 if rest.pop((inner,)) == 1 else -1
+        if toward < 0:
+            whole[(inner,)] = whole.get((inner,), 0) + sign
+        left = {m: c * inner_divisor for m, c in rest.items()}
+        const = const * inner_divisor + add_into(left, inner.args[0], toward) + (0 if toward > 0 else inner_divisor - 1)
+        divisor *= inner_divisor
+
+
+def _take_multiples(
+    whole: dict[Monomial, int], sign: int, terms: dict[Monomial, int], divisor: int
+) -> dict[Monomial, int]:
+    """What is left of each coefficient when multiples of the divisor are taken out, which go to `sign * whole`."""
+    rest: dict[Monomial, int] = {}
+    for monomial, coefficient in terms.items():
+        remainder = coefficient % divisor
+        if remainder:
+            rest[monomial] = remainder
+    for monomial in [m for m in rest if m[-1].kind == MAX]:
+        if _is_subtracted(rest, monomial, divisor):
+            rest[monomial] -= divisor
+    for monomial, coefficient in terms.items():
+        quotient = (coefficient - rest.get(monomial, 0)) // divisor
+        if quotient:
+            whole[monomial] = whole.get(monomial, 0) + sign * quotient
+    return rest
+
+
+def _is_subtracted(rest: dict[Monomial, int], monomial: Monomial, divisor: int) -> bool:
+    """True for a maximum that reads as subtracted: `N - max(0, N - 8)`, which is `min(N, 8)`, even where -1 and 1 are alike."""
+    coefficient = rest[monomial]
+    argument = monomial[-1].args[1]
+    if isinstance(argument, Dim):
+        leading, factor = argument.terms[0]
+        opposite = -coefficient * factor % divisor
+        if opposite and rest.get(times(leading, monomial[:-1])) == opposite:
+            return True
+    return 2 * coefficient > divisor
 
 
 def _known_quotient(numerator: Dim, divisor: int) -> int | None:
@@ -289,7 +364,7 @@ def _known_quotient(numerator: Dim, divisor: int) -> int | None:
     return low // divisor
 
 
-def _joinable(rest: dict[Monomial, int], divisor: int) -> Atom | None:
+def _joinable(rest: dict[Monomial, int], divisor: int) -> tuple[Atom, int] | None:
     """The nested quotient E//a of `(E//a + R)//b` or `(R - E//a)//b`, which is one quotient by a*b; None if there is none."""
     found: Atom | None = None
     for monomial in rest:
@@ -298,74 +373,26 @@ def _joinable(rest: dict[Monomial, int], divisor: int) -> Atom | None:
         if found is not None or len(monomial) > 1:
             return None
         found = monomial[0]
-    if found is None or not isinstance(found.args[1], int):
+    if found is None or rest[(found,)] not in (1, divisor - 1):
         return None
-    return found if rest[(found,)] in (1, divisor - 1) else None
+    inner_divisor = found.args[1]
+    return (found, inner_divisor) if isinstance(inner_divisor, int) else None
 
 
-def _quotient(whole: dict[Monomial, int], rest: dict[Monomial, int], const: int, divisor: int) -> DimLike:
-    """`whole + (rest + const)//divisor` for coefficients of rest in [1, divisor)."""
-    whole_const, const = divmod(const, divisor)
-    terms = sorted(rest.items(), key=monomial_order)
-    uneven = next((c for _, c in terms if 2 * c != divisor), 0)
-    sign = 1
-    if 2 * uneven > divisor:
-        # (R + c)//k == -((-R - c + k - 1)//k): of the two spellings, the one with the smaller leading coefficient.
-        sign = -1
-        for monomial, _ in terms:
-            whole[monomial] = whole.get(monomial, 0) + 1
-        terms = [(m, divisor - c) for m, c in terms]
-        const = divisor - 1 - const
-    atom = atom_value(FLOOR, (_interned(tuple(terms), const), divisor))
-    return from_terms(whole, whole_const + add_into(whole, atom, sign))
+def _is_better_negated(terms: dict[Monomial, int], divisor: int) -> bool:
+    """True when the leading coefficient that is not half the divisor is nearer to it than to 0 (all are modulo the divisor)."""
+    for _, coefficient in sorted(terms.items(), key=monomial_order):
+        if 2 * (coefficient % divisor) != divisor:
+            return 2 * (coefficient % divisor) > divisor
+    return False
 
 
-def _fold_quotients(coefficients: dict[Monomial, int]) -> None:
-    """Rewrite sums of quotients of one numerator in the one way that `decompose` gives."""
-    groups: dict[tuple[Monomial, Terms, int], list[tuple[Atom, int]]] = {}
-    for monomial, coefficient in coefficients.items():
-        quotients = [atom for atom in monomial if atom.kind == FLOOR]
-        if len(quotients) != 1 or not coefficient:
-            continue
-        numerator, divisor = quotients[0].args
-        if isinstance(numerator, int) or not isinstance(divisor, int) or divisor > _LARGEST_TABLE:
-            continue
-        if numerator.terms[0][1] == 1:
-            odd = divisor // (divisor & -divisor)
-            key = (without(monomial, quotients[0]), numerator.terms, odd)
-            groups.setdefault(key, []).append((quotients[0], divisor))
-    for key in sorted(groups, key=_fold_order):
-        if len(groups[key]) > 1 or groups[key][0][1] == 2:
-            _fold_group(coefficients, key[0], key[1], groups[key])
-
-
-def _fold_order(key: tuple[Monomial, Terms, int]) -> tuple[object, ...]:
-    cofactor, terms, odd = key
-    return (-max(atom.level for m, _ in terms for atom in m), [(monomial_order(t), t[1]) for t in terms], -odd, cofactor)
-
-
-def _fold_group(
-    coefficients: dict[Monomial, int], cofactor: Monomial, terms: Terms, members: list[tuple[Atom, int]]
-) -> None:
-    divisors = sorted({divisor for _, divisor in members})
-    size = lcm(*divisors)
-    leading = times(cofactor, terms[0][0])
-    linear = coefficients.get(leading, 0)
-    table = [linear] * size
-    for atom, divisor in members:
-        coefficient = coefficients.pop(times(cofactor, (atom,)))
-        for place in range(atom.args[0].const, size, divisor):
-            table[place] += coefficient
-    levels = [1, *divisors]
-    if all(c == 1 for _, c in terms):
-        levels = [1] + [d for d in range(2, size + 1) if size % d == 0 and (size // d) & (size // d - 1) == 0]
-    for divisor, residue, factor in decompose(table, levels):
-        if divisor == 1:
-            linear -= factor
-        else:
-            add_into(coefficients, atom_value(FLOOR, (_interned(terms, residue), divisor)), factor, cofactor)
-    if linear:
-        add_into(coefficients, _interned(terms, 0), -linear, cofactor)
+def _quotient(numerator: Dim, divisor: int) -> DimLike:
+    """The atom; `(E//B + j)//k` is `(E + j*B)//(B*k)`."""
+    inner = lone_atom(numerator - numerator.const)
+    if inner is not None and inner.kind == FLOOR and isinstance(inner.args[1], Dim):
+        return (inner.args[0] + numerator.const * inner.args[1]) // (inner.args[1] * divisor)
+    return atom_value(FLOOR, (numerator, divisor))
 
 
 def _divide_by_dim(numerator: DimLike, divisor: Dim) -> DimLike:
@@ -392,13 +419,10 @@ def _divide_by_dim(numerator: DimLike, divisor: Dim) -> DimLike:
 
 def _joined_quotient(numerator: DimLike, divisor: Dim) -> DimLike:
     """The atom; `(E//a)//B` is `E//(a*B)` for positive divisors."""
-    if isinstance(numerator, Dim) and len(numerator.terms) == 1 and numerator.const == 0:
-        (monomial, coefficient) = numerator.terms[0]
-        if coefficient == 1 and len(monomial) == 1 and monomial[0].kind == FLOOR:
-            inner, inner_divisor = monomial[0].args
-            low = divisor.interval[0]
-            if low is not None and low >= 0:
-                return inner // (inner_divisor * divisor)
+    inner = lone_atom(numerator)
+    low = divisor.interval[0]
+    if inner is not None and inner.kind == FLOOR and low is not None and low >= 0:
+        return inner.args[0] // (inner.args[1] * divisor)
     return atom_value(FLOOR, (numerator, divisor))
 
 
@@ -415,8 +439,10 @@ def _exact_quotient(numerator: DimLike, divisor: Dim) -> DimLike | None:
             return None
         step = from_terms({monomial: 1}, 0) if monomial else 1
         step = step * (left.terms[0][1] // lead_coefficient)
-        left = left - step * divisor
+        before, left = left, left - step * divisor
         found = found + step
+        if isinstance(left, Dim) and not monomial_order(before.terms[0]) < monomial_order(left.terms[0]):
+            return None
     return found if left == 0 else None
 
 

@@ -32,7 +32,7 @@ class Atom:
         self.name = name if kind == SYMBOL else _first_name(args)
         self.digest = _digest(kind, name, args)
         size = args[1] if kind == FLOOR and isinstance(args[1], int) else 0
-        const = _const(args[0]) if kind == FLOOR else 0
+        const = const_of(args[0]) if kind == FLOOR else 0
         self.key = (kind, self.name, self.level, size, const, self.digest)
 
     def __lt__(self, other: Atom) -> bool:
@@ -81,6 +81,26 @@ def level_of(value: DimLike) -> int:
     return max(atom.level for monomial, _ in value.terms for atom in monomial)
 
 
+def const_of(value: DimLike) -> int:
+    """The constant term."""
+    return value if isinstance(value, int) else value.const
+
+
+def lone_atom(value: DimLike) -> Atom | None:
+    """The atom, when the value is nothing but one."""
+    if isinstance(value, int) or value.const or len(value.terms) != 1:
+        return None
+    monomial, coefficient = value.terms[0]
+    return monomial[0] if coefficient == 1 and len(monomial) == 1 else None
+
+
+def order_of(value: DimLike) -> tuple[object, ...]:
+    """A sort key of values: short ones first, then by their terms."""
+    if isinstance(value, int):
+        return (0, [], value)
+    return (len(value.terms), [(*monomial_order(term), term[1]) for term in value.terms], value.const)
+
+
 def atoms_by_level(values: Iterable[DimLike]) -> list[Atom]:
     """Every atom that the values are built of, arguments before what is built of them; no recursion."""
     seen: set[Atom] = set()
@@ -104,16 +124,12 @@ def _first_name(args: tuple[DimLike, ...]) -> str:
     return ""
 
 
-def _const(value: DimLike) -> int:
-    return value if isinstance(value, int) else value.const
-
-
 def _digest(kind: int, name: str, args: tuple[DimLike, ...]) -> bytes:
     whole = hashlib.blake2b(digest_size=16)
     whole.update(b"%d" % kind)
     whole.update(name.encode("utf-8", "surrogatepass"))
     for arg in args:
-        whole.update(b";" + hex(_const(arg)).encode())
+        whole.update(b";" + hex(const_of(arg)).encode())
         for monomial, coefficient in () if isinstance(arg, int) else arg.terms:
             whole.update(b"," + hex(coefficient).encode())
             for atom in monomial:

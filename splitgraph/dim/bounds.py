@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from math import ceil
+from math import ceil, gcd
 from typing import TYPE_CHECKING
 
-from splitgraph.dim.atoms import MAX, SYMBOL, Atom, Interval, Monomial, times, without
+from splitgraph.dim.atoms import MAX, SYMBOL, Atom, Interval, Monomial, lone_atom, times, without
 
 if TYPE_CHECKING:
     from splitgraph.dim.arithmetic import DimLike
@@ -68,8 +68,13 @@ def lower_bound(
     """
     if not assumptions and all(atom.kind == SYMBOL for monomial in coefficients for atom in monomial):
         return _termwise(coefficients, interval_of)
-    bound = _Search(interval_of, assumptions, goal).search(coefficients, 1)
-    return None if bound is None else ceil(bound)
+    # The terms are a multiple of their common factor, which rounds better than the sum.
+    const = coefficients.get((), 0)
+    factor = gcd(*(c for m, c in coefficients.items() if m)) or 1
+    reduced = {m: c // factor for m, c in coefficients.items() if m}
+    target = None if goal is None else -((const - goal) // factor)
+    bound = _Search(interval_of, assumptions, target).search(reduced, 1)
+    return None if bound is None else factor * ceil(bound) + const
 
 
 class _Search:
@@ -197,19 +202,12 @@ def _relax_symbolic(
     least = interval(denominator, interval_of)[0]
     if low is None or low < 0 or least is None or least < 0 or any(coefficient > 0 for _, coefficient in parts):
         return None
-    factor = _lone_atom(denominator)
+    factor = lone_atom(denominator)
     result = {m: c for m, c in coefficients.items() if atom not in m}
     for cofactor, coefficient in parts:
         rest = without(cofactor, factor) if factor is not None and factor in cofactor else cofactor
         _add(result, rest, coefficient, numerator)
     return result, 1
-
-
-def _lone_atom(value: DimLike) -> Atom | None:
-    if isinstance(value, int) or value.const or len(value.terms) != 1:
-        return None
-    monomial, coefficient = value.terms[0]
-    return monomial[0] if coefficient == 1 and len(monomial) == 1 else None
 
 
 def _parts_with(coefficients: Coefficients, atom: Atom, interval_of: IntervalOf) -> list[tuple[Monomial, int]] | None:

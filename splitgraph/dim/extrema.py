@@ -1,26 +1,29 @@
 """Minimum and maximum of dimensions, in one normal form.
 
-Only maxima are atoms. One of two values is `a + max(0, b - a)` with the common factor taken out and the leading sign positive
-(`max(0, -d)` is `max(0, d) - d`), so that `N - min(N, 3)` is `max(0, N - 3)` and `min + max` is the sum. More than two values are
-taken relative to what they share, so that adding to each of them is adding to the maximum.
+Only maxima are atoms, and their arguments are free of maxima: `max(a, b + max(c, d))` is the largest of a, b + c and b + d, and
+where a maximum is subtracted from one argument it is added to all of them and subtracted from the result. Of two values the larger
+is `a + max(0, b - a)`, with the common factor taken out and the leading sign positive (`max(0, -d)` is `max(0, d) - d`), so that
+`N - min(N, 3)` is `max(0, N - 3)`, and minimum and maximum add up to the sum. More than two values are taken relative to what they
+share, so that adding to each of them is adding to their maximum.
 """
 
 from __future__ import annotations
 
-from math import gcd
+from collections.abc import Callable, Iterable
+from math import gcd, prod
 
-from splitgraph.dim.arithmetic import Dim, DimLike, add_into, atom_value, from_terms
-from splitgraph.dim.atoms import MAX, Atom, Monomial, monomial_order
+from splitgraph.dim.arithmetic import Dim, DimLike, add_into, atom_value, from_terms, sum_dims
+from splitgraph.dim.atoms import MAX, Atom, Monomial, const_of, order_of
 
 # Nested maxima are flattened up to this many arguments: comparing them pairwise costs the square.
-_MOST_ARGUMENTS = 8
+_MOST_ARGUMENTS = 12
 
 
 def dim_max(*dims: DimLike) -> DimLike:
     """The largest of the dimensions (at least one); an int when all are."""
     if not dims:
         raise ValueError("dim_max needs at least one dimension")
-    return _maximum(list(dims))
+    return _maximum(dims)
 
 
 def dim_min(*dims: DimLike) -> DimLike:
@@ -30,92 +33,107 @@ def dim_min(*dims: DimLike) -> DimLike:
     return -_maximum([-dim for dim in dims])
 
 
-def _maximum(dims: list[DimLike]) -> DimLike:
-    flat = [part for dim in dims for part in _alternatives(dim)] if len(dims) <= _MOST_ARGUMENTS else dims
-    args = _undominated(flat if len(flat) <= _MOST_ARGUMENTS else dims)
-    if len(args) == 1:
-        return args[0]
-    if len(args) == 2:
-        return args[0] + _positive_part(args[1] - args[0])
-    shared, relative = _relative(args)
-    factor = gcd(*(number for arg in relative for number in _numbers(arg)))
-    reduced = sorted((_divided(arg, factor) for arg in relative), key=_order)
-    return shared + factor * atom_value(MAX, tuple(reduced))
-
-
-def _positive_part(dim: DimLike) -> DimLike:
-    """`max(0, dim)`."""
-    if isinstance(dim, int):
-        return max(0, dim)
-    low, high = dim.interval
-    if low is not None and low >= 0:
-        return dim
-    if high is not None and high <= 0:
-        return 0
-    rising, falling = _lone_maximum(dim, 1), _lone_maximum(dim, -1)
-    if rising is not None and falling is None:
-        return _maximum([0, dim])
-    if falling is not None and rising is None:
-        return dim + _maximum([0, -dim])
-    if dim.terms[0][1] < 0:
-        return dim + _positive_part(-dim)
-    factor = gcd(*_numbers(dim))
-    return factor * atom_value(MAX, (0, _divided(dim, factor)))
-
-
-def _lone_maximum(dim: Dim, sign: int) -> tuple[Atom, int] | None:
-    """The maximum that the dim contains as a term of its own with that sign, None when there is not exactly one."""
-    found = [(m[0], c) for m, c in dim.terms if len(m) == 1 and m[0].kind == MAX and c * sign > 0]
-    return found[0] if len(found) == 1 and len(found[0][0].args) <= _MOST_ARGUMENTS else None
-
-
-def _alternatives(dim: DimLike) -> list[DimLike]:
-    """Values whose maximum is the dim: `R + c*max(a, b)` is the larger of `R + c*a` and `R + c*b`."""
-    if isinstance(dim, int):
-        return [dim]
-    found = _lone_maximum(dim, 1)
-    if found is None:
-        return [dim]
-    atom, coefficient = found
-    rest = dim - coefficient * atom_value(MAX, atom.args)
-    return [rest + coefficient * arg for arg in atom.args]
-
-
-def _undominated(dims: list[DimLike]) -> list[DimLike]:
-    """The dims without those that another is at least as large as, whatever the symbols."""
+def undominated(dims: Iterable[DimLike], is_at_least: Callable[[DimLike, DimLike], bool]) -> list[DimLike]:
+    """The dims without those that another is at least as large as."""
     kept: list[DimLike] = []
     for dim in dims:
-        if any(_at_least(other, dim) for other in kept):
+        if any(is_at_least(other, dim) for other in kept):
             continue
-        kept = [other for other in kept if not _at_least(dim, other)]
+        kept = [other for other in kept if not is_at_least(dim, other)]
         kept.append(dim)
     return kept
 
 
-def _at_least(one: DimLike, other: DimLike) -> bool:
+def _maximum(dims: Iterable[DimLike]) -> DimLike:
+    shared: DimLike = 0
+    args = list(dims)
+    seen: list[tuple[DimLike, list[DimLike]]] = []
+    while True:
+        args = sorted(undominated(args, _is_at_least), key=order_of)
+        if len(args) == 1:
+            return shared + args[0]
+        places = [place for place, (_, earlier) in enumerate(seen) if earlier == args]
+        if places:
+            # Quotients fold differently in different company, so this can go round in a circle: take its least member.
+            shared, args = min(seen[places[0] :], key=lambda state: [order_of(arg) for arg in state[1]])
+            return shared + _atom(args)
+        seen.append((shared, args))
+        base = _base(args)
+        if base != 0:
+            shared, args = shared + base, [arg - base for arg in args]
+            continue
+        falling, flat = _flattened(args)
+        if flat is args:
+            return shared + _atom(args)
+        shared, args = shared - falling, flat
+
+
+def _atom(args: list[DimLike]) -> DimLike:
+    """The maximum of sorted args, with their common factor taken out."""
+    factor = gcd(*(number for arg in args for number in _numbers(arg)))
+    return factor * atom_value(MAX, tuple(_divided(arg, factor) for arg in args))
+
+
+def _base(args: list[DimLike]) -> DimLike:
+    """What to take the args relative to: of two, the one that leaves 0 and a positive leading coefficient.
+
+    Of more, the lower median of each coefficient, or the constant of the shortest arg.
+    """
+    if len(args) == 2:
+        difference = args[1] - args[0]
+        return args[1] if isinstance(difference, Dim) and difference.terms[0][1] < 0 else args[0]
+    tables = [dict(arg.terms) if isinstance(arg, Dim) else {} for arg in args]
+    middle = (len(args) - 1) // 2
+    medians: dict[Monomial, int] = {}
+    for monomial in {m for table in tables for m in table}:
+        medians[monomial] = sorted(table.get(monomial, 0) for table in tables)[middle]
+    common = from_terms(medians, 0)
+    return common if common != 0 else const_of(args[0])
+
+
+def _flattened(args: list[DimLike]) -> tuple[DimLike, list[DimLike]]:
+    """(falling, flat): the maximum of the args is that of flat less falling; (0, args) when there is nothing to flatten."""
+    falling = _falling_maxima(args)
+    raised = [arg + falling for arg in args]
+    count = sum(_count_alternatives(arg) for arg in raised)
+    if len(args) < count <= _MOST_ARGUMENTS:
+        return falling, [flat for arg in raised for flat in _alternatives(arg)]
+    return 0, args
+
+
+def _maxima(dim: DimLike) -> list[tuple[Atom, int]]:
+    """The maxima that are terms of their own, with their coefficients."""
+    if isinstance(dim, int):
+        return []
+    return [(m[0], c) for m, c in dim.terms if len(m) == 1 and m[0].kind == MAX]
+
+
+def _falling_maxima(dims: Iterable[DimLike]) -> DimLike:
+    """What must be added to each dim for none of them to subtract a maximum."""
+    most: dict[Atom, int] = {}
+    for dim in dims:
+        for atom, coefficient in _maxima(dim):
+            most[atom] = max(most.get(atom, 0), -coefficient)
+    return sum_dims(coefficient * atom_value(MAX, atom.args) for atom, coefficient in most.items())
+
+
+def _count_alternatives(dim: DimLike) -> int:
+    return prod(len(atom.args) for atom, _ in _maxima(dim))
+
+
+def _alternatives(dim: DimLike) -> list[DimLike]:
+    """Values free of maxima whose maximum is the dim: `R + c*max(a, b)` is the larger of `R + c*a` and `R + c*b`."""
+    found = [dim]
+    for atom, coefficient in _maxima(dim):
+        maximum = atom_value(MAX, atom.args)
+        found = [one + coefficient * (arg - maximum) for one in found for arg in atom.args]
+    return found
+
+
+def _is_at_least(one: DimLike, other: DimLike) -> bool:
     difference = one - other
     low = difference if isinstance(difference, int) else difference.interval[0]
     return low is not None and low >= 0
-
-
-def _relative(args: list[DimLike]) -> tuple[DimLike, list[DimLike]]:
-    """(shared, the args less shared): the lower median of each coefficient, and the constant of the shortest arg."""
-    tables = [dict(arg.terms) if isinstance(arg, Dim) else {} for arg in args]
-    middle = (len(args) - 1) // 2
-    shared: dict[Monomial, int] = {}
-    for monomial in {m for table in tables for m in table}:
-        shared[monomial] = sorted(table.get(monomial, 0) for table in tables)[middle]
-    common = from_terms(shared, 0)
-    relative = [arg - common for arg in args]
-    shortest = min(relative, key=_order)
-    const = shortest if isinstance(shortest, int) else shortest.const
-    return common + const, [arg - const for arg in relative]
-
-
-def _order(dim: DimLike) -> tuple[object, ...]:
-    if isinstance(dim, int):
-        return (0, [], dim)
-    return (len(dim.terms), [(*monomial_order(term), term[1]) for term in dim.terms], dim.const)
 
 
 def _numbers(dim: DimLike) -> list[int]:
@@ -123,7 +141,7 @@ def _numbers(dim: DimLike) -> list[int]:
 
 
 def _divided(dim: DimLike, factor: int) -> DimLike:
-    if isinstance(dim, int):
+    if isinstance(dim, int) or factor == 1:
         return dim // factor
     coefficients: dict[Monomial, int] = {}
     const = add_into(coefficients, dim)

@@ -6,7 +6,7 @@ import keyword
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from splitgraph.dim.atoms import FLOOR, MAX, SYMBOL, Atom, Monomial, Terms, atoms_by_level, times, without
+from splitgraph.dim.atoms import FLOOR, SYMBOL, Atom, Monomial, Terms, atoms_by_level, quotient_of, times, without
 
 if TYPE_CHECKING:
     from splitgraph.dim.arithmetic import Dim, DimLike
@@ -252,38 +252,67 @@ def _remainder(
     if isinstance(numerator, int):
         return None
     if isinstance(divisor, int):
-        factor, uneven = divmod(-coefficient, divisor)
-    elif len(divisor.terms) == 1 and divisor.const == 0 and divisor.terms[0][1] == 1:
-        monomial = divisor.terms[0][0]
-        if not all(atom in cofactor for atom in monomial):
-            return None
-        factor, uneven = -coefficient, 0
-        for atom in monomial:
-            cofactor = without(cofactor, atom)
+        if coefficient % divisor:
+            return _nested_remainder(atom, coefficient, cofactor, left, texts)
+        factor = -coefficient // divisor
     else:
+        rest = quotient_of(cofactor, divisor.terms[0][0])
+        if rest is None or len(divisor.terms) > 1 or divisor.const or coefficient % divisor.terms[0][1]:
+            return None
+        factor, cofactor = -coefficient // divisor.terms[0][1], rest
+    if left.take(numerator.terms, numerator.const, factor, cofactor):
+        return factor, [*_factors(cofactor, texts), _Factor(spelled.remainder, True)]
+    return _nested_remainder(atom, coefficient, cofactor, left, texts) if isinstance(divisor, int) else None
+
+
+def _nested_remainder(
+    atom: Atom, coefficient: int, cofactor: Monomial, left: _Remaining, texts: _Texts
+) -> _Piece | None:
+    """`E//a - b*(E//(a*b))` is `(E//a) % b`."""
+    numerator, divisor = atom.args
+    if isinstance(numerator, int) or not isinstance(divisor, int):
         return None
-    if uneven or not left.take(numerator.terms, numerator.const, factor, cofactor):
-        return None
-    return factor, [*_factors(cofactor, texts), _Factor(spelled.remainder, True)]
+    for monomial in left.terms:
+        rest = quotient_of(monomial, cofactor)
+        if rest is None or len(rest) != 1 or rest[0].kind != FLOOR:
+            continue
+        inner, inner_divisor = rest[0].args
+        if isinstance(inner, int) or not isinstance(inner_divisor, int) or inner.terms != numerator.terms:
+            continue
+        modulus, uneven = divmod(divisor, inner_divisor)
+        shift, unshifted = divmod(numerator.const - inner.const, inner_divisor)
+        if uneven or unshifted or modulus == 1 or coefficient % modulus:
+            continue
+        if left.take(((rest, 1),), shift, -coefficient // modulus, cofactor):
+            text = f"({_join([(1, _factors(rest, texts))], shift)}) % {decimal(modulus)}"
+            return -coefficient // modulus, [*_factors(cofactor, texts), _Factor(text, True)]
+    return None
 
 
 def _extremum(
     part: _PositivePart, coefficient: int, cofactor: Monomial, left: _Remaining, texts: _Texts
 ) -> _Piece | None:
-    """`R - max(0, R - F)` is `min(R, F)`, and `F + max(0, R - F)` is `max(R, F)`."""
-    if coefficient < 0:
-        name, terms, choices = "min", part.rising, ((0, part.const_falling), (part.const, part.const_rising))
-    else:
-        name, terms, choices = "max", part.falling, ((-part.const, part.const_falling), (0, part.const_rising))
-    if coefficient < 0 and not terms:
-        return None
-    for const, args in sorted(choices, key=lambda choice: abs(left.const - choice[0] * abs(coefficient))):
-        if not terms and not const:
+    """`R - max(0, R - F)` is `min(R, F)`, and `F + max(0, R - F)` is `max(R, F)`; either may be subtracted."""
+    lower = ("min", -coefficient, part.rising, ((0, part.const_falling), (part.const, part.const_rising)))
+    upper = ("max", coefficient, part.falling, ((-part.const, part.const_falling), (0, part.const_rising)))
+    for name, factor, terms, choices in (lower, upper) if coefficient < 0 else (upper, lower):
+        for const, args in sorted(choices, key=lambda choice: abs(left.const - choice[0] * factor)):
+            # Taking only a constant is for max(N, 3), which has no terms of its own to take.
+            if (terms or (const and factor > 0)) and left.take(terms, const, factor, cofactor):
+                return factor, [*_factors(cofactor, texts), _Factor(_two(name, *args), False)]
+    return _clamp(part, coefficient, cofactor, left, texts) if coefficient < 0 else None
+
+
+def _clamp(part: _PositivePart, coefficient: int, cofactor: Monomial, left: _Remaining, texts: _Texts) -> _Piece | None:
+    """`max(0, D) - max(0, D - c)` is `min(max(0, D), c)`."""
+    for monomial in left.terms:
+        rest = quotient_of(monomial, cofactor)
+        other = texts[rest[0]] if rest is not None and len(rest) == 1 else None
+        if not isinstance(other, _PositivePart) or (other.rising, other.falling) != (part.rising, part.falling):
             continue
-        if left.take(terms, const, abs(coefficient), cofactor):
-            first, second = args
-            text = f"{name}({second}, {first})" if second == "0" else f"{name}({first}, {second})"
-            return abs(coefficient), [*_factors(cofactor, texts), _Factor(text, False)]
+        if rest is not None and other.const > part.const and left.take(((rest, 1),), 0, -coefficient, cofactor):
+            text = f"min({other.text}, {decimal(other.const - part.const)})"
+            return -coefficient, [*_factors(cofactor, texts), _Factor(text, False)]
     return None
 
 
@@ -298,5 +327,14 @@ def _extremum_of_many(
     return factor, [*_factors(cofactor, texts), _Factor(text, False)]
 
 
+def _two(name: str, first: str, second: str) -> str:
+    return f"{name}({second}, {first})" if second == "0" else f"{name}({first}, {second})"
+
+
 def _call(name: str, args: Sequence[tuple[list[_Piece], int]], shift: int) -> str:
-    return f"{name}({', '.join(_join(pieces, const + shift) for pieces, const in args)})"
+    """The call with its arguments, 0 first and any other number last."""
+    numbers = [const + shift for pieces, const in args if not pieces]
+    texts = [_join(pieces, const + shift) for pieces, const in args if pieces]
+    for number in numbers:
+        texts.insert(len(texts) if number else 0, decimal(number))
+    return f"{name}({', '.join(texts)})"
