@@ -68,10 +68,10 @@ def to_model(graph: Any) -> onnx.ModelProto:
                     _empty_list(node_proto, name, opsets) for name in empty_lists.get(id(node), ())
                 )
         for value in (*model.graph.input, *model.graph.output):
-            _write_type(value, detacher.unwritten)
-        _tidy_subgraphs(model.graph.node, _constants(model.graph.node, model.graph.initializer))
+            _write_type(value, detacher.unwritten, required=True)
+        _tidy_subgraphs(model.graph.node, _constants(model.graph.node, model.graph.initializer), detacher.unwritten)
         for function in model.functions:
-            _tidy_subgraphs(function.node, _constants(function.node, ()))
+            _tidy_subgraphs(function.node, _constants(function.node, ()), detacher.unwritten)
     return model
 
 
@@ -172,16 +172,15 @@ def _empty_list(node: onnx.NodeProto, name: str, opsets: dict[str, int]) -> Attr
     return onnx.helper.make_attribute(name, [], attr_type=kind)
 
 
-def _write_type(value: onnx.ValueInfoProto, unwritten: dict[str, tuple[str, Any]]) -> None:
+def _write_type(value: onnx.ValueInfoProto, unwritten: dict[str, tuple[str, Any]], *, required: bool) -> None:
     if value.HasField("type") or value.name not in unwritten:
         return
     kind, contents = unwritten[value.name]
-    if kind != "optional_type" or not isinstance(contents, onnx.TypeProto):
-        message = (
-            f"{value.name!r} is of {kind.replace('_', ' ')}, and a graphsurgeon graph does not say what that holds"
-        )
+    if kind == "optional_type" and isinstance(contents, onnx.TypeProto):
+        value.type.optional_type.elem_type.CopyFrom(contents)
+    elif required:
+        message = f"{value.name!r} is of {kind.replace('_', ' ')}, and graphsurgeon does not keep what that holds"
         raise model_error("SG111", message)
-    value.type.optional_type.elem_type.CopyFrom(contents)
 
 
 def _constants(
@@ -194,9 +193,11 @@ def _constants(
     return constants
 
 
-def _tidy_subgraphs(nodes: Iterable[onnx.NodeProto], outer: dict[str, onnx.TensorProto]) -> None:
-    """Take out what export repeats in a subgraph of the graphs round it: their constants and the types of their
-    values.
+def _tidy_subgraphs(
+    nodes: Iterable[onnx.NodeProto], outer: dict[str, onnx.TensorProto], unwritten: dict[str, tuple[str, Any]]
+) -> None:
+    """Take out what export repeats in a subgraph of the graphs round it, constants and types of values, and put in the
+    types that it could not write.
     """
     for node in nodes:
         for attribute in node.attribute:
@@ -209,7 +210,10 @@ def _tidy_subgraphs(nodes: Iterable[onnx.NodeProto], outer: dict[str, onnx.Tenso
             own = {name for inner in graph.node for name in inner.output}
             for value in [value for value in graph.value_info if value.name not in own]:
                 graph.value_info.remove(value)
-            _tidy_subgraphs(graph.node, {**outer, **_constants(graph.node, graph.initializer)})
+            for value in (*graph.input, *graph.output):
+                # The body of an If or Loop may leave its types open; they follow from its nodes.
+                _write_type(value, unwritten, required=False)
+            _tidy_subgraphs(graph.node, {**outer, **_constants(graph.node, graph.initializer)}, unwritten)
 
 
 def _is_same(tensor: onnx.TensorProto, other: onnx.TensorProto | None) -> bool:

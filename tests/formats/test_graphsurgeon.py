@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import ml_dtypes
@@ -367,6 +368,47 @@ def test_types_of_inputs_and_outputs(kind: onnx.TypeProto) -> None:
     model = to_model(graph)
     for value in (*model.graph.input, *model.graph.output, *to_model(from_model(model, graph)).graph.input):
         assert value.type == kind
+
+
+@pytest.mark.parametrize("kind", TYPES[1:3], ids=lambda kind: kind.optional_type.elem_type.WhichOneof("value"))
+def test_types_in_subgraphs(kind: onnx.TypeProto) -> None:
+    body = helper.make_graph(
+        [helper.make_node("Identity", ["x"], ["b"])], "body", [], [helper.make_value_info("b", kind)]
+    )
+    node = helper.make_node("If", ["c"], ["y"], then_branch=body, else_branch=body)
+    inputs = [helper.make_value_info("x", kind), helper.make_tensor_value_info("c", TensorProto.BOOL, ())]
+    model = model_of(helper.make_graph([node], "g", inputs, [helper.make_value_info("y", kind)]))
+    for attribute in to_model(gs.import_onnx(model)).graph.node[0].attribute:
+        assert attribute.g.output[0].type == kind
+
+
+MODELS = sorted((Path(__file__).parents[2] / "models").rglob("*.onnx"))
+
+
+def node_lines(model: onnx.ModelProto) -> list[Any]:
+    lines = []
+    pending: list[Any] = [model.graph, *model.functions]
+    while pending:
+        for node in pending.pop().node:
+            lines.append((node.op_type, node.domain, node.name, list(node.input), list(node.output)))
+            lines += [(a.name, a.type) for a in node.attribute]
+            pending += [a.g for a in node.attribute if a.type == onnx.AttributeProto.GRAPH]
+    return lines
+
+
+def test_there_are_real_models() -> None:
+    assert len(MODELS) > 10
+
+
+@pytest.mark.parametrize("path", MODELS, ids=lambda path: path.stem)
+def test_real_models(path: Path) -> None:
+    original = onnx.load(path)
+    before = original.SerializeToString()
+    graph = gs.import_onnx(original)
+    model = to_model(graph)
+    assert original.SerializeToString() == before
+    assert node_lines(model) == node_lines(original)
+    assert to_model(from_model(model, graph)) == model
 
 
 def test_shape_of_a_sequence_is_lost() -> None:

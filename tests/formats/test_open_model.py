@@ -16,6 +16,8 @@ from splitgraph.formats import give_back, load, open_model, save
 
 from .tiny_models import add_model
 
+CHECKOUT = Path(__file__).parents[2]
+
 NOT_MODELS = [
     (None, "not NoneType"),
     (3, "not int"),
@@ -90,5 +92,5 @@ def test_graphsurgeon_is_not_imported_for_other_models() -> None:
         "try: open_model(object())\n"
         "except ModelError: print('onnx_graphsurgeon' in sys.modules)"
     )
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=CHECKOUT)
     assert run.stdout.strip() == "False"

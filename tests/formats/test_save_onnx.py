@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import stat
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +21,8 @@ from splitgraph.formats import load_onnx, save_onnx
 from splitgraph.formats.atomic_write import WriteTogether
 
 from .tiny_models import add_model
+
+CHECKOUT = Path(__file__).parents[2]
 
 OLD = b"what was there before"
 
@@ -211,6 +216,19 @@ def test_file_system_that_cannot_sync_folders(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(os, "fsync", only_for_folders(unsupported))
     save_onnx(add_model(), tmp_path / "model.onnx")
     assert load_onnx(tmp_path / "model.onnx") == add_model()
+
+
+@pytest.mark.parametrize("moment", ["fsync", "link", "replace"])
+def test_killed_program_leaves_the_old_file(tmp_path: Path, moment: str) -> None:
+    path = tmp_path / "model.onnx"
+    path.write_bytes(OLD)
+    program = (
+        "import os, signal, sys, onnx; from splitgraph.formats import save_onnx\n"
+        f"os.{moment} = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "save_onnx(onnx.ModelProto(ir_version=10), sys.argv[1])"
+    )
+    assert subprocess.run([sys.executable, "-c", program, str(path)], cwd=CHECKOUT).returncode == -signal.SIGKILL
+    assert path.read_bytes() == OLD
 
 
 def test_permissions_are_kept(tmp_path: Path) -> None:
