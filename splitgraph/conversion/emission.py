@@ -73,6 +73,10 @@ class Emission:
         self.helpers.append(node)
         return self.helper("Reshape", [number, self.constant([1], "one")], hint)
 
+    def new_name(self, hint: str) -> str:
+        """A name that is new in every scope of the model."""
+        return self.names.new(hint)
+
     def main(self, node: onnx.NodeProto) -> None:
         """Emit a node that stands for the original."""
         self.mains.append(node)

@@ -172,10 +172,13 @@ def replace_node(plan: Plan, uses: Uses, scope: Scope, index: int, emission: Emi
     uses.replaced(scope.nodes[index])
     uses.reads.update(emitted_inputs(emission.nodes))
     nodes, initializers = uses.release(name for name in scope.nodes[index].input if name)
-    for path, gone in nodes:
-        plan.at(path).replaced[gone] = []
+    edits.gone_values |= set(scope.nodes[index].output).difference(*(made.output for made in emission.nodes))
+    for inner, gone in nodes:
+        plan.at(inner.path).replaced[gone] = []
+        plan.at(inner.path).gone_values |= set(inner.nodes[gone].output)
     for path, name in initializers:
         plan.at(path).gone_initializers.add(name)
+        plan.at(path).gone_values.add(name)
 
 
 def _plan_others(plan: Plan, model: onnx.ModelProto, analysis: Analysis, scope: Scope, target: int) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import onnx
 from onnx import helper
 
-from splitgraph.canonical import Form
+from splitgraph.canonical import CanonicalSplit, Form
 from splitgraph.conversion.emission import Emission
 from splitgraph.conversion.opset import new_emission, replace_node
 from splitgraph.conversion.plan import Plan, opset_of
@@ -16,6 +16,7 @@ from splitgraph.conversion.rewrite import Change
 from splitgraph.conversion.splits import lower_split
 from splitgraph.conversion.unused import Uses
 from splitgraph.diagnostics import diagnostic
+from splitgraph.dim import ceildiv
 from splitgraph.graph.names import FreshNames
 from splitgraph.graph.scopes import Scope, node_label
 from splitgraph.inference.analysis import Analysis
@@ -72,6 +73,10 @@ def _readers(
     if split.bounds is None or split.axis is None or len(split.bounds) - 1 > MAX_PARTS:
         return "the number of its parts or its axis is known only at run time"
     count = len(split.bounds) - 1
+    if count == 0:
+        return "it is empty, and a Split has at least one part"
+    if _plain_form(split) is None:
+        return "the lengths of its parts depend on a dimension in a way that Split has no form for"
     name = node.output[0]
     readers = []
     for inner in root:
@@ -107,13 +112,13 @@ def _plan_sequence(
         return
     emission = new_emission(model, scope, node, index, names, opset)
     parts = [names.new(f"{node.output[0]}_{position}") for position in range(len(split.bounds) - 1)]
-    stand_in = onnx.NodeProto(name=node.name, op_type="Split", doc_string=node.doc_string)
-    stand_in.input.extend(node.input)
+    form = _plain_form(split)
+    stand_in = _documented(onnx.NodeProto(op_type="Split"), node)
+    # The second input is lengths only where it is not the size of a chunk.
+    stand_in.input.extend(node.input if form == "lengths" and split.form == "lengths" else node.input[:1])
     stand_in.output.extend(parts)
     stand_in.attribute.append(helper.make_attribute("axis", split.axis))
-    lengths = split.static_lengths
-    form: Form = "equal" if lengths is not None and len(set(lengths)) == 1 else "lengths"
-    plain = replace(found, split=replace(split, form=form, squeezed=False))
+    plain = replace(found, split=replace(split, form=form or split.form, squeezed=False))
     lowered = lower_split(
         stand_in, index, scope, plain, target, emission, "convert --to split", explicit_lengths=explicit_lengths
     )
@@ -128,6 +133,26 @@ def _plan_sequence(
     replace_node(plan, uses, scope, index, emission, change)
     for reader in readers:
         _plan_reader(plan, model, reader, parts, split.squeezed, names, uses)
+
+
+def _plain_form(split: CanonicalSplit) -> Form | None:
+    """How a Split gives the same parts; None where their lengths depend on the dimension in a way that no Split has."""
+    lengths = split.lengths or ()
+    if split.static_lengths is None and split.form == "lengths":
+        return "lengths"
+    if len(set(lengths)) == 1:
+        return "equal"
+    if split.static_lengths is not None:
+        return "lengths"
+    chunks = split.total is not None and split.size == ceildiv(split.total, len(lengths))
+    return "chunks" if chunks else None
+
+
+def _documented(node: onnx.NodeProto, original: onnx.NodeProto) -> onnx.NodeProto:
+    """The node with the name, documentation and metadata of the one that it replaces."""
+    node.name, node.doc_string = original.name, original.doc_string
+    node.metadata_props.extend(original.metadata_props)
+    return node
 
 
 def _squeeze(emission: Emission, parts: Sequence[str], axis: int) -> list[str]:
@@ -161,12 +186,13 @@ def _plan_reader(
     node = reader.node
     emission = new_emission(model, reader.scope, node, reader.index, names, opset_of(reader.scope.imports))
     if node.op_type == "SequenceAt":
-        emission.main(helper.make_node("Identity", [parts[reader.position or 0]], list(node.output), name=node.name))
+        read = helper.make_node("Identity", [parts[reader.position or 0]], list(node.output))
     elif node.op_type == "SequenceLength":
         count = helper.make_tensor("", onnx.TensorProto.INT64, [], [len(parts)])
-        emission.main(helper.make_node("Constant", [], list(node.output), name=node.name, value=count))
+        read = helper.make_node("Constant", [], list(node.output), value=count)
     else:
-        _concat(emission, node, parts)
+        read = _concat(emission, node, parts)
+    emission.main(_documented(read, node))
     label = node_label(node, reader.index)
     change = Change(
         f"{reader.scope.location}/{label}", node.op_type, emission.mains[-1].op_type, "reads the parts of a plain split"
@@ -174,7 +200,7 @@ def _plan_reader(
     replace_node(plan, uses, reader.scope, reader.index, emission, change)
 
 
-def _concat(emission: Emission, node: onnx.NodeProto, parts: Sequence[str]) -> None:
+def _concat(emission: Emission, node: onnx.NodeProto, parts: Sequence[str]) -> onnx.NodeProto:
     attributes = {attribute.name: attribute.i for attribute in node.attribute}
     axis = attributes["axis"]
     if attributes.get("new_axis", 0):
@@ -184,4 +210,4 @@ def _concat(emission: Emission, node: onnx.NodeProto, parts: Sequence[str]) -> N
             emission.helpers.append(_axes_node(emission, "Unsqueeze", part, output, axis))
             made.append(output)
         parts = made
-    emission.main(helper.make_node("Concat", list(parts), list(node.output), name=node.name, axis=axis))
+    return helper.make_node("Concat", list(parts), list(node.output), axis=axis)

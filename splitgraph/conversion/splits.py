@@ -98,13 +98,14 @@ def lower_split(
 def run_time_lengths(
     node: onnx.NodeProto, detail: SplitDetail, split: CanonicalSplit, emission: Emission
 ) -> str | None:
-    """The name of an int64 tensor with the lengths, where they are an input and not all known numbers; None otherwise."""
+    """The name of an int64 tensor with the lengths where they are an input; None where a constant has to hold them."""
     position = LENGTHS_INPUT[detail.variant.op_type]
-    if split.form != "lengths" or split.static_lengths is not None:
-        return None
-    if len(node.input) <= position or not node.input[position]:
+    if split.form != "lengths" or len(node.input) <= position or not node.input[position]:
         return None
     name: str = node.input[position]
+    if split.static_lengths is not None:
+        # A tensor that serves as it is stays the author's own; one that would need a computation becomes a constant.
+        return name if detail.lengths_dtype == "int64" and not detail.rest_possible else None
     if detail.variant.op_type == "VariadicSplit":
         return _without_rest(node, name, emission) if detail.rest_possible else _as_int64(name, detail, emission)
     return _as_int64(name, detail, emission)

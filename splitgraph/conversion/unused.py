@@ -38,11 +38,11 @@ class Uses:
             if tensor.name not in inputs:
                 self._initializers[tensor.name] = scope
 
-    def release(self, names: Iterable[str]) -> tuple[list[tuple[GraphPath, int]], list[tuple[GraphPath, str]]]:
+    def release(self, names: Iterable[str]) -> tuple[list[tuple[Scope, int]], list[tuple[GraphPath, str]]]:
         """Take one read away for each name; give the nodes and the initializers that nobody reads after it, with all
         that fed only them.
         """
-        nodes: list[tuple[GraphPath, int]] = []
+        nodes: list[tuple[Scope, int]] = []
         initializers: list[tuple[GraphPath, str]] = []
         waiting = list(names)
         while waiting:
@@ -56,7 +56,7 @@ class Uses:
                 scope, index = self._producers[name]
                 node = scope.nodes[index]
                 if self._is_removable(node):
-                    nodes.append((scope.path, index))
+                    nodes.append((scope, index))
                     for output in node.output:
                         self._producers.pop(output, None)
                     waiting.extend(read for read in node.input if read)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -39,6 +39,9 @@ class Emitter(Protocol):
         """The name of a 1-D int64 tensor of one element with an integer attribute of the enclosing function (opset 12
         on).
         """
+
+    def new_name(self, hint: str) -> str:
+        """A name that is new in every scope of the model."""
 
     def main(self, node: onnx.NodeProto) -> None:
         """Emit a node that stands for the original."""
@@ -208,34 +211,34 @@ def emit_slices(request: LowerRequest) -> None:
             "SG402", f"the axis is {written_axis(request)} on a tensor of unknown rank, and Slice-10 takes no negative axis",
             "Stop at opset 11, or declare the shape of the input.",
         )  # fmt: skip
-    bounds = _run_time_bounds(request)
+    kept = [index for index, output in enumerate(request.node.output) if output]
+    bounds = _run_time_bounds(request, {bound for index in kept for bound in (index, index + 1)})
     axis = axis_tensor(request)
-    for index, output in enumerate(request.node.output):
-        if not output:
-            continue
+    for index in kept:
         node = copy_node(request, [request.node.input[0], bounds[index], bounds[index + 1], axis], "Slice", keep=())
         del node.output[:]
-        node.output.append(output)
-        if node.name and index:
-            node.name = f"{node.name}_part{index}"
+        node.output.append(request.node.output[index])
+        if node.name and index != kept[0]:
+            node.name = request.emit.new_name(f"{node.name}_part{index}")
         request.emit.main(node)
 
 
-def _run_time_bounds(request: LowerRequest) -> list[str]:
-    """Names of the n + 1 bounds, each a 1-D int64 tensor of one element; the last ones may lie beyond the end, where
-    Slice stops.
+def _run_time_bounds(request: LowerRequest, needed: Set[int]) -> dict[int, str]:
+    """Names of the bounds that are needed, each a 1-D int64 tensor of one element; the last ones may lie beyond the
+    end, where Slice stops.
     """
-    emit, parts = request.emit, request.parts
-    first = emit.constant([0], "start")
+    emit = request.emit
+    names = {0: emit.constant([0], "start")} if 0 in needed else {}
     lengths = request.lengths
     if lengths is None and request.split.form == "lengths":
         lengths = computed_lengths(request)
     if lengths is None:
         size = chunk_size(request, dimension(request))
-        return [first, *(emit.helper("Mul", [size, emit.constant([i], "index")], "bound") for i in range(1, parts + 1))]
-    bounds = [first]
-    for index in range(parts):
-        where = [emit.constant([index], "index"), emit.constant([index + 1], "next")]
+        for bound in sorted(needed - {0}):
+            names[bound] = size if bound == 1 else emit.helper("Mul", [size, emit.constant([bound], "index")], "bound")
+        return names
+    for bound in range(1, max(needed, default=0) + 1):
+        where = [emit.constant([bound - 1], "index"), emit.constant([bound], "next")]
         length = emit.helper("Slice", [lengths, *where], "length")
-        bounds.append(length if index == 0 else emit.helper("Add", [bounds[-1], length], "bound"))
-    return bounds
+        names[bound] = length if bound == 1 else emit.helper("Add", [names[bound - 1], length], "bound")
+    return names
