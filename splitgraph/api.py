@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from onnx import defs
+
 from splitgraph.diagnostics import SplitgraphError, VerificationError, diagnostic
 from splitgraph.formats import LoadedModel, give_back, load, open_model, save
 from splitgraph.graph.scopes import opset_imports
@@ -118,10 +120,12 @@ def _convert_opset(model: Any, opset: int, verify: bool, *, newer: bool) -> Rewr
 
     loaded = open_model(model)
     source = opset_imports(loaded.model.opset_import).get("", opset)
-    if newer and opset < source:
-        raise SplitgraphError(f"the model is at opset {source}, so going to {opset} is a downgrade; use downgrade")
-    if not newer and opset > source:
-        raise SplitgraphError(f"the model is at opset {source}, so going to {opset} is an upgrade; use upgrade")
+    # An opset that does not exist is a finding about the model, whichever way the conversion would go.
+    if 1 <= source <= defs.onnx_opset_version():
+        if newer and opset < source:
+            raise SplitgraphError(f"the model is at opset {source}, so going to {opset} is a downgrade; use downgrade")
+        if not newer and opset > source:
+            raise SplitgraphError(f"the model is at opset {source}, so going to {opset} is an upgrade; use upgrade")
     return _finish(loaded, convert_opset(loaded.model, opset), verify)
 
 

@@ -37,6 +37,8 @@ DTYPE_NAMES: dict[int, str] = {
     24: "float8e8m0",
     25: "uint2",
     26: "int2",
+    27: "float6e2m3",
+    28: "float6e3m2",
 }
 DTYPE_NUMBERS: dict[str, int] = {name: number for number, name in DTYPE_NAMES.items()}
 
