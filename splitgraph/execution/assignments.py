@@ -11,10 +11,12 @@ import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from splitgraph.dim import Dim, DimLike, evaluate, parse_expression, substitute, symbol, symbols_of
 
 Assignment = dict[str, int]
+Relation = Literal["==", ">="]
 Bounds = Mapping[str, "tuple[int, int | None]"]
 
 # Sizes that a retry prefers, when a model refused the smallest ones: enough for deep strides, and images of the usual
@@ -33,7 +35,7 @@ class Constraint:
     """
 
     lhs: DimLike
-    relation: str
+    relation: Relation
     rhs: DimLike
     location: str = ""
 
@@ -59,8 +61,9 @@ def parse_obligation(text: str, names: Collection[str], location: str = "") -> C
     match = re.fullmatch(r"(.+) (==|>=) (.+)", text, re.DOTALL)
     if match is None:
         return None
+    relation: Relation = "==" if match[2] == "==" else ">="
     try:
-        return Constraint(_parse_side(match[1], names), match[2], _parse_side(match[3], names), location)
+        return Constraint(_parse_side(match[1], names), relation, _parse_side(match[3], names), location)
     except ValueError:
         return None
 

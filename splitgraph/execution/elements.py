@@ -59,7 +59,7 @@ def _integers(size: int, dtype: np.dtype[Any], rng: np.random.Generator, *, sign
     if timid:
         return rng.integers(0, 2, size=size).astype(dtype)
     most = min(max(size, 8), int(np.iinfo(dtype).max))
-    numbers = rng.permutation(np.arange(size, dtype=np.int64) % most) + (1 if most > size else 0)
+    numbers = rng.permutation(np.arange(size, dtype=np.int64) % most) + 1
     if signed and dtype.kind == "i":
         numbers = numbers * rng.choice([-1, 1], size=size)
     return numbers.astype(dtype)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from splitgraph.dim import Dim, symbols_of
+from splitgraph.dim import Dim, Facts, Obligation, symbols_of
+from splitgraph.execution.assignments import parse_obligation
 from splitgraph.inference.analysis import Analysis, SplitReport
 from splitgraph.value_type import UNKNOWN
 
@@ -13,18 +14,18 @@ def prove_equal_splits(before: Analysis, after: Analysis) -> tuple[str, ...]:
     """Locations of the splits of `before` that `after` has too, with symbolically equal lengths.
 
     Such a split reads a value of the same name, in the graph of the same path, gives the same outputs, and has the same
-    axis and lengths. Lengths prove nothing where they hold a symbol that need not mean the same in both models: one
-    that is not a dimension of the same graph input in both.
+    axis, and lengths that are equal wherever the split of `before` is valid (N//2 and (N + 1)//2 are for an even N).
+    Symbols prove nothing that need not mean the same in both models: only those that are a dimension of the same graph
+    input in both do.
     """
     shared = _input_symbols(before) & _input_symbols(after)
     symbols = {name for _, _, name in shared}
     twins = {_key(split): split for split in after.splits}
-    proved = []
-    for split in before.splits:
-        twin = twins.get(_key(split))
-        if twin is not None and _is_known(split, symbols) and _parts(split) == _parts(twin):
-            proved.append(split.location)
-    return tuple(proved)
+    return tuple(
+        split.location
+        for split in before.splits
+        if (twin := twins.get(_key(split))) is not None and _is_equal(split, twin, symbols)
+    )
 
 
 def _key(split: SplitReport) -> Key:
@@ -32,15 +33,26 @@ def _key(split: SplitReport) -> Key:
     return path, tuple(name for name, _ in split.outputs)
 
 
-def _parts(split: SplitReport) -> tuple[object, ...]:
-    outputs = tuple((value.kind, value.rank) for _, value in split.outputs)
-    return split.input_name, split.axis, split.lengths, outputs
-
-
-def _is_known(split: SplitReport, symbols: set[str]) -> bool:
-    if split.axis is None or not split.lengths:
+def _is_equal(split: SplitReport, twin: SplitReport, symbols: set[str]) -> bool:
+    if split.axis is None or not split.lengths or _form(split) != _form(twin):
         return False
-    return all(isinstance(n, int) or (isinstance(n, Dim) and symbols_of(n) <= symbols) for n in split.lengths)
+    facts = Facts()
+    for text in split.obligations:
+        obligation = parse_obligation(text, symbols)
+        if obligation is not None and obligation.symbols <= symbols:
+            facts.require(Obligation(obligation.lhs, obligation.relation, obligation.rhs))
+    return all(
+        left is not None
+        and right is not None
+        and symbols_of(left) | symbols_of(right) <= symbols
+        and facts.prove_eq(left, right)
+        for left, right in zip(split.lengths, twin.lengths, strict=True)
+    )
+
+
+def _form(split: SplitReport) -> tuple[object, ...]:
+    outputs = tuple((value.kind, value.rank) for _, value in split.outputs)
+    return split.input_name, split.axis, len(split.lengths), outputs
 
 
 def _input_symbols(analysis: Analysis) -> set[tuple[str, int, str]]:
