@@ -1,4 +1,4 @@
-"""Converting splits between forms at the model's own opset: to VariadicSplit, back to Split, and to explicit lengths."""
+"""Converting splits between forms at the model's own opset: to VariadicSplit, back to Split, to explicit lengths."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import onnx
 from onnx import helper
 
-from splitgraph.canonical import CanonicalSplit, even_bounds
+from splitgraph.canonical import CanonicalSplit, Form, even_bounds
 from splitgraph.conversion.emission import Emission
+from splitgraph.conversion.lengths_pattern import Producers, lengths_are_computed
 from splitgraph.conversion.opset import check_readable, new_emission, replace_node, roots, split_variant
 from splitgraph.conversion.plan import Plan, apply_plan, opset_of
 from splitgraph.conversion.rewrite import Rewrite
@@ -100,7 +101,7 @@ def _plan_plain(
     names: FreshNames,
     explicit_lengths: bool,
 ) -> None:
-    uses = Uses(root)
+    uses, producers = Uses(root), Producers(root)
     for scope in root:
         details: GraphDetail = analysis.details.graphs.get(scope.path) or GraphDetail()
         opset = opset_of(scope.imports)
@@ -116,7 +117,7 @@ def _plan_plain(
                     text = "the axis is known only at run time; Split has it as an attribute, so the node is kept"
                     plan.notes.append(diagnostic("SG408", text, location, severity="warning"))
                     continue
-                found = _with_form(node, found, explicit_lengths)
+                found = _with_form(node, found, producers, opset, explicit_lengths)
                 node = _with_axis(node, found)
             lowered = lower_split(
                 node, index, scope, found, target, emission, "convert --to split", explicit_lengths=explicit_lengths
@@ -138,21 +139,33 @@ def _with_axis(node: onnx.NodeProto, found: SplitDetail) -> onnx.NodeProto:
     return copy
 
 
-def _with_form(node: onnx.NodeProto, found: SplitDetail, explicit_lengths: bool) -> SplitDetail:
+def _with_form(
+    node: onnx.NodeProto, found: SplitDetail, producers: Producers, opset: int, explicit_lengths: bool
+) -> SplitDetail:
     """The split with the form that the node came from, where its lengths are still those of that form."""
     kept = {entry.key: entry.value for entry in node.metadata_props}.get(FORM_KEY)
     split = found.split
     if split is None or explicit_lengths or kept not in ("equal", "chunks"):
         return found
-    parts, total = len(node.output), split.total
+    form: Form = "equal" if kept == "equal" else "chunks"
+    parts = len(node.output)
+    if not (
+        parts == 1
+        or _has_bounds_of(split, form, parts)
+        or lengths_are_computed(producers, node, split, found.data, opset, form)
+    ):
+        return found
+    canonical = CanonicalSplit(split.axis, split.total, split.bounds, form, parts)
+    return SplitDetail(found.variant, canonical, found.data, form == "equal", found.errors)
+
+
+def _has_bounds_of(split: CanonicalSplit, form: Form, parts: int) -> bool:
+    total = split.total
     if total is None:
-        return found
-    size = total // parts if kept == "equal" else ceildiv(total, parts)
+        return False
+    size = total // parts if form == "equal" else ceildiv(total, parts)
     plain = (*(index * size for index in range(parts)), total)
-    if split.bounds not in (plain, even_bounds(total, size, parts)):
-        return found
-    canonical = CanonicalSplit(split.axis, total, split.bounds, "equal" if kept == "equal" else "chunks", parts)
-    return SplitDetail(found.variant, canonical, found.data, kept == "equal", found.errors)
+    return split.bounds in (plain, even_bounds(total, size, parts))
 
 
 def _to_plain_domain(emission: Emission) -> None:

@@ -1,0 +1,90 @@
+"""Recognising a tensor of lengths that splitgraph computed for equal parts or chunks, so that the way back is lossless.
+
+Inference cannot follow lengths where the rank is unknown, but nodes that are exactly those which lowering writes mean
+what lowering means by them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+from splitgraph.canonical import CanonicalSplit, Form
+from splitgraph.conversion.emission import Emission
+from splitgraph.graph.names import FreshNames
+from splitgraph.graph.scopes import Scope, plain_domain
+from splitgraph.value_type import ValueType
+from splitgraph.variants.lowering import LowerRequest, NotRepresentable, computed_lengths
+
+
+class Producers:
+    """What defines each value of a root (main graph or function, with its subgraphs): a node, or a constant tensor."""
+
+    def __init__(self, root: Sequence[Scope]) -> None:
+        self.nodes: dict[str, onnx.NodeProto] = {}
+        self.initializers: dict[str, onnx.TensorProto] = {}
+        for scope in root:
+            self.nodes.update((name, node) for node in scope.nodes for name in node.output)
+            if not scope.is_function:
+                inputs = {value.name for value in scope.proto.input}
+                held = (tensor for tensor in scope.proto.initializer if tensor.name not in inputs)
+                self.initializers.update((tensor.name, tensor) for tensor in held)
+
+    def constant(self, name: str) -> onnx.TensorProto | None:
+        """The tensor that a name stands for in every run, None for anything computed or given."""
+        node = self.nodes.get(name)
+        if node is None:
+            return self.initializers.get(name)
+        values = [attribute.t for attribute in node.attribute if attribute.name == "value"]
+        return values[0] if node.op_type == "Constant" and values else None
+
+
+def lengths_are_computed(
+    producers: Producers, node: onnx.NodeProto, split: CanonicalSplit, data: ValueType, opset: int, form: Form
+) -> bool:
+    """True when the lengths of a VariadicSplit call are computed by the nodes that lowering writes for the form.
+
+    Where the lengths of equal parts are valid they sum to the dimension, so chunks are the same.
+    """
+    forms: tuple[Form, ...] = ("equal",) if form == "equal" else ("chunks", "equal")
+    return any(_computes(producers, node, replace(split, form=each), data, opset) for each in forms)
+
+
+def _computes(producers: Producers, node: onnx.NodeProto, split: CanonicalSplit, data: ValueType, opset: int) -> bool:
+    expected = Emission(FreshNames(node.input), opset, in_function=True, prefix="expected")
+    unknown = replace(split, bounds=None)
+    try:
+        wanted = computed_lengths(LowerRequest(node=node, split=unknown, data=data, emit=expected))
+    except NotRepresentable:
+        return False
+    return _same(producers, {made.output[0]: made for made in expected.helpers}, wanted, node.input[2])
+
+
+def _same(producers: Producers, expected: Mapping[str, onnx.NodeProto], wanted: str, found: str) -> bool:
+    node = expected.get(wanted)
+    if node is None:
+        return wanted == found
+    if node.op_type == "Constant":
+        tensor = producers.constant(found)
+        return tensor is not None and _equal(tensor, node.attribute[0].t)
+    made = producers.nodes.get(found)
+    return (
+        made is not None
+        and (made.op_type, plain_domain(made.domain)) == (node.op_type, "")
+        and list(made.output) == [found]
+        and len(made.input) == len(node.input)
+        and list(made.attribute) == list(node.attribute)
+        and all(_same(producers, expected, a, b) for a, b in zip(node.input, made.input, strict=True))
+    )
+
+
+def _equal(first: onnx.TensorProto, second: onnx.TensorProto) -> bool:
+    if first.data_type != second.data_type or list(first.dims) != list(second.dims):
+        return False
+    if first.data_location == onnx.TensorProto.EXTERNAL:
+        return False
+    return bool(np.array_equal(numpy_helper.to_array(first), numpy_helper.to_array(second)))
