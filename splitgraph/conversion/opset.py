@@ -98,9 +98,12 @@ def _plan_splits(
     for scope in root:
         detail: GraphDetail | None = analysis.details.graphs.get(scope.path)
         for index, node in enumerate(scope.nodes):
-            if split_variant(node, opset_of(scope.imports)) is None or detail is None or index not in detail.splits:
+            if split_variant(node, opset_of(scope.imports)) is None:
                 continue
             location = f"{scope.location}/{node_label(node, index)}"
+            if detail is None or index not in detail.splits:
+                plan.blockers.append(_not_inferred(node, location))
+                continue
             variant = variant_at(node.op_type, target)
             if variant is None:
                 plan.blockers.append(_missing(node, location, target))
@@ -136,6 +139,12 @@ def kept_as_is(before: Variant, after: Variant, data: ValueType, location: str) 
         else f"the element type is unknown, and {after.label} takes fewer types"
     )
     return [diagnostic("SG403", what, location)]
+
+
+def _not_inferred(node: onnx.NodeProto, location: str) -> Diagnostic:
+    return diagnostic(
+        "SG407", f"inference did not reach this {node.op_type}, so nothing is known of its parts", location
+    )
 
 
 def _missing(node: onnx.NodeProto, location: str, target: int) -> Diagnostic:

@@ -151,18 +151,23 @@ def _walk_function_bodies(state: State, facts: Facts) -> None:
 
 
 def _common(body: Walk, calls: Sequence[FunctionCall], position: int) -> ValueType:
-    """What all calls of a function agree on of one input: kind and element type, and the rank, but no dimension, as
-    symbols differ.
+    """What all calls of a function agree on of one input: kind, element type, rank and static dimensions; symbols of
+    one call mean nothing in another.
     """
     types = [(call.inputs[position] if position < len(call.inputs) else None) or UNKNOWN for call in calls]
     if not types or any(value.kind != types[0].kind for value in types):
         return UNKNOWN
     dtype = types[0].dtype if all(value.dtype == types[0].dtype for value in types) else None
-    ranks = {value.rank for value in types}
-    rank = ranks.pop() if len(ranks) == 1 else None
-    return ValueType(
-        types[0].kind, dtype, None if rank is None else tuple(body.fresh() for _ in range(rank)), types[0].element
-    )
+    shapes = [value.shape for value in types]
+    if None in shapes or len({len(shape or ()) for shape in shapes}) > 1:
+        return ValueType(types[0].kind, dtype, None, types[0].element)
+    dims = [set(dims) for dims in zip(*(shape or () for shape in shapes), strict=True)]
+    return ValueType(types[0].kind, dtype, tuple(_agreed(body, each) for each in dims), types[0].element)
+
+
+def _agreed(body: Walk, dims: set[DimLike | None]) -> DimLike:
+    only = dims.pop() if len(dims) == 1 else None
+    return only if isinstance(only, int) else body.fresh()
 
 
 __all__ = ["NodeContext", "infer_model"]

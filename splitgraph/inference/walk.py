@@ -11,7 +11,14 @@ import onnx
 from splitgraph.contents import Contents, SequenceInfo
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.dim import Dim, DimLike, Facts, Obligation
-from splitgraph.graph.scopes import GraphPath, called_function, node_label, plain_domain
+from splitgraph.graph.scopes import (
+    GraphPath,
+    called_function,
+    node_label,
+    plain_domain,
+    subgraph_location,
+    subgraphs,
+)
 from splitgraph.graph.tensors import tensor_contents, tensor_type
 from splitgraph.graph.types import value_type
 from splitgraph.inference.context import RULES, NodeContext
@@ -191,6 +198,8 @@ class Walk:
         operator = operator_of(self.state, self.imports, node)
         ctx = NodeContext(self, node, operator.opset, operator.since_version, location, index)
         outputs = self._infer(ctx, operator)
+        if operator.domain != "" or node.op_type not in RULES:
+            self._walk_bodies(ctx)
         if node.op_type == "SequenceAt":
             self._note_position(ctx)
         for position, name in enumerate(node.output):
@@ -205,6 +214,21 @@ class Walk:
                 self.constants[name] = ctx.contents_out[position]
             if position in ctx.sequences_out:
                 self.sequences[name] = ctx.sequences_out[position]
+
+    def _walk_bodies(self, ctx: NodeContext) -> None:
+        """Walk the bodies of an operator without a rule, with the types that they declare."""
+        for name, position, graph in subgraphs(ctx.node):
+            body = Walk(
+                self.state,
+                (*self.path, ctx.index, name, position),
+                subgraph_location(self.location, node_label(ctx.node, ctx.index), name, position),
+                self.imports,
+                self.facts.child(),
+                parent=self,
+                bindings=self.bindings,
+            )
+            body.define_graph_values(graph)
+            body.run(graph.node)
 
     def _note_position(self, ctx: NodeContext) -> None:
         contents = ctx.contents(1)

@@ -11,7 +11,7 @@ from splitgraph.contents import Contents, scalar
 from splitgraph.dim import Dim, DimLike
 from splitgraph.inference.context import NodeContext, rule
 from splitgraph.inference.walk import Walk
-from splitgraph.value_type import UNKNOWN, ValueType, tensor
+from splitgraph.value_type import UNKNOWN, Shape, ValueType, sequence, tensor
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +211,23 @@ def _passes_condition(graph: onnx.GraphProto) -> bool:
     while name in source:
         name = source.pop(name)
     return bool(name == graph.input[1].name)
+
+
+@rule("SequenceMap")
+def infer_sequence_map(ctx: NodeContext) -> Sequence[ValueType]:
+    """The body on an element of each sequence; elements may differ, so only static dimensions hold of all of them."""
+    elements = [
+        tensor(given.dtype, given.shape) if given is not None and given.kind == "sequence" else given
+        for given in ctx.inputs
+    ]
+    body = walk_body(ctx, "body", elements)
+    if body is None:
+        return ()
+    return [sequence(made.dtype, _static(made.shape)) for made in body.types]
+
+
+def _static(shape: Shape | None) -> list[int | None] | None:
+    return None if shape is None else [dim if isinstance(dim, int) else None for dim in shape]
 
 
 @rule("Scan")
