@@ -1,0 +1,208 @@
+"""The contract of the Python API: names, signatures, kinds of model in and out, nothing of the caller's changed."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import onnx
+import onnx_graphsurgeon as gs
+import pytest
+
+import splitgraph
+
+MODELS = Path(__file__).resolve().parent.parent / "models"
+UNEVEN = MODELS / "split18_num_outputs.onnx"
+NEITHER = MODELS / "split18_neither.onnx"
+STRINGS = MODELS / "string_split20.onnx"
+
+SIGNATURES = {
+    "infer": {"model": inspect.Parameter.empty, "bind": None, "input_shapes": None, "empty_chunks": "clamp"},
+    "upgrade": {"model": inspect.Parameter.empty, "opset": inspect.Parameter.empty, "verify": False},
+    "downgrade": {"model": inspect.Parameter.empty, "opset": inspect.Parameter.empty, "verify": False},
+    "convert": {
+        "model": inspect.Parameter.empty,
+        "to": inspect.Parameter.empty,
+        "explicit_lengths": False,
+        "verify": False,
+    },
+    "verify": {
+        "before": inspect.Parameter.empty,
+        "after": inspect.Parameter.empty,
+        "samples": 3,
+        "seed": 0,
+        "bind": None,
+        "inputs": None,
+        "engine": "auto",
+        "rtol": 1e-5,
+        "atol": 1e-6,
+        "timeout": 300,
+    },
+}
+
+
+@pytest.mark.parametrize(("verb", "parameters"), SIGNATURES.items(), ids=SIGNATURES)
+def test_signature(verb: str, parameters: dict[str, Any]) -> None:
+    found = inspect.signature(getattr(splitgraph, verb)).parameters
+    assert {name: parameter.default for name, parameter in found.items()} == parameters
+
+
+def test_every_public_name_is_there() -> None:
+    assert set(splitgraph.__all__) <= set(dir(splitgraph))
+    for name in splitgraph.__all__:
+        assert getattr(splitgraph, name).__doc__
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'unsplit'"):
+        _ = splitgraph.unsplit
+
+
+def test_importing_costs_no_engine_and_no_onnx() -> None:
+    program = "import sys, splitgraph; print([m for m in ('onnx', 'numpy', 'rich', 'onnxruntime') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_inferring_imports_neither_engines_nor_graphsurgeon() -> None:
+    heavy = ("onnxruntime", "openvino", "onnx_graphsurgeon", "rich", "onnx.reference", "sympy")
+    program = f"import sys, splitgraph; splitgraph.infer(sys.argv[1]); print([m for m in {heavy} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", program, str(UNEVEN)], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+# Refusals ------------------------------------------------------------------------------------------------------------
+
+REFUSED = {
+    "a model of no known kind": lambda: splitgraph.infer(42),
+    "bytes": lambda: splitgraph.infer(b"onnx"),
+    "a missing file": lambda: splitgraph.infer("nowhere.onnx"),
+    "an IR file": lambda: splitgraph.infer("model.xml"),
+    "a symbol that the model has not": lambda: splitgraph.infer(UNEVEN, bind={"nothing": 3}),
+    "a negative dimension": lambda: splitgraph.infer(UNEVEN, bind={"batch": -1}),
+    "an input that the model has not": lambda: splitgraph.infer(UNEVEN, input_shapes={"nothing": [1]}),
+    "a shape that is no shape": lambda: splitgraph.infer(UNEVEN, input_shapes={"x": ["1 +", 7, 5]}),
+    "empty_chunks that does not exist": lambda: splitgraph.infer(UNEVEN, empty_chunks="maybe"),  # type: ignore[arg-type]
+    "an opset that does not exist": lambda: splitgraph.upgrade(UNEVEN, 1000),
+    "an upgrade that goes down": lambda: splitgraph.upgrade(UNEVEN, 11),
+    "a downgrade that goes up": lambda: splitgraph.downgrade(UNEVEN, 21),
+    "a form that does not exist": lambda: splitgraph.convert(UNEVEN, "slices"),  # type: ignore[arg-type]
+    "an engine that does not exist": lambda: splitgraph.verify(UNEVEN, UNEVEN, engine="magic"),  # type: ignore[arg-type]
+}
+
+
+@pytest.mark.parametrize("refused", REFUSED.values(), ids=REFUSED)
+def test_refusal_is_a_clear_error(refused: Any) -> None:
+    with pytest.raises(splitgraph.SplitgraphError) as error:
+        refused()
+    assert len(str(error.value)) > 10
+    assert "\n" not in str(error.value)
+
+
+def test_a_blocked_conversion_carries_every_blocker_and_changes_nothing() -> None:
+    model = onnx.load(STRINGS)
+    before = model.SerializeToString()
+    with pytest.raises(splitgraph.ConversionError) as error:
+        splitgraph.downgrade(model, 13)
+    assert {found.code for found in error.value.diagnostics} == {"SG404"}
+    assert len(error.value.diagnostics) == 2
+    assert all(found.location and found.help for found in error.value.diagnostics)
+    assert model.SerializeToString() == before
+
+
+# Kinds of model ------------------------------------------------------------------------------------------------------
+
+
+def as_proto(path: Path) -> onnx.ModelProto:
+    return onnx.load(path)
+
+
+def as_graph(path: Path) -> gs.Graph:
+    return gs.import_onnx(onnx.load(path))
+
+
+@pytest.mark.parametrize(
+    ("source", "kind"),
+    [(as_proto, onnx.ModelProto), (str, onnx.ModelProto), (Path, onnx.ModelProto), (as_graph, gs.Graph)],
+)
+def test_what_comes_back_is_of_the_kind_that_went_in(source: Any, kind: type) -> None:
+    assert isinstance(splitgraph.infer(source(UNEVEN)).model, kind)
+    assert isinstance(splitgraph.downgrade(source(UNEVEN), 13).model, kind)
+    assert isinstance(splitgraph.convert(source(UNEVEN), "variadic-split").model, kind)
+
+
+def test_the_callers_model_is_never_changed() -> None:
+    model = onnx.load(UNEVEN)
+    before = model.SerializeToString()
+    splitgraph.infer(model)
+    splitgraph.downgrade(model, 11)
+    splitgraph.convert(model, "split", explicit_lengths=True)
+    assert model.SerializeToString() == before
+
+
+def test_infer_reports_a_wrong_model_and_does_not_raise() -> None:
+    analysis = splitgraph.infer(NEITHER)
+    assert not analysis.ok
+    assert [(found.code, found.severity, found.location) for found in analysis.diagnostics] == [
+        ("SG207", "error", "main/split")
+    ]
+
+
+def test_a_repair_is_reported() -> None:
+    rewrite = splitgraph.upgrade(NEITHER, 18)
+    assert [found.code for found in rewrite.diagnostics] == ["SG401"]
+    assert splitgraph.infer(rewrite.model).ok
+
+
+def test_reports_have_every_field_of_the_contract() -> None:
+    analysis = splitgraph.infer(UNEVEN)
+    split = analysis.splits[1]
+    assert (split.name, split.op, split.domain, split.since_version) == ("split_length", "Split", "", 18)
+    assert (split.location, split.axis) == ("main/split_length", 2)
+    assert (split.input.kind, split.input.dtype) == ("tensor", "float32")
+    assert [str(length) for length in split.lengths] == ["(length + 1)//2", "length//2"]
+    assert [str(value.shape[2]) for _, value in split.outputs if value.shape] == ["(length + 1)//2", "length//2"]
+    assert analysis.symbols == {"batch": (0, None), "length": (0, None)}
+    assert set(analysis.types) >= {"x", *(name for name, _ in split.outputs)}
+
+
+def test_rewrite_has_every_field_of_the_contract() -> None:
+    rewrite = splitgraph.downgrade(UNEVEN, 13, verify=True)
+    assert [(change.before, change.after) for change in rewrite.changes] == [("Split-18", "Split-13")] * 2
+    assert all(change.location and change.why for change in rewrite.changes)
+    assert rewrite.verification is not None
+    assert rewrite.verification.verdict == "equal"
+    assert (dict(rewrite.from_opset), dict(rewrite.to_opset)) == ({"": 18}, {"": 13})
+
+
+def test_bindings_and_input_shapes_are_used() -> None:
+    bound = splitgraph.infer(UNEVEN, bind={"length": 5})
+    assert bound.splits[1].lengths == (3, 2)
+    shaped = splitgraph.infer(UNEVEN, input_shapes={"x": [2, 7, "2*M"]})
+    assert [str(length) for length in shaped.splits[1].lengths] == ["M", "M"]
+
+
+def test_the_command_line_says_the_same_as_the_api() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "splitgraph", "infer", str(UNEVEN), "--json", "--all"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    document = json.loads(done.stdout)
+    analysis = splitgraph.infer(UNEVEN)
+    assert document["values"] == {
+        name: {
+            "kind": value.kind,
+            "dtype": value.dtype,
+            "shape": None
+            if value.shape is None
+            else [d if d is None or isinstance(d, int) else str(d) for d in value.shape],
+        }
+        for name, value in analysis.types.items()
+    }
+    assert [split["obligations"] for split in document["splits"]] == [list(s.obligations) for s in analysis.splits]
