@@ -15,7 +15,7 @@ from splitgraph.contents import Item, Ratio
 from splitgraph.dim import Dim, Facts, evaluate, symbol
 from splitgraph.inference import infer_model
 from splitgraph.inference.analysis import Analysis
-from splitgraph.inference.rules import arithmetic
+from splitgraph.inference.rules import arithmetic, comparison
 
 INVALID = [
     ("misfit", "float[2,3] a, float[4] b", "y = Add(a, b)", 18, "3 and 4"),
@@ -172,11 +172,11 @@ INTEGER_OPERATIONS = {
     arithmetic.fmod: np.fmod,
     arithmetic.smallest: np.minimum,
     arithmetic.largest: np.maximum,
-    arithmetic.equal: np.equal,
-    arithmetic.less: np.less,
-    arithmetic.less_or_equal: np.less_equal,
-    arithmetic.greater: np.greater,
-    arithmetic.greater_or_equal: np.greater_equal,
+    comparison.equal: np.equal,
+    comparison.less: np.less,
+    comparison.less_or_equal: np.less_equal,
+    comparison.greater: np.greater,
+    comparison.greater_or_equal: np.greater_equal,
 }
 N = symbol("N")
 ITEMS = st.one_of(st.integers(-5, 5), st.sampled_from([N, N + 1, N - 3, 2 * N, 2 * N + 2, -N, N // 2]))
@@ -226,7 +226,7 @@ def test_float_arithmetic_agrees_with_float32(steps: list[tuple[str, float]], la
     for name, factor in steps:
         item = STEPS[name](facts, item, float(np.float32(factor))) if item is not None else None
     if last == "cast":
-        item = arithmetic.cast_item(facts, "float32", "int64", item)
+        item = comparison.cast_item(facts, "float32", "int64", item)
     elif item is not None:
         item = LAST[last](facts, "float32", item)
     if item is None:

@@ -108,7 +108,8 @@ def _exact(*denominators: int) -> bool:
     return all(denominator & (denominator - 1) == 0 for denominator in denominators)
 
 
-def _symbolic(a: Item, b: Item) -> tuple[DimLike, int, DimLike, int] | None:
+def as_fractions(a: Item, b: Item) -> tuple[DimLike, int, DimLike, int] | None:
+    """Two numbers as numerator, denominator, numerator, denominator; None when one is unknown."""
     left, right = as_fraction(a), as_fraction(b)
     return None if left is None or right is None else (*left, *right)
 
@@ -122,7 +123,7 @@ def add(facts: Facts, dtype: str, a: Item, b: Item) -> Item:
         return fit(facts, dtype, a + b)
     if isinstance(a, float) and isinstance(b, float):
         return fit(facts, dtype, a + b)
-    parts = _symbolic(a, b)
+    parts = as_fractions(a, b)
     if parts is None or not is_float_type(dtype) or not _exact(parts[1], parts[3]):
         return None
     n, d, m, e = parts
@@ -146,7 +147,7 @@ def multiply(facts: Facts, dtype: str, a: Item, b: Item) -> Item:
         return fit(facts, dtype, a * b) if isinstance(a, (int, Dim)) and isinstance(b, (int, Dim)) else None
     if isinstance(a, float) and isinstance(b, float):
         return fit(facts, dtype, a * b)
-    parts = _symbolic(a, b)
+    parts = as_fractions(a, b)
     if parts is None or not is_float_type(dtype) or not _exact(parts[1], parts[3]):
         return None
     n, d, m, e = parts
@@ -171,7 +172,7 @@ def divide(facts: Facts, dtype: str, a: Item, b: Item) -> Item:
 def _divide_floats(facts: Facts, dtype: str, a: Item, b: Item) -> Item:
     if isinstance(a, float) and isinstance(b, float):
         return fit(facts, dtype, a / b) if b != 0 else None
-    parts = _symbolic(a, b)
+    parts = as_fractions(a, b)
     if parts is None or not is_float_type(dtype):
         return None
     n, d, m, e = parts
@@ -241,7 +242,7 @@ def _extreme(
 ) -> Item:
     if isinstance(a, float) and isinstance(b, float):
         return of_floats(a, b) if a == a and b == b else None
-    parts = _symbolic(a, b)
+    parts = as_fractions(a, b)
     if parts is None or parts[1] != 1 or parts[3] != 1:
         return None
     a_dim, b_dim = parts[0], parts[2]
@@ -318,93 +319,3 @@ def square_root(facts: Facts, dtype: str, a: Item) -> Item:
 def logical_not(facts: Facts, dtype: str, a: Item) -> Item:
     """1 - a."""
     return 1 - a if isinstance(a, int) else None
-
-
-# Comparisons and logic: 1, 0 or None -------------------------------------------------------------------------------
-
-
-def _cross(a: Item, b: Item) -> tuple[DimLike, DimLike] | None:
-    parts = _symbolic(a, b)
-    return None if parts is None else (parts[0] * parts[3], parts[2] * parts[1])
-
-
-def equal(facts: Facts, dtype: str, a: Item, b: Item) -> Item:
-    """a == b."""
-    if isinstance(a, (str, float)) and isinstance(b, type(a)):
-        return int(a == b)
-    sides = _cross(a, b)
-    if sides is None:
-        return None
-    if facts.prove_eq(*sides):
-        return 1
-    return 0 if facts.prove_ne(*sides) else None
-
-
-def greater_or_equal(facts: Facts, dtype: str, a: Item, b: Item) -> Item:
-    """a >= b."""
-    if isinstance(a, float) and isinstance(b, float):
-        return int(a >= b)
-    sides = _cross(a, b)
-    if sides is None:
-        return None
-    if facts.prove_ge(*sides):
-        return 1
-    return 0 if facts.prove_ge(sides[1], sides[0] + 1) else None
-
-
-def less_or_equal(facts: Facts, dtype: str, a: Item, b: Item) -> Item:
-    """a <= b."""
-    return greater_or_equal(facts, dtype, b, a)
-
-
-def less(facts: Facts, dtype: str, a: Item, b: Item) -> Item:
-    """a < b."""
-    if isinstance(a, float) and isinstance(b, float):
-        return int(a < b)
-    verdict = greater_or_equal(facts, dtype, a, b)
-    return 1 - verdict if isinstance(verdict, int) else None
-
-
-def greater(facts: Facts, dtype: str, a: Item, b: Item) -> Item:
-    """a > b."""
-    return less(facts, dtype, b, a)
-
-
-def logical_and(facts: Facts, dtype: str, a: Item, b: Item) -> Item:
-    """a and b; 0 when one is 0, also beside an unknown one."""
-    if a == 0 or b == 0:
-        return 0
-    return 1 if a == 1 and b == 1 else None
-
-
-def logical_or(facts: Facts, dtype: str, a: Item, b: Item) -> Item:
-    """a or b; 1 when one is 1, also beside an unknown one."""
-    if a == 1 or b == 1:
-        return 1
-    return 0 if a == 0 and b == 0 else None
-
-
-def logical_xor(facts: Facts, dtype: str, a: Item, b: Item) -> Item:
-    """Exactly one of a and b."""
-    return int(a != b) if isinstance(a, int) and isinstance(b, int) else None
-
-
-# Between element types -----------------------------------------------------------------------------------------------
-
-
-def cast_item(facts: Facts, source: str | None, target: str, a: Item) -> Item:
-    """The element after a cast from one element type to another."""
-    if source == target:
-        return a
-    if isinstance(a, str) or target == "string" or a is None:
-        return None
-    if target == "bool":
-        verdict = equal(facts, target, a, 0.0 if isinstance(a, float) else 0)
-        return 1 - verdict if isinstance(verdict, int) else None
-    if not is_integer_type(target):
-        return fit(facts, target, a)
-    if isinstance(a, float):
-        return fit(facts, target, math.trunc(a)) if math.isfinite(a) else None
-    if isinstance(a, Ratio):
-        return fit(facts, target, a.numerator // a.denominator) if facts.prove_ge(a.numerator, 0) else None
-    return fit(facts, target, a)

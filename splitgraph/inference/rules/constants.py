@@ -12,7 +12,7 @@ from splitgraph.dim import DimLike
 from splitgraph.graph.attributes import UNRESOLVED
 from splitgraph.graph.tensors import tensor_contents, tensor_type
 from splitgraph.inference.context import NodeContext, rule
-from splitgraph.inference.rules.arithmetic import cast_item
+from splitgraph.inference.rules.comparison import cast_item
 from splitgraph.inference.rules.operands import (
     Dims,
     InvalidNode,

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from splitgraph.contents import MAX_ITEMS, Contents, Item
 from splitgraph.inference.context import NodeContext, rule
 from splitgraph.inference.rules import arithmetic as exact
+from splitgraph.inference.rules import comparison
 from splitgraph.inference.rules.arithmetic import BinaryItem, UnaryItem
 from splitgraph.inference.rules.broadcasting import broadcast_dims, broadcast_items
 from splitgraph.inference.rules.operands import Dims, dims_of, int_attribute, known_dtype, operator, static_count
@@ -24,14 +25,14 @@ _ARITHMETIC: dict[str, BinaryItem | None] = {
     "BitwiseXor": None,
 }
 _LOGIC: dict[str, BinaryItem] = {
-    "Equal": exact.equal,
-    "Greater": exact.greater,
-    "GreaterOrEqual": exact.greater_or_equal,
-    "Less": exact.less,
-    "LessOrEqual": exact.less_or_equal,
-    "And": exact.logical_and,
-    "Or": exact.logical_or,
-    "Xor": exact.logical_xor,
+    "Equal": comparison.equal,
+    "Greater": comparison.greater,
+    "GreaterOrEqual": comparison.greater_or_equal,
+    "Less": comparison.less,
+    "LessOrEqual": comparison.less_or_equal,
+    "And": comparison.logical_and,
+    "Or": comparison.logical_or,
+    "Xor": comparison.logical_xor,
 }
 _VARIADIC: dict[str, BinaryItem | None] = {"Sum": exact.add, "Min": exact.smallest, "Max": exact.largest, "Mean": None}
 _UNARY: dict[str, UnaryItem] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from splitgraph.dim import Dim, DimLike, product
+from splitgraph.dim import Dim, DimLike, Obligation, product
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.rules.operands import (
     Dims,
@@ -44,18 +44,28 @@ def reshape(ctx: NodeContext) -> Sequence[ValueType]:
 def reshaped(ctx: NodeContext, dims: Dims | None, target: Target, allow_zero: bool) -> Dims:
     """The dimensions of the result. Raises InvalidNode when no input has as many elements as the target."""
     _check(target, allow_zero)
-    copied = _copy_zeros(ctx, dims, target, allow_zero)
-    rest = [position for position, dim in enumerate(copied) if dim is None or dim == -1]
+    if allow_zero:
+        return _resolved(ctx, dims, tuple(_with_known_sign(ctx, dim) for dim in target))
+    result = list(_resolved(ctx, dims, _copy_zeros(ctx, dims, target)))
+    for position, dim in enumerate(target):
+        if isinstance(dim, Dim) and result[position] == dim and not _never_copies(ctx, dims, position, dim):
+            # Only an empty tensor fits the target: then the dimension is copied.
+            result[position] = ctx.fresh() if dims is None else dims[position]
+    return tuple(result)
+
+
+def _resolved(ctx: NodeContext, dims: Dims | None, target: Target) -> Dims:
+    """The target with what is left put in for -1, or for the only element that is unknown."""
+    rest = [position for position, dim in enumerate(target) if dim is None or dim == -1]
+    known = tuple(dim for dim in target if dim is not None and dim != -1)
     if not rest:
-        result = tuple(dim for dim in copied if dim is not None)
         if dims is not None:
-            _require_equal_count(ctx, dims, result)
-        return result
+            _require_equal_count(ctx, dims, known)
+        return known
     if len(rest) > 1 or dims is None:
-        return tuple(ctx.fresh() if dim is None or dim == -1 else dim for dim in copied)
-    others = tuple(dim for dim in copied if dim is not None and dim != -1)
-    remaining = _quotient(ctx, dims, others)
-    return tuple(remaining if dim is None or dim == -1 else dim for dim in copied)
+        return tuple(ctx.fresh() if dim is None or dim == -1 else dim for dim in target)
+    remaining = _quotient(ctx, dims, known)
+    return tuple(remaining if dim is None or dim == -1 else dim for dim in target)
 
 
 def _check(target: Target, allow_zero: bool) -> None:
@@ -68,52 +78,45 @@ def _check(target: Target, allow_zero: bool) -> None:
         raise InvalidNode("with allowzero the target shape cannot have both 0 and -1")
 
 
-def _copy_zeros(ctx: NodeContext, dims: Dims | None, target: Target, allow_zero: bool) -> Target:
-    if allow_zero:
-        return tuple(_checked_sign(ctx, dim) for dim in target)
+def _copy_zeros(ctx: NodeContext, dims: Dims | None, target: Target) -> Target:
     result: list[DimLike | None] = []
     for position, dim in enumerate(target):
-        if isinstance(dim, Dim):
-            result.append(_computed(ctx, dims, target, position))
-        elif dim != 0:
-            result.append(dim)
+        if dim != 0:
+            result.append(_with_known_sign(ctx, dim))
         elif dims is None:
             result.append(ctx.fresh())
         elif position >= len(dims):
-            raise InvalidNode(
-                f"0 at position {position} copies a dimension that the input of rank {len(dims)} does not have"
-            )
+            raise InvalidNode(f"0 at position {position} copies a dimension that the input of rank {len(dims)} lacks")
         else:
             result.append(dims[position])
     return tuple(result)
 
 
-def _computed(ctx: NodeContext, dims: Dims | None, target: Target, position: int) -> DimLike | None:
-    """A symbolic element of the target as a dimension.
-
-    Where it happens to be 0 the operator copies the input's dimension instead. That is the same thing when the input
-    has this very dimension there, and otherwise leaves an empty tensor empty or makes the element counts disagree; only
-    beside a -1 (which then takes up what is left) can a target that has nothing to do with the input be valid with
-    another result. The author of such a target means a dimension, so that it is at least 1 is an obligation there.
-    """
-    facts, dim = ctx.facts, target[position]
-    if dim is None or facts.prove_ge(dim, 1) or (dims is not None and position < len(dims) and dims[position] == dim):
-        return dim
-    if not facts.prove_ge(dim, 0):
-        # It may be -1, in an obscure way to say so: then it is the rest.
-        return _checked_sign(ctx, dim)
-    open_ends = sum(1 for other in target if other is None or other == -1)
-    if open_ends and (dims is None or not _divides(dim, product(dims))):
-        ctx.require(dim, ">=", 1, message=f"{ctx.node.op_type}-{ctx.since_version}: the target dimension {dim} is 0")
-    return dim
-
-
-def _checked_sign(ctx: NodeContext, dim: DimLike | None) -> DimLike | None:
+def _with_known_sign(ctx: NodeContext, dim: DimLike | None) -> DimLike | None:
+    # A symbolic element that may be negative may be -1, in an obscure way to say so; then it is the rest.
     return dim if not isinstance(dim, Dim) or ctx.facts.prove_ge(dim, 0) else None
 
 
-def _divides(divisor: DimLike, dividend: DimLike) -> bool:
-    return (dividend // divisor) * divisor == dividend
+def _never_copies(ctx: NodeContext, dims: Dims | None, position: int, dim: Dim) -> bool:
+    """Require a computed element to be at least 1 where being 0 would copy another dimension of the input instead;
+    False when it must be 0.
+
+    It would not where the input's dimension there is the same or a multiple of it. Elsewhere a 0 leaves as many
+    elements as the input has only if that is empty for another reason, or beside a -1 that takes up what is left; the
+    author of a computed target means a dimension, and not that.
+    """
+    facts = ctx.facts
+    if dims is not None:
+        if position >= len(dims):
+            return True
+        there = dims[position]
+        if there == dim or (there // dim) * dim == there or facts.prove_eq(there, dim):
+            return True
+    if facts.prove_ge(dim, 1):
+        return True
+    if facts.child().require(Obligation(dim, ">=", 1)) == "contradiction":
+        return False
+    return ctx.require(dim, ">=", 1)
 
 
 def _require_equal_count(ctx: NodeContext, dims: Dims, result: Dims) -> None:

@@ -98,7 +98,7 @@ def _slice_contents(
         dim = contents.shape[axis]
         if not isinstance(start, int) or not isinstance(end, int) or not isinstance(step, int):
             return
-        if _is_disputed(dim, start, step):
+        if _is_disputed(dim, start, end, step):
             return
         # Below the first element there is no index for a backward slice to end at; None says it.
         stop = None if step < 0 and end < -dim else end
@@ -153,7 +153,7 @@ def _clamped(facts: Facts, dim: DimLike, position: DimLike) -> DimLike | None:
 
 def _backward_length(facts: Facts, dim: DimLike, start: DimLike, end: DimLike, step: int) -> DimLike | None:
     if isinstance(dim, int) and isinstance(start, int) and isinstance(end, int):
-        if _is_disputed(dim, start, -step):
+        if _is_disputed(dim, start, end, -step):
             return None
         return len(range(dim)[slice(start, None if end < -dim else end, -step)])
     first, last = _first_backward(facts, dim, start), _last_backward(facts, dim, end)
@@ -173,12 +173,14 @@ def _last_backward(facts: Facts, dim: DimLike, end: DimLike) -> DimLike | None:
     """The position before which a backward slice ends; -1 is past the first element."""
     if isinstance(end, int) and end <= -_OPEN_END and isinstance(dim, Dim):
         return -1
+    if isinstance(end, int) and end >= _OPEN_END:
+        return None
     if facts.prove_ge(end, 0):
         return end
     return dim_max(-1, dim + end) if facts.prove_ge(-1, end) else None
 
 
-def _is_disputed(dim: int, start: int, step: int) -> bool:
+def _is_disputed(dim: int, start: int, end: int, step: int) -> bool:
     # The specification clamps the start of a backward slice to the first element, numpy and the reference evaluator to
-    # before it.
-    return step < 0 and start < -dim
+    # before it. An end of the largest integer is past the first element to onnxruntime, and the last one to the others.
+    return step < 0 and (start < -dim or end >= _OPEN_END)

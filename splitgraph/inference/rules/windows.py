@@ -88,23 +88,36 @@ def _count(
     room = dim + before + after - extent
     if round_up:
         return _count_rounded_up(dim, room, extent, before, after, stride)
-    if room == 0 or ctx.facts.prove_ge(room, 0):
+    if isinstance(room, int):
+        return _static_count(
+            ctx, room, stride, f"a window of {extent} does not fit {dim} with pads {before} and {after}"
+        )
+    # Of one position too little, steps of 1 leave nothing, which pooling takes; other steps are rounded in two ways.
+    least = -1 if stride == 1 and not _convolves(ctx) else 0
+    if not ctx.facts.prove_ge(room, least):
+        found = f"a window of {extent} does not fit {dim} with pads {before} and {after}"
+        ctx.require(room, ">=", least, message=f"{ctx.node.op_type}-{ctx.since_version}: {found}")
+    return room // stride + 1
+
+
+def _convolves(ctx: NodeContext) -> bool:
+    return ctx.node.op_type.startswith("Conv")
+
+
+def _static_count(ctx: NodeContext, room: int, stride: int, found: str) -> int | None:
+    if room >= 0:
         return room // stride + 1
-    found = f"a window of {extent} does not fit the dimension {dim} with pads {before} and {after}"
-    if not isinstance(room, int):
-        ctx.require(room, ">=", 0, message=f"{ctx.node.op_type}-{ctx.since_version}: {found}")
-        return room // stride + 1
-    if room <= -stride or ctx.node.op_type.startswith("Conv"):
+    if _convolves(ctx) or room <= -2 * stride:
         raise InvalidNode(found)
     # Pooling over less than a window: onnxruntime rounds the negative quotient up, the specification rounds it down.
-    return None
+    return 0 if room == -stride else None
 
 
 def _count_rounded_up(
     dim: DimLike, room: DimLike, extent: DimLike, before: int, after: int, stride: int
 ) -> DimLike | None:
-    if isinstance(room, int) and room <= -stride:
-        raise InvalidNode(f"a window of {extent} does not fit the dimension {dim} with pads {before} and {after}")
+    if isinstance(room, int) and room <= -2 * stride:
+        raise InvalidNode(f"a window of {extent} does not fit {dim} with pads {before} and {after}")
     count = ceildiv(room, stride)
     if isinstance(extent, Dim):
         return None
