@@ -77,6 +77,7 @@ def reason_of(error: BaseException) -> str:
     if status:
         text = f"node {status[1]!r}: {status[2]}"
     text = re.sub(r"^\[ONNXRuntimeError\] : \d+ : \w+ : (Load model from .* failed: ?)?", "", text)
+    text = re.sub(r"^/\S+:\d+ \w+ onnxruntime::.*?\(.*?\)\s+", "", text)  # the place in its source
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     line = lines[0] if lines else type(_root(error)).__name__
     return line if len(line) <= 300 else line[:297] + "..."

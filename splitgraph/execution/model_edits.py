@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator
+from functools import cache
 
 import onnx
 
@@ -65,12 +66,49 @@ def fill_num_outputs(model: onnx.ModelProto) -> None:
 
 
 def oldest_equal_opset(model: onnx.ModelProto) -> int:
-    """The oldest opset at which every ai.onnx operator of the model is of the version that it has now."""
+    """The oldest opset at which every ai.onnx operator of the model is what it is now, but for the types it takes."""
     versions = [1]
     for node, imports in scoped_nodes(model):
         if is_default_domain(node.domain):
-            versions.append(since_version(node, imports) or imports.get("", 1))
+            version = since_version(node, imports)
+            versions.append(imports.get("", 1) if version is None else _oldest_same(node.op_type, version))
     return max(versions)
+
+
+@cache
+def _oldest_same(op_type: str, version: int) -> int:
+    """The oldest version of an operator from which each step to this one only added element types."""
+    newer = onnx.defs.get_schema(op_type, version)
+    if version == 1:
+        return version
+    try:
+        older = onnx.defs.get_schema(op_type, version - 1)
+    except onnx.defs.SchemaError:
+        return version
+    return _oldest_same(op_type, older.since_version) if _only_adds_types(older, newer) else version
+
+
+def _only_adds_types(older: onnx.defs.OpSchema, newer: onnx.defs.OpSchema) -> bool:
+    """True when the newer schema says the same of everything but element types, and takes all of the older's."""
+    if older.doc != newer.doc or _signature(older) != _signature(newer):
+        return False
+    types = [
+        {constraint.type_param_str: set(constraint.allowed_type_strs) for constraint in schema.type_constraints}
+        for schema in (older, newer)
+    ]
+    return types[0].keys() == types[1].keys() and all(types[0][name] <= types[1][name] for name in types[0])
+
+
+def _signature(schema: onnx.defs.OpSchema) -> tuple[object, ...]:
+    attributes = {
+        item.name: (item.type, item.required, item.default_value.SerializeToString(), item.description)
+        for item in schema.attributes.values()
+    }
+    parameters = [
+        [(item.name, item.option, item.is_homogeneous, item.type_str) for item in items]
+        for items in (schema.inputs, schema.outputs)
+    ]
+    return attributes, parameters, schema.min_input, schema.max_input, schema.min_output, schema.max_output
 
 
 def relabel(model: onnx.ModelProto, opset: int, ir_version: int) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -58,12 +59,8 @@ class _Loop(OpRun):
             for scan, value in zip(scans, results[1 + len(state) :], strict=True):
                 scan.append(value)
             iteration += 1
-        stacked = [_stack(scan, index) for scan, index in zip(scans, _scan_types(body, len(state)), strict=True)]
+        stacked = [_stack(scan, index) for scan, index in zip(scans, body.output_types[1 + len(state) :], strict=True)]
         return (*state, *stacked)
-
-
-def _scan_types(body: Any, states: int) -> list[Any]:
-    return list(body.output_types[1 + states :])
 
 
 def _stack(values: list[Any], declared: Any) -> Any:
@@ -71,9 +68,55 @@ def _stack(values: list[Any], declared: Any) -> Any:
         return np.stack(values)
     tensor = declared.tensor_type
     if not tensor.elem_type or not tensor.HasField("shape"):
-        raise UnsupportedError("a Loop without iterations gives a scan output of undeclared type")
+        raise UnsupportedError("a loop without iterations gives a scan output of undeclared type")
     shape = [dim.dim_value for dim in tensor.shape.dim]
     return np.empty((0, *shape), dtype=onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type))
+
+
+class _Scan(OpRun):
+    """Scan as it is since opset 9, with axes and directions;
+
+    The evaluator has neither, and onnx 1.20 returns the last row.
+    """
+
+    def need_context(self) -> bool:
+        return True
+
+    def _run(self, *inputs: Any, context: Any = None, num_scan_inputs: int = 0, **attributes: Any) -> tuple[Any, ...]:
+        body: Any = attributes["body"]
+        state, scanned = list(inputs[: len(inputs) - num_scan_inputs]), inputs[len(inputs) - num_scan_inputs :]
+        rows = _oriented(
+            [
+                np.moveaxis(data, axis, 0)
+                for data, axis in zip(scanned, _each(attributes, "scan_input_axes"), strict=False)
+            ],
+            _each(attributes, "scan_input_directions"),
+        )
+        if len({len(data) for data in rows}) != 1:
+            raise ValueError(f"Scan over inputs of different lengths {[len(data) for data in rows]}")
+        scans: list[list[Any]] = [[] for _ in body.output_names[len(state) :]]
+        for arguments in zip(*rows, strict=True):
+            feeds = {**(context or {}), **dict(zip(body.input_names, (*state, *arguments), strict=True))}
+            results = body.run(None, feeds)
+            state = results[: len(state)]
+            for scan, value in zip(scans, results[len(state) :], strict=True):
+                scan.append(value)
+        types = body.output_types[len(state) :]
+        stacked = [_stack(scan, declared) for scan, declared in zip(scans, types, strict=True)]
+        turned = _oriented(stacked, _each(attributes, "scan_output_directions"))
+        axes = _each(attributes, "scan_output_axes")
+        return (*state, *(np.moveaxis(data, 0, axis) for data, axis in zip(turned, axes, strict=False)))
+
+
+def _each(attributes: Mapping[str, Any], name: str) -> Iterator[int]:
+    """An attribute that has one number for each input or output, or is absent, which means 0 for all."""
+    given = attributes.get(name)
+    return iter(given) if given else itertools.repeat(0)
+
+
+def _oriented(values: Sequence[Any], directions: Iterator[int]) -> list[Any]:
+    """Values along their first axis forward, or backward where the direction is 1."""
+    return [data[::-1] if direction else data for data, direction in zip(values, directions, strict=False)]
 
 
 class _Optional(OpRun):
@@ -134,4 +177,5 @@ _BY_VERSION: Mapping[tuple[str, int], type[OpRun]] = {
 _BY_NAME: Mapping[str, type[OpRun]] = {
     "Loop": type("Loop", (_Loop,), {}),
     "Optional": type("Optional", (_Optional,), {}),
+    "Scan": type("Scan", (_Scan,), {}),
 }

@@ -160,7 +160,7 @@ def test_onnxruntime_never_sees_an_omitted_output_of_a_split(outputs: list[str])
     assert result.outputs[0][0, 0][0].tolist() == [list(range(start, start + width))]
 
 
-@pytest.mark.parametrize("opset", range(26, onnx.defs.onnx_opset_version() + 1))
+@pytest.mark.parametrize("opset", [21, onnx.defs.onnx_opset_version()])
 def test_onnxruntime_takes_newer_opsets_whose_operators_it_knows(opset: int) -> None:
     model = split_model(opset, axis=1, num_outputs=2)
     model.ir_version = onnx.IR_VERSION

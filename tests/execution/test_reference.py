@@ -131,6 +131,37 @@ def test_a_split_in_a_scan(opset: int) -> None:
     assert (lefts.tolist(), rights.tolist()) == (FOUR[:, :2].tolist(), FOUR[:, 2:].tolist())
 
 
+SCANS: list[tuple[dict[str, Any], Any]] = [
+    # attributes, the rows as they were met
+    ({}, [[0, 1, 2, 3], [4, 5, 6, 7]]),
+    ({"scan_input_directions": [1]}, [[4, 5, 6, 7], [0, 1, 2, 3]]),
+    ({"scan_output_directions": [1]}, [[4, 5, 6, 7], [0, 1, 2, 3]]),
+    ({"scan_output_axes": [-1]}, [[0, 4], [1, 5], [2, 6], [3, 7]]),
+    ({"scan_input_axes": [1]}, [[0, 4], [1, 5], [2, 6], [3, 7]]),
+]
+
+
+@pytest.mark.parametrize(("attributes", "rows"), SCANS)
+def test_the_directions_and_axes_of_a_scan(attributes: dict[str, Any], rows: Any) -> None:
+    nodes = [node("Add", ["state", "row"], ["state_out"]), node("Identity", ["row"], ["row_out"])]
+    body = graph_of(nodes, [value("state", None), value("row", None)], ["state_out", "row_out"], name="body")
+    scan = node("Scan", ["start", "x"], ["total", "rows"], num_scan_inputs=1, body=body, **attributes)
+    results = run(model_of([scan], [value("start", ()), value("x")], ["total", "rows"]), start=np.float32(0), x=FOUR)
+    assert results[0].tolist() == FOUR.sum(axis=1 if "scan_input_axes" in attributes else 0).tolist()
+    assert results[1].tolist() == rows
+
+
+def test_a_scan_over_nothing_and_over_different_lengths() -> None:
+    body = graph_of(
+        [node("Add", ["p", "q"], ["s"])], [value("p", (4,)), value("q", (4,))], [value("s", (4,))], name="body"
+    )
+    scan = node("Scan", ["x", "y"], ["sums"], num_scan_inputs=2, body=body)
+    model = model_of([scan], [value("x"), value("y")], ["sums"])
+    assert run(model, x=FOUR[:0], y=FOUR[:0])[0].shape == (0, 4)
+    with pytest.raises(ValueError, match=r"different lengths \[2, 1\]"):
+        run(model, x=FOUR, y=FOUR[:1])
+
+
 def function_of(nodes: list[onnx.NodeProto], opset: int, defaults: dict[str, int] | None = None) -> onnx.FunctionProto:
     return helper.make_function(
         "local",
