@@ -158,10 +158,15 @@ def lost_documentation(before: onnx.ModelProto, after: onnx.ModelProto) -> Itera
             now = kept.get(node.name)
             if now is None:
                 yield f"the node {node.name!r} is gone"
-            elif now.doc_string != node.doc_string or list(now.metadata_props)[:1] != list(node.metadata_props):
+            elif now.doc_string != node.doc_string or author_metadata(now) != author_metadata(node):
                 yield f"the documentation or metadata of {node.name!r} changed"
             elif next(filter(None, now.output), None) != next(filter(None, node.output), None):
                 yield f"the outputs of {node.name!r} changed"
+
+
+def author_metadata(node: onnx.NodeProto) -> list[tuple[str, str]]:
+    """A node's metadata without splitgraph's own note of the form that a VariadicSplit came from."""
+    return [(entry.key, entry.value) for entry in node.metadata_props if entry.key != "splitgraph.form"]
 
 
 def bad_refusal(error: splitgraph.ConversionError) -> Iterator[str]:
