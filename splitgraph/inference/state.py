@@ -73,7 +73,9 @@ class State:
     generated: set[str] = field(default_factory=set)
     unknown_operators: dict[str, int] = field(default_factory=dict)
     broadcast_cache: dict[frozenset[DimLike], Dim] = field(default_factory=dict)
+    # quiet: a body is walked only to see where it settles. muted: what is walked is reported, but never runs.
     quiet: int = 0
+    muted: int = 0
     _reserved: set[str] = field(default_factory=set)
     _counter: int = 0
 
@@ -95,8 +97,8 @@ class State:
                 return symbol(name)
 
     def report(self, found: Diagnostic) -> None:
-        """Keep a finding, once; nothing while a body is walked only to see where it settles."""
-        if not self.quiet and found not in self.diagnostics:
+        """Keep a finding, once."""
+        if not (self.quiet or self.muted) and found not in self.diagnostics:
             self.diagnostics.append(found)
 
     def add_split(self, report: SplitReport, obligations: tuple[Obligation, ...]) -> None:

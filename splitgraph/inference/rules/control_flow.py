@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import onnx
 
-from splitgraph.contents import Contents, scalar
+from splitgraph.contents import Contents, SequenceInfo, scalar
 from splitgraph.dim import Dim, DimLike
 from splitgraph.inference.context import NodeContext, rule
 from splitgraph.inference.walk import Walk
@@ -24,10 +24,10 @@ class Body:
 
 
 def walk_body(
-    ctx: NodeContext, attribute: str, inputs: Sequence[ValueType | None], contents: Sequence[Contents | None] = ()
+    ctx: NodeContext, attribute: str, inputs: Sequence[ValueType | None], empty: Iterable[int] = ()
 ) -> Body | None:
     """Infer the graph in an attribute with inputs of these types; what it requires of symbols stays within it, as it
-    may not run.
+    may not run. empty: positions of inputs that are sequences without elements.
     """
     graph = ctx.attribute(attribute)
     if not isinstance(graph, onnx.GraphProto):
@@ -43,9 +43,8 @@ def walk_body(
         bindings=outer.bindings,
     )
     body.define_graph_values(graph, inputs)
-    for value, known in zip(graph.input, contents, strict=False):
-        if known is not None:
-            body.constants[value.name] = known
+    for position in empty:
+        body.sequences[graph.input[position].name] = SequenceInfo(0, ())
     body.run(graph.node)
     for value in graph.output:
         if not body.is_defined(value.name):
@@ -66,14 +65,18 @@ def join(ctx: NodeContext, first: ValueType, second: ValueType) -> ValueType:
 
 
 def settle(
-    ctx: NodeContext, before: Sequence[ValueType], after: Sequence[ValueType], lost: set[Dim]
+    ctx: NodeContext, before: Sequence[ValueType], after: Sequence[ValueType], lost: set[Dim], empty: set[int]
 ) -> list[ValueType]:
-    """The types of carried values that hold before and after an iteration; `lost` are the symbols of dimensions that change.
+    """The types of carried values that hold before and after an iteration.
 
-    A lost dimension keeps its symbol from round to round, so that the types settle as soon as nothing more is lost.
+    lost: symbols of dimensions that change. empty: positions of sequences that have no elements yet, of which whatever
+    the body gives holds. A lost dimension keeps its symbol from round to round, so that the types settle as soon as nothing more is lost.
     """
     settled = []
-    for old, new in zip(before, after, strict=False):
+    for position, (old, new) in enumerate(zip(before, after, strict=False)):
+        if position in empty and old.kind == new.kind and new.dtype in (None, old.dtype):
+            settled.append(new)
+            continue
         joined = join(ctx, old, new)
         if joined.shape is None or old.shape is None:
             settled.append(joined)
@@ -95,11 +98,17 @@ def infer_if(ctx: NodeContext) -> Sequence[ValueType]:
     """Both branches; the outputs are what the branches have in common, or the taken branch's where the condition is
     constant.
     """
-    then, other = walk_body(ctx, "then_branch", ()), walk_body(ctx, "else_branch", ())
-    if then is None or other is None:
-        return ()
     condition = ctx.contents(0)
     taken = None if condition is None else condition.scalar
+    state = ctx.walk.state
+    # What is wrong in a branch that never runs is wrong for no input.
+    state.muted += taken == 0
+    then = walk_body(ctx, "then_branch", ())
+    state.muted += (taken == 1) - (taken == 0)
+    other = walk_body(ctx, "else_branch", ())
+    state.muted -= taken == 1
+    if then is None or other is None:
+        return ()
     if isinstance(taken, int):
         chosen = then if taken else other
         for index, known in enumerate(chosen.contents):
@@ -155,13 +164,17 @@ def walk_until_settled(
     Gives the body of the last walk, and the types of the carried values after the loop, however often it runs.
     """
     state, lost = ctx.walk.state, set[Dim]()
+    # The carried values are the node's last inputs but those after them.
+    start = len(ctx.node.input) - len(carried) - len(after)
+    empty = {i for i in range(len(carried)) if (info := ctx.sequence(start + i)) is not None and info.length == 0}
     for _ in range(MAX_ROUNDS):
         state.quiet += 1
-        body = walk_body(ctx, "body", [*before, *carried, *after])
+        body = walk_body(ctx, "body", [*before, *carried, *after], [len(before) + index for index in empty])
         state.quiet -= 1
         if body is None:
             return None, []
-        settled = settle(ctx, carried, body.types[first:], lost)
+        settled = settle(ctx, carried, body.types[first:], lost, empty)
+        empty = set()
         if settled == carried:
             break
         carried = settled
