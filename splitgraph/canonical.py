@@ -295,7 +295,9 @@ def split_by_size(
         return None
     if total is None or size is None:
         return CanonicalSplit(axis, total, None, "size", None, size, squeezed)
-    count = 1 if size == total else ceildiv(total, size)
+    whole = total // size
+    # A size that divides the dimension as a polynomial does so for every value of the symbols.
+    count = whole if whole * size == total else ceildiv(total, size)
     if isinstance(count, int) and count <= MAX_PARTS:
         return CanonicalSplit(axis, total, even_bounds(total, size, count), "size", count, size, squeezed)
     return CanonicalSplit(axis, total, None, "size", count, size, squeezed)

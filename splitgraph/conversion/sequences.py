@@ -16,7 +16,6 @@ from splitgraph.conversion.rewrite import Change
 from splitgraph.conversion.splits import lower_split
 from splitgraph.conversion.unused import Uses
 from splitgraph.diagnostics import diagnostic
-from splitgraph.dim import ceildiv
 from splitgraph.graph.names import FreshNames
 from splitgraph.graph.scopes import Scope, node_label
 from splitgraph.inference.analysis import Analysis
@@ -142,10 +141,7 @@ def _plain_form(split: CanonicalSplit) -> Form | None:
         return "lengths"
     if len(set(lengths)) == 1:
         return "equal"
-    if split.static_lengths is not None:
-        return "lengths"
-    chunks = split.total is not None and split.size == ceildiv(split.total, len(lengths))
-    return "chunks" if chunks else None
+    return None if split.static_lengths is None else "lengths"
 
 
 def _documented(node: onnx.NodeProto, original: onnx.NodeProto) -> onnx.NodeProto:
