@@ -29,20 +29,19 @@ _BUDGET = 4000
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """Something that must hold of the symbols:
+    """Something that must hold of the symbols: `lhs == rhs` or `lhs >= rhs`.
 
-    `lhs == rhs` or `lhs >= rhs`. location: of the node that demands it, "" for the model.
+    location: of the node that demands it, "" for the model. symbols: those that occur in it.
     """
 
     lhs: DimLike
     relation: Relation
     rhs: DimLike
     location: str = ""
+    symbols: frozenset[str] = field(init=False)
 
-    @property
-    def symbols(self) -> frozenset[str]:
-        """The symbols that occur in it."""
-        return symbols_of(self.lhs) | symbols_of(self.rhs)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "symbols", symbols_of(self.lhs) | symbols_of(self.rhs))
 
     def holds(self, values: Mapping[str, int]) -> bool:
         """Whether it holds for values of all its symbols."""
@@ -98,8 +97,7 @@ class Chooser:
     taken: Collection[int] = ()
 
     def choose(self, earlier: Sequence[Assignment] = (), scale: int = 0) -> Assignment | None:
-        """An assignment unlike those of earlier cases where that is possible; None when no assignment meets the
-        constraints.
+        """An assignment unlike those of earlier cases where that is possible; None when none meets the constraints.
 
         scale: 0 prefers small sizes, 1 to 4 larger ones.
         """
@@ -135,11 +133,14 @@ class Chooser:
     def _solve(
         self, group: Sequence[str], used: Collection[int], earlier: Sequence[Assignment], scale: int
     ) -> Assignment | None:
-        constraints = [c for c in self.constraints if c.symbols & set(group)]
+        constraints_on = {name: _limits(name, self.bounds) for name in group}
+        for constraint in self.constraints:
+            for name in constraint.symbols & constraints_on.keys():
+                constraints_on[name].append(constraint)
         before = {name: [case[name] for case in earlier if name in case] for name in group}
-        domains = {name: self._domain(name, constraints, before[name], scale) for name in group}
+        domains = {name: self._domain(name, constraints_on[name], before[name], scale) for name in group}
         for wish in _wishes(domains, used, before):
-            search = _Search(group, constraints, domains, wish)
+            search = _Search(group, constraints_on, domains, wish)
             found = search.run()
             if found is not None:
                 return found
@@ -147,27 +148,26 @@ class Chooser:
 
     def _domain(self, name: str, constraints: Sequence[Constraint], before: Sequence[int], scale: int) -> list[int]:
         """Candidates for one symbol that its own constraints allow, the preferred ones first."""
-        low, high = self.bounds.get(name, (0, None))
-        low = max(low, 0)
+        low = max(self.bounds.get(name, (0, None))[0], 0)
         if name in self.fixed:
             candidates: Iterable[int] = [self.fixed[name]]
         else:
-            mentioned = _mentioned([c for c in constraints if name in c.symbols])
+            mentioned = _mentioned(constraints)
             candidates = {*range(low, low + 25), *mentioned, 25, 31, 32, 33, 48, 63, 64, 96, 128, 160, 224, 225, 256}
         own = [c for c in constraints if c.symbols == {name}]
-        allowed = [
-            value
-            for value in candidates
-            if low <= value and (high is None or value <= high) and all(c.holds({name: value}) for c in own)
-        ]
+        allowed = [value for value in candidates if value >= 0 and all(c.holds({name: value}) for c in own)]
         return sorted(allowed, key=lambda value: _preference(value, before, scale))
 
 
-def _preference(value: int, before: Sequence[int], scale: int) -> tuple[object, ...]:
-    """Sort key of a candidate:
+def _limits(name: str, bounds: Bounds) -> list[Constraint]:
+    """The bounds of a symbol as constraints."""
+    low, high = bounds.get(name, (0, None))
+    limits = [Constraint(symbol(name), ">=", low)]
+    return limits if high is None else [*limits, Constraint(high, ">=", symbol(name))]
 
-    Of the scale asked for, then with other remainders by 2 and 3 than in earlier cases, then small.
-    """
+
+def _preference(value: int, before: Sequence[int], scale: int) -> tuple[object, ...]:
+    """Sort key of a candidate: of the scale asked for, then of other remainders by 2 and 3 than before, then small."""
     return (
         value < 2,
         scale >= 32 and value % 32 != 0,
@@ -212,7 +212,11 @@ def _wishes(
         (),
     )
     for wishes in passes:
-        yield lambda name, value, partial, wishes=wishes: all(wish(name, value, partial) for wish in wishes)  # type: ignore[misc]
+        yield _all_of(wishes)
+
+
+def _all_of(wishes: Sequence[Wish]) -> Wish:
+    return lambda name, value, partial: all(wish(name, value, partial) for wish in wishes)
 
 
 @dataclass(slots=True)
@@ -220,30 +224,41 @@ class _Search:
     """Depth-first search for one group of symbols under one wish."""
 
     group: Sequence[str]
-    constraints: Sequence[Constraint]
+    constraints_on: Mapping[str, Sequence[Constraint]]
     domains: Mapping[str, Sequence[int]]
     wish: Wish
     budget: int = _BUDGET
 
     def run(self) -> Assignment | None:
-        return self._extend({}, 0)
+        """Values for all symbols of the group; None when there are none, or none were found within the budget."""
+        values: Assignment = {}
+        levels = [self._acceptable(0, values)]
+        while levels:
+            name = self.group[len(levels) - 1]
+            value = next(levels[-1], None)
+            if value is None:
+                levels.pop()
+                values.pop(name, None)
+                continue
+            values[name] = value
+            if len(levels) == len(self.group):
+                return values
+            levels.append(self._acceptable(len(levels), dict(values)))
+        return None
 
-    def _extend(self, partial: Assignment, depth: int) -> Assignment | None:
-        if depth == len(self.group):
-            return partial
+    def _acceptable(self, depth: int, partial: Assignment) -> Iterator[int]:
+        """Values of one symbol that go with those of the symbols before it."""
         name = self.group[depth]
         known = partial.keys() | {name}
-        due = [c for c in self.constraints if name in c.symbols and c.symbols <= known]
+        due = [c for c in self.constraints_on[name] if c.symbols <= known]
+        trial = dict(partial)
         for value in self._candidates(name, partial, due):
             self.budget -= 1
             if self.budget < 0:
-                return None
-            extended = {**partial, name: value}
-            if self.wish(name, value, partial) and all(c.holds(extended) for c in due):
-                found = self._extend(extended, depth + 1)
-                if found is not None:
-                    return found
-        return None
+                return
+            trial[name] = value
+            if self.wish(name, value, partial) and all(c.holds(trial) for c in due):
+                yield value
 
     def _candidates(self, name: str, partial: Assignment, due: Sequence[Constraint]) -> Iterable[int]:
         """The symbol's domain; where an equation leaves only this symbol open and is linear in it, its solution."""
@@ -257,9 +272,9 @@ class _Search:
 
 
 def _solve_linear(constraint: Constraint, name: str, partial: Assignment) -> int | None:
-    """The only value of a symbol that can satisfy an equation, if it is linear there;
+    """The only value of a symbol that can satisfy an equation that is linear in it, None when it is not.
 
-    Whether it does is left to the caller.
+    Whether it does satisfy it is left to the caller.
     """
     try:
         gaps = [
@@ -275,10 +290,7 @@ def _solve_linear(constraint: Constraint, name: str, partial: Assignment) -> int
 
 
 def _mentioned(constraints: Iterable[Constraint]) -> set[int]:
-    """Numbers that occur in constraints, their neighbours and their products:
-
-    Where a symbol's value may have to lie.
-    """
+    """Where a symbol's value may have to lie: numbers that occur in constraints, their neighbours and products."""
     numbers: set[int] = set()
     for constraint in constraints:
         for side in (constraint.lhs, constraint.rhs):

@@ -54,9 +54,10 @@ class Failure:
 
 @dataclass(slots=True)
 class EngineRun:
-    """What an engine did:
+    """What an engine did.
 
-    Outputs of each model (0, 1) by case and attempt, in the order of the graph's outputs, and its failures.
+    outputs: of each model (0 before, 1 after) by case and attempt, in the order of the graph's outputs. failures: in
+    the order in which they happened.
     """
 
     outputs: tuple[dict[tuple[int, int], list[Value]], dict[tuple[int, int], list[Value]]] = field(

@@ -272,7 +272,7 @@ def _type_name(array: Array) -> str:
     if is_text(array):
         return "string"
     number = int(onnx.helper.np_dtype_to_tensor_dtype(array.dtype))
-    return DTYPE_NAMES.get(number, array.dtype.name)
+    return DTYPE_NAMES.get(number, str(array.dtype))
 
 
 def _is_float(dtype: np.dtype[Any]) -> bool:

@@ -31,8 +31,9 @@ def draw_elements(
 ) -> Array:
     """Random elements of an ONNX type, distinct where the type has room for it.
 
-    Floating-point numbers are normally distributed. Integers are small and positive; in every second case, if it is the
-    first attempt, of both signs. Strings hold words, white space and the delimiters.
+    Floating-point numbers are normally distributed, and positive in every third case: logarithms and roots of the
+    others are NaN, which shows no difference. Integers are small and positive; in every second case, if it is the first
+    attempt, of both signs. Strings hold words, white space and the delimiters.
     """
     size = int(np.prod(tuple(shape), dtype=np.int64))
     if dtype == "string":
@@ -51,7 +52,9 @@ def draw_elements(
     elif dtype == "float8e8m0":
         flat = (2.0 ** rng.integers(-4, 5, size=size)).astype(_dtype(dtype))
     else:
-        flat = rng.standard_normal(size).astype(np.float32 if dtype != "float64" else np.float64).astype(_dtype(dtype))
+        numbers = rng.standard_normal(size)
+        flat = (np.abs(numbers) if case % 3 == 2 else numbers).astype(np.float32 if dtype != "float64" else np.float64)
+        flat = flat.astype(_dtype(dtype))
     return flat.reshape(tuple(shape))
 
 

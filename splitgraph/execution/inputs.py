@@ -20,7 +20,7 @@ from splitgraph.execution.comparison import caller_inputs
 from splitgraph.execution.elements import draw_elements
 from splitgraph.execution.model_edits import is_default_domain, scoped_nodes
 from splitgraph.execution.roles import Request, Use, find_uses, required_count, value_for
-from splitgraph.execution.values import Value, dtype_by_name
+from splitgraph.execution.values import Value, dtype_by_name, is_text
 from splitgraph.inference.analysis import Analysis
 from splitgraph.value_type import DTYPE_NUMBERS, UNKNOWN, ValueType
 
@@ -187,14 +187,13 @@ class InputMaker:
             if name not in known:
                 raise ValueError(f"the model has no input {name!r}; it has: {', '.join(known) or 'none'}")
             declared = known[name].type
-            if not isinstance(value, np.ndarray) or declared.kind != "tensor":
+            if declared.kind != "tensor":
                 continue
-            if (
-                declared.dtype is not None
-                and declared.dtype != "string"
-                and value.dtype != _numpy_dtype(declared.dtype)
-            ):
-                raise ValueError(f"the input {name!r} is of type {value.dtype}; the model takes {declared.dtype}")
+            if not isinstance(value, np.ndarray):
+                raise ValueError(f"the input {name!r} is a {type(value).__name__}; the model takes an array")
+            found = "string" if is_text(value) else value.dtype.name
+            if declared.dtype is not None and found != _numpy_name(declared.dtype):
+                raise ValueError(f"the input {name!r} is of type {found}; the model takes {declared.dtype}")
             if declared.shape is not None and len(declared.shape) != value.ndim:
                 raise ValueError(f"the input {name!r} has the shape {list(value.shape)}; the model takes {declared}")
 
@@ -295,6 +294,10 @@ def _delimiters(model: onnx.ModelProto) -> tuple[str, ...]:
         if node.op_type == "StringSplit" and is_default_domain(node.domain):
             found += [a.s.decode("utf-8", "replace") for a in node.attribute if a.name == "delimiter" and a.s]
     return tuple(dict.fromkeys(found))
+
+
+def _numpy_name(dtype: str) -> str:
+    return dtype if dtype == "string" else _numpy_dtype(dtype).name
 
 
 def _numpy_dtype(name: str) -> np.dtype[Any]:

@@ -191,10 +191,7 @@ def run_onnx(
 
 
 def type_name(value: Array) -> str:
-    """Element type of an array as ONNX names it:
-
-    "string" for objects and text, numpy's or ml_dtypes' name otherwise.
-    """
+    """Element type of an array: "string" for objects and text, numpy's or ml_dtypes' name otherwise."""
     return "string" if value.dtype.kind in "OUST" else value.dtype.name
 
 

@@ -71,8 +71,12 @@ def _describe(value: Value, blobs: list[bytes]) -> dict[str, Any]:
     if value is None:
         return {"kind": "none"}
     if isinstance(value, dict):
-        return {"kind": "map", "items": [[_describe(np.asarray(key), blobs), _describe(np.asarray(item), blobs)]
-                                         for key, item in value.items()]}  # fmt: skip
+        return {
+            "kind": "map",
+            "items": [
+                [_describe(np.asarray(key), blobs), _describe(np.asarray(item), blobs)] for key, item in value.items()
+            ],
+        }
     if isinstance(value, (list, tuple)):
         return {"kind": "sequence", "items": [_describe(item, blobs) for item in value]}
     if not isinstance(value, (np.ndarray, np.generic)):

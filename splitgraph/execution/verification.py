@@ -12,9 +12,10 @@ Verdict = Literal["equal", "different", "not-run"]
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The first value that differs:
+    """The first value that differs.
 
-    Its name, the case (index from 0, None for a difference of the interface), and what differs.
+    name: of the input or output, "" when the second model failed as a whole. case: index from 0, None for a difference
+    of the interface. reason: what differs.
     """
 
     name: str

@@ -47,10 +47,7 @@ def main(folder: Path) -> None:
 
 
 def _limit(seconds: float) -> None:
-    """End this process some time after its parent would have:
-
-    Nothing may outlive a parent that was killed. And dump no core.
-    """
+    """End this process some time after its parent would have, as the parent may have been killed; dump no core."""
     if not hasattr(signal, "alarm"):
         return
     import resource

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from splitgraph.dim import symbol
 from splitgraph.execution.assignments import Assignment, Chooser, Constraint, parse_obligation
 
 
@@ -155,6 +156,19 @@ def test_sizes_are_found_whenever_small_ones_exist(texts: list[str]) -> None:
         assert not any(holds({"A": a, "B": b}) for a, b in product(range(16), repeat=2))
     else:
         assert holds(sizes)
+
+
+def test_many_symbols_in_one_group_do_not_recurse() -> None:
+    names = [f"n{index}" for index in range(1200)]
+    links = [Constraint(symbol(right), "==", symbol(left)) for left, right in pairwise(names)]
+    sizes = Chooser(names, links).choose()
+    assert sizes is not None
+    assert set(sizes.values()) == {2}
+
+
+def test_a_solution_of_an_equation_stays_in_bounds() -> None:
+    assert chooser(["B == 10*A"], ["A", "B"], bounds={"B": (0, 25)}).choose() == {"A": 2, "B": 20}
+    assert chooser(["B == 10*A", "A >= 3"], ["A", "B"], bounds={"B": (0, 25)}).choose() is None
 
 
 def test_a_constraint_without_symbols() -> None:

@@ -43,6 +43,8 @@ WRONG_ARGUMENTS = [
     ({"bind": {"N": 2.5}}, "cannot be 2.5"),
     ({"given": {"z": np.zeros((2, 4), np.float32)}}, "no input 'z'; it has: x"),
     ({"given": {"x": np.zeros((2, 4))}}, "type float64; the model takes float32"),
+    ({"given": {"x": [[0.0] * 4]}}, "is a list; the model takes an array"),
+    ({"given": {"x": np.array([["a"] * 4])}}, "type string; the model takes float32"),
     ({"given": {"x": np.zeros((2, 4, 1), np.float32)}}, r"shape \[2, 4, 1\]; the model takes"),
     ({"given": {"x": np.zeros((2, 5), np.float32)}}, "dimension 1 of the input 'x' is 5; the model takes 4"),
     ({"given": {"x": np.zeros((2, 4), np.float32)}, "bind": {"N": 3}}, "is 2, but N is 3 elsewhere"),
@@ -139,6 +141,11 @@ def test_every_element_type(number: int) -> None:
     expected = helper.tensor_dtype_to_np_dtype(number)
     assert first["x"].dtype == expected
     assert first["x"].tobytes() != second["x"].tobytes()
+
+
+def test_floats_of_every_third_case_are_positive() -> None:
+    signs = [bool((case["x"] < 0).any()) for case in draw(identity((40,)))]
+    assert signs == [True, True, False]
 
 
 def test_booleans_are_both_and_strings_hold_white_space_and_delimiters() -> None:
