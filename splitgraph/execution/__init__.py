@@ -8,7 +8,7 @@ __all__ = ["verify_models"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import `verify_models` when it is asked for; an engine's child process imports this package and needs none of it."""
+    """Import `verify_models` when it is asked for: an engine's child process imports this package without it."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from splitgraph.execution.verify import verify_models

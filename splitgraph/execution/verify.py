@@ -46,6 +46,8 @@ Engine = Literal["auto", "reference", "onnxruntime", "openvino"]
 _RETRIES = 8
 # onnxruntime has the operators of older opsets only in part.
 _OLDEST_ONNXRUNTIME_OPSET = 7
+# More seconds than any run takes, and fewer than the operating system's timers overflow at.
+_LONGEST_TIMEOUT = 1e6
 # What an engine may use of the time that is left, if another one comes after it.
 _SHARE = 2 / 3
 _RANDOM = frozenset(
@@ -74,7 +76,7 @@ def verify_models(
     arguments that fit nothing.
     """
     _check_arguments(samples, engine, timeout)
-    deadline = time.monotonic() + timeout
+    deadline = time.monotonic() + min(timeout, _LONGEST_TIMEOUT)
     analysis, analysis_after = infer_model(before, fill=False), infer_model(after, fill=False)
     maker = InputMaker(analysis, seed=seed, bind=bind, given=inputs)
     blank = Verification("not-run", "", 0, None, None, None, prove_equal_splits(analysis, analysis_after))
@@ -258,7 +260,7 @@ def _check_arguments(samples: int, engine: str, timeout: float) -> None:
         raise ValueError(f"there is no engine {engine!r}; there are: {', '.join(get_args(Engine))}")
     if samples < 1:
         raise ValueError(f"samples is {samples}; it must be at least 1")
-    if timeout <= 0:
+    if not timeout > 0:  # nor is NaN
         raise ValueError(f"timeout is {timeout}; it must be more than 0 seconds")
 
 
