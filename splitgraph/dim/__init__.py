@@ -1,4 +1,4 @@
-"""Symbolic dimensions: integer arithmetic over symbols >= 0 in one normal form, its grammar, and what can be proved of it."""
+"""Symbolic dimensions: integer arithmetic over symbols >= 0 in one normal form, its grammar, and proofs."""
 
 from __future__ import annotations
 

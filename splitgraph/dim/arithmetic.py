@@ -1,39 +1,49 @@
-"""Symbolic dimensions: integer polynomials over symbols >= 0, with floor quotients and maxima as atoms, in one normal form.
+"""Symbolic dimensions: integer polynomials over symbols >= 0, with quotients and maxima as atoms, in one normal form.
 
 The rules of the normal form, beyond multiplying out and collecting terms:
 
 - `a % b` is `a - b*(a//b)`, and `min(a, b)` is `a + b - max(a, b)`: both are only ways to print.
-- `//` by an integer takes multiples out, divides by the common factor, and joins nested quotients: `((N + 1)//2 + 1)//2` is `(N + 3)//4`.
+- `//` by an integer takes multiples out, divides by the common factor, and joins nested quotients (`reduction`):
+  `((N + 1)//2 + 1)//2` is `(N + 3)//4`.
 - Quotients of one numerator add up in one way (`floor_sums`): `N - (N + 1)//2` is `N//2`.
 - A maximum of two is `a + max(0, b - a)`, with the common factor taken out and the leading sign positive (`extrema`).
 - `//` by a dimension B is exact for multiples of B: what a quotient by 0 would be is nobody's concern.
+- Values nested many levels deep are left more as they are (`is_deep`), so that nothing doubles in size with each level.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
+from functools import lru_cache
 from math import gcd
 from typing import Any, NamedTuple, NoReturn, TypeAlias
 from weakref import WeakValueDictionary
 
 from splitgraph.dim.atoms import (
     FLOOR,
-    MAX,
+    MOD,
     SYMBOL,
     Atom,
     Monomial,
     Terms,
+    add_all,
+    add_into,
+    is_deep,
     lone_atom,
     monomial_order,
     order_of,
     quotient_of,
-    times,
     without,
 )
 from splitgraph.dim.bounds import atom_interval, interval, symbolic_interval
 from splitgraph.dim.floor_sums import fold_quotients
+from splitgraph.dim.reduction import is_better_negated, joinable, joined, take_multiples
 from splitgraph.dim.spelling import spell
+
+# Results of division that are kept: a model asks for the same few over and over.
+_REMEMBERED = 4096
+
 
 class Dim:
     """A symbolic dimension; equal values in normal form are the same object, and a constant is never a Dim but an int.
@@ -98,15 +108,13 @@ class Dim:
         return _divide_by_dim(other, self) if isinstance(other, int) else NotImplemented
 
     def __mod__(self, other: DimLike) -> DimLike:
-        if isinstance(other, int | Dim):
-            return self - other * (self // other)
-        return NotImplemented
+        return _remainder(self, other) if isinstance(other, int | Dim) else NotImplemented
 
     def __rmod__(self, other: int) -> DimLike:
-        return other - self * (other // self) if isinstance(other, int) else NotImplemented
+        return _remainder(other, self) if isinstance(other, int) else NotImplemented
 
     def __bool__(self) -> NoReturn:
-        raise TypeError(f"the dimension {self} is symbolic, neither true nor false; compare with ==, or ask Facts.prove_eq")
+        raise TypeError(f"the dimension {self} is symbolic, neither true nor false; ask Facts.prove_eq")
 
     def _no_order(self, other: object) -> NoReturn:
         raise TypeError(f"the dimension {self} is symbolic and has no order; ask Facts.prove_ge")
@@ -125,6 +133,9 @@ class Dim:
 
     def __repr__(self) -> str:
         return f"Dim({str(self)!r})"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a Dim is not pickled, because equal dims are the same object; send str(dim) and parse it")
 
     def __copy__(self) -> Dim:
         return self
@@ -222,19 +233,6 @@ def ceildiv(a: DimLike, b: DimLike) -> DimLike:
     return -(-a // b) if isinstance(a, int) and isinstance(b, int) else (a + b - 1) // b
 
 
-def add_into(coefficients: dict[Monomial, int], dim: DimLike, factor: int = 1, cofactor: Monomial = ()) -> int:
-    """Add `dim * factor * cofactor` to the terms; gives back the constant that is left when there is no cofactor."""
-    if isinstance(dim, int):
-        if not cofactor:
-            return dim * factor
-        coefficients[cofactor] = coefficients.get(cofactor, 0) + dim * factor
-        return 0
-    for monomial, coefficient in dim.terms:
-        key = times(monomial, cofactor)
-        coefficients[key] = coefficients.get(key, 0) + coefficient * factor
-    return add_into(coefficients, dim.const, factor, cofactor)
-
-
 def _add(one: Dim, other: Dim, sign: int) -> DimLike:
     coefficients = dict(one.terms)
     for monomial, coefficient in other.terms:
@@ -245,7 +243,7 @@ def _add(one: Dim, other: Dim, sign: int) -> DimLike:
 def _multiply(one: Dim, other: Dim) -> DimLike:
     coefficients: dict[Monomial, int] = {}
     for monomial, coefficient in other.terms:
-        add_into(coefficients, one, coefficient, monomial)
+        add_all(coefficients, one, coefficient, monomial)
     const = add_into(coefficients, one, other.const)
     return from_terms(coefficients, const)
 
@@ -262,6 +260,7 @@ class _Step(NamedTuple):
 # Floor quotients ---------------------------------------------------------------------------------------------------
 
 
+@lru_cache(_REMEMBERED)
 def _divide_by_int(numerator: Dim, divisor: int) -> DimLike:
     """`numerator // divisor` as whole parts and a quotient of which nothing more can be taken out."""
     if divisor == 0:
@@ -270,18 +269,20 @@ def _divide_by_int(numerator: Dim, divisor: int) -> DimLike:
         return _divide_by_int(-numerator, -divisor)
     if divisor == 1:
         return numerator
+    if is_deep(numerator):
+        return _divide_deep(numerator, divisor)
     whole, const, sign, seen = dict[Monomial, int](), 0, 1, list[_Step]()
     while True:
         known = _known_quotient(numerator, divisor)
         if known is not None:
             return from_terms(whole, const + sign * known)
-        terms, remainder, divisor = _joined(whole, sign, numerator.terms, numerator.const, divisor)
+        terms, remainder, divisor = joined(whole, sign, numerator.terms, numerator.const, divisor)
         const += sign * (remainder // divisor)
         remainder %= divisor
-        if _is_better_negated(terms, divisor):
+        if is_better_negated(terms, divisor):
             # (R + r)//k == -((-R - r + k - 1)//k)
             sign, remainder = -sign, divisor - 1 - remainder
-            terms = _take_multiples(whole, sign, {m: -c for m, c in terms.items()}, divisor)
+            terms = take_multiples(whole, sign, {m: -c for m, c in terms.items()}, divisor)
         folded = from_terms(dict(terms), remainder)
         if isinstance(folded, int):
             return from_terms(whole, const)
@@ -297,63 +298,6 @@ def _divide_by_int(numerator: Dim, divisor: int) -> DimLike:
         seen.append(_Step(from_terms(dict(whole), const), sign, numerator, divisor))
 
 
-def _joined(
-    whole: dict[Monomial, int], sign: int, terms: Terms, const: int, divisor: int
-) -> tuple[dict[Monomial, int], int, int]:
-    """(rest, const, divisor) with `(terms + const)//divisor == whole + (rest + const)//divisor`; adds to `sign * whole`.
-
-    The rest has no multiples, no common factor with the divisor, and no quotient that could be joined with this one.
-    """
-    left = dict(terms)
-    while True:
-        rest = _take_multiples(whole, sign, left, divisor)
-        factor = gcd(divisor, *rest.values())
-        if factor > 1:
-            rest = {m: c // factor for m, c in rest.items()}
-            divisor, const = divisor // factor, const // factor
-        nested = _joinable(rest, divisor)
-        if nested is None:
-            return rest, const, divisor
-        inner, inner_divisor = nested
-        toward = 1 if rest.pop((inner,)) == 1 else -1
-        if toward < 0:
-            whole[(inner,)] = whole.get((inner,), 0) + sign
-        left = {m: c * inner_divisor for m, c in rest.items()}
-        const = const * inner_divisor + add_into(left, inner.args[0], toward) + (0 if toward > 0 else inner_divisor - 1)
-        divisor *= inner_divisor
-
-
-def _take_multiples(
-    whole: dict[Monomial, int], sign: int, terms: dict[Monomial, int], divisor: int
-) -> dict[Monomial, int]:
-    """What is left of each coefficient when multiples of the divisor are taken out, which go to `sign * whole`."""
-    rest: dict[Monomial, int] = {}
-    for monomial, coefficient in terms.items():
-        remainder = coefficient % divisor
-        if remainder:
-            rest[monomial] = remainder
-    for monomial in [m for m in rest if m[-1].kind == MAX]:
-        if _is_subtracted(rest, monomial, divisor):
-            rest[monomial] -= divisor
-    for monomial, coefficient in terms.items():
-        quotient = (coefficient - rest.get(monomial, 0)) // divisor
-        if quotient:
-            whole[monomial] = whole.get(monomial, 0) + sign * quotient
-    return rest
-
-
-def _is_subtracted(rest: dict[Monomial, int], monomial: Monomial, divisor: int) -> bool:
-    """True for a maximum that reads as subtracted: `N - max(0, N - 8)`, which is `min(N, 8)`, even where -1 and 1 are alike."""
-    coefficient = rest[monomial]
-    argument = monomial[-1].args[1]
-    if isinstance(argument, Dim):
-        leading, factor = argument.terms[0]
-        opposite = -coefficient * factor % divisor
-        if opposite and rest.get(times(leading, monomial[:-1])) == opposite:
-            return True
-    return 2 * coefficient > divisor
-
-
 def _known_quotient(numerator: Dim, divisor: int) -> int | None:
     """The quotient as a number, where the numerator stays within one multiple of the divisor."""
     if all(atom.kind == SYMBOL for monomial, _ in numerator.terms for atom in monomial):
@@ -364,27 +308,37 @@ def _known_quotient(numerator: Dim, divisor: int) -> int | None:
     return low // divisor
 
 
-def _joinable(rest: dict[Monomial, int], divisor: int) -> tuple[Atom, int] | None:
-    """The nested quotient E//a of `(E//a + R)//b` or `(R - E//a)//b`, which is one quotient by a*b; None if there is none."""
-    found: Atom | None = None
-    for monomial in rest:
-        if not any(atom.kind == FLOOR for atom in monomial):
-            continue
-        if found is not None or len(monomial) > 1:
-            return None
-        found = monomial[0]
-    if found is None or rest[(found,)] not in (1, divisor - 1):
-        return None
-    inner_divisor = found.args[1]
-    return (found, inner_divisor) if isinstance(inner_divisor, int) else None
+def _divide_deep(numerator: Dim, divisor: int) -> DimLike:
+    """The quotient with only multiples of symbols taken out, and what can be divided or joined as a whole."""
+    whole: dict[Monomial, int] = {}
+    rest = {m: c for m, c in numerator.terms if any(atom.kind != SYMBOL for atom in m)}
+    rest.update(take_multiples(whole, 1, {m: c for m, c in numerator.terms if m not in rest}, divisor))
+    factor = gcd(divisor, *rest.values())
+    const, divisor = numerator.const // factor, divisor // factor
+    rest = {m: c // factor for m, c in rest.items()}
+    nested = joinable(rest, divisor)
+    if divisor == 1:
+        return from_terms(whole, 0) + from_terms(rest, const)
+    if nested is not None and rest[(nested[0],)] == 1:
+        inner, inner_divisor = nested
+        del rest[(inner,)]
+        joined = inner.args[0] + inner_divisor * from_terms(rest, const)
+        return from_terms(whole, 0) + joined // (divisor * inner_divisor)
+    whole_const, const = divmod(const, divisor)
+    reduced = from_terms(rest, const)
+    assert isinstance(reduced, Dim)
+    known = _known_quotient(reduced, divisor)
+    quotient = _quotient(reduced, divisor) if known is None else known
+    return from_terms(whole, whole_const) + quotient
 
 
-def _is_better_negated(terms: dict[Monomial, int], divisor: int) -> bool:
-    """True when the leading coefficient that is not half the divisor is nearer to it than to 0 (all are modulo the divisor)."""
-    for _, coefficient in sorted(terms.items(), key=monomial_order):
-        if 2 * (coefficient % divisor) != divisor:
-            return 2 * (coefficient % divisor) > divisor
-    return False
+@lru_cache(_REMEMBERED)
+def _remainder(numerator: DimLike, divisor: DimLike) -> DimLike:
+    """`numerator - divisor*(numerator//divisor)`, unless that would write a deep numerator twice."""
+    quotient = numerator // divisor
+    if isinstance(quotient, int) or (isinstance(divisor, int) and divisor < 0) or not is_deep(numerator):
+        return numerator - divisor * quotient
+    return atom_value(MOD, (numerator, divisor))
 
 
 def _quotient(numerator: Dim, divisor: int) -> DimLike:
@@ -395,8 +349,9 @@ def _quotient(numerator: Dim, divisor: int) -> DimLike:
     return atom_value(FLOOR, (numerator, divisor))
 
 
+@lru_cache(_REMEMBERED)
 def _divide_by_dim(numerator: DimLike, divisor: Dim) -> DimLike:
-    """`numerator // divisor`: exact where the divisor divides, else an atom; the divisor is never 0 where this has a value."""
+    """`numerator // divisor`: exact where the divisor divides, else an atom; a quotient by 0 has no value."""
     if isinstance(numerator, int) and numerator == 0:
         return 0
     if divisor.terms[0][1] < 0:
@@ -412,7 +367,7 @@ def _divide_by_dim(numerator: DimLike, divisor: Dim) -> DimLike:
         divisor = reduced
     low, high = (numerator, numerator) if isinstance(numerator, int) else numerator.interval
     least = divisor.interval[0]
-    if low is not None and high is not None and least is not None and 0 <= low and high < least:
+    if low is not None and high is not None and least is not None and low >= 0 and high < least:
         return whole
     return whole + _joined_quotient(numerator, divisor)
 
@@ -468,4 +423,8 @@ def _cancel(numerator: DimLike, divisor: Dim) -> tuple[DimLike, DimLike, DimLike
             monomial = without(monomial, atom)
     const = rest.pop((), 0) + numerator.const
     reduced = from_terms({monomial: factor // common}, 0) if monomial else factor // common
-    return from_terms(whole, whole_const), from_terms({m: c // common for m, c in rest.items()}, const // common), reduced
+    return (
+        from_terms(whole, whole_const),
+        from_terms({m: c // common for m, c in rest.items()}, const // common),
+        reduced,
+    )

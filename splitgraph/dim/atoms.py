@@ -7,17 +7,20 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from splitgraph.dim.arithmetic import Dim, DimLike
+    from splitgraph.dim.arithmetic import DimLike
 
-SYMBOL, FLOOR, MAX = range(3)
+# MOD and NESTED_MAX stand for what is too deep to be taken apart (see is_deep).
+SYMBOL, FLOOR, MOD, MAX, NESTED_MAX = range(5)
+
+DEEP = 4
 
 Interval = tuple["int | None", "int | None"]
 
 
 class Atom:
-    """One indivisible factor: a symbol, `num//den`, or `max(...)`; interned by its maker, so that identity is equality.
+    """One indivisible factor: a symbol, `num//den`, `max(...)`; interned by its maker, so that identity is equality.
 
-    args: () for a symbol, (numerator, denominator) for FLOOR, the arguments for MAX; each an int or a Dim.
+    args: () for a symbol, (numerator, denominator) for FLOOR and MOD, the arguments for maxima; each an int or a Dim.
     level: 0 for a symbol, else one more than the highest level among the arguments. interval: for symbols >= 0.
     key: a total order that does not depend on the order of creation, so that printing is reproducible.
     """
@@ -81,6 +84,29 @@ def level_of(value: DimLike) -> int:
     return max(atom.level for monomial, _ in value.terms for atom in monomial)
 
 
+def add_into(coefficients: dict[Monomial, int], dim: DimLike, factor: int = 1) -> int:
+    """Add the terms of `dim * factor`; gives back its constant."""
+    for monomial, coefficient in () if isinstance(dim, int) else dim.terms:
+        coefficients[monomial] = coefficients.get(monomial, 0) + coefficient * factor
+    return const_of(dim) * factor
+
+
+def coefficients_of(value: DimLike, factor: int = 1) -> dict[Monomial, int]:
+    """The terms of `factor * value`, the constant among them."""
+    if isinstance(value, int):
+        return {(): factor * value}
+    coefficients = {m: factor * c for m, c in value.terms}
+    coefficients[()] = factor * value.const
+    return coefficients
+
+
+def add_all(coefficients: dict[Monomial, int], dim: DimLike, factor: int, cofactor: Monomial) -> None:
+    """Add `dim * factor * cofactor` to the terms, the constant among them."""
+    for monomial, coefficient in coefficients_of(dim, factor).items():
+        key = times(monomial, cofactor)
+        coefficients[key] = coefficients.get(key, 0) + coefficient
+
+
 def const_of(value: DimLike) -> int:
     """The constant term."""
     return value if isinstance(value, int) else value.const
@@ -99,6 +125,11 @@ def order_of(value: DimLike) -> tuple[object, ...]:
     if isinstance(value, int):
         return (0, [], value)
     return (len(value.terms), [(*monomial_order(term), term[1]) for term in value.terms], value.const)
+
+
+def is_deep(value: DimLike) -> bool:
+    """True for values of so many levels that no rule may write a part of them twice: it would double with each."""
+    return level_of(value) > DEEP
 
 
 def atoms_by_level(values: Iterable[DimLike]) -> list[Atom]:

@@ -1,8 +1,8 @@
 """Sound lower bounds and intervals of polynomials, given the intervals of their atoms and inequalities known to hold.
 
-The bound is searched for in several ways and the best is taken: term by term; with the outermost floor quotient `E//k` written as
-the fraction between `(E - k + 1)/k` and `E/k`, or the outermost maximum as each of its arguments, so that what cancels in the true
-value cancels in the bound too; and with a multiple of a known inequality taken away.
+The bound is searched for in several ways and the best is taken: term by term; with the outermost floor quotient
+`E//k` written as the fraction between `(E - k + 1)/k` and `E/k`, or the outermost maximum as each of its arguments,
+so that what cancels in the true value cancels in the bound too; and with a multiple of a known inequality taken away.
 """
 
 from __future__ import annotations
@@ -12,7 +12,20 @@ from fractions import Fraction
 from math import ceil, gcd
 from typing import TYPE_CHECKING
 
-from splitgraph.dim.atoms import MAX, SYMBOL, Atom, Interval, Monomial, lone_atom, times, without
+from splitgraph.dim.atoms import (
+    DEEP,
+    MAX,
+    MOD,
+    NESTED_MAX,
+    SYMBOL,
+    Atom,
+    Interval,
+    Monomial,
+    add_all,
+    coefficients_of,
+    lone_atom,
+    without,
+)
 
 if TYPE_CHECKING:
     from splitgraph.dim.arithmetic import DimLike
@@ -22,6 +35,7 @@ Coefficients = Mapping[Monomial, int]  # of a polynomial; the constant is that o
 
 # Rewritings that one search may try; each costs as much as an addition.
 _BUDGET = 12
+_BUDGET_WHEN_DEEP = 2
 _BUDGET_WITH_ASSUMPTIONS = 60
 
 
@@ -33,8 +47,10 @@ def symbolic_interval(atom: Atom) -> Interval:
 def atom_interval(kind: int, args: tuple[DimLike, ...], interval_of: IntervalOf) -> Interval:
     """The interval of a floor quotient or maximum, from those of the atoms in its arguments."""
     ranges = [interval(arg, interval_of) for arg in args]
-    if kind == MAX:
+    if kind in (MAX, NESTED_MAX):
         return _interval_of_max(ranges)
+    if kind == MOD:
+        return _interval_of_remainder(ranges[1])
     return _interval_of_quotient(ranges[0], ranges[1])
 
 
@@ -45,15 +61,6 @@ def interval(value: DimLike, interval_of: IntervalOf = symbolic_interval) -> Int
     lowest = lower_bound(coefficients_of(value), interval_of)
     highest = lower_bound(coefficients_of(value, -1), interval_of)
     return lowest, None if highest is None else -highest
-
-
-def coefficients_of(value: DimLike, factor: int = 1) -> dict[Monomial, int]:
-    """The terms of `factor * value`, the constant among them."""
-    if isinstance(value, int):
-        return {(): factor * value}
-    coefficients = {m: factor * c for m, c in value.terms}
-    coefficients[()] = factor * value.const
-    return coefficients
 
 
 def lower_bound(
@@ -72,19 +79,24 @@ def lower_bound(
     const = coefficients.get((), 0)
     factor = gcd(*(c for m, c in coefficients.items() if m)) or 1
     reduced = {m: c // factor for m, c in coefficients.items() if m}
+    budget = _BUDGET_WITH_ASSUMPTIONS if assumptions else _BUDGET
+    if any(atom.level > DEEP for monomial in reduced for atom in monomial):
+        budget = _BUDGET_WHEN_DEEP
     target = None if goal is None else -((const - goal) // factor)
-    bound = _Search(interval_of, assumptions, target).search(reduced, 1)
+    bound = _Search(interval_of, assumptions, target, budget).search(reduced, 1)
     return None if bound is None else factor * ceil(bound) + const
 
 
 class _Search:
     """One search for a lower bound, with a budget of rewritings."""
 
-    def __init__(self, interval_of: IntervalOf, assumptions: Sequence[Coefficients], goal: int | None) -> None:
+    def __init__(
+        self, interval_of: IntervalOf, assumptions: Sequence[Coefficients], goal: int | None, budget: int
+    ) -> None:
         self.interval_of = interval_of
         self.assumptions = assumptions
         self.goal = goal
-        self.budget = _BUDGET_WITH_ASSUMPTIONS if assumptions else _BUDGET
+        self.budget = budget
 
     def search(self, coefficients: Coefficients, scale: int) -> Fraction | None:
         """The best lower bound found of the polynomial divided by `scale`."""
@@ -112,7 +124,7 @@ class _Search:
         parts = _parts_with(coefficients, atom, self.interval_of)
         if parts is None:
             return None
-        if atom.kind == MAX:
+        if atom.kind in (MAX, NESTED_MAX):
             return self._each_argument(coefficients, atom, parts, scale)
         relaxed = _relax_quotient(coefficients, atom, parts, self.interval_of)
         return None if relaxed is None else self.search(relaxed[0], scale * relaxed[1])
@@ -168,7 +180,7 @@ def _reductions(coefficients: Coefficients, assumption: Coefficients) -> list[tu
 
 
 def _outermost(coefficients: Coefficients) -> Atom | None:
-    composite = {atom for m, c in coefficients.items() if c for atom in m if atom.kind != SYMBOL}
+    composite = {atom for m, c in coefficients.items() if c for atom in m if atom.kind not in (SYMBOL, MOD)}
     return max(composite, key=lambda atom: (atom.level, atom.key), default=None)
 
 
@@ -187,9 +199,8 @@ def _relax_quotient(
         return _relax_symbolic(coefficients, atom, parts, interval_of)
     result = {m: c * denominator for m, c in coefficients.items() if atom not in m}
     for cofactor, coefficient in parts:
-        _add(result, cofactor, coefficient, numerator)
-        if coefficient > 0:
-            result[cofactor] = result.get(cofactor, 0) - coefficient * (denominator - 1)
+        lowered = numerator - (denominator - 1) if coefficient > 0 else numerator
+        add_all(result, lowered, coefficient, cofactor)
     return result, denominator
 
 
@@ -198,15 +209,15 @@ def _relax_symbolic(
 ) -> tuple[dict[Monomial, int], int] | None:
     """`B*(E//B) <= E` and `E//B <= E` for E >= 0 and B >= 1 (a quotient by 0 has no value)."""
     numerator, denominator = atom.args
-    low = interval(numerator, interval_of)[0]
-    least = interval(denominator, interval_of)[0]
+    low = _termwise(coefficients_of(numerator), interval_of)
+    least = _termwise(coefficients_of(denominator), interval_of)
     if low is None or low < 0 or least is None or least < 0 or any(coefficient > 0 for _, coefficient in parts):
         return None
     factor = lone_atom(denominator)
     result = {m: c for m, c in coefficients.items() if atom not in m}
     for cofactor, coefficient in parts:
         rest = without(cofactor, factor) if factor is not None and factor in cofactor else cofactor
-        _add(result, rest, coefficient, numerator)
+        add_all(result, numerator, coefficient, rest)
     return result, 1
 
 
@@ -229,14 +240,8 @@ def _replaced(
 ) -> dict[Monomial, int]:
     result = {m: c for m, c in coefficients.items() if atom not in m}
     for cofactor, coefficient in parts:
-        _add(result, cofactor, coefficient, value)
+        add_all(result, value, coefficient, cofactor)
     return result
-
-
-def _add(result: dict[Monomial, int], cofactor: Monomial, coefficient: int, value: DimLike) -> None:
-    for monomial, factor in coefficients_of(value).items():
-        product = times(cofactor, monomial)
-        result[product] = result.get(product, 0) + coefficient * factor
 
 
 def _interval_of_max(ranges: list[Interval]) -> Interval:
@@ -254,6 +259,13 @@ def _interval_of_product(one: Interval, other: Interval) -> Interval:
         return None, None
     corners = (a * c, a * d, b * c, b * d)
     return min(corners), max(corners)
+
+
+def _interval_of_remainder(denominator: Interval) -> Interval:
+    least, most = denominator
+    if least is None or least < 0:
+        return None, None
+    return 0, None if most is None else max(most - 1, 0)
 
 
 def _interval_of_quotient(numerator: Interval, denominator: Interval) -> Interval:

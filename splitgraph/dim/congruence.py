@@ -7,9 +7,21 @@ from math import gcd
 from typing import NamedTuple
 
 from splitgraph.dim.arithmetic import Dim, DimLike, atom_value, from_terms
-from splitgraph.dim.atoms import FLOOR, MAX, SYMBOL, Atom, Monomial, Terms, atoms_by_level, quotient_of, without
+from splitgraph.dim.atoms import (
+    FLOOR,
+    MAX,
+    NESTED_MAX,
+    SYMBOL,
+    Atom,
+    Monomial,
+    Terms,
+    atoms_by_level,
+    quotient_of,
+    without,
+)
 from splitgraph.dim.bounds import IntervalOf, interval
-from splitgraph.dim.extrema import dim_max
+from splitgraph.dim.extrema import undominated
+from splitgraph.dim.values import rebuilt_atom
 
 # Simplifying may make way for more of it; a few rounds reach what matters.
 _ROUNDS = 3
@@ -70,9 +82,11 @@ def _simplified_atom(
     if atom.kind == SYMBOL:
         return from_terms({(atom,): 1}, 0)
     args = [_rebuilt(arg, known, congruences) for arg in atom.args]
-    if atom.kind == MAX:
-        return dim_max(*_undominated(args, interval_of))
-    return _quotient(args[0], args[1], congruences)
+    if atom.kind == FLOOR:
+        return _quotient(args[0], args[1], congruences)
+    if atom.kind in (MAX, NESTED_MAX):
+        args = undominated(args, lambda one, other: _is_at_least(one, other, interval_of))
+    return rebuilt_atom(atom.kind, args)
 
 
 def _quotient(numerator: DimLike, divisor: DimLike, congruences: Iterable[Congruence]) -> DimLike:
@@ -150,16 +164,6 @@ def _monomial(monomial: Monomial) -> DimLike:
     return from_terms({monomial: 1}, 0) if monomial else 1
 
 
-def _undominated(args: Iterable[DimLike], interval_of: IntervalOf) -> list[DimLike]:
-    kept: list[DimLike] = []
-    for arg in args:
-        if any(_at_least(other, arg, interval_of) for other in kept):
-            continue
-        kept = [other for other in kept if not _at_least(arg, other, interval_of)]
-        kept.append(arg)
-    return kept
-
-
-def _at_least(one: DimLike, other: DimLike, interval_of: IntervalOf) -> bool:
+def _is_at_least(one: DimLike, other: DimLike, interval_of: IntervalOf) -> bool:
     low = interval(one - other, interval_of)[0]
     return low is not None and low >= 0

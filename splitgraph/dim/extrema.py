@@ -1,22 +1,26 @@
 """Minimum and maximum of dimensions, in one normal form.
 
-Only maxima are atoms, and their arguments are free of maxima: `max(a, b + max(c, d))` is the largest of a, b + c and b + d, and
-where a maximum is subtracted from one argument it is added to all of them and subtracted from the result. Of two values the larger
-is `a + max(0, b - a)`, with the common factor taken out and the leading sign positive (`max(0, -d)` is `max(0, d) - d`), so that
-`N - min(N, 3)` is `max(0, N - 3)`, and minimum and maximum add up to the sum. More than two values are taken relative to what they
-share, so that adding to each of them is adding to their maximum.
+Only maxima are atoms, and their arguments are free of maxima: `max(a, b + max(c, d))` is the largest of a, b + c and
+b + d, and where a maximum is subtracted from one argument it is added to all of them and subtracted from the result.
+Of two values the larger is `a + max(0, b - a)`, with the common factor taken out and the leading sign positive
+(`max(0, -d)` is `max(0, d) - d`), so that `N - min(N, 3)` is `max(0, N - 3)`, and minimum and maximum add up to the
+sum. More than two values are taken relative to what they share, so that adding to each of them is adding to their
+maximum. Where an argument is deep, they are only compared and sorted.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from math import gcd, prod
 
-from splitgraph.dim.arithmetic import Dim, DimLike, add_into, atom_value, from_terms, sum_dims
-from splitgraph.dim.atoms import MAX, Atom, Monomial, const_of, order_of
+from splitgraph.dim.arithmetic import Dim, DimLike, atom_value, from_terms, sum_dims
+from splitgraph.dim.atoms import MAX, NESTED_MAX, Atom, Monomial, add_into, const_of, is_deep, order_of
 
 # Nested maxima are flattened up to this many arguments: comparing them pairwise costs the square.
 _MOST_ARGUMENTS = 12
+
+_REMEMBERED = 4096
 
 
 def dim_max(*dims: DimLike) -> DimLike:
@@ -30,7 +34,7 @@ def dim_min(*dims: DimLike) -> DimLike:
     """The smallest of the dimensions (at least one); an int when all are."""
     if not dims:
         raise ValueError("dim_min needs at least one dimension")
-    return -_maximum([-dim for dim in dims])
+    return -_maximum(tuple(-dim for dim in dims))
 
 
 def undominated(dims: Iterable[DimLike], is_at_least: Callable[[DimLike, DimLike], bool]) -> list[DimLike]:
@@ -44,7 +48,8 @@ def undominated(dims: Iterable[DimLike], is_at_least: Callable[[DimLike, DimLike
     return kept
 
 
-def _maximum(dims: Iterable[DimLike]) -> DimLike:
+@lru_cache(_REMEMBERED)
+def _maximum(dims: tuple[DimLike, ...]) -> DimLike:
     shared: DimLike = 0
     args = list(dims)
     seen: list[tuple[DimLike, list[DimLike]]] = []
@@ -52,6 +57,8 @@ def _maximum(dims: Iterable[DimLike]) -> DimLike:
         args = sorted(undominated(args, _is_at_least), key=order_of)
         if len(args) == 1:
             return shared + args[0]
+        if any(is_deep(arg) for arg in args):
+            return shared + atom_value(NESTED_MAX, tuple(args))
         places = [place for place, (_, earlier) in enumerate(seen) if earlier == args]
         if places:
             # Quotients fold differently in different company, so this can go round in a circle: take its least member.
@@ -92,7 +99,7 @@ def _base(args: list[DimLike]) -> DimLike:
 
 
 def _flattened(args: list[DimLike]) -> tuple[DimLike, list[DimLike]]:
-    """(falling, flat): the maximum of the args is that of flat less falling; (0, args) when there is nothing to flatten."""
+    """(falling, flat) with max(args) == max(flat) - falling; (0, args) when there is nothing to flatten."""
     falling = _falling_maxima(args)
     raised = [arg + falling for arg in args]
     count = sum(_count_alternatives(arg) for arg in raised)

@@ -7,8 +7,8 @@ from math import gcd
 from typing import Literal, NamedTuple
 
 from splitgraph.dim.arithmetic import Dim, DimLike
-from splitgraph.dim.atoms import SYMBOL, Atom, Interval, atoms_by_level
-from splitgraph.dim.bounds import Coefficients, atom_interval, coefficients_of, interval, lower_bound
+from splitgraph.dim.atoms import SYMBOL, Atom, Interval, atoms_by_level, coefficients_of
+from splitgraph.dim.bounds import Coefficients, atom_interval, interval, lower_bound
 from splitgraph.dim.congruence import Congruence, congruence_of, simplified
 from splitgraph.dim.obligation import Obligation
 from splitgraph.dim.propagation import Contradiction, propagate, round_to_congruences
@@ -43,9 +43,10 @@ class Facts:
         self._bounds = {name: (max(low, 0), high) for name, (low, high) in bounds.items()}
         self._records: list[_Record] = []
         self._records_of: dict[str, list[_Record]] = {}
-        self._intervals: dict[Atom, Interval] = {}
         self._version = 0
         self._cached_version = 0
+        self._intervals: dict[Atom, Interval] = {}
+        self._simplified: dict[tuple[Dim, bool], DimLike] = {}
 
     def child(self) -> Facts:
         """Facts that see these and add their own, for a scope that may not be executed."""
@@ -119,7 +120,7 @@ class Facts:
         return self.prove_ge(simple, 1) or self.prove_ge(-1, simple)
 
     def prove_divisible(self, d: DimLike, k: int) -> bool:
-        """True when the integer k > 0 divides d for all values that the symbols can have; False when there is no proof."""
+        """True when k > 0 divides d for all values that the symbols can have; False when there is no proof."""
         return self.prove_eq(d % k, 0)
 
     def simplify(self, d: DimLike, *, fixed: bool = False) -> DimLike:
@@ -129,8 +130,13 @@ class Facts:
         """
         if isinstance(d, int):
             return d
-        names = symbols_of(d)
-        return simplified(d, self._congruences(names), self.interval_of, fixed) if self._knows_of(names) else d
+        self._forget_if_outdated()
+        known = self._simplified.get((d, fixed))
+        if known is None:
+            names = symbols_of(d)
+            known = simplified(d, self._congruences(names), self.interval_of, fixed) if self._knows_of(names) else d
+            self._simplified[(d, fixed)] = known
+        return known
 
     # What propagation asks for -----------------------------------------------------------------------------------
 
@@ -150,10 +156,7 @@ class Facts:
 
     def interval_of(self, atom: Atom) -> Interval:
         """The interval of an atom under the bounds of the symbols."""
-        version = sum(facts._version for facts in self._chain())
-        if version != self._cached_version:
-            self._intervals.clear()
-            self._cached_version = version
+        self._forget_if_outdated()
         if atom not in self._intervals:
             for part in [*atoms_by_level(atom.args), atom]:
                 if part.kind == SYMBOL:
@@ -183,11 +186,18 @@ class Facts:
         except Contradiction:
             return "contradiction"
         touched = {id(r): r for name in {*record.names, *trial._bounds} for r in trial._records_with(name)}
-        if any(trial._is_impossible(r.difference, r.obligation.relation == "==") for r in touched.values()):
+        if any(trial._is_excluded(r.difference, r.obligation.relation == "==") for r in touched.values()):
             return "contradiction"
         self._add(record)
         self._bounds.update(trial._bounds)
         return "assumed"
+
+    def _forget_if_outdated(self) -> None:
+        version = sum(facts._version for facts in self._chain())
+        if version != self._cached_version:
+            self._intervals.clear()
+            self._simplified.clear()
+            self._cached_version = version
 
     def _add(self, record: _Record) -> None:
         self._records.append(record)
@@ -197,6 +207,11 @@ class Facts:
 
     def _is_impossible(self, difference: DimLike, equal: bool) -> bool:
         return self.prove_ne(difference, 0) if equal else self.prove_ge(-1, difference)
+
+    def _is_excluded(self, difference: Dim, equal: bool) -> bool:
+        """True when the bounds alone leave no way for the difference to be 0, or >= 0."""
+        low, high = self.range_of(self.simplify(difference, fixed=True))
+        return (high is not None and high < 0) or (equal and low is not None and low > 0)
 
     def _chain(self) -> Iterator[Facts]:
         facts: Facts | None = self

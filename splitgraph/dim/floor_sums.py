@@ -1,18 +1,19 @@
 """The one way to write a sum of floor quotients of the same numerator.
 
-`c[0]*(Y//k) + c[1]*((Y + 1)//k) + ... + c[k-1]*((Y + k - 1)//k)` can be written in many ways, because the k quotients with
-equal coefficients add up to Y, and every other one of them to a quotient by k/2 (Hermite's identity). The coefficients say
-everything: two such sums are the same function of Y exactly when their c are equal. So c is taken apart again in one fixed
-way, coarse before fine, each class of residues giving up the value that leaves the least behind.
+`c[0]*(Y//k) + c[1]*((Y + 1)//k) + ... + c[k-1]*((Y + k - 1)//k)` can be written in many ways, because the k quotients
+with equal coefficients add up to Y, and every other one of them to a quotient by k/2 (Hermite's identity). The
+coefficients say everything: two such sums are the same function of Y exactly when their c are equal. So c is taken
+apart again in one fixed way, coarse before fine, each class of residues giving up the value that leaves the least
+behind.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import lcm
 from typing import NamedTuple
 
-from splitgraph.dim.atoms import FLOOR, Atom, Monomial, Terms, const_of, monomial_order, times, without
+from splitgraph.dim.atoms import FLOOR, Atom, Monomial, Terms, const_of, is_deep, monomial_order, times, without
 
 # Sums of quotients by larger numbers are left as they come: the table would be larger than what it explains.
 _LARGEST_TABLE = 256
@@ -41,8 +42,9 @@ def fold_quotients(coefficients: dict[Monomial, int], quotient: MakeQuotient) ->
         seen.append(terms)
 
 
-def _order_of_terms(terms: list[tuple[Monomial, int]]) -> tuple[object, ...]:
-    return (len(terms), [(*monomial_order(term), term[1]) for term in terms])
+def _order_of_terms(terms: Iterable[tuple[Monomial, int]]) -> tuple[object, ...]:
+    keys = [(*monomial_order(term), term[1]) for term in terms]
+    return (len(keys), keys)
 
 
 def _fold_families(coefficients: dict[Monomial, int], quotient: MakeQuotient) -> bool:
@@ -56,7 +58,7 @@ def _fold_families(coefficients: dict[Monomial, int], quotient: MakeQuotient) ->
         if isinstance(numerator, int) or not isinstance(divisor, int) or divisor > _LARGEST_TABLE:
             continue
         # A bounded numerator's quotients may be numbers, which only division looks for.
-        if numerator.terms[0][1] == 1 and numerator.interval[1] is None:
+        if numerator.terms[0][1] == 1 and numerator.interval[1] is None and not is_deep(numerator):
             family = _Family(without(monomial, quotients[0]), numerator.terms, divisor // (divisor & -divisor))
             families.setdefault(family, []).append((quotients[0], divisor))
     foldable = [family for family, members in families.items() if len(members) > 1 or members[0][1] == 2]
@@ -70,7 +72,7 @@ def _level(family: _Family) -> int:
 
 
 def _family_order(family: _Family) -> tuple[object, ...]:
-    return (-_level(family), _order_of_terms(list(family.terms)), -family.odd, family.cofactor)
+    return (-_level(family), _order_of_terms(family.terms), -family.odd, family.cofactor)
 
 
 def _fold_family(
@@ -105,8 +107,8 @@ def _is_power_of_two(number: int) -> bool:
 def decompose(coefficients: Sequence[int], levels: Sequence[int]) -> list[tuple[int, int, int]]:
     """Quotients (d, r, factor), meaning `factor*((Y + r)//d)`, whose sum the coefficients describe.
 
-    coefficients: c as above. levels: ascending divisors of len(coefficients) to use, from 1 to len(coefficients). Scaling the
-    coefficients by any integer scales the answer.
+    coefficients: c as above. levels: ascending divisors of len(coefficients) to use, from 1 to len(coefficients).
+    Scaling the coefficients by any integer scales the answer.
     """
     left = list(coefficients)
     found = []

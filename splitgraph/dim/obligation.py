@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from math import gcd
 from typing import Literal
 
-from splitgraph.dim.arithmetic import DimLike, add_into, from_terms
-from splitgraph.dim.atoms import Monomial
+from splitgraph.dim.arithmetic import Dim, DimLike, from_terms
+from splitgraph.dim.atoms import Monomial, add_into
 from splitgraph.dim.spelling import spell_relation
 
 
@@ -29,5 +29,6 @@ class Obligation:
         if self.relation == ">=" or difference.const % factor == 0:
             coefficients: dict[Monomial, int] = {}
             const = add_into(coefficients, difference)
-            difference = from_terms({m: c // factor for m, c in coefficients.items()}, const // factor)
+            solved = from_terms({m: c // factor for m, c in coefficients.items()}, const // factor)
+            difference = solved if isinstance(solved, Dim) else difference
         return spell_relation(difference, self.relation)

@@ -11,7 +11,7 @@ from splitgraph.dim.atoms import SYMBOL, atoms_by_level
 from splitgraph.dim.extrema import dim_max, dim_min
 from splitgraph.dim.spelling import FUNCTION_NAMES, bare_symbol, is_identifier
 
-_TOKEN = re.compile(r"\s*(?:([0-9]+)|([^\W\d]\w*)|\[([^\[\]]*)\]|(//|[-+*%(),]))")
+_TOKEN = re.compile(r"\s*(?:([0-9]+)|([^\W\d]\w*)|\[((?:[^\]]|\]\])*)\]|(//|[-+*%(),]))")
 _DIGITS = 4000
 
 # Binary operators bind by rank; a unary minus binds more tightly than any of them.
@@ -32,10 +32,10 @@ class _Token(NamedTuple):
 
 
 def parse_dim(text: str) -> DimLike:
-    """The dimension that a `dim_param` says: an expression when it is written as this package writes them, else an opaque symbol.
+    """The dimension that a `dim_param` says: an expression when it is written as ours are, else a symbol.
 
-    The terms of an expression may come in any order. Whatever does not parse, is spaced differently, or is only a number is the
-    symbol of that name, byte for byte.
+    The terms of an expression may come in any order. Whatever does not parse, is spaced differently, or is only a
+    number is the symbol of that name, byte for byte.
     """
     if is_identifier(text):
         return symbol(text)
@@ -52,7 +52,9 @@ def parse_dim(text: str) -> DimLike:
 
 
 def parse_expression(text: str) -> DimLike:
-    """The value of an expression or number, however it is spaced; `[any name]` is the symbol of that name.
+    """The value of an expression or number, however it is spaced.
+
+    `[any name]` is the symbol of that name, with `]]` for a `]` in it.
 
     Raises ValueError, which says what was found and where, for anything else.
     """
@@ -74,14 +76,16 @@ def _tokens(text: str) -> list[_Token]:
     while text[place:].strip():
         match = _TOKEN.match(text, place)
         if match is None:
-            raise ValueError(f"{text!r} is not an expression: unexpected {text[place:].strip()[0]!r} at position {place}")
+            raise ValueError(
+                f"{text!r} is not an expression: unexpected {text[place:].strip()[0]!r} at position {place}"
+            )
         number, name, opaque, operator = match.groups()
         if number is not None:
             tokens.append(_Token("number", number, match.start(1)))
         elif name is not None:
             tokens.append(_Token("name", name, match.start(2)))
         elif opaque is not None:
-            tokens.append(_Token("symbol", opaque, match.start(3)))
+            tokens.append(_Token("symbol", opaque.replace("]]", "]"), match.start(3)))
         else:
             tokens.append(_Token("operator", operator, match.start(4)))
         place = match.end()
@@ -95,7 +99,7 @@ def _spaced(tokens: list[_Token]) -> str:
     for kind, text, _ in tokens:
         if kind != "operator" or text == "(":
             parts.append(text)
-            operand_before = False if text == "(" else True
+            operand_before = text != "("
         elif text == ",":
             parts.append(", ")
             operand_before = False

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from splitgraph.dim.arithmetic import Dim, DimLike, from_terms
-from splitgraph.dim.atoms import FLOOR, MAX, SYMBOL, Atom, Interval
+from splitgraph.dim.atoms import FLOOR, MOD, SYMBOL, Atom, Interval
 from splitgraph.dim.bounds import IntervalOf, interval
 from splitgraph.dim.congruence import Congruence
 
@@ -30,7 +30,7 @@ class KnownBounds(Protocol):
 
 
 def propagate(inequalities: Iterable[Dim], known: KnownBounds) -> None:
-    """Tighten the bounds of symbols by polynomials that must be >= 0, and by what those bounds mean for other inequalities.
+    """Tighten the bounds of symbols by polynomials that must be >= 0, and by what that means for other inequalities.
 
     Raises Contradiction when the bounds of a symbol leave no value.
     """
@@ -62,7 +62,7 @@ def round_to_congruences(name: str, known: KnownBounds) -> bool:
 
 
 def _carry(polynomial: Dim, known: KnownBounds, more: Callable[[Dim], None]) -> list[str]:
-    """The symbols whose bounds `polynomial >= 0` has tightened; `more` takes the inequalities that it means for numerators."""
+    """The symbols whose bounds `polynomial >= 0` tightened; `more` takes what it means for the arguments of atoms."""
     moved = []
     for monomial, coefficient in polynomial.terms:
         if len(monomial) != 1:
@@ -83,10 +83,8 @@ def _carry(polynomial: Dim, known: KnownBounds, more: Callable[[Dim], None]) -> 
 
 def _tighten(name: str, limit: int, is_low: bool, known: KnownBounds) -> bool:
     low, high = known.bound(name)
-    if is_low:
-        tighter = max(low, limit), high
-    else:
-        tighter = low, limit if high is None else min(high, limit)
+    least = limit if high is None else min(high, limit)
+    tighter = (max(low, limit), high) if is_low else (low, least)
     if tighter == (low, high):
         return False
     if tighter[1] is not None and tighter[0] > tighter[1]:
@@ -103,14 +101,15 @@ def _meant(atom: Atom, limit: int, is_low: bool, interval_of: IntervalOf) -> lis
         if not isinstance(divisor, int):
             return []
         return _dims([numerator - divisor * limit if is_low else divisor * limit + divisor - 1 - numerator])
-    assert atom.kind == MAX
+    if atom.kind == MOD:
+        return []
     if not is_low:
         return _dims([limit - arg for arg in atom.args])
     able = [arg for arg in atom.args if _may_reach(arg, limit, interval_of)]
     return _dims([able[0] - limit]) if len(able) == 1 else []
 
 
-def _may_reach(arg: object, limit: int, interval_of: IntervalOf) -> bool:
+def _may_reach(arg: DimLike, limit: int, interval_of: IntervalOf) -> bool:
     high = interval(arg, interval_of)[1]
     return high is None or high >= limit
 

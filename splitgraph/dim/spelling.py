@@ -1,4 +1,4 @@
-"""Printing: from the normal form to the grammar's one spelling, finding the remainders, minima and maxima in it again."""
+"""Printing: from the normal form to the grammar's one spelling, with its remainders, minima and maxima found again."""
 
 from __future__ import annotations
 
@@ -6,7 +6,20 @@ import keyword
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from splitgraph.dim.atoms import FLOOR, SYMBOL, Atom, Monomial, Terms, atoms_by_level, quotient_of, times, without
+from splitgraph.dim.atoms import (
+    FLOOR,
+    MOD,
+    NESTED_MAX,
+    SYMBOL,
+    Atom,
+    Monomial,
+    Terms,
+    atoms_by_level,
+    monomial_order,
+    quotient_of,
+    times,
+    without,
+)
 
 if TYPE_CHECKING:
     from splitgraph.dim.arithmetic import Dim, DimLike
@@ -28,10 +41,11 @@ _Piece = tuple[int, Sequence[_Factor]]
 
 
 class _Quotient(NamedTuple):
-    """`E//k`, `E % k`."""
+    """`E//k`, `E % k`; and `(E + B)//B`, which is one more than `E//B`, when that saves a negative constant."""
 
     quotient: str
     remainder: str
+    one_more: str | None
 
 
 class _PositivePart(NamedTuple):
@@ -52,7 +66,14 @@ class _Maximum(NamedTuple):
     negated: Sequence[tuple[list[_Piece], int]]
 
 
-_Spelled = _Factor | _Quotient | _PositivePart | _Maximum
+class _NestedMaximum(NamedTuple):
+    """`max(...)` of deep arguments, and `min(...)` of their opposites."""
+
+    text: str
+    negated: str
+
+
+_Spelled = _Factor | _Quotient | _PositivePart | _Maximum | _NestedMaximum
 _Texts = Mapping[Atom, _Spelled]
 
 
@@ -108,13 +129,32 @@ def _texts(value: Dim) -> dict[Atom, _Spelled]:
 
 def _spell_atom(atom: Atom, texts: _Texts) -> _Spelled:
     if atom.kind == SYMBOL:
-        return _Factor(atom.name if is_identifier(atom.name) else f"[{atom.name}]", False)
+        return _Factor(atom.name if is_identifier(atom.name) else f"[{atom.name.replace(']', ']]')}]", False)
     if atom.kind == FLOOR:
         numerator, denominator = (_operand(arg, texts) for arg in atom.args)
-        return _Quotient(f"{numerator}//{denominator}", f"{numerator} % {denominator}")
+        one_more = _spell_one_more(atom.args[0], atom.args[1], texts)
+        return _Quotient(f"{numerator}//{denominator}", f"{numerator} % {denominator}", one_more)
+    if atom.kind == MOD:
+        return _Factor(" % ".join(_operand(arg, texts) for arg in atom.args), True)
+    if atom.kind == NESTED_MAX:
+        return _spell_nested(atom, texts)
     if len(atom.args) == 2 and not isinstance(atom.args[1], int):
         return _spell_positive_part(atom.args[1], texts)
     return _Maximum([_argument(arg, 1, texts) for arg in atom.args], [_argument(arg, -1, texts) for arg in atom.args])
+
+
+def _spell_one_more(numerator: DimLike, denominator: DimLike, texts: _Texts) -> str | None:
+    if isinstance(numerator, int) or isinstance(denominator, int) or numerator.const >= 0 or denominator.const:
+        return None
+    if {m for m, _ in numerator.terms} & {m for m, _ in denominator.terms}:
+        return None
+    terms = tuple(sorted(numerator.terms + denominator.terms, key=monomial_order))
+    return f"({_spell_sum(terms, numerator.const, texts)})//{_operand(denominator, texts)}"
+
+
+def _spell_nested(atom: Atom, texts: _Texts) -> _NestedMaximum:
+    upright = _call("max", [_argument(arg, 1, texts) for arg in atom.args], 0)
+    return _NestedMaximum(upright, _call("min", [_argument(arg, -1, texts) for arg in atom.args], 0))
 
 
 def _spell_positive_part(value: Dim, texts: _Texts) -> _PositivePart:
@@ -142,7 +182,9 @@ def _operand(arg: DimLike, texts: _Texts) -> str:
         return decimal(arg) if arg >= 0 else f"({decimal(arg)})"
     pieces, const = _pieces(arg.terms, arg.const, texts)
     text = _join(pieces, const)
-    alone = const == 0 and len(pieces) == 1 and pieces[0][0] == 1 and len(pieces[0][1]) == 1 and not pieces[0][1][0].loose
+    alone = (
+        const == 0 and len(pieces) == 1 and pieces[0][0] == 1 and len(pieces[0][1]) == 1 and not pieces[0][1][0].loose
+    )
     return text if alone else f"({text})"
 
 
@@ -223,7 +265,7 @@ def _factors(monomial: Monomial, texts: _Texts) -> list[_Factor]:
         spelled = texts[atom]
         if isinstance(spelled, _Quotient):
             factors.append(_Factor(spelled.quotient, True))
-        elif isinstance(spelled, _PositivePart):
+        elif isinstance(spelled, _PositivePart | _NestedMaximum):
             factors.append(_Factor(spelled.text, False))
         elif isinstance(spelled, _Maximum):
             factors.append(_Factor(_call("max", spelled.args, 0), False))
@@ -236,9 +278,15 @@ def _pattern(atom: Atom, coefficient: int, cofactor: Monomial, left: _Remaining,
     """A remainder, minimum or maximum that this term and others among what is left are the spelling of."""
     spelled = texts[atom]
     if isinstance(spelled, _Quotient):
-        return _remainder(atom, spelled, coefficient, cofactor, left, texts)
+        found = _remainder(atom, spelled, coefficient, cofactor, left, texts)
+        if found is None and spelled.one_more is not None and left.take((), 1, coefficient, cofactor):
+            return coefficient, [*_factors(cofactor, texts), _Factor(spelled.one_more, True)]
+        return found
     if isinstance(spelled, _PositivePart):
         return _extremum(spelled, coefficient, cofactor, left, texts)
+    if isinstance(spelled, _NestedMaximum):
+        text = spelled.text if coefficient > 0 else spelled.negated
+        return abs(coefficient), [*_factors(cofactor, texts), _Factor(text, False)]
     if isinstance(spelled, _Maximum):
         return _extremum_of_many(spelled, coefficient, cofactor, left, texts)
     return None

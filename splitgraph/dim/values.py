@@ -1,12 +1,19 @@
-"""Dimensions and values: which symbols occur, what a dimension is at given values, and putting one in place of another."""
+"""Dimensions and values: which symbols occur, what a dimension is at given values, and substitution."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 
-from splitgraph.dim.arithmetic import Dim, DimLike, symbol
-from splitgraph.dim.atoms import FLOOR, SYMBOL, Atom, atoms_by_level
+from splitgraph.dim.arithmetic import DimLike, symbol
+from splitgraph.dim.atoms import FLOOR, MAX, MOD, NESTED_MAX, SYMBOL, Atom, atoms_by_level
 from splitgraph.dim.extrema import dim_max
+
+_OPERATIONS: Mapping[int, Callable[[Sequence[int]], int]] = {
+    FLOOR: lambda args: args[0] // args[1],
+    MOD: lambda args: args[0] % args[1],
+    MAX: max,
+    NESTED_MAX: max,
+}
 
 
 def symbols_of(d: DimLike) -> frozenset[str]:
@@ -25,7 +32,7 @@ def evaluate(d: DimLike, values: Mapping[str, int]) -> int:
         if atom.kind == SYMBOL:
             known[atom] = values[atom.name]
         else:
-            known[atom] = args[0] // args[1] if atom.kind == FLOOR else max(args)
+            known[atom] = _OPERATIONS[atom.kind](args)
     return _number(d, known)
 
 
@@ -37,8 +44,15 @@ def substitute(d: DimLike, values: Mapping[str, DimLike]) -> DimLike:
         if atom.kind == SYMBOL:
             known[atom] = values[atom.name] if atom.name in values else symbol(atom.name)
         else:
-            known[atom] = args[0] // args[1] if atom.kind == FLOOR else dim_max(*args)
+            known[atom] = rebuilt_atom(atom.kind, args)
     return _rebuilt(d, known)
+
+
+def rebuilt_atom(kind: int, args: Sequence[DimLike]) -> DimLike:
+    """The value of an atom that is not a symbol, over other arguments."""
+    if kind == FLOOR:
+        return args[0] // args[1]
+    return args[0] % args[1] if kind == MOD else dim_max(*args)
 
 
 def _number(value: DimLike, known: Mapping[Atom, int]) -> int:
