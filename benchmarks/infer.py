@@ -1,6 +1,8 @@
-"""How long inference takes beside its peers, as CPU seconds in one run each, load and save included, and how much it finds.
+"""How long inference takes beside its peers, as CPU seconds in one run each, load and save included, and how much it
+finds.
 
-python benchmarks/infer.py [RUNS]     peers: onnx's own inference; onnxruntime's symbolic tool where it is installed (it needs sympy)
+python benchmarks/infer.py [RUNS]     peers: onnx's own inference; onnxruntime's symbolic tool where it is installed (it
+needs sympy)
 """
 
 from __future__ import annotations
@@ -11,8 +13,9 @@ import tempfile
 from pathlib import Path
 from statistics import median
 
-import models
 import onnx
+
+import models
 
 PEERS = {
     "splitgraph": "import splitgraph; splitgraph.save(splitgraph.infer(source).model, target)",
@@ -31,7 +34,7 @@ start = time.process_time()
 print(time.process_time() - start)
 """
 # Imports are paid before the clock starts: they are a figure of their own.
-WARM = {"splitgraph": "import splitgraph.inference.rules as rules; import splitgraph; splitgraph.infer; rules.load_rules()",
+WARM = {"splitgraph": "import splitgraph, splitgraph.inference.rules as rules; splitgraph.infer; rules.load_rules()",
         "onnxruntime": "from onnxruntime.tools import symbolic_shape_infer"}  # fmt: skip
 
 MODELS = {

@@ -1,4 +1,4 @@
-"""Models made for measuring: a decoder like GPT-2 with dynamic batch and sequence, chains of splits, nested halvings."""
+"""Models made for measuring: a decoder like GPT-2 with dynamic sizes, chains of splits, nested halvings."""
 
 from __future__ import annotations
 

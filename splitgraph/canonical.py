@@ -162,12 +162,16 @@ def split_equally(site: SplitSite, axis: int | None, total: DimLike | None, coun
         size: DimLike = site.fresh()
         return CanonicalSplit(axis, None, _multiples(size, count), "equal", count)
     holds = site.require(
-        total % count, "==", 0, code="SG206",
+        total % count,
+        "==",
+        0,
+        code="SG206",
         message=f"dimension {total} on axis {axis} does not divide into {count} equal parts",
-    )  # fmt: skip
+    )
     if not holds:
         return None
-    # Multiples of the size up to the last: where the obligation holds it is the dimension, and every part has the same spelling.
+    # Multiples of the size up to the last: where the obligation holds it is the dimension, and every part has the same
+    # spelling.
     size = site.facts.simplify(total // count)
     return CanonicalSplit(axis, total, _multiples(size, count), "equal", count)
 

@@ -77,7 +77,7 @@ _code(
 _code(
     "SG102",
     "cycle or wrong node order",
-    "A node reads a value that only a later node, or the node itself, produces. ONNX requires nodes in topological order.",
+    "A node reads a value that only a later node, or the node itself, produces. ONNX wants nodes in topological order.",
     "Sort the nodes, or remove the cycle; export the model again.",
 )
 _code(
@@ -151,8 +151,8 @@ _code(
 _code(
     "SG203",
     "empty chunk",
-    "num_outputs parts of ceil(d / num_outputs) overrun the dimension, so that trailing parts are empty. The specification gives a "
-    "negative length there; the reference evaluator clamps, onnxruntime refuses.",
+    "num_outputs parts of ceil(d / num_outputs) overrun the dimension, so that trailing parts are empty. The "
+    "specification gives a negative length there; the reference evaluator clamps, onnxruntime refuses.",
     "Give explicit lengths (convert --to split --explicit-lengths): every runtime accepts those.",
 )
 _code(
@@ -276,13 +276,14 @@ _code(
 _code(
     "SG401",
     "invalid split repaired",
-    "A Split-18 without split and num_outputs was given num_outputs = its number of outputs, the only reading under which it is valid.",
+    "A Split-18 without split and num_outputs was given num_outputs = its number of outputs, the only reading under "
+    "which it is valid.",
     "Nothing to do; the exporter that wrote the model deserves a bug report.",
 )
 _code(
     "SG402",
     "lengths known only at run time",
-    "The target version takes its lengths as attribute, and there is no node at the target opset that could compute them.",
+    "The target version takes its lengths as attribute, and no node of the target opset could compute them.",
     "Stop at a newer opset, or fix the dimension before converting.",
 )
 _code(
@@ -306,7 +307,8 @@ _code(
 _code(
     "SG406",
     "attribute does not exist at the target",
-    "The node uses an attribute, input or output that the operator does not have at the target opset, with a value that matters.",
+    "The node uses an attribute, input or output that the operator does not have at the target opset, with a value "
+    "that matters.",
     "Stop at a newer opset, or change the node.",
 )
 _code(

@@ -1,4 +1,4 @@
-"""The examples of README.md: their commands run in order in one folder with the models, their output as a reader would see it.
+"""The examples of README.md: their commands run in order in one folder with the models, and what they print.
 
 `python tests/readme_examples.py` writes the present output into README.md.
 """

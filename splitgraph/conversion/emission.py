@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,18 +20,21 @@ class Emission:
     """Emits the nodes that replace one node.
 
     opset: of ai.onnx, in whose dialect helper nodes are written. in_function: constants are Constant nodes, as a
-    function has no initializers; so they are in a model whose IR version makes every initializer an input.
+    function has no initializers; so they are in a model whose IR version makes every initializer an input. is_given:
+    whether an attribute of the enclosing function has a value in every call.
     """
 
     names: FreshNames
     opset: int
     in_function: bool
     prefix: str
+    is_given: Callable[[str], bool]
     variadic_parts: set[int] = field(default_factory=set)
     helpers: list[onnx.NodeProto] = field(default_factory=list)
     mains: list[onnx.NodeProto] = field(default_factory=list)
     initializers: list[onnx.TensorProto] = field(default_factory=list)
     _constants: dict[tuple[int, ...] | int, str] = field(default_factory=dict)
+    _references: dict[str, str] = field(default_factory=dict)
 
     @property
     def nodes(self) -> list[onnx.NodeProto]:
@@ -61,17 +64,36 @@ class Emission:
         )
         return output
 
-    def reference(self, attribute: str, hint: str) -> str:
-        """The name of a 1-D int64 tensor of one element with an integer attribute of the enclosing function."""
-        if self.opset < 12:
-            raise NotRepresentable(
-                "SG402", "Constant cannot refer to an attribute of the function below opset 12", "Stop at opset 12."
+    def reference(self, attribute: str, data: str, hint: str) -> str:
+        """The name of a 1-D int64 tensor with the axis of `data` that an attribute of the enclosing function gives."""
+        if attribute not in self._references:
+            found = self.opset >= 12 and self.is_given(attribute)
+            self._references[attribute] = (
+                self._constant_axis(attribute, hint) if found else self._marked_axis(attribute, data, hint)
             )
+        return self._references[attribute]
+
+    def _constant_axis(self, attribute: str, hint: str) -> str:
         number = self.names.new(f"{self.prefix}_{hint}_number")
         node = helper.make_node("Constant", [], [number], name=self.names.new(f"{number}_node"))
-        node.attribute.append(AttributeProto(name="value_int", type=AttributeProto.INT, ref_attr_name=attribute))
+        node.attribute.append(_reference("value_int", attribute))
         self.helpers.append(node)
         return self.helper("Reshape", [number, self.constant([1], "one")], hint)
+
+    def _marked_axis(self, attribute: str, data: str, hint: str) -> str:
+        """The axis found by marking it: of a tensor with the rank of `data` and dimensions of 1, Gather doubles the one.
+
+        Constant cannot refer to an attribute below opset 12, nor to one that a call leaves out; for Gather, as for
+        Split, a missing axis is 0.
+        """
+        rank = self.helper("Shape", [self.helper("Shape", [data], "shape")], "rank")
+        ones = self.helper("ConstantOfShape", [rank], "ones", value=int64_tensor("", [1]))
+        mark = self.helper(
+            "Gather", [self.helper("ConstantOfShape", [ones], "point"), self.constant([0, 0], "twice")], "mark"
+        )
+        self.helpers[-1].attribute.append(_reference("axis", attribute))
+        marked = self.helper("Sub", [self.helper("Shape", [mark], "marked"), self.constant([1], "one")], "marked")
+        return self.helper("Reshape", [self.helper("NonZero", [marked], "found"), self.constant([1], "one")], hint)
 
     def new_name(self, hint: str) -> str:
         """A name that is new in every scope of the model."""
@@ -85,8 +107,14 @@ class Emission:
         """Note that the model needs VariadicSplit_<parts>, and give its name."""
         if self.opset < LOWEST_OPSET:
             raise NotRepresentable(
-                "SG408", f"VariadicSplit is written as a function that needs opset {LOWEST_OPSET}",
+                "SG408",
+                f"VariadicSplit is written as a function that needs opset {LOWEST_OPSET}",
                 f"Upgrade to opset {LOWEST_OPSET} first.",
-            )  # fmt: skip
+            )
         self.variadic_parts.add(parts)
         return function_name(parts)
+
+
+def _reference(name: str, attribute: str) -> AttributeProto:
+    """An integer attribute that refers to an attribute of the enclosing function."""
+    return AttributeProto(name=name, type=AttributeProto.INT, ref_attr_name=attribute)

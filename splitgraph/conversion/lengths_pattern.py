@@ -55,7 +55,7 @@ def lengths_are_computed(
 
 
 def _computes(producers: Producers, node: onnx.NodeProto, split: CanonicalSplit, data: ValueType, opset: int) -> bool:
-    expected = Emission(FreshNames(node.input), opset, in_function=True, prefix="expected")
+    expected = Emission(FreshNames(node.input), opset, True, "expected", is_given=lambda attribute: False)
     unknown = replace(split, bounds=None)
     try:
         wanted = computed_lengths(LowerRequest(node=node, split=unknown, data=data, emit=expected))

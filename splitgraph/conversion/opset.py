@@ -17,7 +17,7 @@ from splitgraph.conversion.splits import emitted_inputs, lower_split
 from splitgraph.conversion.unused import Uses
 from splitgraph.diagnostics import Diagnostic, SplitgraphError, diagnostic
 from splitgraph.graph.names import FreshNames, used_names
-from splitgraph.graph.scopes import Scope, function_key, node_label, plain_domain, scopes
+from splitgraph.graph.scopes import Scope, attribute_is_given, function_key, node_label, plain_domain, scopes
 from splitgraph.inference import infer_model
 from splitgraph.inference.analysis import Analysis
 from splitgraph.inference.state import GraphDetail
@@ -168,7 +168,10 @@ def new_emission(
     input.
     """
     constants_are_nodes = scope.in_function or model.ir_version < 4
-    return Emission(names, opset, constants_are_nodes, node.name or node.output[0] or node_label(node, index))
+    prefix = node.name or node.output[0] or node_label(node, index)
+    return Emission(
+        names, opset, constants_are_nodes, prefix, lambda attribute: attribute_is_given(model, scope, attribute)
+    )
 
 
 def replace_node(plan: Plan, uses: Uses, scope: Scope, index: int, emission: Emission, change: Change) -> None:

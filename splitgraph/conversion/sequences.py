@@ -101,9 +101,16 @@ def _readers(
 
 
 def _plan_sequence(
-    plan: Plan, model: onnx.ModelProto, scope: Scope, index: int, found: SplitDetail, readers: Sequence[Reader], names: FreshNames, uses: Uses,
+    plan: Plan,
+    model: onnx.ModelProto,
+    scope: Scope,
+    index: int,
+    found: SplitDetail,
+    readers: Sequence[Reader],
+    names: FreshNames,
+    uses: Uses,
     explicit_lengths: bool,
-) -> None:  # fmt: skip
+) -> None:
     node, split = scope.nodes[index], found.split
     opset = opset_of(scope.imports)
     target = variant_at("Split", opset)

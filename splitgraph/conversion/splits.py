@@ -34,9 +34,16 @@ class Lowered:
 
 
 def lower_split(
-    node: onnx.NodeProto, index: int, scope: Scope, detail: SplitDetail, target: Variant, emission: Emission, why: str, *,
+    node: onnx.NodeProto,
+    index: int,
+    scope: Scope,
+    detail: SplitDetail,
+    target: Variant,
+    emission: Emission,
+    why: str,
+    *,
     explicit_lengths: bool = False,
-) -> Lowered:  # fmt: skip
+) -> Lowered:
     """Write a split node as the target variant; a repaired one (neither split nor num_outputs) as the split that it
     must mean.
     """
@@ -144,7 +151,7 @@ def _types_blocked(detail: SplitDetail, target: Variant, location: str) -> tuple
     if detail.data.dtype is None:
         if before is not None and before <= allowed:
             return ()
-        what = f"the element type is unknown, and {target.label} does not take every type that {detail.variant.label} takes"
+        what = f"the element type is unknown, and {target.label} takes fewer than {detail.variant.label}"
     else:
         what = f"{target.label} does not take {detail.data.dtype}"
     return (diagnostic("SG403", what, location),)

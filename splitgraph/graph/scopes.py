@@ -120,3 +120,14 @@ def _with_subgraphs(root: Scope) -> Iterator[Scope]:
             for name, position, graph in subgraphs(node)
         ]
         waiting.extend(reversed(inner))
+
+
+def attribute_is_given(model: onnx.ModelProto, scope: Scope, attribute: str) -> bool:
+    """True when an attribute of the function that a scope is in has a default, or a value in every call."""
+    if not scope.in_function:
+        return False
+    function = model.functions[scope.path[1]]
+    if any(default.name == attribute for default in function.attribute_proto):
+        return True
+    calls = (node for each in scopes(model) for node in each.nodes if called_function(node) == function_key(function))
+    return all(any(given.name == attribute for given in call.attribute) for call in calls)

@@ -29,9 +29,19 @@ class NodeContext:
     """
 
     __slots__ = (
-        "_attributes", "contents_out", "errors", "index", "inputs", "location", "node", "obligations", "opset", "sequences_out",
-        "since_version", "walk",
-    )  # fmt: skip
+        "_attributes",
+        "contents_out",
+        "errors",
+        "index",
+        "inputs",
+        "location",
+        "node",
+        "obligations",
+        "opset",
+        "sequences_out",
+        "since_version",
+        "walk",
+    )
 
     def __init__(
         self, walk: Walk, node: onnx.NodeProto, opset: int, since_version: int, location: str, index: int

@@ -15,6 +15,7 @@ from splitgraph.graph.scopes import FunctionKey, GraphPath, function_key, opset_
 from splitgraph.inference.analysis import SplitReport
 from splitgraph.value_type import ValueType
 from splitgraph.variants import Variant
+from splitgraph.variants.variadic_function import is_variadic_function
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ class State:
     empty_chunks: str = "clamp"
     bound: Mapping[str, DimLike] = field(default_factory=dict)
     functions: dict[FunctionKey, onnx.FunctionProto] = field(default_factory=dict)
-    function_index: dict[FunctionKey, int] = field(default_factory=dict)
+    variadic: set[FunctionKey] = field(default_factory=set)
     imports: dict[str, int] = field(default_factory=dict)
     diagnostics: list[Diagnostic] = field(default_factory=list)
     reports: list[tuple[SplitReport, tuple[Obligation, ...]]] = field(default_factory=list)
@@ -80,10 +81,11 @@ class State:
     _counter: int = 0
 
     def __post_init__(self) -> None:
-        for index, function in enumerate(self.model.functions):
+        for function in self.model.functions:
             key = function_key(function)
             self.functions[key] = function
-            self.function_index[key] = index
+            if is_variadic_function(function):
+                self.variadic.add(key)
         self.imports = opset_imports(self.model.opset_import)
         self._reserved = dimension_names(self.model)
 

@@ -29,7 +29,6 @@ from splitgraph.inference.split_nodes import visit_split
 from splitgraph.inference.state import FunctionCall, GraphDetail, State
 from splitgraph.value_type import UNKNOWN, ValueType
 from splitgraph.variants import variadic_split_1
-from splitgraph.variants.variadic_function import is_variadic_function
 
 Bindings = Mapping[str, onnx.AttributeProto]
 
@@ -43,9 +42,16 @@ class Walk:
     """
 
     def __init__(
-        self, state: State, path: GraphPath, location: str, imports: Mapping[str, int], facts: Facts, *, parent: Walk | None = None,
+        self,
+        state: State,
+        path: GraphPath,
+        location: str,
+        imports: Mapping[str, int],
+        facts: Facts,
+        *,
+        parent: Walk | None = None,
         bindings: Bindings | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.state = state
         self.path = path
         self.location = location
@@ -160,7 +166,7 @@ class Walk:
         return value.with_shape([self.fresh() if dim is None else dim for dim in value.shape])
 
     def define_graph_values(self, graph: onnx.GraphProto, given: Sequence[ValueType | None] | None = None) -> None:
-        """Define a graph's inputs and initializers. given: types of the inputs as the caller of a subgraph knows them."""
+        """Define a graph's inputs and initializers. given: types of the inputs as the caller of a subgraph has them."""
         constant_inputs = self.state.model.ir_version < 4
         inputs = {value.name for value in graph.input}
         for position, value in enumerate(graph.input):
@@ -242,8 +248,9 @@ class Walk:
         if operator.variant is not None:
             return visit_split(ctx, operator.variant)
         if operator.function is not None:
-            if is_variadic_function(operator.function):
-                self.state.calls.setdefault(called_function(ctx.node), []).append(FunctionCall(tuple(ctx.inputs)))
+            key = called_function(ctx.node)
+            if key in self.state.variadic:
+                self.state.calls.setdefault(key, []).append(FunctionCall(tuple(ctx.inputs)))
                 return visit_split(ctx, variadic_split_1.VARIANT)
             return self._call(ctx, operator.function)
         if operator.schema is None:

@@ -39,9 +39,10 @@ def lower_attribute_split(request: LowerRequest, *, axis_required: bool = False,
     equal = request.split.form == "equal" or request.divisible
     if lengths is None and equal and request.explicit_lengths:
         raise NotRepresentable(
-            "SG408", "the lengths depend on a dynamic dimension, and below opset 13 they can only be an attribute",
+            "SG408",
+            "the lengths depend on a dynamic dimension, and below opset 13 they can only be an attribute",
             "Upgrade to opset 13 first, or keep equal parts.",
-        )  # fmt: skip
+        )
     if lengths is None and not equal:
         emit_slices(request)
         return

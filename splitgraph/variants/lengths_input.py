@@ -1,4 +1,4 @@
-"""What the versions with lengths as an input share: reading them, and writing them as a constant or a computed tensor."""
+"""What the versions with lengths as an input share: reading them, writing them as a constant or a computed tensor."""
 
 from __future__ import annotations
 

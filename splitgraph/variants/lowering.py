@@ -23,7 +23,7 @@ class NotRepresentable(Exception):
 
 
 class Emitter(Protocol):
-    """Where lowering puts its nodes; names are new in every scope of the model, helper nodes are of the target opset."""
+    """Where lowering puts its nodes; names are new in every scope, helper nodes are of the target opset."""
 
     @property
     def opset(self) -> int:
@@ -35,10 +35,8 @@ class Emitter(Protocol):
     def helper(self, op_type: str, inputs: Sequence[str], hint: str, **attributes: int | Sequence[int]) -> str:
         """Emit a helper node with one output and give that output's name."""
 
-    def reference(self, attribute: str, hint: str) -> str:
-        """The name of a 1-D int64 tensor of one element with an integer attribute of the enclosing function (opset 12
-        on).
-        """
+    def reference(self, attribute: str, data: str, hint: str) -> str:
+        """The name of a 1-D int64 tensor with the axis of `data` that an attribute of the enclosing function gives."""
 
     def new_name(self, hint: str) -> str:
         """A name that is new in every scope of the model."""
@@ -122,12 +120,8 @@ def axis_tensor(request: LowerRequest) -> str:
     if axis is not None:
         return request.emit.constant([axis], "axis")
     attribute = request.axis_attribute
-    if attribute is None or request.emit.opset < 12:
-        raise NotRepresentable(
-            "SG402", "the axis is an attribute of the enclosing function, and Constant cannot refer to one below opset 12",
-            "Stop at opset 12, or inline the function first.",
-        )  # fmt: skip
-    return request.emit.reference(attribute.ref_attr_name, "axis")
+    reference = "" if attribute is None else attribute.ref_attr_name
+    return request.emit.reference(reference, request.node.input[0], "axis")
 
 
 def dimension(request: LowerRequest) -> str:
@@ -135,9 +129,10 @@ def dimension(request: LowerRequest) -> str:
     axis = written_axis(request)
     if axis is not None and axis < 0 and request.emit.opset < 11:
         raise NotRepresentable(
-            "SG402", f"the axis is {axis} on a tensor of unknown rank, and Gather takes no negative index below opset 11",
+            "SG402",
+            f"the axis is {axis} on a tensor of unknown rank, and Gather takes no negative index below opset 11",
             "Stop at opset 11, or declare the shape of the input.",
-        )  # fmt: skip
+        )
     shape = request.emit.helper("Shape", [request.node.input[0]], "shape")
     return request.emit.helper("Gather", [shape, axis_tensor(request)], "dim", axis=0)
 
@@ -203,14 +198,16 @@ def emit_slices(request: LowerRequest) -> None:
     """Write the split as a Slice for each output, with starts and ends computed at run time (opset 10 on)."""
     if request.emit.opset < 10:
         raise NotRepresentable(
-            "SG402", "the lengths are known only at run time, which needs Slice with inputs, from opset 10 on",
+            "SG402",
+            "the lengths are known only at run time, which needs Slice with inputs, from opset 10 on",
             "Stop at opset 10, or give the dimension a fixed size before converting.",
-        )  # fmt: skip
+        )
     if request.emit.opset < 11 and (written_axis(request) or 0) < 0:
         raise NotRepresentable(
-            "SG402", f"the axis is {written_axis(request)} on a tensor of unknown rank, and Slice-10 takes no negative axis",
+            "SG402",
+            f"the axis is {written_axis(request)} on a tensor of unknown rank, and Slice-10 takes no negative axis",
             "Stop at opset 11, or declare the shape of the input.",
-        )  # fmt: skip
+        )
     kept = [index for index, output in enumerate(request.node.output) if output]
     bounds = _run_time_bounds(request, {bound for index in kept for bound in (index, index + 1)})
     axis = axis_tensor(request)

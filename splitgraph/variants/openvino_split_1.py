@@ -48,13 +48,14 @@ def _divides(facts: Facts, dim: DimLike, count: int) -> bool:
 
 
 def lower(request: LowerRequest) -> None:
-    """Write an OpenVINO Split: equal lengths of a static dimension only, since it pins a dynamic dimension to nothing."""
+    """Write an OpenVINO Split: equal lengths of a static dimension only, since it cannot pin a dynamic one."""
     lengths = request.split.static_lengths
     if lengths is None or len(set(lengths)) != 1 or not isinstance(request.split.total, int):
         raise NotRepresentable(
-            "SG408", "OpenVINO's Split makes equal parts of a static dimension only",
+            "SG408",
+            "OpenVINO's Split makes equal parts of a static dimension only",
             "Use VariadicSplit (convert --to variadic-split).",
-        )  # fmt: skip
+        )
     axis = written_axis(request)
     if axis is None:
         raise NotRepresentable(

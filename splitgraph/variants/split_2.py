@@ -13,7 +13,7 @@ from splitgraph.variants.variant import ALL_TYPES, Variant
 
 
 def lower(request: LowerRequest) -> None:
-    """Write a Split-2 node, with a non-negative axis where the rank is known; Slice nodes for what only run time knows."""
+    """Write a Split-2 node, its axis non-negative where the rank is known; Slice nodes for what only run time knows."""
     lower_attribute_split(request, negative_axis=False)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 import onnx
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 from splitgraph.variants.variadic_split_1 import DOMAIN, FUNCTION_PREFIX
 
@@ -52,8 +52,28 @@ def is_variadic_function(function: onnx.FunctionProto) -> bool:
         or list(function.input) != ["data", "axis", "split_lengths"]
     ):
         return False
-    expected = _body(parts)
-    return len(expected) == len(function.node) and all(a == b for a, b in zip(expected, function.node, strict=True))
+    return parts is not None and [_meaning(node) for node in function.node] == list(_body_meaning(parts))
+
+
+@lru_cache(maxsize=64)
+def _body_meaning(parts: int) -> tuple[object, ...]:
+    return tuple(_meaning(node) for node in _body(parts))
+
+
+def _meaning(node: onnx.NodeProto) -> object:
+    """What a node computes, whatever its name and documentation, and however its constants are stored."""
+    attributes = {}
+    for attribute in node.attribute:
+        if attribute.type == onnx.AttributeProto.TENSOR:
+            tensor = attribute.t
+            elements = numpy_helper.to_array(tensor).tolist() if tensor.data_type == TensorProto.INT64 else None
+            attributes[attribute.name] = (tensor.data_type, tuple(tensor.dims), elements)
+        elif attribute.type == onnx.AttributeProto.INT and not attribute.ref_attr_name:
+            attributes[attribute.name] = attribute.i
+        else:
+            return None
+    domain = "" if node.domain == "ai.onnx" else node.domain
+    return domain, node.op_type, tuple(node.input), tuple(node.output), attributes
 
 
 def _constant(name: str, values: list[int]) -> onnx.NodeProto:

@@ -17,7 +17,14 @@ from splitgraph.canonical import (
 )
 from splitgraph.dim import DimLike, Facts, Obligation
 from splitgraph.variants.lengths_input import count_matches
-from splitgraph.variants.lowering import LowerRequest, computed_lengths, copy_node, lengths_with_rest, written_axis
+from splitgraph.variants.lowering import (
+    LowerRequest,
+    axis_tensor,
+    computed_lengths,
+    copy_node,
+    lengths_with_rest,
+    written_axis,
+)
 from splitgraph.variants.openvino_axis import INTEGER_TYPES, only_possible_axis, read_axis
 from splitgraph.variants.variant import Variant
 
@@ -70,11 +77,7 @@ def lower(request: LowerRequest) -> None:
     computed tensor.
     """
     axis = written_axis(request)
-    axis_name = (
-        request.emit.constant(axis, "axis")
-        if axis is not None
-        else request.emit.reference(_axis_reference(request), "axis")
-    )
+    axis_name = axis_tensor(request) if axis is None else request.emit.constant(axis, "axis")
     lengths = lengths_with_rest(request.split)
     lengths_name = computed_lengths(request) if lengths is None else request.emit.constant(lengths, "split_lengths")
     node = copy_node(
@@ -82,10 +85,6 @@ def lower(request: LowerRequest) -> None:
     )
     node.domain = DOMAIN
     request.emit.main(node)
-
-
-def _axis_reference(request: LowerRequest) -> str:
-    return "" if request.axis_attribute is None else request.axis_attribute.ref_attr_name
 
 
 VARIANT = Variant(

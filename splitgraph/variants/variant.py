@@ -1,4 +1,4 @@
-"""What a file in this folder declares of its operator version, and the checks that follow from the declaration alone."""
+"""What a file in this folder declares of its operator version, and the checks that follow from that alone."""
 
 from __future__ import annotations
 
@@ -13,8 +13,19 @@ from splitgraph.variants.lowering import LowerRequest
 FLOAT_TYPES = frozenset({"float16", "float32", "float64"})
 # What onnx calls all_tensor_types: everything that existed before bfloat16.
 ALL_TYPES = FLOAT_TYPES | {
-    "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64", "bool", "string", "complex64", "complex128",
-}  # fmt: skip
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "bool",
+    "string",
+    "complex64",
+    "complex128",
+}
 ALL_TYPES_IR4 = ALL_TYPES | {"bfloat16"}
 
 AttributeKind = Literal["int", "ints", "string"]
@@ -84,8 +95,11 @@ def _check_counts(variant: Variant, site: SplitSite) -> bool:
         good = False
     fewest_out, most_out = variant.outputs
     if len(site.outputs) < fewest_out or (most_out is not None and len(site.outputs) > most_out):
-        site.find("SG212", f"{variant.label} has {fewest_out if most_out is None else most_out} output(s) "
-                           f"{'or more' if most_out is None else 'at most'}, not {len(site.outputs)}")  # fmt: skip
+        site.find(
+            "SG212",
+            f"{variant.label} has {fewest_out if most_out is None else most_out} output(s) "
+            f"{'or more' if most_out is None else 'at most'}, not {len(site.outputs)}",
+        )
         good = False
     return good
 

@@ -25,7 +25,7 @@ INVALID = [case for case in CASES if case["expect_error"]]
 
 # Cases whose answer is right but less than the corpus's, each with the reason.
 LOOSE = {
-    "sna-01": "an expression over a name that is no identifier is a generated symbol by the dimension grammar; the obligation says what it is",
+    "sna-01": "by the dimension grammar an expression over a name that is no identifier is a generated symbol",
     "sna-04": "as sna-01: `lambda` is a keyword",
 }
 

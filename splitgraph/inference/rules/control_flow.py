@@ -70,7 +70,8 @@ def settle(
     """The types of carried values that hold before and after an iteration.
 
     lost: symbols of dimensions that change. empty: positions of sequences that have no elements yet, of which whatever
-    the body gives holds. A lost dimension keeps its symbol from round to round, so that the types settle as soon as nothing more is lost.
+    the body gives holds. A lost dimension keeps its symbol from round to round, so that the types settle as soon as
+    nothing more is lost.
     """
     settled = []
     for position, (old, new) in enumerate(zip(before, after, strict=False)):
@@ -132,16 +133,14 @@ def infer_if(ctx: NodeContext) -> Sequence[ValueType]:
 
 @rule("Loop")
 def infer_loop(ctx: NodeContext) -> Sequence[ValueType]:
-    """The body, walked until the loop-carried types settle: a dimension that an iteration changes is known no longer."""
+    """The body, walked until the loop-carried types settle: a dimension that an iteration changes is unknown."""
     graph = ctx.attribute("body")
     if not isinstance(graph, onnx.GraphProto):
         return ()
     carried = [ctx.walk.complete(ctx.input(index)) for index in range(2, len(ctx.node.input))]
     if len(graph.input) != len(carried) + 2 or len(graph.output) < len(carried) + 1:
-        ctx.find(
-            "SG302",
-            f"the body takes {len(graph.input)} and gives {len(graph.output)} values, which does not fit {len(carried)} carried ones",
-        )
+        text = f"the body takes {len(graph.input)} and gives {len(graph.output)} values"
+        ctx.find("SG302", f"{text}, which does not fit {len(carried)} carried ones")
         return ()
     counters: list[ValueType] = [tensor("int64", ()), tensor("bool", ())]
     body, results = walk_until_settled(ctx, counters, carried, (), first=1)
@@ -285,9 +284,14 @@ def _slices(
 
 
 def _scan_outputs(
-    ctx: NodeContext, states: int, slices: Sequence[ValueType], length: DimLike | None, output_axes: Sequence[int] | None, batch: DimLike | None,
+    ctx: NodeContext,
+    states: int,
+    slices: Sequence[ValueType],
+    length: DimLike | None,
+    output_axes: Sequence[int] | None,
+    batch: DimLike | None,
     skip: int = 0,
-) -> Sequence[ValueType]:  # fmt: skip
+) -> Sequence[ValueType]:
     carried = [ctx.walk.complete(_without_batch(ctx.input(skip + index), batch)) for index in range(states)]
     body, results = walk_until_settled(ctx, (), carried, slices, first=0)
     if body is None:
@@ -309,7 +313,7 @@ def _inserted(scanned: ValueType, axis: int, steps: DimLike) -> ValueType:
 
 
 def _infer_scan_8(ctx: NodeContext) -> Sequence[ValueType]:
-    """Scan-8: a batch dimension in front of everything, optional sequence lengths as first input, scanning on axis 1."""
+    """Scan-8: a batch dimension in front of everything, sequence lengths as first input, scanning on axis 1."""
     count = ctx.attribute("num_scan_inputs")
     states = len(ctx.node.input) - 1 - count
     if states < 0:
