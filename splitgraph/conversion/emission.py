@@ -80,8 +80,23 @@ class Emission:
         self.helpers.append(node)
         return self.helper("Reshape", [number, self.constant([1], "one")], hint)
 
+    def lengths_reference(self, attribute: str) -> str:
+        """The name of a 1-D int64 tensor with the lengths that an attribute of the enclosing function gives."""
+        if self.opset < 12 or not self.is_given(attribute):
+            missing = "below opset 12" if self.opset < 12 else "that a call leaves out"
+            raise NotRepresentable(
+                "SG402",
+                f"the lengths are an attribute of the enclosing function, and Constant cannot refer to one {missing}",
+                "Inline the function first.",
+            )
+        name = self.names.new(f"{self.prefix}_lengths")
+        node = helper.make_node("Constant", [], [name], name=self.names.new(f"{name}_node"))
+        node.attribute.append(AttributeProto(name="value_ints", type=AttributeProto.INTS, ref_attr_name=attribute))
+        self.helpers.append(node)
+        return name
+
     def _marked_axis(self, attribute: str, data: str, hint: str) -> str:
-        """The axis found by marking it: of a tensor with the rank of `data` and dimensions of 1, Gather doubles the one.
+        """The axis, found by marking it: in a tensor of the rank of `data` and dimensions of 1, Gather doubles one.
 
         Constant cannot refer to an attribute below opset 12, nor to one that a call leaves out; for Gather, as for
         Split, a missing axis is 0.

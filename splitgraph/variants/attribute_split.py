@@ -9,6 +9,7 @@ from splitgraph.variants.lowering import (
     NotRepresentable,
     copy_node,
     emit_slices,
+    lengths_reference,
     set_int,
     set_ints,
     written_axis,
@@ -36,6 +37,7 @@ def lower_attribute_split(request: LowerRequest, *, axis_required: bool = False,
     same).
     """
     lengths = request.split.static_lengths
+    referred = lengths_reference(request) is not None
     equal = request.split.form == "equal" or request.divisible
     if lengths is None and equal and request.explicit_lengths:
         raise NotRepresentable(
@@ -43,14 +45,14 @@ def lower_attribute_split(request: LowerRequest, *, axis_required: bool = False,
             "the lengths depend on a dynamic dimension, and below opset 13 they can only be an attribute",
             "Upgrade to opset 13 first, or keep equal parts.",
         )
-    if lengths is None and not equal:
+    if lengths is None and not equal and not referred:
         emit_slices(request)
         return
-    node = copy_node(request, request.node.input[:1])
+    node = copy_node(request, request.node.input[:1], keep=("axis", "split") if referred else ("axis",))
     axis = written_axis(request)
     attribute = request.axis_attribute
     if axis is not None and (axis_required or (attribute is not None and not negative_axis and attribute.i != axis)):
         set_int(node, "axis", axis)
-    if lengths is not None and (request.explicit_lengths or not equal):
+    if lengths is not None and not referred and (request.explicit_lengths or not equal):
         set_ints(node, "split", lengths)
     request.emit.main(node)

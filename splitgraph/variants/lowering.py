@@ -38,6 +38,9 @@ class Emitter(Protocol):
     def reference(self, attribute: str, data: str, hint: str) -> str:
         """The name of a 1-D int64 tensor with the axis of `data` that an attribute of the enclosing function gives."""
 
+    def lengths_reference(self, attribute: str) -> str:
+        """The name of a 1-D int64 tensor with the lengths that an attribute of the enclosing function gives."""
+
     def new_name(self, hint: str) -> str:
         """A name that is new in every scope of the model."""
 
@@ -71,6 +74,12 @@ class LowerRequest:
     def parts(self) -> int:
         """Number of outputs, omitted ones included."""
         return len(self.node.output)
+
+
+def lengths_reference(request: LowerRequest) -> str | None:
+    """The attribute of the enclosing function that holds the lengths; None where they are not given that way."""
+    names = (attribute.ref_attr_name for attribute in request.node.attribute if attribute.name == "split")
+    return next(filter(None, names), None)
 
 
 def copy_node(
@@ -149,6 +158,9 @@ def computed_lengths(request: LowerRequest) -> str:
     static = request.split.static_lengths
     if static is not None:
         return request.emit.constant(static, "lengths")
+    reference = lengths_reference(request)
+    if reference is not None:
+        return request.emit.lengths_reference(reference)
     emit, parts = request.emit, request.parts
     dim = dimension(request)
     with_rest = lengths_with_rest(request.split)
