@@ -50,6 +50,9 @@ _OLDEST_ONNXRUNTIME_OPSET = 7
 _LONGEST_TIMEOUT = 1e6
 # What an engine may use of the time that is left, if another one comes after it.
 _SHARE = 2 / 3
+# A cycle, an opset that does not exist or is not imported, a value that nothing defines: engines may run such a model
+# all the same, but what they give proves nothing.
+_MEANINGLESS = frozenset({"SG102", "SG103", "SG105", "SG110"})
 _RANDOM = frozenset(
     {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Bernoulli"}
 )
@@ -266,6 +269,10 @@ def _check_arguments(samples: int, engine: str, timeout: float) -> None:
 
 def _meaningful(before: onnx.ModelProto, analysis: Analysis, after: Analysis) -> tuple[onnx.ModelProto, str]:
     """The first model, repaired where it has one reading only; and "", or why there is nothing to compare with."""
+    for which, found in (("before", analysis), ("after", after)):
+        unreadable = next((fault for fault in found.diagnostics if fault.code in _MEANINGLESS), None)
+        if unreadable is not None:
+            return before, f"the model {which} has no meaning: {unreadable.location or 'main'}: {unreadable.message}"
     faults = _split_faults(analysis)
     other = [fault for fault in faults if fault.code != "SG207"]
     if other:

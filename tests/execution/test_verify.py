@@ -276,6 +276,22 @@ def test_random_numbers_are_not_compared() -> None:
     assert verify_models(seeded, seeded, engine="reference", samples=1).verdict == "equal"
 
 
+MEANINGLESS = {
+    "an opset that does not exist": model_of([node("Relu", ["x"], ["y"])], [value("x")], ["y"], opset=99),
+    "a cycle": model_of([node("Add", ["x", "y"], ["y"])], [value("x")], ["y"]),
+    "a value that nothing defines": model_of([node("Add", ["x", "z"], ["y"])], [value("x")], ["y"]),
+}
+
+
+@pytest.mark.parametrize("broken", MEANINGLESS.values(), ids=MEANINGLESS)
+def test_a_model_without_meaning_is_not_compared(broken: onnx.ModelProto) -> None:
+    plain = model_of([node("Relu", ["x"], ["y"])], [value("x")], ["y"])
+    for models in ((broken, plain), (plain, broken)):
+        found = verify_models(*models)
+        assert (found.verdict, found.cases) == ("not-run", 0)
+        assert "has no meaning" in found.diagnostics[0].message
+
+
 @pytest.mark.usefixtures("in_process")
 def test_inputs_that_the_first_model_refuses_are_drawn_again() -> None:
     """Only multiples of 32 go into rows of 32, which no declaration says."""
