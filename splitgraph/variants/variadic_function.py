@@ -62,7 +62,7 @@ def _body_meaning(parts: int) -> tuple[object, ...]:
 
 def _meaning(node: onnx.NodeProto) -> object:
     """What a node computes, whatever its name and documentation, and however its constants are stored."""
-    attributes = {}
+    attributes: dict[str, object] = {}
     for attribute in node.attribute:
         if attribute.type == onnx.AttributeProto.TENSOR:
             tensor = attribute.t

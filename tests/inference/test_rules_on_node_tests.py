@@ -156,7 +156,7 @@ def compare(case: Any, tally: Tally, constant_from: int | None, symbolic: bool) 
 def test_nothing_that_is_claimed_is_wrong(mode: str) -> None:
     tally = Tally()
     for case in cases():
-            compare(case, tally, *MODES[mode])
+        compare(case, tally, *MODES[mode])
     assert tally.wrong == []
     assert tally.refused == []
     assert tally.known >= KNOWN[mode] * tally.dims
