@@ -11,7 +11,7 @@ import onnx
 from onnx import defs
 
 from splitgraph.diagnostics import SplitgraphError, diagnostic
-from splitgraph.dim import Dim, DimLike, Facts, parse_expression
+from splitgraph.dim import Dim, DimLike, Facts, parse_dim, parse_expression, symbols_of
 from splitgraph.graph.names import dimension_names
 from splitgraph.graph.scopes import MAIN, function_key, function_location, opset_imports
 from splitgraph.inference.analysis import Analysis
@@ -62,7 +62,7 @@ def infer_model(
 def _bindings(model: onnx.ModelProto, bind: Mapping[str, int]) -> Mapping[str, DimLike]:
     if not bind:
         return {}
-    declared = dimension_names(model)
+    declared = {symbol for written in dimension_names(model) for symbol in symbols_of(parse_dim(written))}
     for name, value in bind.items():
         if name not in declared:
             known = ", ".join(sorted(declared)) or "none"
