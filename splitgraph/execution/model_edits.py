@@ -8,6 +8,8 @@ from functools import cache
 
 import onnx
 
+from splitgraph.graph.names import used_names
+
 _DEFAULT_DOMAINS = ("", "ai.onnx")
 
 OpsetImports = dict[str, int]
@@ -46,12 +48,18 @@ def since_version(node: onnx.NodeProto, imports: OpsetImports) -> int | None:
         return None
 
 
-def name_omitted_outputs(model: onnx.ModelProto) -> None:
-    """Give the omitted outputs of every Split a name: onnxruntime crashes on Split(x) -> "a", "" (seen in 1.31)."""
-    taken = {name for node, _ in scoped_nodes(model) for name in node.output}
+def name_omitted_outputs(model: onnx.ModelProto, *, of_splits_only: bool = True) -> None:
+    """Give the omitted outputs of every Split a name, or those of every node.
+
+    onnxruntime crashes on Split(x) -> "a", "" (seen in 1.31); onnx's evaluator stores the value of an omitted output
+    under the name "" and hands it to every later node as its omitted inputs.
+    """
+    taken = used_names(model)
     fresh = (name for number in itertools.count() if (name := f"omitted_{number}") not in taken)
     for node, _ in scoped_nodes(model):
-        if node.op_type == "Split" and is_default_domain(node.domain) and "" in node.output:
+        if "" not in node.output:
+            continue
+        if not of_splits_only or (node.op_type == "Split" and is_default_domain(node.domain)):
             node.output[:] = [name or next(fresh) for name in node.output]
 
 

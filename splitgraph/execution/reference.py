@@ -2,7 +2,8 @@
 that it gets wrong.
 
 onnx's evaluator validates no split, hands `new_ops` to subgraphs but not to functions, ignores the defaults of function
-attributes, treats an omitted Loop condition as false and stacks scan outputs along the wrong axis. Here the split
+attributes, treats an omitted Loop condition as false, stacks scan outputs along the wrong axis and hands the value of
+an omitted output to later nodes as their omitted inputs. Here the split
 family runs on `kernels`, in the version that the opset import of the enclosing model or function selects, Loop is our
 own, and a call of a model-local function runs a copy of its body in which the caller's attributes are written out.
 Where the evaluator would run an operator version with the meaning of another version the model is refused: its answer
@@ -18,7 +19,7 @@ import onnx
 from onnx.reference import ReferenceEvaluator
 from onnx.reference.op_run import OpRun
 
-from splitgraph.execution.model_edits import nodes_within
+from splitgraph.execution.model_edits import name_omitted_outputs, nodes_within, scoped_nodes
 from splitgraph.execution.reference_operators import implementation
 from splitgraph.execution.values import UnsupportedError, Value
 
@@ -117,6 +118,10 @@ def _check_attributes(node: onnx.NodeProto, theirs: Any) -> None:
 
 def load(model: onnx.ModelProto) -> ReferenceEvaluator:
     """Prepare a model to be run; UnsupportedError for one that the evaluator would not run faithfully."""
+    if any("" in node.output for node, _ in scoped_nodes(model)):
+        original, model = model, onnx.ModelProto()
+        model.CopyFrom(original)
+        name_omitted_outputs(model, of_splits_only=False)
     functions = {(function.domain, function.name, function.overload): function for function in model.functions}
     evaluator = type("ModelEvaluator", (_Evaluator,), {"model_functions": functions})
     loaded: ReferenceEvaluator = evaluator(

@@ -37,7 +37,7 @@ def build_analysis(state: State, main: Walk) -> Analysis:
         splits=splits,
         diagnostics=(*state.diagnostics, *_unknown_operators(state)),
         types=types[main.path],
-        symbols=_bounds(main, types),
+        symbols=_bounds(main, naming, types),
         opset=dict(state.imports),
         completeness=_completeness(state, types),
         details=Details(state, types),
@@ -81,7 +81,9 @@ def _shown_obligation(naming: Naming, obligation: Obligation) -> str | None:
     return str(Obligation(substitute(obligation.lhs, values), obligation.relation, substitute(obligation.rhs, values)))
 
 
-def _bounds(main: Walk, types: Mapping[GraphPath, Mapping[str, ValueType]]) -> dict[str, tuple[int, int | None]]:
+def _bounds(
+    main: Walk, naming: Naming, types: Mapping[GraphPath, Mapping[str, ValueType]]
+) -> dict[str, tuple[int, int | None]]:
     shown = {
         dim
         for graph in types.values()
@@ -90,7 +92,12 @@ def _bounds(main: Walk, types: Mapping[GraphPath, Mapping[str, ValueType]]) -> d
         if isinstance(dim, Dim)
     }
     names = sorted({name for dim in shown for name in symbols_of(dim)})
-    known = main.facts.bounds
+    # A generated symbol is numbered anew when it is shown: its bounds are found under the number that it had inside.
+    known = {name: bounds for name, bounds in main.facts.bounds.items() if name not in naming.generated}
+    for generated, bounds in main.facts.bounds.items():
+        shown_name = naming.shown_name(generated)
+        if shown_name is not None:
+            known[str(shown_name)] = bounds
     return {name: known.get(name, (0, None)) for name in names}
 
 

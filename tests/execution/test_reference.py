@@ -310,3 +310,13 @@ def test_a_wrong_model_is_told_from_what_the_evaluator_lacks(
         run(model, **feeds)
     assert is_unsupported(caught.value) is unsupported
     assert reason_of(caught.value)
+
+
+def test_an_omitted_output_is_not_an_omitted_input() -> None:
+    """onnx's evaluator keeps the value of an omitted output under "", the name of every omitted input."""
+    nodes = [node("Split", ["x"], ["a", ""], axis=1, num_outputs=2), node("Clip", ["x", "", "most"], ["y"])]
+    most = helper.make_tensor("most", TensorProto.FLOAT, [], [5.0])
+    model = model_of(nodes, [value("x")], ["y"], [most], opset=18)
+    before = model.SerializeToString()
+    np.testing.assert_array_equal(run(model, x=FOUR)[0], np.minimum(FOUR, 5))
+    assert model.SerializeToString() == before

@@ -1,0 +1,31 @@
+"""What inference once got wrong, found by random models that were run."""
+
+from __future__ import annotations
+
+import onnx
+from onnx import TensorProto, helper
+
+from splitgraph.inference import infer_model
+
+
+def model_of(text: str) -> onnx.ModelProto:
+    return onnx.parser.parse_model(text)
+
+
+def test_bounds_are_those_of_the_symbol_that_is_shown() -> None:
+    """Symbols are numbered anew when they are shown; the bounds once were those of another symbol of that number."""
+    model = model_of(
+        """<ir_version: 8, opset_import: ["" : 18]>
+        g (float[N] x, float[M] y) => (int64[1, A] alone, int64[1, B] p, int64[1, C] q) {
+            alone = NonZero (x)
+            both = NonZero (y)
+            twice = Neg (both)
+            lengths = Constant <value_ints: ints = [2, 3]> ()
+            p, q = Split <axis: int = 1> (twice, lengths)
+        }"""
+    )
+    for value in model.graph.output:
+        value.CopyFrom(helper.make_tensor_value_info(value.name, TensorProto.INT64, None))
+    analysis = infer_model(model)
+    assert str(analysis.types["both"]) == "int64[1, unk0]"
+    assert analysis.symbols["unk0"] == (5, 5)
