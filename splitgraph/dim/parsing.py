@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from splitgraph.dim.arithmetic import Dim, DimLike, symbol
+from splitgraph.dim.arithmetic import Dim, DimLike, sum_dims, symbol
 from splitgraph.dim.atoms import SYMBOL, atoms_by_level
 from splitgraph.dim.extrema import dim_max, dim_min
 from splitgraph.dim.spelling import FUNCTION_NAMES, bare_symbol, is_identifier
@@ -16,13 +15,6 @@ _DIGITS = 4000
 
 # Binary operators bind by rank; a unary minus binds more tightly than any of them.
 _RANKS = {"+": 1, "-": 1, "*": 2, "//": 2, "%": 2, "negate": 3}
-_OPERATIONS: Mapping[str, Callable[[DimLike, DimLike], DimLike]] = {
-    "+": lambda a, b: a + b,
-    "-": lambda a, b: a - b,
-    "*": lambda a, b: a * b,
-    "//": lambda a, b: a // b,
-    "%": lambda a, b: a % b,
-}
 
 
 class _Token(NamedTuple):
@@ -135,7 +127,7 @@ class _Reader:
         self.tokens = tokens
         self.text = text
         self.expanded = expanded
-        self.values: list[DimLike] = []
+        self.values: list[DimLike | list[DimLike]] = []  # a list is a sum that may go on
         self.waiting: list[str] = []
         self.calls: list[int] = []
 
@@ -149,7 +141,7 @@ class _Reader:
         self._reduce(0)
         if self.waiting:
             raise ValueError(f"{self.text!r} is not an expression: a parenthesis is not closed")
-        return self.values.pop()
+        return self._pop()
 
     def _take_operand(self, token: _Token, follows: str) -> bool:
         """Take a token where a value is due; True when one still is."""
@@ -203,21 +195,35 @@ class _Reader:
         count = self.calls.pop()
         if count < 2:
             self._refuse(token)
-        args = self.values[-count:]
-        del self.values[-count:]
+        args = [self._pop() for _ in range(count)]
         self.values.append(dim_min(*args) if self.waiting.pop() == "min" else dim_max(*args))
 
     def _reduce(self, rank: int) -> None:
         while self.waiting and _RANKS.get(self.waiting[-1], -1) >= rank:
             operator = self.waiting.pop()
-            right = self.values.pop()
+            right = self._pop()
             if operator == "negate":
                 self.values.append(-right)
-                continue
-            left = self.values.pop()
-            if self.expanded and operator == "*" and _is_sum(left) and _is_sum(right):
-                raise ValueError(f"{self.text!r} is not multiplied out")
-            self.values.append(_OPERATIONS[operator](left, right))
+            elif operator in "+-":
+                left = self.values.pop()
+                summands = left if isinstance(left, list) else [left]
+                summands.append(right if operator == "+" else -right)
+                self.values.append(summands)
+            else:
+                self.values.append(self._product(operator, self._pop(), right))
+
+    def _product(self, operator: str, left: DimLike, right: DimLike) -> DimLike:
+        if operator == "//":
+            return left // right
+        if operator == "%":
+            return left % right
+        if self.expanded and _is_sum(left) and _is_sum(right):
+            raise ValueError(f"{self.text!r} is not multiplied out")
+        return left * right
+
+    def _pop(self) -> DimLike:
+        value = self.values.pop()
+        return sum_dims(value) if isinstance(value, list) else value
 
     def _refuse(self, token: _Token) -> bool:
         raise ValueError(f"{self.text!r} is not an expression: unexpected {token.text!r} at position {token.place}")

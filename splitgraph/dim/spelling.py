@@ -15,6 +15,7 @@ from splitgraph.dim.atoms import (
     Monomial,
     Terms,
     atoms_by_level,
+    const_of,
     monomial_order,
     quotient_of,
     times,
@@ -297,8 +298,7 @@ def _remainder(
 ) -> _Piece | None:
     """`E - k*(E//k)` is `E % k`."""
     numerator, divisor = atom.args
-    if isinstance(numerator, int):
-        return None
+    terms = () if isinstance(numerator, int) else numerator.terms
     if isinstance(divisor, int):
         if coefficient % divisor:
             return _nested_remainder(atom, coefficient, cofactor, left, texts)
@@ -308,7 +308,7 @@ def _remainder(
         if rest is None or len(divisor.terms) > 1 or divisor.const or coefficient % divisor.terms[0][1]:
             return None
         factor, cofactor = -coefficient // divisor.terms[0][1], rest
-    if left.take(numerator.terms, numerator.const, factor, cofactor):
+    if left.take(terms, const_of(numerator), factor, cofactor):
         return factor, [*_factors(cofactor, texts), _Factor(spelled.remainder, True)]
     return _nested_remainder(atom, coefficient, cofactor, left, texts) if isinstance(divisor, int) else None
 
@@ -345,8 +345,7 @@ def _extremum(
     upper = ("max", coefficient, part.falling, ((-part.const, part.const_falling), (0, part.const_rising)))
     for name, factor, terms, choices in (lower, upper) if coefficient < 0 else (upper, lower):
         for const, args in sorted(choices, key=lambda choice: abs(left.const - choice[0] * factor)):
-            # Taking only a constant is for max(N, 3), which has no terms of its own to take.
-            if (terms or (const and factor > 0)) and left.take(terms, const, factor, cofactor):
+            if (terms or const) and left.take(terms, const, factor, cofactor):
                 return factor, [*_factors(cofactor, texts), _Factor(_two(name, *args), False)]
     return _clamp(part, coefficient, cofactor, left, texts) if coefficient < 0 else None
 
