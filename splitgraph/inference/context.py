@@ -162,19 +162,29 @@ class NodeContext:
 # the node to onnx's own per-node inference.
 Rule = Callable[[NodeContext], "Sequence[ValueType] | None"]
 
-__all__ = ["RULES", "NodeContext", "Rule", "SequenceInfo", "rule"]
+__all__ = ["FOREIGN_RULES", "RULES", "NodeContext", "Rule", "SequenceInfo", "rule", "rule_of"]
 
+# The rules of ai.onnx by operator type; those of other domains by domain and operator type.
 RULES: dict[str, Rule] = {}
+FOREIGN_RULES: dict[tuple[str, str], Rule] = {}
 
 
-def rule(*op_types: str) -> Callable[[Rule], Rule]:
-    """Register a function as the rule of these operators of ai.onnx."""
+def rule(*op_types: str, domain: str = "") -> Callable[[Rule], Rule]:
+    """Register a function as the rule of these operators of ai.onnx, or of another domain."""
 
     def register(function: Rule) -> Rule:
         for op_type in op_types:
-            if op_type in RULES:
-                raise ValueError(f"two rules for {op_type}")
-            RULES[op_type] = function
+            if rule_of(domain, op_type) is not None:
+                raise ValueError(f"two rules for {domain}::{op_type}")
+            if domain == "":
+                RULES[op_type] = function
+            else:
+                FOREIGN_RULES[domain, op_type] = function
         return function
 
     return register
+
+
+def rule_of(domain: str, op_type: str) -> Rule | None:
+    """The rule of an operator, None when there is none."""
+    return RULES.get(op_type) if domain == "" else FOREIGN_RULES.get((domain, op_type))

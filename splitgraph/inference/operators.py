@@ -77,7 +77,7 @@ def operator_of(state: State, imports: Mapping[str, int], node: onnx.NodeProto) 
 def _known_operator(domain: str, op_type: str, opset: int | None) -> Operator:
     if opset is None:
         if domain != "":
-            return Operator(domain)
+            return Operator(domain, since_version=1)
         return Operator(
             domain, finding="SG110", message=f"{op_type} is of ai.onnx, of which the model imports no opset"
         )
@@ -93,7 +93,8 @@ def _known_operator(domain: str, op_type: str, opset: int | None) -> Operator:
             what = f"{op_type} was removed from ai.onnx before opset {opset}"
         return Operator(domain, opset, finding="SG214", message=what)
     if schema is None:
-        return Operator(domain, opset)
+        # onnxruntime's own operators have had one version only.
+        return Operator(domain, opset, since_version=1)
     variant = variant_of(op_type, schema.since_version) if domain == "" and op_type in SPLIT_OPERATORS else None
     if variant is None and domain == "" and op_type in SPLIT_OPERATORS:
         what = f"{op_type}-{schema.since_version} is newer than this splitgraph"

@@ -21,12 +21,13 @@ from splitgraph.graph.scopes import (
 )
 from splitgraph.graph.tensors import tensor_contents, tensor_type
 from splitgraph.graph.types import value_type
-from splitgraph.inference.context import RULES, NodeContext
+from splitgraph.inference.context import RULES, NodeContext, rule_of
 from splitgraph.inference.declared import reconcile
 from splitgraph.inference.fallback import infer_with_onnx
 from splitgraph.inference.operators import Operator, operator_of
 from splitgraph.inference.split_nodes import visit_split
 from splitgraph.inference.state import FunctionCall, GraphDetail, State
+from splitgraph.inference.type_constraints import check_element_types
 from splitgraph.value_type import UNKNOWN, ValueType
 from splitgraph.variants import variadic_split_1
 
@@ -253,18 +254,24 @@ class Walk:
                 self.state.calls.setdefault(key, []).append(FunctionCall(tuple(ctx.inputs)))
                 return visit_split(ctx, variadic_split_1.VARIANT)
             return self._call(ctx, operator.function)
-        if operator.schema is None:
+        rule = rule_of(operator.domain, ctx.node.op_type)
+        if operator.schema is None and rule is None:
             if not self.state.quiet:
                 label = f"{ctx.node.domain}::{ctx.node.op_type}"
                 self.state.unknown_operators[label] = self.state.unknown_operators.get(label, 0) + 1
             return ()
-        if not operator.fits(ctx):
+        if operator.schema is not None and not operator.fits(ctx):
             return ()
         if self.bindings is None and any(attribute.ref_attr_name for attribute in ctx.node.attribute):
             return ()
-        rule = RULES.get(ctx.node.op_type) if operator.domain == "" else None
         outputs = None if rule is None else rule(ctx)
-        return infer_with_onnx(ctx, operator) if outputs is None else outputs
+        if operator.schema is None:
+            return outputs or ()
+        if outputs is None:
+            outputs = infer_with_onnx(ctx, operator)
+        if not ctx.errors:
+            check_element_types(ctx, operator)
+        return outputs
 
     def _report_missing(self, name: str, location: str, later: Sequence[onnx.NodeProto]) -> None:
         if name in self._reported_missing:

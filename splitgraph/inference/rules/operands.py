@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from splitgraph.contents import MAX_ITEMS, Contents
 from splitgraph.dim import DimLike
 from splitgraph.inference.context import NodeContext, Rule, rule
-from splitgraph.value_type import ValueType, tensor
+from splitgraph.value_type import DTYPE_NAMES, ValueType, tensor
 
 Dims = tuple[DimLike, ...]
 Positions = NDArray[np.int64]
@@ -22,7 +22,7 @@ class InvalidNode(Exception):
     """The node is invalid for every input; the message says what was found and what is allowed."""
 
 
-def operator(*op_types: str, gives: Sequence[int | str | None] = (0,)) -> Callable[[Rule], Rule]:
+def operator(*op_types: str, gives: Sequence[int | str | None] = (0,), domain: str = "") -> Callable[[Rule], Rule]:
     """Register a rule that may raise InvalidNode, which becomes a finding.
 
     gives: the element type of each output of an invalid node: that of the input of this number, or this one.
@@ -37,7 +37,7 @@ def operator(*op_types: str, gives: Sequence[int | str | None] = (0,)) -> Callab
                 ctx.find("SG302", f"{ctx.node.op_type}-{ctx.since_version}: {fault}")
                 return [tensor(ctx.input(given).dtype if isinstance(given, int) else given, None) for given in gives]
 
-        return rule(*op_types)(guarded)
+        return rule(*op_types, domain=domain)(guarded)
 
     return register
 
@@ -74,6 +74,28 @@ def ints_attribute(ctx: NodeContext, name: str) -> tuple[int, ...] | None:
     if value is not None and not (isinstance(value, tuple) and all(isinstance(item, int) for item in value)):
         raise InvalidNode(f"attribute {name!r} must be a list of integers")
     return cast("tuple[int, ...] | None", value)
+
+
+def dtype_attribute(ctx: NodeContext, name: str, default: str | None) -> str | None:
+    """The element type that an integer attribute names; `default` when absent or 0. Raises InvalidNode for a number
+    that is no element type.
+    """
+    number = int_attribute(ctx, name, 0)
+    if number and number not in DTYPE_NAMES:
+        raise InvalidNode(f"attribute {name!r} is {number}, which is no element type")
+    return DTYPE_NAMES[number] if number else default
+
+
+def exact_quotient(ctx: NodeContext, dim: DimLike, parts: int, what: str) -> DimLike:
+    """A dimension over a number of parts that must divide it. Raises InvalidNode when it does not."""
+    if parts < 1:
+        raise InvalidNode(f"{what}: {dim} cannot be divided by {parts}")
+    found = f"{what}: {dim} is not divisible by {parts}"
+    if isinstance(dim, int) and dim % parts:
+        raise InvalidNode(found)
+    if not isinstance(dim, int) and not ctx.facts.prove_divisible(dim, parts):
+        ctx.require(dim % parts, "==", 0, message=f"{ctx.node.op_type}-{ctx.since_version}: {found}")
+    return dim // parts
 
 
 def normal_axis(axis: int, rank: int, name: str = "axis", *, end_allowed: bool = False) -> int:
