@@ -97,6 +97,7 @@ class _Search:
         self.assumptions = assumptions
         self.goal = goal
         self.budget = budget
+        self.seen: set[frozenset[tuple[Monomial, int]]] = set()
 
     def search(self, coefficients: Coefficients, scale: int) -> Fraction | None:
         """The best lower bound found of the polynomial divided by `scale`."""
@@ -108,9 +109,11 @@ class _Search:
         if atom is not None and self.budget > 0:
             self.budget -= 1
             best = _better(best, self._rewritten(coefficients, atom, scale))
+        state = frozenset(coefficients.items())
+        if state in self.seen:
+            return best
+        self.seen.add(state)
         for assumption in self.assumptions:
-            if self._enough(best):
-                break
             for reduced, factor in _reductions(coefficients, assumption):
                 if self.budget > 0 and not self._enough(best):
                     self.budget -= 1
@@ -135,11 +138,23 @@ class _Search:
         rising = {coefficient > 0 for _, coefficient in parts}
         if len(rising) > 1:
             return None
-        bounds = [self.search(_replaced(coefficients, atom, parts, arg), scale) for arg in atom.args]
+        replaced = [_replaced(coefficients, atom, parts, arg) for arg in atom.args]
+        bounds = [self.search(one, scale) for one in replaced]
         found = [bound for bound in bounds if bound is not None]
-        if rising == {True}:
-            return max(found, default=None)
-        return min(found) if len(found) == len(bounds) else None
+        if rising == {False}:
+            return min(found) if len(found) == len(bounds) else None
+        best = max(found, default=None)
+        if len(replaced) > 2 or self._enough(best) or self.budget <= 0:
+            return best
+        # Either argument is the larger one: each bound then holds where it is.
+        first, second = atom.args
+        cases = [self._assuming(first - second, replaced[0], scale), self._assuming(second - first, replaced[1], scale)]
+        either = [bound for bound in cases if bound is not None]
+        return _better(best, min(either)) if len(either) == 2 else best
+
+    def _assuming(self, known: DimLike, coefficients: Coefficients, scale: int) -> Fraction | None:
+        case = _Search(self.interval_of, [*self.assumptions, coefficients_of(known)], self.goal, self.budget // 2)
+        return case.search(coefficients, scale)
 
 
 def _termwise(coefficients: Coefficients, interval_of: IntervalOf) -> int | None:

@@ -6,18 +6,21 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import gcd
 from typing import Literal, NamedTuple
 
-from splitgraph.dim.arithmetic import Dim, DimLike
-from splitgraph.dim.atoms import SYMBOL, Atom, Interval, atoms_by_level, coefficients_of
+from splitgraph.dim.arithmetic import Dim, DimLike, symbol
+from splitgraph.dim.atoms import SYMBOL, Atom, Interval, atoms_by_level, coefficients_of, is_deep
 from splitgraph.dim.bounds import Coefficients, atom_interval, interval, lower_bound
 from splitgraph.dim.congruence import Congruence, congruence_of, simplified
 from splitgraph.dim.obligation import Obligation
 from splitgraph.dim.propagation import Contradiction, propagate, round_to_congruences
-from splitgraph.dim.values import symbols_of
+from splitgraph.dim.values import substitute, symbols_of
 
 Answer = Literal["proved", "assumed", "contradiction"]
 
 # Obligations that one proof may lean on, nearest first: the search grows with their number.
 _MOST_ASSUMPTIONS = 16
+
+# Equalities of more terms are not solved for a symbol: what it stands for would grow with each.
+_MOST_TERMS = 8
 
 
 class _Record(NamedTuple):
@@ -43,6 +46,7 @@ class Facts:
         self._bounds = {name: (max(low, 0), high) for name, (low, high) in bounds.items()}
         self._records: list[_Record] = []
         self._records_of: dict[str, list[_Record]] = {}
+        self._solved: dict[str, DimLike] = {}  # symbols that equalities express through others
         self._version = 0
         self._cached_version = 0
         self._intervals: dict[Atom, Interval] = {}
@@ -91,24 +95,21 @@ class Facts:
     def prove_ge(self, a: DimLike, b: DimLike) -> bool:
         """True when a >= b for all values that the symbols can have; False when there is no proof."""
         simple = self.simplify(a - b)
-        if isinstance(simple, int):
-            return simple >= 0
-        low = simple.interval[0]
-        names = symbols_of(simple)
-        if (low is None or low < 0) and self._knows_of(names):
-            low = lower_bound(coefficients_of(simple), self.interval_of, self._assumptions(names), 0)
-        return low is not None and low >= 0
+        if self._is_positive(simple):
+            return True
+        solved = self._with_solutions(simple)
+        return solved is not simple and self._is_positive(self.simplify(solved))
 
     def prove_eq(self, a: DimLike, b: DimLike) -> bool:
         """True when a == b for all values that the symbols can have; False when there is no proof."""
-        simple = self.simplify(a - b, fixed=True)
+        simple = self.simplify(self._with_solutions(a - b), fixed=True)
         if isinstance(simple, int):
             return simple == 0
-        return self.prove_ge(simple, 0) and self.prove_ge(0, simple)
+        return self.prove_ge(a, b) and self.prove_ge(b, a)
 
     def prove_ne(self, a: DimLike, b: DimLike) -> bool:
         """True when a == b for no values that the symbols can have; False when there is no proof."""
-        simple = self.simplify(a - b, fixed=True)
+        simple = self.simplify(self._with_solutions(a - b), fixed=True)
         if isinstance(simple, int):
             return simple != 0
         if simple.const % gcd(*(c for _, c in simple.terms)):
@@ -117,7 +118,7 @@ class Facts:
             remainder = self.simplify(simple % modulus)
             if isinstance(remainder, int) and remainder:
                 return True
-        return self.prove_ge(simple, 1) or self.prove_ge(-1, simple)
+        return any(self.prove_ge(d, 1) or self.prove_ge(-1, d) for d in (a - b, simple))
 
     def prove_divisible(self, d: DimLike, k: int) -> bool:
         """True when k > 0 divides d for all values that the symbols can have; False when there is no proof."""
@@ -134,7 +135,7 @@ class Facts:
         known = self._simplified.get((d, fixed))
         if known is None:
             names = symbols_of(d)
-            known = simplified(d, self._congruences(names), self.interval_of, fixed) if self._knows_of(names) else d
+            known = self._freshly_simplified(d, names, fixed) if self._knows_of(names) else d
             self._simplified[(d, fixed)] = known
         return known
 
@@ -185,12 +186,19 @@ class Facts:
             propagate(record.inequalities, trial)
         except Contradiction:
             return "contradiction"
-        touched = {id(r): r for name in {*record.names, *trial._bounds} for r in trial._records_with(name)}
+        touched = {id(r): r for name in trial._bounds for r in trial._records_with(name)} | {id(record): record}
         if any(trial._is_excluded(r.difference, r.obligation.relation == "==") for r in touched.values()):
             return "contradiction"
         self._add(record)
         self._bounds.update(trial._bounds)
         return "assumed"
+
+    def _freshly_simplified(self, d: Dim, names: Iterable[str], fixed: bool) -> DimLike:
+        congruences = self._congruences(names)
+        if congruences or any(atom.kind != SYMBOL for monomial, _ in d.terms for atom in monomial):
+            return simplified(d, congruences, self.interval_of, fixed)
+        bounds = {name: self.bound(name) for name in names} if fixed else {}
+        return substitute(d, {name: low for name, (low, high) in bounds.items() if low == high})
 
     def _forget_if_outdated(self) -> None:
         version = sum(facts._version for facts in self._chain())
@@ -201,9 +209,40 @@ class Facts:
 
     def _add(self, record: _Record) -> None:
         self._records.append(record)
+        if record.obligation.relation == "==":
+            self._solve(record.difference)
         for name in record.names:
             self._records_of.setdefault(name, []).append(record)
         self._version += 1
+
+    def _solve(self, difference: Dim) -> None:
+        """Note a symbol that `difference == 0` expresses through others."""
+        known = self._with_solutions(difference)
+        for monomial, coefficient in known.terms if isinstance(known, Dim) and len(known.terms) < _MOST_TERMS else ():
+            if len(monomial) != 1 or monomial[0].kind != SYMBOL or abs(coefficient) != 1:
+                continue
+            name = monomial[0].name
+            value = (known - coefficient * symbol(name)) * -coefficient
+            if name not in symbols_of(value) and not is_deep(value):
+                self._solved = {other: substitute(old, {name: value}) for other, old in self._solved.items()}
+                self._solved[name] = value
+                return
+
+    def _with_solutions(self, d: DimLike) -> DimLike:
+        """The dim with solved symbols put in terms of the others."""
+        for facts in [facts for facts in reversed([*self._chain()]) if facts._solved]:
+            found = {name: facts._solved[name] for name in symbols_of(d) if name in facts._solved}
+            d = substitute(d, found) if found else d
+        return d
+
+    def _is_positive(self, simple: DimLike) -> bool:
+        if isinstance(simple, int):
+            return simple >= 0
+        low = simple.interval[0]
+        names = symbols_of(simple)
+        if (low is None or low < 0) and self._knows_of(names):
+            low = lower_bound(coefficients_of(simple), self.interval_of, self._assumptions(names), 0)
+        return low is not None and low >= 0
 
     def _is_impossible(self, difference: DimLike, equal: bool) -> bool:
         return self.prove_ne(difference, 0) if equal else self.prove_ge(-1, difference)

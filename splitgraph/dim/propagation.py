@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from splitgraph.dim.arithmetic import Dim, DimLike, from_terms
-from splitgraph.dim.atoms import FLOOR, MOD, SYMBOL, Atom, Interval
-from splitgraph.dim.bounds import IntervalOf, interval
+from splitgraph.dim.atoms import FLOOR, MAX, NESTED_MAX, SYMBOL, Atom, Interval
+from splitgraph.dim.bounds import interval
 from splitgraph.dim.congruence import Congruence
 
 # Inequalities looked at for one new obligation: two that push each other on for ever must end somewhere.
@@ -67,6 +67,9 @@ def _carry(polynomial: Dim, known: KnownBounds, more: Callable[[Dim], None]) -> 
     for monomial, coefficient in polynomial.terms:
         if len(monomial) != 1:
             continue
+        if monomial[0].kind in (MAX, NESTED_MAX):
+            _carry_to_arguments(polynomial, monomial[0], coefficient, known, more)
+            continue
         rest = polynomial - from_terms({monomial: coefficient}, 0)
         most = interval(rest, known.interval_of)[1]
         if most is None:
@@ -75,9 +78,8 @@ def _carry(polynomial: Dim, known: KnownBounds, more: Callable[[Dim], None]) -> 
         if monomial[0].kind == SYMBOL:
             if _tighten(monomial[0].name, limit, coefficient > 0, known):
                 moved.append(monomial[0].name)
-        else:
-            for meant in _meant(monomial[0], limit, coefficient > 0, known.interval_of):
-                more(meant)
+        elif monomial[0].kind == FLOOR:
+            _carry_to_numerator(monomial[0], limit, coefficient > 0, more)
     return moved
 
 
@@ -94,25 +96,29 @@ def _tighten(name: str, limit: int, is_low: bool, known: KnownBounds) -> bool:
     return True
 
 
-def _meant(atom: Atom, limit: int, is_low: bool, interval_of: IntervalOf) -> list[Dim]:
-    """Inequalities for the arguments of an atom that is >= limit (is_low), or <= limit."""
-    if atom.kind == FLOOR:
-        numerator, divisor = atom.args
-        if not isinstance(divisor, int):
-            return []
-        return _dims([numerator - divisor * limit if is_low else divisor * limit + divisor - 1 - numerator])
-    if atom.kind == MOD:
-        return []
-    if not is_low:
-        return _dims([limit - arg for arg in atom.args])
-    able = [arg for arg in atom.args if _may_reach(arg, limit, interval_of)]
-    return _dims([able[0] - limit]) if len(able) == 1 else []
+def _carry_to_numerator(atom: Atom, limit: int, is_low: bool, more: Callable[[Dim], None]) -> None:
+    """What it means for E that `E//k` is >= limit (is_low), or <= limit."""
+    numerator, divisor = atom.args
+    if isinstance(divisor, int):
+        meant = numerator - divisor * limit if is_low else divisor * limit + divisor - 1 - numerator
+        if isinstance(meant, Dim):
+            more(meant)
 
 
-def _may_reach(arg: DimLike, limit: int, interval_of: IntervalOf) -> bool:
-    high = interval(arg, interval_of)[1]
-    return high is None or high >= limit
+def _carry_to_arguments(
+    polynomial: Dim, atom: Atom, coefficient: int, known: KnownBounds, more: Callable[[Dim], None]
+) -> None:
+    """What `R + c*max(a, b) >= 0` means: `R + c*a` and `R + c*b` are >= 0 for c < 0, else the only one that can be."""
+    rest = polynomial - from_terms({(atom,): coefficient}, 0)
+    cases = [rest + coefficient * arg for arg in atom.args]
+    if coefficient > 0:
+        cases = [case for case in cases if _may_be_positive(case, known)]
+    if coefficient < 0 or len(cases) == 1:
+        for case in cases:
+            if isinstance(case, Dim):
+                more(case)
 
 
-def _dims(values: list[DimLike]) -> list[Dim]:
-    return [value for value in values if isinstance(value, Dim)]
+def _may_be_positive(dim: DimLike, known: KnownBounds) -> bool:
+    high = interval(dim, known.interval_of)[1]
+    return high is None or high >= 0

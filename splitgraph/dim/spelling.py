@@ -103,7 +103,10 @@ def spell(value: Dim) -> str:
 def spell_relation(difference: Dim, relation: str) -> str:
     """`difference == 0` or `difference >= 0`, with the terms on the sides where they are positive."""
     texts = _texts(difference)
+    apart, left_over = _pieces(difference.terms, 0, texts)
     pieces, const = _pieces(difference.terms, difference.const, texts)
+    if len(apart) <= len(pieces):
+        pieces, const = apart, left_over + difference.const
     left = [piece for piece in pieces if piece[0] > 0]
     right = [(-coefficient, factors) for coefficient, factors in pieces if coefficient < 0]
     beside = const if right and (const > 0 or not left) else 0

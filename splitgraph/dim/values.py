@@ -38,6 +38,8 @@ def evaluate(d: DimLike, values: Mapping[str, int]) -> int:
 
 def substitute(d: DimLike, values: Mapping[str, DimLike]) -> DimLike:
     """The dimension with symbols replaced, all at once; symbols without a value stay."""
+    if not values:
+        return d
     known: dict[Atom, DimLike] = {}
     for atom in atoms_by_level([d]):
         args = [_rebuilt(arg, known) for arg in atom.args]
