@@ -10,7 +10,14 @@ from onnx import helper
 from splitgraph.canonical import CanonicalSplit, Form, even_bounds
 from splitgraph.conversion.emission import Emission
 from splitgraph.conversion.lengths_pattern import Producers, lengths_are_computed
-from splitgraph.conversion.opset import check_readable, new_emission, replace_node, roots, split_variant
+from splitgraph.conversion.opset import (
+    Replacement,
+    check_readable,
+    new_emission,
+    replace_nodes,
+    roots,
+    split_variant,
+)
 from splitgraph.conversion.plan import Plan, apply_plan, opset_of
 from splitgraph.conversion.rewrite import Rewrite
 from splitgraph.conversion.sequences import plan_sequences
@@ -67,7 +74,7 @@ def convert_forms(model: onnx.ModelProto, to: str, *, explicit_lengths: bool = F
 def _plan_variadic(
     plan: Plan, model: onnx.ModelProto, analysis: Analysis, root: Sequence[Scope], names: FreshNames
 ) -> None:
-    uses = Uses(root)
+    replacements: list[Replacement] = []
     for scope in root:
         details: GraphDetail = analysis.details.graphs.get(scope.path) or GraphDetail()
         opset = opset_of(scope.imports)
@@ -83,7 +90,8 @@ def _plan_variadic(
             plan.notes.extend(lowered.notes)
             if lowered.emission is not None and lowered.change is not None:
                 _keep_form(lowered.emission, found)
-                replace_node(plan, uses, scope, index, lowered.emission, lowered.change)
+                replacements.append((scope, index, lowered.emission, lowered.change))
+    replace_nodes(plan, Uses(root), replacements)
 
 
 def _keep_form(emission: Emission, found: SplitDetail) -> None:
@@ -102,6 +110,7 @@ def _plan_plain(
     explicit_lengths: bool,
 ) -> None:
     uses, producers = Uses(root), Producers(root)
+    replacements: list[Replacement] = []
     for scope in root:
         details: GraphDetail = analysis.details.graphs.get(scope.path) or GraphDetail()
         opset = opset_of(scope.imports)
@@ -126,7 +135,8 @@ def _plan_plain(
             plan.notes.extend(lowered.notes)
             if lowered.emission is not None and lowered.change is not None:
                 _to_plain_domain(lowered.emission)
-                replace_node(plan, uses, scope, index, lowered.emission, lowered.change)
+                replacements.append((scope, index, lowered.emission, lowered.change))
+    replace_nodes(plan, uses, replacements)
     plan_sequences(plan, model, analysis, root, names, uses, explicit_lengths)
 
 

@@ -17,7 +17,15 @@ from splitgraph.conversion.splits import emitted_inputs, lower_split
 from splitgraph.conversion.unused import Uses
 from splitgraph.diagnostics import Diagnostic, SplitgraphError, diagnostic
 from splitgraph.graph.names import FreshNames, used_names
-from splitgraph.graph.scopes import Scope, attribute_is_given, function_key, node_label, plain_domain, scopes
+from splitgraph.graph.scopes import (
+    Scope,
+    attribute_is_given,
+    called_function,
+    function_key,
+    node_label,
+    plain_domain,
+    scopes,
+)
 from splitgraph.inference import infer_model
 from splitgraph.inference.analysis import Analysis
 from splitgraph.inference.state import GraphDetail
@@ -94,11 +102,12 @@ def split_variant(node: onnx.NodeProto, opset: int) -> Variant | None:
 def _plan_splits(
     plan: Plan, model: onnx.ModelProto, analysis: Analysis, root: Sequence[Scope], names: FreshNames, target: int
 ) -> None:
-    uses = Uses(root)
+    replacements: list[Replacement] = []
+    functions = {function_key(function) for function in model.functions}
     for scope in root:
         detail: GraphDetail | None = analysis.details.graphs.get(scope.path)
         for index, node in enumerate(scope.nodes):
-            if split_variant(node, opset_of(scope.imports)) is None:
+            if split_variant(node, opset_of(scope.imports)) is None or called_function(node) in functions:
                 continue
             location = f"{scope.location}/{node_label(node, index)}"
             if detail is None or index not in detail.splits:
@@ -122,7 +131,8 @@ def _plan_splits(
             plan.blockers.extend(lowered.blockers)
             plan.notes.extend(lowered.notes)
             if lowered.emission is not None and lowered.change is not None:
-                replace_node(plan, uses, scope, index, lowered.emission, lowered.change)
+                replacements.append((scope, index, lowered.emission, lowered.change))
+    replace_nodes(plan, Uses(root), replacements)
 
 
 def kept_as_is(before: Variant, after: Variant, data: ValueType, location: str) -> list[Diagnostic]:
@@ -174,6 +184,19 @@ def new_emission(
     )
 
 
+# A node by its scope and index, what was emitted for it, and the change as the user reads it.
+Replacement = tuple[Scope, int, Emission, Change]
+
+
+def replace_nodes(plan: Plan, uses: Uses, replacements: Sequence[Replacement]) -> None:
+    """Plan the replacement of nodes in graph order; one that only fed what another needs no longer goes instead."""
+    first = len(plan.changes)
+    for scope, index, emission, change in reversed(replacements):
+        if plan.at(scope.path).replaced.get(index) != []:
+            replace_node(plan, uses, scope, index, emission, change)
+    plan.changes[first:] = reversed(plan.changes[first:])
+
+
 def replace_node(plan: Plan, uses: Uses, scope: Scope, index: int, emission: Emission, change: Change) -> None:
     """Plan the replacement of a node by what was emitted, with the removal of what nobody reads after it."""
     edits = plan.at(scope.path)
@@ -199,13 +222,13 @@ def _plan_others(plan: Plan, model: onnx.ModelProto, analysis: Analysis, scope: 
         return
     detail: GraphDetail = analysis.details.graphs.get(scope.path) or GraphDetail()
     replaced = plan.edits[scope.path].replaced if scope.path in plan.edits else {}
-    functions = {function_key(function)[:2] for function in model.functions}
+    functions = {function_key(function) for function in model.functions}
     for index, node in enumerate(scope.nodes):
         if (
             plain_domain(node.domain) != ""
             or node.op_type in SPLIT_OPERATORS
             or index in replaced
-            or ("", node.op_type) in functions
+            or called_function(node) in functions
         ):
             continue
         facts = _node_facts(analysis, scope, detail, node, index, source, target)
