@@ -13,6 +13,7 @@ import onnx
 from onnx import defs
 
 from splitgraph.graph.scopes import called_function, plain_domain
+from splitgraph.inference.context import rule_of
 from splitgraph.variants import SPLIT_OPERATORS, Variant, variant_of
 
 if TYPE_CHECKING:
@@ -86,6 +87,9 @@ def _known_operator(domain: str, op_type: str, opset: int | None) -> Operator:
         later = [
             s.since_version for s in defs.get_all_schemas_with_history() if s.name == op_type and s.domain == domain
         ]
+        if not later and rule_of(domain, op_type) is not None:
+            # onnxruntime keeps an operator of its own in ai.onnx, and its optimized models are full of it.
+            return Operator(domain, opset, since_version=1)
         if not later:
             return Operator(domain, opset, finding="SG302", message=f"there is no operator {op_type} in ai.onnx")
         what = f"{op_type} exists from opset {min(later)} on, and the model imports opset {opset}"

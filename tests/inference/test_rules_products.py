@@ -23,7 +23,7 @@ INVALID = [
     ("conv-groups", "float[1,4,8] x, float[3,2,3] w", "y = Conv<group=2>(x, w)", 18, "do not divide into 2 groups"),
     ("conv-pads", "float[1,3,8] x, float[4,3,3] w", 'y = Conv<auto_pad="SOME">(x, w)', 18, "SOME"),
     ("pool-rank", "float[1,3,8] x", "y = MaxPool<kernel_shape=[2,2]>(x)", 18, "rank 3"),
-    ("depth-to-space", "float[1,3,2,2] x", "y = DepthToSpace<blocksize=2>(x)", 18, "3 channels do not divide"),
+    ("depth-to-space", "float[1,3,2,2] x", "y = DepthToSpace<blocksize=2>(x)", 18, "3 is not divisible by 4"),
     ("reduce-axis", "float[2,3] x", "y = ReduceMax<axes=[2]>(x)", 13, "out of range [-2, 1]"),
     ("arg-max-axis", "float[2,3] x", "y = ArgMax<axis=-3>(x)", 13, "out of range"),
     ("lstm-rank", "float[2,3] x, float[1,8,3] w, float[1,8,2] r", "y = LSTM<hidden_size=2>(x, w, r)", 14, "rank 3"),

@@ -5,20 +5,30 @@ from __future__ import annotations
 from importlib import import_module
 
 FAMILIES = (
+    "attention",
     "constants",
     "control_flow",
     "convolution",
     "elementwise",
+    "generators",
+    "imaging",
     "indexing",
     "joining",
+    "losses",
     "matmul",
+    "onnxruntime_attention",
+    "onnxruntime_layers",
+    "onnxruntime_quantized",
+    "quantization",
     "recurrent",
     "reduction",
     "resampling",
     "reshape",
     "sequence",
     "shape",
+    "signal",
     "slicing",
+    "text",
 )
 
 

@@ -17,6 +17,7 @@ from splitgraph.inference.rules.operands import (
     Dims,
     InvalidNode,
     dims_of,
+    dtype_attribute,
     operator,
     static_count,
     vector_dims,
@@ -157,6 +158,12 @@ def cast_to(ctx: NodeContext) -> Sequence[ValueType]:
     if target not in DTYPE_NUMBERS:
         raise InvalidNode(f"attribute 'to' is {to!r}, which is no element type")
     return [_converted(ctx, target)]
+
+
+@operator("BitCast", gives=(None,))
+def bit_cast(ctx: NodeContext) -> Sequence[ValueType]:
+    """The bits of the input as another element type of the same width."""
+    return [tensor(dtype_attribute(ctx, "to", None), dims_of(ctx, 0))]
 
 
 # Version 1 of Cast spells element types as TensorProto does.

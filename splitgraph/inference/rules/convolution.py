@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from splitgraph.dim import Dim, DimLike
+from splitgraph.dim import DimLike
 from splitgraph.inference.context import NodeContext
+from splitgraph.inference.rules.constants import target_shape
 from splitgraph.inference.rules.operands import (
     Dims,
     InvalidNode,
     dims_of,
     dims_of_rank,
+    exact_quotient,
     int_attribute,
     ints_attribute,
     known_dtype,
@@ -25,18 +27,32 @@ from splitgraph.value_type import ValueType, tensor
 def conv(ctx: NodeContext) -> Sequence[ValueType]:
     """Filters over the spatial dimensions; the channels become the number of filters."""
     dtype = known_dtype(ctx, (0, 1, 2))
-    return [tensor(dtype, _convolved(ctx, dims_of(ctx, 0), dims_of(ctx, 1), 2))]
+    return [tensor(dtype, convolved(ctx, dims_of(ctx, 0), dims_of(ctx, 1), 2))]
+
+
+operator("FusedConv", domain="com.microsoft")(conv)
+
+
+@operator("DeformConv")
+def deform_conv(ctx: NodeContext) -> Sequence[ValueType]:
+    """A convolution that samples at positions with offsets."""
+    dtype = known_dtype(ctx, range(5))
+    return [tensor(dtype, convolved(ctx, dims_of(ctx, 0), dims_of(ctx, 1), 3))]
 
 
 @operator("ConvInteger", gives=("int32",))
 def conv_integer(ctx: NodeContext) -> Sequence[ValueType]:
     """Convolution of 8-bit integers in 32 bits."""
-    return [tensor("int32", _convolved(ctx, dims_of(ctx, 0), dims_of(ctx, 1), None))]
+    return [tensor("int32", convolved(ctx, dims_of(ctx, 0), dims_of(ctx, 1), None))]
 
 
-def _convolved(
+def convolved(
     ctx: NodeContext, data: Dims | None, weights: Dims | None, bias: int | None
 ) -> tuple[DimLike | None, ...] | None:
+    """The dimensions that a convolution gives; bias: the number of that input, None when there is none.
+
+    Raises InvalidNode when the inputs do not fit.
+    """
     rank = _spatial_rank(data, weights)
     if rank is None:
         return None
@@ -155,18 +171,44 @@ def _nonnegative(dim: DimLike) -> DimLike:
 @operator("MaxPool", gives=(0, "int64"))
 def max_pool(ctx: NodeContext) -> Sequence[ValueType]:
     """The largest element of each window, and where it stood."""
-    shape = _pooled(ctx)
+    shape = pooled_dims(ctx, dims_of(ctx, 0))
     return [tensor(ctx.input(0).dtype, shape), tensor("int64", shape)]
 
 
 @operator("AveragePool", "LpPool")
 def pool(ctx: NodeContext) -> Sequence[ValueType]:
     """One number for each window."""
-    return [tensor(ctx.input(0).dtype, _pooled(ctx))]
+    return [tensor(ctx.input(0).dtype, pooled_dims(ctx, dims_of(ctx, 0)))]
 
 
-def _pooled(ctx: NodeContext) -> tuple[DimLike | None, ...] | None:
-    dims = dims_of(ctx, 0)
+@operator("MaxUnpool")
+def max_unpool(ctx: NodeContext) -> Sequence[ValueType]:
+    """The input of a MaxPool, 0 but for the largest elements; of the shape that the third input holds, if given."""
+    dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
+    if ctx.has_input(2):
+        shape = target_shape(ctx, 2)
+        rank = None if dims is None else (None,) * len(dims)
+        return [tensor(dtype, rank if shape is None else shape)]
+    kernel = ints_attribute(ctx, "kernel_shape") or ()
+    if dims is None:
+        return [tensor(dtype, (None,) * (len(kernel) + 2))]
+    if len(kernel) != len(dims) - 2:
+        raise InvalidNode(f"kernel_shape {list(kernel)} does not fit an input of rank {len(dims)}; it needs two less")
+    windows = read_windows(ctx, len(kernel))
+    spatial = [
+        _nonnegative((dim - 1) * stride - before - after + size)
+        for dim, size, stride, before, after in zip(
+            dims[2:], kernel, windows.strides, windows.pads_before, windows.pads_after, strict=True
+        )
+    ]
+    return [tensor(dtype, (*dims[:2], *spatial))]
+
+
+def pooled_dims(ctx: NodeContext, dims: Dims | None) -> tuple[DimLike | None, ...] | None:
+    """The dimensions of an input of batch, channels and sides after pooling.
+
+    Raises InvalidNode when the window does not fit.
+    """
     kernel = ints_attribute(ctx, "kernel_shape")
     if kernel is None:
         raise InvalidNode("attribute 'kernel_shape' is required")
@@ -201,20 +243,7 @@ def blocks(ctx: NodeContext) -> Sequence[ValueType]:
         return [tensor(dtype, (None,) * 4)]
     batch, channels, height, width = dims
     if ctx.node.op_type == "DepthToSpace":
-        divided = _divided(ctx, channels, size * size, "channels")
+        divided = exact_quotient(ctx, channels, size * size, "the channels over the elements of a block")
         return [tensor(dtype, (batch, divided, height * size, width * size))]
-    rows, columns = _divided(ctx, height, size, "rows"), _divided(ctx, width, size, "columns")
+    rows, columns = (exact_quotient(ctx, dim, size, "a side over that of a block") for dim in (height, width))
     return [tensor(dtype, (batch, channels * size * size, rows, columns))]
-
-
-def _divided(ctx: NodeContext, dim: DimLike, parts: int, what: str) -> DimLike:
-    if isinstance(dim, int) and dim % parts:
-        raise InvalidNode(f"{dim} {what} do not divide into blocks of {parts}")
-    if isinstance(dim, Dim) and not ctx.facts.prove_divisible(dim, parts):
-        ctx.require(
-            dim % parts,
-            "==",
-            0,
-            message=f"{ctx.node.op_type}-{ctx.since_version}: {dim} {what} do not divide into blocks of {parts}",
-        )
-    return dim // parts

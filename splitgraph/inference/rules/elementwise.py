@@ -10,7 +10,16 @@ from splitgraph.inference.rules import arithmetic as exact
 from splitgraph.inference.rules import comparison
 from splitgraph.inference.rules.arithmetic import BinaryItem, UnaryItem
 from splitgraph.inference.rules.broadcasting import broadcast_dims, broadcast_items
-from splitgraph.inference.rules.operands import Dims, dims_of, int_attribute, known_dtype, operator, static_count
+from splitgraph.inference.rules.operands import (
+    Dims,
+    InvalidNode,
+    dims_of,
+    int_attribute,
+    known_dtype,
+    merged_dim,
+    operator,
+    static_count,
+)
 from splitgraph.value_type import ValueType, tensor
 
 _ARITHMETIC: dict[str, BinaryItem | None] = {
@@ -80,6 +89,7 @@ _SAME_TYPE = (
     "Reciprocal",
     "Relu",
     "ReverseSequence",
+    "RotaryEmbedding",
     "Selu",
     "Shrink",
     "Sigmoid",
@@ -188,6 +198,19 @@ def _chosen(condition: Item, x: Item, y: Item) -> Item:
     if condition is None:
         return x if x == y else None
     return x if condition else y
+
+
+@operator("SwiGLU")
+def swiglu(ctx: NodeContext) -> Sequence[ValueType]:
+    """A gate and a value of one shape, multiplied."""
+    dtype = known_dtype(ctx, (0, 1))
+    gate, value = dims_of(ctx, 0), dims_of(ctx, 1)
+    if gate is None or value is None:
+        return [tensor(dtype, value if gate is None else gate)]
+    if len(gate) != len(value):
+        raise InvalidNode(f"the inputs have the ranks {len(gate)} and {len(value)}; both must have one shape")
+    pairs = zip(gate, value, strict=True)
+    return [tensor(dtype, [merged_dim(ctx, a, b, f"the dimensions on axis {i}") for i, (a, b) in enumerate(pairs)])]
 
 
 @operator("Dropout", gives=(0, "bool"))

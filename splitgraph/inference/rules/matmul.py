@@ -45,6 +45,12 @@ def product_dims(ctx: NodeContext, a: Dims | None, b: Dims | None) -> Dims | Non
     return batches + a[-2:-1] + (b[-1:] if len(b) > 1 else ())
 
 
+@operator("QLinearMatMul", gives=(7,))
+def matmul_quantized(ctx: NodeContext) -> Sequence[ValueType]:
+    """The matrix product of quantised operands in the type of the output's zero point."""
+    return [tensor(ctx.input(7).dtype, product_dims(ctx, dims_of(ctx, 0), dims_of(ctx, 3)))]
+
+
 @operator("Gemm")
 def gemm(ctx: NodeContext) -> Sequence[ValueType]:
     """A @ B + C of matrices, either of which may be transposed first."""
@@ -122,7 +128,11 @@ def _bind_letters(
     last = len(dims) - len(tail)
     if ellipsis:
         wide.append(dims[len(head) : last])
+    # A letter that stands twice in one term takes a diagonal, for which nothing broadcasts.
+    inside: dict[str, DimLike] = {}
     for letter, dim in (*zip(head, dims, strict=False), *zip(tail, dims[last:], strict=True)):
+        inside[letter] = merged_dim(ctx, inside[letter], dim, f"the dimensions {letter!r}") if letter in inside else dim
+    for letter, dim in inside.items():
         named[letter] = broadcast_dim(ctx, named[letter], dim) if letter in named else dim
 
 

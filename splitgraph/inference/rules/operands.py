@@ -131,6 +131,12 @@ def vector_dims(ctx: NodeContext, index: int) -> tuple[DimLike | None, ...] | No
     return None if length is None or length > MAX_ITEMS else (None,) * length
 
 
+def scalar_dim(ctx: NodeContext, index: int) -> DimLike | None:
+    """The only element of an integer input, None when unknown."""
+    contents = ctx.contents(index)
+    return contents.dims[0] if contents is not None and len(contents.items) == 1 else None
+
+
 def static_count(dims: Sequence[DimLike | None] | None) -> int | None:
     """The number of elements when every dimension is static and it is small enough to be followed, else None."""
     if dims is None:

@@ -122,13 +122,18 @@ def arg_extreme(ctx: NodeContext) -> Sequence[ValueType]:
 @operator("LayerNormalization", gives=(0, None, None))
 def layer_normalization(ctx: NodeContext) -> Sequence[ValueType]:
     """The input, and mean and inverse deviation with 1 for each axis that is normalised."""
+    output, statistics = normalized(ctx)
+    return [output, statistics, statistics]
+
+
+def normalized(ctx: NodeContext) -> tuple[ValueType, ValueType]:
+    """The types of a normalised input and of its statistics, for axes from `axis` on."""
     dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
     stash = DTYPE_NAMES.get(int_attribute(ctx, "stash_type", 1))
     if dims is None:
-        return [tensor(dtype, None), tensor(stash, None), tensor(stash, None)]
+        return tensor(dtype, None), tensor(stash, None)
     axis = normal_axis(int_attribute(ctx, "axis", -1), len(dims))
-    statistics = tensor(stash, dims[:axis] + (1,) * (len(dims) - axis))
-    return [tensor(dtype, dims), statistics, statistics]
+    return tensor(dtype, dims), tensor(stash, dims[:axis] + (1,) * (len(dims) - axis))
 
 
 @operator("BatchNormalization")

@@ -101,7 +101,7 @@ def _count(
 
 
 def _convolves(ctx: NodeContext) -> bool:
-    return ctx.node.op_type.startswith("Conv")
+    return "Conv" in ctx.node.op_type
 
 
 def _static_count(ctx: NodeContext, room: int, stride: int, found: str) -> int | None:

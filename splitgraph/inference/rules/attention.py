@@ -1,0 +1,125 @@
+"""Attention of ai.onnx, and the operators beside it that carry a state."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from splitgraph.dim import DimLike
+from splitgraph.inference.context import NodeContext
+from splitgraph.inference.rules.operands import (
+    Dims,
+    InvalidNode,
+    dims_of,
+    dims_of_rank,
+    exact_quotient,
+    int_attribute,
+    known_dtype,
+    merged_dim,
+    operator,
+)
+from splitgraph.value_type import ValueType, tensor
+
+Heads = tuple["DimLike | None", "DimLike | None", "DimLike | None", "DimLike | None"]
+
+_UNKNOWN_HEADS: Heads = (None, None, None, None)
+
+
+@operator("Attention", gives=(0, 0, 2, 0))
+def attention(ctx: NodeContext) -> Sequence[ValueType]:
+    """The weighted values for each query, the keys and values with those of the past, and the weights."""
+    dtype, value_dtype = known_dtype(ctx, (0, 1)), ctx.input(2).dtype
+    flat = _is_flat(ctx)
+    query_heads = int_attribute(ctx, "q_num_heads", 0)
+    kept_heads = int_attribute(ctx, "kv_num_heads", 0)
+    query = _by_head(ctx, 0, query_heads)
+    key, value = _by_head(ctx, 1, kept_heads), _by_head(ctx, 2, kept_heads)
+    _agree(ctx, query, key, 0, "the batches of Q and K")
+    _agree(ctx, query, key, 3, "the head sizes of Q and K")
+    _agree(ctx, key, value, 1, "the heads of K and V")
+    _agree(ctx, key, value, 2, "the lengths of K and V")
+    total = _total_length(ctx, key[2], 4)
+    shape: Sequence[DimLike | None] | None = (query[0], query[1], query[2], value[3])
+    if flat is None:
+        shape = None
+    elif flat:
+        shape = (query[0], query[2], None if value[3] is None else value[3] * query_heads)
+    return [
+        tensor(dtype, shape),
+        tensor(dtype, (key[0], key[1], total, key[3])),
+        tensor(value_dtype, (value[0], value[1], total, value[3])),
+        tensor(dtype, (query[0], query[1], query[2], total)),
+    ]
+
+
+def _is_flat(ctx: NodeContext) -> bool | None:
+    """Whether heads and head size share one axis (inputs of rank 3), None when no rank is known."""
+    ranks = {len(dims) for index in range(3) if (dims := dims_of(ctx, index)) is not None}
+    if len(ranks) > 1 or ranks - {3, 4}:
+        raise InvalidNode(f"Q, K and V have the ranks {sorted(ranks)}; all must have rank 3 or all rank 4")
+    return None if not ranks else ranks == {3}
+
+
+def _by_head(ctx: NodeContext, index: int, heads: int) -> Heads:
+    """Batch, heads, length and head size of an input."""
+    dims = dims_of(ctx, index)
+    if dims is None:
+        return _UNKNOWN_HEADS
+    if len(dims) == 4:
+        return (dims[0], dims[1], dims[2], dims[3])
+    if heads < 1:
+        raise InvalidNode("inputs of rank 3 need the attributes 'q_num_heads' and 'kv_num_heads'")
+    return (dims[0], heads, dims[1], exact_quotient(ctx, dims[2], heads, f"input {index} over its heads"))
+
+
+def _agree(ctx: NodeContext, a: Heads, b: Heads, axis: int, what: str) -> None:
+    first, second = a[axis], b[axis]
+    if first is not None and second is not None:
+        merged_dim(ctx, first, second, what)
+
+
+def _total_length(ctx: NodeContext, length: DimLike | None, past: int) -> DimLike:
+    """The length of the keys with those of the past; one and the same symbol in all outputs where it is unknown."""
+    if not ctx.has_input(past):
+        return ctx.fresh() if length is None else length
+    dims = dims_of_rank(ctx, past, 4)
+    return ctx.fresh() if dims is None or length is None else dims[2] + length
+
+
+@operator("FlexAttention", domain="ai.onnx.preview")
+def flex_attention(ctx: NodeContext) -> Sequence[ValueType]:
+    """The weighted values for each query."""
+    query, key, value = (dims_of_rank(ctx, index, 4) for index in range(3))
+    if query is not None and key is not None:
+        merged_dim(ctx, query[3], key[3], "the head sizes of Q and K")
+    head: Dims | tuple[None, None, None] = (None, None, None) if query is None else query[:3]
+    return [tensor(ctx.input(0).dtype, (*head, None if value is None else value[3]))]
+
+
+@operator("LinearAttention", gives=(0, 3))
+def linear_attention(ctx: NodeContext) -> Sequence[ValueType]:
+    """The output for each query, and the state after the last."""
+    dtype = known_dtype(ctx, (0, 1, 2))
+    queries, kept = int_attribute(ctx, "q_num_heads", 0), int_attribute(ctx, "kv_num_heads", 0)
+    if queries < 1 or kept < 1 or queries % kept:
+        raise InvalidNode(f"q_num_heads {queries} must be a multiple of kv_num_heads {kept}, which must be at least 1")
+    query, key, value = (dims_of_rank(ctx, index, 3) for index in range(3))
+    known = next((dims for dims in (query, key, value) if dims is not None), (None, None, None))
+    key_size = None if key is None else exact_quotient(ctx, key[2], kept, "the key over its heads")
+    value_size = None if value is None else exact_quotient(ctx, value[2], kept, "the value over its heads")
+    state = ctx.input(3).dtype if ctx.has_input(3) else dtype
+    return [
+        tensor(dtype, (known[0], known[1], None if value_size is None else value_size * queries)),
+        tensor(state, (known[0], kept, key_size, value_size)),
+    ]
+
+
+@operator("CausalConvWithState", gives=(0, 0))
+def causal_conv_with_state(ctx: NodeContext) -> Sequence[ValueType]:
+    """The convolution of the input, and its last positions, one less than the kernel has."""
+    dtype = known_dtype(ctx, range(4))
+    dims, weights = dims_of_rank(ctx, 0, 3), dims_of_rank(ctx, 1, 3)
+    if dims is not None and weights is not None:
+        merged_dim(ctx, dims[1], weights[0], "the channels of input and weights")
+    batch, channels = (None, None) if dims is None else dims[:2]
+    state = None if weights is None else weights[2] - 1
+    return [tensor(dtype, (None,) * 3 if dims is None else dims), tensor(dtype, (batch, channels, state))]

@@ -1,0 +1,186 @@
+"""Attention operators of onnxruntime (domain com.microsoft)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from splitgraph.dim import DimLike, dim_max
+from splitgraph.inference.context import NodeContext
+from splitgraph.inference.rules.operands import (
+    Dims,
+    InvalidNode,
+    dims_of,
+    dims_of_rank,
+    exact_quotient,
+    int_attribute,
+    ints_attribute,
+    operator,
+    scalar_dim,
+)
+from splitgraph.value_type import ValueType, tensor
+
+DOMAIN = "com.microsoft"
+Shape = tuple["DimLike | None", ...]
+
+_UNKNOWN_STATE: Shape = (None,) * 4
+
+
+def _heads(ctx: NodeContext, name: str = "num_heads") -> int:
+    heads = int_attribute(ctx, name, 0)
+    if heads < 1:
+        raise InvalidNode(f"attribute {name!r} is {heads}; it must be at least 1")
+    return heads
+
+
+@operator("Attention", "QAttention", "PackedAttention", gives=(0, 0), domain=DOMAIN)
+def attention(ctx: NodeContext) -> Sequence[ValueType]:
+    """Attention that projects its input first: the output of the values' size, and keys and values with the past."""
+    quantized, packed = ctx.node.op_type == "QAttention", ctx.node.op_type == "PackedAttention"
+    dtype = ctx.input(3).dtype if quantized else ctx.input(0).dtype
+    dims = dims_of_rank(ctx, 0, 2 if packed else 3)
+    heads = _heads(ctx)
+    key_size, value_size = _projected_sizes(ctx)
+    outer: Shape = (None,) * (1 if packed else 2) if dims is None else dims[:-1]
+    output = tensor(dtype, (*outer, value_size))
+    if packed:
+        return [output]
+    past, shared = 8 if quantized else 4, bool(int_attribute(ctx, "past_present_share_buffer", 0))
+    before = dims_of_rank(ctx, past, 5)
+    if shared and ctx.has_input(past):
+        return [output, tensor(dtype, (None,) * 5 if before is None else before)]
+    length = outer[1]
+    if ctx.has_input(past):
+        length = None if before is None or length is None else before[3] + length
+    head_size = None if key_size is None else exact_quotient(ctx, key_size, heads, "the hidden size over the heads")
+    return [output, tensor(dtype, (2, outer[0], heads, length, head_size))]
+
+
+def _projected_sizes(ctx: NodeContext) -> tuple[DimLike | None, DimLike | None]:
+    """The sizes of keys and values for all heads together."""
+    sizes = ints_attribute(ctx, "qkv_hidden_sizes")
+    if sizes:
+        if len(sizes) != 3:
+            raise InvalidNode(f"qkv_hidden_sizes {list(sizes)} must have 3 elements")
+        return sizes[1], sizes[2]
+    weights, bias = dims_of_rank(ctx, 1, 2), dims_of_rank(ctx, 2, 1)
+    together = weights[1] if weights is not None else (None if bias is None else bias[0])
+    if together is None:
+        return None, None
+    size = exact_quotient(ctx, together, 3, "the columns of the weights over queries, keys and values")
+    return size, size
+
+
+@operator("MultiHeadAttention", "DecoderMaskedMultiHeadAttention", gives=(0, 0, 0, 0), domain=DOMAIN)
+def multi_head_attention(ctx: NodeContext) -> Sequence[ValueType]:
+    """Attention over projected inputs: the output, keys and values with the past, and the weights."""
+    dtype, heads = ctx.input(0).dtype, _heads(ctx)
+    query, key, value = dims_of(ctx, 0), dims_of(ctx, 1), dims_of(ctx, 2)
+    if query is not None and len(query) not in (3, 5):
+        raise InvalidNode(f"the query has rank {len(query)}; it must have rank 3, or 5 when packed")
+    batch, length = (None, None) if query is None else (query[0], query[1])
+    output = tensor(dtype, (batch, length, _value_size(ctx, query, key, value)))
+    if ctx.node.op_type != "MultiHeadAttention" or ctx.has_input(8):
+        # The buffers may be longer than what they hold.
+        return [output, tensor(dtype, _UNKNOWN_STATE), tensor(dtype, _UNKNOWN_STATE)]
+    total, key_size, value_size = _kept(ctx, query, key, value, heads)
+    return [
+        output,
+        tensor(dtype, (batch, heads, total, key_size)),
+        tensor(dtype, (batch, heads, total, value_size)),
+        tensor(dtype, (batch, heads, length, total)),
+    ]
+
+
+def _value_size(ctx: NodeContext, query: Dims | None, key: Dims | None, value: Dims | None) -> DimLike | None:
+    """The size of the values for all heads together."""
+    if query is not None and len(query) == 5:
+        return query[2] * query[4]
+    if ctx.has_input(2):
+        if value is None:
+            return None
+        return value[2] if len(value) == 3 else (value[1] * value[3] if len(value) == 4 else None)
+    if key is not None and len(key) == 5:
+        return key[2] * key[4]
+    return None
+
+
+def _kept(
+    ctx: NodeContext, query: Dims | None, key: Dims | None, value: Dims | None, heads: int
+) -> tuple[DimLike | None, DimLike | None, DimLike | None]:
+    """The length of the keys with the past, and the head sizes of keys and values."""
+    if query is not None and len(query) == 5:
+        length, key_size, value_size = query[1], query[4], query[4]
+    elif key is not None and len(key) == 5:
+        length, key_size, value_size = key[1], key[4], key[4]
+    elif key is not None and value is not None and len(key) == len(value) == 3:
+        length = key[1]
+        key_size = exact_quotient(ctx, key[2], heads, "the key over its heads")
+        value_size = exact_quotient(ctx, value[2], heads, "the value over its heads")
+    elif key is not None and value is not None and len(key) == len(value) == 4:
+        length, key_size, value_size = key[2], key[3], value[3]
+    else:
+        return ctx.fresh(), None, None
+    if not ctx.has_input(6):
+        return length, key_size, value_size
+    past = dims_of_rank(ctx, 6, 4)
+    return ctx.fresh() if past is None else past[2] + length, key_size, value_size
+
+
+@operator("GroupQueryAttention", "SparseAttention", gives=(0, 3, 4, 0), domain=DOMAIN)
+def group_query_attention(ctx: NodeContext) -> Sequence[ValueType]:
+    """Attention with fewer heads for keys and values: the output, and the buffers that hold both."""
+    dtype, query = ctx.input(0).dtype, dims_of_rank(ctx, 0, 3)
+    heads, kept = _heads(ctx), _heads(ctx, "kv_num_heads")
+    if heads % kept:
+        raise InvalidNode(f"num_heads {heads} must be a multiple of kv_num_heads {kept}")
+    hidden = head_size = None
+    if query is not None:
+        together = heads if ctx.has_input(1) else heads + 2 * kept
+        head_size = exact_quotient(ctx, query[2], together, "the query over its heads")
+        hidden = head_size * heads
+    batch, length = (None, None) if query is None else query[:2]
+    output = tensor(dtype, (batch, length, hidden))
+    if ctx.node.op_type == "SparseAttention":
+        buffers = (dims_of_rank(ctx, 3, 4), dims_of_rank(ctx, 4, 4))
+        return [output, *(tensor(dtype, _UNKNOWN_STATE if dims is None else dims) for dims in buffers)]
+    states = [_buffer(ctx, index, (batch, kept, head_size)) for index in (3, 4)]
+    return [output, *states, tensor(dtype, (batch, heads, length, scalar_dim(ctx, 6)))]
+
+
+def _buffer(ctx: NodeContext, past: int, new: Shape) -> ValueType:
+    """What is kept of keys or values: as long as the past buffer, or as all tokens so far if these are more."""
+    batch, kept, head_size = new
+    total = scalar_dim(ctx, 6)
+    if not ctx.has_input(past):
+        quantized = ctx.attribute("k_quant_type", "NONE") != "NONE"
+        return tensor(None if quantized else ctx.input(0).dtype, (batch, kept, total, None if quantized else head_size))
+    dtype, before = ctx.input(past).dtype, dims_of_rank(ctx, past, 4)
+    if before is None:
+        return tensor(dtype, _UNKNOWN_STATE)
+    length: DimLike | None = None
+    if int_attribute(ctx, "sliding_window_cache", 0):
+        length = before[2]
+    elif total is not None:
+        longer = ctx.facts.prove_ge(total, before[2])
+        length = total if longer else dim_max(total, before[2])
+    return tensor(dtype, (before[0], before[1], length, before[3]))
+
+
+@operator("RotaryEmbedding", domain=DOMAIN)
+def rotary_embedding(ctx: NodeContext) -> Sequence[ValueType]:
+    """The input, each pair of elements turned by its position."""
+    return [tensor(ctx.input(0).dtype, dims_of(ctx, 0))]
+
+
+@operator("GemmaRotaryEmbedding", gives=(1, 3), domain=DOMAIN)
+def gemma_rotary_embedding(ctx: NodeContext) -> Sequence[ValueType]:
+    """Queries and keys, turned by their positions."""
+    return [tensor(ctx.input(index).dtype, dims_of(ctx, index)) for index in (1, 3)]
+
+
+@operator("RelativePositionBias", domain=DOMAIN)
+def relative_position_bias(ctx: NodeContext) -> Sequence[ValueType]:
+    """A bias for each head, query and key from a table of buckets by heads."""
+    table = dims_of_rank(ctx, 0, 2)
+    heads = None if table is None else table[1]
+    return [tensor(ctx.input(0).dtype, (1, heads, scalar_dim(ctx, 1), scalar_dim(ctx, 2)))]
