@@ -322,8 +322,8 @@ def _divide_deep(numerator: Dim, divisor: int) -> DimLike:
     if nested is not None and rest[(nested[0],)] == 1:
         inner, inner_divisor = nested
         del rest[(inner,)]
-        joined = inner.args[0] + inner_divisor * from_terms(rest, const)
-        return from_terms(whole, 0) + joined // (divisor * inner_divisor)
+        raised = inner.args[0] + inner_divisor * from_terms(rest, const)
+        return from_terms(whole, 0) + raised // (divisor * inner_divisor)
     whole_const, const = divmod(const, divisor)
     reduced = from_terms(rest, const)
     assert isinstance(reduced, Dim)
