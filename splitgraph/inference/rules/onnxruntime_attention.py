@@ -70,7 +70,7 @@ def _projected_sizes(ctx: NodeContext) -> tuple[DimLike | None, DimLike | None]:
     return size, size
 
 
-@operator("MultiHeadAttention", "DecoderMaskedMultiHeadAttention", gives=(0, 0, 0, 0), domain=DOMAIN)
+@operator("MultiHeadAttention", "DecoderMaskedMultiHeadAttention", gives=(0, 0, 0, None), domain=DOMAIN)
 def multi_head_attention(ctx: NodeContext) -> Sequence[ValueType]:
     """Attention over projected inputs: the output, keys and values with the past, and the weights."""
     dtype, heads = ctx.input(0).dtype, _heads(ctx)
@@ -87,7 +87,8 @@ def multi_head_attention(ctx: NodeContext) -> Sequence[ValueType]:
         output,
         tensor(dtype, (batch, heads, total, key_size)),
         tensor(dtype, (batch, heads, total, value_size)),
-        tensor(dtype, (batch, heads, length, total)),
+        # The type of the weights is not that of the input everywhere, and nothing in the node says which it is.
+        tensor(None, (batch, heads, length, total)),
     ]
 
 
@@ -143,26 +144,25 @@ def group_query_attention(ctx: NodeContext) -> Sequence[ValueType]:
     if ctx.node.op_type == "SparseAttention":
         buffers = (dims_of_rank(ctx, 3, 4), dims_of_rank(ctx, 4, 4))
         return [output, *(tensor(dtype, _UNKNOWN_STATE if dims is None else dims) for dims in buffers)]
-    states = [_buffer(ctx, index, (batch, kept, head_size)) for index in (3, 4)]
-    return [output, *states, tensor(dtype, (batch, heads, length, scalar_dim(ctx, 6)))]
-
-
-def _buffer(ctx: NodeContext, past: int, new: Shape) -> ValueType:
-    """What is kept of keys or values: as long as the past buffer, or as all tokens so far if these are more."""
-    batch, kept, head_size = new
     total = scalar_dim(ctx, 6)
+    if total is None:
+        total = ctx.fresh()
+    states = [_buffer(ctx, index, (batch, kept, total, head_size)) for index in (3, 4)]
+    return [output, *states, tensor(dtype, (batch, heads, length, total))]
+
+
+def _buffer(ctx: NodeContext, past: int, new: tuple[DimLike | None, int, DimLike, DimLike | None]) -> ValueType:
+    """What is kept of keys or values: as long as the past buffer, or as all tokens so far if these are more."""
+    batch, kept, total, head_size = new
     if not ctx.has_input(past):
         quantized = ctx.attribute("k_quant_type", "NONE") != "NONE"
         return tensor(None if quantized else ctx.input(0).dtype, (batch, kept, total, None if quantized else head_size))
     dtype, before = ctx.input(past).dtype, dims_of_rank(ctx, past, 4)
     if before is None:
         return tensor(dtype, _UNKNOWN_STATE)
-    length: DimLike | None = None
-    if int_attribute(ctx, "sliding_window_cache", 0):
-        length = before[2]
-    elif total is not None:
-        longer = ctx.facts.prove_ge(total, before[2])
-        length = total if longer else dim_max(total, before[2])
+    if int_attribute(ctx, "sliding_window_cache", 0) or ctx.facts.prove_ge(before[2], total):
+        return tensor(dtype, before)
+    length = total if ctx.facts.prove_ge(total, before[2]) else dim_max(total, before[2])
     return tensor(dtype, (before[0], before[1], length, before[3]))
 
 
