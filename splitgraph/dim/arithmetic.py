@@ -17,6 +17,7 @@ import threading
 from collections.abc import Iterable
 from functools import lru_cache
 from math import gcd
+from types import EllipsisType
 from typing import Any, NamedTuple, NoReturn, TypeAlias
 from weakref import WeakValueDictionary
 
@@ -29,6 +30,7 @@ from splitgraph.dim.atoms import (
     Terms,
     add_all,
     add_into,
+    coefficients_of,
     is_deep,
     lone_atom,
     monomial_order,
@@ -36,7 +38,7 @@ from splitgraph.dim.atoms import (
     quotient_of,
     without,
 )
-from splitgraph.dim.bounds import atom_interval, interval, symbolic_interval
+from splitgraph.dim.bounds import atom_interval, lower_bound
 from splitgraph.dim.floor_sums import fold_quotients
 from splitgraph.dim.reduction import is_better_negated, joinable, joined, take_multiples
 from splitgraph.dim.spelling import spell
@@ -51,11 +53,12 @@ class Dim:
     terms: (monomial, coefficient) in normal order, never empty. const: the constant term.
     """
 
-    __slots__ = ("__weakref__", "_interval", "_text", "const", "terms")
+    __slots__ = ("__weakref__", "_highest", "_lowest", "_text", "const", "terms")
 
     terms: Terms
     const: int
-    _interval: tuple[int | None, int | None] | None
+    _lowest: int | EllipsisType | None  # ... until someone asks
+    _highest: int | EllipsisType | None
     _text: str | None
 
     def __init__(self) -> None:
@@ -146,9 +149,22 @@ class Dim:
     @property
     def interval(self) -> tuple[int | None, int | None]:
         """(lowest, highest) value, as far as known of any symbols >= 0; None: unbounded."""
-        if self._interval is None:
-            self._interval = interval(self)
-        return self._interval
+        return self.lowest, self.highest
+
+    @property
+    def lowest(self) -> int | None:
+        """A number that the value never falls below, whatever symbols >= 0 are; None when none is known."""
+        if self._lowest is ...:
+            self._lowest = lower_bound(coefficients_of(self))
+        return self._lowest
+
+    @property
+    def highest(self) -> int | None:
+        """A number that the value never exceeds, whatever symbols >= 0 are; None when none is known."""
+        if self._highest is ...:
+            low = lower_bound(coefficients_of(self, -1))
+            self._highest = None if low is None else -low
+        return self._highest
 
 
 DimLike: TypeAlias = int | Dim
@@ -180,7 +196,11 @@ def _quotient_atom(terms: Terms, const: int, divisor: int) -> Atom:
 
 def _interned_atom(key: tuple[Any, ...], name: str, args: tuple[DimLike, ...]) -> Atom:
     kind: int = key[0]
-    bounds = (0, None) if kind == SYMBOL else atom_interval(kind, args, symbolic_interval)
+    bounds = (
+        (0, None)
+        if kind == SYMBOL
+        else atom_interval(kind, [(a, a) if isinstance(a, int) else a.interval for a in args])
+    )
     made = Atom(kind, name, args, bounds)
     with _LOCK:
         return _ATOMS.setdefault(key, made)
@@ -192,7 +212,8 @@ def _interned(terms: Terms, const: int) -> Dim:
     if found is not None:
         return found
     made = object.__new__(Dim)
-    made.terms, made.const, made._interval, made._text = terms, const, None, None
+    made.terms, made.const, made._text = terms, const, None
+    made._lowest = made._highest = ...
     with _LOCK:
         return _DIMS.setdefault(key, made)
 
@@ -366,7 +387,7 @@ def _divide_by_dim(numerator: DimLike, divisor: Dim) -> DimLike:
             return whole + numerator // reduced
         divisor = reduced
     low, high = (numerator, numerator) if isinstance(numerator, int) else numerator.interval
-    least = divisor.interval[0]
+    least = divisor.lowest
     if low is not None and high is not None and least is not None and low >= 0 and high < least:
         return whole
     return whole + _joined_quotient(numerator, divisor)
@@ -375,7 +396,7 @@ def _divide_by_dim(numerator: DimLike, divisor: Dim) -> DimLike:
 def _joined_quotient(numerator: DimLike, divisor: Dim) -> DimLike:
     """The atom; `(E//a)//B` is `E//(a*B)` for positive divisors."""
     inner = lone_atom(numerator)
-    low = divisor.interval[0]
+    low = divisor.lowest
     if inner is not None and inner.kind == FLOOR and low is not None and low >= 0:
         return inner.args[0] // (inner.args[1] * divisor)
     return atom_value(FLOOR, (numerator, divisor))

@@ -44,9 +44,8 @@ def symbolic_interval(atom: Atom) -> Interval:
     return atom.interval
 
 
-def atom_interval(kind: int, args: tuple[DimLike, ...], interval_of: IntervalOf) -> Interval:
-    """The interval of a floor quotient or maximum, from those of the atoms in its arguments."""
-    ranges = [interval(arg, interval_of) for arg in args]
+def atom_interval(kind: int, ranges: Sequence[Interval]) -> Interval:
+    """The interval of an atom that is not a symbol, from those of its arguments."""
     if kind in (MAX, NESTED_MAX):
         return _interval_of_max(ranges)
     if kind == MOD:
@@ -259,7 +258,7 @@ def _replaced(
     return result
 
 
-def _interval_of_max(ranges: list[Interval]) -> Interval:
+def _interval_of_max(ranges: Sequence[Interval]) -> Interval:
     lows = [low for low, _ in ranges if low is not None]
     highs = [high for _, high in ranges if high is not None]
     return max(lows, default=None), max(highs) if len(highs) == len(ranges) else None

@@ -139,7 +139,7 @@ def _alternatives(dim: DimLike) -> list[DimLike]:
 
 def _is_at_least(one: DimLike, other: DimLike) -> bool:
     difference = one - other
-    low = difference if isinstance(difference, int) else difference.interval[0]
+    low = difference if isinstance(difference, int) else difference.lowest
     return low is not None and low >= 0
 
 

@@ -70,6 +70,11 @@ class Facts:
         """Everything that was assumed, in the order of asking, the parent's first."""
         return tuple(record.obligation for facts in reversed([*self._chain()]) for record in facts._records)
 
+    @property
+    def version(self) -> int:
+        """A number that grows whenever more is known than before, in this scope or an enclosing one."""
+        return sum([facts._version for facts in self._chain()])
+
     def require(self, obligation: Obligation) -> Answer:
         """Take the obligation for granted from here on, unless it follows already or cannot hold.
 
@@ -163,7 +168,9 @@ class Facts:
                 if part.kind == SYMBOL:
                     self._intervals[part] = self.bound(part.name)
                 elif part not in self._intervals:
-                    self._intervals[part] = atom_interval(part.kind, part.args, self._intervals.__getitem__)
+                    self._intervals[part] = atom_interval(
+                        part.kind, [interval(arg, self._intervals.__getitem__) for arg in part.args]
+                    )
         return self._intervals[atom]
 
     def congruences_of(self, name: str) -> Sequence[Congruence]:
@@ -201,7 +208,7 @@ class Facts:
         return substitute(d, {name: low for name, (low, high) in bounds.items() if low == high})
 
     def _forget_if_outdated(self) -> None:
-        version = sum(facts._version for facts in self._chain())
+        version = self.version
         if version != self._cached_version:
             self._intervals.clear()
             self._simplified.clear()
@@ -238,7 +245,7 @@ class Facts:
     def _is_positive(self, simple: DimLike) -> bool:
         if isinstance(simple, int):
             return simple >= 0
-        low = simple.interval[0]
+        low = simple.lowest
         names = symbols_of(simple)
         if (low is None or low < 0) and self._knows_of(names):
             low = lower_bound(coefficients_of(simple), self.interval_of, self._assumptions(names), 0)
