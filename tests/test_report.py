@@ -250,11 +250,12 @@ def test_infer_page_is_the_one_of_the_design() -> None:
 
 
 def test_infer_page_of_a_model_without_splits() -> None:
-    analysis = make_analysis(completeness=Completeness(1, 0, 0, 2, 1, ("Foo", "com.acme.Bar")))
+    analysis = make_analysis(completeness=Completeness(1, 0, 0, 2, 1, ("Foo", "com.acme.Bar"), 3))
     assert plain_text(analysis_page(analysis, "m.onnx")) == (
         "m.onnx · opset 18 · 1 node · 0 splits\n"
         "\n"
-        "0 of 1 dimension known. 2 values of unknown rank. Unknown operators: Foo, com.acme.Bar. No findings.\n"
+        "0 of 1 dimension known. 2 values of unknown rank. Unknown operators: Foo, com.acme.Bar, which "
+        "leave 3 values open. No findings.\n"
     )
 
 
@@ -265,11 +266,10 @@ def test_infer_page_says_where_a_split_is_when_it_is_not_in_the_main_graph() -> 
 
 
 def test_infer_page_lists_each_obligation_once() -> None:
-    splits = [make_split(name, lengths=("N//3",) * 3, obligations=["N % 3 == 0"]) for name in ("a", "b", "c")]
-    splits.append(make_split("d", obligations=["N >= 4"]))
-    text = plain_text(analysis_page(make_analysis(*splits), "m.onnx"))
+    required = {"N % 3 == 0": ("main/a", "main/b", "main/c"), "N >= 4": ("main/d",)}
+    text = plain_text(analysis_page(make_analysis(required_by=required), "m.onnx"))
     assert "  requires N % 3 == 0  a, b, c\n  requires N >= 4      d\n" in text
-    brief = plain_text(analysis_page(make_analysis(*splits), "m.onnx", brief=True))
+    brief = plain_text(analysis_page(make_analysis(required_by=required), "m.onnx", brief=True))
     assert "  requires N % 3 == 0  a and 2 more\n  requires N >= 4      d\n" in brief
 
 
@@ -530,7 +530,12 @@ def test_a_narrow_terminal_folds_and_loses_nothing(monkeypatch: pytest.MonkeyPat
 def test_analysis_json_is_the_contract() -> None:
     outputs = [("a", tensor("float32", dims("N", 3))), ("", tensor("float32", dims("N", 3)))]
     found = Diagnostic("SG203", "warning", "...", "main/s", "help")
-    analysis = make_analysis(make_split(outputs=outputs, obligations=["N >= 2"]), diagnostics=[found])
+    analysis = make_analysis(
+        make_split(outputs=outputs, obligations=["N >= 2"]),
+        diagnostics=[found],
+        graphs={"main": {"y": tensor("float32", dims("N", 3))}},
+        required_by={"N >= 2": ("main/s",)},
+    )
     expected = {
         "splitgraph": splitgraph.__version__,
         "model": "model.onnx",
@@ -554,6 +559,7 @@ def test_analysis_json_is_the_contract() -> None:
             }
         ],
         "symbols": {"N": {"min": 0, "max": None}},
+        "obligations": ["N >= 2"],
         "diagnostics": [
             {"code": "SG203", "severity": "warning", "message": "...", "location": "main/s", "help": "help"}
         ],
@@ -564,11 +570,16 @@ def test_analysis_json_is_the_contract() -> None:
             "unknown_rank": 0,
             "nodes": 3,
             "unknown_operators": [],
+            "left_open": 0,
         },
     }
     assert json.loads(document_text(analysis_json(analysis, "model.onnx"))) == expected
     values = {"y": {"kind": "tensor", "dtype": "float32", "shape": ["N", 3]}}
-    assert analysis_json(analysis, "model.onnx", with_values=True) == {**expected, "values": values}
+    assert analysis_json(analysis, "model.onnx", with_values=True) == {
+        **expected,
+        "values": values,
+        "graphs": {"main": values},
+    }
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ class SplitReport:
 @dataclass(frozen=True, slots=True)
 class Completeness:
     """How much of the shapes of a model's values is known: counts of dimensions, values of unknown rank, unknown
-    operators.
+    operators, and values that are not fully known because such an operator made them or what they are made of.
     """
 
     dims: int
@@ -48,6 +48,7 @@ class Completeness:
     unknown_rank: int
     nodes: int
     unknown_operators: tuple[str, ...]
+    left_open: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,11 @@ class Analysis:
     for each split in graph order, subgraphs and function bodies (once for each call) included. diagnostics: every
     finding. types: of the main graph's inputs, initializers and node outputs. symbols: known bounds (minimum, maximum
     or None) of each symbol. opset: imported version of each domain. completeness: how much is known, over all graphs.
+    graphs: types of each graph by its location, the main graph ("main") first, then subgraphs
+    ("main/If_3/then_branch") in node order. required_by: everything that must hold of the symbols for the model to be
+    valid ("N % 3 == 0"), of branches too, with the locations of the nodes that require it; a name that the author
+    declared for what is computed stands there with what it is (`half == (N + 1)//2`). generated: the symbols that are
+    not the author's (`unk0`).
     """
 
     model: Any
@@ -67,9 +73,17 @@ class Analysis:
     symbols: Mapping[str, tuple[int, int | None]]
     opset: Mapping[str, int]
     completeness: Completeness
+    graphs: Mapping[str, Mapping[str, ValueType]] = field(default_factory=dict)
+    required_by: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    generated: frozenset[str] = frozenset()
     # For conversion and verification, not part of the contract: what inference knows of each split node of the model as
     # written.
     details: Any = field(default=None, repr=False, compare=False)
+
+    @property
+    def obligations(self) -> tuple[str, ...]:
+        """What must hold of the symbols, each requirement once, in the order of the nodes."""
+        return tuple(self.required_by)
 
     @property
     def ok(self) -> bool:

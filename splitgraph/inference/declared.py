@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from splitgraph.diagnostics import Severity, diagnostic
-from splitgraph.dim import Dim, DimLike, Obligation
+from splitgraph.dim import Dim, DimLike, Obligation, symbol
+from splitgraph.graph.scopes import MAIN
 from splitgraph.value_type import ValueType
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ def reconcile(walk: Walk, name: str, inferred: ValueType, declared: ValueType, l
         _report(walk, name, inferred, declared, location)
         return merged
     _note_symbolic(walk, name, inferred, declared, location)
+    if walk.path == MAIN:
+        _note_names(walk, inferred, declared, location)
     return merged.with_shape(dims)
 
 
@@ -51,6 +54,7 @@ def _merge(walk: Walk, inferred: DimLike | None, declared: DimLike | None) -> Di
         # name, and the obligation says that they are equal.
         if walk.facts.require(Obligation(inferred, "==", declared)) == "contradiction":
             return None
+        walk.state.definitions[str(declared)] = None
         return declared
     if isinstance(declared, int):
         if isinstance(inferred, int) or walk.facts.require(Obligation(inferred, "==", declared)) == "contradiction":
@@ -69,6 +73,24 @@ def _note_symbolic(walk: Walk, name: str, inferred: ValueType, declared: ValueTy
         if isinstance(theirs, Dim) and mine is not None and mine != theirs and walk.facts.prove_ne(mine, theirs):
             _report(walk, name, inferred, declared, location, severity="warning")
             return
+
+
+def _note_names(walk: Walk, inferred: ValueType, declared: ValueType, location: str) -> None:
+    """Keep what the author's names stand for, where no input of the model gives them their value.
+
+    Runtimes do not hold a model to such names: they are explained, and nothing is concluded from them. A name of two
+    values that are not proved equal explains nothing.
+    """
+    state = walk.state
+    for mine, theirs in zip(inferred.shape or (), declared.shape or (), strict=True):
+        name = str(theirs)
+        if not isinstance(mine, Dim) or theirs != symbol(name) or mine == theirs or _is_unknown(walk, mine):
+            continue
+        if name in state.input_dimensions:
+            continue
+        known = state.definitions.get(name, (mine, location))
+        same = known is not None and walk.facts.prove_eq(known[0], mine)
+        state.definitions[name] = known if same else None
 
 
 def _report(

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+import onnx
+
 from splitgraph.diagnostics import Diagnostic, diagnostic
-from splitgraph.dim import Dim, Obligation, substitute, symbols_of
+from splitgraph.dim import Dim, Obligation, is_spellable, substitute, symbol, symbols_of
 from splitgraph.graph.names import dimension_names
-from splitgraph.graph.scopes import GraphPath
+from splitgraph.graph.scopes import MAIN, GraphPath, scopes
 from splitgraph.inference.analysis import Analysis, Completeness, SplitReport
+from splitgraph.inference.left_open import values_left_open
 from splitgraph.inference.naming import Naming
+from splitgraph.inference.solving import resolve, solve
 from splitgraph.inference.state import State
 from splitgraph.inference.walk import Walk
 from splitgraph.value_type import ValueType
@@ -18,7 +22,7 @@ from splitgraph.value_type import ValueType
 
 def build_analysis(state: State, main: Walk) -> Analysis:
     """The analysis of a walked model; `details` holds the shown types of every graph and what conversion needs."""
-    naming = Naming(state.generated, dimension_names(state.model))
+    naming = Naming(state.generated, dimension_names(state.model), solve(main.facts.obligations, state.generated))
     walked = {path: detail for path, detail in state.details.items() if path[:1] != ("call",) and path[:1] != ("F",)}
     walked.setdefault(main.path, main.detail)
     for detail in walked.values():
@@ -32,11 +36,15 @@ def build_analysis(state: State, main: Walk) -> Analysis:
         path: {name: naming.value(value) for name, value in detail.types.items()} for path, detail in walked.items()
     }
     splits = tuple(_shown_report(naming, report, obligations) for report, obligations in state.reports)
+    required_by = _requirements(state, naming, splits)
     return Analysis(
         model=state.model,
         splits=splits,
         diagnostics=(*state.diagnostics, *_unknown_operators(state)),
         types=types[main.path],
+        graphs=_by_location(state.model, types),
+        required_by=required_by,
+        generated=naming.shown_names(),
         symbols=_bounds(main, naming, types),
         opset=dict(state.imports),
         completeness=_completeness(state, types),
@@ -68,17 +76,59 @@ def _shown_report(naming: Naming, report: SplitReport, obligations: tuple[Obliga
 
 
 def _shown_obligation(naming: Naming, obligation: Obligation) -> str | None:
-    """The obligation in shown names; None when it speaks of a dimension that is not shown at all."""
-    names = symbols_of(obligation.lhs) | symbols_of(obligation.rhs)
+    """The obligation in shown names; None when it speaks of a dimension that is not shown at all, or goes without
+    saying because both sides are shown alike.
+    """
+    lhs, rhs = resolve(obligation.lhs, naming.solved), resolve(obligation.rhs, naming.solved)
+    if lhs == rhs:
+        return None
+    names = symbols_of(lhs) | symbols_of(rhs)
     values = {}
     for name in names & naming.generated:
         shown = naming.shown_name(name)
         if shown is None:
             return None
         values[name] = shown
-    if not values:
-        return str(obligation)
-    return str(Obligation(substitute(obligation.lhs, values), obligation.relation, substitute(obligation.rhs, values)))
+    return str(Obligation(substitute(lhs, values), obligation.relation, substitute(rhs, values)))
+
+
+def _requirements(state: State, naming: Naming, splits: Iterable[SplitReport]) -> dict[str, tuple[str, ...]]:
+    """Everything that must hold of the symbols, as it is shown, with the locations that say so."""
+    found: dict[str, dict[str, None]] = {}
+    for obligation, location in state.requirements:
+        text = _shown_obligation(naming, obligation)
+        if text is not None:
+            found.setdefault(text, {})[location] = None
+    for split in splits:
+        for text in split.obligations:
+            found.setdefault(text, {})[split.location] = None
+    for name, definition in state.definitions.items():
+        meaning = None if definition is None else naming.dim(definition[0])
+        if definition is not None and isinstance(meaning, Dim) and is_spellable(symbol(name)):
+            found.setdefault(f"{symbol(name)} == {meaning}", {})[definition[1]] = None
+    for name, text in naming.meanings.items():
+        found.setdefault(f"{name} == {text}", {})
+    return {text: tuple(locations) for text, locations in found.items()}
+
+
+def _by_location(
+    model: onnx.ModelProto, types: Mapping[GraphPath, Mapping[str, ValueType]]
+) -> dict[str, Mapping[str, ValueType]]:
+    """The types of each graph by its location, the main graph first; of two graphs at one location, which happens
+    where nodes have the same name, the second is counted.
+    """
+    if len(types) == 1:
+        return {"main": types[MAIN]}
+    found: dict[str, Mapping[str, ValueType]] = {}
+    for scope in scopes(model):
+        if scope.path not in types:
+            continue
+        location, count = scope.location, 1
+        while location in found:
+            count += 1
+            location = f"{scope.location} ({count})"
+        found[location] = types[scope.path]
+    return found
 
 
 def _bounds(
@@ -123,4 +173,6 @@ def _completeness(state: State, types: Mapping[GraphPath, Mapping[str, ValueType
             dims += len(value.shape)
             known += sum(1 for dim in value.shape if dim is not None)
             symbolic += sum(1 for dim in value.shape if isinstance(dim, Dim))
-    return Completeness(dims, known, symbolic, unranked, len(state.model.graph.node), tuple(state.unknown_operators))
+    unknown = tuple(state.unknown_operators)
+    left_open = len(values_left_open(state, types)) if unknown else 0
+    return Completeness(dims, known, symbolic, unranked, len(state.model.graph.node), unknown, left_open)

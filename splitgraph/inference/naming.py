@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from splitgraph.dim import Dim, DimLike, is_spellable, substitute, symbol, symbols_of
+from splitgraph.inference.solving import resolve
 from splitgraph.value_type import ValueType
 
 
@@ -14,15 +15,17 @@ class Naming:
 
     A generated symbol that stands alone in a single place says nothing and becomes None; the others are numbered unk0,
     unk1, ... An expression that the grammar cannot spell (half of `batch-size`) becomes a generated symbol too, the
-    same one for the same value, and `meanings` says what it stands for.
+    same one for the same value, and `meanings` says what it stands for. One that equals something else in every run,
+    as `solved` says, is shown as that.
     """
 
-    def __init__(self, generated: set[str], reserved: Iterable[str]) -> None:
+    def __init__(self, generated: set[str], reserved: Iterable[str], solved: Mapping[str, DimLike]) -> None:
         self.generated = generated
+        self.solved = solved
         self._reserved = set(reserved)
         self._places: Counter[str] = Counter()
         self._inside: set[str] = set()
-        self._held: dict[Dim, frozenset[str]] = {}
+        self._held: dict[Dim, list[tuple[str, bool]]] = {}
         self._shown: dict[DimLike, DimLike | None] = {}
         self._names: dict[str, DimLike] = {}
         self._next = 0
@@ -36,16 +39,18 @@ class Naming:
 
     def count_dim(self, dim: Dim) -> None:
         """Note the generated symbols of one dimension."""
-        names = self._generated_in(dim)
-        for name in names:
+        for name, alone in self._generated_in(dim):
             self._places[name] += 1
-            if str(dim) != name:
+            if not alone:
                 self._inside.add(name)
 
-    def _generated_in(self, dim: Dim) -> frozenset[str]:
+    def _generated_in(self, dim: Dim) -> list[tuple[str, bool]]:
+        """The generated symbols that the dimension comes down to, and whether it is nothing but that symbol."""
         names = self._held.get(dim)
         if names is None:
-            names = self._held[dim] = symbols_of(dim) & self.generated
+            known = resolve(dim, self.solved)
+            names = [(name, str(known) == name) for name in sorted(symbols_of(known) & self.generated)]
+            self._held[dim] = names
         return names
 
     def value(self, value: ValueType) -> ValueType:
@@ -66,11 +71,16 @@ class Naming:
         """The name under which a generated symbol is shown; None when it is not shown anywhere."""
         return self._names.get(generated)
 
+    def shown_names(self) -> frozenset[str]:
+        """The generated symbols under the names that are shown."""
+        return frozenset({*map(str, self._names.values()), *self.meanings})
+
     def _show(self, dim: Dim) -> DimLike | None:
         generated = self._generated_in(dim)
-        if generated and str(dim) in generated and self._places[str(dim)] < 2 and str(dim) not in self._inside:
+        if any(alone and self._places[name] < 2 and name not in self._inside for name, alone in generated):
             return None
-        shown = substitute(dim, {name: self._name(name) for name in sorted(generated)}) if generated else dim
+        known = resolve(dim, self.solved)
+        shown = substitute(known, {name: self._name(name) for name, _ in generated}) if generated else known
         if isinstance(shown, int) or is_spellable(shown):
             return shown
         stand_in = self._new()

@@ -73,10 +73,15 @@ class State:
     calling: list[FunctionKey] = field(default_factory=list)
     generated: set[str] = field(default_factory=set)
     unknown_operators: dict[str, int] = field(default_factory=dict)
+    # What the model requires of its symbols, and where; names that the author gave to what is computed, each with what
+    # it stands for, or None where two values of one name differ.
+    requirements: list[tuple[Obligation, str]] = field(default_factory=list)
+    definitions: dict[str, tuple[DimLike, str] | None] = field(default_factory=dict)
     broadcast_cache: dict[frozenset[DimLike], Dim] = field(default_factory=dict)
     # quiet: a body is walked only to see where it settles. muted: what is walked is reported, but never runs.
     quiet: int = 0
     muted: int = 0
+    input_dimensions: set[str] = field(default_factory=set)
     _reserved: set[str] = field(default_factory=set)
     _counter: int = 0
 
@@ -87,6 +92,9 @@ class State:
             if is_variadic_function(function):
                 self.variadic.add(key)
         self.imports = opset_imports(self.model.opset_import)
+        self.input_dimensions = {
+            dim.dim_param for value in self.model.graph.input for dim in value.type.tensor_type.shape.dim
+        }
         self._reserved = dimension_names(self.model)
 
     def fresh(self) -> Dim:
@@ -102,6 +110,11 @@ class State:
         """Keep a finding, once."""
         if not (self.quiet or self.muted) and found not in self.diagnostics:
             self.diagnostics.append(found)
+
+    def note_requirement(self, obligation: Obligation, location: str) -> None:
+        """Keep what must hold of the symbols for a node that may run."""
+        if not (self.quiet or self.muted):
+            self.requirements.append((obligation, location))
 
     def add_split(self, report: SplitReport, obligations: tuple[Obligation, ...]) -> None:
         """Keep the report of a split and what must hold for it to be valid."""

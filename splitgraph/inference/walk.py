@@ -137,8 +137,10 @@ class Walk:
                 text += f" ({obligation} contradicts what is known of the symbols)"
             self.report(diagnostic(code, text, location))
             return False
-        if verdict == "assumed" and noted is not None:
-            noted.append(obligation)
+        if verdict == "assumed":
+            self.state.note_requirement(obligation, location)
+            if noted is not None:
+                noted.append(obligation)
         return True
 
     # Defining values -----------------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ def document_text(document: Document) -> str:
 
 
 def analysis_json(analysis: Analysis, model_name: str, with_values: bool = False) -> Document:
-    """What `infer --json` prints; `values` (of the main graph) only on request."""
+    """What `infer --json` prints; `values` (of the main graph) and `graphs` (of each, by location) only on request."""
     document: Document = {
         "splitgraph": splitgraph.__version__,
         "model": model_name,
@@ -36,7 +36,12 @@ def analysis_json(analysis: Analysis, model_name: str, with_values: bool = False
     }
     if with_values:
         document["values"] = {name: type_json(value) for name, value in analysis.types.items()}
+        document["graphs"] = {
+            location: {name: type_json(value) for name, value in types.items()}
+            for location, types in analysis.graphs.items()
+        }
     document["symbols"] = {name: {"min": low, "max": high} for name, (low, high) in analysis.symbols.items()}
+    document["obligations"] = list(analysis.obligations)
     document["diagnostics"] = diagnostics_json(analysis.diagnostics)
     found = analysis.completeness
     document["completeness"] = {
@@ -46,6 +51,7 @@ def analysis_json(analysis: Analysis, model_name: str, with_values: bool = False
         "unknown_rank": found.unknown_rank,
         "nodes": found.nodes,
         "unknown_operators": list(found.unknown_operators),
+        "left_open": found.left_open,
     }
     return document
 
@@ -59,6 +65,7 @@ def failed_analysis_json(model_name: str, diagnostics: Iterable[Diagnostic]) -> 
         "ok": False,
         "splits": [],
         "symbols": {},
+        "obligations": [],
         "diagnostics": diagnostics_json(diagnostics),
         "completeness": None,
     }

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 SEVERITY_STYLES = {"error": "bold red", "warning": "yellow", "info": "blue"}
 VERDICT_STYLES = {"equal": "bold green", "different": "bold red", "not-run": "bold yellow"}
 
+# A name in an obligation.
+_WORD = re.compile(r"[^\W\d]\w*")
 # "Split-13", "org.splitgraph.VariadicSplit_3-1": what a change calls a node of the split family.
 _SPLIT_FAMILY = re.compile(r"(.*\.)?(Split|SplitToSequence|StringSplit|VariadicSplit(_\d+)?)(-\d+)?")
 
@@ -32,7 +34,7 @@ def analysis_page(
     blocks: list[Block] = [line((model_name, "bold"), *(f" · {part}" for part in header)), BLANK]
     if analysis.splits:
         blocks += [_splits_table(analysis.splits, brief), BLANK]
-    blocks += _obligations(analysis.splits, brief)
+    blocks += _obligations(analysis, with_values, brief)
     if with_values:
         blocks += _values(analysis)
     blocks.append(_summary(found, analysis.diagnostics))
@@ -152,14 +154,16 @@ def _axis(split: SplitReport) -> str:
     return ("–" if split.op == "StringSplit" else "?") if split.axis is None else str(split.axis)
 
 
-def _obligations(splits: Sequence[SplitReport], brief: bool) -> list[Block]:
-    required: dict[str, list[str]] = {}
-    for split in splits:
-        for obligation in split.obligations:
-            required.setdefault(obligation, []).append(_node_name(split))
-    if not required:
+def _obligations(analysis: Analysis, with_values: bool, brief: bool) -> list[Block]:
+    """What must hold of the symbols; of generated ones only where a split requires it or every value is shown."""
+    of_splits = {text for split in analysis.splits for text in split.obligations}
+    rows = [
+        (f"requires {text}", _who([location.removeprefix("main/") for location in locations], brief))
+        for text, locations in analysis.required_by.items()
+        if with_values or text in of_splits or analysis.generated.isdisjoint(_WORD.findall(text))
+    ]
+    if not rows:
         return []
-    rows = [(f"requires {text}", _who(nodes, brief)) for text, nodes in required.items()]
     return [table(("", ""), ("yellow", "dim"), rows), BLANK]
 
 
@@ -170,14 +174,15 @@ def _who(nodes: Sequence[str], brief: bool) -> str:
 
 
 def _values(analysis: Analysis) -> list[Block]:
-    values = table(
-        ("value of main", "type"), ("bold", "green"), [(name, str(value)) for name, value in analysis.types.items()]
-    )
+    blocks: list[Block] = []
+    for location, types in (analysis.graphs or {"main": analysis.types}).items():
+        rows = [(name, str(value)) for name, value in types.items()]
+        blocks += [table((f"value of {location}", "type"), ("bold", "green"), rows), BLANK]
     bounded = [(name, bounds) for name, bounds in analysis.symbols.items() if bounds != (0, None)]
     if not bounded:
-        return [values, BLANK]
+        return blocks
     ranges = [(name, str(low), dim_text(high) if high is not None else "any") for name, (low, high) in bounded]
-    return [values, BLANK, table(("symbol", "at least", "at most"), ("bold", "", ""), ranges), BLANK]
+    return [*blocks, table(("symbol", "at least", "at most"), ("bold", "", ""), ranges), BLANK]
 
 
 def _summary(found: Completeness, diagnostics: Sequence[Diagnostic]) -> Line:
@@ -186,7 +191,9 @@ def _summary(found: Completeness, diagnostics: Sequence[Diagnostic]) -> Line:
     if found.unknown_rank:
         sentences.append(f"{count(found.unknown_rank, 'value')} of unknown rank.")
     if found.unknown_operators:
-        sentences.append(f"Unknown operators: {', '.join(found.unknown_operators)}.")
+        names = ", ".join(found.unknown_operators)
+        open_values = f", which leave {count(found.left_open, 'value')} open" if found.left_open else ""
+        sentences.append(f"Unknown operators: {names}{open_values}.")
     text = " ".join(sentences) + " "
     if not diagnostics:
         return line(text, ("No findings.", "green"))

@@ -16,16 +16,17 @@ def test_bounds_are_those_of_the_symbol_that_is_shown() -> None:
     """Symbols are numbered anew when they are shown; the bounds once were those of another symbol of that number."""
     model = model_of(
         """<ir_version: 8, opset_import: ["" : 18]>
-        g (float[N] x, float[M] y) => (int64[1, A] alone, int64[1, B] p, int64[1, C] q) {
+        g (float[N] x, float[M] y) => (int64[1, A] alone, float[1, 1, B] p) {
             alone = NonZero (x)
             both = NonZero (y)
-            twice = Neg (both)
-            lengths = Constant <value_ints: ints = [2, 3]> ()
-            p, q = Split <axis: int = 1> (twice, lengths)
+            axis = Constant <value_ints: ints = [0]> ()
+            row = Unsqueeze (both, axis)
+            twice = Cast <to: int = 1> (row)
+            p = MaxPool <kernel_shape: ints = [5]> (twice)
         }"""
     )
     for value in model.graph.output:
         value.CopyFrom(helper.make_tensor_value_info(value.name, TensorProto.INT64, None))
     analysis = infer_model(model)
     assert str(analysis.types["both"]) == "int64[1, unk0]"
-    assert analysis.symbols["unk0"] == (5, 5)
+    assert analysis.symbols["unk0"] == (4, None)

@@ -1,0 +1,41 @@
+"""Generated symbols that are something known after all: what the obligations of a model say that they equal."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+
+from splitgraph.dim import Dim, DimLike, Obligation, substitute, symbol, symbols_of
+
+
+def solve(obligations: Iterable[Obligation], generated: Collection[str]) -> dict[str, DimLike]:
+    """Generated symbols by name with what they equal in every run: `unk1 == past + seq` gives `past + seq` for unk1.
+
+    A value may speak of generated symbols that are solved themselves; `resolve` follows them.
+    """
+    solved: dict[str, DimLike] = {}
+    for obligation in obligations:
+        if obligation.relation != "==":
+            continue
+        difference = resolve(obligation.lhs - obligation.rhs, solved)
+        found = None if isinstance(difference, int) else _solution(difference, generated)
+        if found is not None:
+            solved[found[0]] = found[1]
+    return solved
+
+
+def resolve(dim: DimLike, solved: Mapping[str, DimLike]) -> DimLike:
+    """The dimension with everything put in that its symbols equal."""
+    while solved and not isinstance(dim, int) and not solved.keys().isdisjoint(symbols_of(dim)):
+        dim = substitute(dim, solved)
+    return dim
+
+
+def _solution(difference: Dim, generated: Collection[str]) -> tuple[str, DimLike] | None:
+    """A generated symbol and what it is where the difference is 0: the newest that stands alone, None without one."""
+    names = [name for name in symbols_of(difference) if name in generated]
+    for name in sorted(names, key=lambda name: (len(name), name), reverse=True):
+        for sign in (1, -1):
+            rest = difference - sign * symbol(name)
+            if name not in symbols_of(rest):
+                return name, -sign * rest
+    return None

@@ -1,0 +1,140 @@
+"""What the author declared, what a model requires of its symbols, and operators that nobody knows."""
+
+from __future__ import annotations
+
+import onnx
+import pytest
+
+import splitgraph
+from splitgraph.inference.analysis import Analysis
+from splitgraph.report.documents import analysis_json
+from splitgraph.report.layout import plain_text
+from splitgraph.report.pages import analysis_page
+
+
+def analysed(signature: str, body: str, imports: str = '"" : 18') -> Analysis:
+    text = f"<ir_version: 8, opset_import: [{imports}]> g {signature} {{ {body} }}"
+    return splitgraph.infer(onnx.parser.parse_model(text))
+
+
+def shown(analysis: Analysis, *names: str) -> list[str]:
+    return [str(analysis.types[name]) for name in names]
+
+
+def severities(analysis: Analysis) -> list[tuple[str, str]]:
+    return [(found.code, found.severity) for found in analysis.diagnostics]
+
+
+HALVES = "a, b = Split <axis = 0, num_outputs = 2> (x)"
+
+
+@pytest.mark.parametrize(
+    ("signature", "body", "obligations"),
+    [
+        ("(float[N] x) => (float[N] y)", "y = Relu (x)", ()),
+        ("(float[N] x) => (float[M] y)", "y = Relu (x)", ("M == N",)),
+        ("(float[N] x) => (float[half] a, float[] b)", HALVES, ("half == (N + 1)//2",)),
+        # A name of an input is no name for something else, and one name for two things explains neither.
+        ("(float[N] x, float[half] z) => (float[half] a, float[] b)", HALVES, ()),
+        ("(float[N] x) => (float[half] a, float[half] b)", HALVES, ()),
+        ("(float[N, 2] x, float[M, 3] y) => (float[] z)", "z = Concat <axis = 1> (x, y)", ("M == N",)),
+        ("(float[N, K] x, float[J, 3] y) => (float[] z)", "z = MatMul (x, y)", ("J == K",)),
+        (
+            "(float[N] x, float[K, 6] y) => (float[] z)",
+            "shape = Shape (x) z = Reshape (y, shape)",
+            ("6*K == N",),
+        ),
+    ],
+)
+def test_obligations_of_the_whole_model(signature: str, body: str, obligations: tuple[str, ...]) -> None:
+    analysis = analysed(signature, body)
+    assert analysis.ok
+    assert tuple(text for text in analysis.obligations if ">=" not in text) == obligations
+
+
+def test_an_obligation_is_shown_once_with_all_that_require_it() -> None:
+    analysis = analysed(
+        "(float[N, 2] x, float[M, 3] y) => (float[] z)",
+        "z1 = Concat <axis = 1> (x, y) z2 = Concat <axis = 1> (y, x) z = Concat <axis = 1> (z1, z2)",
+    )
+    assert analysis.obligations == ("M == N",)
+    assert "  requires M == N  Concat#0\n" in plain_text(analysis_page(analysis, "m.onnx"))
+    assert analysis_json(analysis, "m.onnx")["obligations"] == ["M == N"]
+
+
+def test_what_equals_a_known_dimension_is_shown_as_that() -> None:
+    analysis = analysed(
+        "(float[N, K] x, float[3, M] y) => (float[] z)",
+        """rows = NonZero (x)
+           flat = Cast <to = 1> (rows)
+           turned = Transpose <perm = [1, 0]> (flat)
+           z = MatMul (y, turned)""",
+    )
+    assert shown(analysis, "rows", "turned", "z") == ["int64[2, M]", "float32[M, 2]", "float32[3, 2]"]
+    assert analysis.obligations == ()
+
+
+def test_a_requirement_of_a_branch_stays_in_it() -> None:
+    analysis = analysed(
+        "(bool c, float[N, 2] x, float[M, 3] y) => (float[] z)",
+        """z = If (c) <
+            then_branch = t () => (float[] p) { p = Concat <axis = 1> (x, y) },
+            else_branch = e () => (float[] q) { q = Relu (x) }
+        >""",
+    )
+    assert shown(analysis, "x", "y") == ["float32[N, 2]", "float32[M, 3]"]
+    assert analysis.required_by == {"M == N": ("main/If#0/then_branch/Concat#0",)}
+
+
+@pytest.mark.parametrize(
+    ("signature", "body", "found"),
+    [
+        ("(float[N, 4] x) => (float[N, 4] y)", "y = Relu (x)", []),
+        ("(float[N, 4] x) => (float[N, 5] y)", "y = Relu (x)", [("SG301", "error")]),
+        ("(float[N, 4] x) => (int64[N, 4] y)", "y = Relu (x)", [("SG301", "error")]),
+        ("(float[N, 4] x) => (float[N] y)", "y = Relu (x)", [("SG301", "error")]),
+        ("(float[N] x, float[1] o) => (float[N] y)", "y = Concat <axis = 0> (x, o)", [("SG301", "warning")]),
+    ],
+)
+def test_a_contradiction_is_reported_with_both(signature: str, body: str, found: list[tuple[str, str]]) -> None:
+    analysis = analysed(signature, body)
+    assert severities(analysis) == found
+    for diagnostic in analysis.diagnostics:
+        assert "is declared as" in diagnostic.message and "but inferred as" in diagnostic.message
+
+
+def test_an_unknown_operator_leaves_open_what_depends_on_it() -> None:
+    body = """a = acme.Mystery (x)
+              b = Relu (a)
+              c = Relu (x)
+              d = Shape (b)
+              e = Add (b, c)"""
+    analysis = analysed("(float[N, 4] x) => (float[N, 4] c, float[] e, int64[] d)", body, '"" : 18, "acme" : 1')
+    assert shown(analysis, "c") == ["float32[N, 4]"]
+    found = analysis.completeness
+    assert found.unknown_operators == ("acme::Mystery",)
+    assert found.left_open == 4
+    assert "Unknown operators: acme::Mystery, which leave 4 values open." in plain_text(analysis_page(analysis, "m"))
+    assert analysis_json(analysis, "m")["completeness"]["left_open"] == 4
+
+
+def test_what_is_declared_of_an_unknown_operator_is_believed() -> None:
+    text = """<ir_version: 8, opset_import: ["" : 18, "acme" : 1]>
+        g (float[N, 4] x) => (float[] y) <float[N, 8] a> { a = acme.Mystery (x) y = Concat <axis = 1> (a, x) }"""
+    analysis = splitgraph.infer(onnx.parser.parse_model(text))
+    assert shown(analysis, "a", "y") == ["float32[N, 8]", "float32[N, 12]"]
+    assert analysis.completeness.left_open == 0
+
+
+def test_graphs_come_by_location() -> None:
+    analysis = analysed(
+        "(bool c, float[N] x) => (float[] z)",
+        """z = If (c) <
+            then_branch = t () => (float[] p) { p = Relu (x) },
+            else_branch = e () => (float[] q) { q = Neg (x) }
+        >""",
+    )
+    assert list(analysis.graphs) == ["main", "main/If#0/then_branch", "main/If#0/else_branch"]
+    assert analysis.graphs["main"] == analysis.types
+    page = plain_text(analysis_page(analysis, "m.onnx", with_values=True))
+    assert "value of main/If#0/else_branch  type\n  q                               float32[N]\n" in page
