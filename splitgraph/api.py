@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -42,7 +43,13 @@ def infer(
     from splitgraph.inference import infer_model
 
     loaded = open_model(model)
-    analysis = infer_model(loaded.model, bind=bind, input_shapes=input_shapes, empty_chunks=empty_chunks)
+    analysis = infer_model(
+        loaded.model,
+        bind=bind,
+        input_shapes=input_shapes,
+        empty_chunks=empty_chunks,
+        owned=loaded.kind != "onnx",
+    )
     return replace(analysis, model=give_back(analysis.model, loaded))
 
 
@@ -118,10 +125,14 @@ def verify(
 def _convert_opset(model: Any, opset: int, verify: bool, *, newer: bool) -> Rewrite:
     from splitgraph.conversion.opset import convert_opset
 
+    newest = defs.onnx_opset_version()
+    if isinstance(opset, bool) or not hasattr(opset, "__index__"):
+        raise SplitgraphError(f"the opset is {opset!r}; it must be an integer, such as {newest}")
+    opset = operator.index(opset)
     loaded = open_model(model)
     source = opset_imports(loaded.model.opset_import).get("", opset)
     # An opset that does not exist is a finding about the model, whichever way the conversion would go.
-    if 1 <= source <= defs.onnx_opset_version():
+    if 1 <= source <= newest and 1 <= opset <= newest:
         if newer and opset < source:
             raise SplitgraphError(f"the model is at opset {source}, so going to {opset} is a downgrade; use downgrade")
         if not newer and opset > source:

@@ -68,6 +68,7 @@ def plan_opset(model: onnx.ModelProto, analysis: Analysis, target: int) -> Plan:
     check_readable(plan, analysis)
     if any(found.code == "SG103" for found in plan.blockers):
         return plan
+    _refuse_training(plan, model, analysis, target)
     names = FreshNames(used_names(model))
     every = list(scopes(model))
     for root in roots(every):
@@ -75,6 +76,17 @@ def plan_opset(model: onnx.ModelProto, analysis: Analysis, target: int) -> Plan:
         for scope in root:
             _plan_others(plan, model, analysis, scope, target)
     return plan
+
+
+def _refuse_training(plan: Plan, model: onnx.ModelProto, analysis: Analysis, target: int) -> None:
+    """The graphs of training_info are of the model's opset too, but inference does not walk them."""
+    if analysis.opset.get("", target) == target:
+        return
+    for index, training in enumerate(model.training_info):
+        if training.initialization.node or training.algorithm.node:
+            text = "the training graphs are at the model's opset, and splitgraph does not convert them"
+            help = "Remove training_info from the model, which runtimes for inference do not read."
+            plan.blockers.append(diagnostic("SG409", text, f"training_info[{index}]", help=help))
 
 
 def roots(every: Sequence[Scope]) -> Iterator[list[Scope]]:

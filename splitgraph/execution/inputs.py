@@ -73,6 +73,9 @@ class InputMaker:
         bind: Mapping[str, int] | None = None,
         given: Mapping[str, Value] | None = None,
     ) -> None:
+        for argument, mapping in (("bind", bind), ("inputs", given)):
+            if mapping is not None and not isinstance(mapping, Mapping):
+                raise ValueError(f"{argument} is {mapping!r}; it must be a mapping by name")
         self._analysis = analysis
         self._seed = seed
         self._given = dict(given or {})
@@ -202,9 +205,9 @@ class InputMaker:
         for name, value in bind.items():
             if name not in names:
                 raise ValueError(f"the model has no symbol {name!r}; it has: {', '.join(sorted(names)) or 'none'}")
-            if not isinstance(value, int) or value < 0:
+            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
                 raise ValueError(f"the symbol {name!r} cannot be {value!r}; it is an integer of at least 0")
-        fixed = dict(bind)
+        fixed = {name: int(value) for name, value in bind.items()}
         for item in self._inputs:
             array = self._given.get(item.name)
             if isinstance(array, np.ndarray):

@@ -78,7 +78,7 @@ def verify_models(
     floating-point numbers (see `comparison` for narrow types). timeout: seconds for everything. Raises ValueError for
     arguments that fit nothing.
     """
-    _check_arguments(samples, engine, timeout)
+    _check_arguments(samples, seed, engine, rtol, atol, timeout)
     deadline = time.monotonic() + min(timeout, _LONGEST_TIMEOUT)
     analysis, analysis_after = infer_model(before, fill=False), infer_model(after, fill=False)
     maker = InputMaker(analysis, seed=seed, bind=bind, given=inputs)
@@ -167,6 +167,8 @@ class _Trial:
         given: dict[tuple[int, int], Mapping[str, Value]] = {}
         sizes: list[Assignment] = []
         for case in range(self.samples):
+            if time.monotonic() > deadline:
+                return _Outcome(None, f"the inputs of {self.samples} cases could not be made in the time given")
             given[case, 0], chosen = self.maker.draw(case, 0, sizes)
             sizes.append(chosen)
         run = self._run(place, engine, given, deadline, last)
@@ -258,13 +260,25 @@ class _Trial:
         return dict(zip((value.name for value in self.before.graph.output), outputs, strict=False))
 
 
-def _check_arguments(samples: int, engine: str, timeout: float) -> None:
+def _check_arguments(samples: int, seed: int, engine: str, rtol: float, atol: float, timeout: float) -> None:
     if engine not in get_args(Engine):
         raise ValueError(f"there is no engine {engine!r}; there are: {', '.join(get_args(Engine))}")
-    if samples < 1:
-        raise ValueError(f"samples is {samples}; it must be at least 1")
-    if not timeout > 0:  # nor is NaN
+    for name, number, least in (("samples", samples, 1), ("seed", seed, 0)):
+        if isinstance(number, bool) or not isinstance(number, (int, np.integer)):
+            raise ValueError(f"{name} is {number!r}; it must be an integer")
+        if number < least:
+            raise ValueError(f"{name} is {number}; it must be at least {least}")
+    for name, tolerance in (("rtol", rtol), ("atol", atol)):
+        if not _is_number(tolerance) or not tolerance >= 0:
+            raise ValueError(f"{name} is {tolerance!r}; it must be a number of at least 0")
+    if not _is_number(timeout):
+        raise ValueError(f"timeout is {timeout!r}; it must be a number of seconds")
+    if not timeout > 0:
         raise ValueError(f"timeout is {timeout}; it must be more than 0 seconds")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 
 def _meaningful(before: onnx.ModelProto, analysis: Analysis, after: Analysis) -> tuple[onnx.ModelProto, str]:

@@ -13,6 +13,9 @@ from splitgraph.value_type import DTYPE_NAMES, DTYPE_NUMBERS, UNKNOWN, ValueType
 
 ParseDim = Callable[[str], DimLike]
 
+# The largest dimension that a model can declare.
+LARGEST_DIM = 2**63 - 1
+
 
 def value_type(proto: onnx.TypeProto, parse: ParseDim = parse_dim) -> ValueType:
     """What a TypeProto declares; dimensions that it leaves unset are None."""
@@ -78,6 +81,8 @@ def write_shape(value: ValueType, held: onnx.TypeProto.Tensor) -> None:
     for dim in value.shape:
         entry = shape.dim.add()
         if isinstance(dim, int):
-            entry.dim_value = dim
+            # What the format's 64 bits cannot hold is left unset.
+            if dim <= LARGEST_DIM:
+                entry.dim_value = dim
         elif isinstance(dim, Dim):
             entry.dim_param = str(dim)

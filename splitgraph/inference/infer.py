@@ -11,10 +11,10 @@ import onnx
 from onnx import defs
 
 from splitgraph.diagnostics import SplitgraphError, diagnostic
-from splitgraph.dim import Dim, DimLike, Facts, parse_dim, parse_expression, symbols_of
-from splitgraph.graph.names import dimension_names
-from splitgraph.graph.scopes import MAIN, function_key, function_location, opset_imports
+from splitgraph.dim import DimLike, Facts
+from splitgraph.graph.scopes import MAIN, function_key, function_location, opset_imports, plain_domain
 from splitgraph.inference.analysis import Analysis
+from splitgraph.inference.bindings import InputShapes, read_bindings, read_input_shapes
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.filling import fill_model
 from splitgraph.inference.findings import build_analysis
@@ -22,8 +22,6 @@ from splitgraph.inference.rules import load_rules
 from splitgraph.inference.state import FunctionCall, State
 from splitgraph.inference.walk import Walk
 from splitgraph.value_type import UNKNOWN, ValueType
-
-InputShapes = Mapping[str, Sequence["int | str | Dim | None"]]
 
 
 def infer_model(
@@ -33,95 +31,57 @@ def infer_model(
     input_shapes: InputShapes | None = None,
     empty_chunks: Literal["clamp", "error"] = "clamp",
     fill: bool = True,
+    owned: bool = False,
 ) -> Analysis:
-    """Infer types and shapes of every value of a model, which is not changed.
+    """Infer types and shapes of every value of a model, which is not changed unless it is `owned`.
 
     bind: values for symbols. input_shapes: shapes for inputs, in place of the declared ones; a dimension is an int, an
     expression, a Dim or None. empty_chunks: what num_outputs chunks that overrun the dimension are. fill: make the copy
     with the types filled in; without it `Analysis.model` is the model itself, for callers that need only the facts.
+    owned: nobody else has the model, so that it is filled in itself and no copy is made.
     Raises SplitgraphError for a binding or an input shape that fits nothing in the model; never for a wrong model.
     """
     if empty_chunks not in ("clamp", "error"):
         raise SplitgraphError(f"empty_chunks is {empty_chunks!r}; it must be 'clamp' or 'error'")
-    state = State(model, empty_chunks, _bindings(model, bind or {}))
+    state = State(model, empty_chunks, read_bindings(model, bind))
+    given = read_input_shapes(model, input_shapes)
     load_rules()
     facts = Facts()
     main = Walk(state, MAIN, "main", state.imports, facts, bindings={})
     if _opsets_known(state):
-        shapes = _input_types(main, model, input_shapes or {})
-        main.define_graph_values(model.graph, shapes)
+        main.define_graph_values(model.graph, given)
         main.run(model.graph.node)
         _check_outputs(main, model.graph)
         _walk_function_bodies(state, facts)
     else:
         main.define_graph_values(model.graph, None)
     analysis = build_analysis(state, main)
-    return fill_model(analysis, model) if fill else analysis
-
-
-def _bindings(model: onnx.ModelProto, bind: Mapping[str, int]) -> Mapping[str, DimLike]:
-    if not bind:
-        return {}
-    declared = {symbol for written in dimension_names(model) for symbol in symbols_of(parse_dim(written))}
-    for name, value in bind.items():
-        if name not in declared:
-            known = ", ".join(sorted(declared)) or "none"
-            raise SplitgraphError(
-                f"no dimension of the model is named {name!r}; it has: {known}",
-                [diagnostic("SG304", f"no dimension {name!r}")],
-            )
-        if not isinstance(value, int) or value < 0:
-            raise SplitgraphError(f"the dimension {name!r} cannot be {value!r}; it is an integer of at least 0")
-    return dict(bind)
-
-
-def _input_types(main: Walk, model: onnx.ModelProto, input_shapes: InputShapes) -> list[ValueType | None] | None:
-    if not input_shapes:
-        return None
-    names = [value.name for value in model.graph.input]
-    for name in input_shapes:
-        if name not in names:
-            raise SplitgraphError(f"the model has no input {name!r}; it has: {', '.join(names) or 'none'}")
-    given: list[ValueType | None] = []
-    for value in model.graph.input:
-        shape = input_shapes.get(value.name)
-        if shape is None:
-            given.append(None)
-            continue
-        given.append(ValueType(_kind(value), None, tuple(_given_dim(dim) for dim in shape)))
-    return given
-
-
-def _kind(value: onnx.ValueInfoProto) -> str:
-    kind = value.type.WhichOneof("value")
-    return "tensor" if kind is None else kind.removesuffix("_type")
-
-
-def _given_dim(dim: int | str | Dim | None) -> DimLike | None:
-    if isinstance(dim, str):
-        try:
-            return parse_expression(dim)
-        except ValueError as error:
-            raise SplitgraphError(f"{dim!r} is no dimension: {error}") from None
-    if isinstance(dim, int) and dim < 0:
-        raise SplitgraphError(f"a dimension cannot be {dim}; it is an integer of at least 0")
-    return dim
+    if not fill:
+        return analysis
+    if not owned:
+        filled = onnx.ModelProto()
+        filled.CopyFrom(model)
+        model = filled
+    return fill_model(analysis, model)
 
 
 def _opsets_known(state: State) -> bool:
-    """Report an opset of ai.onnx that does not exist, in the model or one of its functions: nothing can be said of its
-    operators.
+    """Report an opset of ai.onnx that does not exist, or two of them, in the model or one of its functions: nothing can
+    be said of its operators.
     """
     newest = defs.onnx_opset_version()
-    imports = [("", state.imports)]
-    imports += [(function_location(f), opset_imports(f.opset_import)) for f in state.model.functions]
+    imports = [("", state.model.opset_import)]
+    imports += [(function_location(f), f.opset_import) for f in state.model.functions]
     good = True
-    for location, imported in imports:
-        opset = imported.get("")
-        if opset is not None and not 1 <= opset <= newest:
-            state.report(
-                diagnostic("SG103", f"imports opset {opset} of ai.onnx; this onnx knows 1 to {newest}", location)
-            )
+    for location, entries in imports:
+        opsets = sorted({entry.version for entry in entries if plain_domain(entry.domain) == ""})
+        text = None
+        if len(opsets) > 1:
+            text = f"imports several opsets of ai.onnx at once: {', '.join(map(str, opsets))}"
+        elif opsets and not 1 <= opsets[0] <= newest:
+            text = f"imports opset {opsets[0]} of ai.onnx; this onnx knows 1 to {newest}"
+        if text is not None:
+            state.report(diagnostic("SG103", text, location))
             good = False
     return good
 
