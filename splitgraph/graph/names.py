@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import onnx
 
-from splitgraph.graph.scopes import scopes
+from splitgraph.graph.scopes import Scope, scopes
 
 
 def used_names(model: onnx.ModelProto) -> set[str]:
@@ -30,8 +30,13 @@ def used_names(model: onnx.ModelProto) -> set[str]:
 
 def dimension_names(model: onnx.ModelProto) -> set[str]:
     """Every dim_param that the model declares, in every scope."""
+    return declared_dimensions(scopes(model))
+
+
+def declared_dimensions(graphs: Iterable[Scope]) -> set[str]:
+    """Every dim_param that these graphs declare."""
     names: set[str] = set()
-    for scope in scopes(model):
+    for scope in graphs:
         declared = (
             scope.proto.value_info
             if scope.is_function

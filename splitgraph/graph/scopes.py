@@ -18,6 +18,8 @@ MAIN: GraphPath = ()
 
 FunctionKey = tuple[str, str, str]
 
+_GRAPHS = frozenset({AttributeProto.GRAPH, AttributeProto.GRAPHS})
+
 
 def opset_imports(entries: Iterable[onnx.OperatorSetIdProto]) -> dict[str, int]:
     """Imported version of each domain; "ai.onnx" is the domain ""."""
@@ -75,11 +77,13 @@ class Scope:
 def subgraphs(node: onnx.NodeProto) -> Iterator[tuple[str, int, onnx.GraphProto]]:
     """Each graph in a node's attributes: attribute name, position (0 for a single graph), graph."""
     for attribute in node.attribute:
-        if attribute.type == AttributeProto.GRAPH:
-            yield attribute.name, 0, attribute.g
-        elif attribute.type == AttributeProto.GRAPHS:
-            for position, graph in enumerate(attribute.graphs):
+        if attribute.type in _GRAPHS:
+            for position, graph in _graphs_in(attribute):
                 yield attribute.name, position, graph
+
+
+def _graphs_in(attribute: AttributeProto) -> Iterable[tuple[int, onnx.GraphProto]]:
+    return ((0, attribute.g),) if attribute.type == AttributeProto.GRAPH else enumerate(attribute.graphs)
 
 
 def subgraph_location(location: str, label: str, attribute: str, position: int) -> str:
@@ -112,14 +116,27 @@ def _with_subgraphs(root: Scope) -> Iterator[Scope]:
         inner = [
             Scope(
                 graph,
-                (*scope.path, index, name, position),
-                subgraph_location(scope.location, node_label(node, index), name, position),
+                (*scope.path, index, attribute.name, position),
+                subgraph_location(scope.location, node_label(node, index), attribute.name, position),
                 scope.imports,
             )
             for index, node in enumerate(scope.nodes)
-            for name, position, graph in subgraphs(node)
+            for attribute in node.attribute
+            if attribute.type in _GRAPHS
+            for position, graph in _graphs_in(attribute)
         ]
         waiting.extend(reversed(inner))
+
+
+def graph_at(model: onnx.ModelProto, path: GraphPath) -> Any:
+    """The GraphProto or FunctionProto at a path."""
+    found: Any = model.graph
+    if path[:1] == ("F",):
+        found, path = model.functions[path[1]], path[2:]
+    for index, name, position in zip(path[::3], path[1::3], path[2::3], strict=True):
+        inner = subgraphs(found.node[index])
+        found = next(graph for other, place, graph in inner if (other, place) == (name, position))
+    return found
 
 
 def attribute_is_given(model: onnx.ModelProto, scope: Scope, attribute: str) -> bool:

@@ -11,9 +11,12 @@ from splitgraph.contents import Contents, SequenceInfo
 from splitgraph.diagnostics import Severity, diagnostic
 from splitgraph.dim import Dim, DimLike, Facts, Obligation
 from splitgraph.graph.attributes import UNRESOLVED, attribute_value
+from splitgraph.graph.scopes import node_label
+from splitgraph.inference.known import OMITTED, Known
 from splitgraph.value_type import UNKNOWN, ValueType
 
 if TYPE_CHECKING:
+    from splitgraph.inference.state import SplitDetail
     from splitgraph.inference.walk import Walk
 
 
@@ -23,7 +26,8 @@ Relation = Literal["==", ">="]
 class NodeContext:
     """One node during inference: its inputs as known so far, its attributes, and the place for what it gives.
 
-    `inputs` holds a ValueType for each input, None for an omitted one (""). `since_version` is the operator version
+    `inputs` holds a ValueType for each input, None for an omitted one (""); `given` all that is known of each. `split`
+    is what a split node turned out to be. `since_version` is the operator version
     that the opset import selects. Attributes that refer to an attribute of an enclosing function are resolved, or come
     back as UNRESOLVED.
     """
@@ -32,19 +36,20 @@ class NodeContext:
         "_attributes",
         "contents_out",
         "errors",
+        "given",
         "index",
         "inputs",
-        "location",
         "node",
         "obligations",
         "opset",
         "sequences_out",
         "since_version",
+        "split",
         "walk",
     )
 
     def __init__(
-        self, walk: Walk, node: onnx.NodeProto, opset: int, since_version: int, location: str, index: int
+        self, walk: Walk, node: onnx.NodeProto, opset: int, since_version: int, index: int, given: list[Known]
     ) -> None:
         self.walk = walk
         self.index = index
@@ -53,11 +58,17 @@ class NodeContext:
         self.node = node
         self.opset = opset
         self.since_version = since_version
-        self.location = location
-        self.inputs: list[ValueType | None] = [walk.type_of(name) if name else None for name in node.input]
+        self.given = given
+        self.inputs: list[ValueType | None] = [known.type for known in given]
+        self.split: SplitDetail | None = None
         self.contents_out: dict[int, Contents] = {}
         self.sequences_out: dict[int, SequenceInfo] = {}
         self._attributes: Mapping[str, onnx.AttributeProto] | None = None
+
+    @property
+    def location(self) -> str:
+        """Where the node is, as people read it."""
+        return f"{self.walk.location}/{node_label(self.node, self.index)}"
 
     @property
     def facts(self) -> Facts:
@@ -72,7 +83,7 @@ class NodeContext:
     @property
     def input_count(self) -> int:
         """How many inputs the node lists, omitted ones included."""
-        return len(self.node.input)
+        return len(self.given)
 
     @property
     def empty_chunks(self) -> str:
@@ -85,7 +96,7 @@ class NodeContext:
 
     def refine_input(self, index: int, contents: Contents) -> None:
         """Say what an input must hold for the node to be valid; holds for the rest of this graph."""
-        self.walk.constants[self.node.input[index]] = contents
+        self.given[index] = self.walk.refine(self.node.input[index], contents)
 
     def input(self, index: int) -> ValueType:
         """The type of an input; UNKNOWN when omitted or beyond the last."""
@@ -93,15 +104,20 @@ class NodeContext:
 
     def has_input(self, index: int) -> bool:
         """True when the input is given: not beyond the last, and not omitted by an empty name."""
-        return index < len(self.node.input) and bool(self.node.input[index])
+        return index < len(self.given) and self.given[index] is not OMITTED
 
     def contents(self, index: int) -> Contents | None:
         """What is known of the elements of an input; None when nothing is, or when it is omitted."""
-        return self.walk.contents_of(self.node.input[index]) if self.has_input(index) else None
+        if index >= len(self.given):
+            return None
+        known = self.given[index]
+        if known.unread:
+            known = self.given[index] = self.walk.read(self.node.input[index])
+        return known.contents
 
     def sequence(self, index: int) -> SequenceInfo | None:
         """What is known of an input that is a sequence."""
-        return self.walk.sequence_of(self.node.input[index]) if self.has_input(index) else None
+        return self.given[index].sequence if index < len(self.given) else None
 
     def attributes(self) -> Mapping[str, onnx.AttributeProto]:
         """The node's attributes by name, as written."""

@@ -1,4 +1,4 @@
-"""Writing inferred types into a copy of the model: value_info of every graph, and the outputs' types."""
+"""Writing inferred types into a model: value_info of every graph, and the outputs' types."""
 
 from __future__ import annotations
 
@@ -7,41 +7,75 @@ from dataclasses import replace
 
 import onnx
 
-from splitgraph.graph.scopes import scopes
+from splitgraph.graph.scopes import graph_at
 from splitgraph.graph.types import type_proto
 from splitgraph.inference.analysis import Analysis
 from splitgraph.value_type import ValueType
 
 
 def fill_model(analysis: Analysis, model: onnx.ModelProto) -> Analysis:
-    """The analysis with a copy of the model that has the inferred types filled in; everything else of the copy is as it
-    was.
-    """
-    filled = onnx.ModelProto()
-    filled.CopyFrom(model)
-    for scope in scopes(filled):
-        types = analysis.details.types.get(scope.path)
-        if types is not None and not scope.is_function:
-            _fill_graph(scope.proto, types)
-    return replace(analysis, model=filled)
+    """The analysis with the inferred types filled into the model; everything else of it stays as it was."""
+    encoded = EncodedTypes()
+    for path, types in analysis.details.types.items():
+        graph = graph_at(model, path)
+        if not isinstance(graph, onnx.FunctionProto):
+            _fill_graph(graph, types, encoded)
+    return replace(analysis, model=model)
 
 
-def _fill_graph(graph: onnx.GraphProto, types: Mapping[str, ValueType]) -> None:
+class EncodedTypes:
+    """The field `type` of a value_info for each type, as protobuf writes it: a model has few types and many values."""
+
+    def __init__(self) -> None:
+        self._fields: dict[int, tuple[ValueType, bytes | None]] = {}
+
+    def field(self, value: ValueType) -> bytes | None:
+        """The bytes; None for a type of which nothing can be declared."""
+        found = self._fields.get(id(value))
+        if found is None:
+            made = type_proto(value)
+            # Held with its bytes: another type could take the identity of one that is gone.
+            found = value, None if made is None else _field(b"\x12", made.SerializeToString())
+            self._fields[id(value)] = found
+        return found[1]
+
+
+def _field(tag: bytes, content: bytes) -> bytes:
+    """A length-delimited field of protobuf's wire format."""
+    length = len(content)
+    if length < 128:
+        return tag + _SHORT[length] + content
+    size = bytearray()
+    while length > 127:
+        size.append(length & 127 | 128)
+        length >>= 7
+    size.append(length)
+    return tag + size + content
+
+
+_SHORT = [bytes([length]) for length in range(128)]
+
+
+def _fill_graph(graph: onnx.GraphProto, types: Mapping[str, ValueType], encoded: EncodedTypes) -> None:
     skipped = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
     skipped |= {tensor.values.name for tensor in graph.sparse_initializer}
     for value in graph.output:
         _write(value, types.get(value.name))
         skipped.add(value.name)
     listed = {value.name: value for value in graph.value_info}
+    added = []
     for name, inferred in types.items():
         if name in skipped:
             continue
         if name in listed:
             _write(listed[name], inferred)
             continue
-        made = type_proto(inferred)
-        if made is not None:
-            graph.value_info.add(name=name).type.CopyFrom(made)
+        field = encoded.field(inferred)
+        if field is not None:
+            # value_info is field 13 of a graph, and name field 1 of it.
+            added.append(_field(b"\x6a", _field(b"\x0a", name.encode()) + field))
+    # Reading them all at once takes a fifth of the time that adding one after the other does.
+    graph.MergeFromString(b"".join(added))
 
 
 def _write(value: onnx.ValueInfoProto, inferred: ValueType | None) -> None:

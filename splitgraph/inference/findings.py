@@ -3,46 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
-
-import onnx
+from typing import NamedTuple
 
 from splitgraph.diagnostics import Diagnostic, diagnostic
-from splitgraph.dim import Dim, Obligation, is_spellable, substitute, symbol, symbols_of
-from splitgraph.graph.names import dimension_names
-from splitgraph.graph.scopes import MAIN, GraphPath, scopes
+from splitgraph.dim import Dim, DimLike, Obligation, is_spellable, substitute, symbol, symbols_of
+from splitgraph.graph.scopes import MAIN, GraphPath, Scope
 from splitgraph.inference.analysis import Analysis, Completeness, SplitReport
 from splitgraph.inference.left_open import values_left_open
-from splitgraph.inference.naming import Naming
+from splitgraph.inference.naming import Naming, tally
 from splitgraph.inference.solving import resolve, solve
-from splitgraph.inference.state import State
+from splitgraph.inference.state import FoundSplit, State
 from splitgraph.inference.walk import Walk
-from splitgraph.value_type import ValueType
+from splitgraph.value_type import UNKNOWN, ValueType
 
 
 def build_analysis(state: State, main: Walk) -> Analysis:
     """The analysis of a walked model; `details` holds the shown types of every graph and what conversion needs."""
-    naming = Naming(state.generated, dimension_names(state.model), solve(main.facts.obligations, state.generated))
+    naming = Naming(state.generated, state.reserved, solve(main.facts.obligations, state.generated))
     walked = {path: detail for path, detail in state.details.items() if path[:1] != ("call",) and path[:1] != ("F",)}
     walked.setdefault(main.path, main.detail)
     for detail in walked.values():
-        for value in detail.types.values():
-            naming.count(value)
-    for report, _ in state.reports:
-        for length in report.lengths:
-            if isinstance(length, Dim):
-                naming.count_dim(length)
-    types = {
-        path: {name: naming.value(value) for name, value in detail.types.items()} for path, detail in walked.items()
-    }
-    splits = tuple(_shown_report(naming, report, obligations) for report, obligations in state.reports)
+        for value, times in tally(detail.types.values()):
+            naming.count(value.shape or (), times)
+    for split, times in tally([found.detail for found in state.reports]):
+        naming.count(split.lengths, times)
+    types = {path: _shown_types(naming, detail.types) for path, detail in walked.items()}
+    shown: dict[int, ShownSplit] = {}
+    splits = tuple([_shown_report(naming, found, shown) for found in state.reports])
     required_by = _requirements(state, naming, splits)
     return Analysis(
         model=state.model,
         splits=splits,
         diagnostics=(*state.diagnostics, *_unknown_operators(state)),
         types=types[main.path],
-        graphs=_by_location(state.model, types),
+        graphs=_by_location(state.scopes, types),
         required_by=required_by,
         generated=naming.shown_names(),
         symbols=_bounds(main, naming, types),
@@ -60,18 +54,47 @@ class Details:
         self.types = types
 
 
-def _shown_report(naming: Naming, report: SplitReport, obligations: tuple[Obligation, ...]) -> SplitReport:
-    outputs = tuple((name, naming.value(value)) for name, value in report.outputs)
-    lengths = tuple(naming.dim(length) for length in report.lengths)
-    shown = [text for obligation in obligations if (text := _shown_obligation(naming, obligation)) is not None]
-    named = {str(dim) for _, value in outputs for dim in (value.shape or ()) if isinstance(dim, Dim)}
-    shown += [f"{name} == {naming.meanings[name]}" for name in sorted(named & naming.meanings.keys())]
-    return replace(
-        report,
-        input=naming.value(report.input),
-        outputs=outputs,
-        lengths=lengths,
-        obligations=tuple(dict.fromkeys(shown)),
+def _shown_types(naming: Naming, types: Mapping[str, ValueType]) -> dict[str, ValueType]:
+    shown = {id(value): naming.value(value) for value, _ in tally(types.values())}
+    return {name: shown[id(value)] for name, value in types.items()}
+
+
+class ShownSplit(NamedTuple):
+    """What repeated split nodes have in common, in shown names."""
+
+    input: ValueType
+    outputs: list[ValueType]
+    lengths: tuple[DimLike | None, ...]
+    meanings: list[str]
+
+
+def _shown_split(naming: Naming, found: FoundSplit) -> ShownSplit:
+    outputs = [naming.value(value) for value in found.outputs]
+    outputs += [UNKNOWN] * (len(found.output_names) - len(outputs))
+    lengths = tuple([naming.dim(length) for length in found.detail.lengths])
+    named = {str(dim) for value in outputs for dim in (value.shape or ()) if isinstance(dim, Dim)}
+    meanings = [f"{name} == {naming.meanings[name]}" for name in sorted(named & naming.meanings.keys())]
+    return ShownSplit(naming.value(found.detail.data), outputs, lengths, meanings)
+
+
+def _shown_report(naming: Naming, found: FoundSplit, done: dict[int, ShownSplit]) -> SplitReport:
+    variant, split = found.detail.variant, found.detail.split
+    shown = done.get(id(found.detail))
+    if shown is None:
+        shown = done[id(found.detail)] = _shown_split(naming, found)
+    texts = [text for obligation in found.obligations if (text := _shown_obligation(naming, obligation)) is not None]
+    return SplitReport(
+        name=found.name,
+        op=variant.op_type,
+        domain=variant.domain,
+        since_version=variant.since_version,
+        location=found.location,
+        axis=None if split is None else split.axis,
+        input_name=found.input_name,
+        input=shown.input,
+        outputs=tuple(zip(found.output_names, shown.outputs, strict=False)),
+        lengths=shown.lengths,
+        obligations=tuple(dict.fromkeys([*texts, *shown.meanings])),
     )
 
 
@@ -112,7 +135,7 @@ def _requirements(state: State, naming: Naming, splits: Iterable[SplitReport]) -
 
 
 def _by_location(
-    model: onnx.ModelProto, types: Mapping[GraphPath, Mapping[str, ValueType]]
+    scopes: Iterable[Scope], types: Mapping[GraphPath, Mapping[str, ValueType]]
 ) -> dict[str, Mapping[str, ValueType]]:
     """The types of each graph by its location, the main graph first; of two graphs at one location, which happens
     where nodes have the same name, the second is counted.
@@ -120,7 +143,7 @@ def _by_location(
     if len(types) == 1:
         return {"main": types[MAIN]}
     found: dict[str, Mapping[str, ValueType]] = {}
-    for scope in scopes(model):
+    for scope in scopes:
         if scope.path not in types:
             continue
         location, count = scope.location, 1
@@ -137,7 +160,7 @@ def _bounds(
     shown = {
         dim
         for graph in types.values()
-        for value in graph.values()
+        for value, _ in tally(graph.values())
         for dim in (value.shape or ())
         if isinstance(dim, Dim)
     }
@@ -166,13 +189,13 @@ def _unknown_operators(state: State) -> list[Diagnostic]:
 def _completeness(state: State, types: Mapping[GraphPath, Mapping[str, ValueType]]) -> Completeness:
     dims = known = symbolic = unranked = 0
     for graph in types.values():
-        for value in graph.values():
+        for value, times in tally(graph.values()):
             if value.shape is None:
-                unranked += 1
+                unranked += times
                 continue
-            dims += len(value.shape)
-            known += sum(1 for dim in value.shape if dim is not None)
-            symbolic += sum(1 for dim in value.shape if isinstance(dim, Dim))
+            dims += times * len(value.shape)
+            known += times * sum(1 for dim in value.shape if dim is not None)
+            symbolic += times * sum(1 for dim in value.shape if isinstance(dim, Dim))
     unknown = tuple(state.unknown_operators)
     left_open = len(values_left_open(state, types)) if unknown else 0
     return Completeness(dims, known, symbolic, unranked, len(state.model.graph.node), unknown, left_open)

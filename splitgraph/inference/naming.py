@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from typing import TypeVar
 
 from splitgraph.dim import Dim, DimLike, is_spellable, substitute, symbol, symbols_of
 from splitgraph.inference.solving import resolve
 from splitgraph.value_type import ValueType
+
+T = TypeVar("T")
+
+
+def tally(values: Collection[T]) -> list[tuple[T, int]]:
+    """Each object among the values and how often it stands there, in order of appearance; equal ones may be several.
+
+    Values of a model share few objects, and telling those apart by identity costs a tenth of hashing each.
+    """
+    objects = {id(value): value for value in values}
+    return [(objects[key], times) for key, times in Counter(map(id, values)).items()]
 
 
 class Naming:
@@ -31,16 +43,15 @@ class Naming:
         self._next = 0
         self.meanings: dict[str, str] = {}
 
-    def count(self, value: ValueType) -> None:
-        """Note where generated symbols stand in a type that will be reported."""
-        for dim in value.shape or ():
+    def count(self, dims: Iterable[DimLike | None], times: int) -> None:
+        """Note where generated symbols stand in dimensions that will be reported so many times."""
+        for dim in dims:
             if isinstance(dim, Dim):
-                self.count_dim(dim)
+                self._count_dim(dim, times)
 
-    def count_dim(self, dim: Dim) -> None:
-        """Note the generated symbols of one dimension."""
+    def _count_dim(self, dim: Dim, times: int) -> None:
         for name, alone in self._generated_in(dim):
-            self._places[name] += 1
+            self._places[name] += times
             if not alone:
                 self._inside.add(name)
 

@@ -3,47 +3,58 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import onnx
 
 from splitgraph.canonical import CanonicalSplit
-from splitgraph.dim import Dim
+from splitgraph.dim import Dim, Obligation
 from splitgraph.graph.scopes import node_label
-from splitgraph.inference.analysis import SplitReport
 from splitgraph.inference.context import NodeContext
-from splitgraph.inference.state import SplitDetail
-from splitgraph.value_type import UNKNOWN, ValueType
+from splitgraph.inference.state import FoundSplit, SplitDetail
+from splitgraph.value_type import ValueType
 from splitgraph.variants import Variant, infer_split, split_18
+
+if TYPE_CHECKING:
+    from splitgraph.inference.walk import Walk
 
 
 def visit_split(ctx: NodeContext, variant: Variant) -> Sequence[ValueType]:
     """Infer a split node, keep what conversion needs of it, and report it."""
-    state = ctx.walk.state
     split, types = infer_split(variant, ctx)
     errors = tuple(ctx.errors)
     outputs = [ctx.walk.complete(value) for value in types]
     data = ctx.input(0)
     divisible = split is not None and _is_divisible(ctx, split)
-    ctx.walk.detail.splits[ctx.index] = SplitDetail(
+    ctx.split = SplitDetail(
         variant, split, data, divisible, errors, _repaired(ctx, errors), *_lengths_input(ctx, variant)
     )
-    state.add_split(
-        SplitReport(
-            name=node_label(ctx.node, ctx.index),
-            op=variant.op_type,
-            domain=variant.domain,
-            since_version=variant.since_version,
-            location=ctx.location,
-            axis=None if split is None else split.axis,
-            input_name=ctx.node.input[0] if ctx.node.input else "",
-            input=data,
-            outputs=tuple(
-                (name, outputs[i] if i < len(outputs) else UNKNOWN) for i, name in enumerate(ctx.node.output)
-            ),
-            lengths=() if split is None else (split.lengths or ()),
-            obligations=(),
-        ),
-        tuple(ctx.obligations),
-    )
+    keep_split(ctx.walk, ctx.node, ctx.index, ctx.split, outputs, tuple(ctx.obligations))
     return outputs
+
+
+def keep_split(
+    walk: Walk,
+    node: onnx.NodeProto,
+    index: int,
+    detail: SplitDetail,
+    outputs: Sequence[ValueType],
+    obligations: tuple[Obligation, ...],
+) -> None:
+    """Keep what is reported of a split node, and what conversion needs of it."""
+    label = node_label(node, index)
+    walk.detail.splits[index] = detail
+    walk.state.add_split(
+        FoundSplit(
+            label,
+            f"{walk.location}/{label}",
+            node.input[0] if node.input else "",
+            tuple(node.output),
+            detail,
+            outputs,
+            obligations,
+        )
+    )
 
 
 def _repaired(ctx: NodeContext, errors: tuple[str, ...]) -> CanonicalSplit | None:

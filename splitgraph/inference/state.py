@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import onnx
 
 from splitgraph.canonical import CanonicalSplit
 from splitgraph.diagnostics import Diagnostic
 from splitgraph.dim import Dim, DimLike, Obligation, substitute, symbol
-from splitgraph.graph.names import dimension_names
-from splitgraph.graph.scopes import FunctionKey, GraphPath, function_key, opset_imports
-from splitgraph.inference.analysis import SplitReport
+from splitgraph.graph.names import declared_dimensions
+from splitgraph.graph.scopes import FunctionKey, GraphPath, Scope, function_key, opset_imports, scopes
+from splitgraph.inference.known import KnownValues
 from splitgraph.value_type import ValueType
 from splitgraph.variants import Variant
 from splitgraph.variants.variadic_function import is_variadic_function
@@ -36,6 +37,26 @@ class SplitDetail:
     repaired: CanonicalSplit | None = None
     lengths_dtype: str | None = None
     rest_possible: bool = False
+
+    @property
+    def lengths(self) -> tuple[DimLike, ...]:
+        """Length of each part; empty when their number is unknown."""
+        return () if self.split is None else self.split.lengths or ()
+
+
+class FoundSplit(NamedTuple):
+    """A split node of a model in internal names.
+
+    outputs: types of those that the operator gives. obligations: what the node was the first to require.
+    """
+
+    name: str
+    location: str
+    input_name: str
+    output_names: tuple[str, ...]
+    detail: SplitDetail
+    outputs: Sequence[ValueType]
+    obligations: tuple[Obligation, ...]
 
 
 @dataclass(slots=True)
@@ -67,7 +88,7 @@ class State:
     variadic: set[FunctionKey] = field(default_factory=set)
     imports: dict[str, int] = field(default_factory=dict)
     diagnostics: list[Diagnostic] = field(default_factory=list)
-    reports: list[tuple[SplitReport, tuple[Obligation, ...]]] = field(default_factory=list)
+    reports: list[FoundSplit] = field(default_factory=list)
     details: dict[GraphPath, GraphDetail] = field(default_factory=dict)
     calls: dict[FunctionKey, list[FunctionCall]] = field(default_factory=dict)
     calling: list[FunctionKey] = field(default_factory=list)
@@ -77,38 +98,51 @@ class State:
     # it stands for, or None where two values of one name differ.
     requirements: list[tuple[Obligation, str]] = field(default_factory=list)
     definitions: dict[str, tuple[DimLike, str] | None] = field(default_factory=dict)
+    # Every graph of the model, and the dimensions that it names.
+    scopes: tuple[Scope, ...] = ()
+    reserved: set[str] = field(default_factory=set)
     broadcast_cache: dict[frozenset[DimLike], Dim] = field(default_factory=dict)
+    # (domain, name) of every function: an operator of that name may be a call, depending on its overload.
+    function_names: set[tuple[str, str]] = field(default_factory=set)
+    known_values: KnownValues = field(default_factory=KnownValues)
+    # How often a visit did more than to say what its outputs are, so that it must not be left out when it repeats.
+    effects: int = 0
     # quiet: a body is walked only to see where it settles. muted: what is walked is reported, but never runs.
     quiet: int = 0
     muted: int = 0
     input_dimensions: set[str] = field(default_factory=set)
-    _reserved: set[str] = field(default_factory=set)
+    _reported: set[Diagnostic] = field(default_factory=set)
     _counter: int = 0
 
     def __post_init__(self) -> None:
         for function in self.model.functions:
             key = function_key(function)
             self.functions[key] = function
+            self.function_names.add(key[:2])
             if is_variadic_function(function):
                 self.variadic.add(key)
         self.imports = opset_imports(self.model.opset_import)
         self.input_dimensions = {
             dim.dim_param for value in self.model.graph.input for dim in value.type.tensor_type.shape.dim
         }
-        self._reserved = dimension_names(self.model)
+        self.scopes = tuple(scopes(self.model))
+        self.reserved = declared_dimensions(self.scopes)
 
     def fresh(self) -> Dim:
         """A new generated symbol, of a name that the model does not use."""
+        self.effects += 1
         while True:
             name = f"unk{self._counter}"
             self._counter += 1
-            if name not in self._reserved:
+            if name not in self.reserved:
                 self.generated.add(name)
                 return symbol(name)
 
     def report(self, found: Diagnostic) -> None:
         """Keep a finding, once."""
-        if not (self.quiet or self.muted) and found not in self.diagnostics:
+        self.effects += 1
+        if not (self.quiet or self.muted) and found not in self._reported:
+            self._reported.add(found)
             self.diagnostics.append(found)
 
     def note_requirement(self, obligation: Obligation, location: str) -> None:
@@ -116,10 +150,10 @@ class State:
         if not (self.quiet or self.muted):
             self.requirements.append((obligation, location))
 
-    def add_split(self, report: SplitReport, obligations: tuple[Obligation, ...]) -> None:
-        """Keep the report of a split and what must hold for it to be valid."""
+    def add_split(self, found: FoundSplit) -> None:
+        """Keep a split that is to be reported."""
         if not self.quiet:
-            self.reports.append((report, obligations))
+            self.reports.append(found)
 
     def bind(self, value: ValueType) -> ValueType:
         """The type with the caller's bindings of symbols put in."""

@@ -5,6 +5,7 @@ is wrong with it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import prod
 
 import onnx
 
@@ -24,14 +25,21 @@ from splitgraph.graph.types import value_type
 from splitgraph.inference.context import RULES, NodeContext, rule_of
 from splitgraph.inference.declared import reconcile
 from splitgraph.inference.fallback import infer_with_onnx
+from splitgraph.inference.known import OMITTED, Known, Visit
 from splitgraph.inference.operators import Operator, operator_of
-from splitgraph.inference.split_nodes import visit_split
+from splitgraph.inference.split_nodes import keep_split, visit_split
 from splitgraph.inference.state import FunctionCall, GraphDetail, State
 from splitgraph.inference.type_constraints import check_element_types
 from splitgraph.value_type import UNKNOWN, ValueType
 from splitgraph.variants import variadic_split_1
 
 Bindings = Mapping[str, onnx.AttributeProto]
+
+# Operators whose attributes are graphs or weights, too long to compare; and SequenceAt, whose position is noted.
+_NEVER_ALIKE = frozenset({"Constant", "If", "Loop", "Scan", "SequenceMap", "SequenceAt"})
+# Constants of these types and so few elements are read at once: shapes are made of them.
+_SHAPE_DTYPES = frozenset({onnx.TensorProto.INT64, onnx.TensorProto.INT32})
+_FEW = 64
 
 
 class Walk:
@@ -65,6 +73,9 @@ class Walk:
         self.sequences: dict[str, SequenceInfo] = {}
         self.declared: dict[str, ValueType] = {}
         self.detail = GraphDetail(self.types)
+        # What is known of each value that a node here has read or given.
+        self.known: dict[str, Known] = {"": OMITTED}
+        self._visits: dict[tuple[object, ...], Visit] = {}
         self._reported_missing: set[str] = set()
 
     # What rules see ------------------------------------------------------------------------------------------------
@@ -111,6 +122,33 @@ class Walk:
                 return scope.sequences.get(name)
             scope = scope.parent
         return None
+
+    def read(self, name: str) -> Known:
+        """What is known of a value, with its elements."""
+        self.state.effects += 1
+        known = self.state.known_values.of(self.type_of(name), self.contents_of(name), self.sequence_of(name))
+        self.known[name] = known
+        return known
+
+    def refine(self, name: str, contents: Contents) -> Known:
+        """Take the elements of a value for granted for the rest of this graph."""
+        self.constants[name] = contents
+        return self.read(name)
+
+    def _look_up(self, name: str) -> Known:
+        """What is known of a value that is first read in this graph; a constant's elements only where they are few
+        integers, which shapes are made of.
+        """
+        scope: Walk | None = self
+        while scope is not None and name not in scope.types:
+            scope = scope.parent
+        held = None if scope is None else scope.constants.get(name)
+        if isinstance(held, onnx.TensorProto) and not (held.data_type in _SHAPE_DTYPES and prod(held.dims) <= _FEW):
+            known = self.state.known_values.of(self.type_of(name), None, None, unread=True)
+        else:
+            known = self.state.known_values.of(self.type_of(name), self.contents_of(name), self.sequence_of(name))
+        self.known[name] = known
+        return known
 
     def fresh(self) -> Dim:
         """A new generated symbol."""
@@ -161,6 +199,7 @@ class Walk:
         if name in self.types:
             self.report(diagnostic("SG104", f"the name {name!r} is defined twice in this graph", location))
         self.types[name] = self.complete(value)
+        self.known.pop(name, None)
 
     def complete(self, value: ValueType) -> ValueType:
         """The type with a fresh symbol for each unknown dimension."""
@@ -195,34 +234,93 @@ class Walk:
 
     def run(self, nodes: Sequence[onnx.NodeProto]) -> None:
         """Infer every node in order."""
+        known, visits = self.known, self._visits
         for index, node in enumerate(nodes):
-            self._visit(node, index, nodes)
+            outputs = node.output[:]
+            try:
+                given = [known[name] for name in node.input[:]]
+            except KeyError:
+                given = self._first_read(node, index, nodes)
+            key: tuple[object, ...] | None = None
+            if node.op_type not in _NEVER_ALIKE and "" not in outputs:
+                # Bytes for the attributes, one object for all that is known of an input: what the visit depends on.
+                written = [attribute.SerializeToString() for attribute in node.attribute]
+                key = (node.op_type, node.domain, len(outputs), *written, *given)
+                visit = visits.get(key)
+                if visit is not None:
+                    self._repeat(visit, node, index, outputs)
+                    continue
+            self._visit(node, index, outputs, given, key)
         self.state.details[self.path] = self.detail
 
-    def _visit(self, node: onnx.NodeProto, index: int, nodes: Sequence[onnx.NodeProto]) -> None:
-        location = f"{self.location}/{node_label(node, index)}"
+    def _first_read(self, node: onnx.NodeProto, index: int, nodes: Sequence[onnx.NodeProto]) -> list[Known]:
         for name in node.input:
-            if name and not self.is_defined(name):
-                self._report_missing(name, location, nodes[index:])
-        operator = operator_of(self.state, self.imports, node)
-        ctx = NodeContext(self, node, operator.opset, operator.since_version, location, index)
+            if name not in self.known and not self.is_defined(name):
+                self._report_missing(name, f"{self.location}/{node_label(node, index)}", nodes[index:])
+        return [self.known.get(name) or self._look_up(name) for name in node.input]
+
+    def _repeat(self, visit: Visit, node: onnx.NodeProto, index: int, outputs: Sequence[str]) -> None:
+        """Let a node give what an earlier one of the same operator, attributes and inputs gave."""
+        if visit.split is not None:
+            keep_split(self, node, index, visit.split, visit.types, ())
+        for name, found in zip(outputs, visit.outputs, strict=True):
+            self._give(name, found, node, index)
+
+    def _give(self, name: str, found: Known, node: onnx.NodeProto, index: int) -> None:
+        """Define an output of a node."""
+        declared = self.declared.get(name) if self.declared else None
+        if name in self.types or (declared is not None and declared != found.type):
+            location = f"{self.location}/{node_label(node, index)}"
+            inferred = found.type or UNKNOWN
+            if declared is not None:
+                version = self.facts.version
+                inferred = reconcile(self, name, inferred, declared, location)
+                if version != self.facts.version:
+                    self._visits.clear()
+            self.define(name, inferred, location)
+            found = self.state.known_values.of(self.types[name], found.contents, found.sequence)
+        self.known[name] = found
+        self.types[name] = found.type or UNKNOWN
+        if found.contents is not None:
+            self.constants[name] = found.contents
+        if found.sequence is not None:
+            self.sequences[name] = found.sequence
+
+    def _visit(
+        self,
+        node: onnx.NodeProto,
+        index: int,
+        names: Sequence[str],
+        given: list[Known],
+        key: tuple[object, ...] | None,
+    ) -> None:
+        state, version, before = self.state, self.facts.version, self.state.effects
+        operator = operator_of(state, self.imports, node)
+        ctx = NodeContext(self, node, operator.opset, operator.since_version, index, given)
         outputs = self._infer(ctx, operator)
         if operator.domain != "" or node.op_type not in RULES:
             self._walk_bodies(ctx)
         if node.op_type == "SequenceAt":
             self._note_position(ctx)
-        for position, name in enumerate(node.output):
+        effects, found = state.effects - before, list[Known]()
+        for position, name in enumerate(names):
             if not name:
                 continue
+            before = state.effects
             inferred = self.complete(outputs[position]) if position < len(outputs) else UNKNOWN
-            declared = self.declared.get(name)
-            if declared is not None:
-                inferred = reconcile(self, name, inferred, declared, location)
-            self.define(name, inferred, location)
-            if position in ctx.contents_out:
-                self.constants[name] = ctx.contents_out[position]
-            if position in ctx.sequences_out:
-                self.sequences[name] = ctx.sequences_out[position]
+            effects += state.effects - before
+            known = state.known_values.of(inferred, ctx.contents_out.get(position), ctx.sequences_out.get(position))
+            found.append(known)
+            self._give(name, known, node, index)
+        if version != self.facts.version:
+            # More is known of the symbols now, so that nothing may give the same again.
+            self._visits.clear()
+        elif key is not None and not effects and self._is_repeatable(node, operator):
+            self._visits[key] = Visit(found, outputs, ctx.split)
+
+    def _is_repeatable(self, node: onnx.NodeProto, operator: Operator) -> bool:
+        """False for a call and for a node with bodies, which are to be walked each time."""
+        return (operator.domain, node.op_type) not in self.state.function_names and not any(subgraphs(node))
 
     def _walk_bodies(self, ctx: NodeContext) -> None:
         """Walk the bodies of an operator without a rule, with the types that they declare."""
@@ -260,6 +358,7 @@ class Walk:
         if operator.schema is None and rule is None:
             if not self.state.quiet:
                 label = f"{ctx.node.domain}::{ctx.node.op_type}"
+                self.state.effects += 1
                 self.state.unknown_operators[label] = self.state.unknown_operators.get(label, 0) + 1
             return ()
         if operator.schema is not None and not operator.fits(ctx):
