@@ -194,6 +194,7 @@ def optional(ctx: NodeContext) -> Sequence[ValueType] | None:
     held = ctx.input(0)
     if not ctx.has_input(0) or held.kind == "unknown":
         return None
+    ctx.set_contents(0, ctx.contents(0))
     return [ValueType("optional", held.dtype, held.shape, None if held.kind == "tensor" else held)]
 
 
@@ -201,8 +202,8 @@ def optional(ctx: NodeContext) -> Sequence[ValueType] | None:
 def optional_get_element(ctx: NodeContext) -> Sequence[ValueType] | None:
     """What the optional holds; from version 18 on a tensor or sequence is passed on."""
     held = ctx.input(0)
+    ctx.set_contents(0, ctx.contents(0))
     if held.kind != "optional":
-        ctx.set_contents(0, ctx.contents(0))
         info = ctx.sequence(0)
         if info is not None:
             ctx.set_sequence(0, info)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from splitgraph.contents import MAX_ITEMS, Contents, Item
+from splitgraph.contents import MAX_ITEMS, Contents, Item, scalar
 from splitgraph.inference.context import NodeContext, rule
 from splitgraph.inference.rules import arithmetic as exact
 from splitgraph.inference.rules import comparison
@@ -63,11 +63,9 @@ _SAME_TYPE = (
     "Atanh",
     "BitwiseNot",
     "Celu",
-    "Clip",
     "Cos",
     "Cosh",
     "CumProd",
-    "CumSum",
     "Elu",
     "Erf",
     "Exp",
@@ -87,7 +85,6 @@ _SAME_TYPE = (
     "PRelu",
     "RMSNormalization",
     "Reciprocal",
-    "Relu",
     "ReverseSequence",
     "RotaryEmbedding",
     "Selu",
@@ -133,6 +130,30 @@ def _power(ctx: NodeContext) -> Sequence[ValueType]:
     if dtype is not None:
         _follow(ctx, exact.power, dtype, shape, (0, 1))
     return [tensor(dtype, shape)]
+
+
+@operator("Clip", "Relu")
+def clip(ctx: NodeContext) -> Sequence[ValueType]:
+    """The input between two bounds, either of which may be missing; Relu is bounded by 0 from below."""
+    dtype, shape = ctx.input(0).dtype, dims_of(ctx, 0)
+    contents = ctx.contents(0) if dtype is not None and static_count(shape) is not None else None
+    if contents is not None and dtype is not None and (ctx.node.op_type == "Relu" or ctx.since_version >= 11):
+        low, high = _bounds(ctx, dtype)
+        facts, items = ctx.facts, contents.items
+        if low is not None:
+            items = tuple(exact.largest(facts, dtype, item, low.scalar) for item in items)
+        if high is not None:
+            items = tuple(exact.smallest(facts, dtype, item, high.scalar) for item in items)
+        ctx.set_contents(0, Contents(contents.shape, items))
+    return [tensor(dtype, shape)]
+
+
+def _bounds(ctx: NodeContext, dtype: str) -> tuple[Contents | None, Contents | None]:
+    """The bounds from below and above as scalars, of unknown element where it is not known; None without one."""
+    if ctx.node.op_type == "Relu":
+        return scalar(0 if exact.is_integer_type(dtype) else 0.0), None
+    low, high = (ctx.contents(index) or scalar(None) if ctx.has_input(index) else None for index in (1, 2))
+    return low, high
 
 
 def _logic(ctx: NodeContext) -> Sequence[ValueType]:

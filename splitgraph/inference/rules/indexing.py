@@ -10,6 +10,12 @@ from splitgraph.contents import Contents
 from splitgraph.dim import Dim, DimLike, product
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.rules.constants import required_dim
+from splitgraph.inference.rules.element_moves import (
+    compress_contents,
+    gather_element_contents,
+    gather_tuple_contents,
+    scatter_contents,
+)
 from splitgraph.inference.rules.operands import (
     Dims,
     InvalidNode,
@@ -68,6 +74,7 @@ def gather_elements(ctx: NodeContext) -> Sequence[ValueType]:
         normal_axis(int_attribute(ctx, "axis", 0), len(dims))
     if dims is not None and indices is not None and len(dims) != len(indices):
         raise InvalidNode(f"the data has rank {len(dims)} and the indices rank {len(indices)}; both must be the same")
+    gather_element_contents(ctx)
     rank = None if dims is None else (None,) * len(dims)
     return [tensor(ctx.input(0).dtype, rank if indices is None else indices)]
 
@@ -88,6 +95,8 @@ def gather_nd(ctx: NodeContext) -> Sequence[ValueType]:
         raise InvalidNode(
             f"the index tuples have {depth} entries; data of rank {len(dims)} takes 1 to {len(dims) - batch}"
         )
+    if batch == 0:
+        gather_tuple_contents(ctx)
     batches = tuple(merged_dim(ctx, dims[axis], indices[axis], f"batch dimensions {axis}") for axis in range(batch))
     return [tensor(dtype, batches + indices[batch:-1] + dims[batch + depth :])]
 
@@ -98,6 +107,7 @@ def scatter(ctx: NodeContext) -> Sequence[ValueType]:
     dims = dims_of(ctx, 0)
     if dims is not None and ctx.node.op_type in ("Scatter", "ScatterElements"):
         normal_axis(int_attribute(ctx, "axis", 0), len(dims))
+    scatter_contents(ctx)
     return [tensor(ctx.input(0).dtype, dims)]
 
 
@@ -109,6 +119,8 @@ def compress(ctx: NodeContext) -> Sequence[ValueType]:
     condition = ctx.contents(1)
     holds = None if condition is None else condition.integers
     count: DimLike = ctx.fresh() if holds is None else sum(1 for held in holds if held)
+    if holds is not None:
+        compress_contents(ctx, holds)
     if "axis" not in ctx.attributes():
         return [tensor(dtype, (count,))]
     if dims is None:

@@ -10,6 +10,7 @@ import numpy as np
 from splitgraph.contents import MAX_ITEMS, Contents, Item, vector
 from splitgraph.dim import Dim, DimLike, ceildiv, dim_max
 from splitgraph.inference.context import NodeContext
+from splitgraph.inference.rules.arithmetic import is_integer_type
 from splitgraph.inference.rules.operands import (
     Dims,
     InvalidNode,
@@ -158,7 +159,25 @@ def pad(ctx: NodeContext) -> Sequence[ValueType]:
     for position, axis in enumerate(axes):
         before, after = pads[position], pads[position + len(axes)]
         result[axis] = ctx.fresh() if before is None or after is None else required_sum(ctx, dims[axis], before, after)
+    if ctx.attribute("mode", "constant") == "constant" and static_count(result) is not None:
+        _pad_contents(ctx, axes, pads)
     return [tensor(dtype, result)]
+
+
+def _pad_contents(ctx: NodeContext, axes: tuple[int, ...], pads: Sequence[DimLike | None]) -> None:
+    contents = ctx.contents(0)
+    if contents is None or ctx.since_version < 11 or not all(isinstance(pad, int) and pad >= 0 for pad in pads):
+        return
+    added: Item = 0 if is_integer_type(ctx.input(0).dtype) else None
+    if ctx.has_input(2):
+        held = ctx.contents(2)
+        added = None if held is None else held.scalar
+    widths = [(0, 0)] * len(contents.shape)
+    counts = [pad for pad in pads if isinstance(pad, int)]
+    for position, axis in enumerate(axes):
+        widths[axis] = (counts[position], counts[position + len(axes)])
+    order = np.pad(positions(contents), widths, constant_values=len(contents.items))
+    ctx.set_contents(0, rearranged(Contents(contents.shape, (*contents.items, added)), order))
 
 
 def _pad_axes(ctx: NodeContext, rank: int) -> tuple[int, ...] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from splitgraph.contents import Contents, Item
+from splitgraph.contents import Contents, Item, vector
 from splitgraph.dim import DimLike
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.rules import arithmetic as exact
@@ -18,6 +18,7 @@ from splitgraph.inference.rules.operands import (
     normal_axis,
     operator,
     positions,
+    scalar_dim,
     static_count,
 )
 from splitgraph.value_type import DTYPE_NAMES, ValueType, tensor
@@ -107,6 +108,24 @@ def _reduce_contents(
             held = item(facts, dtype, held, contents.items[position])
         items.append(held)
     ctx.set_contents(0, Contents(tuple(dim for dim in result if isinstance(dim, int)), tuple(items)))
+
+
+@operator("CumSum")
+def cumulative_sum(ctx: NodeContext) -> Sequence[ValueType]:
+    """The sums of all elements up to each along an axis; followed for vectors of integers."""
+    dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
+    axis = scalar_dim(ctx, 1)
+    if dims is not None and isinstance(axis, int):
+        normal_axis(axis, len(dims))
+    contents = ctx.contents(0) if dims is not None and len(dims) == 1 and static_count(dims) is not None else None
+    if contents is not None and dtype is not None and exact.is_integer_type(dtype):
+        backward = bool(int_attribute(ctx, "reverse", 0))
+        sums: list[Item] = [0]
+        for item in reversed(contents.items) if backward else contents.items:
+            sums.append(exact.add(ctx.facts, dtype, sums[-1], item))
+        kept = sums[:-1] if int_attribute(ctx, "exclusive", 0) else sums[1:]
+        ctx.set_contents(0, vector(reversed(kept) if backward else kept))
+    return [tensor(dtype, dims)]
 
 
 @operator("ArgMax", "ArgMin", gives=("int64",))
