@@ -42,13 +42,23 @@ def attention(ctx: NodeContext) -> Sequence[ValueType]:
     if flat is None:
         shape = None
     elif flat:
-        shape = (query[0], query[2], None if value[3] is None else value[3] * query_heads)
+        shape = (query[0], query[2], _joined_heads(dims_of(ctx, 2), query_heads, kept_heads))
     return [
         tensor(dtype, shape),
         tensor(dtype, (key[0], key[1], total, key[3])),
         tensor(value_dtype, (value[0], value[1], total, value[3])),
         tensor(dtype, (query[0], query[1], query[2], total)),
     ]
+
+
+def _joined_heads(value: Dims | None, query_heads: int, kept_heads: int) -> DimLike | None:
+    """The size of the values of all query heads, from the values of the heads that are kept."""
+    if value is None:
+        return None
+    # Whole multiples keep the dimension as it is, without a quotient.
+    if query_heads % kept_heads == 0:
+        return value[-1] * (query_heads // kept_heads)
+    return value[-1] // kept_heads * query_heads
 
 
 def _is_flat(ctx: NodeContext) -> bool | None:
@@ -108,7 +118,7 @@ def linear_attention(ctx: NodeContext) -> Sequence[ValueType]:
     value_size = None if value is None else exact_quotient(ctx, value[2], kept, "the value over its heads")
     state = ctx.input(3).dtype if ctx.has_input(3) else dtype
     return [
-        tensor(dtype, (known[0], known[1], None if value_size is None else value_size * queries)),
+        tensor(dtype, (known[0], known[1], _joined_heads(value, queries, kept))),
         tensor(state, (known[0], kept, key_size, value_size)),
     ]
 
@@ -122,4 +132,7 @@ def causal_conv_with_state(ctx: NodeContext) -> Sequence[ValueType]:
         merged_dim(ctx, dims[1], weights[0], "the channels of input and weights")
     batch, channels = (None, None) if dims is None else dims[:2]
     state = None if weights is None else weights[2] - 1
+    past = dims_of_rank(ctx, 3, 3)
+    if past is not None:
+        state = past[2] if state is None else merged_dim(ctx, past[2], state, "the past and the kernel less 1")
     return [tensor(dtype, (None,) * 3 if dims is None else dims), tensor(dtype, (batch, channels, state))]

@@ -86,7 +86,8 @@ def col2im(ctx: NodeContext) -> Sequence[ValueType]:
     dtype, dims = ctx.input(0).dtype, dims_of_rank(ctx, 0, 3)
     image, block = target_shape(ctx, 1), vector_dims(ctx, 2)
     if image is None:
-        return [tensor(dtype, None if block is None else (None,) * (len(block) + 2))]
+        sides = block or ints_attribute(ctx, "strides") or ints_attribute(ctx, "dilations")
+        return [tensor(dtype, (None,) * (len(sides) + 2) if sides else None)]
     if block is not None and len(block) != len(image):
         raise InvalidNode(f"{len(block)} sides of a block for {len(image)} of the image; there must be as many")
     channels: DimLike | None = None

@@ -12,8 +12,10 @@ from splitgraph.inference.rules.arithmetic import BinaryItem
 from splitgraph.inference.rules.operands import (
     Dims,
     dims_of,
+    dims_of_rank,
     int_attribute,
     ints_attribute,
+    merged_dim,
     normal_axes,
     normal_axis,
     operator,
@@ -161,5 +163,14 @@ def batch_normalization(ctx: NodeContext) -> Sequence[ValueType]:
     known = tensor(ctx.input(0).dtype, dims_of(ctx, 0))
     if len(ctx.node.output) == 1:
         return [known]
-    mean, variance = (tensor(ctx.input(index).dtype, dims_of(ctx, index)) for index in (3, 4))
+    mean, variance = (tensor(ctx.input(index).dtype, (_channels(ctx, index),)) for index in (3, 4))
     return [known, mean, variance, mean, variance]
+
+
+def _channels(ctx: NodeContext, index: int) -> DimLike | None:
+    """The number of channels, which is that of the statistics, too."""
+    dims, held = dims_of(ctx, 0), dims_of_rank(ctx, index, 1)
+    channels = dims[1] if dims is not None and len(dims) > 1 else None
+    if channels is None or held is None:
+        return channels if held is None else held[0]
+    return merged_dim(ctx, channels, held[0], "the channels and the statistics")

@@ -51,6 +51,9 @@ def dft(ctx: NodeContext) -> Sequence[ValueType]:
         raise InvalidNode(f"the last dimension is {dims[-1]}; it must be 1 for real and 2 for complex numbers")
     parts = 1 if inverse and half else 2
     axis = _dft_axis(ctx, len(dims))
+    if axis is None and not half and not ctx.has_input(1):
+        # Whichever axis it is, it keeps its length.
+        return [tensor(dtype, (*dims[:-1], parts))]
     if axis is None:
         return [tensor(dtype, (*(None,) * (len(dims) - 1), parts))]
     length = _dft_length(ctx, dims[axis], inverse and half)
