@@ -2,10 +2,43 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import onnx
 from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.descriptor_pb2 import FileDescriptorProto
+from google.protobuf.descriptor_pool import DescriptorPool
+from google.protobuf.message import DecodeError
+from google.protobuf.message_factory import GetMessageClass
+
+# The check by parsing takes as much memory again as the file, which may be mostly weights.
+_MOST_PARSED_TWICE = 64 * 2**20
+
+
+def is_clean_text(data: bytes) -> bool:
+    """True when every string of the model in these bytes is UTF-8; False when one is not, or when that is not known.
+
+    ONNX's schema does not make protobuf look at strings, but that of the same fields in proto3 does, in a tenth of the
+    time that it takes to look at each field from Python.
+    """
+    if len(data) > _MOST_PARSED_TWICE:
+        return False
+    try:
+        _strict_model().FromString(data)
+    except DecodeError:
+        return False
+    return True
+
+
+@cache
+def _strict_model() -> Any:
+    file = FileDescriptorProto()
+    onnx.ModelProto.DESCRIPTOR.file.CopyToProto(file)
+    file.syntax = "proto3"
+    pool = DescriptorPool()
+    pool.Add(file)
+    return GetMessageClass(pool.FindMessageTypeByName(onnx.ModelProto.DESCRIPTOR.full_name))
 
 
 def find_broken_text(model: onnx.ModelProto) -> str | None:

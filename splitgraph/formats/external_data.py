@@ -36,6 +36,17 @@ _BITS: dict[int, int] = {
 }
 _INTEGERS_AND_BOOL = frozenset({2, 3, 4, 5, 6, 7, 9, 12, 13, 21, 22, 25, 26})
 _SMALL_OF_ANY_TYPE = 1024
+# Most attributes of a model are of these types, and looking into each costs more than all else of loading.
+_WITHOUT_TENSORS = frozenset(
+    {
+        onnx.AttributeProto.INT,
+        onnx.AttributeProto.INTS,
+        onnx.AttributeProto.FLOAT,
+        onnx.AttributeProto.FLOATS,
+        onnx.AttributeProto.STRING,
+        onnx.AttributeProto.STRINGS,
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +77,10 @@ def all_tensors(model: onnx.ModelProto) -> Iterator[TensorProto]:
             yield from _sparse_parts(graph.sparse_initializer)
             nodes += graph.node
         elif nodes:
-            attributes += nodes.pop().attribute
+            attributes += [
+                held for node in reversed(nodes) for held in node.attribute if held.type not in _WITHOUT_TENSORS
+            ]
+            nodes = []
         else:
             attribute = attributes.pop()
             if attribute.HasField("t"):

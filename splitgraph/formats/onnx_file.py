@@ -15,7 +15,7 @@ from google.protobuf.message import DecodeError
 
 from splitgraph.diagnostics import ModelError
 from splitgraph.formats.atomic_write import WriteTogether
-from splitgraph.formats.broken_text import find_broken_text
+from splitgraph.formats.broken_text import find_broken_text, is_clean_text
 from splitgraph.formats.external_data import (
     all_tensors,
     external_references,
@@ -46,8 +46,10 @@ def load_onnx(path: StrPath, *, external_data: Literal["load", "keep"] = "load")
     """
     require_path(path)
     try:
-        model = _parse(_read(path), path)
-        _require_model(model, path)
+        data = _read(path)
+        model = _parse(data, path)
+        _require_model(model, data, path)
+        del data
         references = external_references(model, model_folder(path), path)
         wanted = references if external_data == "load" else small_references(references)
         load_external_data(wanted, model_folder(path), path)
@@ -125,7 +127,7 @@ def _not_a_model(data: bytes, path: StrPath, fault: str) -> ModelError:
     return model_error("SG101", f"is not a readable ONNX model: it {fault}", path)
 
 
-def _require_model(model: onnx.ModelProto, path: StrPath) -> None:
+def _require_model(model: onnx.ModelProto, data: bytes, path: StrPath) -> None:
     if model.ir_version > onnx.IR_VERSION:
         message = (
             f"is of IR version {model.ir_version}; the installed onnx {onnx.__version__} reads up to {onnx.IR_VERSION}"
@@ -133,7 +135,7 @@ def _require_model(model: onnx.ModelProto, path: StrPath) -> None:
         raise model_error("SG106", message, path)
     if not (model.graph.node or model.graph.input or model.graph.output or model.graph.initializer):
         raise model_error("SG111", "has an empty graph: no nodes, inputs, outputs or initializers", path)
-    broken = find_broken_text(model)
+    broken = None if is_clean_text(data) else find_broken_text(model)
     if broken is not None:
         raise model_error("SG111", f"has a string that is not UTF-8 ({broken})", path)
 
