@@ -60,10 +60,12 @@ def _mismatch(domain: str, op_type: str, since_version: int, given: tuple[str | 
 @lru_cache(maxsize=1024)
 def _constraints(domain: str, op_type: str, since_version: int) -> tuple[Constraint | None, ...]:
     schema: Any = defs.get_schema(op_type, since_version, domain)
-    variables = {held.type_param_str for held in schema.type_constraints}
+    variables = {held.type_param_str: held.allowed_type_strs for held in schema.type_constraints}
     found: list[Constraint | None] = []
     for formal in schema.inputs:
-        allowed = frozenset(text for written in formal.types if (text := _plain(written)) is not None)
+        # Not `formal.types`, which says the same: onnx below 1.21 cannot hand that over to Python.
+        types = variables.get(formal.type_str, [formal.type_str])
+        allowed = frozenset(text for written in types if (text := _plain(written)) is not None)
         shares = formal.type_str in variables and formal.is_homogeneous
         found.append((allowed, formal.type_str if shares else "") if allowed else None)
     return tuple(found)
