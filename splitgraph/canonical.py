@@ -114,16 +114,16 @@ class CanonicalSplit:
         lengths = self.lengths
         return data.with_shape(None) if lengths is None else self._part_of(data, lengths[index])
 
-    def element_type(self, data: ValueType, unknown: Dim) -> ValueType:
-        """The type that all parts have in common; `unknown` stands for a length in which they differ."""
+    def element_type(self, data: ValueType) -> ValueType:
+        """The type that all parts have in common; a length in which they may differ is None."""
         lengths = set(self.lengths or ())
         if len(lengths) == 1:
             return self._part_of(data, lengths.pop())
         if self.bounds is None and self.size is not None and self.total is not None and self.size in (1, self.total):
             return self._part_of(data, self.size)
-        return self._part_of(data, unknown)
+        return self._part_of(data, None)
 
-    def _part_of(self, data: ValueType, length: DimLike) -> ValueType:
+    def _part_of(self, data: ValueType, length: DimLike | None) -> ValueType:
         if data.shape is None:
             return tensor(data.dtype, None)
         if self.axis is None:

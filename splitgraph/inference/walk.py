@@ -202,8 +202,8 @@ class Walk:
         self.known.pop(name, None)
 
     def complete(self, value: ValueType) -> ValueType:
-        """The type with a fresh symbol for each unknown dimension."""
-        if value.shape is None or None not in value.shape:
+        """The type with a fresh symbol for each unknown dimension; not so for a sequence, whose elements may differ."""
+        if value.shape is None or None not in value.shape or value.kind == "sequence":
             return value
         return value.with_shape([self.fresh() if dim is None else dim for dim in value.shape])
 

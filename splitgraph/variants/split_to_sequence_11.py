@@ -84,7 +84,7 @@ def sequence_type(site: SplitSite, split: CanonicalSplit | None) -> Sequence[Val
     if split.bounds is not None and len(split.bounds) <= MAX_ELEMENTS:
         elements = tuple(split.part_type(data, index) for index in range(len(split.bounds) - 1))
     site.set_sequence(0, SequenceInfo(split.count, elements, split.axis, split.total, split.squeezed))
-    return [sequence(data.dtype, split.element_type(data, site.fresh()).shape)]
+    return [sequence(data.dtype, split.element_type(data).shape)]
 
 
 # Positions beyond this many are not followed one by one; the type of the sequence still holds for them.

@@ -30,3 +30,24 @@ def test_bounds_are_those_of_the_symbol_that_is_shown() -> None:
     analysis = infer_model(model)
     assert str(analysis.types["both"]) == "int64[1, unk0]"
     assert analysis.symbols["unk0"] == (4, None)
+
+
+def test_parts_of_unlike_lengths_share_no_symbol() -> None:
+    """A sequence's elements may differ where its type says nothing; a symbol there once made them look alike."""
+    model = model_of(
+        """<ir_version: 8, opset_import: ["" : 18]>
+        g (float[4, N] x) => (float[M, N] y) {
+            size = Constant <value_int: int = 3> ()
+            parts = SplitToSequence <axis: int = 0> (x, size)
+            same = Identity (parts)
+            rows = SplitToSequence <axis: int = 1> (x, size)
+            y = ConcatFromSequence <axis: int = 0> (same)
+        }"""
+    )
+    analysis = infer_model(model)
+    assert [str(analysis.types[name]) for name in ("parts", "same", "rows")] == [
+        "sequence(float32[?, N])",
+        "sequence(float32[?, N])",
+        "sequence(float32[4, ?])",
+    ]
+    assert str(analysis.types["y"]) == "float32[4, N]"
