@@ -46,7 +46,7 @@ def infer_with_onnx(ctx: NodeContext, operator: Operator) -> Sequence[ValueType]
             [onnx.helper.make_opsetid(ctx.node.domain, ctx.opset)],
             ctx.walk.state.model.ir_version,
         )
-    except shape_inference.InferenceError as error:
+    except (shape_inference.InferenceError, onnx.checker.ValidationError) as error:
         ctx.find("SG302", f"{ctx.node.op_type}-{ctx.since_version} is invalid: {_plain(str(error))}")
         return ()
     outputs = [inferred.get(name) for name in ctx.node.output]

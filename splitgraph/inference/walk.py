@@ -368,11 +368,11 @@ class Walk:
         outputs = None if rule is None else rule(ctx)
         if operator.schema is None:
             return outputs or ()
-        if outputs is None:
-            outputs = infer_with_onnx(ctx, operator)
         if not ctx.errors:
             check_element_types(ctx, operator)
-        return outputs
+        if outputs is not None or ctx.errors:
+            return outputs or ()
+        return infer_with_onnx(ctx, operator)
 
     def _report_missing(self, name: str, location: str, later: Sequence[onnx.NodeProto]) -> None:
         if name in self._reported_missing:

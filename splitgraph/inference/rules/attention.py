@@ -38,6 +38,7 @@ def attention(ctx: NodeContext) -> Sequence[ValueType]:
     _agree(ctx, key, value, 1, "the heads of K and V")
     _agree(ctx, key, value, 2, "the lengths of K and V")
     total = _total_length(ctx, key[2], 4)
+    dims_of_rank(ctx, 5, 4)
     shape: Sequence[DimLike | None] | None = (query[0], query[1], query[2], value[3])
     if flat is None:
         shape = None
@@ -95,12 +96,26 @@ def _total_length(ctx: NodeContext, length: DimLike | None, past: int) -> DimLik
     return ctx.fresh() if dims is None or length is None else dims[2] + length
 
 
+@operator("RotaryEmbedding")
+def rotary_embedding(ctx: NodeContext) -> Sequence[ValueType]:
+    """The input, each pair of elements turned by its position."""
+    dims = dims_of(ctx, 0)
+    if dims is not None and len(dims) not in (3, 4):
+        raise InvalidNode(f"the input has rank {len(dims)}; it must have rank 3 or 4")
+    if dims is not None and len(dims) == 3 and int_attribute(ctx, "num_heads", 0) < 1:
+        raise InvalidNode("an input of rank 3 needs the attribute 'num_heads'")
+    return [tensor(ctx.input(0).dtype, dims)]
+
+
 @operator("FlexAttention", domain="ai.onnx.preview")
 def flex_attention(ctx: NodeContext) -> Sequence[ValueType]:
     """The weighted values for each query."""
     query, key, value = (dims_of_rank(ctx, index, 4) for index in range(3))
     if query is not None and key is not None:
         merged_dim(ctx, query[3], key[3], "the head sizes of Q and K")
+    for dims, what in ((key, "Q and K"), (value, "Q and V")):
+        if query is not None and dims is not None:
+            merged_dim(ctx, query[0], dims[0], f"the batches of {what}")
     head: Dims | tuple[None, None, None] = (None, None, None) if query is None else query[:3]
     return [tensor(ctx.input(0).dtype, (*head, None if value is None else value[3]))]
 
@@ -114,9 +129,19 @@ def linear_attention(ctx: NodeContext) -> Sequence[ValueType]:
         raise InvalidNode(f"q_num_heads {queries} must be a multiple of kv_num_heads {kept}, which must be at least 1")
     query, key, value = (dims_of_rank(ctx, index, 3) for index in range(3))
     known = next((dims for dims in (query, key, value) if dims is not None), (None, None, None))
+    if query is not None:
+        exact_quotient(ctx, query[2], queries, "the query over its heads")
+    past = dims_of_rank(ctx, 3, 4)
+    for dims in (key, value):
+        for axis, what in enumerate(("batches", "lengths")):
+            if query is not None and dims is not None:
+                merged_dim(ctx, query[axis], dims[axis], f"the {what}")
     key_size = None if key is None else exact_quotient(ctx, key[2], kept, "the key over its heads")
     value_size = None if value is None else exact_quotient(ctx, value[2], kept, "the value over its heads")
     state = ctx.input(3).dtype if ctx.has_input(3) else dtype
+    for position, dim in enumerate((known[0], kept, key_size, value_size)):
+        if past is not None and dim is not None:
+            merged_dim(ctx, past[position], dim, f"dimension {position} of the past state and of the new one")
     return [
         tensor(dtype, (known[0], known[1], _joined_heads(value, queries, kept))),
         tensor(state, (known[0], kept, key_size, value_size)),
@@ -134,5 +159,8 @@ def causal_conv_with_state(ctx: NodeContext) -> Sequence[ValueType]:
     state = None if weights is None else weights[2] - 1
     past = dims_of_rank(ctx, 3, 3)
     if past is not None:
+        if dims is not None:
+            merged_dim(ctx, dims[0], past[0], "the batches of input and past")
+            merged_dim(ctx, dims[1], past[1], "the channels of input and past")
         state = past[2] if state is None else merged_dim(ctx, past[2], state, "the past and the kernel less 1")
     return [tensor(dtype, (None,) * 3 if dims is None else dims), tensor(dtype, (batch, channels, state))]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -163,7 +164,15 @@ def cast_to(ctx: NodeContext) -> Sequence[ValueType]:
 @operator("BitCast", gives=(None,))
 def bit_cast(ctx: NodeContext) -> Sequence[ValueType]:
     """The bits of the input as another element type of the same width."""
-    return [tensor(dtype_attribute(ctx, "to", None), dims_of(ctx, 0))]
+    source, target = ctx.input(0).dtype, dtype_attribute(ctx, "to", None)
+    if source is not None and target is not None and _bits(source) != _bits(target):
+        raise InvalidNode(f"{source} and {target} have different widths")
+    return [tensor(target, dims_of(ctx, 0))]
+
+
+def _bits(dtype: str) -> int:
+    digits = re.search(r"\d+", dtype)
+    return 8 if digits is None else int(digits[0])
 
 
 # Version 1 of Cast spells element types as TensorProto does.

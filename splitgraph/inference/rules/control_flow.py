@@ -232,6 +232,10 @@ def infer_sequence_map(ctx: NodeContext) -> Sequence[ValueType]:
         tensor(given.dtype, given.shape) if given is not None and given.kind == "sequence" else given
         for given in ctx.inputs
     ]
+    graph = ctx.attribute("body")
+    if isinstance(graph, onnx.GraphProto) and len(graph.input) != len(elements):
+        ctx.find("SG302", f"the body of SequenceMap takes {len(graph.input)} inputs, and the node has {len(elements)}")
+        return ()
     body = walk_body(ctx, "body", elements)
     if body is None:
         return ()

@@ -119,6 +119,8 @@ def conv_transpose(ctx: NodeContext) -> Sequence[ValueType]:
         return [tensor(dtype, None)]
     kernel, windows = _kernel(ctx, weights, rank), read_windows(ctx, rank)
     groups = int_attribute(ctx, "group", 1)
+    if groups < 1 or (weights is not None and isinstance(weights[0], int) and weights[0] % groups):
+        raise InvalidNode(f"the input channels do not divide into {groups} groups")
     filters = None if weights is None else weights[1] * groups
     if data is not None and weights is not None:
         merged_dim(ctx, data[1], weights[0], "the data's channels and the weights' first dimension")
@@ -184,17 +186,19 @@ def pool(ctx: NodeContext) -> Sequence[ValueType]:
 @operator("MaxUnpool")
 def max_unpool(ctx: NodeContext) -> Sequence[ValueType]:
     """The input of a MaxPool, 0 but for the largest elements; of the shape that the third input holds, if given."""
-    dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
-    if ctx.has_input(2):
-        shape = target_shape(ctx, 2)
-        rank = None if dims is None else (None,) * len(dims)
-        return [tensor(dtype, rank if shape is None else shape)]
+    dtype, dims, indices = ctx.input(0).dtype, dims_of(ctx, 0), dims_of(ctx, 1)
     kernel = ints_attribute(ctx, "kernel_shape") or ()
-    if dims is None:
-        return [tensor(dtype, (None,) * (len(kernel) + 2))]
-    if len(kernel) != len(dims) - 2:
-        raise InvalidNode(f"kernel_shape {list(kernel)} does not fit an input of rank {len(dims)}; it needs two less")
+    for held in (dims, indices):
+        if held is not None and len(kernel) != len(held) - 2:
+            raise InvalidNode(
+                f"kernel_shape {list(kernel)} does not fit an input of rank {len(held)}; it needs two less"
+            )
     windows = read_windows(ctx, len(kernel))
+    shape = target_shape(ctx, 2) if ctx.has_input(2) else None
+    if shape is not None and len(shape) != len(kernel) + 2:
+        raise InvalidNode(f"output_shape has {len(shape)} elements for an output of rank {len(kernel) + 2}")
+    if ctx.has_input(2) or dims is None:
+        return [tensor(dtype, (None,) * (len(kernel) + 2) if shape is None else shape)]
     spatial = [
         _nonnegative((dim - 1) * stride - before - after + size)
         for dim, size, stride, before, after in zip(

@@ -14,9 +14,11 @@ from splitgraph.inference.rules.operands import (
     Dims,
     InvalidNode,
     dims_of,
+    dims_of_rank,
     int_attribute,
     known_dtype,
     merged_dim,
+    normal_axis,
     operator,
     static_count,
 )
@@ -73,37 +75,33 @@ _SAME_TYPE = (
     "GroupNormalization",
     "HardSigmoid",
     "HardSwish",
-    "Hardmax",
     "InstanceNormalization",
     "LRN",
     "LeakyRelu",
     "Log",
-    "LogSoftmax",
     "LpNormalization",
     "MeanVarianceNormalization",
     "Mish",
     "PRelu",
-    "RMSNormalization",
     "Reciprocal",
-    "ReverseSequence",
-    "RotaryEmbedding",
     "Selu",
     "Shrink",
     "Sigmoid",
     "Sin",
     "Sinh",
-    "Softmax",
     "Softplus",
     "Softsign",
     "Swish",
     "Tan",
     "Tanh",
     "ThresholdedRelu",
-    "Trilu",
 )
 # From these versions on shapes broadcast both ways; before, the second is fitted to the first, or all are alike.
 _NUMPY_BROADCAST_SINCE = 7
 _VARIADIC_BROADCAST_SINCE = 8
+# Version 1 of Softmax and its kin makes a matrix of the input at any axis up to the rank; 13 moved the default.
+_AXIS_IN_RANGE_SINCE = 11
+_LAST_AXIS_SINCE = 13
 
 
 @rule(*_SAME_TYPE)
@@ -221,6 +219,27 @@ def _chosen(condition: Item, x: Item, y: Item) -> Item:
     return x if condition else y
 
 
+@operator("Hardmax", "LogSoftmax", "Softmax", "RMSNormalization")
+def along_axis(ctx: NodeContext) -> Sequence[ValueType]:
+    """The input, normalised along an axis or from it on."""
+    dims = dims_of(ctx, 0)
+    if dims is not None and ctx.since_version >= _AXIS_IN_RANGE_SINCE:
+        by_default = -1 if ctx.since_version >= _LAST_AXIS_SINCE else 1
+        normal_axis(int_attribute(ctx, "axis", by_default), len(dims))
+    return [tensor(ctx.input(0).dtype, dims)]
+
+
+@operator("Trilu", "ReverseSequence")
+def of_matrices(ctx: NodeContext) -> Sequence[ValueType]:
+    """The input, of which at least two axes are looked at."""
+    dims = dims_of(ctx, 0)
+    if dims is not None and len(dims) < 2:
+        raise InvalidNode(f"the input has rank {len(dims)}; it must have at least 2")
+    if ctx.node.op_type == "ReverseSequence":
+        dims_of_rank(ctx, 1, 1)
+    return [tensor(ctx.input(0).dtype, dims)]
+
+
 @operator("SwiGLU")
 def swiglu(ctx: NodeContext) -> Sequence[ValueType]:
     """A gate and a value of one shape, multiplied."""
@@ -237,6 +256,8 @@ def swiglu(ctx: NodeContext) -> Sequence[ValueType]:
 @operator("Dropout", gives=(0, "bool"))
 def dropout(ctx: NodeContext) -> Sequence[ValueType]:
     """The input, and a mask of its shape: boolean from version 10 on, of the input's type before."""
+    for index in (1, 2):
+        dims_of_rank(ctx, index, 0)
     known = tensor(ctx.input(0).dtype, dims_of(ctx, 0))
     mask = known if ctx.since_version < 10 else tensor("bool", known.shape)
     return [known, mask]

@@ -85,11 +85,15 @@ def col2im(ctx: NodeContext) -> Sequence[ValueType]:
     """Columns of blocks put back into an image."""
     dtype, dims = ctx.input(0).dtype, dims_of_rank(ctx, 0, 3)
     image, block = target_shape(ctx, 1), vector_dims(ctx, 2)
+    given = [sides for name in ("strides", "dilations") if (sides := ints_attribute(ctx, name)) is not None]
+    pads = ints_attribute(ctx, "pads") or ()
+    counts = {len(sides) for sides in (image, block, *given) if sides is not None} | (
+        {len(pads) / 2} if pads else set()
+    )
+    if len(counts) > 1:
+        raise InvalidNode("image, block, strides, dilations and pads must be of one number of sides")
     if image is None:
-        sides = block or ints_attribute(ctx, "strides") or ints_attribute(ctx, "dilations")
-        return [tensor(dtype, (None,) * (len(sides) + 2) if sides else None)]
-    if block is not None and len(block) != len(image):
-        raise InvalidNode(f"{len(block)} sides of a block for {len(image)} of the image; there must be as many")
+        return [tensor(dtype, (None,) * (int(counts.pop()) + 2) if counts else None)]
     channels: DimLike | None = None
     known = None if block is None else [side for side in block if side is not None]
     if dims is not None and known is not None and len(known) == len(image):

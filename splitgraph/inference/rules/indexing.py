@@ -107,8 +107,23 @@ def scatter(ctx: NodeContext) -> Sequence[ValueType]:
     dims = dims_of(ctx, 0)
     if dims is not None and ctx.node.op_type in ("Scatter", "ScatterElements"):
         normal_axis(int_attribute(ctx, "axis", 0), len(dims))
+    if ctx.node.op_type == "TensorScatter":
+        _check_update(ctx, dims)
     scatter_contents(ctx)
     return [tensor(ctx.input(0).dtype, dims)]
+
+
+def _check_update(ctx: NodeContext, dims: Dims | None) -> None:
+    """Require an update of the cache's dimensions on all axes but that of the sequence."""
+    update = dims_of(ctx, 1)
+    if dims is None or update is None:
+        return
+    if len(dims) != len(update):
+        raise InvalidNode(f"the cache has rank {len(dims)} and the update rank {len(update)}; both must be the same")
+    sequence = normal_axis(int_attribute(ctx, "axis", -2), len(dims))
+    for axis, (cached, new) in enumerate(zip(dims, update, strict=True)):
+        if axis != sequence:
+            merged_dim(ctx, cached, new, f"the dimensions on axis {axis}")
 
 
 @operator("Compress")
@@ -116,6 +131,8 @@ def compress(ctx: NodeContext) -> Sequence[ValueType]:
     """The slices along the axis, or of the flattened data, where the condition holds."""
     dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
     dims_of_rank(ctx, 1, 1)
+    if dims == ():
+        raise InvalidNode("the input is a scalar; it must have at least one axis")
     condition = ctx.contents(1)
     holds = None if condition is None else condition.integers
     count: DimLike = ctx.fresh() if holds is None else sum(1 for held in holds if held)
@@ -167,14 +184,26 @@ def top_k(ctx: NodeContext) -> Sequence[ValueType]:
 def one_hot(ctx: NodeContext) -> Sequence[ValueType]:
     """The indices with a new axis of `depth` elements, of which one is on."""
     dtype, indices = ctx.input(2).dtype, dims_of(ctx, 0)
+    dims_of_rank(ctx, 2, 1)
+    _require_one_element(ctx, 1, "depth")
     if indices is None:
         return [tensor(dtype, None)]
+    if not indices:
+        raise InvalidNode("the indices are a scalar; they must have at least one axis")
     axis = normal_axis(int_attribute(ctx, "axis", -1), len(indices) + 1)
     held = ctx.contents(1)
     depth = None if held is None else held.scalar
     whole = int(depth) if isinstance(depth, float) and depth.is_integer() else depth
     count = required_dim(ctx, whole if isinstance(whole, (int, Dim)) else None)
     return [tensor(dtype, (*indices[:axis], count, *indices[axis:]))]
+
+
+def _require_one_element(ctx: NodeContext, index: int, what: str) -> None:
+    dims = dims_of(ctx, index)
+    if dims is not None and len(dims) > 1:
+        raise InvalidNode(f"{what} has rank {len(dims)}; it must be a scalar or have one element")
+    if dims:
+        merged_dim(ctx, dims[0], 1, f"the elements of {what} and 1")
 
 
 @operator("Unique", gives=(0, "int64", "int64", "int64"))

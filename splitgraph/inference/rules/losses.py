@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from splitgraph.inference.context import NodeContext
-from splitgraph.inference.rules.operands import Dims, InvalidNode, dims_of, merged_dim, operator
+from splitgraph.inference.rules.operands import Dims, InvalidNode, dims_of, dims_of_rank, merged_dim, operator
 from splitgraph.value_type import ValueType, tensor
 
 
@@ -14,6 +14,9 @@ def loss(ctx: NodeContext) -> Sequence[ValueType]:
     """A loss for each label, or one for all; the second gives the logarithm of the probabilities, too."""
     dtype, scores, labels = ctx.input(0).dtype, dims_of(ctx, 0), dims_of(ctx, 1)
     each = _labels(ctx, scores, labels)
+    weights = dims_of_rank(ctx, 2, 1)
+    if scores is not None and weights is not None:
+        merged_dim(ctx, scores[1], weights[0], "the classes and their weights")
     shape = each if ctx.attribute("reduction", "mean") == "none" else ()
     return [tensor(dtype, shape), tensor(dtype, scores)]
 

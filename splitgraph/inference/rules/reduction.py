@@ -160,7 +160,15 @@ def normalized(ctx: NodeContext) -> tuple[ValueType, ValueType]:
 @operator("BatchNormalization")
 def batch_normalization(ctx: NodeContext) -> Sequence[ValueType]:
     """The input, and in training the statistics, each of the shape of its input."""
-    known = tensor(ctx.input(0).dtype, dims_of(ctx, 0))
+    dims = dims_of(ctx, 0)
+    known = tensor(ctx.input(0).dtype, dims)
+    # Before version 9 there may be statistics for each element instead of each channel.
+    if ctx.since_version >= 9:
+        channels = None if dims is None else (dims[1] if len(dims) > 1 else 1)
+        for index in range(1, 5):
+            held = dims_of_rank(ctx, index, 1)
+            if held is not None and channels is not None:
+                merged_dim(ctx, channels, held[0], f"the channels and input {index}")
     if len(ctx.node.output) == 1:
         return [known]
     mean, variance = (tensor(ctx.input(index).dtype, (_channels(ctx, index),)) for index in (3, 4))

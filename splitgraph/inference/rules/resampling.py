@@ -18,6 +18,7 @@ from splitgraph.inference.rules.operands import (
     InvalidNode,
     contents_or_unknown,
     dims_of,
+    dims_of_rank,
     ints_attribute,
     normal_axes,
     operator,
@@ -52,7 +53,10 @@ def resize(ctx: NodeContext) -> Sequence[ValueType]:
         return [tensor(dtype, _scaled(dims, _scale_items(ctx, 1), range(len(dims))))]
     given = ints_attribute(ctx, "axes")
     axes: Sequence[int] = range(len(dims)) if not given else normal_axes(given, len(dims))
-    if not ctx.has_input(3) or ctx.input(3).shape == (0,):
+    scaled, sized = _is_given(ctx, 2), _is_given(ctx, 3)
+    if scaled is not None and scaled == sized:
+        raise InvalidNode("either scales or sizes must be given, and not both of them")
+    if sized is False:
         if ctx.attribute("coordinate_transformation_mode") == "tf_crop_and_resize":
             # The region of interest changes the size in some runtimes and not in others.
             return [tensor(dtype, (None,) * len(dims))]
@@ -70,6 +74,14 @@ def resize(ctx: NodeContext) -> Sequence[ValueType]:
     if policy != "stretch":
         _keep_aspect_ratio(dims, sizes, axes, policy, result)
     return [tensor(dtype, result)]
+
+
+def _is_given(ctx: NodeContext, index: int) -> bool | None:
+    """Whether scales or sizes are there and not empty; None when only a run can say."""
+    if not ctx.has_input(index):
+        return False
+    dims = dims_of_rank(ctx, index, 1)
+    return None if dims is None or not isinstance(dims[0], int) else dims[0] > 0
 
 
 def _keep_aspect_ratio(

@@ -49,6 +49,8 @@ def dft(ctx: NodeContext) -> Sequence[ValueType]:
         raise InvalidNode(f"the input has rank {len(dims)}; it must have an axis before that of the parts")
     if isinstance(dims[-1], int) and dims[-1] not in (1, 2):
         raise InvalidNode(f"the last dimension is {dims[-1]}; it must be 1 for real and 2 for complex numbers")
+    if half and not inverse and dims[-1] == 2:
+        raise InvalidNode("the input is complex; half of a transform can be left out for real input only")
     parts = 1 if inverse and half else 2
     axis = _dft_axis(ctx, len(dims))
     if axis is None and not half and not ctx.has_input(1):
