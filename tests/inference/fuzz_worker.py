@@ -1,0 +1,77 @@
+"""Infers and runs random graphs: `python fuzz_worker.py FIRST END SECONDS NODES`, a JSON line for each seed.
+
+A process of its own, since onnxruntime ends the process on some invalid sizes. A line says what was compared (dims),
+how many assignments of sizes ran (runs), were refused by the engine (refused) or by the obligations (excluded), and
+what was found wrong.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+import time
+from typing import Any
+
+import random_operators
+from executed_shapes import RefusedError, compare, make_feeds, run_onnxruntime
+from random_graphs import is_lenient, random_model
+
+import splitgraph
+
+assert random_operators.FUNCTION_MAKERS
+
+
+def main(first: int, end: int, seconds: float, nodes: int) -> None:
+    """Check these seeds, for about as long."""
+    stop = time.monotonic() + seconds
+    for seed in range(first, end):
+        print(json.dumps({"seed": seed, "state": "started"}), flush=True)
+        print(json.dumps({"seed": seed, "state": "done", **check(seed, nodes)}), flush=True)
+        if time.monotonic() > stop:
+            return
+
+
+def check(seed: int, nodes: int) -> dict[str, Any]:
+    """One random model at the sizes of its design and at others."""
+    model, design, given = random_model(seed, nodes)
+    analysis = splitgraph.infer(model)
+    result = {"dims": 0, "unknown": 0, "nodes": len(model.graph.node), "runs": 0, "refused": 0, "excluded": 0}
+    wrong = [f"false error {found.code}: {found.location}: {found.message}" for found in analysis.diagnostics]
+    rng = random.Random(seed)
+    names = [output for node in model.graph.node for output in node.output]
+    for attempt in range(4):
+        sizes = {name: rng.choice([0, 1, 2, 3, 4, 5, 7, 9]) for name in design} if attempt else design
+        if attempt > 1:
+            given = {"k": rng.randint(0, 4), "flag": rng.random() < 0.5}
+        if not all(holds(text, sizes) for text in analysis.obligations):
+            result["excluded"] += 1
+            continue
+        feeds = make_feeds(model, analysis, sizes, given, {}, seed + attempt)
+        try:
+            traces = run_onnxruntime(model, names, feeds)
+        except RefusedError:
+            result["refused"] += 1
+            continue
+        values = {name: value for _, trace in traces for name, value in {**feeds, **trace}.items()}
+        if any(is_lenient(node, values) for node in model.graph.node):
+            result["refused"] += 1
+            continue
+        found = compare(analysis.graphs, traces, sizes)
+        result["runs"] += 1
+        result["dims"] += found.dims
+        result["unknown"] += len(found.unknown)
+        wrong += found.wrong
+    return {**result, "operators": sorted({node.op_type for node in model.graph.node}), "wrong": wrong}
+
+
+def holds(obligation: str, sizes: dict[str, int]) -> bool:
+    """Whether an obligation holds at these sizes; one that speaks of generated symbols is not held against them."""
+    try:
+        return bool(eval(obligation, {"__builtins__": {}, "min": min, "max": max}, dict(sizes)))
+    except (NameError, ZeroDivisionError):
+        return True
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]), int(sys.argv[4]))
