@@ -68,19 +68,15 @@ def all_tensors(model: onnx.ModelProto) -> Iterator[TensorProto]:
     graphs = [model.graph]
     for training in model.training_info:
         graphs += [training.initialization, training.algorithm]
-    nodes = [node for function in model.functions for node in function.node]
     attributes = [attribute for function in model.functions for attribute in function.attribute_proto]
-    while graphs or nodes or attributes:
+    for function in model.functions:
+        attributes += _that_hold_tensors(function.node)
+    while graphs or attributes:
         if graphs:
             graph = graphs.pop()
             yield from graph.initializer
             yield from _sparse_parts(graph.sparse_initializer)
-            nodes += graph.node
-        elif nodes:
-            attributes += [
-                held for node in reversed(nodes) for held in node.attribute if held.type not in _WITHOUT_TENSORS
-            ]
-            nodes = []
+            attributes += _that_hold_tensors(graph.node)
         else:
             attribute = attributes.pop()
             if attribute.HasField("t"):
@@ -92,6 +88,10 @@ def all_tensors(model: onnx.ModelProto) -> Iterator[TensorProto]:
             if attribute.HasField("g"):
                 graphs.append(attribute.g)
             graphs += attribute.graphs
+
+
+def _that_hold_tensors(nodes: Iterable[onnx.NodeProto]) -> list[onnx.AttributeProto]:
+    return [held for node in nodes for held in node.attribute if held.type not in _WITHOUT_TENSORS]
 
 
 def _sparse_parts(sparse_tensors: Iterable[onnx.SparseTensorProto]) -> Iterator[TensorProto]:

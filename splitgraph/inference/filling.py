@@ -53,6 +53,8 @@ def _field(tag: bytes, content: bytes) -> bytes:
     return tag + size + content
 
 
+# Reading many value_info at once takes a fifth of the time that adding one after the other does; all would take memory.
+_READ_AT_ONCE = 4096
 _SHORT = [bytes([length]) for length in range(128)]
 
 
@@ -74,7 +76,9 @@ def _fill_graph(graph: onnx.GraphProto, types: Mapping[str, ValueType], encoded:
         if field is not None:
             # value_info is field 13 of a graph, and name field 1 of it.
             added.append(_field(b"\x6a", _field(b"\x0a", name.encode()) + field))
-    # Reading them all at once takes a fifth of the time that adding one after the other does.
+        if len(added) == _READ_AT_ONCE:
+            graph.MergeFromString(b"".join(added))
+            added.clear()
     graph.MergeFromString(b"".join(added))
 
 

@@ -43,6 +43,20 @@ def infer_model(
     """
     if empty_chunks not in ("clamp", "error"):
         raise SplitgraphError(f"empty_chunks is {empty_chunks!r}; it must be 'clamp' or 'error'")
+    analysis = _analyse(model, bind, input_shapes, empty_chunks)
+    if not fill:
+        return analysis
+    if not owned:
+        filled = onnx.ModelProto()
+        filled.CopyFrom(model)
+        model = filled
+    return fill_model(analysis, model)
+
+
+def _analyse(
+    model: onnx.ModelProto, bind: Mapping[str, int] | None, input_shapes: InputShapes | None, empty_chunks: str
+) -> Analysis:
+    # A function of its own, so that what the walks kept is gone when the model is copied and filled.
     state = State(model, empty_chunks, read_bindings(model, bind))
     given = read_input_shapes(model, input_shapes)
     load_rules()
@@ -55,14 +69,7 @@ def infer_model(
         _walk_function_bodies(state, facts)
     else:
         main.define_graph_values(model.graph, None)
-    analysis = build_analysis(state, main)
-    if not fill:
-        return analysis
-    if not owned:
-        filled = onnx.ModelProto()
-        filled.CopyFrom(model)
-        model = filled
-    return fill_model(analysis, model)
+    return build_analysis(state, main)
 
 
 def _opsets_known(state: State) -> bool:

@@ -251,6 +251,9 @@ class Walk:
                     self._repeat(visit, node, index, outputs)
                     continue
             self._visit(node, index, outputs, given, key)
+        # Nothing is read here any more, and a large model has as many of these as values.
+        known.clear()
+        visits.clear()
         self.state.details[self.path] = self.detail
 
     def _first_read(self, node: onnx.NodeProto, index: int, nodes: Sequence[onnx.NodeProto]) -> list[Known]:
