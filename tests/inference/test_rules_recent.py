@@ -105,14 +105,14 @@ SHAPES = [
     (
         "linear-attention",
         "float[B,T,16] q, float[B,T,8] k, float[B,T,12] v",
-        "y, s = LinearAttention<q_num_heads=4, kv_num_heads=2>(q, k, v)",
+        'y, s = LinearAttention<q_num_heads=4, kv_num_heads=2, update_rule="linear">(q, k, v)',
         27,
         "float32[B, T, 24]",
     ),
     (
         "linear-attention-state",
         "float[B,T,16] q, float[B,T,8] k, float[B,T,12] v",
-        "s, y = LinearAttention<q_num_heads=4, kv_num_heads=2>(q, k, v)",
+        's, y = LinearAttention<q_num_heads=4, kv_num_heads=2, update_rule="linear">(q, k, v)',
         27,
         "float32[B, 2, 4, 6]",
     ),

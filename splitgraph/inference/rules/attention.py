@@ -37,6 +37,8 @@ def attention(ctx: NodeContext) -> Sequence[ValueType]:
     _agree(ctx, query, key, 3, "the head sizes of Q and K")
     _agree(ctx, key, value, 1, "the heads of K and V")
     _agree(ctx, key, value, 2, "the lengths of K and V")
+    if ctx.has_input(4) != ctx.has_input(5):
+        raise InvalidNode("the past of keys and that of values must be given together")
     total = _total_length(ctx, key[2], 4)
     dims_of_rank(ctx, 5, 4)
     shape: Sequence[DimLike | None] | None = (query[0], query[1], query[2], value[3])
@@ -129,23 +131,50 @@ def linear_attention(ctx: NodeContext) -> Sequence[ValueType]:
         raise InvalidNode(f"q_num_heads {queries} must be a multiple of kv_num_heads {kept}, which must be at least 1")
     query, key, value = (dims_of_rank(ctx, index, 3) for index in range(3))
     known = next((dims for dims in (query, key, value) if dims is not None), (None, None, None))
-    if query is not None:
-        exact_quotient(ctx, query[2], queries, "the query over its heads")
-    past = dims_of_rank(ctx, 3, 4)
+    query_size, key_size, value_size = (
+        None if dims is None else exact_quotient(ctx, dims[2], heads, f"input {index} over its heads")
+        for index, (dims, heads) in enumerate(((query, queries), (key, kept), (value, kept)))
+    )
+    if query_size is not None and key_size is not None:
+        merged_dim(ctx, query_size, key_size, "the head sizes of query and key")
     for dims in (key, value):
-        for axis, what in enumerate(("batches", "lengths")):
+        for axis in (0, 1):
             if query is not None and dims is not None:
-                merged_dim(ctx, query[axis], dims[axis], f"the {what}")
-    key_size = None if key is None else exact_quotient(ctx, key[2], kept, "the key over its heads")
-    value_size = None if value is None else exact_quotient(ctx, value[2], kept, "the value over its heads")
-    state = ctx.input(3).dtype if ctx.has_input(3) else dtype
-    for position, dim in enumerate((known[0], kept, key_size, value_size)):
+                merged_dim(ctx, query[axis], dims[axis], f"the dimensions on axis {axis}")
+    _check_gates(ctx, kept)
+    dtype_of_state, past = ctx.input(3).dtype if ctx.has_input(3) else dtype, dims_of_rank(ctx, 3, 4)
+    state = (known[0], kept, key_size, value_size)
+    for axis, dim in enumerate(state):
         if past is not None and dim is not None:
-            merged_dim(ctx, past[position], dim, f"dimension {position} of the past state and of the new one")
-    return [
-        tensor(dtype, (known[0], known[1], _joined_heads(value, queries, kept))),
-        tensor(state, (known[0], kept, key_size, value_size)),
-    ]
+            merged_dim(ctx, past[axis], dim, f"the dimensions of the past and of the new state on axis {axis}")
+    output = (known[0], known[1], _joined_heads(value, queries, kept))
+    return [tensor(dtype, output), tensor(dtype_of_state, state)]
+
+
+# The inputs of LinearAttention that an update rule needs.
+_GATES = {"linear": (), "gated": (4,), "delta": (5,), "gated_delta": (4, 5)}
+
+
+def _check_gates(ctx: NodeContext, heads: int) -> None:
+    """Require the decay and the rate that the update rule needs, in sizes that fit the heads."""
+    rule = ctx.attribute("update_rule", "gated_delta")
+    if rule not in _GATES:
+        raise InvalidNode(f"update_rule is {rule!r}; it must be one of {', '.join(_GATES)}")
+    query, key = dims_of(ctx, 0), dims_of_rank(ctx, 1, 3)
+    for index in (4, 5):
+        if index in _GATES[rule] and not ctx.has_input(index):
+            raise InvalidNode(f"update_rule {rule!r} needs input {index}")
+        gate = dims_of_rank(ctx, index, 3)
+        if gate is None:
+            continue
+        for axis in (0, 1):
+            if query is not None:
+                merged_dim(ctx, query[axis], gate[axis], f"dimension {axis} of input {index} and of the query")
+        allowed = {1, heads} if index == 5 else {heads, None if key is None else key[2]}
+        if isinstance(gate[2], int) and gate[2] not in allowed and all(isinstance(size, int) for size in allowed):
+            raise InvalidNode(
+                f"the last dimension of input {index} is {gate[2]}; it must be one of {sorted(allowed, key=str)}"
+            )
 
 
 @operator("CausalConvWithState", gives=(0, 0))
@@ -153,8 +182,11 @@ def causal_conv_with_state(ctx: NodeContext) -> Sequence[ValueType]:
     """The convolution of the input, and its last positions, one less than the kernel has."""
     dtype = known_dtype(ctx, range(4))
     dims, weights = dims_of_rank(ctx, 0, 3), dims_of_rank(ctx, 1, 3)
+    bias = dims_of_rank(ctx, 2, 1)
     if dims is not None and weights is not None:
         merged_dim(ctx, dims[1], weights[0], "the channels of input and weights")
+    if dims is not None and bias is not None:
+        merged_dim(ctx, dims[1], bias[0], "the channels of input and bias")
     batch, channels = (None, None) if dims is None else dims[:2]
     state = None if weights is None else weights[2] - 1
     past = dims_of_rank(ctx, 3, 3)

@@ -9,6 +9,7 @@ import onnx
 
 from splitgraph.contents import Contents, SequenceInfo, scalar
 from splitgraph.dim import Dim, DimLike
+from splitgraph.graph.types import value_type
 from splitgraph.inference.context import NodeContext, rule
 from splitgraph.inference.walk import Walk
 from splitgraph.value_type import UNKNOWN, Shape, ValueType, sequence, tensor
@@ -142,6 +143,11 @@ def infer_loop(ctx: NodeContext) -> Sequence[ValueType]:
         text = f"the body takes {len(graph.input)} and gives {len(graph.output)} values"
         ctx.find("SG302", f"{text}, which does not fit {len(carried)} carried ones")
         return ()
+    for index, what in enumerate(("trip count", "condition")):
+        given = ctx.input(index).shape
+        if given is not None and (len(given) > 1 or (given and isinstance(given[0], int) and given[0] != 1)):
+            ctx.find("SG302", f"the {what} of Loop is {ctx.input(index)}; it must have one element")
+            return ()
     counters: list[ValueType] = [tensor("int64", ()), tensor("bool", ())]
     body, results = walk_until_settled(ctx, counters, carried, (), first=1)
     if body is None:
@@ -297,6 +303,8 @@ def _scan_outputs(
     skip: int = 0,
 ) -> Sequence[ValueType]:
     carried = [ctx.walk.complete(_without_batch(ctx.input(skip + index), batch)) for index in range(states)]
+    if not _fit_declared(ctx, carried):
+        return ()
     body, results = walk_until_settled(ctx, (), carried, slices, first=0)
     if body is None:
         return ()
@@ -305,6 +313,22 @@ def _scan_outputs(
         axis = 0 if not output_axes or position >= len(output_axes) else output_axes[position]
         results.append(_inserted(scanned, axis, steps))
     return results if batch is None else [_with_batch(value, batch) for value in results]
+
+
+def _fit_declared(ctx: NodeContext, states: Sequence[ValueType]) -> bool:
+    """Report an initial state whose shape is not the one that the body declares for it. True when all are."""
+    graph = ctx.attribute("body")
+    for value, known in zip(graph.input if isinstance(graph, onnx.GraphProto) else (), states, strict=False):
+        declared = value_type(value.type)
+        if declared.shape is None or known.shape is None:
+            continue
+        pairs = zip(declared.shape, known.shape, strict=False)
+        if len(declared.shape) != len(known.shape) or any(
+            isinstance(a, int) and isinstance(b, int) and a != b for a, b in pairs
+        ):
+            ctx.find("SG302", f"the state {value.name!r} is declared as {declared} in the body, and starts as {known}")
+            return False
+    return True
 
 
 def _inserted(scanned: ValueType, axis: int, steps: DimLike) -> ValueType:

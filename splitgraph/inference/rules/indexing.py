@@ -120,6 +120,9 @@ def _check_update(ctx: NodeContext, dims: Dims | None) -> None:
         return
     if len(dims) != len(update):
         raise InvalidNode(f"the cache has rank {len(dims)} and the update rank {len(update)}; both must be the same")
+    starts = dims_of_rank(ctx, 2, 1)
+    if starts is not None and dims:
+        merged_dim(ctx, dims[0], starts[0], "the batch and the write indices")
     sequence = normal_axis(int_attribute(ctx, "axis", -2), len(dims))
     for axis, (cached, new) in enumerate(zip(dims, update, strict=True)):
         if axis != sequence:
@@ -184,7 +187,9 @@ def top_k(ctx: NodeContext) -> Sequence[ValueType]:
 def one_hot(ctx: NodeContext) -> Sequence[ValueType]:
     """The indices with a new axis of `depth` elements, of which one is on."""
     dtype, indices = ctx.input(2).dtype, dims_of(ctx, 0)
-    dims_of_rank(ctx, 2, 1)
+    values = dims_of_rank(ctx, 2, 1)
+    if values is not None:
+        merged_dim(ctx, values[0], 2, "the values, off and on, and 2")
     _require_one_element(ctx, 1, "depth")
     if indices is None:
         return [tensor(dtype, None)]

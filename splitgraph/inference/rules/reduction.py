@@ -11,6 +11,7 @@ from splitgraph.inference.rules import arithmetic as exact
 from splitgraph.inference.rules.arithmetic import BinaryItem
 from splitgraph.inference.rules.operands import (
     Dims,
+    InvalidNode,
     dims_of,
     dims_of_rank,
     int_attribute,
@@ -171,6 +172,8 @@ def batch_normalization(ctx: NodeContext) -> Sequence[ValueType]:
                 merged_dim(ctx, channels, held[0], f"the channels and input {index}")
     if len(ctx.node.output) == 1:
         return [known]
+    if ctx.since_version >= 14 and not int_attribute(ctx, "training_mode", 0):
+        raise InvalidNode(f"{len(ctx.node.output)} outputs without training_mode; there must be one")
     mean, variance = (tensor(ctx.input(index).dtype, (_channels(ctx, index),)) for index in (3, 4))
     return [known, mean, variance, mean, variance]
 

@@ -81,7 +81,9 @@ def _check(target: Target, allow_zero: bool) -> None:
 def _copy_zeros(ctx: NodeContext, dims: Dims | None, target: Target) -> Target:
     result: list[DimLike | None] = []
     for position, dim in enumerate(target):
-        if dim != 0:
+        if isinstance(dim, Dim) and _may_copy(ctx, dims, position, dim):
+            result.append(None)
+        elif dim != 0:
             result.append(_with_known_sign(ctx, dim))
         elif dims is None:
             result.append(ctx.fresh())
@@ -106,17 +108,35 @@ def _never_copies(ctx: NodeContext, dims: Dims | None, position: int, dim: Dim) 
     author of a computed target means a dimension, and not that.
     """
     facts = ctx.facts
-    if dims is not None:
-        if position >= len(dims):
-            return True
-        there = dims[position]
-        if there == dim or (there // dim) * dim == there or facts.prove_eq(there, dim):
-            return True
-    if facts.prove_ge(dim, 1):
+    if _cannot_copy(ctx, dims, position, dim):
         return True
     if facts.child().require(Obligation(dim, ">=", 1)) == "contradiction":
         return False
     return ctx.require(dim, ">=", 1)
+
+
+def _cannot_copy(ctx: NodeContext, dims: Dims | None, position: int, dim: Dim) -> bool:
+    """True where 0 would not be valid, would mean 0 all the same, or is proved not to occur."""
+    if dims is not None:
+        if position >= len(dims):
+            return True
+        there = dims[position]
+        if there == dim or (there // dim) * dim == there or ctx.facts.prove_eq(there, dim):
+            return True
+    return ctx.facts.prove_ge(dim, 1)
+
+
+def _may_copy(ctx: NodeContext, dims: Dims | None, position: int, dim: Dim) -> bool:
+    """True for an element that can be 0 though no symbol in it is (N % 2, N//3): then it copies a dimension of an input
+    that has elements, and is not what it says.
+    """
+    if _cannot_copy(ctx, dims, position, dim):
+        return False
+    filled = ctx.facts.child()
+    for name in symbols_of(dim):
+        if filled.require(Obligation(symbol(name), ">=", 1)) == "contradiction":
+            return False
+    return not filled.prove_ge(dim, 1)
 
 
 def _require_equal_count(ctx: NodeContext, dims: Dims, result: Dims) -> None:
