@@ -350,9 +350,13 @@ def _infer_scan_8(ctx: NodeContext) -> Sequence[ValueType]:
     batch: DimLike | None = None
     for index in range(1, len(ctx.node.input)):
         shape = ctx.input(index).shape
-        if shape:
-            batch = shape[0]
-            break
+        found = shape[0] if shape else None
+        if found is None:
+            continue
+        text = f"Scan-8: the batches are {batch} and {found}; they must be the same"
+        if batch is not None and not ctx.require(batch, "==", found, message=text):
+            return ()
+        batch = found if batch is None else batch
     slices, length = _slices(ctx, states, (1,) * count, skip=1)
     slices = [_without_batch(value, batch) for value in slices]
     return _scan_outputs(ctx, states, slices, length, None, ctx.fresh() if batch is None else batch, skip=1)
