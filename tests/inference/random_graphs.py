@@ -113,8 +113,7 @@ class Graph:
         results = self._try(node)
         if results is None or any(_elements(value) > LARGEST for value in results):
             return False
-        given = {name: self.values.get(name, self.constants.get(name)) for name in inputs}
-        if is_lenient(node, {**given, **dict(zip(outputs, results, strict=True))}):
+        if is_lenient(node, {**self.values, **self.constants, **dict(zip(outputs, results, strict=True))}):
             return False
         self.nodes.append(node)
         self.values.update(zip(outputs, results, strict=True))
@@ -186,14 +185,20 @@ def is_lenient(node: onnx.NodeProto, values: Mapping[str, Value]) -> bool:
     """True where onnxruntime runs a node that the specification does not allow, and makes up what it gives.
 
     It reduces an axis without elements, passes over empty tensors of any shape when it concatenates, and stacks what
-    no iteration gave in the shape that the body declares, with 0 for what is not declared.
+    no iteration gave in the shape that the body declares, with 0 for what is not declared. What happens in a body is
+    not seen: one that reads something empty counts as such.
     """
-    tensors = [values[name] for name in node.input if isinstance(values.get(name), (np.ndarray, np.generic))]
+    has_body = node.op_type in ("If", "Loop", "Scan") or node.domain == "local"
+    names = sorted(_reads(node)) if has_body else node.input
+    tensors = [values[name] for name in names if isinstance(values.get(name), (np.ndarray, np.generic))]
     if node.op_type.startswith(("Reduce", "Arg")):
         return bool(tensors) and not np.size(tensors[0])
-    if node.op_type == "Loop":
-        return not np.size(values[node.output[1]])
-    return node.op_type == "Concat" and any(not np.size(value) for value in tensors)
+    if node.op_type == "Loop" and not np.size(values[node.output[1]]):
+        return True
+    if node.op_type == "ConcatFromSequence":
+        tensors = values[node.input[0]]
+    is_concat = node.op_type in ("Concat", "ConcatFromSequence")
+    return (is_concat or has_body) and any(not np.size(value) for value in tensors)
 
 
 def _reads(node: onnx.NodeProto) -> set[str]:

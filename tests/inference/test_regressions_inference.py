@@ -51,3 +51,21 @@ def test_parts_of_unlike_lengths_share_no_symbol() -> None:
         "sequence(float32[4, ?])",
     ]
     assert str(analysis.types["y"]) == "float32[4, N]"
+
+
+def test_a_computed_reshape_target_that_can_be_0_copies() -> None:
+    """`M % 2` is 0 for a tensor that has elements, and then copies; it once was taken for the dimension."""
+    model = model_of(
+        """<ir_version: 8, opset_import: ["" : 18]>
+        g (float[M, 3] x) => (float[A, B] y) {
+            shape = Shape (x)
+            four = Constant <value_int: int = 4> ()
+            target = Mod (shape, four)
+            y = Reshape (x, target)
+        }"""
+    )
+    model.graph.output[0].CopyFrom(helper.make_tensor_value_info("y", TensorProto.FLOAT, None))
+    analysis = infer_model(model)
+    assert analysis.ok
+    assert str(analysis.types["y"]) == "float32[M, 3]"
+    assert analysis.obligations == ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from splitgraph.dim import Dim, DimLike, Obligation, product
+from splitgraph.dim import Dim, DimLike, Obligation, product, symbol, symbols_of
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.rules.operands import (
     Dims,
