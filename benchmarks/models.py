@@ -1,4 +1,4 @@
-"""Models made for measuring: a decoder like GPT-2 with dynamic sizes, chains of splits, nested halvings."""
+"""Models made for measuring: a decoder like GPT-2 with dynamic sizes, chains of splits, nested halvings, nested Ifs."""
 
 from __future__ import annotations
 
@@ -30,36 +30,37 @@ def decoder(layers: int, width: int = 64, heads: int = 4) -> onnx.ModelProto:
         nodes.append(helper.make_node(op_type, inputs, [output], name=f"{op_type}_{len(nodes)}", **attributes))
         return output
 
-    (
-        constant("zero", 0),
-        constant("one", 1),
-        constant("heads", [heads]),
-        constant("size", [width // heads]),
-        constant("all", [width]),
-    )
+    constant("zero", 0)
+    constant("one", 1)
+    constant("heads", [heads])
+    constant("size", [width // heads])
+    constant("all", [width])
     constant("lengths", [width] * 3)
-    constant("wide", np.zeros((width, 3 * width)), np.float32), constant("narrow", np.zeros((width, width)), np.float32)
-    constant("scale", np.ones(width), np.float32), constant("bias", np.zeros(width), np.float32)
+    constant("wide", np.zeros((width, 3 * width)), np.float32)
+    constant("narrow", np.zeros((width, width)), np.float32)
+    constant("scale", np.ones(width), np.float32)
+    constant("bias", np.zeros(width), np.float32)
     x = "x"
     for i in range(layers):
-        normal = node("LayerNormalization", [x, "scale", "bias"], f"norm{i}", axis=-1)
-        fused = node("MatMul", [normal, "wide"], f"qkv{i}")
-        nodes.append(
-            helper.make_node("Split", [fused, "lengths"], [f"q{i}", f"k{i}", f"v{i}"], name=f"Split_{i}", axis=2)
-        )
-        shape = node("Shape", [fused], f"shape{i}")
-        batch = node("Unsqueeze", [node("Gather", [shape, "zero"], f"b{i}"), constant(f"axes{i}", [0])], f"b1{i}")
-        length = node("Unsqueeze", [node("Gather", [shape, "one"], f"t{i}"), f"axes{i}"], f"t1{i}")
-        split = node("Concat", [batch, length, "heads", "size"], f"split{i}", axis=0)
-        joined = node("Concat", [batch, length, "all"], f"joined{i}", axis=0)
+        normal = node("LayerNormalization", [x, "scale", "bias"], f"norm_{i}", axis=-1)
+        fused = node("MatMul", [normal, "wide"], f"qkv_{i}")
+        parts = [f"q_{i}", f"k_{i}", f"v_{i}"]
+        nodes.append(helper.make_node("Split", [fused, "lengths"], parts, name=f"Split_{i}", axis=2))
+        shape = node("Shape", [fused], f"shape_{i}")
+        axes = constant(f"axes_{i}", [0])
+        batch = node("Unsqueeze", [node("Gather", [shape, "zero"], f"batch_{i}"), axes], f"batch_1d_{i}")
+        length = node("Unsqueeze", [node("Gather", [shape, "one"], f"length_{i}"), axes], f"length_1d_{i}")
+        split = node("Concat", [batch, length, "heads", "size"], f"split_shape_{i}", axis=0)
+        joined = node("Concat", [batch, length, "all"], f"joined_shape_{i}", axis=0)
         q, k, v = (
-            node("Transpose", [node("Reshape", [f"{p}{i}", split], f"{p}r{i}")], f"{p}t{i}", perm=[0, 2, 1, 3])
-            for p in "qkv"
+            node("Transpose", [node("Reshape", [part, split], f"{part}_heads")], f"{part}_turned", perm=[0, 2, 1, 3])
+            for part in parts
         )
-        scores = node("MatMul", [q, node("Transpose", [k], f"ktt{i}", perm=[0, 1, 3, 2])], f"scores{i}")
-        mixed = node("MatMul", [node("Softmax", [scores], f"soft{i}", axis=-1), v], f"mixed{i}")
-        flat = node("Reshape", [node("Transpose", [mixed], f"mt{i}", perm=[0, 2, 1, 3]), joined], f"flat{i}")
-        x = node("Add", [x, node("MatMul", [flat, "narrow"], f"proj{i}")], f"y{i}")
+        scores = node("MatMul", [q, node("Transpose", [k], f"keys_{i}", perm=[0, 1, 3, 2])], f"scores_{i}")
+        mixed = node("MatMul", [node("Softmax", [scores], f"weights_{i}", axis=-1), v], f"mixed_{i}")
+        turned = node("Transpose", [mixed], f"mixed_turned_{i}", perm=[0, 2, 1, 3])
+        flat = node("Reshape", [turned, joined], f"flat_{i}")
+        x = node("Add", [x, node("MatMul", [flat, "narrow"], f"projected_{i}")], f"y_{i}")
     value = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", "seq", width])
     return _model(nodes, [value], x, constants)
 
@@ -82,3 +83,28 @@ def halvings(depth: int) -> onnx.ModelProto:
         made.append(helper.make_node("Split", [value], [f"a{i}", f"b{i}"], name=f"Split_{i}", axis=0, num_outputs=2))
         value = f"a{i}"
     return _model(made, [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 8])], value, [])
+
+
+def nested(depth: int) -> onnx.ModelProto:
+    """An If within an If, and so on, with a split in the innermost branches."""
+    graph = helper.make_graph(
+        [helper.make_node("Split", ["x"], ["a", "out"], name="Split", axis=1, num_outputs=2)],
+        "innermost",
+        [],
+        [helper.make_tensor_value_info("out", TensorProto.FLOAT, None)],
+    )
+    for level in range(depth):
+        other = helper.make_graph(
+            [helper.make_node("Relu", ["x"], ["other"])],
+            "other",
+            [],
+            [helper.make_tensor_value_info("other", TensorProto.FLOAT, None)],
+        )
+        chosen = helper.make_node("If", ["c"], [f"out_{level}"], name="If", then_branch=graph, else_branch=other)
+        result = helper.make_tensor_value_info(f"out_{level}", TensorProto.FLOAT, None)
+        graph = helper.make_graph([chosen], f"level {level}", [], [result])
+    inputs = [
+        helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", "M"]),
+        helper.make_tensor_value_info("c", TensorProto.BOOL, []),
+    ]
+    return _model(list(graph.node), inputs, f"out_{depth - 1}", [])
