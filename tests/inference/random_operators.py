@@ -160,7 +160,9 @@ def resize(g: Graph) -> Made | None:
     if x is None:
         return None
     if g.rng.random() < 0.4:
-        return "Resize", [x, "", "", g.sizes()], 1, {"mode": "nearest"}
+        rank = len(g.shape(x))
+        sizes = g.pick(lambda v: v.dtype == np.int64 and v.shape == (rank,))
+        return "Resize", [x, "", "", sizes], 1, {"mode": "nearest"}
     scales = [1.0, *(g.rng.choice([0.5, 1.0, 1.5, 2.0, 0.7]) for _ in g.shape(x)[1:])]
     return "Resize", [x, "", g.const(scales, np.float32)], 1, {"mode": "nearest"}
 
