@@ -50,6 +50,9 @@ def round_to_congruences(name: str, known: KnownBounds) -> bool:
     for congruence in known.congruences_of(name):
         if len(congruence.terms) != 1 or len(congruence.terms[0][0]) != 1:
             continue
+        if congruence.terms[0][0][0].kind != SYMBOL:
+            # A remainder of max(N, 2) says nothing of N by itself.
+            continue
         low += (congruence.remainder - low) % congruence.modulus
         if high is not None:
             high -= (high - congruence.remainder) % congruence.modulus

@@ -5,6 +5,7 @@ from __future__ import annotations
 import onnx
 from onnx import TensorProto, helper
 
+from splitgraph.dim import Facts, Obligation, dim_max, symbol
 from splitgraph.inference import infer_model
 
 
@@ -69,3 +70,12 @@ def test_a_computed_reshape_target_that_can_be_0_copies() -> None:
     assert analysis.ok
     assert str(analysis.types["y"]) == "float32[M, 3]"
     assert analysis.obligations == ()
+
+
+def test_the_remainder_of_a_maximum_is_not_that_of_its_symbol() -> None:
+    """`max(K, 2) % 4 == 0` once moved the bounds of K, again and again, until K == 4 was a contradiction."""
+    largest = dim_max(symbol("K"), 2)
+    facts = Facts()
+    assert facts.require(Obligation(largest % 4, "==", 0)) == "assumed"
+    assert facts.require(Obligation(largest // 4, "==", 1)) == "assumed"
+    assert not facts.prove_ne(symbol("K"), 4)
