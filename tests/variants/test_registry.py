@@ -34,10 +34,20 @@ def variant_for(schema: OpSchema) -> Variant:
     return found
 
 
+def allowed_types(schema: OpSchema) -> set[str]:
+    """The types that the first input may have, as onnx writes them.
+
+    From the constraints, not `schema.inputs[0].types`: onnx below 1.21 cannot hand that over to Python.
+    """
+    variable = schema.inputs[0].type_str
+    constraints = {bound.type_param_str: set(bound.allowed_type_strs) for bound in schema.type_constraints}
+    return constraints.get(variable, {variable})
+
+
 def element_types(schema: OpSchema) -> set[str]:
     """The element types that the first input may have, by splitgraph's names."""
     numbers = {number: name for name, number in DTYPE_NUMBERS.items()}
-    texts = {text[len("tensor(") : -1] for text in schema.inputs[0].types}
+    texts = {text[len("tensor(") : -1] for text in allowed_types(schema)}
     named = {"float": "FLOAT", "double": "DOUBLE"}
     return {numbers[onnx.TensorProto.DataType.Value(named.get(text, text).upper())] for text in texts}
 
