@@ -8,6 +8,9 @@ from onnx import parser
 from splitgraph.inference import infer_model
 from splitgraph.inference.analysis import Analysis
 
+# The newest opset of the installed onnx: 25 with the oldest supported onnx, 28 with the newest.
+NEWEST_OPSET = onnx.defs.onnx_opset_version()
+
 
 def model_of(inputs: str, body: str, *, opset: int = 18, constants: str = "") -> onnx.ModelProto:
     """A model of onnx's text format: its inputs, its initializers and its nodes."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from node_models import infer_nodes, shape_text
+from node_models import NEWEST_OPSET, infer_nodes, shape_text
 
 HELD = (
     "int64 zero = {0}, int64 n8 = {8}, int64 n16 = {16}, int64 step = {4}, int64[2] sides = {6, 5}, "
@@ -62,9 +62,13 @@ INVALID = [
     ("strings", "string[2,2,2] x", "y = StringNormalizer(x)", 10, "it must be [C] or [1, C]"),
     ("diagonal", "float[3,4] x", 'y = Einsum<equation="ii->i">(x)', 18, "equal, not 3 and 4"),
 ]
+# Some operators are younger than the oldest supported onnx.
+INVALID_HERE = [case for case in INVALID if case[3] <= NEWEST_OPSET]
 
 
-@pytest.mark.parametrize(("inputs", "body", "opset", "said"), [c[1:] for c in INVALID], ids=[c[0] for c in INVALID])
+@pytest.mark.parametrize(
+    ("inputs", "body", "opset", "said"), [c[1:] for c in INVALID_HERE], ids=[c[0] for c in INVALID_HERE]
+)
 def test_an_invalid_node_is_a_finding(inputs: str, body: str, opset: int, said: str) -> None:
     analysis = infer_nodes(inputs, body, opset=opset, constants=HELD)
     (found,) = analysis.diagnostics
@@ -230,9 +234,12 @@ SHAPES = [
     ),
     ("diagonal", "float[B,N,N] x", 'y = Einsum<equation="bii->bi">(x)', 18, "float32[B, N]"),
 ]
+SHAPES_HERE = [case for case in SHAPES if case[3] <= NEWEST_OPSET]
 
 
-@pytest.mark.parametrize(("inputs", "body", "opset", "expected"), [c[1:] for c in SHAPES], ids=[c[0] for c in SHAPES])
+@pytest.mark.parametrize(
+    ("inputs", "body", "opset", "expected"), [c[1:] for c in SHAPES_HERE], ids=[c[0] for c in SHAPES_HERE]
+)
 def test_shapes(inputs: str, body: str, opset: int, expected: str) -> None:
     assert shape_text(inputs, body, opset=opset, constants=HELD) == expected
 
