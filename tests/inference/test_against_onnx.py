@@ -14,7 +14,7 @@ from typing import Any
 
 import onnx
 import pytest
-from node_models import model_of
+from node_models import NEWEST_OPSET, model_of
 
 from splitgraph.dim import Dim, DimLike, evaluate, parse_dim, symbols_of
 from splitgraph.graph.types import value_type
@@ -177,6 +177,20 @@ NOT_REFUSED: dict[tuple[str, str], str] = {
     ("MeanVarianceNormalization", ""): "onnx refuses the valid model, too",
 }
 
+# What ends the process in the inference of onnx 1.20, by operator and mutation. The newest onnx is asked about all of
+# it; the versions between were not tried.
+ENDS_THE_PROCESS: frozenset[tuple[str, str]] = frozenset(
+    {
+        ("ConvInteger", "rank of input 1"),
+        ("ConvTranspose", "scalar of input 1"),
+        ("MaxUnpool", "scalar of input 1"),
+        ("QLinearConv", "rank of input 3"),
+        ("Scan", "no num_scan_inputs"),
+    }
+    if NEWEST_OPSET < 28
+    else ()
+)
+
 
 def mutants(case: Any) -> Iterator[tuple[str, onnx.ModelProto]]:
     """The model with one input of another rank, dimension or type, or one input or attribute less or changed."""
@@ -251,6 +265,8 @@ def missed(found: list[Any]) -> tuple[list[str], int]:
             continue
         op_type = case.model.graph.node[0].op_type
         for name, model in mutants(case):
+            if (op_type, name) in ENDS_THE_PROCESS:
+                continue
             said = refused_by_onnx(model)
             if said is None:
                 continue

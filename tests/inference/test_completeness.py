@@ -108,6 +108,13 @@ def test_models_at_other_opsets(entry: Mapping[str, Any]) -> None:
     assert check_file(entry)
 
 
+def engines_of(name: str) -> list[str]:
+    """All that can run the model: the reference evaluator of onnx 1.20 has no bidirectional LSTM."""
+    # The newest onnx runs it; the versions between were not tried.
+    old = onnx.defs.onnx_opset_version() < 28
+    return ["onnxruntime"] if old and name == "recurrent" else ["onnxruntime", "reference"]
+
+
 @pytest.mark.parametrize("opset", [13, 18])
 @pytest.mark.parametrize(
     ("build", "cases"),
@@ -122,7 +129,7 @@ def test_models_at_other_opsets(entry: Mapping[str, Any]) -> None:
 )
 def test_generated_models(build: Callable[[int], onnx.ModelProto], cases: list[dict[str, int]], opset: int) -> None:
     for seed, sizes in enumerate(cases):
-        assert check(build.__name__, build(opset), sizes, {}, ["onnxruntime", "reference"], seed)
+        assert check(build.__name__, build(opset), sizes, {}, engines_of(build.__name__), seed)
 
 
 BUILDERS = {"sequences": sequences, "control_flow": control_flow}
