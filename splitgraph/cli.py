@@ -54,6 +54,10 @@ class _Program(click.Group):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns 0 clean, 1 findings, 2 wrong usage or unreadable file, 3 not checked."""
+    for name in ("stdout", "stderr"):
+        # A stream that the caller closed before the start is None; what goes there goes nowhere.
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115  # open until the process ends
     for stream in (sys.stdout, sys.stderr):
         # A name that the terminal's encoding lacks is printed as an escape; it is no reason to fail.
         if isinstance(stream, io.TextIOWrapper):
@@ -67,6 +71,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except click.Abort:
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
+    except OSError as error:
+        # Models are read and written with errors of their own: what is left is the output, or the machine.
+        print(f"error: {printable(error.strerror or str(error))}", file=sys.stderr)
+        return WRONG_USAGE
     except Exception as error:
         # The last resort: a fault of splitgraph's own is told in one line, and in full on request.
         if os.environ.get("SPLITGRAPH_DEBUG"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import json
 import os
 import subprocess
@@ -747,3 +749,24 @@ def test_output_to_a_pipe_has_no_escape_sequences(folder: Path) -> None:
     done = in_child("-m", "splitgraph", "infer", path, FORCE_COLOR="1", TERM="xterm-256color")
     assert done.returncode == 0
     assert "\x1b" not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+def test_a_stream_that_is_closed_is_no_error(folder: Path, closed: str) -> None:
+    command = f"'{sys.executable}' -m splitgraph upgrade model.onnx --opset 18 --no-verify {closed}"
+    done = subprocess.run(["bash", "-c", command], env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False)
+    assert done.returncode == 0
+    assert "model.opset18.onnx" in files(folder)
+
+
+@pytest.mark.parametrize("arguments", [["infer", "model.onnx"], ["infer", "model.onnx", "--json"], ["explain"]])
+def test_output_that_cannot_be_written_is_told_in_one_line(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    class Full(io.StringIO):
+        def write(self, text: str) -> int:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(sys, "stdout", Full())
+    assert cli.main(arguments) == 2
+    assert capsys.readouterr().err == "error: No space left on device\n"
