@@ -4,8 +4,9 @@ or nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import onnx
 
@@ -103,10 +104,11 @@ def _edit_attribute(node: onnx.NodeProto, edit: AttributeEdit) -> None:
         node.attribute.append(edit.value)
 
 
-def _remove(entries: object, unwanted: object) -> None:
-    for index in range(len(entries) - 1, -1, -1):  # type: ignore[arg-type]
-        if unwanted(entries[index]):  # type: ignore[operator,index]
-            del entries[index]  # type: ignore[attr-defined]
+def _remove(entries: Any, unwanted: Callable[[Any], bool]) -> None:
+    """Delete the entries of a repeated protobuf field that are unwanted."""
+    for index in range(len(entries) - 1, -1, -1):
+        if unwanted(entries[index]):
+            del entries[index]
 
 
 def _set_opset(model: onnx.ModelProto, opset: int) -> None:
@@ -140,9 +142,10 @@ def _set_functions(model: onnx.ModelProto, plan: Plan) -> None:
             _remove(entries, lambda entry: entry.domain == DOMAIN)
 
 
-def _import_domain(entries: Iterable[onnx.OperatorSetIdProto]) -> None:
+def _import_domain(entries: Any) -> None:
+    """Import our domain among the opset imports of a model or function."""
     if not any(entry.domain == DOMAIN for entry in entries):
-        entries.add(domain=DOMAIN, version=1)  # type: ignore[attr-defined]
+        entries.add(domain=DOMAIN, version=1)
 
 
 def _calls_domain(nodes: Iterable[onnx.NodeProto]) -> bool:

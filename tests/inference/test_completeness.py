@@ -97,7 +97,7 @@ def is_quick(entry: Mapping[str, Any]) -> bool:
     return not any(f"opset{opset}." in entry["file"] for opset in (11, 17))
 
 
-@pytest.mark.parametrize("entry", filter(is_quick, INDEX), ids=lambda entry: entry["file"])
+@pytest.mark.parametrize("entry", list(filter(is_quick, INDEX)), ids=lambda entry: entry["file"])
 def test_models(entry: Mapping[str, Any]) -> None:
     assert check_file(entry)
 
