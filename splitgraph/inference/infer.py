@@ -110,8 +110,9 @@ def _walk_function_bodies(state: State, facts: Facts) -> None:
         body = Walk(state, ("F", index), function_location(function), imports, facts.child(), bindings=None)
         state.quiet += bool(calls)
         state.calling.append(key)
+        known = calls if state.follows_every_call else []
         for position, name in enumerate(function.input):
-            body.define(name, _common(body, calls, position), body.location)
+            body.define(name, _common(body, known, position), body.location)
         body.run(function.node)
         state.calling.pop()
         state.quiet -= bool(calls)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import onnx
 
 from splitgraph.canonical import CanonicalSplit
-from splitgraph.diagnostics import Diagnostic
+from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.dim import Dim, DimLike, Obligation, substitute, symbol
 from splitgraph.graph.names import declared_dimensions
 from splitgraph.graph.scopes import FunctionKey, GraphPath, Scope, function_key, opset_imports, scopes
@@ -77,6 +77,10 @@ class FunctionCall:
     inputs: tuple[ValueType | None, ...]
 
 
+# Functions that call functions twice over make a file of a few lines a model of millions of nodes.
+MOST_CALLS = 100_000
+
+
 @dataclass(slots=True)
 class State:
     """Shared by every walk of one inference."""
@@ -113,6 +117,7 @@ class State:
     input_dimensions: set[str] = field(default_factory=set)
     _reported: set[Diagnostic] = field(default_factory=set)
     _counter: int = 0
+    _followed: int = 0
 
     def __post_init__(self) -> None:
         for function in self.model.functions:
@@ -137,6 +142,19 @@ class State:
             if name not in self.reserved:
                 self.generated.add(name)
                 return symbol(name)
+
+    @property
+    def follows_every_call(self) -> bool:
+        """False when there were too many calls of functions, so that `calls` does not hold all."""
+        return self._followed <= MOST_CALLS
+
+    def may_follow_call(self, location: str) -> bool:
+        """Count a call of a function; False, and a warning, when there are too many to walk the body for each."""
+        self._followed += 1
+        if self._followed == MOST_CALLS + 1:
+            text = f"functions call each other more than {MOST_CALLS:,} times; what further calls give is not followed"
+            self.diagnostics.append(diagnostic("SG303", text, location, severity="warning"))
+        return self.follows_every_call
 
     def report(self, found: Diagnostic) -> None:
         """Keep a finding, once."""

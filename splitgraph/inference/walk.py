@@ -394,6 +394,8 @@ class Walk:
         if key in self.state.calling:
             self.report(diagnostic("SG102", f"the function {function.name!r} calls itself", ctx.location))
             return ()
+        if not self.state.may_follow_call(ctx.location):
+            return ()
         if not self.state.quiet or key not in self.state.calls:
             self.state.calls.setdefault(key, []).append(FunctionCall(tuple(ctx.inputs)))
         self.state.calling.append(key)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import onnx
+import pytest
 from onnx import TensorProto, helper
 
 from splitgraph.dim import Facts, Obligation, dim_max, symbol
-from splitgraph.inference import infer_model
+from splitgraph.inference import infer_model, state
 
 
 def model_of(text: str) -> onnx.ModelProto:
@@ -79,3 +80,23 @@ def test_the_remainder_of_a_maximum_is_not_that_of_its_symbol() -> None:
     assert facts.require(Obligation(largest % 4, "==", 0)) == "assumed"
     assert facts.require(Obligation(largest // 4, "==", 1)) == "assumed"
     assert not facts.prove_ne(symbol("K"), 4)
+
+
+def test_calls_beyond_a_bound_are_not_followed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of 25 functions that call each other twice once kept inference busy for hours."""
+    monkeypatch.setattr(state, "MOST_CALLS", 2)
+    model = model_of(
+        """<ir_version: 8, opset_import: ["" : 18, "f" : 1]>
+        g (float[4] x, float[6] y) => (float[A] a, float[B] b, float[C] c) {
+            a, rest = f.halves (x)
+            b, more = f.halves (x)
+            c, most = f.halves (y)
+        }
+        <domain: "f", opset_import: ["" : 18]>
+        halves (data) => (left, right) { left, right = Split <num_outputs: int = 2> (data) }"""
+    )
+    analysis = infer_model(model)
+    assert [(found.code, found.severity) for found in analysis.diagnostics] == [("SG303", "warning")]
+    assert [str(analysis.types[name]) for name in ("rest", "more", "most")] == ["float32[2]", "float32[2]", "unknown"]
+    # What all calls have in common is not what those have that were followed.
+    assert analysis.details.graphs["F", 0].types["data"].shape is None
