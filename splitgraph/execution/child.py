@@ -14,18 +14,25 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 import onnx
 
+from splitgraph.execution.memory import out_of_memory, says_out_of_memory
 from splitgraph.execution.values import Value, read_values, write_values
 
 Stage = Literal["load", "run"]
 
 # protobuf writes no message of 2 GiB or more; above this the weights go to a file beside the model.
 _LARGEST_MESSAGE = 1_500_000_000
+
+# Bytes of address space that a child may take, and how often it may hold the models beside that: as read, as arrays and
+# as the engine keeps them. Never more than this share of the machine's memory, or the machine would fail instead.
+MEMORY_LIMIT = 8 * 2**30
+_COPIES_OF_MODELS = 4
+_SHARE_OF_MEMORY = 0.75
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +92,10 @@ class Workplace:
             write_values(folder / name, item.inputs)
             cases.append({"case": item.case, "attempt": item.attempt, "inputs": name})
         models = [os.path.relpath(path, folder) for path in self._models]
-        job = {"engine": engine, "seconds": seconds, "models": models, "cases": cases}
+        memory = memory_limit(sum(path.stat().st_size for path in self.folder.iterdir() if path.is_file()))
+        job = {"engine": engine, "seconds": seconds, "memory": memory, "models": models, "cases": cases}
         (folder / "job.json").write_text(json.dumps(job), "utf-8")
-        return _collect(folder, _run_worker(folder, seconds))
+        return _collect(folder, _run_worker(folder, seconds), memory)
 
 
 @contextmanager
@@ -95,6 +103,14 @@ def workplace(models: Sequence[onnx.ModelProto]) -> Iterator[Workplace]:
     """A Workplace for two models; its folder is removed at the end, whatever happens."""
     with tempfile.TemporaryDirectory(prefix="splitgraph-", ignore_cleanup_errors=True) as folder:
         yield Workplace(Path(folder), models)
+
+
+def memory_limit(models: int) -> int:
+    """Bytes of address space that a child with models of so many bytes may take."""
+    limit = MEMORY_LIMIT + _COPIES_OF_MODELS * models
+    if not hasattr(os, "sysconf"):
+        return limit
+    return min(limit, int(_SHARE_OF_MEMORY * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")))
 
 
 def save_model(model: onnx.ModelProto, path: Path) -> Path:
@@ -114,6 +130,8 @@ def _run_worker(folder: Path, seconds: float) -> str:
     package_folder = str(Path(__file__).resolve().parents[2])
     # The child finds what this process finds, and nothing in whatever folder the user happens to be in.
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([package_folder, *filter(None, sys.path)])}
+    # Each arena of glibc's malloc reserves 64 MiB of address space, for up to 8 arenas a core.
+    environment.setdefault("MALLOC_ARENA_MAX", "2")
     with (folder / "stdout").open("wb") as stdout, (folder / "stderr").open("wb") as stderr:
         process = subprocess.Popen(
             command,
@@ -157,7 +175,7 @@ def _describe_exit(status: int, stderr: Path) -> str:
     return f"{cause}: {lines[-1][:300]}" if lines else cause
 
 
-def _collect(folder: Path, abnormal: str) -> EngineRun:
+def _collect(folder: Path, abnormal: str, memory: int) -> EngineRun:
     run = EngineRun()
     last: dict[str, Any] = {"event": "start", "stage": "load", "model": 0}
     for event in _read_events(folder / "events.jsonl"):
@@ -169,7 +187,14 @@ def _collect(folder: Path, abnormal: str) -> EngineRun:
             run.outputs[event["model"]][event["case"], event["attempt"]] = list(outputs.values())
     if abnormal:
         run.failures.append(_failure(last, True, abnormal))
+    run.failures = [_with_limit(failure, memory) for failure in run.failures]
     return run
+
+
+def _with_limit(failure: Failure, memory: int) -> Failure:
+    if not says_out_of_memory(failure.reason):
+        return failure
+    return replace(failure, reason=out_of_memory(memory, failure.reason))
 
 
 def _failure(event: Mapping[str, Any], unsupported: bool, reason: str) -> Failure:

@@ -17,6 +17,7 @@ import numpy as np
 import onnx
 import onnx.inliner
 
+from splitgraph.execution.memory import says_out_of_memory
 from splitgraph.execution.model_edits import name_omitted_outputs, oldest_equal_opset, relabel
 from splitgraph.execution.reference import load as load_reference
 from splitgraph.execution.reference import run as run_reference
@@ -60,6 +61,8 @@ def is_unsupported(error: Exception) -> bool:
     if type(root).__name__ in ("NotImplemented", "RuntimeContextError"):
         return True
     text = str(root).lower()
+    if says_out_of_memory(text):
+        return True
     return "not implemented" in text or "not supported" in text or "unsupported" in text
 
 
@@ -78,7 +81,8 @@ def reason_of(error: BaseException) -> str:
         text = f"node {status[1]!r}: {status[2]}"
     text = re.sub(r"^\[ONNXRuntimeError\] : \d+ : \w+ : (Load model from .* failed: ?)?", "", text)
     text = re.sub(r"^/\S+:\d+ \w+ onnxruntime::.*?\(.*?\)\s+", "", text)  # the place in its source
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    told = [line.strip() for line in text.splitlines() if line.strip()]
+    lines = [line for line in told if not line.startswith("Exception from ")] or told  # OpenVINO's own stack
     line = lines[0] if lines else type(_root(error)).__name__
     return line if len(line) <= 300 else line[:297] + "..."
 

@@ -1,9 +1,10 @@
 """The child process of an engine: `python -m splitgraph.execution.worker FOLDER`.
 
-FOLDER holds `job.json`: {"engine", "seconds", "models": [file, file], "cases": [{"case": 0, "attempt": 0, "inputs":
-file}, ...]}. Both models are loaded, and each case is run by the first and then the second. A case that the first
-refuses is not given to the second, and further attempts at a case that it accepted are left out. What happens is
-written to `events.jsonl`, a line at a time and flushed, so that the last line tells what a crash interrupted:
+FOLDER holds `job.json`: {"engine", "seconds", "memory": bytes, "models": [file, file], "cases": [{"case": 0,
+"attempt": 0, "inputs": file}, ...]}. Both models are loaded, and each case is run by the first and then the second. A
+case that the first refuses is not given to the second, and further attempts at a case that it accepted are left out.
+What happens is written to `events.jsonl`, a line at a time and flushed, so that the last line tells what a crash
+interrupted:
 
     {"event": "start", "stage": "load" | "run", "model": 0 | 1, "case": 0, "attempt": 0}
     {"event": "end", ..., "outputs": file}                      for stage "run": its values are named "0", "1", ...
@@ -26,7 +27,7 @@ from splitgraph.execution.values import read_values, write_values
 def main(folder: Path) -> None:
     """Do the job that a folder describes."""
     job = json.loads((folder / "job.json").read_text("utf-8"))
-    _limit(job["seconds"])
+    _limit(job["seconds"], job["memory"])
     with (folder / "events.jsonl").open("a", encoding="utf-8") as events:
         runs: list[Run] = []
         for model, name in enumerate(job["models"]):
@@ -46,14 +47,22 @@ def main(folder: Path) -> None:
                 accepted.add(case["case"])
 
 
-def _limit(seconds: float) -> None:
-    """End this process some time after its parent would have, as the parent may have been killed; dump no core."""
+def _limit(seconds: float, memory: int) -> None:
+    """Take no more than so many bytes of address space, and end this process some time after its parent would have, as
+    the parent may have been killed; dump no core.
+
+    macOS holds no process to a limit of its address space, and Windows has none.
+    """
     if not hasattr(signal, "alarm"):
         return
     import resource
 
     signal.alarm(int(seconds) + 5)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if sys.platform != "darwin":
+        _, hard = resource.getrlimit(resource.RLIMIT_AS)
+        allowed = memory if hard == resource.RLIM_INFINITY else min(memory, hard)
+        resource.setrlimit(resource.RLIMIT_AS, (allowed, hard))
 
 
 def _load(engine: str, path: Path, where: Mapping[str, Any], events: TextIO) -> Run | None:

@@ -42,6 +42,7 @@ CRASHES = [
     ("echo one >&2; echo 'terminate called: two' >&2; kill -ABRT $$", "crashed (SIGABRT): terminate called: two"),
     ("exit 3", "ended with exit status 3"),
     ("echo 'Traceback (most recent call last):' >&2; echo 'MemoryError' >&2; exit 1", "exit status 1: MemoryError"),
+    ("echo '  what():  std::bad_alloc' >&2; kill -ABRT $$", "GiB of memory that running a model may take: crashed"),
 ]
 
 
@@ -79,6 +80,28 @@ def test_a_model_that_does_not_end() -> None:
     ).failures
     assert (failure.stage, failure.model, failure.case, failure.unsupported) == ("run", 1, 0, True)
     assert failure.reason == "did not finish within 3 seconds"
+
+
+INSTALLED = ["reference", *(name for name in ("onnxruntime", "openvino") if importlib.util.find_spec(name))]
+
+
+@pytest.mark.parametrize("engine", INSTALLED)
+def test_a_model_that_takes_too_much_memory_is_told_so_and_proves_nothing(engine: str) -> None:
+    """32 GiB of zeros, which no engine may refuse as a fault of the model: the second one may take what the first did
+    not.
+    """
+    nodes = [node("ConstantOfShape", ["many"], ["zeros"]), node("ReduceSum", ["zeros"], ["sum"], keepdims=0)]
+    large = model_of([*nodes, node("Add", ["x", "sum"], ["y"])], [value("x")], ["y"], [constant("many", [1 << 33])])
+    small = model_of([node("Identity", ["x"], ["y"])], [value("x")], ["y"])
+    (failure,) = run(engine, small, large).failures
+    assert (failure.model, failure.unsupported) == (1, True)
+    assert "GiB of memory that running a model may take" in failure.reason
+
+
+def test_the_memory_of_a_run_grows_with_the_models_and_stays_below_the_machines() -> None:
+    machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    assert 0 < child.memory_limit(0) <= child.MEMORY_LIMIT
+    assert child.memory_limit(0) <= child.memory_limit(1 << 30) <= child.memory_limit(1 << 60) < machine
 
 
 def has_ended(process: int) -> bool:

@@ -28,7 +28,7 @@ def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
         worker.main(folder)
         return ""
 
-    monkeypatch.setattr(worker, "_limit", lambda seconds: None)
+    monkeypatch.setattr(worker, "_limit", lambda seconds, memory: None)
     monkeypatch.setattr(child, "_run_worker", run_worker)
 
 
