@@ -50,9 +50,9 @@ _OLDEST_ONNXRUNTIME_OPSET = 7
 _LONGEST_TIMEOUT = 1e6
 # What an engine may use of the time that is left, if another one comes after it.
 _SHARE = 2 / 3
-# A cycle, an opset that does not exist or is not imported, a value that nothing defines: engines may run such a model
-# all the same, but what they give proves nothing.
-_MEANINGLESS = frozenset({"SG102", "SG103", "SG105", "SG110"})
+# A cycle, an opset that does not exist or is not imported, a name defined twice, a value that nothing defines: engines
+# may run such a model all the same, but what they give proves nothing.
+_MEANINGLESS = frozenset({"SG102", "SG103", "SG104", "SG105", "SG110"})
 _RANDOM = frozenset(
     {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Multinomial", "Bernoulli"}
 )
@@ -86,9 +86,9 @@ def verify_models(
     difference = compare_interfaces(before, after)
     if difference is not None:
         return replace(blank, verdict="different", first_difference=difference)
-    reference_model, fault = _meaningful(before, analysis, analysis_after)
-    if fault:
-        return replace(blank, diagnostics=(diagnostic("SG501", fault, severity="warning"),))
+    reference_model, fault = _meaningful(before, analysis, after, analysis_after)
+    if fault is not None:
+        return replace(blank, diagnostics=(fault,))
     if reference_model is not before:
         maker = InputMaker(infer_model(reference_model, fill=False), seed=seed, bind=bind, given=inputs)
     trial = _Trial(reference_model, after, maker, _number_of_cases(maker, samples), rtol, atol)
@@ -281,25 +281,39 @@ def _is_number(value: object) -> bool:
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 
-def _meaningful(before: onnx.ModelProto, analysis: Analysis, after: Analysis) -> tuple[onnx.ModelProto, str]:
-    """The first model, repaired where it has one reading only; and "", or why there is nothing to compare with."""
-    for which, found in (("before", analysis), ("after", after)):
+def _meaningful(
+    before: onnx.ModelProto, analysis: Analysis, after: onnx.ModelProto, analysis_after: Analysis
+) -> tuple[onnx.ModelProto, Diagnostic | None]:
+    """The first model, repaired where it has one reading only; and None, or why there is nothing to compare with."""
+    for which, model, found in (("before", before, analysis), ("after", after, analysis_after)):
         unreadable = next((fault for fault in found.diagnostics if fault.code in _MEANINGLESS), None)
         if unreadable is not None:
-            return before, f"the model {which} has no meaning: {unreadable.location or 'main'}: {unreadable.message}"
+            return before, _bad_model(f"the model {which} has no meaning", unreadable)
+        if not model.graph.output:
+            lacking = "outputs" if model.HasField("graph") else "graph"
+            return before, diagnostic(
+                "SG501",
+                f"the model {which} has no {lacking}, so there is nothing to compare",
+                help="Give models that have outputs; export the model again.",
+            )
     faults = _split_faults(analysis)
     other = [fault for fault in faults if fault.code != "SG207"]
     if other:
-        return before, f"the model before is invalid: {other[0].location}: {other[0].message}"
+        return before, _bad_model("the model before is invalid", other[0])
     if not faults:
-        return before, ""
-    unrepaired = [fault for fault in _split_faults(after) if fault.code == "SG207"]
+        return before, None
+    unrepaired = [fault for fault in _split_faults(analysis_after) if fault.code == "SG207"]
     if unrepaired:
-        return before, f"both models are invalid: {unrepaired[0].location}: {unrepaired[0].message}"
+        return before, _bad_model("both models are invalid", unrepaired[0])
     repaired = onnx.ModelProto()
     repaired.CopyFrom(before)
     fill_num_outputs(repaired)
-    return repaired, ""
+    return repaired, None
+
+
+def _bad_model(which: str, fault: Diagnostic) -> Diagnostic:
+    """Why a model was not run, with what to do about the fault that was found in it."""
+    return diagnostic("SG501", f"{which}: {fault.location or 'main'}: {fault.message}", help=fault.help)
 
 
 def _split_faults(analysis: Analysis) -> list[Diagnostic]:

@@ -280,6 +280,11 @@ MEANINGLESS = {
     "an opset that does not exist": model_of([node("Relu", ["x"], ["y"])], [value("x")], ["y"], opset=99),
     "a cycle": model_of([node("Add", ["x", "y"], ["y"])], [value("x")], ["y"]),
     "a value that nothing defines": model_of([node("Add", ["x", "z"], ["y"])], [value("x")], ["y"]),
+    "an input twice": model_of([node("Relu", ["x"], ["y"])], [value("x"), value("x")], ["y"]),
+    "an output of two nodes": model_of([node("Relu", ["x"], ["y"]), node("Neg", ["x"], ["y"])], [value("x")], ["y"]),
+    "an initializer twice": model_of(
+        [node("Add", ["x", "w"], ["y"])], [value("x")], ["y"], [constant("w", [number]) for number in (1, 2)]
+    ),
 }
 
 
@@ -290,6 +295,21 @@ def test_a_model_without_meaning_is_not_compared(broken: onnx.ModelProto) -> Non
         found = verify_models(*models)
         assert (found.verdict, found.cases) == ("not-run", 0)
         assert "has no meaning" in found.diagnostics[0].message
+        assert found.diagnostics[0].severity == "error"
+
+
+NOTHING_TO_COMPARE = {
+    "has no graph": onnx.ModelProto(),
+    "has no outputs": model_of([node("Relu", ["x"], ["y"])], [value("x")], []),
+}
+
+
+@pytest.mark.parametrize(("fault", "model"), NOTHING_TO_COMPARE.items())
+def test_a_model_without_outputs_is_not_equal_to_itself(fault: str, model: onnx.ModelProto) -> None:
+    found = verify_models(model, model)
+    assert (found.verdict, found.cases, len(found.diagnostics)) == ("not-run", 0, 1)
+    assert (found.diagnostics[0].code, found.diagnostics[0].severity) == ("SG501", "error")
+    assert fault in found.diagnostics[0].message
 
 
 @pytest.mark.usefixtures("in_process")
