@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from splitgraph.diagnostics import Severity, diagnostic
@@ -12,18 +13,32 @@ from splitgraph.value_type import ValueType
 if TYPE_CHECKING:
     from splitgraph.inference.walk import Walk
 
+# Says that what is inferred contradicts what is declared: of a name in a graph, at a location, how severe.
+Report = Callable[["Walk", str, ValueType, ValueType, str, Severity], None]
 
-def reconcile(walk: Walk, name: str, inferred: ValueType, declared: ValueType, location: str) -> ValueType:
+
+def reconcile(
+    walk: Walk, name: str, inferred: ValueType, declared: ValueType, location: str, *, passed_in: bool = False
+) -> ValueType:
     """The two together; what is inferred wins where both say something, and a contradiction is reported with both.
 
-    Names that the author gave to dimensions which inference knows nothing of are adopted.
+    Names that the author gave to dimensions which inference knows nothing of are adopted. passed_in: what is
+    inferred is what an input of the graph is given; for the main graph that is a shape of the caller of splitgraph.
     """
+    if passed_in and walk.path == MAIN:
+        return _reconcile(walk, name, inferred, declared, location, _report_given)
+    return _reconcile(walk, name, inferred, declared, location, _report)
+
+
+def _reconcile(
+    walk: Walk, name: str, inferred: ValueType, declared: ValueType, location: str, report: Report
+) -> ValueType:
     if declared.kind == "unknown":
         return inferred
     if inferred.kind == "unknown":
         return declared
     if inferred.kind != declared.kind or (inferred.dtype and declared.dtype and inferred.dtype != declared.dtype):
-        _report(walk, name, inferred, declared, location)
+        report(walk, name, inferred, declared, location, "error")
         return inferred
     merged = ValueType(
         inferred.kind, inferred.dtype or declared.dtype, inferred.shape, inferred.element or declared.element
@@ -33,13 +48,13 @@ def reconcile(walk: Walk, name: str, inferred: ValueType, declared: ValueType, l
     if inferred.shape is None:
         return merged.with_shape(declared.shape)
     if len(inferred.shape) != len(declared.shape):
-        _report(walk, name, inferred, declared, location)
+        report(walk, name, inferred, declared, location, "error")
         return merged
     dims = [_merge(walk, mine, theirs) for mine, theirs in zip(inferred.shape, declared.shape, strict=True)]
     if None in dims:
-        _report(walk, name, inferred, declared, location)
+        report(walk, name, inferred, declared, location, "error")
         return merged
-    _note_symbolic(walk, name, inferred, declared, location)
+    _note_symbolic(walk, name, inferred, declared, location, report)
     if walk.path == MAIN:
         _note_names(walk, inferred, declared, location)
     return merged.with_shape(dims)
@@ -67,11 +82,13 @@ def _is_unknown(walk: Walk, dim: Dim) -> bool:
     return str(dim) in walk.state.generated
 
 
-def _note_symbolic(walk: Walk, name: str, inferred: ValueType, declared: ValueType, location: str) -> None:
+def _note_symbolic(
+    walk: Walk, name: str, inferred: ValueType, declared: ValueType, location: str, report: Report
+) -> None:
     """Warn where a declared name can never be the inferred dimension; names are often careless, so this is no error."""
     for mine, theirs in zip(inferred.shape or (), declared.shape or (), strict=True):
         if isinstance(theirs, Dim) and mine is not None and mine != theirs and walk.facts.prove_ne(mine, theirs):
-            _report(walk, name, inferred, declared, location, severity="warning")
+            report(walk, name, inferred, declared, location, "warning")
             return
 
 
@@ -93,8 +110,26 @@ def _note_names(walk: Walk, inferred: ValueType, declared: ValueType, location: 
         state.definitions[name] = known if same else None
 
 
-def _report(
-    walk: Walk, name: str, inferred: ValueType, declared: ValueType, location: str, severity: Severity = "error"
-) -> None:
+def _report(walk: Walk, name: str, inferred: ValueType, declared: ValueType, location: str, severity: Severity) -> None:
     text = f"{name!r} is declared as {declared}, but inferred as {inferred}"
     walk.report(diagnostic("SG301", text, location, severity=severity))
+
+
+def _report_given(
+    walk: Walk, name: str, given: ValueType, declared: ValueType, location: str, severity: Severity
+) -> None:
+    dims, known = given.shape or (), declared.shape or ()
+    if len(dims) != len(known):
+        text = f"the input {name!r} is given the rank {len(dims)}, but declared as {declared}, of rank {len(known)}"
+        help = f"Give {len(known)} dimensions for {name!r}, or correct its declared shape in the model."
+    else:
+        wrong = [axis for axis, dim in enumerate(dims) if dim is not None and _excluded(walk, dim, known[axis])]
+        differing = "; ".join(f"dimension {axis} is given as {dims[axis]}, declared as {known[axis]}" for axis in wrong)
+        text = f"the shape given for the input {name!r} contradicts the declared {declared}: {differing}"
+        allowed = ", ".join("?" if dim is None else str(dim) for dim in known)
+        help = f"Give {name!r} a shape that fits [{allowed}], or correct its declared shape in the model."
+    walk.report(diagnostic("SG304", text, location, severity=severity, help=help))
+
+
+def _excluded(walk: Walk, given: DimLike, declared: DimLike | None) -> bool:
+    return declared is not None and given != declared and walk.facts.prove_ne(given, declared)

@@ -214,7 +214,9 @@ class Walk:
         for position, value in enumerate(graph.input):
             declared = self.state.bind(value_type(value.type))
             passed = given[position] if given is not None and position < len(given) else None
-            known = declared if passed is None else reconcile(self, value.name, passed, declared, self.location)
+            known = declared
+            if passed is not None:
+                known = reconcile(self, value.name, passed, declared, self.location, passed_in=True)
             self.define(value.name, known, self.location)
         for held in graph.initializer:
             if held.name not in inputs:

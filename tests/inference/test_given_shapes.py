@@ -1,0 +1,70 @@
+"""Shapes given for inputs against the declared ones: what fits them is used, what contradicts them is said to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+import splitgraph
+
+
+def relu_of(dims: list[Any] | None) -> onnx.ModelProto:
+    declared = helper.make_tensor_value_info("x", TensorProto.FLOAT, dims)
+    result = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "g", [declared], [result])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+
+
+FITTING: list[tuple[list[Any] | None, list[Any], str]] = [
+    ([3, 4], [3, None], "float32[3, 4]"),
+    ([3, 4], ["N", 4], "float32[3, 4]"),
+    (["N", 4], [5, 4], "float32[5, 4]"),
+    (["N", 4], ["M", 4], "float32[M, 4]"),
+    (["2*N", 4], [6, 4], "float32[6, 4]"),
+    (None, [1, 2], "float32[1, 2]"),
+    ([], [], "float32[]"),
+]
+
+
+@pytest.mark.parametrize(("declared", "given", "shape"), FITTING)
+def test_a_shape_that_fits_is_used(declared: list[Any] | None, given: list[Any], shape: str) -> None:
+    analysis = splitgraph.infer(relu_of(declared), input_shapes={"x": given})
+    assert analysis.diagnostics == ()
+    assert str(analysis.types["y"]) == shape
+
+
+CONTRADICTING: list[tuple[list[Any], list[Any], str, str]] = [
+    ([3, 4], [4, 4], "error", "dimension 0 is given as 4, declared as 3"),
+    ([3, 4], [4, 5], "error", "dimension 0 is given as 4, declared as 3; dimension 1 is given as 5, declared as 4"),
+    ([4, 4], ["N + 5", 4], "error", "dimension 0 is given as N + 5, declared as 4"),
+    ([3, 4], [3], "error", "is given the rank 1, but declared as float32[3, 4], of rank 2"),
+    ([], [1], "error", "is given the rank 1, but declared as float32[], of rank 0"),
+    (["2*N", 4], [5, 4], "warning", "dimension 0 is given as 5, declared as 2*N"),
+]
+
+
+@pytest.mark.parametrize(("declared", "given", "severity", "said"), CONTRADICTING)
+def test_a_shape_that_contradicts_the_declared_one(
+    declared: list[Any], given: list[Any], severity: str, said: str
+) -> None:
+    (found,) = splitgraph.infer(relu_of(declared), input_shapes={"x": given}).diagnostics
+    assert (found.code, found.severity, found.location) == ("SG304", severity, "main")
+    assert "the input 'x'" in found.message
+    assert said in found.message
+    assert "'x'" in found.help
+
+
+def test_a_value_of_a_symbol_that_contradicts_the_given_shape() -> None:
+    (found,) = splitgraph.infer(relu_of(["N", 4]), input_shapes={"x": [3, 4]}, bind={"N": 5}).diagnostics
+    assert found.code == "SG304"
+    assert "dimension 0 is given as 3, declared as 5" in found.message
+
+
+def test_what_a_node_contradicts_is_no_fault_of_the_given_shape() -> None:
+    model = relu_of(["N", 4])
+    model.graph.output[0].CopyFrom(helper.make_tensor_value_info("y", TensorProto.FLOAT, [3, 4]))
+    (found,) = splitgraph.infer(model, input_shapes={"x": [5, 4]}).diagnostics
+    assert found.code == "SG301"
