@@ -17,52 +17,102 @@ def _model(
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=8)
 
 
-def decoder(layers: int, width: int = 64, heads: int = 4) -> onnx.ModelProto:
-    """A GPT-2-like stack: fused qkv, Split, reshapes by computed shapes, attention, residuals."""
-    nodes: list[onnx.NodeProto] = []
-    constants: list[onnx.TensorProto] = []
+class _Graph:
+    """Nodes as the TorchScript exporter writes them: each constant a node of its own, each size asked for anew."""
 
-    def constant(name: str, values: object, dtype: type = np.int64) -> str:
-        constants.append(numpy_helper.from_array(np.asarray(values, dtype=dtype), name))
-        return name
+    def __init__(self) -> None:
+        self.nodes: list[onnx.NodeProto] = []
 
-    def node(op_type: str, inputs: list[str], output: str, **attributes: object) -> str:
-        nodes.append(helper.make_node(op_type, inputs, [output], name=f"{op_type}_{len(nodes)}", **attributes))
-        return output
+    def node(self, op_type: str, inputs: list[str], *outputs: str, **attributes: object) -> str:
+        made = outputs or (f"{op_type}_{len(self.nodes)}_output_0",)
+        self.nodes.append(helper.make_node(op_type, inputs, made, name=f"{op_type}_{len(self.nodes)}", **attributes))
+        return made[0]
 
-    constant("zero", 0)
-    constant("one", 1)
-    constant("heads", [heads])
-    constant("size", [width // heads])
-    constant("all", [width])
-    constant("lengths", [width] * 3)
-    constant("wide", np.zeros((width, 3 * width)), np.float32)
-    constant("narrow", np.zeros((width, width)), np.float32)
-    constant("scale", np.ones(width), np.float32)
-    constant("bias", np.zeros(width), np.float32)
-    x = "x"
-    for i in range(layers):
-        normal = node("LayerNormalization", [x, "scale", "bias"], f"norm_{i}", axis=-1)
-        fused = node("MatMul", [normal, "wide"], f"qkv_{i}")
-        parts = [f"q_{i}", f"k_{i}", f"v_{i}"]
-        nodes.append(helper.make_node("Split", [fused, "lengths"], parts, name=f"Split_{i}", axis=2))
-        shape = node("Shape", [fused], f"shape_{i}")
-        axes = constant(f"axes_{i}", [0])
-        batch = node("Unsqueeze", [node("Gather", [shape, "zero"], f"batch_{i}"), axes], f"batch_1d_{i}")
-        length = node("Unsqueeze", [node("Gather", [shape, "one"], f"length_{i}"), axes], f"length_1d_{i}")
-        split = node("Concat", [batch, length, "heads", "size"], f"split_shape_{i}", axis=0)
-        joined = node("Concat", [batch, length, "all"], f"joined_shape_{i}", axis=0)
+    def constant(self, values: object, dtype: type = np.int64) -> str:
+        return self.node("Constant", [], value=numpy_helper.from_array(np.asarray(values, dtype=dtype)))
+
+    def size(self, value: str, axis: int) -> str:
+        """One dimension as a tensor of one element."""
+        return self.one(self.scalar_size(value, axis))
+
+    def scalar_size(self, value: str, axis: int) -> str:
+        return self.node("Gather", [self.node("Shape", [value]), self.constant(axis)], axis=0)
+
+    def one(self, scalar: str) -> str:
+        return self.node("Unsqueeze", [scalar, self.constant([0])])
+
+    def view(self, value: str, like: str, *sizes: int) -> str:
+        """Reshaped to the first two dimensions of another value and static sizes."""
+        parts = [self.size(like, 0), self.size(like, 1), *(self.constant([size]) for size in sizes)]
+        return self.node("Reshape", [value, self.node("Concat", parts, axis=0)])
+
+    def normal(self, value: str) -> str:
+        """Layer normalization, spelt out."""
+        centred = self.node("Sub", [value, self.node("ReduceMean", [value, self.constant([-1])])])
+        squared = self.node("Pow", [centred, self.constant(2.0, np.float32)])
+        variance = self.node("ReduceMean", [squared, self.constant([-1])])
+        deviation = self.node("Sqrt", [self.node("Add", [variance, self.constant(1e-5, np.float32)])])
+        scaled = self.node("Mul", [self.node("Div", [centred, deviation]), "scale"])
+        return self.node("Add", [scaled, "bias"])
+
+    def gelu(self, value: str) -> str:
+        """The tangent form of Gelu, spelt out."""
+        cubed = self.node("Mul", [value, self.node("Mul", [value, value])])
+        sloped = self.node("Mul", [self.constant(0.044715, np.float32), cubed])
+        bent = self.node("Mul", [self.constant(0.7978846, np.float32), self.node("Add", [value, sloped])])
+        risen = self.node("Add", [self.constant(1.0, np.float32), self.node("Tanh", [bent])])
+        return self.node("Mul", [self.constant(0.5, np.float32), self.node("Mul", [value, risen])])
+
+    def attention(self, value: str, layer: int, width: int, heads: int) -> str:
+        fused = self.node("Add", ["wide_bias", self.node("MatMul", [value, "wide"])])
+        parts = [f"q_{layer}", f"k_{layer}", f"v_{layer}"]
+        self.node("Split", [fused, self.constant([width] * 3)], *parts, axis=2)
         q, k, v = (
-            node("Transpose", [node("Reshape", [part, split], f"{part}_heads")], f"{part}_turned", perm=[0, 2, 1, 3])
-            for part in parts
+            self.node("Transpose", [self.view(part, part, heads, width // heads)], perm=[0, 2, 1, 3]) for part in parts
         )
-        scores = node("MatMul", [q, node("Transpose", [k], f"keys_{i}", perm=[0, 1, 3, 2])], f"scores_{i}")
-        mixed = node("MatMul", [node("Softmax", [scores], f"weights_{i}", axis=-1), v], f"mixed_{i}")
-        turned = node("Transpose", [mixed], f"mixed_turned_{i}", perm=[0, 2, 1, 3])
-        flat = node("Reshape", [turned, joined], f"flat_{i}")
-        x = node("Add", [x, node("MatMul", [flat, "narrow"], f"projected_{i}")], f"y_{i}")
-    value = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", "seq", width])
-    return _model(nodes, [value], x, constants)
+        keys = self.node("Concat", [f"past_key_{layer}", k], f"present_key_{layer}", axis=2)
+        values = self.node("Concat", [f"past_value_{layer}", v], f"present_value_{layer}", axis=2)
+        turned = self.node("Transpose", [keys], perm=[0, 1, 3, 2])
+        scores = self.node("Div", [self.node("MatMul", [q, turned]), self.constant(4.0, np.float32)])
+        first, last = self.one(self.scalar_size(f"past_key_{layer}", 2)), self.scalar_size(keys, 2)
+        rows = [self.constant(np.tri(POSITIONS, dtype=bool)[None, None], np.bool_), first, self.one(last)]
+        masked = self.node("Slice", [*rows, self.constant([2]), self.constant([1])])
+        columns = [masked, self.constant([0]), self.one(last), self.constant([3]), self.constant([1])]
+        shown = self.node("Where", [self.node("Slice", columns), scores, self.constant(-1e4, np.float32)])
+        weights = self.node("Softmax", [self.node("Add", [shown, "mask"])], axis=-1)
+        mixed = self.node("Transpose", [self.node("MatMul", [weights, values])], perm=[0, 2, 1, 3])
+        return self.node("MatMul", [self.view(mixed, value, width), "narrow"])
+
+
+# Of the causal mask.
+POSITIONS = 32
+
+
+def decoder(layers: int, width: int = 64, heads: int = 4) -> onnx.ModelProto:
+    """GPT-2 as it is exported, with past keys and values: dynamic batch, sequence and past, 140 nodes a layer."""
+    graph = _Graph()
+    x = "x"
+    inputs = {"x": ["batch", "seq", width], "mask": ["batch", 1, 1, "past + seq"]}
+    for i in range(layers):
+        for kind in ("key", "value"):
+            inputs[f"past_{kind}_{i}"] = ["batch", heads, "past", width // heads]
+        mixed = graph.attention(graph.normal(x), i, width, heads)
+        x = graph.node("Add", [x, graph.node("Add", ["bias", mixed])])
+        risen = graph.gelu(graph.node("Add", ["tall_bias", graph.node("MatMul", [graph.normal(x), "tall"])]))
+        x = graph.node("Add", [x, graph.node("MatMul", [risen, "flat"])])
+    weights = {
+        "scale": (width,),
+        "bias": (width,),
+        "wide": (width, 3 * width),
+        "wide_bias": (3 * width,),
+        "narrow": (width, width),
+        "tall": (width, 4 * width),
+        "tall_bias": (4 * width,),
+        "flat": (4 * width, width),
+    }
+    initializers = [numpy_helper.from_array(np.zeros(shape, np.float32), name) for name, shape in weights.items()]
+    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in inputs.items()]
+    return _model(graph.nodes, values, x, initializers)
 
 
 def splits(nodes: int) -> onnx.ModelProto:

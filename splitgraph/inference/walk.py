@@ -35,8 +35,10 @@ from splitgraph.variants import variadic_split_1
 
 Bindings = Mapping[str, onnx.AttributeProto]
 
-# Operators whose attributes are graphs or weights, too long to compare; and SequenceAt, whose position is noted.
-_NEVER_ALIKE = frozenset({"Constant", "If", "Loop", "Scan", "SequenceMap", "SequenceAt"})
+# Operators whose attributes are graphs, too long to compare; and SequenceAt, whose position is noted.
+_NEVER_ALIKE = frozenset({"If", "Loop", "Scan", "SequenceMap", "SequenceAt"})
+# A longer Constant holds weights: comparing them would cost more than it saves.
+_MOST_BYTES = 4096
 # Constants of these types and so few elements are read at once: shapes are made of them.
 _SHAPE_DTYPES = frozenset({onnx.TensorProto.INT64, onnx.TensorProto.INT32})
 _FEW = 64
@@ -244,7 +246,7 @@ class Walk:
             except KeyError:
                 given = self._first_read(node, index, nodes)
             key: tuple[object, ...] | None = None
-            if node.op_type not in _NEVER_ALIKE and "" not in outputs:
+            if self._may_be_alike(node) and "" not in outputs:
                 # Bytes for the attributes, one object for all that is known of an input: what the visit depends on.
                 written = [attribute.SerializeToString() for attribute in node.attribute]
                 key = (node.op_type, node.domain, len(outputs), *written, *given)
@@ -257,6 +259,11 @@ class Walk:
         known.clear()
         visits.clear()
         self.state.details[self.path] = self.detail
+
+    @staticmethod
+    def _may_be_alike(node: onnx.NodeProto) -> bool:
+        op_type = node.op_type
+        return op_type not in _NEVER_ALIKE and (op_type != "Constant" or node.ByteSize() <= _MOST_BYTES)
 
     def _first_read(self, node: onnx.NodeProto, index: int, nodes: Sequence[onnx.NodeProto]) -> list[Known]:
         for name in node.input:
