@@ -46,6 +46,14 @@ class _Input:
     has_default: bool
 
 
+@dataclass(frozen=True, slots=True)
+class UnknownRank:
+    """A value of unknown rank, by which inputs that fit cannot be found: what is unknown, and what to do."""
+
+    reason: str
+    help: str
+
+
 @dataclass(slots=True)
 class _Draw:
     """One draw: the sizes, the random generator, and how many conditions it has met so far."""
@@ -97,6 +105,22 @@ class InputMaker:
         free = set(self._symbols) - set(self._chooser.fixed)
         conditions = (item.type.dtype == "bool" and not item.type.rank for item in self._inputs)
         return bool(free) or any(conditions) or any(item.type.kind == "optional" for item in self._inputs)
+
+    def unknown_rank(self) -> UnknownRank | None:
+        """The first value whose rank is unknown, an input that is not given before others; None when there is none."""
+        inputs = caller_inputs(self._analysis.model)
+        types = self._analysis.types.items()
+        unknown = [name for name, value in types if value.kind == "tensor" and value.shape is None]
+        for name in unknown:
+            if name in inputs and name not in self._given:
+                declare = f"splitgraph infer MODEL --input-shape {name}=... -o OUT"
+                reason = f"the rank of the input {name!r} is unknown"
+                return UnknownRank(reason, f"Declare its shape in both models ({declare}), or give an array as inputs.")
+        for name in unknown:
+            if name not in inputs:
+                reason = f"the rank of {name!r} is unknown, as it depends on the sizes of the inputs"
+                return UnknownRank(reason, "Give the sizes that the model is made for (--bind), or arrays as inputs.")
+        return None
 
     def draw(
         self, case: int, attempt: int = 0, earlier: Sequence[Assignment] = ()

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import importlib.util
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
@@ -123,6 +123,8 @@ class _Trial:
     rtol: float
     atol: float
     diagnostics: list[Diagnostic] = field(default_factory=list)
+    # The first model ran on none of the inputs that an engine was given.
+    inputs_refused: bool = False
 
     def decide(self, place: Workplace, engines: Sequence[str], deadline: float, blank: Verification) -> Verification:
         """Ask the engines in turn until one decides."""
@@ -138,7 +140,7 @@ class _Trial:
             if outcome.refusal is not None and refusal is None:
                 refusal = engine, outcome.refusal
         if refusal is None:
-            return self._not_run(blank, "no engine could run both models")
+            return self._nothing_ran(blank)
         name, difference = refusal
         return self._decided(blank, name, _Outcome("different", difference=difference))
 
@@ -161,6 +163,15 @@ class _Trial:
     def _not_run(self, blank: Verification, reason: str) -> Verification:
         return replace(blank, diagnostics=(*self.diagnostics, diagnostic("SG501", reason, severity="warning")))
 
+    def _nothing_ran(self, blank: Verification) -> Verification:
+        reason = "no engine could run both models"
+        unknown = self.maker.unknown_rank() if self.inputs_refused else None
+        if unknown is None:
+            return self._not_run(blank, reason)
+        text = f"{reason}: {unknown.reason}, so that sizes that fit are a guess"
+        found = diagnostic("SG501", text, severity="warning", help=unknown.help)
+        return replace(blank, diagnostics=(*self.diagnostics, found))
+
     def _ask(self, place: Workplace, engine: str, deadline: float, *, last: bool) -> _Outcome:
         if engine != "reference" and importlib.util.find_spec(engine) is None:
             return _Outcome(None, "is not installed")
@@ -177,11 +188,21 @@ class _Trial:
             kept = [chosen for case, chosen in enumerate(sizes) if case not in rejected]
             again: dict[tuple[int, int], Mapping[str, Value]] = {}
             for case in rejected:
-                for attempt in range(1, _RETRIES + 1):
-                    again[case, attempt], chosen = self.maker.draw(case, attempt, kept)
+                again.update(self._further_attempts(case, kept))
             given.update(again)
-            _merge(run, self._run(place, engine, again, deadline, last))
+            if again:
+                _merge(run, self._run(place, engine, again, deadline, last))
         return self._judge(run, given)
+
+    def _further_attempts(
+        self, case: int, kept: Sequence[Assignment]
+    ) -> Iterator[tuple[tuple[int, int], Mapping[str, Value]]]:
+        for attempt in range(1, _RETRIES + 1):
+            try:
+                inputs, _ = self.maker.draw(case, attempt, kept)
+            except InputError:  # the sizes are too large; why smaller ones were refused is what the caller has to hear
+                continue
+            yield (case, attempt), inputs
 
     def _run(
         self,
@@ -227,6 +248,7 @@ class _Trial:
             return _Outcome(None, reason, Difference("", refused.case, reason))
         if not compared:
             first = next((failure.reason for failure in run.failures), "no inputs were tried")
+            self.inputs_refused = True
             return _Outcome(None, f"the model before runs on none of the inputs tried: {first}")
         if compared < self.samples:
             count = f"{self.samples - compared} of {self.samples} cases were left out"

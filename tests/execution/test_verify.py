@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,24 +11,12 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from splitgraph.execution import child, verify, verify_models, worker
+from splitgraph.execution import verify, verify_models
 from splitgraph.execution.child import EngineRun, Failure, Workplace
 
 from .small_models import constant, graph_of, model_of, node, split_model, value
 
 FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
-
-
-@pytest.fixture
-def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run the worker in this process, which saves the start of a child; for models that crash nothing."""
-
-    def run_worker(folder: Path, seconds: float) -> str:
-        worker.main(folder)
-        return ""
-
-    monkeypatch.setattr(worker, "_limit", lambda seconds, memory: None)
-    monkeypatch.setattr(child, "_run_worker", run_worker)
 
 
 def halves(first: str = "ceil", *, scale: float = 1.0, order: str = "ab", dtype: int = FLOAT) -> onnx.ModelProto:
@@ -207,27 +194,6 @@ def test_arguments_that_fit_nothing(options: dict[str, Any], reason: str) -> Non
         verify_models(halves(), halves(), **options)
 
 
-NOT_RUN: dict[str, tuple[onnx.ModelProto, onnx.ModelProto, str]] = {
-    "the first model is invalid": (
-        split_model(13, lengths=[1, 2], axis=1),
-        split_model(13, axis=1),
-        "before is invalid",
-    ),
-    "both lack the number of outputs": (split_model(18), split_model(18), "both models are invalid"),
-    "an input too large": (split_model(13, dims=(1 << 30, 4)), split_model(13, dims=(1 << 30, 4)), "256 MiB"),
-}
-
-
-@pytest.mark.usefixtures("in_process")
-@pytest.mark.parametrize("name", NOT_RUN)
-def test_what_cannot_be_run(name: str) -> None:
-    before, after, reason = NOT_RUN[name]
-    found = verify_models(before, after)
-    assert (found.verdict, found.engine, found.cases, found.max_abs_diff) == ("not-run", "", 0, None)
-    assert reason in found.diagnostics[-1].message
-    assert found.diagnostics[-1].code == "SG501"
-
-
 def test_neither_model_is_changed_and_nothing_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
     before, after = split_model(18), split_model(18, num_outputs=2)
     texts = before.SerializeToString(), after.SerializeToString()
@@ -274,42 +240,6 @@ def test_random_numbers_are_not_compared() -> None:
     noise.attribute.append(helper.make_attribute("seed", 3.0))
     seeded = model_of([noise], [value("x")], ["y"])
     assert verify_models(seeded, seeded, engine="reference", samples=1).verdict == "equal"
-
-
-MEANINGLESS = {
-    "an opset that does not exist": model_of([node("Relu", ["x"], ["y"])], [value("x")], ["y"], opset=99),
-    "a cycle": model_of([node("Add", ["x", "y"], ["y"])], [value("x")], ["y"]),
-    "a value that nothing defines": model_of([node("Add", ["x", "z"], ["y"])], [value("x")], ["y"]),
-    "an input twice": model_of([node("Relu", ["x"], ["y"])], [value("x"), value("x")], ["y"]),
-    "an output of two nodes": model_of([node("Relu", ["x"], ["y"]), node("Neg", ["x"], ["y"])], [value("x")], ["y"]),
-    "an initializer twice": model_of(
-        [node("Add", ["x", "w"], ["y"])], [value("x")], ["y"], [constant("w", [number]) for number in (1, 2)]
-    ),
-}
-
-
-@pytest.mark.parametrize("broken", MEANINGLESS.values(), ids=MEANINGLESS)
-def test_a_model_without_meaning_is_not_compared(broken: onnx.ModelProto) -> None:
-    plain = model_of([node("Relu", ["x"], ["y"])], [value("x")], ["y"])
-    for models in ((broken, plain), (plain, broken)):
-        found = verify_models(*models)
-        assert (found.verdict, found.cases) == ("not-run", 0)
-        assert "has no meaning" in found.diagnostics[0].message
-        assert found.diagnostics[0].severity == "error"
-
-
-NOTHING_TO_COMPARE = {
-    "has no graph": onnx.ModelProto(),
-    "has no outputs": model_of([node("Relu", ["x"], ["y"])], [value("x")], []),
-}
-
-
-@pytest.mark.parametrize(("fault", "model"), NOTHING_TO_COMPARE.items())
-def test_a_model_without_outputs_is_not_equal_to_itself(fault: str, model: onnx.ModelProto) -> None:
-    found = verify_models(model, model)
-    assert (found.verdict, found.cases, len(found.diagnostics)) == ("not-run", 0, 1)
-    assert (found.diagnostics[0].code, found.diagnostics[0].severity) == ("SG501", "error")
-    assert fault in found.diagnostics[0].message
 
 
 @pytest.mark.usefixtures("in_process")
