@@ -113,9 +113,9 @@ class InputMaker:
         unknown = [name for name, value in types if value.kind == "tensor" and value.shape is None]
         for name in unknown:
             if name in inputs and name not in self._given:
-                declare = f"splitgraph infer MODEL --input-shape {name}=... -o OUT"
                 reason = f"the rank of the input {name!r} is unknown"
-                return UnknownRank(reason, f"Declare its shape in both models ({declare}), or give an array as inputs.")
+                given = f"splitgraph.verify(..., inputs={{{name!r}: ...}})"
+                return UnknownRank(reason, f"Declare its shape in both models, or give an array: {given}.")
         for name in unknown:
             if name not in inputs:
                 reason = f"the rank of {name!r} is unknown, as it depends on the sizes of the inputs"

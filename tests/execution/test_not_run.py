@@ -71,7 +71,7 @@ UNKNOWN_RANKS: dict[str, tuple[onnx.ModelProto, str, str]] = {
     "an input": (
         model_of([node("Transpose", ["x"], ["y"], perm=[0, 2, 1])], [value("x", None)], ["y"]),
         "the rank of the input 'x' is unknown",
-        "--input-shape x=...",
+        "inputs={'x': ...}",
     ),
     "an input beside one that would take gigabytes": (
         model_of(
@@ -80,7 +80,7 @@ UNKNOWN_RANKS: dict[str, tuple[onnx.ModelProto, str, str]] = {
             ["y", "z"],
         ),
         "the rank of the input 'x' is unknown",
-        "--input-shape x=...",
+        "inputs={'x': ...}",
     ),
     "a computed value": (
         model_of(
