@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import onnx
-from onnx import helper
+from onnx import AttributeProto, helper
 
-from splitgraph.canonical import CanonicalSplit, Form, even_bounds
+from splitgraph.canonical import CanonicalSplit, Form, clamped_lengths
 from splitgraph.conversion.emission import Emission
-from splitgraph.conversion.lengths_pattern import Producers, lengths_are_computed
+from splitgraph.conversion.lengths_pattern import Producers, axis_reference, lengths_are_computed
 from splitgraph.conversion.opset import (
     Replacement,
     check_readable,
@@ -23,7 +23,7 @@ from splitgraph.conversion.rewrite import Rewrite
 from splitgraph.conversion.sequences import plan_sequences
 from splitgraph.conversion.splits import lower_split
 from splitgraph.conversion.unused import Uses
-from splitgraph.diagnostics import SplitgraphError, diagnostic
+from splitgraph.diagnostics import Diagnostic, SplitgraphError, diagnostic
 from splitgraph.dim import ceildiv
 from splitgraph.graph.names import FreshNames, used_names
 from splitgraph.graph.scopes import Scope, node_label, scopes
@@ -122,12 +122,14 @@ def _plan_plain(
             location = f"{scope.location}/{node_label(node, index)}"
             emission = new_emission(model, scope, node, index, names, opset)
             if found.variant.op_type == "VariadicSplit":
+                reference = None
                 if found.split is not None and found.split.axis is None:
-                    text = "the axis is known only at run time; Split has it as an attribute, so the node is kept"
-                    plan.notes.append(diagnostic("SG408", text, location, severity="warning"))
-                    continue
+                    reference = axis_reference(producers, node, opset, _attributes_in(model, scope))
+                    if reference is None:
+                        plan.notes.append(_kept(scope, location))
+                        continue
+                node = _with_axis(node, found, reference)
                 found = _with_form(node, found, producers, opset, explicit_lengths)
-                node = _with_axis(node, found)
             lowered = lower_split(
                 node, index, scope, found, target, emission, "convert --to split", explicit_lengths=explicit_lengths
             )
@@ -140,11 +142,34 @@ def _plan_plain(
     plan_sequences(plan, model, analysis, root, names, uses, explicit_lengths)
 
 
-def _with_axis(node: onnx.NodeProto, found: SplitDetail) -> onnx.NodeProto:
-    """A copy of a VariadicSplit node with its axis as the attribute that Split has."""
+def _attributes_in(model: onnx.ModelProto, scope: Scope) -> Sequence[str]:
+    """The attributes of the function that a scope is in."""
+    if not scope.in_function:
+        return ()
+    function = model.functions[scope.path[1]]
+    return (*function.attribute, *(default.name for default in function.attribute_proto))
+
+
+def _kept(scope: Scope, location: str) -> Diagnostic:
+    """Why a VariadicSplit stays one."""
+    text = "the axis is known only at run time; Split has it as an attribute, so the node is kept"
+    advice = "Give the axis as a constant."
+    if scope.in_function:
+        text += ": it depends on what a call of the function gives"
+        advice += " Where all calls give the same one, inline the function first (onnx.inliner)."
+    return diagnostic("SG408", text, location, severity="warning", help=advice)
+
+
+def _with_axis(node: onnx.NodeProto, found: SplitDetail, reference: str | None) -> onnx.NodeProto:
+    """A copy of a VariadicSplit node with its axis as the attribute that Split has.
+
+    reference: the attribute of the enclosing function that the axis is, None for an axis that is known.
+    """
     copy = onnx.NodeProto()
     copy.CopyFrom(node)
-    if found.split is not None and found.split.axis is not None:
+    if reference is not None:
+        copy.attribute.append(AttributeProto(name="axis", type=AttributeProto.INT, ref_attr_name=reference))
+    elif found.split is not None and found.split.axis is not None:
         copy.attribute.append(helper.make_attribute("axis", found.split.axis))
     return copy
 
@@ -161,21 +186,21 @@ def _with_form(
     parts = len(node.output)
     if not (
         parts == 1
-        or _has_bounds_of(split, form, parts)
+        or _has_lengths_of(split, form, parts)
         or lengths_are_computed(producers, node, split, found.data, opset, form)
     ):
         return found
-    canonical = CanonicalSplit(split.axis, split.total, split.bounds, form, parts)
+    canonical = CanonicalSplit(split.axis, split.total, split.lengths, form, parts)
     return SplitDetail(found.variant, canonical, found.data, form == "equal", found.errors)
 
 
-def _has_bounds_of(split: CanonicalSplit, form: Form, parts: int) -> bool:
+def _has_lengths_of(split: CanonicalSplit, form: Form, parts: int) -> bool:
     total = split.total
     if total is None:
         return False
     size = total // parts if form == "equal" else ceildiv(total, parts)
-    plain = (*(index * size for index in range(parts)), total)
-    return split.bounds in (plain, even_bounds(total, size, parts))
+    plain = ((size,) * parts)[:-1] + (total - (parts - 1) * size,)
+    return split.lengths in (plain, clamped_lengths(total, size, parts))
 
 
 def _to_plain_domain(emission: Emission) -> None:

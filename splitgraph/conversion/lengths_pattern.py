@@ -1,12 +1,13 @@
-"""Recognising a tensor of lengths that splitgraph computed for equal parts or chunks, so that the way back is lossless.
+"""Recognising a tensor of lengths that splitgraph computed for equal parts or chunks, and an axis that it took from an
+attribute of a function, so that the way back is lossless.
 
-Inference cannot follow lengths where the rank is unknown, but nodes that are exactly those which lowering writes mean
-what lowering means by them.
+Inference cannot follow lengths where the rank is unknown, nor an attribute that each call may give otherwise, but nodes
+that are exactly those which lowering writes mean what lowering means by them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -51,14 +52,43 @@ def lengths_are_computed(
     Where the lengths of equal parts are valid they sum to the dimension, so chunks are the same.
     """
     forms: tuple[Form, ...] = ("equal",) if form == "equal" else ("chunks", "equal")
-    return any(_computes(producers, node, replace(split, form=each), data, opset) for each in forms)
+    return any(
+        _computes(producers, node, replace(split, form=each), data, _expected(node, opset, given))
+        for each in forms
+        for given in (False, True)
+    )
 
 
-def _computes(producers: Producers, node: onnx.NodeProto, split: CanonicalSplit, data: ValueType, opset: int) -> bool:
-    expected = Emission(FreshNames(node.input), opset, True, "expected", is_given=lambda attribute: False)
-    unknown = replace(split, bounds=None)
+def axis_reference(producers: Producers, node: onnx.NodeProto, opset: int, attributes: Iterable[str]) -> str | None:
+    """The attribute of the enclosing function that is the axis of a VariadicSplit call in every call of the function;
+    None when the axis is anything else.
+
+    attributes: those that the function has.
+    """
+    made = producers.nodes.get(node.input[1])
+    if made is not None and (made.op_type, plain_domain(made.domain)) == ("Constant", ""):
+        return next((a.ref_attr_name for a in made.attribute if a.name == "value_int" and a.ref_attr_name), None)
+    for attribute in attributes:
+        for given in (False, True):
+            expected = _expected(node, opset, given)
+            wanted = expected.reference(attribute, node.input[0], "axis")
+            if _same(producers, {made.output[0]: made for made in expected.helpers}, wanted, node.input[1]):
+                return attribute
+    return None
+
+
+def _expected(node: onnx.NodeProto, opset: int, given: bool) -> Emission:
+    return Emission(FreshNames(node.input), opset, True, "expected", is_given=lambda attribute: given)
+
+
+def _computes(
+    producers: Producers, node: onnx.NodeProto, split: CanonicalSplit, data: ValueType, expected: Emission
+) -> bool:
+    axis = next((attribute for attribute in node.attribute if attribute.name == "axis"), None)
+    unknown = replace(split, lengths=None)
     try:
-        wanted = computed_lengths(LowerRequest(node=node, split=unknown, data=data, emit=expected))
+        request = LowerRequest(node=node, split=unknown, data=data, emit=expected, axis_attribute=axis)
+        wanted = computed_lengths(request)
     except NotRepresentable:
         return False
     return _same(producers, {made.output[0]: made for made in expected.helpers}, wanted, node.input[2])
@@ -68,7 +98,7 @@ def _same(producers: Producers, expected: Mapping[str, onnx.NodeProto], wanted: 
     node = expected.get(wanted)
     if node is None:
         return wanted == found
-    if node.op_type == "Constant":
+    if node.op_type == "Constant" and node.attribute[0].name == "value":
         tensor = producers.constant(found)
         return tensor is not None and _equal(tensor, node.attribute[0].t)
     made = producers.nodes.get(found)

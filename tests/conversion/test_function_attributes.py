@@ -93,7 +93,54 @@ def test_an_axis_of_the_function_in_a_variadic_split(calls: Sequence[int | None]
     model = axis_model(calls, default)
     variadic = splitgraph.convert(model, "variadic-split").model
     assert_same(model, variadic)
-    assert_same(model, splitgraph.convert(variadic, "split").model)
+    back = splitgraph.convert(variadic, "split")
+    assert_same(model, back.model)
+    # Losslessly: the function takes its axis from its calls as before.
+    assert back.diagnostics == ()
+    (function,) = back.model.functions
+    (split,) = function.node
+    assert sorted(split.attribute, key=str) == sorted(model.functions[0].node[0].attribute, key=str)
+
+
+@pytest.mark.parametrize("lengths", [[2, 4], [3, 3]])
+def test_lengths_along_an_axis_of_the_function_as_split(lengths: list[int]) -> None:
+    """The axis as somebody else would write it: a constant of no dimensions; the lengths are constant."""
+    model = splitgraph.convert(axis_model([0], None), "variadic-split").model
+    function = next(function for function in model.functions if function.name == "Cut")
+    del function.node[:-1]
+    function.node[0].input[1:] = ["axis", "lengths"]
+    axis = helper.make_node("Constant", [], ["axis"])
+    axis.attribute.append(AttributeProto(name="value_int", type=AttributeProto.INT, ref_attr_name="given"))
+    held = helper.make_node("Constant", [], ["lengths"], value_ints=lengths)
+    call = function.node[0]
+    nodes = [axis, held, *function.node]
+    del function.node[:]
+    function.node.extend(nodes)
+    assert call.op_type == "VariadicSplit_2"
+    converted = splitgraph.convert(model, "split")
+    assert converted.diagnostics == ()
+    assert_same(model, converted.model)
+    (cut,) = converted.model.functions
+    assert [(a.name, a.ref_attr_name) for a in cut.node[-1].attribute] == [("axis", "given")]
+
+
+def test_an_axis_that_calls_compute_is_kept_and_said_to_be() -> None:
+    model = splitgraph.convert(axis_model([0], None), "variadic-split").model
+    function = next(function for function in model.functions if function.name == "Cut")
+    number = next(node for node in function.node if node.op_type == "Constant" and node.attribute[0].ref_attr_name)
+    doubled = helper.make_node("Add", [number.output[0]] * 2, ["doubled"])
+    for node in function.node:
+        node.input[:] = ["doubled" if name == number.output[0] else name for name in node.input]
+    position = list(function.node).index(number) + 1
+    nodes = [*function.node[:position], doubled, *function.node[position:]]
+    del function.node[:]
+    function.node.extend(nodes)
+    converted = splitgraph.convert(model, "split")
+    assert converted.model == model
+    (found,) = converted.diagnostics
+    assert (found.code, found.severity, found.location) == ("SG408", "warning", "local::Cut/split")
+    assert "a call of the function gives" in found.message
+    assert "inline the function" in found.help
 
 
 @pytest.mark.parametrize("source", [2, 11])
