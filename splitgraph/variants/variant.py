@@ -9,6 +9,7 @@ from typing import Literal
 from splitgraph.canonical import CanonicalSplit, SplitSite
 from splitgraph.value_type import UNKNOWN, ValueType
 from splitgraph.variants.lowering import LowerRequest
+from splitgraph.variants.misplaced_attributes import explain_misplaced
 
 FLOAT_TYPES = frozenset({"float16", "float32", "float64"})
 # What onnx calls all_tensor_types: everything that existed before bfloat16.
@@ -110,7 +111,8 @@ def _check_attributes(variant: Variant, site: SplitSite) -> bool:
         kind = variant.attributes.get(name)
         if kind is None:
             allowed = ", ".join(variant.attributes) or "no attributes"
-            site.find("SG212", f"{variant.label} has no attribute {name!r}; it has {allowed}")
+            known = explain_misplaced(variant.op_type, variant.since_version, name, site)
+            site.find("SG212", f"{variant.label} has no attribute {name!r}; it has {allowed}{known}")
             good = False
             continue
         value = site.attribute(name)
