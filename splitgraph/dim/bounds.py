@@ -7,7 +7,7 @@ so that what cancels in the true value cancels in the bound too; and with a mult
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from math import ceil, gcd
 from typing import TYPE_CHECKING
@@ -73,7 +73,7 @@ def lower_bound(
     assumptions: polynomials known to be >= 0. goal: a bound that is good enough; the search stops when it is reached.
     """
     if not assumptions and all(atom.kind == SYMBOL for monomial in coefficients for atom in monomial):
-        return _termwise(coefficients, interval_of)
+        return termwise_bound(coefficients, interval_of)
     # The terms are a multiple of their common factor, which rounds better than the sum.
     const = coefficients.get((), 0)
     factor = gcd(*(c for m, c in coefficients.items() if m)) or 1
@@ -100,7 +100,7 @@ class _Search:
 
     def search(self, coefficients: Coefficients, scale: int) -> Fraction | None:
         """The best lower bound found of the polynomial divided by `scale`."""
-        direct = _termwise(coefficients, self.interval_of)
+        direct = termwise_bound(coefficients, self.interval_of)
         best = None if direct is None else Fraction(direct, scale)
         if self._enough(best):
             return best
@@ -114,9 +114,10 @@ class _Search:
         self.seen.add(state)
         for assumption in self.assumptions:
             for reduced, factor in _reductions(coefficients, assumption):
-                if self.budget > 0 and not self._enough(best):
-                    self.budget -= 1
-                    best = _better(best, self.search(reduced, scale * factor))
+                if self.budget <= 0 or self._enough(best):
+                    return best
+                self.budget -= 1
+                best = _better(best, self.search(reduced, scale * factor))
         return best
 
     def _enough(self, bound: Fraction | None) -> bool:
@@ -156,7 +157,8 @@ class _Search:
         return case.search(coefficients, scale)
 
 
-def _termwise(coefficients: Coefficients, interval_of: IntervalOf) -> int | None:
+def termwise_bound(coefficients: Coefficients, interval_of: IntervalOf) -> int | None:
+    """A lower bound of the sum from those of its terms, None when one has none."""
     total = 0
     for monomial, coefficient in coefficients.items():
         if not coefficient:
@@ -169,6 +171,13 @@ def _termwise(coefficients: Coefficients, interval_of: IntervalOf) -> int | None
     return total
 
 
+def highest_of_term(monomial: Monomial, coefficient: int, interval_of: IntervalOf) -> int | None:
+    """The most that `coefficient` times the monomial can be, None: unbounded."""
+    low, high = monomial_interval(monomial, interval_of)
+    end = high if coefficient > 0 else low
+    return None if end is None else coefficient * end
+
+
 def monomial_interval(monomial: Monomial, interval_of: IntervalOf) -> Interval:
     """The interval of a product of atoms."""
     if len(monomial) == 1:
@@ -179,9 +188,8 @@ def monomial_interval(monomial: Monomial, interval_of: IntervalOf) -> Interval:
     return product
 
 
-def _reductions(coefficients: Coefficients, assumption: Coefficients) -> list[tuple[dict[Monomial, int], int]]:
+def _reductions(coefficients: Coefficients, assumption: Coefficients) -> Iterator[tuple[dict[Monomial, int], int]]:
     """(a*p - b*q, a) for p the polynomial, q the assumption and a, b > 0 such that a falling term of p is gone."""
-    found = []
     for monomial, falling in assumption.items():
         wanted = coefficients.get(monomial, 0)
         if not monomial or falling >= 0 or wanted >= 0:
@@ -189,8 +197,7 @@ def _reductions(coefficients: Coefficients, assumption: Coefficients) -> list[tu
         reduced = {m: -falling * c for m, c in coefficients.items()}
         for other, coefficient in assumption.items():
             reduced[other] = reduced.get(other, 0) + wanted * coefficient
-        found.append((reduced, -falling))
-    return found
+        yield reduced, -falling
 
 
 def _outermost(coefficients: Coefficients) -> Atom | None:
@@ -223,8 +230,8 @@ def _relax_symbolic(
 ) -> tuple[dict[Monomial, int], int] | None:
     """`B*(E//B) <= E` and `E//B <= E` for E >= 0 and B >= 1 (a quotient by 0 has no value)."""
     numerator, denominator = atom.args
-    low = _termwise(coefficients_of(numerator), interval_of)
-    least = _termwise(coefficients_of(denominator), interval_of)
+    low = termwise_bound(coefficients_of(numerator), interval_of)
+    least = termwise_bound(coefficients_of(denominator), interval_of)
     if low is None or low < 0 or least is None or least < 0 or any(coefficient > 0 for _, coefficient in parts):
         return None
     factor = lone_atom(denominator)

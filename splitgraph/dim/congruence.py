@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import gcd
 from typing import NamedTuple
 
-from splitgraph.dim.arithmetic import Dim, DimLike, atom_value, from_terms
+from splitgraph.dim.arithmetic import Dim, DimLike, atom_value, from_terms, product, sum_dims
 from splitgraph.dim.atoms import (
     FLOOR,
     MAX,
@@ -53,6 +53,18 @@ def congruence_of(difference: Dim) -> Congruence | None:
         if isinstance(rest, int) and rest % factor == 0 and numerator.terms[0][1] == 1:
             return Congruence(numerator.terms, divisor, (-rest // factor - numerator.const) % divisor)
     return None
+
+
+def merged(one: Congruence, other: Congruence) -> Congruence | None:
+    """What two remainders of the same terms say together (Chinese remainder theorem); None when both cannot be."""
+    common = gcd(one.modulus, other.modulus)
+    apart = other.remainder - one.remainder
+    if apart % common:
+        return None
+    step = other.modulus // common
+    times = apart // common * pow(one.modulus // common, -1, step) if step > 1 else 0
+    modulus = one.modulus * step
+    return Congruence(one.terms, modulus, (one.remainder + one.modulus * times) % modulus)
 
 
 def simplified(d: Dim, congruences: Sequence[Congruence], interval_of: IntervalOf, fixed: bool) -> DimLike:
@@ -129,12 +141,7 @@ def _rebuilt(value: object, known: Mapping[Atom, DimLike], congruences: Iterable
     if not isinstance(value, Dim):
         assert isinstance(value, int)
         return value
-    total: DimLike = value.const
-    for monomial, coefficient in value.terms:
-        term: DimLike = coefficient
-        for atom in monomial:
-            term = term * known[atom]
-        total = total + term
+    total = value.const + sum_dims([product([c, *(known[atom] for atom in m)]) for m, c in value.terms])
     for congruence in congruences:
         if isinstance(total, Dim):
             total = _multiplied_back(total, congruence)

@@ -3,21 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from math import gcd
 from typing import Literal, NamedTuple
 
 from splitgraph.dim.arithmetic import Dim, DimLike, symbol
-from splitgraph.dim.atoms import SYMBOL, Atom, Interval, atoms_by_level, coefficients_of, is_deep
-from splitgraph.dim.bounds import Coefficients, atom_interval, interval, lower_bound
-from splitgraph.dim.congruence import Congruence, congruence_of, simplified
+from splitgraph.dim.atoms import SYMBOL, Atom, Interval, Terms, atoms_by_level, coefficients_of, is_deep
+from splitgraph.dim.bounds import Coefficients, atom_interval, interval, lower_bound, termwise_bound
+from splitgraph.dim.congruence import Congruence, congruence_of, merged, simplified
 from splitgraph.dim.obligation import Obligation
 from splitgraph.dim.propagation import Contradiction, propagate, round_to_congruences
 from splitgraph.dim.values import substitute, symbols_of
 
 Answer = Literal["proved", "assumed", "contradiction"]
 
-# Obligations that one proof may lean on, nearest first: the search grows with their number.
+# Obligations that one proof may lean on, nearest first: the search grows with their number. To find them, some more are
+# looked at, as one obligation stands under each of its symbols.
 _MOST_ASSUMPTIONS = 16
+_MOST_LOOKED_AT = 256
+
+# Obligations of more terms tell the bounds of their symbols once, when they are required, and follow from themselves;
+# nothing else leans on them: to look at each again for each of its symbols takes the square of their length.
+_WIDEST_ASSUMPTION = 64
+
+# Obligations that are looked at again when the bounds of their symbols move.
+_MOST_REVISITED = 64
+
+# Moduli, of the remainders known of one polynomial, that are each tried to show that a difference is never 0.
+_MOST_MODULI = 8
 
 # Equalities of more terms are not solved for a symbol: what it stands for would grow with each.
 _MOST_TERMS = 8
@@ -34,6 +47,26 @@ class _Record(NamedTuple):
         """Polynomials that are >= 0."""
         return [self.difference, -self.difference] if self.obligation.relation == "==" else [self.difference]
 
+    @property
+    def is_bound(self) -> bool:
+        """True when the bounds of a symbol say all of it."""
+        terms = self.difference.terms
+        return len(terms) == 1 and len(terms[0][0]) == 1 and terms[0][0][0].kind == SYMBOL
+
+
+class _Residue(NamedTuple):
+    """What all remainders known of one polynomial say together, its symbols, and the least of their moduli."""
+
+    congruence: Congruence
+    names: frozenset[str]
+    moduli: tuple[int, ...]
+
+    def and_also(self, other: _Residue) -> _Residue | None:
+        """Both together; None when they contradict each other."""
+        both = merged(self.congruence, other.congruence)
+        moduli = tuple(sorted({*self.moduli, *other.moduli})[:_MOST_MODULI])
+        return None if both is None else _Residue(both, self.names, moduli)
+
 
 class Facts:
     """What is known of symbols: that they are integers >= 0, their bounds, and the obligations assumed so far.
@@ -45,8 +78,16 @@ class Facts:
         self._parent: Facts | None = None
         self._bounds = {name: (max(low, 0), high) for name, (low, high) in bounds.items()}
         self._records: list[_Record] = []
-        self._records_of: dict[str, list[_Record]] = {}
-        self._solved: dict[str, DimLike] = {}  # symbols that equalities express through others
+        self._records_of: dict[str, list[_Record]] = {}  # by symbol, without those that are too wide to lean on
+        self._in_wide_records: set[str] = set()
+        # Terms that are known to be at least a number.
+        self._least: dict[Terms, int] = {}
+        self._residues: dict[Terms, _Residue] = {}
+        # Under one symbol of each, the one with the fewest, the terms whose remainder is known.
+        self._residues_under: dict[str, list[Terms]] = {}
+        # Symbols that equalities express through others, and by symbol those whose solution speaks of it.
+        self._solved: dict[str, DimLike] = {}
+        self._solved_with: dict[str, set[str]] = {}
         self._version = 0
         self._cached_version = 0
         self._intervals: dict[Atom, Interval] = {}
@@ -99,8 +140,9 @@ class Facts:
 
     def prove_ge(self, a: DimLike, b: DimLike) -> bool:
         """True when a >= b for all values that the symbols can have; False when there is no proof."""
-        simple = self.simplify(a - b)
-        if self._is_positive(simple):
+        difference = a - b
+        simple = self.simplify(difference)
+        if self._was_required(difference) or self._is_positive(simple):
             return True
         solved = self._with_solutions(simple)
         return solved is not simple and self._is_positive(self.simplify(solved))
@@ -119,7 +161,7 @@ class Facts:
             return simple != 0
         if simple.const % gcd(*(c for _, c in simple.terms)):
             return True
-        for modulus in sorted({found.modulus for found in self._congruences(symbols_of(simple))}):
+        for modulus in _moduli(simple, self._residues_of(symbols_of(simple))):
             remainder = self.simplify(simple % modulus)
             if isinstance(remainder, int) and remainder:
                 return True
@@ -174,17 +216,20 @@ class Facts:
         return self._intervals[atom]
 
     def congruences_of(self, name: str) -> Sequence[Congruence]:
-        """Remainders that are known of polynomials with the symbol."""
-        return [r.congruence for r in self._records_with(name) if r.congruence is not None]
+        """Remainders that are known of polynomials of the symbol alone."""
+        return self._congruences([name])
 
     def inequalities_of(self, name: str) -> Iterable[Dim]:
-        """Polynomials with the symbol that are known to be >= 0."""
-        return [polynomial for record in self._records_with(name) for polynomial in record.inequalities]
+        """Polynomials with the symbol, and few others, that are known to be >= 0."""
+        for record in self._records_with(name):
+            yield from record.inequalities
 
     # -------------------------------------------------------------------------------------------------------------
 
     def _record(self, record: _Record) -> Answer:
         """Add the record unless it contradicts the others; all that follows is tried on a child first."""
+        if record.congruence is not None and self._with_residue(record) is None:
+            return "contradiction"
         trial = self.child()
         trial._add(record)
         try:
@@ -193,7 +238,8 @@ class Facts:
             propagate(record.inequalities, trial)
         except Contradiction:
             return "contradiction"
-        touched = {id(r): r for name in trial._bounds for r in trial._records_with(name)} | {id(record): record}
+        moved = (other for name in trial._bounds for other in trial._records_with(name))
+        touched = {id(r): r for r in [record, *islice(moved, _MOST_REVISITED)]}
         if any(trial._is_excluded(r.difference, r.obligation.relation == "==") for r in touched.values()):
             return "contradiction"
         self._add(record)
@@ -218,9 +264,42 @@ class Facts:
         self._records.append(record)
         if record.obligation.relation == "==":
             self._solve(record.difference)
+        if record.congruence is not None:
+            self._add_residue(record)
+        self._version += 1
+        if record.is_bound:
+            return
+        for polynomial in record.inequalities:
+            known = self._least.get(polynomial.terms, -polynomial.const)
+            self._least[polynomial.terms] = max(known, -polynomial.const)
+        if len(record.difference.terms) > _WIDEST_ASSUMPTION:
+            self._in_wide_records |= record.names
+            return
         for name in record.names:
             self._records_of.setdefault(name, []).append(record)
-        self._version += 1
+
+    def _add_residue(self, record: _Record) -> None:
+        residue = self._with_residue(record)
+        assert residue is not None
+        terms = residue.congruence.terms
+        if terms not in self._residues:
+            under = min(sorted(residue.names), key=lambda name: len(self._residues_under.get(name, ())))
+            self._residues_under.setdefault(under, []).append(terms)
+        self._residues[terms] = residue
+
+    def _with_residue(self, record: _Record) -> _Residue | None:
+        """The remainder of the record together with what is known already; None when they contradict each other."""
+        assert record.congruence is not None
+        found = _Residue(record.congruence, symbols_of(record.congruence.value), (record.congruence.modulus,))
+        for facts in self._chain():
+            known = facts._residues.get(record.congruence.terms)
+            if known is not None:
+                # A child's was put together with its parent's when it was made, but the parent may have learnt since.
+                both = found.and_also(known)
+                if both is None:
+                    return None
+                found = both
+        return found
 
     def _solve(self, difference: Dim) -> None:
         """Note a symbol that `difference == 0` expresses through others."""
@@ -231,9 +310,15 @@ class Facts:
             name = monomial[0].name
             value = (known - coefficient * symbol(name)) * -coefficient
             if name not in symbols_of(value) and not is_deep(value):
-                self._solved = {other: substitute(old, {name: value}) for other, old in self._solved.items()}
-                self._solved[name] = value
+                for other in self._solved_with.pop(name, ()):
+                    self._note_solution(other, substitute(self._solved[other], {name: value}))
+                self._note_solution(name, value)
                 return
+
+    def _note_solution(self, name: str, value: DimLike) -> None:
+        self._solved[name] = value
+        for other in symbols_of(value):
+            self._solved_with.setdefault(other, set()).add(name)
 
     def _with_solutions(self, d: DimLike) -> DimLike:
         """The dim with solved symbols put in terms of the others."""
@@ -246,10 +331,25 @@ class Facts:
         if isinstance(simple, int):
             return simple >= 0
         low = simple.lowest
+        if low is not None and low >= 0:
+            return True
         names = symbols_of(simple)
-        if (low is None or low < 0) and self._knows_of(names):
-            low = lower_bound(coefficients_of(simple), self.interval_of, self._assumptions(names), 0)
+        if not self._knows_of(names):
+            return False
+        if self._was_required(simple):
+            return True
+        coefficients = coefficients_of(simple)
+        low = termwise_bound(coefficients, self.interval_of)
+        if low is None or low < 0:
+            low = lower_bound(coefficients, self.interval_of, self._assumptions(names), 0)
         return low is not None and low >= 0
+
+    def _was_required(self, difference: DimLike) -> bool:
+        """True when an obligation says by itself that the difference is >= 0."""
+        if isinstance(difference, int):
+            return difference >= 0
+        terms, const = difference.terms, difference.const
+        return any(facts._least and facts._least.get(terms, -const - 1) >= -const for facts in self._chain())
 
     def _is_impossible(self, difference: DimLike, equal: bool) -> bool:
         return self.prove_ne(difference, 0) if equal else self.prove_ge(-1, difference)
@@ -265,23 +365,52 @@ class Facts:
             yield facts
             facts = facts._parent
 
-    def _records_with(self, name: str) -> list[_Record]:
-        return [record for facts in self._chain() for record in facts._records_of.get(name, ())]
+    def _records_with(self, name: str) -> Iterator[_Record]:
+        for facts in self._chain():
+            yield from facts._records_of.get(name, ())
+
+    def _residues_of(self, names: Iterable[str]) -> list[_Residue]:
+        """What is known of the remainders of polynomials of these symbols and no others, in one order."""
+        found: dict[Terms, _Residue] = {}
+        among = frozenset(names)
+        for facts in self._chain():
+            if not facts._residues:
+                continue
+            for name in sorted(among & facts._residues_under.keys()):
+                for terms in facts._residues_under[name]:
+                    residue = facts._residues[terms]
+                    if terms not in found and residue.names <= among:
+                        found[terms] = residue
+        return list(found.values())
 
     def _congruences(self, names: Iterable[str]) -> list[Congruence]:
-        return list(dict.fromkeys(found for name in sorted(names) for found in self.congruences_of(name)))
+        return [residue.congruence for residue in self._residues_of(names)]
 
     def _knows_of(self, names: Iterable[str]) -> bool:
-        return any(name in facts._bounds or name in facts._records_of for facts in self._chain() for name in names)
+        return any(
+            name in facts._bounds or name in facts._records_of or name in facts._in_wide_records
+            for facts in self._chain()
+            for name in names
+        )
 
     def _assumptions(self, names: Iterable[str]) -> list[Coefficients]:
         """Polynomials known to be >= 0 that share symbols with the names, or with such polynomials in turn."""
         found: dict[int, _Record] = {}
         waiting, seen = sorted(names), set(names)
         while waiting and len(found) < _MOST_ASSUMPTIONS:
-            nearest = [record for name in waiting for record in self._records_with(name)]
+            nearest = list(islice((r for name in waiting for r in self._records_with(name)), _MOST_LOOKED_AT))
             found.update({id(record): record for record in nearest})
             waiting = sorted({name for record in nearest for name in record.names} - seen)
             seen.update(waiting)
         records = list(found.values())[:_MOST_ASSUMPTIONS]
         return [coefficients_of(polynomial) for record in records for polynomial in record.inequalities]
+
+
+def _moduli(difference: Dim, residues: Iterable[_Residue]) -> list[int]:
+    """Numbers above 1 by which the remainder of the difference may be known."""
+    found: set[int] = set()
+    for residue in residues:
+        inside = {monomial for monomial, _ in residue.congruence.terms}
+        outside = gcd(*(c for monomial, c in difference.terms if monomial not in inside))
+        found |= {*residue.moduli, residue.congruence.modulus, gcd(residue.congruence.modulus, outside)}
+    return sorted(found - {1})

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from splitgraph.dim.arithmetic import Dim, DimLike, from_terms
 from splitgraph.dim.atoms import FLOOR, MAX, NESTED_MAX, SYMBOL, Atom, Interval
-from splitgraph.dim.bounds import interval
+from splitgraph.dim.bounds import highest_of_term, interval
 from splitgraph.dim.congruence import Congruence
 
 # Inequalities looked at for one new obligation: two that push each other on for ever must end somewhere.
 _STEPS = 64
+
+# Of a polynomial of more terms, what each term must be is found term by term and not by a search: it takes linear time.
+_SEARCHED_TERMS = 16
 
 
 class Contradiction(Exception):
@@ -34,13 +36,17 @@ def propagate(inequalities: Iterable[Dim], known: KnownBounds) -> None:
 
     Raises Contradiction when the bounds of a symbol leave no value.
     """
-    waiting = deque(inequalities)
-    for _ in range(_STEPS):
+    waiting = dict.fromkeys(inequalities)  # in order, each once
+    for left in reversed(range(_STEPS)):
         if not waiting:
             return
-        polynomial = waiting.popleft()
-        for name in _carry(polynomial, known, waiting.append):
-            waiting.extend(known.inequalities_of(name))
+        polynomial = next(iter(waiting))
+        del waiting[polynomial]
+        for name in _carry(polynomial, known, waiting.setdefault):
+            for other in known.inequalities_of(name):
+                if len(waiting) >= left:
+                    break
+                waiting.setdefault(other)
 
 
 def round_to_congruences(name: str, known: KnownBounds) -> bool:
@@ -64,17 +70,21 @@ def round_to_congruences(name: str, known: KnownBounds) -> bool:
     return True
 
 
-def _carry(polynomial: Dim, known: KnownBounds, more: Callable[[Dim], None]) -> list[str]:
+def _carry(polynomial: Dim, known: KnownBounds, more: Callable[[Dim], object]) -> list[str]:
     """The symbols whose bounds `polynomial >= 0` tightened; `more` takes what it means for the arguments of atoms."""
     moved = []
-    for monomial, coefficient in polynomial.terms:
+    highest = _highest_rests(polynomial, known) if _is_termwise(polynomial) else None
+    for place, (monomial, coefficient) in enumerate(polynomial.terms):
         if len(monomial) != 1:
             continue
         if monomial[0].kind in (MAX, NESTED_MAX):
-            _carry_to_arguments(polynomial, monomial[0], coefficient, known, more)
+            if highest is None:
+                _carry_to_arguments(polynomial, monomial[0], coefficient, known, more)
             continue
-        rest = polynomial - from_terms({monomial: coefficient}, 0)
-        most = interval(rest, known.interval_of)[1]
+        if highest is None:
+            most = interval(polynomial - from_terms({monomial: coefficient}, 0), known.interval_of)[1]
+        else:
+            most = highest[place]
         if most is None:
             continue
         limit = -(most // coefficient) if coefficient > 0 else most // -coefficient
@@ -84,6 +94,22 @@ def _carry(polynomial: Dim, known: KnownBounds, more: Callable[[Dim], None]) -> 
         elif monomial[0].kind == FLOOR:
             _carry_to_numerator(monomial[0], limit, coefficient > 0, more)
     return moved
+
+
+def _is_termwise(polynomial: Dim) -> bool:
+    return len(polynomial.terms) > _SEARCHED_TERMS or all(
+        atom.kind == SYMBOL for monomial, _ in polynomial.terms for atom in monomial
+    )
+
+
+def _highest_rests(polynomial: Dim, known: KnownBounds) -> list[int | None]:
+    """For each term the most that the others can be together, None: unbounded."""
+    highest = [highest_of_term(monomial, c, known.interval_of) for monomial, c in polynomial.terms]
+    unbounded = highest.count(None)
+    total = polynomial.const + sum(high for high in highest if high is not None)
+    if unbounded:
+        return [total if high is None and unbounded == 1 else None for high in highest]
+    return [None if high is None else total - high for high in highest]
 
 
 def _tighten(name: str, limit: int, is_low: bool, known: KnownBounds) -> bool:
@@ -99,7 +125,7 @@ def _tighten(name: str, limit: int, is_low: bool, known: KnownBounds) -> bool:
     return True
 
 
-def _carry_to_numerator(atom: Atom, limit: int, is_low: bool, more: Callable[[Dim], None]) -> None:
+def _carry_to_numerator(atom: Atom, limit: int, is_low: bool, more: Callable[[Dim], object]) -> None:
     """What it means for E that `E//k` is >= limit (is_low), or <= limit."""
     numerator, divisor = atom.args
     if isinstance(divisor, int):
@@ -109,7 +135,7 @@ def _carry_to_numerator(atom: Atom, limit: int, is_low: bool, more: Callable[[Di
 
 
 def _carry_to_arguments(
-    polynomial: Dim, atom: Atom, coefficient: int, known: KnownBounds, more: Callable[[Dim], None]
+    polynomial: Dim, atom: Atom, coefficient: int, known: KnownBounds, more: Callable[[Dim], object]
 ) -> None:
     """What `R + c*max(a, b) >= 0` means: `R + c*a` and `R + c*b` are >= 0 for c < 0, else the only one that can be."""
     rest = polynomial - from_terms({(atom,): coefficient}, 0)

@@ -29,6 +29,7 @@ FUNCTION_NAMES = frozenset({"min", "max"})
 
 # Python refuses to turn longer numbers into decimal digits at once.
 _DIGITS = 4000
+_TOO_LONG = 10**_DIGITS
 
 
 class _Factor(NamedTuple):
@@ -115,11 +116,11 @@ def spell_relation(difference: Dim, relation: str) -> str:
 
 def decimal(number: int) -> str:
     """The number in decimal digits, however long."""
-    if abs(number) < 10**_DIGITS:
+    if -_TOO_LONG < number < _TOO_LONG:
         return str(number)
     parts, left = [], abs(number)
     while left:
-        left, part = divmod(left, 10**_DIGITS)
+        left, part = divmod(left, _TOO_LONG)
         parts.append(str(part).rjust(_DIGITS, "0"))
     return ("-" if number < 0 else "") + "".join(reversed(parts)).lstrip("0")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from splitgraph.dim.arithmetic import DimLike, symbol
+from splitgraph.dim.arithmetic import DimLike, product, sum_dims, symbol
 from splitgraph.dim.atoms import FLOOR, MAX, MOD, NESTED_MAX, SYMBOL, Atom, atoms_by_level
 from splitgraph.dim.extrema import dim_max
 
@@ -71,10 +71,4 @@ def _number(value: DimLike, known: Mapping[Atom, int]) -> int:
 def _rebuilt(value: DimLike, known: Mapping[Atom, DimLike]) -> DimLike:
     if isinstance(value, int):
         return value
-    total: DimLike = value.const
-    for monomial, coefficient in value.terms:
-        term: DimLike = coefficient
-        for atom in monomial:
-            term = term * known[atom]
-        total = total + term
-    return total
+    return value.const + sum_dims([product([c, *(known[atom] for atom in m)]) for m, c in value.terms])

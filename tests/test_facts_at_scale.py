@@ -1,0 +1,193 @@
+"""Many obligations, and wide ones: nothing untrue is said of them, and each costs no more than the one before."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections.abc import Callable
+from functools import partial
+from random import Random
+from types import FrameType
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from splitgraph.dim import Dim, DimLike, Facts, Obligation, evaluate, sum_dims, symbol
+from splitgraph.dim.congruence import Congruence, merged
+
+N = symbol("N")
+
+# Refusals first: what one obligation leaves open --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [((2, 1), (4, 0)), ((6, 1), (10, 2)), ((12, 5), (18, 4)), ((300, 7), (7, 3))],
+)
+def test_remainders_that_share_no_number_contradict_each_other(first: tuple[int, int], second: tuple[int, int]) -> None:
+    facts = Facts()
+    assert facts.require(Obligation(N % first[0], "==", first[1])) == "assumed"
+    possible = any(n % first[0] == first[1] and n % second[0] == second[1] for n in range(first[0] * second[0]))
+    answer = facts.require(Obligation(N % second[0], "==", second[1]))
+    assert answer == ("assumed" if possible else "contradiction")
+
+
+def test_a_wide_obligation_proves_itself_and_what_is_weaker_but_not_what_is_stronger() -> None:
+    parts = [symbol(f"s{index}") for index in range(200)]
+    whole = sum_dims(parts)
+    facts = Facts()
+    assert not facts.prove_ge(N, whole)
+    assert facts.require(Obligation(N, ">=", whole)) == "assumed"
+    assert facts.require(Obligation(N, ">=", whole)) == "proved"
+    assert facts.prove_ge(N, whole - 3)
+    assert not facts.prove_ge(N, whole + 1)
+    assert not facts.prove_ge(whole, N)
+
+
+def test_a_wide_obligation_is_carried_to_the_bounds_of_its_symbols() -> None:
+    parts = [symbol(f"s{index}") for index in range(100)]
+    facts = Facts({"N": (0, 7)})
+    assert facts.require(Obligation(N, "==", sum_dims(parts) + 2)) == "assumed"
+    assert facts.bound("N") == (2, 7)
+    assert {facts.bound(f"s{index}") for index in range(100)} == {(0, 5)}
+    assert facts.require(Obligation(parts[3], ">=", 6)) == "contradiction"
+
+
+# Against brute force ------------------------------------------------------------------------------------------------
+
+RESIDUES = st.integers(1, 24).flatmap(lambda modulus: st.tuples(st.just(modulus), st.integers(0, modulus - 1)))
+
+
+@settings(derandomize=True, deadline=None, max_examples=400)
+@given(RESIDUES, RESIDUES)
+def test_merged_remainders_are_exactly_those_of_both(one: tuple[int, int], other: tuple[int, int]) -> None:
+    first, second = (Congruence(N.terms, modulus, remainder) for modulus, remainder in (one, other))
+    both = merged(first, second)
+    numbers = [n for n in range(2 * 24 * 24) if n % one[0] == one[1] and n % other[0] == other[1]]
+    assert numbers == ([] if both is None else list(range(both.remainder, 2 * 24 * 24, both.modulus)))
+
+
+@settings(derandomize=True, deadline=None, max_examples=150)
+@given(st.lists(RESIDUES, min_size=1, max_size=5), RESIDUES)
+def test_what_is_said_of_many_remainders_is_true_of_every_number(
+    known: list[tuple[int, int]], asked: tuple[int, int]
+) -> None:
+    facts, numbers = Facts(), set(range(5000))
+    for modulus, remainder in known:
+        answer = facts.require(Obligation(N % modulus, "==", remainder))
+        left = {n for n in numbers if n % modulus == remainder}
+        assert answer != "contradiction" or not left
+        assert answer != "proved" or left == numbers
+        numbers = left if answer == "assumed" else numbers
+    low, high = facts.bound("N")
+    wanted = Obligation(N % asked[0], "==", asked[1])
+    proved = facts.prove_eq(wanted.lhs, wanted.rhs), facts.prove_ne(wanted.lhs, wanted.rhs)
+    for n in numbers:
+        assert low <= n and (high is None or n <= high)
+        assert not proved[0] or n % asked[0] == asked[1]
+        assert not proved[1] or n % asked[0] != asked[1]
+
+
+@settings(derandomize=True, deadline=None, max_examples=30)
+@given(st.integers(0, 10**6), st.sampled_from([3, 20, 70]))
+def test_many_obligations_that_can_hold_together_do(seed: int, width: int) -> None:
+    """Obligations are made true of several assignments: nothing may be answered that is false of one of them."""
+    random = Random(seed)
+    names = [f"s{index}" for index in range(width)]
+    worlds = [{name: random.randrange(6) for name in names} for _ in range(3)]
+    facts = Facts()
+    for _ in range(40):
+        one = _true_of_all(random, names, worlds)
+        assert facts.require(one) != "contradiction"
+    for name, world in itertools.product(names, worlds):
+        low, high = facts.bound(name)
+        assert low <= world[name] and (high is None or world[name] <= high)
+    for _ in range(20):
+        left, right = _polynomial(random, names), random.randrange(-4, 30)
+        answers = facts.prove_ge(left, right), facts.prove_eq(left, right), facts.prove_ne(left, right)
+        low, high = facts.range_of(left)
+        for world in worlds:
+            value = evaluate(left, world)
+            assert (low is None or low <= value) and (high is None or value <= high)
+            assert evaluate(facts.simplify(left, fixed=True), world) == value
+            assert not answers[0] or value >= right
+            assert not answers[1] or value == right
+            assert not answers[2] or value != right
+
+
+def _polynomial(random: Random, names: list[str]) -> DimLike:
+    some = random.sample(names, random.choice([1, 2, len(names)]))
+    whole = sum_dims([random.choice([-2, -1, 1, 1, 2]) * symbol(name) for name in some])
+    kind = random.randrange(4)
+    return whole if kind < 2 else whole // random.randrange(2, 5) if kind == 2 else whole % random.randrange(2, 5)
+
+
+def _true_of_all(random: Random, names: list[str], worlds: list[dict[str, int]]) -> Obligation:
+    left = _polynomial(random, names)
+    values = [evaluate(left, world) for world in worlds]
+    if len(set(values)) == 1:
+        return Obligation(left, "==", values[0])
+    return Obligation(left, ">=", min(values))
+
+
+# What it costs ------------------------------------------------------------------------------------------------------
+
+
+def _symbol(index: int) -> Dim:
+    return symbol(f"s{index}")
+
+
+KINDS: dict[str, Callable[[int], Obligation]] = {
+    "bounds": lambda index: Obligation(N, ">=", index + 1),
+    "remainders": lambda index: Obligation(N % (index + 2), "==", 0),
+    "chunks": lambda index: Obligation(N - (index + 1) * ((N + index + 1) // (index + 2)), ">=", 0),
+    "below one": lambda index: Obligation(N, ">=", _symbol(index) + index),
+    "remainders of sums": lambda index: Obligation((N + _symbol(index)) % 3, "==", 0),
+    "a chain": lambda index: Obligation(_symbol(index), ">=", _symbol(index + 1)),
+    "equal pairs": lambda index: Obligation(_symbol(2 * index), "==", _symbol(2 * index + 1)),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_many_obligations_take_linear_time(kind: str) -> None:
+    make = KINDS[kind]
+    few, many = (_calls(partial(_require, make, count)) for count in (100, 300))
+    assert many < 4.5 * few
+
+
+def test_wide_obligations_take_linear_time() -> None:
+    few, many = (_calls(partial(_require_wide, width)) for width in (500, 1500))
+    assert many < 4.5 * few
+
+
+def _require(make: Callable[[int], Obligation], count: int) -> None:
+    facts = Facts()
+    for index in range(count):
+        facts.require(make(index))
+
+
+def _require_wide(width: int) -> None:
+    facts = Facts()
+    parts = [_symbol(index) - index for index in range(width)]
+    for part in parts:
+        facts.require(Obligation(part, ">=", 0))
+    facts.require(Obligation(N, "==", sum_dims(parts)))
+    for part in parts:
+        facts.require(Obligation(part, ">=", 1))
+
+
+def _calls(work: Callable[[], None]) -> int:
+    """How many calls of Python functions the work makes: a measure of time that is the same on every machine."""
+    count = 0
+
+    def note(frame: FrameType, event: str, argument: object) -> None:
+        nonlocal count
+        count += event == "call"
+
+    sys.setprofile(note)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return count
