@@ -1,0 +1,34 @@
+"""splitgraph explain: what a code means."""
+
+from __future__ import annotations
+
+import pytest
+
+from splitgraph.diagnostics import CODES
+
+from .program import Run
+
+
+@pytest.mark.parametrize("code", ["SG203", "sg203", " Sg203 "])
+def test_explain_a_code(code: str, run: Run) -> None:
+    exit_code, out, err = run("explain", code)
+    assert (exit_code, err) == (0, "")
+    assert out.startswith(f"SG203  {CODES['SG203'].title}\n")
+    assert CODES["SG203"].meaning in out
+    assert CODES["SG203"].help in out
+
+
+def test_explain_lists_all_codes(run: Run) -> None:
+    code, out, err = run("explain")
+    assert (code, err) == (0, "")
+    assert all(code in out for code in CODES)
+
+
+@pytest.mark.parametrize(
+    ("code", "hint"), [("SG299", "did you mean SG2"), ("203", "did you mean SG203"), ("x", "lists all")]
+)
+def test_explain_an_unknown_code(code: str, hint: str, run: Run) -> None:
+    exit_code, out, err = run("explain", code)
+    assert (exit_code, out) == (2, "")
+    assert err.startswith(f"error: there is no code {code}")
+    assert hint in err

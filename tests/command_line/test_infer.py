@@ -1,0 +1,97 @@
+"""splitgraph infer: exit codes, pages, JSON and the model that it writes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import onnx
+import onnx.numpy_helper
+import pytest
+
+import splitgraph
+
+from .program import Run, files, split_model
+
+
+def test_infer(run: Run, folder: Path) -> None:
+    code, out, err = run("infer", "model.onnx")
+    assert (code, err) == (0, "")
+    assert out == (
+        "model.onnx · opset 13 · 1 node · 1 split\n"
+        "\n"
+        "  node  operator  axis  input          parts\n"
+        "  s     Split-13  1     float32[N, 6]  3 | 3\n"
+        "\n"
+        "6 of 6 dimensions known, 3 symbolic. No findings.\n"
+    )
+    assert files(folder) == {"model.onnx"}
+
+
+def test_infer_json(run: Run, folder: Path) -> None:
+    code, out, err = run("infer", "model.onnx", "--json", "--all")
+    assert (code, err) == (0, "")
+    document = json.loads(out)
+    assert document["splitgraph"] == splitgraph.__version__
+    assert (document["model"], document["opset"], document["ok"]) == ("model.onnx", {"": 13}, True)
+    (split,) = document["splits"]
+    assert (split["node"], split["op"], split["since_version"], split["location"]) == ("s", "Split", 13, "main/s")
+    assert (split["axis"], split["lengths"], split["obligations"]) == (1, [3, 3], [])
+    assert split["input"] == {"name": "x", "kind": "tensor", "dtype": "float32", "shape": ["N", 6]}
+    part = {"kind": "tensor", "dtype": "float32", "shape": ["N", 3]}
+    assert split["outputs"] == [{"name": "p0", **part}, {"name": "p1", **part}]
+    assert document["values"]["p0"] == part
+    assert document["symbols"]["N"] == {"min": 0, "max": None}
+    assert document["diagnostics"] == []
+    assert "values" not in json.loads(run("infer", "model.onnx", "--json")[1])
+
+
+def test_infer_shows_what_the_model_requires(run: Run, folder: Path) -> None:
+    onnx.save(split_model(shape=("N", "M"), parts=3), "model.onnx")
+    code, out, _ = run("infer", "model.onnx")
+    assert code == 0
+    assert "  requires M % 3 == 0  s\n" in out
+
+
+def test_infer_with_bindings_and_shapes(run: Run, folder: Path) -> None:
+    assert "float32[4, 6]" in run("infer", "model.onnx", "--bind", "N=4")[1]
+    assert "float32[B + 1, 6]" in run("infer", "model.onnx", "--input-shape", "x=B + 1,6")[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"), [(["--bind", "M=4"], "'M'; it has: N"), (["--input-shape", "z=1,6"], "'z'; it has: x")]
+)
+def test_infer_with_a_name_that_the_model_does_not_have(
+    arguments: list[str], said: str, run: Run, folder: Path
+) -> None:
+    code, out, err = run("infer", "model.onnx", "--json", *arguments)
+    assert (code, json.loads(out)["ok"]) == (2, False)
+    assert err.startswith("error: ")
+    assert said in err
+
+
+def test_infer_with_a_shape_that_contradicts_the_model(run: Run, folder: Path) -> None:
+    code, _, err = run("infer", "model.onnx", "--input-shape", "x=1,7")
+    assert code == 1
+    assert err.startswith("error: model.onnx: 2 errors: ")
+
+
+def test_infer_writes_the_model_with_its_types(run: Run, folder: Path) -> None:
+    code, out, _ = run("infer", "model.onnx", "-o", "typed.onnx")
+    assert code == 0
+    assert out.endswith("wrote typed.onnx\n")
+    shape = onnx.load("typed.onnx").graph.output[0].type.tensor_type.shape
+    assert [dim.dim_param or dim.dim_value for dim in shape.dim] == ["N", 3]
+
+
+def test_infer_of_a_wrong_model(run: Run, folder: Path) -> None:
+    onnx.save(split_model(axis=5), "wrong.onnx")
+    code, out, err = run("infer", "wrong.onnx", "-o", "typed.onnx")
+    assert code == 1
+    assert "  SG201  main/s  " in out
+    assert err.startswith("error: wrong.onnx: 1 error: main/s: ")
+    assert err.count("\n") == 1
+    assert err.endswith("[SG201]\n")
+    assert "typed.onnx" not in files(folder)
+    code, out, err = run("infer", "wrong.onnx", "--json")
+    assert (code, json.loads(out)["ok"], err.count("\n")) == (1, False, 1)

@@ -1,0 +1,156 @@
+"""The program as a whole: how it is called, wrong usage, and what it does when things go wrong."""
+
+from __future__ import annotations
+
+import errno
+import io
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import onnx
+import onnx.numpy_helper
+import pytest
+
+import splitgraph
+from splitgraph import api, cli
+
+from .program import ROOT, Run, files, in_child, split_model
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["--version"], ["infer", "--help"], ["explain", "SG203"], ["explain"], []]
+)
+def test_what_needs_no_model_imports_nothing_heavy(arguments: list[str]) -> None:
+    script = (
+        "import sys; from splitgraph.cli import main; main(sys.argv[1:]);"
+        "heavy = {'onnx', 'numpy', 'rich', 'onnxruntime', 'openvino', 'onnx_graphsurgeon'} & set(sys.modules);"
+        "sys.exit(f'imported {heavy}' if heavy else 0)"
+    )
+    done = in_child("-c", script, *arguments)
+    assert (done.returncode, "imported" in done.stderr) == (0, False)
+
+
+def test_the_three_ways_to_call_it_are_one_program() -> None:
+    module, checkout = in_child("-m", "splitgraph", "--help"), in_child("cli.py", "--help")
+    assert (module.returncode, checkout.returncode) == (0, 0)
+    assert module.stdout == checkout.stdout
+    assert module.stdout.startswith("Usage: splitgraph ")
+    commands = ["infer", "upgrade", "downgrade", "convert", "verify", "explain"]
+    listed = [text.split()[0] for text in module.stdout.partition("Commands:")[2].splitlines() if text.strip()]
+    assert [name for name in listed if name in commands] == commands
+
+
+def test_the_console_script_is_this_program() -> None:
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    assert 'splitgraph = "splitgraph.cli:main"' in text
+    assert f'version = "{splitgraph.__version__}"' in text
+
+
+def test_version(run: Run) -> None:
+    assert run("--version") == (0, f"splitgraph {splitgraph.__version__}\n", "")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["frobnicate"],
+        ["infer"],
+        ["infer", "model.onnx", "--frobnicate"],
+        ["upgrade", "model.onnx"],
+        ["upgrade", "model.onnx", "--opset", "eighteen"],
+        ["convert", "model.onnx"],
+        ["convert", "model.onnx", "--to", "slices"],
+        ["verify", "model.onnx"],
+        ["verify", "model.onnx", "model.onnx", "--engine", "tensorrt"],
+        ["verify", "model.onnx", "model.onnx", "--samples", "0"],
+    ],
+)
+def test_wrong_usage(arguments: list[str], run: Run, folder: Path) -> None:
+    code, out, err = run(*arguments)
+    assert (code, out) == (2, "")
+    assert err
+    assert "Traceback" not in err
+    assert files(folder) == {"model.onnx"}
+
+
+def raising(error: BaseException) -> Callable[..., None]:
+    def fail(*arguments: object, **options: object) -> None:
+        raise error
+
+    return fail
+
+
+def test_a_fault_of_our_own_is_one_line(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SPLITGRAPH_DEBUG", raising=False)
+    monkeypatch.setattr(api, "infer", raising(ZeroDivisionError("by\nzero\x1b[2J")))
+    code, out, err = run("infer", "model.onnx")
+    assert (code, out) == (70, "")
+    assert err.startswith(r"internal error: ZeroDivisionError: by\nzero\x1b[2J (please report it")
+    assert err.count("\n") == 1
+    monkeypatch.setenv("SPLITGRAPH_DEBUG", "1")
+    with pytest.raises(ZeroDivisionError):
+        run("infer", "model.onnx")
+
+
+def test_an_interrupt_is_one_line_and_leaves_nothing(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(api, "verify", raising(KeyboardInterrupt()))
+    code, out, err = run("upgrade", "model.onnx", "--opset", "18")
+    assert (code, out, err.strip()) == (130, "", "interrupted")
+    assert files(folder) == {"model.onnx"}
+
+
+def test_a_reader_that_stops_reading_is_no_error(folder: Path) -> None:
+    command = f"'{sys.executable}' -m splitgraph explain; echo $? >&2"
+    done = subprocess.run(
+        ["bash", "-c", f"({command}) | true"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        check=False,
+    )
+    assert done.stderr.strip() in ("0", "141")
+
+
+def test_a_terminal_that_cannot_show_a_name_gets_an_escape(folder: Path) -> None:
+    model = split_model()
+    model.graph.node[0].name = "größe→大"
+    onnx.save(model, "model.onnx")
+    path = str(folder / "model.onnx")
+    done = in_child("-m", "splitgraph", "infer", path, PYTHONIOENCODING="ascii")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert r"gr\xf6\xdfe\u2192\u5927" in done.stdout
+    done = in_child("-m", "splitgraph", "infer", path, "--json", PYTHONIOENCODING="ascii")
+    assert json.loads(done.stdout)["splits"][0]["node"] == "größe→大"
+
+
+def test_output_to_a_pipe_has_no_escape_sequences(folder: Path) -> None:
+    path = str(folder / "model.onnx")
+    done = in_child("-m", "splitgraph", "infer", path, FORCE_COLOR="1", TERM="xterm-256color")
+    assert done.returncode == 0
+    assert "\x1b" not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+def test_a_stream_that_is_closed_is_no_error(folder: Path, closed: str) -> None:
+    command = f"'{sys.executable}' -m splitgraph upgrade model.onnx --opset 18 --no-verify {closed}"
+    done = subprocess.run(["bash", "-c", command], env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False)
+    assert done.returncode == 0
+    assert "model.opset18.onnx" in files(folder)
+
+
+@pytest.mark.parametrize("arguments", [["infer", "model.onnx"], ["infer", "model.onnx", "--json"], ["explain"]])
+def test_output_that_cannot_be_written_is_told_in_one_line(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    class Full(io.StringIO):
+        def write(self, text: str) -> int:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(sys, "stdout", Full())
+    assert cli.main(arguments) == 2
+    assert capsys.readouterr().err == "error: No space left on device\n"

@@ -1,0 +1,163 @@
+"""splitgraph upgrade, downgrade and convert, and how their results are verified."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import onnx
+import onnx.numpy_helper
+import pytest
+from onnx import TensorProto, helper
+
+from splitgraph import api
+from splitgraph.conversion.rewrite import Change, Rewrite
+from splitgraph.diagnostics import diagnostic
+from splitgraph.execution.verification import Difference, Verification
+
+from .program import NOT_RUN, Run, files, split_model
+
+
+def test_upgrade(run: Run, folder: Path) -> None:
+    code, out, err = run("upgrade", "model.onnx", "--opset", "18")
+    assert (code, err) == (0, "")
+    summary, wrote = out.splitlines()
+    assert summary.startswith("opset 13 → 18 · 1 split rewritten · verified equal on ")
+    assert wrote == "wrote model.opset18.onnx"
+    assert onnx.load("model.opset18.onnx").opset_import[0].version == 18
+    assert onnx.load("model.onnx") == split_model()
+
+
+def test_upgrade_json(run: Run, folder: Path) -> None:
+    code, out, err = run("upgrade", "model.onnx", "--opset", "18", "--json")
+    document = json.loads(out)
+    assert (code, err) == (0, "")
+    assert (document["ok"], document["model"], document["output"]) == (True, "model.onnx", "model.opset18.onnx")
+    assert (document["from"], document["to"]) == ({"": 13}, {"": 18})
+    (change,) = document["changes"]
+    assert (change["location"], change["before"], change["after"]) == ("main/s", "Split-13", "Split-18")
+    assert document["verification"]["verdict"] == "equal"
+
+
+def test_downgrade(run: Run, folder: Path) -> None:
+    assert run("downgrade", "model.onnx", "--opset", "11", "-o", "old.onnx")[0] == 0
+    assert onnx.load("old.onnx").opset_import[0].version == 11
+
+
+def test_convert_and_back(run: Run, folder: Path) -> None:
+    code, out, _ = run("convert", "model.onnx", "--to", "variadic-split")
+    assert code == 0
+    assert out.startswith("opset 13 · 1 split rewritten as variadic-split · verified equal on ")
+    assert out.endswith("wrote model.variadic-split.onnx\n")
+    assert run("convert", "model.variadic-split.onnx", "--to", "split", "-o", "back.onnx")[0] == 0
+    assert run("verify", "model.onnx", "back.onnx")[0] == 0
+
+
+def test_nothing_to_change_is_said_and_still_written(run: Run, folder: Path) -> None:
+    code, out, _ = run("upgrade", "model.onnx", "--opset", "13", "--no-verify")
+    assert (code, out) == (0, "opset 13 · nothing to change · not verified\nwrote model.opset13.onnx\n")
+    assert onnx.load("model.opset13.onnx") == onnx.load("model.onnx")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "other"),
+    [
+        (["upgrade", "model.onnx", "--opset", "11"], "downgrade"),
+        (["downgrade", "model.onnx", "--opset", "18"], "upgrade"),
+    ],
+)
+def test_the_wrong_direction_names_the_other_command(arguments: list[str], other: str, run: Run, folder: Path) -> None:
+    code, out, err = run(*arguments)
+    assert (code, out) == (2, "")
+    assert other in err
+    assert files(folder) == {"model.onnx"}
+
+
+@pytest.mark.parametrize("opset", ["0", "-1", "999"])
+@pytest.mark.parametrize("command", ["upgrade", "downgrade"])
+def test_an_opset_that_does_not_exist(command: str, opset: str, run: Run, folder: Path) -> None:
+    code, out, err = run(command, "model.onnx", "--opset", opset, "--json")
+    assert code == 2
+    assert json.loads(out)["ok"] is False
+    assert err.startswith("error: ")
+    assert files(folder) == {"model.onnx"}
+
+
+def test_a_blocked_conversion_lists_every_blocker_and_writes_nothing(run: Run, folder: Path) -> None:
+    node = helper.make_node("GridSample", ["x", "grid"], ["y"], name="sample")
+    inputs = [
+        helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+        for name, shape in (("x", [1, 1, 4, 4]), ("grid", [1, 2, 2, 2]))
+    ]
+    graph = helper.make_graph([node], "g", inputs, [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8), "asr.onnx")
+    code, out, err = run("downgrade", "asr.onnx", "--opset", "9")
+    assert (code, out) == (1, "")
+    assert err.startswith("asr.onnx cannot go from opset 18 to 9: 1 blocker\n\n  SG404  main/sample  ")
+    assert err.endswith("\nNothing was written.\n")
+    code, out, err = run("downgrade", "asr.onnx", "--opset", "9", "--json")
+    document = json.loads(out)
+    assert (code, document["ok"], document["output"]) == (1, False, None)
+    assert (document["from"], document["to"]) == ({"": 18}, {"": 9})
+    assert [found["code"] for found in document["diagnostics"]] == ["SG404"]
+    assert files(folder) == {"model.onnx", "asr.onnx"}
+
+
+def test_a_wrong_model_is_not_converted(run: Run, folder: Path) -> None:
+    onnx.save(split_model(axis=5), "wrong.onnx")
+    code, out, err = run("upgrade", "wrong.onnx", "--opset", "18")
+    assert (code, out) == (1, "")
+    assert "Nothing was written." in err
+    assert files(folder) == {"model.onnx", "wrong.onnx"}
+
+
+DIFFERENT = Verification("different", "reference", 1, 0.5, 0.5, Difference("p0", 0, "0.5 is not 1.0"), ())
+
+
+@pytest.mark.parametrize(
+    ("verification", "arguments", "code", "written", "finding"),
+    [
+        (DIFFERENT, [], 1, False, "SG502"),
+        (DIFFERENT, ["--verify"], 1, False, "SG502"),
+        (NOT_RUN, [], 0, True, "SG501"),
+        (NOT_RUN, ["--verify"], 3, False, "SG501"),
+        (DIFFERENT, ["--no-verify"], 0, True, None),
+        (NOT_RUN, ["--no-verify"], 0, True, None),
+    ],
+)
+def test_what_verification_decides(
+    verification: Verification,
+    arguments: list[str],
+    code: int,
+    written: bool,
+    finding: str | None,
+    run: Run,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(api, "verify", lambda before, after: verification)
+    exit_code, out, err = run("upgrade", "model.onnx", "--opset", "18", *arguments)
+    assert exit_code == code
+    assert bool(out) == written
+    assert (finding or "") in err
+    assert bool(err) == (finding is not None)
+    assert ("Nothing was written." in err) == (not written)
+    assert files(folder) == ({"model.onnx", "model.opset18.onnx"} if written else {"model.onnx"})
+
+    exit_code, out, _ = run("upgrade", "model.onnx", "--opset", "18", "--json", "--force", *arguments)
+    document = json.loads(out)
+    assert (exit_code, document["ok"]) == (code, written)
+    assert document["output"] == ("model.opset18.onnx" if written else None)
+    assert [found["code"] for found in document["diagnostics"]] == ([finding] if finding else [])
+    assert (document["verification"] is None) == ("--no-verify" in arguments)
+
+
+def test_notes_about_a_rewrite_go_to_stderr(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    note = diagnostic("SG401", "num_outputs = 2 was missing", "main/s", severity="info")
+    change = Change("main/s", "Split-18", "Split-18", "repaired")
+    monkeypatch.setattr(
+        api, "upgrade", lambda model, opset: Rewrite(model, (change,), (note,), from_opset={"": 13}, to_opset={"": 18})
+    )
+    code, out, err = run("upgrade", "model.onnx", "--opset", "18", "--no-verify")
+    assert (code, out) == (0, "opset 13 → 18 · 1 split rewritten · not verified\nwrote model.opset18.onnx\n")
+    assert err.startswith("  info  SG401  main/s  num_outputs = 2 was missing\n")

@@ -1,0 +1,81 @@
+"""splitgraph verify: verdicts, exit codes and options."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import onnx
+import onnx.numpy_helper
+import pytest
+
+from splitgraph import api
+from splitgraph.execution.verification import Verification
+
+from .program import NOT_RUN, Run, split_model
+
+
+def test_verify_equal_models(run: Run, folder: Path) -> None:
+    code, out, err = run("verify", "model.onnx", "model.onnx")
+    assert (code, err) == (0, "")
+    assert out.startswith("equal · ")
+    assert "  1 split proved equal for every dimension value\n" in out
+    document = json.loads(run("verify", "model.onnx", "model.onnx", "--json", "--engine", "reference")[1])
+    assert (document["verdict"], document["engine"], document["first_difference"]) == ("equal", "reference", None)
+    assert (document["max_abs_diff"], document["proofs"]) == (0.0, ["main/s"])
+
+
+def test_verify_different_models(run: Run, folder: Path) -> None:
+    other = split_model()
+    other.graph.node[0].output[:] = ["p1", "p0"]
+    onnx.save(other, "other.onnx")
+    code, out, err = run("verify", "model.onnx", "other.onnx", "--bind", "N=2", "--samples", "1")
+    assert (code, err) == (1, "")
+    assert out.startswith("different")
+    assert "first difference: p0" in out
+    document = json.loads(run("verify", "model.onnx", "other.onnx", "--json")[1])
+    assert (document["verdict"], document["first_difference"]["name"]) == ("different", "p0")
+
+
+def test_verify_that_could_not_run(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(api, "verify", lambda before, after, **options: NOT_RUN)
+    code, out, _ = run("verify", "model.onnx", "model.onnx")
+    assert (code, out.splitlines()[0]) == (3, "not-run")
+    assert "reference crashed" in out
+    assert json.loads(run("verify", "model.onnx", "model.onnx", "--json")[1])["verdict"] == "not-run"
+
+
+def test_verify_hands_its_options_on(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: dict[str, object] = {}
+
+    def verify(before: Path, after: Path, **options: object) -> Verification:
+        seen.update(options, before=before, after=after)
+        return NOT_RUN
+
+    monkeypatch.setattr(api, "verify", verify)
+    run(
+        "verify",
+        "a.onnx",
+        "b.onnx",
+        "--samples",
+        "5",
+        "--seed",
+        "7",
+        "--bind",
+        "N=4",
+        "--engine",
+        "reference",
+        "--timeout",
+        "9",
+    )
+    assert seen == {
+        "before": Path("a.onnx"),
+        "after": Path("b.onnx"),
+        "samples": 5,
+        "seed": 7,
+        "bind": {"N": 4},
+        "engine": "reference",
+        "rtol": 1e-5,
+        "atol": 1e-6,
+        "timeout": 9,
+    }

@@ -1,0 +1,156 @@
+"""The JSON documents."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import splitgraph
+from splitgraph.diagnostics import Diagnostic, diagnostic
+from splitgraph.execution.verification import Difference
+from splitgraph.report.documents import (
+    analysis_json,
+    document_text,
+    failed_analysis_json,
+    failed_rewrite_json,
+    failed_verification_json,
+    rewrite_json,
+    type_json,
+    verification_json,
+)
+from splitgraph.value_type import UNKNOWN, ValueType, sequence, tensor
+
+from .results import SPLIT_CHANGE, dims, make_analysis, make_rewrite, make_split, make_verification
+
+
+def test_analysis_json_is_the_contract() -> None:
+    outputs = [("a", tensor("float32", dims("N", 3))), ("", tensor("float32", dims("N", 3)))]
+    found = Diagnostic("SG203", "warning", "...", "main/s", "help")
+    analysis = make_analysis(
+        make_split(outputs=outputs, obligations=["N >= 2"]),
+        diagnostics=[found],
+        graphs={"main": {"y": tensor("float32", dims("N", 3))}},
+        required_by={"N >= 2": ("main/s",)},
+    )
+    expected = {
+        "splitgraph": splitgraph.__version__,
+        "model": "model.onnx",
+        "opset": {"": 18},
+        "ok": True,
+        "splits": [
+            {
+                "node": "s",
+                "op": "Split",
+                "domain": "",
+                "since_version": 18,
+                "location": "main/s",
+                "axis": 1,
+                "input": {"name": "x", "kind": "tensor", "dtype": "float32", "shape": ["N", 6]},
+                "outputs": [
+                    {"name": "a", "kind": "tensor", "dtype": "float32", "shape": ["N", 3]},
+                    {"name": "", "kind": "tensor", "dtype": "float32", "shape": ["N", 3]},
+                ],
+                "lengths": [3, 3],
+                "obligations": ["N >= 2"],
+            }
+        ],
+        "symbols": {"N": {"min": 0, "max": None}},
+        "obligations": ["N >= 2"],
+        "diagnostics": [
+            {"code": "SG203", "severity": "warning", "message": "...", "location": "main/s", "help": "help"}
+        ],
+        "completeness": {
+            "dims": 12,
+            "known": 12,
+            "symbolic": 4,
+            "unknown_rank": 0,
+            "nodes": 3,
+            "unknown_operators": [],
+            "left_open": 0,
+        },
+    }
+    assert json.loads(document_text(analysis_json(analysis, "model.onnx"))) == expected
+    values = {"y": {"kind": "tensor", "dtype": "float32", "shape": ["N", 3]}}
+    assert analysis_json(analysis, "model.onnx", with_values=True) == {
+        **expected,
+        "values": values,
+        "graphs": {"main": values},
+    }
+
+
+@pytest.mark.parametrize(
+    ("value", "document"),
+    [
+        (UNKNOWN, {"kind": "unknown", "dtype": None, "shape": None}),
+        (tensor("int64", ()), {"kind": "tensor", "dtype": "int64", "shape": []}),
+        (
+            tensor("int64", dims("N//2", None, 2**70)),
+            {"kind": "tensor", "dtype": "int64", "shape": ["N//2", None, 2**70]},
+        ),
+        (sequence("float32", None), {"kind": "sequence", "dtype": "float32", "shape": None}),
+        (
+            ValueType("optional", "float32", None, sequence("float32", (1,))),
+            {
+                "kind": "optional",
+                "dtype": "float32",
+                "shape": None,
+                "element": {"kind": "sequence", "dtype": "float32", "shape": [1]},
+            },
+        ),
+    ],
+)
+def test_type_json(value: ValueType, document: dict) -> None:
+    assert type_json(value) == document
+
+
+def test_rewrite_json_is_the_contract() -> None:
+    rewrite = make_rewrite(SPLIT_CHANGE, verification=make_verification())
+    assert rewrite_json(rewrite, "m.onnx", output="out.onnx") == {
+        "ok": True,
+        "model": "m.onnx",
+        "output": "out.onnx",
+        "from": {"": 13},
+        "to": {"": 18},
+        "changes": [{"location": "main/s", "before": "Split-13", "after": "Split-18", "why": "opset 18"}],
+        "diagnostics": [],
+        "verification": verification_json(make_verification()),
+    }
+    assert rewrite_json(make_rewrite(), "m.onnx", output=None)["ok"] is False
+
+
+def test_verification_json_is_the_contract() -> None:
+    different = make_verification(
+        "different",
+        first_difference=Difference("y", 0, "0.5 is not 0.6"),
+        max_abs_diff=float("inf"),
+        max_rel_diff=float("nan"),
+    )
+    assert json.loads(document_text(verification_json(different))) == {
+        "verdict": "different",
+        "engine": "onnxruntime",
+        "cases": 3,
+        "max_abs_diff": "inf",
+        "max_rel_diff": "nan",
+        "first_difference": {"name": "y", "case": 0, "reason": "0.5 is not 0.6"},
+        "proofs": [],
+        "diagnostics": [],
+    }
+
+
+def test_failed_documents_have_the_keys_of_the_good_ones() -> None:
+    found = [diagnostic("SG101", "empty file")]
+    pairs = [
+        (failed_analysis_json("m", found), analysis_json(make_analysis(), "m")),
+        (failed_rewrite_json("m", found, before={}, after={}), rewrite_json(make_rewrite(), "m", output="o")),
+        (failed_verification_json(found), verification_json(make_verification())),
+    ]
+    for failed, good in pairs:
+        assert list(failed) == list(good)
+        assert failed["diagnostics"][0]["code"] == "SG101"
+
+
+def test_documents_are_ascii_so_that_any_pipe_can_carry_them() -> None:
+    text = document_text(analysis_json(make_analysis(make_split("größe\udcff\x1b")), "大.onnx"))
+    assert text.isascii()
+    assert json.loads(text)["splits"][0]["node"] == "größe\udcff\x1b"
