@@ -1,15 +1,15 @@
-"""The canonical split: one axis and the bounds of the parts along it, and the one rule for the types of the parts.
+"""The canonical split: one axis and the lengths of the parts along it, and the one rule for the types of the parts.
 
-Every split operator of ONNX and OpenVINO is lifted into this form and lowered from it. Bounds are 0 = b0 <= b1 <= ...
-<= bn = dim, each an int or a symbolic Dim, so lengths are differences and sum to the dimension by construction. What
-must hold of the symbols for the split to be valid at all (`N % 3 == 0`) is recorded as obligations while the bounds are
-built.
+Every split operator of ONNX and OpenVINO is lifted into this form and lowered from it. Each length is an int or a
+symbolic Dim, and they sum to the dimension. Where the parts begin is not kept: of n lengths that are all symbols, the
+sums take n*n/2 terms. What must hold of the symbols for the split to be valid at all (`N % 3 == 0`) is recorded as
+obligations while the lengths are built.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Literal, Protocol
@@ -80,26 +80,21 @@ class SplitSite(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class CanonicalSplit:
-    """Axis and bounds of a split.
+    """Axis and lengths of a split.
 
     axis: non-negative when the rank is known, as written when only the rank is unknown, None when unknown.
-    total: the dimension that is split, None when unknown. bounds: n + 1 of them for n parts, None when their number is
-    unknown. count: the number of parts, None when unknown. size: length of every part but the last, where the form
+    total: the dimension that is split, None when unknown. lengths: of each part, None when their number is unknown.
+    count: the number of parts, None when unknown. size: length of every part but the last, where the form
     gives one ("size"). squeezed: each part has length 1 and loses the axis (SplitToSequence with keepdims=0).
     """
 
     axis: int | None
     total: DimLike | None
-    bounds: tuple[DimLike, ...] | None
+    lengths: tuple[DimLike, ...] | None
     form: Form
     count: DimLike | None
     size: DimLike | None = None
     squeezed: bool = False
-
-    @property
-    def lengths(self) -> tuple[DimLike, ...] | None:
-        """Length of each part; None when their number is unknown."""
-        return None if self.bounds is None else _lengths_between(self.bounds)
 
     @property
     def static_lengths(self) -> tuple[int, ...] | None:
@@ -119,7 +114,7 @@ class CanonicalSplit:
         lengths = set(self.lengths or ())
         if len(lengths) == 1:
             return self._part_of(data, lengths.pop())
-        if self.bounds is None and self.size is not None and self.total is not None and self.size in (1, self.total):
+        if self.lengths is None and self.size is not None and self.total is not None and self.size in (1, self.total):
             return self._part_of(data, self.size)
         return self._part_of(data, None)
 
@@ -141,26 +136,17 @@ _remembered = lru_cache(maxsize=4096)
 
 
 @_remembered
-def _lengths_between(bounds: tuple[DimLike, ...]) -> tuple[DimLike, ...]:
+def clamped_lengths(total: DimLike, size: DimLike, count: int) -> tuple[DimLike, ...]:
+    """Lengths of `count` chunks of `size`, of which what overruns `total` is cut off, the last one taking the rest."""
+    bounds = (*(dim_min(index * size, total) for index in range(count)), total)
     return tuple(end - start for start, end in pairwise(bounds))
-
-
-@_remembered
-def _multiples(size: DimLike, count: int) -> tuple[DimLike, ...]:
-    return tuple(index * size for index in range(count + 1))
-
-
-@_remembered
-def even_bounds(total: DimLike, size: DimLike, count: int) -> tuple[DimLike, ...]:
-    """Bounds of `count` consecutive chunks of `size` within `total`: multiples of the size, the last one the total."""
-    return (*(dim_min(index * size, total) for index in range(count)), total)
 
 
 def split_equally(site: SplitSite, axis: int | None, total: DimLike | None, count: int) -> CanonicalSplit | None:
     """`count` equal parts; obliges the dimension to be a multiple of `count`."""
     if total is None:
         size: DimLike = site.fresh()
-        return CanonicalSplit(axis, None, _multiples(size, count), "equal", count)
+        return CanonicalSplit(axis, None, (size,) * count, "equal", count)
     holds = site.require(
         total % count,
         "==",
@@ -170,10 +156,9 @@ def split_equally(site: SplitSite, axis: int | None, total: DimLike | None, coun
     )
     if not holds:
         return None
-    # Multiples of the size up to the last: where the obligation holds it is the dimension, and every part has the same
-    # spelling.
+    # Where the obligation holds this is the last one's length too, and every part has the same spelling.
     size = site.facts.simplify(total // count)
-    return CanonicalSplit(axis, total, _multiples(size, count), "equal", count)
+    return CanonicalSplit(axis, total, (size,) * count, "equal", count)
 
 
 def split_into_chunks(site: SplitSite, axis: int | None, total: DimLike | None, count: int) -> CanonicalSplit | None:
@@ -184,15 +169,21 @@ def split_into_chunks(site: SplitSite, axis: int | None, total: DimLike | None, 
     else:
         known = total
     size, rest = _chunks_of(total, count)
-    split = CanonicalSplit(axis, known, even_bounds(total, size, count), "chunks", count)
     if isinstance(rest, int):
-        return split if _report_empty_chunks(site, total, count, rest) else None
-    # Wherever the last chunk is not negative no other bound overruns, so the plain multiples hold without min().
+        valid = _report_empty_chunks(site, total, count, rest)
+        return _clamped_chunks(axis, known, total, size, count) if valid else None
+    # Wherever the last chunk is not negative no other one overruns, so the lengths hold without min().
     most = site.facts.range_of(rest)[1]
     if most is not None and most < 0:
-        return split
+        return _clamped_chunks(axis, known, total, size, count)
     site.require(rest, ">=", 0, code="SG203", message=f"{count} chunks of {size} overrun the dimension {total}")
-    return replace(split, bounds=(*_multiples(size, count)[:-1], total))
+    return CanonicalSplit(axis, known, (*[size] * (count - 1), rest), "chunks", count)
+
+
+def _clamped_chunks(
+    axis: int | None, known: DimLike | None, total: DimLike, size: DimLike, count: int
+) -> CanonicalSplit:
+    return CanonicalSplit(axis, known, clamped_lengths(total, size, count), "chunks", count)
 
 
 @_remembered
@@ -240,14 +231,13 @@ def split_by_lengths(
         message = f"the lengths {_listed(lengths)} exceed the dimension {total} on axis {axis}"
         if not site.require(rest, ">=", 0, code="SG204", message=message):
             return None
-    bounds: list[DimLike] = [0]
-    for length in known:
-        bounds.append(bounds[-1] + (0 if length is None else length))
+    found = tuple(length for length in known if length is not None)
     if total is not None and not unknown:
-        message = f"the lengths {_listed(lengths)} sum to {bounds[-1]}, but the dimension on axis {axis} is {total}"
-        if not site.require(total, "==", bounds[-1], code="SG204", message=message):
+        whole = sum_dims(found)
+        message = f"the lengths {_listed(lengths)} sum to {whole}, but the dimension on axis {axis} is {total}"
+        if not site.require(total, "==", whole, code="SG204", message=message):
             return None
-    return CanonicalSplit(axis, total, tuple(bounds), "lengths", len(known))
+    return CanonicalSplit(axis, total, found, "lengths", len(found))
 
 
 def _check_lengths(site: SplitSite, lengths: Sequence[DimLike | None], rest_allowed: bool) -> bool:
@@ -303,7 +293,7 @@ def split_by_size(
     # A size that divides the dimension as a polynomial does so for every value of the symbols.
     count = whole if whole * size == total else ceildiv(total, size)
     if isinstance(count, int) and count <= MAX_PARTS:
-        return CanonicalSplit(axis, total, even_bounds(total, size, count), "size", count, size, squeezed)
+        return CanonicalSplit(axis, total, clamped_lengths(total, size, count), "size", count, size, squeezed)
     return CanonicalSplit(axis, total, None, "size", count, size, squeezed)
 
 

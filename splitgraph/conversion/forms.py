@@ -199,7 +199,7 @@ def _has_lengths_of(split: CanonicalSplit, form: Form, parts: int) -> bool:
     if total is None:
         return False
     size = total // parts if form == "equal" else ceildiv(total, parts)
-    plain = ((size,) * parts)[:-1] + (total - (parts - 1) * size,)
+    plain = (*[size] * (parts - 1), total - (parts - 1) * size)
     return split.lengths in (plain, clamped_lengths(total, size, parts))
 
 

@@ -69,9 +69,9 @@ def _readers(
     split = found.split
     if split is None:
         return "the split is invalid"
-    if split.bounds is None or split.axis is None or len(split.bounds) - 1 > MAX_PARTS:
+    if split.lengths is None or split.axis is None or len(split.lengths) > MAX_PARTS:
         return "the number of its parts or its axis is known only at run time"
-    count = len(split.bounds) - 1
+    count = len(split.lengths)
     if count == 0:
         return "it is empty, and a Split has at least one part"
     if _plain_form(split) is None:
@@ -114,10 +114,10 @@ def _plan_sequence(
     node, split = scope.nodes[index], found.split
     opset = opset_of(scope.imports)
     target = variant_at("Split", opset)
-    if split is None or split.bounds is None or target is None:
+    if split is None or split.lengths is None or target is None:
         return
     emission = new_emission(model, scope, node, index, names, opset)
-    parts = [names.new(f"{node.output[0]}_{position}") for position in range(len(split.bounds) - 1)]
+    parts = [names.new(f"{node.output[0]}_{position}") for position in range(len(split.lengths))]
     form = _plain_form(split)
     stand_in = _documented(onnx.NodeProto(op_type="Split"), node)
     # The second input is lengths only where it is not the size of a chunk.

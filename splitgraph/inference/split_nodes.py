@@ -76,13 +76,14 @@ def _fills_every_part(split: CanonicalSplit) -> bool:
 
 def _lengths_input(ctx: NodeContext, variant: Variant) -> tuple[str | None, bool]:
     """Element type of the lengths input, and whether one of the lengths may be -1, for the rest."""
-    position = 2 if variant.op_type == "VariadicSplit" else 1
-    contents = ctx.contents(position)
+    if variant.op_type != "VariadicSplit":
+        return ctx.input(1).dtype, False
+    contents = ctx.contents(2)
     settled = contents is not None and all(
         (isinstance(item, int) and item >= 0) or (isinstance(item, Dim) and ctx.facts.prove_ge(item, 0))
         for item in contents.items
     )
-    return ctx.input(position).dtype, variant.op_type == "VariadicSplit" and not settled
+    return ctx.input(2).dtype, not settled
 
 
 def _is_divisible(ctx: NodeContext, split: CanonicalSplit) -> bool:

@@ -81,8 +81,8 @@ def sequence_type(site: SplitSite, split: CanonicalSplit | None) -> Sequence[Val
     if split is None:
         return [sequence(data.dtype, None)]
     elements = None
-    if split.bounds is not None and len(split.bounds) <= MAX_ELEMENTS:
-        elements = tuple(split.part_type(data, index) for index in range(len(split.bounds) - 1))
+    if split.lengths is not None and len(split.lengths) < MAX_ELEMENTS:
+        elements = tuple(split.part_type(data, index) for index in range(len(split.lengths)))
     site.set_sequence(0, SequenceInfo(split.count, elements, split.axis, split.total, split.squeezed))
     return [sequence(data.dtype, split.element_type(data).shape)]
 

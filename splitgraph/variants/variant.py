@@ -41,9 +41,9 @@ def part_types(site: SplitSite, split: CanonicalSplit | None) -> Sequence[ValueT
     data = site.input(0)
     if data.kind != "tensor":
         return [UNKNOWN for _ in site.outputs]
-    if split is None or split.bounds is None:
+    if split is None or split.lengths is None:
         return [data.with_shape(None) for _ in site.outputs]
-    return [split.part_type(data, index) for index in range(len(split.bounds) - 1)]
+    return [split.part_type(data, index) for index in range(len(split.lengths))]
 
 
 @dataclass(frozen=True, slots=True)

@@ -149,9 +149,9 @@ def run(case: dict[str, Any]) -> tuple[list[Any], list[str]]:
     site = LayerSite(case)
     variant = variadic_split_1.VARIANT if case["op"] == "VariadicSplit" else openvino_split_1.VARIANT
     split, _ = infer_split(variant, site)
-    if split is None or split.bounds is None:
+    if split is None or split.lengths is None:
         return [], site.found
-    types = [split.part_type(site.input(0), index) for index in range(len(split.bounds) - 1)]
+    types = [split.part_type(site.input(0), index) for index in range(len(split.lengths))]
     assert all(value.dtype == site.input(0).dtype for value in types)
     return [
         None if value.shape is None else [noted(site.facts, dim) for dim in value.shape] for value in types
