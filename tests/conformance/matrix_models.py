@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -10,14 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import onnx
+from known_opsets import known
 from onnx import GraphProto, NodeProto, TensorProto, helper, numpy_helper
 
 Feeds = dict[str, npt.NDArray[Any]]
-
-
-def known(opsets: Iterable[int]) -> tuple[int, ...]:
-    """Those of the opsets that the installed onnx has: the oldest supported onnx ends at 25, the newest at 28."""
-    return tuple(opset for opset in opsets if opset <= onnx.defs.onnx_opset_version())
 
 
 TARGETS = known([1, 2, 9, 11, 12, 13, 17, 18, 21, 28])

@@ -13,6 +13,7 @@ from zlib import crc32
 import numpy as np
 import onnx
 import pytest
+from known_opsets import known
 
 from .matrix_checks import check_conversion, check_return, convert, differences, execute, has_run_time_lengths, unsound
 from .matrix_models import (
@@ -25,7 +26,6 @@ from .matrix_models import (
     cases,
     feeds_of,
     finish_model,
-    known,
     value_info,
 )
 

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from known_opsets import known
 from onnx import numpy_helper
 from onnx.backend.test.case.node import collect_testcases
 
 import splitgraph
 
 from .matrix_checks import convert, execute
-from .matrix_models import known
 
 TARGETS = known([11, 13, 18, 21, 28])
 FAMILY = ("test_split", "test_string_split")

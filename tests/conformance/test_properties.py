@@ -9,6 +9,7 @@ import numpy as np
 import onnx
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from known_opsets import known
 from onnx import TensorProto, helper, numpy_helper
 
 import splitgraph
@@ -16,7 +17,6 @@ from splitgraph.dim import evaluate, parse_expression
 from splitgraph.inference.analysis import Analysis
 
 from .matrix_checks import convert, differences, execute
-from .matrix_models import known
 
 PROFILE = settings(derandomize=True, deadline=None, max_examples=150)
 SIZES = range(25)
