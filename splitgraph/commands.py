@@ -15,9 +15,7 @@ from splitgraph.arguments import parse_bindings, parse_input_shapes, refuse_exis
 from splitgraph.conversion.rewrite import Rewrite
 from splitgraph.diagnostics import ConversionError, Diagnostic, diagnostic
 from splitgraph.exit_codes import CLEAN, FINDINGS, NOT_CHECKED
-from splitgraph.formats import open_model, save_onnx
-from splitgraph.formats.external_data import all_tensors, external_references, is_external, load_external_data
-from splitgraph.formats.onnx_file import model_folder
+from splitgraph.formats import open_model, save_onnx, with_weights
 from splitgraph.graph.names import dimension_names
 from splitgraph.graph.scopes import opset_imports
 from splitgraph.inference.analysis import Analysis
@@ -124,9 +122,8 @@ def _verified(before: onnx.ModelProto, result: Rewrite, destination: Destination
     """The result with its verification, and an exit code: only a clean one may be written."""
     wanted = bool(destination.verify)
     with working("running both models"):
-        verification = api.verify(
-            _self_contained(before, destination.model), _self_contained(result.model, destination.model)
-        )
+        source = destination.model
+        verification = api.verify(with_weights(before, source), with_weights(result.model, source))
     code, findings = CLEAN, result.diagnostics
     if verification.verdict == "not-run":
         code = NOT_CHECKED if wanted else CLEAN
@@ -163,14 +160,3 @@ def _report_rewrite(result: Rewrite, task: Task, destination: Destination, writt
         print_notice([findings_table(result.diagnostics)])
     if written is None:
         print_notice([line("Nothing was written.")])
-
-
-def _self_contained(model: onnx.ModelProto, path: Path) -> onnx.ModelProto:
-    """The model itself, or when some of its weights lie in files beside `path`, a copy that holds them."""
-    if not any(map(is_external, all_tensors(model))):
-        return model
-    copy = onnx.ModelProto()
-    copy.CopyFrom(model)
-    folder = model_folder(path)
-    load_external_data(external_references(copy, folder, path), folder, path)
-    return copy
