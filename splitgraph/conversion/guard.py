@@ -21,11 +21,11 @@ from splitgraph.conversion.schema_guard import carry_attributes, carry_slots, le
 from splitgraph.conversion.schema_history import OperatorVersion, version_at, versions_between
 from splitgraph.diagnostics import Diagnostic, diagnostic
 
-__all__ = ["AttributeEdit", "NodeFacts", "check_node"]
+__all__ = ["AttributeEdit", "NodeFacts", "Route", "attribute_edits", "blockers_at", "check_node", "route_of"]
 
 
 @dataclass(frozen=True, slots=True)
-class _Route:
+class Route:
     """The version that a node is of, and the boundaries that it crosses, in order, each as (older, newer) version."""
 
     start: OperatorVersion
@@ -45,7 +45,7 @@ def check_node(facts: NodeFacts) -> tuple[list[AttributeEdit], list[Diagnostic]]
     node = facts.node
     if node.domain not in ("", "ai.onnx"):
         return [], []
-    route = _route(node.op_type, facts.source, facts.target)
+    route = route_of(node.op_type, facts.source, facts.target)
     if route is None:
         return [], []
     if isinstance(route, str):
@@ -57,11 +57,18 @@ def check_node(facts: NodeFacts) -> tuple[list[AttributeEdit], list[Diagnostic]]
         blockers += _cross(Crossing(facts, route.upward, older, newer, attributes, reasons))
     if route.check_types:
         blockers += _check_types(facts, route, bool(blockers))
-    return ([], blockers) if blockers else (_edits(node, attributes, reasons), [])
+    return ([], blockers) if blockers else (attribute_edits(node, attributes, reasons), [])
+
+
+def blockers_at(crossing: Crossing) -> list[Diagnostic]:
+    """What stands in the way of keeping a node at one boundary; its attributes are edited on the way."""
+    found = _cross(crossing)
+    route = Route(crossing.old, crossing.upward, ((crossing.lower, crossing.upper),), 1, check_types=True)
+    return found + _check_types(crossing.facts, route, bool(found))
 
 
 @cache
-def _route(op: str, source: int, target: int) -> _Route | str | None:
+def route_of(op: str, source: int, target: int) -> Route | str | None:
     """The way of an operator's nodes between two opsets; None when all can be kept, a text when there is none."""
     if op in SPLIT_OPERATORS:
         raise ValueError(f"{op} is not converted by the generic guard")
@@ -77,7 +84,7 @@ def _route(op: str, source: int, target: int) -> _Route | str | None:
     check_types = not types_always_fit(start, versions[-1 if upward else 0])
     if end is not None and not check_types and all(_keeps_every_node(pair, upward) for pair in crossings):
         return None
-    return _Route(start, upward, crossings, versions[0].since_version, check_types)
+    return Route(start, upward, crossings, versions[0].since_version, check_types)
 
 
 def _keeps_every_node(crossing: tuple[OperatorVersion, OperatorVersion], upward: bool) -> bool:
@@ -87,13 +94,10 @@ def _keeps_every_node(crossing: tuple[OperatorVersion, OperatorVersion], upward:
     return leaves_every_node_alone(older, newer) if upward else leaves_every_node_alone(newer, older)
 
 
-def _missing_below(facts: NodeFacts, route: _Route) -> list[Diagnostic]:
+def _missing_below(facts: NodeFacts, route: Route) -> list[Diagnostic]:
     if route.upward or route.exists_from <= facts.target:
         return []
-    body = "has no function body to expand"
-    if route.start.has_function:
-        body = "has a function body, but splitgraph does not expand it yet"
-    message = f"{route.start.op} exists from opset {route.exists_from} on and {body}"
+    message = f"{route.start.op} exists from opset {route.exists_from} on"
     return [diagnostic("SG404", message, facts.location, help=f"Stop at opset {route.exists_from}.")]
 
 
@@ -113,7 +117,7 @@ def _changed_meaning(crossing: Crossing, rule: Rule) -> Diagnostic:
     return diagnostic("SG405", message, crossing.facts.location, help=help)
 
 
-def _check_types(facts: NodeFacts, route: _Route, is_blocked: bool) -> list[Diagnostic]:
+def _check_types(facts: NodeFacts, route: Route, is_blocked: bool) -> list[Diagnostic]:
     """Blockers for element types that some version on the way does not take, each at the first such version.
 
     is_blocked: a boundary is in the way already; inputs that it renamed then hold something else, and are not
@@ -151,7 +155,7 @@ def _misfit_message(op: str, slot: Slot, side: str, in_function: bool) -> str:
     return f"{op} does not take every element type {side}, and that of its {slot.label} is unknown{why}"
 
 
-def _edits(
+def attribute_edits(
     node: onnx.NodeProto, attributes: dict[str, onnx.AttributeProto], reasons: dict[str, str]
 ) -> list[AttributeEdit]:
     before = {attribute.name: attribute for attribute in node.attribute}

@@ -9,12 +9,15 @@ from collections.abc import Iterator, Sequence
 import onnx
 from onnx import defs
 
+from splitgraph.conversion.adapters import load_adapters
 from splitgraph.conversion.emission import Emission
-from splitgraph.conversion.guard import NodeFacts, check_node
-from splitgraph.conversion.plan import Plan, apply_plan, opset_of
+from splitgraph.conversion.guard import attribute_edits
+from splitgraph.conversion.ladder import Carried, Ladder
+from splitgraph.conversion.plan import NodeEdit, Plan, apply_plan, opset_of
 from splitgraph.conversion.rewrite import Change, Rewrite
 from splitgraph.conversion.splits import emitted_inputs, lower_split
 from splitgraph.conversion.unused import Uses
+from splitgraph.conversion.values import Values
 from splitgraph.diagnostics import Diagnostic, SplitgraphError, diagnostic
 from splitgraph.graph.names import FreshNames, used_names
 from splitgraph.graph.scopes import (
@@ -29,7 +32,7 @@ from splitgraph.graph.scopes import (
 from splitgraph.inference import infer_model
 from splitgraph.inference.analysis import Analysis
 from splitgraph.inference.state import GraphDetail
-from splitgraph.value_type import UNKNOWN, ValueType
+from splitgraph.value_type import ValueType
 from splitgraph.variants import SPLIT_OPERATORS, Variant, variant_at
 
 # Errors that the rewrite itself repairs.
@@ -44,6 +47,7 @@ def convert_opset(model: onnx.ModelProto, target: int) -> Rewrite:
     newest = defs.onnx_opset_version()
     if not 1 <= target <= newest:
         raise SplitgraphError(f"there is no opset {target} of ai.onnx; this onnx knows 1 to {newest}")
+    load_adapters()
     analysis = infer_model(model, fill=False)
     plan = plan_opset(model, analysis, target)
     source = analysis.opset.get("", target)
@@ -72,9 +76,12 @@ def plan_opset(model: onnx.ModelProto, analysis: Analysis, target: int) -> Plan:
     names = FreshNames(used_names(model))
     every = list(scopes(model))
     for root in roots(every):
-        _plan_splits(plan, model, analysis, root, names, target)
-        for scope in root:
-            _plan_others(plan, model, analysis, scope, target)
+        uses = Uses(root)
+        _plan_splits(plan, model, analysis, root, names, target, uses)
+        first = len(plan.changes)
+        for scope in reversed(root):
+            _plan_others(plan, model, analysis, scope, target, names, uses)
+        plan.changes[first:] = reversed(plan.changes[first:])
     return plan
 
 
@@ -112,7 +119,13 @@ def split_variant(node: onnx.NodeProto, opset: int) -> Variant | None:
 
 
 def _plan_splits(
-    plan: Plan, model: onnx.ModelProto, analysis: Analysis, root: Sequence[Scope], names: FreshNames, target: int
+    plan: Plan,
+    model: onnx.ModelProto,
+    analysis: Analysis,
+    root: Sequence[Scope],
+    names: FreshNames,
+    target: int,
+    uses: Uses,
 ) -> None:
     replacements: list[Replacement] = []
     functions = {function_key(function) for function in model.functions}
@@ -144,7 +157,7 @@ def _plan_splits(
             plan.notes.extend(lowered.notes)
             if lowered.emission is not None and lowered.change is not None:
                 replacements.append((scope, index, lowered.emission, lowered.change))
-    replace_nodes(plan, Uses(root), replacements)
+    replace_nodes(plan, uses, replacements)
 
 
 def kept_as_is(before: Variant, after: Variant, data: ValueType, location: str) -> list[Diagnostic]:
@@ -211,15 +224,31 @@ def replace_nodes(plan: Plan, uses: Uses, replacements: Sequence[Replacement]) -
 
 def replace_node(plan: Plan, uses: Uses, scope: Scope, index: int, emission: Emission, change: Change) -> None:
     """Plan the replacement of a node by what was emitted, with the removal of what nobody reads after it."""
-    edits = plan.at(scope.path)
-    edits.replaced[index] = emission.nodes
-    edits.new_initializers.extend(emission.initializers)
+    plan.at(scope.path).new_initializers.extend(emission.initializers)
     plan.variadic_parts |= emission.variadic_parts
     plan.changes.append(change)
+    outputs = {name for made in emission.nodes for name in made.output}
+    exchange(plan, uses, scope, index, list(emission.nodes), emitted_inputs(emission.nodes), outputs)
+
+
+def exchange(
+    plan: Plan,
+    uses: Uses,
+    scope: Scope,
+    index: int,
+    made: list[onnx.NodeProto | None],
+    inputs: Sequence[str],
+    outputs: set[str],
+) -> None:
+    """Plan a node's exchange for others, which read `inputs` and give `outputs`, with the removal of what nobody reads
+    after it.
+    """
+    edits = plan.at(scope.path)
+    edits.replaced[index] = made
     uses.replaced(scope.nodes[index])
-    uses.reads.update(emitted_inputs(emission.nodes))
+    uses.reads.update(inputs)
     nodes, initializers = uses.release(name for name in scope.nodes[index].input if name)
-    edits.gone_values |= set(scope.nodes[index].output).difference(*(made.output for made in emission.nodes))
+    edits.gone_values |= set(scope.nodes[index].output) - outputs
     for inner, gone in nodes:
         plan.at(inner.path).replaced[gone] = []
         plan.at(inner.path).gone_values |= set(inner.nodes[gone].output)
@@ -228,63 +257,60 @@ def replace_node(plan: Plan, uses: Uses, scope: Scope, index: int, emission: Emi
         plan.at(path).gone_values.add(name)
 
 
-def _plan_others(plan: Plan, model: onnx.ModelProto, analysis: Analysis, scope: Scope, target: int) -> None:
+def _plan_others(
+    plan: Plan,
+    model: onnx.ModelProto,
+    analysis: Analysis,
+    scope: Scope,
+    target: int,
+    names: FreshNames,
+    uses: Uses,
+) -> None:
     source = scope.imports.get("")
     if source is None or source == target:
         return
-    detail: GraphDetail = analysis.details.graphs.get(scope.path) or GraphDetail()
-    replaced = plan.edits[scope.path].replaced if scope.path in plan.edits else {}
+    ladder = Ladder(source, target, Values(analysis, scope.path), scope.in_function)
     functions = {function_key(function) for function in model.functions}
-    for index, node in enumerate(scope.nodes):
+    edits = plan.edits.get(scope.path)
+    # From the last node on: what only fed a node that needs it no longer goes with it, and needs no conversion.
+    for index in range(len(scope.nodes) - 1, -1, -1):
+        node = scope.nodes[index]
         if (
             plain_domain(node.domain) != ""
             or node.op_type in SPLIT_OPERATORS
-            or index in replaced
+            or not ladder.needs(node.op_type)
+            or (edits is not None and index in edits.replaced)
             or called_function(node) in functions
         ):
             continue
-        facts = _node_facts(analysis, scope, detail, node, index, source, target)
-        edits, blockers = check_node(facts)
-        plan.blockers.extend(blockers)
-        if edits:
-            plan.at(scope.path).attributes.setdefault(index, []).extend(edits)
-            why = "; ".join(edit.why for edit in edits)
-            plan.changes.append(Change(facts.location, node.op_type, node.op_type, why))
+        location = f"{scope.location}/{node_label(node, index)}"
+        emission = new_emission(model, scope, node, index, names, target)
+        carried = ladder.carry(node, location, emission)
+        plan.blockers.extend(carried.blockers)
+        if carried.edits:
+            plan.at(scope.path).attributes.setdefault(index, []).extend(carried.edits)
+            plan.changes.append(Change(location, node.op_type, node.op_type, carried.why))
+        elif carried.forms is not None:
+            _replace_by_forms(plan, uses, scope, index, carried, emission, location)
+            edits = plan.edits[scope.path]
 
 
-def _node_facts(
-    analysis: Analysis, scope: Scope, detail: GraphDetail, node: onnx.NodeProto, index: int, source: int, target: int
-) -> NodeFacts:
-    inputs = [_visible_type(analysis, scope, name) if name else UNKNOWN for name in node.input]
-    outputs = [detail.types.get(name, UNKNOWN) if name else UNKNOWN for name in node.output]
-    shapes = [value.shape for value in inputs]
-    known = all(shape is not None and None not in shape for shape in shapes)
-    return NodeFacts(
-        node=node,
-        source=source,
-        target=target,
-        input_dtypes=[value.dtype for value in inputs],
-        output_dtypes=[value.dtype for value in outputs],
-        location=f"{scope.location}/{node_label(node, index)}",
-        in_function=scope.in_function,
-        input_kinds=[_known_kind(value) for value in inputs],
-        shapes_equal=True if known and len(set(shapes)) == 1 else None,
-        input_shapes=shapes,
-        output_kinds=[_known_kind(value) for value in outputs],
-    )
-
-
-def _known_kind(value: ValueType) -> str | None:
-    return None if value.kind == "unknown" else value.kind
-
-
-def _visible_type(analysis: Analysis, scope: Scope, name: str) -> ValueType:
-    """The type of a value seen from a graph: its own, or captured from an enclosing graph."""
-    path = scope.path
-    while True:
-        detail: GraphDetail | None = analysis.details.graphs.get(path)
-        if detail is not None and name in detail.types:
-            return detail.types[name]
-        if len(path) < 3 or (path[:1] == ("F",) and len(path) <= 2):
-            return UNKNOWN
-        path = path[:-3]
+def _replace_by_forms(
+    plan: Plan, uses: Uses, scope: Scope, index: int, carried: Carried, emission: Emission, location: str
+) -> None:
+    """Plan what a node became: itself, edited, where it is among the forms, with new nodes around it."""
+    node, forms = scope.nodes[index], carried.forms or ()
+    made: list[onnx.NodeProto | None] = []
+    edits = plan.at(scope.path)
+    for form in forms:
+        made.append(form.node() if form.original is None else None)
+        if form.original is not None and form.is_edited:
+            edits.nodes[index] = NodeEdit(form.op_type, form.inputs, form.outputs)
+            reasons = dict.fromkeys([*form.attributes, *(a.name for a in node.attribute)], carried.why)
+            edits.attributes[index] = attribute_edits(node, form.attributes, reasons)
+    edits.new_initializers.extend(emission.initializers)
+    after = ", ".join(dict.fromkeys(form.op_type for form in forms if form.op_type != "Constant"))
+    plan.changes.append(Change(location, node.op_type, after, carried.why))
+    inputs = [name for form in forms for name in form.inputs if name]
+    outputs = {name for form in forms for name in form.outputs}
+    exchange(plan, uses, scope, index, made, inputs, outputs)

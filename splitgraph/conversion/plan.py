@@ -4,7 +4,7 @@ or nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,13 +22,23 @@ from splitgraph.variants.variadic_split_1 import DOMAIN
 FUNCTION_IR_VERSION = 8
 
 
+@dataclass(frozen=True, slots=True)
+class NodeEdit:
+    """What a node becomes in place: operator, inputs and outputs."""
+
+    op_type: str
+    inputs: Sequence[str]
+    outputs: Sequence[str]
+
+
 @dataclass(slots=True)
 class GraphEdits:
-    """What changes in one graph: nodes replaced by others (by none: removed), attributes edited, initializers added and
-    removed.
+    """What changes in one graph: nodes replaced by others (by none: removed; None is the node itself, as edited), nodes
+    and their attributes edited, initializers added and removed.
     """
 
-    replaced: dict[int, list[onnx.NodeProto]] = field(default_factory=dict)
+    replaced: dict[int, list[onnx.NodeProto | None]] = field(default_factory=dict)
+    nodes: dict[int, NodeEdit] = field(default_factory=dict)
     attributes: dict[int, list[AttributeEdit]] = field(default_factory=dict)
     new_initializers: list[onnx.TensorProto] = field(default_factory=list)
     gone_initializers: set[str] = field(default_factory=set)
@@ -81,14 +91,20 @@ def _edit_graph(scope: Scope, edits: GraphEdits) -> None:
     for index, attribute_edits in edits.attributes.items():
         for edit in attribute_edits:
             _edit_attribute(proto.node[index], edit)
+    for index, form in edits.nodes.items():
+        node = proto.node[index]
+        node.op_type = form.op_type
+        node.input[:] = form.inputs
+        node.output[:] = form.outputs
     if any(len(nodes) != 1 for nodes in edits.replaced.values()):
         kept = list(proto.node)
         del proto.node[:]
         for index, node in enumerate(kept):
-            proto.node.extend(edits.replaced.get(index, [node]))
+            proto.node.extend(made or node for made in edits.replaced.get(index, (None,)))
     else:
-        for index, nodes in edits.replaced.items():
-            proto.node[index].CopyFrom(nodes[0])
+        for index, (made,) in edits.replaced.items():
+            if made is not None:
+                proto.node[index].CopyFrom(made)
     if edits.gone_values:
         _remove(proto.value_info, lambda value: value.name in edits.gone_values)
     if scope.is_function:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import onnx
 
 from splitgraph.canonical import CanonicalSplit
+from splitgraph.contents import Contents
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.dim import Dim, DimLike, Obligation, substitute, symbol
 from splitgraph.graph.names import declared_dimensions
@@ -61,11 +62,12 @@ class FoundSplit(NamedTuple):
 
 @dataclass(slots=True)
 class GraphDetail:
-    """What was inferred of one graph as written: the types of its values, its split nodes by index, and by index the
-    positions at which
-    SequenceAt nodes read, where known."""
+    """What was inferred of one graph as written: the types of its values, the elements of its constants, its split
+    nodes by index, and by index the positions at which SequenceAt nodes read, where known.
+    """
 
     types: dict[str, ValueType] = field(default_factory=dict)
+    constants: dict[str, Contents | onnx.TensorProto] = field(default_factory=dict)
     splits: dict[int, SplitDetail] = field(default_factory=dict)
     positions: dict[int, int] = field(default_factory=dict)
 

@@ -74,7 +74,7 @@ class Walk:
         self.constants: dict[str, Contents | onnx.TensorProto] = {}
         self.sequences: dict[str, SequenceInfo] = {}
         self.declared: dict[str, ValueType] = {}
-        self.detail = GraphDetail(self.types)
+        self.detail = GraphDetail(self.types, self.constants)
         # What is known of each value that a node here has read or given.
         self.known: dict[str, Known] = {"": OMITTED}
         self._visits: dict[tuple[object, ...], Visit] = {}

@@ -1,0 +1,191 @@
+"""What an adapter sees and edits: a node at one boundary between two versions of its operator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import onnx
+from numpy.typing import ArrayLike, DTypeLike
+from onnx import AttributeProto, numpy_helper
+
+from splitgraph.conversion.boundary_crossing import Crossing
+from splitgraph.conversion.emission import Emission
+from splitgraph.conversion.form import Form, added
+from splitgraph.conversion.values import Array, Values
+from splitgraph.graph.attributes import UNRESOLVED
+from splitgraph.value_type import ValueType
+
+
+class Inexact(Exception):
+    """Raised by an adapter for a node that it cannot carry over exactly.
+
+    reason: completes "<operator> changes at opset N: ...". help: what the user could do besides stopping there.
+    """
+
+    def __init__(self, reason: str, help: str = "") -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.help = help
+
+
+@dataclass(slots=True)
+class Step(Crossing):
+    """A node at one boundary, with all that an adapter may do to it.
+
+    The node is edited by `form` (operator, inputs, outputs, attributes); `emit` puts nodes before it, `emit_after`
+    behind it, and `drop_node` leaves the node itself out. Everything that is written is in the dialect of the side that
+    the node goes to, and is taken further from there.
+    """
+
+    form: Form = field(kw_only=True)
+    values: Values = field(kw_only=True)
+    emission: Emission = field(kw_only=True)
+    before: list[Form] = field(default_factory=list)
+    after: list[Form] = field(default_factory=list)
+    dropped: bool = False
+    # The opset that the nodes are written for where it is another than the one next to the boundary.
+    dialect: int | None = None
+
+    @property
+    def opset(self) -> int:
+        """The opset next to the boundary on the side that the node goes to."""
+        version = self.upper.since_version
+        return version if self.upward else version - 1
+
+    @property
+    def inputs(self) -> list[str]:
+        """Names of the node's inputs, to be edited."""
+        return self.form.inputs
+
+    @property
+    def outputs(self) -> list[str]:
+        """Names of the node's outputs, to be edited."""
+        return self.form.outputs
+
+    # What is known -------------------------------------------------------------------------------------------------
+
+    def input_type(self, index: int) -> ValueType:
+        """The type of an input; UNKNOWN without one."""
+        return self.values.type_of(self.inputs[index] if index < len(self.inputs) else "")
+
+    def output_type(self, index: int = 0) -> ValueType:
+        """The type of an output; UNKNOWN without one."""
+        return self.values.type_of(self.outputs[index] if index < len(self.outputs) else "")
+
+    def elements(self, index: int) -> Array | None:
+        """The elements of an input that is the same in every run, None where that is not certain."""
+        return self.values.elements(self.inputs[index]) if self.uses_input(index) else None
+
+    def constant_ints(self, index: int, what: str) -> list[int]:
+        """The elements of an input of integers; raises Inexact when they are known only at run time."""
+        found = self.elements(index)
+        if found is None:
+            raise Inexact(f"{what} is an attribute {self.side}, and here it is known only at run time")
+        return [int(item) for item in found.reshape(-1)]
+
+    def known_dtype(self, index: int = 0) -> str:
+        """The element type of an input; raises Inexact when it is unknown."""
+        dtype = self.input_type(index).dtype
+        if dtype is None:
+            raise Inexact(f"the element type of {self.inputs[index]!r} is unknown")
+        return dtype
+
+    def known_rank(self, index: int = 0) -> int:
+        """The rank of an input; raises Inexact when it is unknown."""
+        shape = self.input_type(index).shape
+        if shape is None:
+            raise Inexact(f"the rank of {self.inputs[index]!r} is unknown", "declare the shape of the input")
+        return len(shape)
+
+    def known_value(self, name: str, absent: Any = None) -> Any:
+        """An attribute's value; raises Inexact for one that refers to an attribute of the enclosing function."""
+        value = self.value(name, absent)
+        if value is UNRESOLVED:
+            raise Inexact(f"{name} is an attribute of the enclosing function", "inline the function first")
+        return value
+
+    # Writing -------------------------------------------------------------------------------------------------------
+
+    def new_name(self, hint: str) -> str:
+        """A name that is new in every scope of the model."""
+        return self.emission.names.new(f"{self.emission.prefix}_{hint}")
+
+    def constant(self, values: ArrayLike, hint: str, dtype: DTypeLike = np.int64) -> str:
+        """The name of a new constant: an initializer, or a Constant node where there are none."""
+        return self.tensor(numpy_helper.from_array(np.asarray(values, dtype=dtype)), hint)
+
+    def tensor(self, held: onnx.TensorProto, hint: str) -> str:
+        """The name of a new constant that holds a tensor."""
+        tensor = onnx.TensorProto()
+        tensor.CopyFrom(held)
+        tensor.name = self.new_name(hint)
+        if self.emission.in_function:
+            self.before.append(added("Constant", [], [tensor.name], self.new_name(f"{hint}_node"), {"value": tensor}))
+        else:
+            self.emission.initializers.append(tensor)
+        self.values.define_constant(tensor.name, tensor)
+        return tensor.name
+
+    def attribute_as_input(self, name: str, dtype: DTypeLike = np.int64) -> str:
+        """The name of a tensor with the value of an attribute, which the node loses: 1-D for a list, 0-D for one."""
+        attribute = self.attributes.pop(name)
+        self.reasons[name] = f"it is an input {self.side}"
+        if not attribute.ref_attr_name:
+            return self.constant(onnx.helper.get_attribute_value(attribute), name, dtype)
+        return self._reference(name, attribute)
+
+    def _reference(self, name: str, attribute: AttributeProto) -> str:
+        """A Constant that refers to the attribute of the enclosing function that the node's attribute refers to."""
+        kinds = {
+            AttributeProto.INT: "value_int",
+            AttributeProto.INTS: "value_ints",
+            AttributeProto.FLOAT: "value_float",
+        }
+        if attribute.type not in kinds or self.opset < 12 or not self.emission.is_given(attribute.ref_attr_name):
+            missing = "below opset 12" if self.opset < 12 else "that a call leaves out"
+            text = f"{name} is an attribute of the enclosing function, and Constant cannot refer to one {missing}"
+            raise Inexact(text, "inline the function first")
+        output = self.new_name(name)
+        made = added("Constant", [], [output], self.new_name(f"{name}_node"), {})
+        held = AttributeProto(name=kinds[attribute.type], type=attribute.type, ref_attr_name=attribute.ref_attr_name)
+        made.attributes[held.name] = held
+        self.before.append(made)
+        return output
+
+    def emit(self, op_type: str, inputs: Sequence[str], hint: str, **attributes: object) -> str:
+        """Put a node with one output before the node, and give the name of that output. Attributes of None are left
+        out.
+        """
+        output = self.new_name(hint)
+        self.before.append(added(op_type, inputs, [output], self.new_name(f"{hint}_node"), attributes))
+        return output
+
+    def emit_many(self, op_type: str, inputs: Sequence[str], hints: Sequence[str], **attributes: object) -> list[str]:
+        """Put a node with several outputs before the node, and give their names."""
+        outputs = [self.new_name(hint) for hint in hints]
+        self.before.append(added(op_type, inputs, outputs, self.new_name(f"{hints[0]}_node"), attributes))
+        return outputs
+
+    def emit_after(self, op_type: str, inputs: Sequence[str], output: str, **attributes: object) -> None:
+        """Put a node behind the node that gives a value of this name."""
+        self.after.append(added(op_type, inputs, [output], self.new_name(f"{op_type.lower()}_node"), attributes))
+
+    def replace(self, op_type: str, inputs: Sequence[str], **attributes: object) -> None:
+        """Make the node another operator, of the same outputs and of these attributes only."""
+        self.form.op_type = op_type
+        self.form.inputs[:] = inputs
+        self.attributes.clear()
+        self.attributes |= added(op_type, [], [], "", attributes).attributes
+
+    def redirect(self, index: int, hint: str) -> str:
+        """Rename an output, so that a node behind this one can give the value of the old name, which is returned."""
+        old = self.outputs[index]
+        self.outputs[index] = self.new_name(hint)
+        return old
+
+    def drop_node(self) -> None:
+        """Leave the node itself out; others must give its outputs."""
+        self.dropped = True

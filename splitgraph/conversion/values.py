@@ -1,0 +1,131 @@
+"""What conversion knows of the values of one graph: types and constants, as inferred, and those that it adds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import helper, numpy_helper
+
+from splitgraph.contents import Contents
+from splitgraph.graph.scopes import GraphPath
+from splitgraph.graph.tensors import is_external, tensor_type
+from splitgraph.graph.types import type_proto
+from splitgraph.inference import infer_model
+from splitgraph.inference.analysis import Analysis
+from splitgraph.inference.state import GraphDetail
+from splitgraph.value_type import DTYPE_NUMBERS, UNKNOWN, ValueType
+
+Array = NDArray[Any]
+
+
+class Values:
+    """The types and constant elements of what one graph can read: its own values, those of the graphs around it, and
+    what conversion adds.
+    """
+
+    def __init__(self, analysis: Analysis, path: GraphPath) -> None:
+        self._details: dict[GraphPath, GraphDetail] = analysis.details.graphs
+        self._path = path
+        self._types: dict[str, ValueType] = {}
+        self._elements: dict[str, Array | None] = {}
+        # What produces a value that was added and is not inferred yet: nodes of one dialect, inferred together.
+        self._added: dict[str, tuple[Sequence[onnx.NodeProto], int]] = {}
+
+    def type_of(self, name: str) -> ValueType:
+        """The type of a value, UNKNOWN where nothing is known of it."""
+        if not name:
+            return UNKNOWN
+        if name in self._added:
+            self._infer_added(*self._added[name])
+        known = self._types.get(name)
+        if known is not None:
+            return known
+        path = self._home_of(name)
+        return UNKNOWN if path is None else self._details[path].types[name]
+
+    def elements(self, name: str) -> Array | None:
+        """The elements of a value that is the same in every run; None where that is not certain, also for a default
+        that a caller may override, and for data in another file.
+        """
+        if name in self._added:
+            self._infer_added(*self._added[name])
+        if name not in self._elements:
+            self._elements[name] = self._read(name)
+        return self._elements[name]
+
+    def define(self, name: str, known: ValueType, elements: Array | None = None) -> None:
+        """Say what an added value is."""
+        self._types[name] = known
+        self._elements[name] = elements
+
+    def define_constant(self, name: str, tensor: onnx.TensorProto) -> None:
+        """Say that an added value is this tensor."""
+        self.define(name, tensor_type(tensor), None if is_external(tensor) else numpy_helper.to_array(tensor))
+
+    def note(self, nodes: Sequence[onnx.NodeProto], opset: int) -> None:
+        """Say what produces added values; their types are inferred, all together, when one is asked for."""
+        held = tuple(nodes)
+        for node in held:
+            for name in node.output:
+                if name and not self._is_known(name):
+                    self._added[name] = (held, opset)
+
+    def _is_known(self, name: str) -> bool:
+        return name in self._types or self._home_of(name) is not None
+
+    def _infer_added(self, nodes: Sequence[onnx.NodeProto], opset: int) -> None:
+        made = {name for node in nodes for name in node.output if name}
+        for name in made:
+            self._added.pop(name, None)
+        read = dict.fromkeys(name for node in nodes for name in node.input if name and name not in made)
+        inputs, initializers = [], []
+        for name in read:
+            elements, known = self.elements(name), self.type_of(name)
+            number = DTYPE_NUMBERS.get(known.dtype or "")
+            if elements is not None and number is not None:
+                initializers.append(numpy_helper.from_array(elements, name))
+            else:
+                inputs.append(onnx.ValueInfoProto(name=name, type=type_proto(known)))
+        outputs = [onnx.ValueInfoProto(name=name) for name in made]
+        graph = helper.make_graph(list(nodes), "added", inputs, outputs, initializers)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+        analysis = infer_model(model, fill=False)
+        detail: GraphDetail = analysis.details.graphs[()]
+        for name in made:
+            if not self._is_known(name):
+                known = detail.types.get(name, UNKNOWN)
+                self.define(name, known, _as_array(detail.constants.get(name), known))
+
+    def _home_of(self, name: str) -> GraphPath | None:
+        """The innermost graph, of this one and those around it, that has the value."""
+        path = self._path
+        while True:
+            detail = self._details.get(path)
+            if detail is not None and name in detail.types:
+                return path
+            if not path or (path[0] == "F" and len(path) <= 2):
+                return None
+            path = path[:-3]
+
+    def _read(self, name: str) -> Array | None:
+        path = self._home_of(name)
+        if path is None:
+            return None
+        detail = self._details[path]
+        return _as_array(detail.constants.get(name), detail.types[name])
+
+
+def _as_array(held: Contents | onnx.TensorProto | None, known: ValueType) -> Array | None:
+    """The elements of a constant as an array of its own element type, None when one of them is unknown."""
+    if held is None:
+        return None
+    if isinstance(held, onnx.TensorProto):
+        return None if is_external(held) else numpy_helper.to_array(held)
+    number = DTYPE_NUMBERS.get(known.dtype or "")
+    if number is None or not all(isinstance(item, (int, float, str)) for item in held.items):
+        return None
+    return np.array(held.items, dtype=helper.tensor_dtype_to_np_dtype(number)).reshape(held.shape)
