@@ -173,8 +173,7 @@ def split_into_chunks(site: SplitSite, axis: int | None, total: DimLike | None, 
         valid = _report_empty_chunks(site, total, count, rest)
         return _clamped_chunks(axis, known, total, size, count) if valid else None
     # Wherever the last chunk is not negative no other one overruns, so the lengths hold without min().
-    most = site.facts.range_of(rest)[1]
-    if most is not None and most < 0:
+    if not site.facts.prove_ge(rest, 0) and site.facts.prove_ge(-1, rest):
         return _clamped_chunks(axis, known, total, size, count)
     site.require(rest, ">=", 0, code="SG203", message=f"{count} chunks of {size} overrun the dimension {total}")
     return CanonicalSplit(axis, known, (*[size] * (count - 1), rest), "chunks", count)

@@ -30,6 +30,7 @@ from splitgraph.dim.atoms import (
     Terms,
     add_all,
     add_into,
+    atoms_by_level,
     coefficients_of,
     is_deep,
     lone_atom,
@@ -53,13 +54,14 @@ class Dim:
     terms: (monomial, coefficient) in normal order, never empty. const: the constant term.
     """
 
-    __slots__ = ("__weakref__", "_highest", "_lowest", "_text", "const", "terms")
+    __slots__ = ("__weakref__", "_highest", "_lowest", "_symbols", "_text", "const", "terms")
 
     terms: Terms
     const: int
     _lowest: int | EllipsisType | None  # ... until someone asks
     _highest: int | EllipsisType | None
     _text: str | None
+    _symbols: frozenset[str] | None
 
     def __init__(self) -> None:
         raise TypeError("make a Dim with symbol(), parse_dim() or arithmetic")
@@ -93,7 +95,9 @@ class Dim:
 
     def __mul__(self, other: DimLike) -> DimLike:
         if isinstance(other, int):
-            return _interned(tuple((m, c * other) for m, c in self.terms), self.const * other) if other else 0
+            if other == 1:
+                return self
+            return _interned(tuple([(m, c * other) for m, c in self.terms]), self.const * other) if other else 0
         if isinstance(other, Dim):
             return _multiply(self, other)
         return NotImplemented
@@ -145,6 +149,13 @@ class Dim:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Dim:
         return self
+
+    @property
+    def symbols(self) -> frozenset[str]:
+        """The names of all symbols that occur."""
+        if self._symbols is None:
+            self._symbols = frozenset([atom.name for atom in atoms_by_level([self]) if atom.kind == SYMBOL])
+        return self._symbols
 
     @property
     def interval(self) -> tuple[int | None, int | None]:
@@ -212,7 +223,7 @@ def _interned(terms: Terms, const: int) -> Dim:
     if found is not None:
         return found
     made = object.__new__(Dim)
-    made.terms, made.const, made._text = terms, const, None
+    made.terms, made.const, made._text, made._symbols = terms, const, None, None
     made._lowest = made._highest = ...
     with _LOCK:
         return _DIMS.setdefault(key, made)

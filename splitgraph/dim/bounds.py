@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from splitgraph.dim.atoms import (
     DEEP,
+    FLOOR,
     MAX,
     MOD,
     NESTED_MAX,
@@ -72,7 +73,7 @@ def lower_bound(
 
     assumptions: polynomials known to be >= 0. goal: a bound that is good enough; the search stops when it is reached.
     """
-    if not assumptions and all(atom.kind == SYMBOL for monomial in coefficients for atom in monomial):
+    if not assumptions and _is_termwise(coefficients):
         return termwise_bound(coefficients, interval_of)
     # The terms are a multiple of their common factor, which rounds better than the sum.
     const = coefficients.get((), 0)
@@ -84,6 +85,18 @@ def lower_bound(
     target = None if goal is None else -((const - goal) // factor)
     bound = _Search(interval_of, assumptions, target, budget).search(reduced, 1)
     return None if bound is None else factor * ceil(bound) + const
+
+
+def _is_termwise(coefficients: Coefficients) -> bool:
+    """True when nothing can cancel, so that no rewriting is better than term by term."""
+    monomials = [monomial for monomial in coefficients if monomial]
+    if len(monomials) == 1 and len(monomials[0]) == 1 and monomials[0][0].kind == FLOOR:
+        return True
+    for monomial in monomials:
+        for atom in monomial:
+            if atom.kind != SYMBOL:
+                return False
+    return True
 
 
 class _Search:

@@ -13,7 +13,7 @@ from splitgraph.dim.bounds import Coefficients, atom_interval, interval, lower_b
 from splitgraph.dim.congruence import Congruence, congruence_of, merged, simplified
 from splitgraph.dim.obligation import Obligation
 from splitgraph.dim.propagation import Contradiction, propagate, round_to_congruences
-from splitgraph.dim.values import substitute, symbols_of
+from splitgraph.dim.values import evaluate, substitute, symbols_of
 
 Answer = Literal["proved", "assumed", "contradiction"]
 
@@ -152,6 +152,8 @@ class Facts:
         simple = self.simplify(self._with_solutions(a - b), fixed=True)
         if isinstance(simple, int):
             return simple == 0
+        if not self._knows_of(symbols_of(simple)) and _is_nonzero_at_one(simple):
+            return False
         return self.prove_ge(a, b) and self.prove_ge(b, a)
 
     def prove_ne(self, a: DimLike, b: DimLike) -> bool:
@@ -404,6 +406,15 @@ class Facts:
             seen.update(waiting)
         records = list(found.values())[:_MOST_ASSUMPTIONS]
         return [coefficients_of(polynomial) for record in records for polynomial in record.inequalities]
+
+
+def _is_nonzero_at_one(dim: Dim) -> bool:
+    """True when the dim is known not to be 0 where all its symbols are 1: there is no proof to look for that it is."""
+    try:
+        return evaluate(dim, dict.fromkeys(symbols_of(dim), 1)) != 0
+    except ZeroDivisionError:
+        # It has no value there, which says nothing of other places.
+        return False
 
 
 def _moduli(difference: Dim, residues: Iterable[_Residue]) -> list[int]:

@@ -18,7 +18,7 @@ _OPERATIONS: Mapping[int, Callable[[Sequence[int]], int]] = {
 
 def symbols_of(d: DimLike) -> frozenset[str]:
     """The names of all symbols that occur."""
-    return frozenset(atom.name for atom in atoms_by_level([d]) if atom.kind == SYMBOL)
+    return frozenset() if isinstance(d, int) else d.symbols
 
 
 def evaluate(d: DimLike, values: Mapping[str, int]) -> int:

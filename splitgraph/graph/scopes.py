@@ -134,9 +134,13 @@ def graph_at(model: onnx.ModelProto, path: GraphPath) -> Any:
     if path[:1] == ("F",):
         found, path = model.functions[path[1]], path[2:]
     for index, name, position in zip(path[::3], path[1::3], path[2::3], strict=True):
-        inner = subgraphs(found.node[index])
-        found = next(graph for other, place, graph in inner if (other, place) == (name, position))
+        found = subgraph_at(found.node[index], name, position)
     return found
+
+
+def subgraph_at(node: onnx.NodeProto, attribute: str, position: int) -> onnx.GraphProto:
+    """The graph in an attribute of a node, by its position there."""
+    return next(graph for name, place, graph in subgraphs(node) if (name, place) == (attribute, position))
 
 
 def attribute_is_given(model: onnx.ModelProto, scope: Scope, attribute: str) -> bool:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import onnx
 
-from splitgraph.graph.scopes import graph_at
+from splitgraph.graph.scopes import GraphPath, graph_at, subgraph_at
 from splitgraph.graph.types import type_proto
 from splitgraph.inference.analysis import Analysis
 from splitgraph.value_type import ValueType
@@ -16,8 +17,12 @@ from splitgraph.value_type import ValueType
 def fill_model(analysis: Analysis, model: onnx.ModelProto) -> Analysis:
     """The analysis with the inferred types filled into the model; everything else of it stays as it was."""
     encoded = EncodedTypes()
-    for path, types in analysis.details.types.items():
-        graph = graph_at(model, path)
+    found: dict[GraphPath, Any] = {}
+    # Outer graphs first, so that an inner one is found from the one around it.
+    for path, types in sorted(analysis.details.types.items(), key=lambda item: len(item[0])):
+        around = found.get(path[:-3])
+        graph = graph_at(model, path) if around is None else subgraph_at(around.node[path[-3]], path[-2], path[-1])
+        found[path] = graph
         if not isinstance(graph, onnx.FunctionProto):
             _fill_graph(graph, types, encoded)
     return replace(analysis, model=model)
