@@ -42,6 +42,10 @@ _NARROW_TYPES: Mapping[str, tuple[int, str]] = {
 }
 
 
+# Where onnxruntime raised an exception: a file, a line and a function, before what it has to say.
+_PLACE_IN_SOURCE = re.compile(r"/\S+:\d+ [^(]*?onnxruntime::[^(]*\([^)]*\)\s+(?:const )?")
+
+
 def load_engine(engine: str, path: Path) -> Run:
     """Load a model file into an engine ("reference", "onnxruntime", "openvino"); the function returned runs it."""
     loaders: dict[str, Callable[[Path], Run]] = {
@@ -78,9 +82,9 @@ def reason_of(error: BaseException) -> str:
     text = str(_root(error))
     status = re.search(r"Name:'([^']*)' Status Message: (.*)", text, re.DOTALL)
     if status:
-        text = f"node {status[1]!r}: {status[2]}"
+        text = f"node {status[1]!r}: {status[2]}" if status[1] else status[2]
     text = re.sub(r"^\[ONNXRuntimeError\] : \d+ : \w+ : (Load model from .* failed: ?)?", "", text)
-    text = re.sub(r"^/\S+:\d+ \w+ onnxruntime::.*?\(.*?\)\s+", "", text)  # the place in its source
+    text = _PLACE_IN_SOURCE.sub("", text)
     told = [line.strip() for line in text.splitlines() if line.strip()]
     lines = [line for line in told if not line.startswith("Exception from ")] or told  # OpenVINO's own stack
     line = lines[0] if lines else type(_root(error)).__name__

@@ -33,6 +33,7 @@ from splitgraph.execution.assignments import Assignment
 from splitgraph.execution.child import Attempt, EngineRun, Failure, Workplace, workplace
 from splitgraph.execution.comparison import Comparison, caller_inputs, compare_interfaces, misfits, mistyped
 from splitgraph.execution.inputs import InputError, InputMaker
+from splitgraph.execution.memory import says_out_of_memory
 from splitgraph.execution.model_edits import fill_num_outputs, is_default_domain, scoped_nodes
 from splitgraph.execution.proofs import prove_equal_splits
 from splitgraph.execution.values import Value
@@ -125,6 +126,7 @@ class _Trial:
     diagnostics: list[Diagnostic] = field(default_factory=list)
     # The first model ran on none of the inputs that an engine was given.
     inputs_refused: bool = False
+    memory_ran_out: bool = False
 
     def decide(self, place: Workplace, engines: Sequence[str], deadline: float, blank: Verification) -> Verification:
         """Ask the engines in turn until one decides."""
@@ -165,6 +167,10 @@ class _Trial:
 
     def _nothing_ran(self, blank: Verification) -> Verification:
         reason = "no engine could run both models"
+        if self.memory_ran_out:
+            text = f"{reason} in the memory that running a model may take"
+            found = diagnostic("SG501", text, severity="warning", help="Give smaller sizes with --bind.")
+            return replace(blank, diagnostics=(*self.diagnostics, found))
         unknown = self.maker.unknown_rank() if self.inputs_refused else None
         if unknown is None:
             return self._not_run(blank, reason)
@@ -241,6 +247,7 @@ class _Trial:
     def _without_difference(self, run: EngineRun, comparison: Comparison, compared: int) -> _Outcome:
         obstacle = _obstacle(run)
         if obstacle is not None:
+            self.memory_ran_out |= says_out_of_memory(obstacle.reason)
             return _Outcome(None, _describe(obstacle))
         refused = next((failure for failure in run.failures if failure.model == 1), None)
         if refused is not None:

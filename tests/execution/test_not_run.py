@@ -6,6 +6,7 @@ import onnx
 import pytest
 
 from splitgraph.execution import verify_models
+from splitgraph.execution.child import EngineRun, Failure, Workplace
 
 from .small_models import constant, model_of, node, split_model, value
 
@@ -101,6 +102,16 @@ def test_a_rank_that_is_unknown_is_named_where_no_inputs_fit(name: str) -> None:
     assert reason in found.diagnostics[-1].message
     assert advice in found.diagnostics[-1].help
     assert not any("MiB" in finding.message for finding in found.diagnostics)
+
+
+def test_memory_that_runs_out_is_the_reason_that_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    failure = Failure("run", 0, 0, True, "needs more than the 8 GiB of memory: std::bad_alloc")
+    monkeypatch.setattr(Workplace, "run", lambda self, name, attempts, seconds: EngineRun(failures=[failure]))
+    model = split_model(13)
+    found = verify_models(model, model)
+    assert (found.verdict, found.diagnostics[-1].code) == ("not-run", "SG501")
+    assert "in the memory that running a model may take" in found.diagnostics[-1].message
+    assert "--bind" in found.diagnostics[-1].help
 
 
 @pytest.mark.usefixtures("in_process")
