@@ -161,7 +161,7 @@ class _Climb:
             else:
                 expand(step)
         except Inexact as refusal:
-            message = f"{form.op_type} exists from opset {route.exists_from} on, and {refusal.reason}"
+            message = f"{form.op_type} exists from opset {route.exists_from} on and {refusal.reason}"
             help = f"Stop at opset {route.exists_from}{', or ' + refusal.help if refusal.help else ''}."
             self.blockers.append(diagnostic("SG404", message, self.location, help=help))
             return [form]
