@@ -48,10 +48,10 @@ def convert_forms(model: onnx.ModelProto, to: str, *, explicit_lengths: bool = F
     analysis = infer_model(model, fill=False)
     plan = Plan()
     check_readable(plan, analysis)
-    names = FreshNames(used_names(model))
+    names = FreshNames(used_names(model, analysis.details.scopes))
     ours = {function.name for function in model.functions if is_variadic_function(function)}
     if not any(found.code == "SG103" for found in plan.blockers):
-        for root in roots(list(scopes(model))):
+        for root in roots(analysis.details.scopes):
             if root[0].is_function and is_variadic_function(root[0].proto):
                 continue
             if to == "variadic-split":

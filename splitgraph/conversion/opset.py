@@ -27,7 +27,6 @@ from splitgraph.graph.scopes import (
     function_key,
     node_label,
     plain_domain,
-    scopes,
 )
 from splitgraph.inference import infer_model
 from splitgraph.inference.analysis import Analysis
@@ -73,9 +72,8 @@ def plan_opset(model: onnx.ModelProto, analysis: Analysis, target: int) -> Plan:
     if any(found.code == "SG103" for found in plan.blockers):
         return plan
     _refuse_training(plan, model, analysis, target)
-    names = FreshNames(used_names(model))
-    every = list(scopes(model))
-    for root in roots(every):
+    names = FreshNames(used_names(model, analysis.details.scopes))
+    for root in roots(analysis.details.scopes):
         uses = Uses(root)
         _plan_splits(plan, model, analysis, root, names, target, uses)
         first = len(plan.changes)
@@ -245,9 +243,7 @@ def exchange(
     """
     edits = plan.at(scope.path)
     edits.replaced[index] = made
-    uses.replaced(scope.nodes[index])
-    uses.reads.update(inputs)
-    nodes, initializers = uses.release(name for name in scope.nodes[index].input if name)
+    nodes, initializers = uses.exchange(scope.nodes[index], inputs)
     edits.gone_values |= set(scope.nodes[index].output) - outputs
     for inner, gone in nodes:
         plan.at(inner.path).replaced[gone] = []

@@ -14,7 +14,7 @@ from splitgraph.conversion.guard import AttributeEdit
 from splitgraph.conversion.ir_version import minimum_ir_version
 from splitgraph.conversion.rewrite import Change
 from splitgraph.diagnostics import ConversionError, Diagnostic
-from splitgraph.graph.scopes import GraphPath, Scope, opset_imports, plain_domain, scopes
+from splitgraph.graph.scopes import GraphPath, graph_at, opset_imports, plain_domain
 from splitgraph.variants.variadic_function import variadic_function
 from splitgraph.variants.variadic_split_1 import DOMAIN
 
@@ -76,18 +76,15 @@ def apply_plan(plan: Plan, model: onnx.ModelProto) -> onnx.ModelProto:
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
     # Inner graphs first: editing a graph's list of nodes copies them, with what they contain.
-    for scope in reversed(list(scopes(copy))):
-        edits = plan.edits.get(scope.path)
-        if edits is not None:
-            _edit_graph(scope, edits)
+    for path in sorted(plan.edits, key=len, reverse=True):
+        _edit_graph(graph_at(copy, path), plan.edits[path])
     if plan.opset is not None:
         _set_opset(copy, plan.opset)
     _set_functions(copy, plan)
     return copy
 
 
-def _edit_graph(scope: Scope, edits: GraphEdits) -> None:
-    proto = scope.proto
+def _edit_graph(proto: Any, edits: GraphEdits) -> None:
     for index, attribute_edits in edits.attributes.items():
         for edit in attribute_edits:
             _edit_attribute(proto.node[index], edit)
@@ -107,7 +104,7 @@ def _edit_graph(scope: Scope, edits: GraphEdits) -> None:
                 proto.node[index].CopyFrom(made)
     if edits.gone_values:
         _remove(proto.value_info, lambda value: value.name in edits.gone_values)
-    if scope.is_function:
+    if isinstance(proto, onnx.FunctionProto):
         return
     if edits.gone_initializers:
         _remove(proto.initializer, lambda tensor: tensor.name in edits.gone_initializers)

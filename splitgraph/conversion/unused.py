@@ -17,38 +17,52 @@ class Uses:
 
     def __init__(self, root: Sequence[Scope]) -> None:
         self._root = root
-        self.reads: Counter[str] = Counter()
+        self._reads: Counter[str] = Counter()
         self._producers: dict[str, tuple[Scope, int]] = {}
         self._initializers: dict[str, Scope] = {}
-        for scope in root:
-            self._read_scope(scope)
+
+    def exchange(
+        self, node: onnx.NodeProto, inputs: Iterable[str]
+    ) -> tuple[list[tuple[Scope, int]], list[tuple[GraphPath, str]]]:
+        """Note that a node gives way to others, which read `inputs`; give the nodes and the initializers that nobody
+        reads after it, with all that fed only them.
+        """
+        if not self._producers:
+            # Only now: a conversion that replaces nothing need not count.
+            for scope in self._root:
+                self._read_scope(scope)
+        for output in node.output:
+            self._producers.pop(output, None)
+        self._reads.update(inputs)
+        return self._release(name for name in node.input if name)
 
     def _read_scope(self, scope: Scope) -> None:
+        reads, producers = self._reads, self._producers
         for index, node in enumerate(scope.nodes):
-            self.reads.update(name for name in node.input if name)
-            for name in node.output:
-                self._producers[name] = (scope, index)
+            for name in node.input[:]:
+                reads[name] += 1
+            place = (scope, index)
+            for name in node.output[:]:
+                producers[name] = place
         if scope.is_function:
-            self.reads.update(scope.proto.output)
+            reads.update(scope.proto.output)
             return
-        self.reads.update(value.name for value in scope.proto.output)
+        reads.update(value.name for value in scope.proto.output)
         inputs = {value.name for value in scope.proto.input}
         for tensor in scope.proto.initializer:
             # One that is also an input belongs to the model's interface.
             if tensor.name not in inputs:
                 self._initializers[tensor.name] = scope
 
-    def release(self, names: Iterable[str]) -> tuple[list[tuple[Scope, int]], list[tuple[GraphPath, str]]]:
-        """Take one read away for each name; give the nodes and the initializers that nobody reads after it, with all
-        that fed only them.
-        """
+    def _release(self, names: Iterable[str]) -> tuple[list[tuple[Scope, int]], list[tuple[GraphPath, str]]]:
+        """Take one read away for each name."""
         nodes: list[tuple[Scope, int]] = []
         initializers: list[tuple[GraphPath, str]] = []
         waiting = list(names)
         while waiting:
             name = waiting.pop()
-            self.reads[name] -= 1
-            if self.reads[name] > 0:
+            self._reads[name] -= 1
+            if self._reads[name] > 0:
                 continue
             if name in self._initializers:
                 initializers.append((self._initializers.pop(name).path, name))
@@ -62,11 +76,6 @@ class Uses:
                     waiting.extend(read for read in node.input if read)
         return nodes, initializers
 
-    def replaced(self, node: onnx.NodeProto) -> None:
-        """Note that a node is replaced: it is not what produces its outputs any more."""
-        for output in node.output:
-            self._producers.pop(output, None)
-
     def _is_removable(self, node: onnx.NodeProto) -> bool:
-        unread = all(not name or self.reads[name] <= 0 for name in node.output)
+        unread = all(not name or self._reads[name] <= 0 for name in node.output)
         return unread and plain_domain(node.domain) == "" and not any(True for _ in subgraphs(node))

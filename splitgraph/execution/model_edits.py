@@ -54,7 +54,7 @@ def name_omitted_outputs(model: onnx.ModelProto, *, of_splits_only: bool = True)
     onnxruntime crashes on Split(x) -> "a", "" (seen in 1.31); onnx's evaluator stores the value of an omitted output
     under the name "" and hands it to every later node as its omitted inputs.
     """
-    taken = used_names(model)
+    taken = set(used_names(model))
     fresh = (name for number in itertools.count() if (name := f"omitted_{number}") not in taken)
     for node, _ in scoped_nodes(model):
         if "" not in node.output:

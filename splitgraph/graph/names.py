@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import onnx
 
 from splitgraph.graph.scopes import Scope, scopes
 
 
-def used_names(model: onnx.ModelProto) -> set[str]:
-    """Every value, node, initializer and function name of the model, in every scope."""
-    names: set[str] = set()
-    for scope in scopes(model):
+def used_names(model: onnx.ModelProto, every: Iterable[Scope] | None = None) -> Iterator[str]:
+    """Every value, node, initializer and function name of the model, in every scope; a name may come again.
+
+    every: the scopes of the model, where the caller has them.
+    """
+    for scope in scopes(model) if every is None else every:
         for node in scope.nodes:
-            names.add(node.name)
-            names.update(node.input)
-            names.update(node.output)
+            yield node.name
+            yield from node.input[:]
+            yield from node.output[:]
         if scope.is_function:
-            names.update(scope.proto.input)
-            names.update(scope.proto.output)
+            yield from scope.proto.input
+            yield from scope.proto.output
             continue
-        names.update(value.name for value in (*scope.proto.input, *scope.proto.output, *scope.proto.value_info))
-        names.update(tensor.name for tensor in scope.proto.initializer)
-        names.update(tensor.values.name for tensor in scope.proto.sparse_initializer)
-    names.update(function.name for function in model.functions)
-    return names
+        yield from (value.name for value in (*scope.proto.input, *scope.proto.output, *scope.proto.value_info))
+        yield from (tensor.name for tensor in scope.proto.initializer)
+        yield from (tensor.values.name for tensor in scope.proto.sparse_initializer)
+    yield from (function.name for function in model.functions)
 
 
 def dimension_names(model: onnx.ModelProto) -> set[str]:
@@ -58,14 +59,21 @@ def _collect(type_proto: onnx.TypeProto, names: set[str]) -> None:
 
 
 class FreshNames:
-    """Names that are new in every scope of a model; each is given out once."""
+    """Names that are new in every scope of a model; each is given out once.
+
+    used: what the model uses, read when the first name is asked for.
+    """
 
     def __init__(self, used: Iterable[str]) -> None:
-        self._used = set(used)
+        self._unread: Iterable[str] | None = used
+        self._used: set[str] = set()
         self._next: dict[str, int] = {}
 
     def new(self, hint: str) -> str:
         """A new name that begins with the hint."""
+        if self._unread is not None:
+            self._used.update(self._unread)
+            self._unread = None
         name, number = hint, self._next.get(hint, 0)
         while name in self._used:
             number += 1

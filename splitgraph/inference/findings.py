@@ -47,9 +47,10 @@ def build_analysis(state: State, main: Walk) -> Analysis:
 
 
 class Details:
-    """For conversion: the state of the walks, and the shown types of every graph by path."""
+    """For conversion: every graph of the model, the state of the walks, and the shown types of each graph by path."""
 
     def __init__(self, state: State, types: Mapping[GraphPath, Mapping[str, ValueType]]) -> None:
+        self.scopes = state.scopes
         self.graphs = state.details
         self.types = types
 
@@ -102,6 +103,12 @@ def _shown_obligation(naming: Naming, obligation: Obligation) -> str | None:
     """The obligation in shown names; None when it speaks of a dimension that is not shown at all, or goes without
     saying because both sides are shown alike.
     """
+    if obligation not in naming.obligations:
+        naming.obligations[obligation] = _show_obligation(naming, obligation)
+    return naming.obligations[obligation]
+
+
+def _show_obligation(naming: Naming, obligation: Obligation) -> str | None:
     lhs, rhs = resolve(obligation.lhs, naming.solved), resolve(obligation.rhs, naming.solved)
     if lhs == rhs:
         return None
