@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import gcd
 from typing import NamedTuple
 
-from splitgraph.dim.arithmetic import Dim, DimLike, atom_value, from_terms, product, sum_dims
+from splitgraph.dim.arithmetic import Dim, DimLike, atom_value, from_terms
 from splitgraph.dim.atoms import (
     FLOOR,
     MAX,
@@ -21,7 +21,7 @@ from splitgraph.dim.atoms import (
 )
 from splitgraph.dim.bounds import IntervalOf, interval
 from splitgraph.dim.extrema import undominated
-from splitgraph.dim.values import rebuilt_atom
+from splitgraph.dim.values import rebuilt, rebuilt_atom
 
 # Simplifying may make way for more of it; a few rounds reach what matters.
 _ROUNDS = 3
@@ -137,11 +137,8 @@ def _contains(whole: Dim, part: DimLike) -> bool:
     return isinstance(part, Dim) and all(have.get(m) == c for m, c in part.terms)
 
 
-def _rebuilt(value: object, known: Mapping[Atom, DimLike], congruences: Iterable[Congruence]) -> DimLike:
-    if not isinstance(value, Dim):
-        assert isinstance(value, int)
-        return value
-    total = value.const + sum_dims([product([c, *(known[atom] for atom in m)]) for m, c in value.terms])
+def _rebuilt(value: DimLike, known: Mapping[Atom, DimLike], congruences: Iterable[Congruence]) -> DimLike:
+    total = rebuilt(value, known)
     for congruence in congruences:
         if isinstance(total, Dim):
             total = _multiplied_back(total, congruence)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from splitgraph.dim.arithmetic import DimLike, product, sum_dims, symbol
-from splitgraph.dim.atoms import FLOOR, MAX, MOD, NESTED_MAX, SYMBOL, Atom, atoms_by_level
+from splitgraph.dim.arithmetic import DimLike, from_terms, product, symbol
+from splitgraph.dim.atoms import FLOOR, MAX, MOD, NESTED_MAX, SYMBOL, Atom, Monomial, add_into, atoms_by_level
 from splitgraph.dim.extrema import dim_max
 
 _OPERATIONS: Mapping[int, Callable[[Sequence[int]], int]] = {
@@ -42,12 +42,12 @@ def substitute(d: DimLike, values: Mapping[str, DimLike]) -> DimLike:
         return d
     known: dict[Atom, DimLike] = {}
     for atom in atoms_by_level([d]):
-        args = [_rebuilt(arg, known) for arg in atom.args]
+        args = [rebuilt(arg, known) for arg in atom.args]
         if atom.kind == SYMBOL:
             known[atom] = values[atom.name] if atom.name in values else symbol(atom.name)
         else:
             known[atom] = rebuilt_atom(atom.kind, args)
-    return _rebuilt(d, known)
+    return rebuilt(d, known)
 
 
 def rebuilt_atom(kind: int, args: Sequence[DimLike]) -> DimLike:
@@ -68,7 +68,13 @@ def _number(value: DimLike, known: Mapping[Atom, int]) -> int:
     return total
 
 
-def _rebuilt(value: DimLike, known: Mapping[Atom, DimLike]) -> DimLike:
+def rebuilt(value: DimLike, known: Mapping[Atom, DimLike]) -> DimLike:
+    """The value with other values in place of its atoms."""
     if isinstance(value, int):
         return value
-    return value.const + sum_dims([product([c, *(known[atom] for atom in m)]) for m, c in value.terms])
+    coefficients: dict[Monomial, int] = {}
+    const = value.const
+    for monomial, coefficient in value.terms:
+        factor = known[monomial[0]] if len(monomial) == 1 else product([known[atom] for atom in monomial])
+        const += add_into(coefficients, factor, coefficient)
+    return from_terms(coefficients, const)

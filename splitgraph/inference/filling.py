@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -11,12 +11,13 @@ import onnx
 from splitgraph.graph.scopes import GraphPath, graph_at, subgraph_at
 from splitgraph.graph.types import type_proto
 from splitgraph.inference.analysis import Analysis
+from splitgraph.inference.naming import tally
 from splitgraph.value_type import ValueType
 
 
 def fill_model(analysis: Analysis, model: onnx.ModelProto) -> Analysis:
     """The analysis with the inferred types filled into the model; everything else of it stays as it was."""
-    encoded = EncodedTypes()
+    encoded = _EncodedTypes()
     found: dict[GraphPath, Any] = {}
     # Outer graphs first, so that an inner one is found from the one around it.
     for path, types in sorted(analysis.details.types.items(), key=lambda item: len(item[0])):
@@ -28,21 +29,22 @@ def fill_model(analysis: Analysis, model: onnx.ModelProto) -> Analysis:
     return replace(analysis, model=model)
 
 
-class EncodedTypes:
+class _EncodedTypes:
     """The field `type` of a value_info for each type, as protobuf writes it: a model has few types and many values."""
 
     def __init__(self) -> None:
-        self._fields: dict[int, tuple[ValueType, bytes | None]] = {}
+        self._held: list[ValueType] = []
+        self._fields: dict[int, bytes | None] = {}
 
-    def field(self, value: ValueType) -> bytes | None:
-        """The bytes; None for a type of which nothing can be declared."""
-        found = self._fields.get(id(value))
-        if found is None:
-            made = type_proto(value)
-            # Held with its bytes: another type could take the identity of one that is gone.
-            found = value, None if made is None else _field(b"\x12", made.SerializeToString())
-            self._fields[id(value)] = found
-        return found[1]
+    def of(self, types: Collection[ValueType]) -> Mapping[int, bytes | None]:
+        """The bytes of each type by its identity; None for a type of which nothing can be declared."""
+        for value, _ in tally(types):
+            if id(value) not in self._fields:
+                made = type_proto(value)
+                # Held with its bytes: another type could take the identity of one that is gone.
+                self._held.append(value)
+                self._fields[id(value)] = None if made is None else _field(b"\x12", made.SerializeToString())
+        return self._fields
 
 
 def _field(tag: bytes, content: bytes) -> bytes:
@@ -61,26 +63,35 @@ def _field(tag: bytes, content: bytes) -> bytes:
 # Reading many value_info at once takes a fifth of the time that adding one after the other does; all would take memory.
 _READ_AT_ONCE = 4096
 _SHORT = [bytes([length]) for length in range(128)]
+# value_info is field 13 of a graph, and name field 1 of it; the beginnings of short ones by length.
+_VALUE_INFO, _NAME_OF_VALUE = b"\x6a", b"\x0a"
+_SHORT_ENTRY = 126
+_ENTRY = [_VALUE_INFO + _SHORT[size + 2] for size in range(_SHORT_ENTRY)]
+_NAME = [_NAME_OF_VALUE + size for size in _SHORT]
 
 
-def _fill_graph(graph: onnx.GraphProto, types: Mapping[str, ValueType], encoded: EncodedTypes) -> None:
+def _fill_graph(graph: onnx.GraphProto, types: Mapping[str, ValueType], encoded: _EncodedTypes) -> None:
     skipped = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
     skipped |= {tensor.values.name for tensor in graph.sparse_initializer}
     for value in graph.output:
         _write(value, types.get(value.name))
         skipped.add(value.name)
     listed = {value.name: value for value in graph.value_info}
-    added = []
+    added, fields = [], encoded.of(types.values())
     for name, inferred in types.items():
         if name in skipped:
             continue
         if name in listed:
             _write(listed[name], inferred)
             continue
-        field = encoded.field(inferred)
+        field = fields[id(inferred)]
         if field is not None:
-            # value_info is field 13 of a graph, and name field 1 of it.
-            added.append(_field(b"\x6a", _field(b"\x0a", name.encode()) + field))
+            written = name.encode()
+            size = len(written) + len(field)
+            if size < _SHORT_ENTRY:
+                added.append(_ENTRY[size] + _NAME[len(written)] + written + field)
+            else:
+                added.append(_field(_VALUE_INFO, _field(_NAME_OF_VALUE, written) + field))
         if len(added) == _READ_AT_ONCE:
             graph.MergeFromString(b"".join(added))
             added.clear()

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from typing import TypeVar
 
-from splitgraph.dim import Dim, DimLike, is_spellable, substitute, symbol, symbols_of
+from splitgraph.dim import Dim, DimLike, Obligation, is_spellable, substitute, symbol, symbols_of
 from splitgraph.inference.solving import resolve
 from splitgraph.value_type import ValueType
 
@@ -42,6 +42,8 @@ class Naming:
         self._names: dict[str, DimLike] = {}
         self._next = 0
         self.meanings: dict[str, str] = {}
+        # What is shown of each obligation, None for nothing: several places show the same ones.
+        self.obligations: dict[Obligation, str | None] = {}
 
     def count(self, dims: Iterable[DimLike | None], times: int) -> None:
         """Note where generated symbols stand in dimensions that will be reported so many times."""
