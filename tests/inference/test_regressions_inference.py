@@ -100,3 +100,50 @@ def test_calls_beyond_a_bound_are_not_followed(monkeypatch: pytest.MonkeyPatch) 
     assert [str(analysis.types[name]) for name in ("rest", "more", "most")] == ["float32[2]", "float32[2]", "unknown"]
     # What all calls have in common is not what those have that were followed.
     assert analysis.details.graphs["F", 0].types["data"].shape is None
+
+
+@pytest.mark.parametrize(
+    ("data", "condition", "expected"),
+    [
+        ("float[4] x", "[1, 0, 1]", "float32[2]"),
+        ("float[2] x", "[1, 0, 0]", "float32[1]"),
+        ("float[2] x", "[1, 0, 1]", "float32[?]"),
+        ("float[0] x", "[1]", "float32[?]"),
+        ("float[N] x", "[0, 0]", "float32[0]"),
+        ("float[N] x", "[0, 1]", "float32[?]"),
+    ],
+)
+def test_a_condition_beyond_the_last_element_keeps_nothing_for_certain(
+    data: str, condition: str, expected: str
+) -> None:
+    """onnxruntime passes over what lies beyond; it once was counted."""
+    model = model_of(
+        f"""<ir_version: 8, opset_import: ["" : 18]>
+        g ({data}) => (float[K] y) {{
+            numbers = Constant <value_ints: ints = {condition}> ()
+            held = Cast <to: int = 9> (numbers)
+            y = Compress <axis: int = 0> (x, held)
+        }}"""
+    )
+    model.graph.output[0].ClearField("type")
+    assert str(infer_model(model).types["y"]) == expected
+
+
+@pytest.mark.parametrize("dim", ["M", "1"])
+@pytest.mark.parametrize(
+    ("stride", "expected"), [(1, "float32[...]"), (2, "float32[1, 3, 0]"), (3, "float32[1, 3, ?]")]
+)
+def test_a_window_larger_than_a_dimension_that_can_only_be_one(stride: int, expected: str, dim: str) -> None:
+    """What does not fit is judged alike where it is written as a number and where it is known to be one."""
+    model = model_of(
+        f"""<ir_version: 8, opset_import: ["" : 18]>
+        g (float[{dim}] a, float[1, 3, {dim}] x) => (float[K] y) {{
+            one = Constant <value_ints: ints = [1]> ()
+            same = Reshape (a, one)
+            y = MaxPool <kernel_shape: ints = [3], strides: ints = [{stride}]> (x)
+        }}"""
+    )
+    model.graph.output[0].ClearField("type")
+    analysis = infer_model(model)
+    assert analysis.ok is (stride > 1)
+    assert str(analysis.types["y"]) == expected

@@ -138,15 +138,23 @@ def compress(ctx: NodeContext) -> Sequence[ValueType]:
         raise InvalidNode("the input is a scalar; it must have at least one axis")
     condition = ctx.contents(1)
     holds = None if condition is None else condition.integers
-    count: DimLike = ctx.fresh() if holds is None else sum(1 for held in holds if held)
     if holds is not None:
         compress_contents(ctx, holds)
     if "axis" not in ctx.attributes():
-        return [tensor(dtype, (count,))]
+        return [tensor(dtype, (_kept(ctx, None if dims is None else product(dims), holds),))]
     if dims is None:
         return [tensor(dtype, None)]
     axis = normal_axis(int_attribute(ctx, "axis", 0), len(dims))
-    return [tensor(dtype, (*dims[:axis], count, *dims[axis + 1 :]))]
+    return [tensor(dtype, (*dims[:axis], _kept(ctx, dims[axis], holds), *dims[axis + 1 :]))]
+
+
+def _kept(ctx: NodeContext, size: DimLike | None, holds: Sequence[int] | None) -> DimLike | None:
+    """How many of `size` elements a condition keeps, None when that is not certain."""
+    if holds is None or size is None:
+        return None
+    kept = [position for position, held in enumerate(holds) if held]
+    # What lies beyond the last element onnxruntime passes over and numpy refuses; the specification is silent.
+    return len(kept) if not kept or ctx.facts.prove_ge(size, kept[-1] + 1) else None
 
 
 @operator("NonZero", gives=("int64",))

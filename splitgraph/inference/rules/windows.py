@@ -88,14 +88,14 @@ def _count(
     room = dim + before + after - extent
     if round_up:
         return _count_rounded_up(dim, room, extent, before, after, stride)
-    if isinstance(room, int):
-        return _static_count(
-            ctx, room, stride, f"a window of {extent} does not fit {dim} with pads {before} and {after}"
-        )
+    found = f"a window of {extent} does not fit {dim} with pads {before} and {after}"
+    fixed = ctx.facts.simplify(room, fixed=True)
+    # A number stands for the symbols only where it is too small: elsewhere their names say more.
+    if isinstance(fixed, int) and (fixed < 0 or isinstance(room, int)):
+        return _static_count(ctx, fixed, stride, found)
     # Of one position too little, steps of 1 leave nothing, which pooling takes; other steps are rounded in two ways.
     least = -1 if stride == 1 and not _convolves(ctx) else 0
     if not ctx.facts.prove_ge(room, least):
-        found = f"a window of {extent} does not fit {dim} with pads {before} and {after}"
         ctx.require(room, ">=", least, message=f"{ctx.node.op_type}-{ctx.since_version}: {found}")
     return room // stride + 1
 
