@@ -1,20 +1,24 @@
 """Infers and runs random graphs: `python fuzz_worker.py FIRST END NODES`, a JSON line for each seed.
 
-A process of its own, since onnxruntime ends the process on some invalid sizes. A line says what was compared (dims),
-how many assignments of sizes ran (runs), were refused by the engine (refused) or by the obligations alone (excluded),
-and what was found wrong.
+A process of its own, since onnxruntime ends the process on some invalid sizes, and on others never ends: a run has
+`LONGEST_RUN` seconds of CPU time, after which it ends the process, too. Inference has as many and then fails: it must
+never hang. A line says what was compared (dims), how many assignments of sizes ran (runs), were refused by the engine
+(refused) or by the obligations alone (excluded), and what was found wrong.
 """
 
 from __future__ import annotations
 
 import json
 import random
+import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import random_operators
 from executed_shapes import RefusedError, compare, make_feeds, run_onnxruntime
-from random_graphs import is_lenient, random_model
+from random_graphs import LONGEST_RUN, bounded_run, is_lenient, random_model
 
 import splitgraph
 from splitgraph.inference.analysis import Analysis
@@ -36,7 +40,8 @@ def check(seed: int, nodes: int) -> dict[str, Any]:
     where there are no elements.
     """
     model, design, given = random_model(seed, nodes)
-    analysis = splitgraph.infer(model)
+    with bounded_inference():
+        analysis = splitgraph.infer(model)
     result = {"dims": 0, "unknown": 0, "nodes": len(model.graph.node), "runs": 0, "refused": 0, "excluded": 0}
     wrong = [f"false error {found.code}: {found.location}: {found.message}" for found in analysis.diagnostics]
     rng = random.Random(seed)
@@ -51,7 +56,8 @@ def check(seed: int, nodes: int) -> dict[str, Any]:
             continue
         feeds = make_feeds(model, analysis, sizes, given, {}, seed + attempt)
         try:
-            traces = run_onnxruntime(model, names, feeds)
+            with bounded_run():
+                traces = run_onnxruntime(model, names, feeds)
         except RefusedError:
             result["refused"] += 1
             continue
@@ -68,6 +74,21 @@ def check(seed: int, nodes: int) -> dict[str, Any]:
         result["unknown"] += len(found.unknown)
         wrong += found.wrong
     return {**result, "operators": sorted({node.op_type for node in model.graph.node}), "wrong": wrong}
+
+
+@contextmanager
+def bounded_inference(seconds: float = LONGEST_RUN) -> Iterator[None]:
+    """Raise where inference takes that much CPU time; the worker then ends with status 1, which no engine gives."""
+
+    def give_up(*_: object) -> None:
+        raise AssertionError(f"inference takes more than {seconds} s of CPU time")
+
+    signal.signal(signal.SIGPROF, give_up)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
 
 
 def may_run(analysis: Analysis, obligation: str) -> bool:

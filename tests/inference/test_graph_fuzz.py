@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections import Counter
@@ -24,16 +25,22 @@ HERE = Path(__file__).parent
 FIRST = int(os.environ.get("SPLITGRAPH_FUZZ_SEED", "0"))
 GRAPHS = int(os.environ.get("SPLITGRAPH_FUZZ", "150"))
 # Counted and not timed, so that every run checks the same.
-MORE_GRAPHS = 900
+MORE_GRAPHS = 2400
 NODES = 14
 
 
+def run_python(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Python in a process of its own, with the modules of these tests."""
+    paths = [str(HERE), str(HERE.parents[1]), *filter(None, sys.path)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    command = [sys.executable, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+
+
 def results(first: int, end: int) -> Iterator[dict[str, Any]]:
-    """What came out for each seed; one at which the engine ended the process is passed over."""
+    """What came out for each seed; those at which the engine ended the process, or never ended, are passed over."""
     while first < end:
-        command = [sys.executable, str(HERE / "fuzz_worker.py"), str(first), str(end), str(NODES)]
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE.parents[1]), *filter(None, sys.path)])}
-        done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+        done = run_python(str(HERE / "fuzz_worker.py"), str(first), str(end), str(NODES))
         lines = [json.loads(line) for line in done.stdout.splitlines()]
         assert done.returncode <= 0, done.stderr
         assert lines, done.stderr
@@ -82,6 +89,16 @@ def test_a_graph_follows_from_its_seed() -> None:
     first, second = (random_model(7, NODES) for _ in range(2))
     assert first[0] == second[0]
     assert first[1] == second[1]
+
+
+@pytest.mark.parametrize(
+    ("bound", "status"),
+    [("bounded_run", -signal.SIGPROF), ("bounded_inference", 1)],
+)
+def test_what_never_ends(bound: str, status: int) -> None:
+    """An endless run ends the worker as a crash of the engine does, endless inference as a failure."""
+    code = f"import fuzz_worker, itertools\nwith fuzz_worker.{bound}(0.1):\n    for _ in itertools.count(): pass"
+    assert run_python("-c", code).returncode == status
 
 
 @pytest.mark.parametrize(
