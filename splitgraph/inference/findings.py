@@ -19,7 +19,8 @@ from splitgraph.value_type import UNKNOWN, ValueType
 
 def build_analysis(state: State, main: Walk) -> Analysis:
     """The analysis of a walked model; `details` holds the shown types of every graph and what conversion needs."""
-    naming = Naming(state.generated, state.reserved, solve(main.facts.obligations, state.generated))
+    solved = solve(main.facts.obligations, state.generated)
+    naming = Naming(state.generated, state.reserved, solved)
     walked = {path: detail for path, detail in state.details.items() if path[:1] != ("call",) and path[:1] != ("F",)}
     walked.setdefault(main.path, main.detail)
     for detail in walked.values():
@@ -136,9 +137,25 @@ def _requirements(state: State, naming: Naming, splits: Iterable[SplitReport]) -
         meaning = None if definition is None else naming.dim(definition[0])
         if definition is not None and isinstance(meaning, Dim) and is_spellable(symbol(name)):
             found.setdefault(f"{symbol(name)} == {meaning}", {})[definition[1]] = None
+    for name in _known_broadcasts(state):
+        a, b, location = state.broadcasts[name]
+        shown, one, other = naming.shown_name(name), naming.dim(a), naming.dim(b)
+        if shown is not None:
+            # Equal, or one of them 1: the greater, but 0 where one is 0. Multiplied out it would be unreadable.
+            text = f"{shown} == min(1, {one})*min(1, {other})*max({one}, {other})"
+            found.setdefault(text, {})[location] = None
     for name, text in naming.meanings.items():
         found.setdefault(f"{name} == {text}", {})
     return {text: tuple(locations) for text, locations in found.items()}
+
+
+def _known_broadcasts(state: State) -> list[str]:
+    """The generated symbols that stand for the broadcast of dimensions that the author's symbols tell."""
+    known: dict[str, None] = {}
+    for name, (a, b, _) in state.broadcasts.items():
+        if not (symbols_of(a) | symbols_of(b)) & state.generated - known.keys():
+            known[name] = None
+    return list(known)
 
 
 def _by_location(

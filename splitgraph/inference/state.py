@@ -104,6 +104,8 @@ class State:
     # it stands for, or None where two values of one name differ.
     requirements: list[tuple[Obligation, str]] = field(default_factory=list)
     definitions: dict[str, tuple[DimLike, str] | None] = field(default_factory=dict)
+    # Generated symbols that stand for two dimensions broadcast together: those, and the first node that does so.
+    broadcasts: dict[str, tuple[Dim, Dim, str]] = field(default_factory=dict)
     # Every graph of the model, and the dimensions that it names.
     scopes: tuple[Scope, ...] = ()
     reserved: set[str] = field(default_factory=set)

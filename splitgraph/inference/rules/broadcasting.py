@@ -46,6 +46,7 @@ def _both_symbolic(ctx: NodeContext, a: Dim, b: Dim) -> DimLike:
         return known
     # The result broadcast with either of the two once more is itself.
     made = cache[pair] = ctx.fresh()
+    ctx.walk.state.broadcasts[str(made)] = (a, b, ctx.location)
     cache[frozenset((a, made))] = cache[frozenset((b, made))] = made
     return made
 
