@@ -11,7 +11,7 @@ import onnx
 from splitgraph.diagnostics import SplitgraphError, diagnostic
 from splitgraph.dim import Dim, DimLike, parse_dim, parse_expression, symbols_of
 from splitgraph.graph.names import dimension_names
-from splitgraph.graph.types import LARGEST_DIM
+from splitgraph.graph.types import LARGEST_DIM, value_type
 from splitgraph.value_type import ValueType
 
 InputShapes = Mapping[str, Sequence["int | str | Dim | None"]]
@@ -50,6 +50,21 @@ def read_input_shapes(model: onnx.ModelProto, input_shapes: InputShapes | None) 
         if name not in names:
             raise SplitgraphError(f"the model has no input {name!r}; it has: {', '.join(names) or 'none'}")
     return [_given_type(value, input_shapes.get(value.name)) for value in model.graph.input]
+
+
+def implied_bindings(model: onnx.ModelProto, given: Sequence[ValueType | None] | None) -> dict[str, DimLike]:
+    """The values that the shapes given for inputs say of the symbols that these declare, the first for each: a second
+    one then contradicts the declaration.
+    """
+    found: dict[str, DimLike] = {}
+    for value, known in zip(model.graph.input, given or (), strict=False):
+        declared = value_type(value.type).shape
+        if known is None or known.shape is None or declared is None or len(declared) != len(known.shape):
+            continue
+        for symbol, number in zip(declared, known.shape, strict=True):
+            if isinstance(symbol, Dim) and isinstance(number, int) and symbols_of(symbol) == {str(symbol)}:
+                found.setdefault(str(symbol), number)
+    return found
 
 
 def _given_type(value: onnx.ValueInfoProto, shape: Any) -> ValueType | None:

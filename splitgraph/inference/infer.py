@@ -14,7 +14,7 @@ from splitgraph.diagnostics import SplitgraphError, diagnostic
 from splitgraph.dim import DimLike, Facts
 from splitgraph.graph.scopes import MAIN, function_key, function_location, opset_imports, plain_domain
 from splitgraph.inference.analysis import Analysis
-from splitgraph.inference.bindings import InputShapes, read_bindings, read_input_shapes
+from splitgraph.inference.bindings import InputShapes, implied_bindings, read_bindings, read_input_shapes
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.filling import fill_model
 from splitgraph.inference.findings import build_analysis
@@ -57,8 +57,9 @@ def _analyse(
     model: onnx.ModelProto, bind: Mapping[str, int] | None, input_shapes: InputShapes | None, empty_chunks: str
 ) -> Analysis:
     # A function of its own, so that what the walks kept is gone when the model is copied and filled.
-    state = State(model, empty_chunks, read_bindings(model, bind))
     given = read_input_shapes(model, input_shapes)
+    bound = {**implied_bindings(model, given), **read_bindings(model, bind)}
+    state = State(model, empty_chunks, bound)
     load_rules()
     facts = Facts()
     main = Walk(state, MAIN, "main", state.imports, facts, bindings={})

@@ -23,6 +23,8 @@ FITTING: list[tuple[list[Any] | None, list[Any], str]] = [
     ([3, 4], ["N", 4], "float32[3, 4]"),
     (["N", 4], [5, 4], "float32[5, 4]"),
     (["N", 4], ["M", 4], "float32[M, 4]"),
+    (["N", "N"], [5, 5], "float32[5, 5]"),
+    (["N", "2*N"], [5, 10], "float32[5, 10]"),
     (["2*N", 4], [6, 4], "float32[6, 4]"),
     (None, [1, 2], "float32[1, 2]"),
     ([], [], "float32[]"),
@@ -61,6 +63,19 @@ def test_a_value_of_a_symbol_that_contradicts_the_given_shape() -> None:
     (found,) = splitgraph.infer(relu_of(["N", 4]), input_shapes={"x": [3, 4]}, bind={"N": 5}).diagnostics
     assert found.code == "SG304"
     assert "dimension 0 is given as 3, declared as 5" in found.message
+
+
+def test_a_symbol_has_the_value_that_a_given_shape_says_everywhere() -> None:
+    x, w = (helper.make_tensor_value_info(name, TensorProto.FLOAT, ["N", "N"]) for name in "xw")
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["y"])]
+    graph = helper.make_graph(nodes, "g", [x, w], [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    analysis = splitgraph.infer(model, input_shapes={"x": [5, 5]})
+    assert analysis.diagnostics == ()
+    assert str(analysis.types["w"]) == "float32[5, 5]"
+    (found, *_) = splitgraph.infer(model, input_shapes={"x": [5, 4]}).diagnostics
+    assert found.code == "SG304"
+    assert "dimension 1 is given as 4, declared as 5" in found.message
 
 
 def test_what_a_node_contradicts_is_no_fault_of_the_given_shape() -> None:
