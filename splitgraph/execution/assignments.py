@@ -23,8 +23,10 @@ Bounds = Mapping[str, "tuple[int, int | None]"]
 # sizes.
 _SCALES = (2, 7, 32, 64, 224)
 _LARGEST_CONSTANT = 1 << 20
-# Partial assignments that one pass of the search may look at.
+# Partial assignments that one pass of the search may look at; fewer where each costs more.
 _BUDGET = 4000
+# In an equation of more symbols than this, the sum is chosen last: as what the others add up to.
+_WIDE = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,14 +139,26 @@ class Chooser:
         for constraint in self.constraints:
             for name in constraint.symbols & constraints_on.keys():
                 constraints_on[name].append(constraint)
+        group = self._sums_last(group)
         before = {name: [case[name] for case in earlier if name in case] for name in group}
         domains = {name: self._domain(name, constraints_on[name], before[name], scale) for name in group}
         for wish in _wishes(domains, used, before):
-            search = _Search(group, constraints_on, domains, wish)
+            search = _Search(group, constraints_on, domains, wish, len(group) + _BUDGET // (1 + len(group) // 16))
             found = search.run()
             if found is not None:
                 return found
         return None
+
+    def _sums_last(self, group: Sequence[str]) -> list[str]:
+        """The symbols of a group, those last that are the sum of many others: chosen first they would hardly fit."""
+        sums = {
+            str(side)
+            for constraint in self.constraints
+            if constraint.relation == "==" and len(constraint.symbols) > _WIDE
+            for side in (constraint.lhs, constraint.rhs)
+            if symbols_of(side) == {str(side)}
+        }
+        return sorted(group, key=lambda name: name in sums)
 
     def _domain(self, name: str, constraints: Sequence[Constraint], before: Sequence[int], scale: int) -> list[int]:
         """Candidates for one symbol that its own constraints allow, the preferred ones first."""
@@ -227,7 +241,7 @@ class _Search:
     constraints_on: Mapping[str, Sequence[Constraint]]
     domains: Mapping[str, Sequence[int]]
     wish: Wish
-    budget: int = _BUDGET
+    budget: int
 
     def run(self) -> Assignment | None:
         """Values for all symbols of the group; None when there are none, or none were found within the budget."""

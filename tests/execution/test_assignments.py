@@ -174,3 +174,11 @@ def test_a_solution_of_an_equation_stays_in_bounds() -> None:
 def test_a_constraint_without_symbols() -> None:
     assert Constraint(3, ">=", 2).holds({})
     assert not Constraint(3, "==", 2).holds({})
+
+
+@pytest.mark.parametrize("parts", [5, 40])
+def test_a_sum_that_comes_first_is_chosen_last(parts: int) -> None:
+    names = [f"part_{index}" for index in range(parts)]
+    made = chooser([f"{' + '.join(names)} == total"], ["total", *names])
+    (sizes,) = choose(made, 1)
+    assert min(sizes.values()) >= 1
