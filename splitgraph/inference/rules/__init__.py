@@ -6,6 +6,7 @@ from importlib import import_module
 
 FAMILIES = (
     "attention",
+    "classical",
     "constants",
     "control_flow",
     "convolution",
@@ -29,6 +30,7 @@ FAMILIES = (
     "signal",
     "slicing",
     "text",
+    "training",
 )
 
 

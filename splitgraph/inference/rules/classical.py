@@ -1,0 +1,300 @@
+"""Classical machine learning (domain ai.onnx.ml): encoders, linear models, support vector machines, trees, maps.
+
+Where a table of rows is expected, [C] is one row. Sources: the operators' schemas, and onnxruntime's kernels where
+those say nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from onnx import TensorProto
+
+from splitgraph.dim import DimLike, product
+from splitgraph.inference.context import NodeContext
+from splitgraph.inference.rules.operands import (
+    Dims,
+    InvalidNode,
+    dims_of,
+    dims_of_rank,
+    int_attribute,
+    ints_attribute,
+    merged_dim,
+    operator,
+)
+from splitgraph.value_type import DTYPE_NAMES, ValueType, tensor
+
+DOMAIN = "ai.onnx.ml"
+
+_COLUMNS = {"strings": "string", "int64s": "int64", "floats": "float32"}
+_SWAPPED = {"string": "int64", "int64": "string"}
+_CAST_TO = {"TO_FLOAT": "float32", "TO_INT64": "int64", "TO_STRING": "string"}
+
+
+def _length(ctx: NodeContext, name: str) -> int:
+    """The number of elements of a list attribute, 0 when absent."""
+    return len(ctx.attribute(name) or ())
+
+
+def _labels(ctx: NodeContext, strings: str, integers: str) -> tuple[str, int]:
+    """The element type and number of labels; strings come first where both lists are given.
+
+    Raises InvalidNode when there are none.
+    """
+    for name, dtype in ((strings, "string"), (integers, "int64")):
+        count = _length(ctx, name)
+        if count:
+            return dtype, count
+    raise InvalidNode(f"{strings} and {integers} are empty; one of them must be given")
+
+
+def _with_axes(ctx: NodeContext) -> Dims | None:
+    """The dimensions of the input, None when unknown. Raises InvalidNode for a scalar."""
+    dims = dims_of(ctx, 0)
+    if dims == ():
+        raise InvalidNode("the input is a scalar; it must have at least one axis")
+    return dims
+
+
+def _table(ctx: NodeContext) -> Dims | None:
+    """The dimensions of the input, None when unknown. Raises InvalidNode unless it is [C] or [N, C]."""
+    dims = dims_of(ctx, 0)
+    if dims is not None and len(dims) not in (1, 2):
+        raise InvalidNode(f"the input has rank {len(dims)}; it must be [C] or [N, C]")
+    return dims
+
+
+def _tree_rows(ctx: NodeContext) -> DimLike:
+    """The number of rows for trees, which take no single row from version 3 on. Raises InvalidNode for another rank."""
+    if ctx.since_version < 3:
+        return _rows(ctx)
+    dims = dims_of_rank(ctx, 0, 2)
+    return ctx.fresh() if dims is None else dims[0]
+
+
+def _rows(ctx: NodeContext) -> DimLike:
+    """The number of rows of the table. Raises InvalidNode unless it is [C] or [N, C]."""
+    dims = _table(ctx)
+    if dims is None:
+        return ctx.fresh()
+    return dims[0] if len(dims) == 2 else 1
+
+
+@operator("ArrayFeatureExtractor", domain=DOMAIN)
+def array_feature_extractor(ctx: NodeContext) -> Sequence[ValueType]:
+    """Elements of the last axis by position; those of a vector become a row."""
+    dtype, dims, indices = ctx.input(0).dtype, _with_axes(ctx), dims_of(ctx, 1)
+    if dims is None:
+        return [tensor(dtype, None)]
+    count = None if indices is None else product(indices)
+    return [tensor(dtype, (*(dims[:-1] or (1,)), count))]
+
+
+@operator("Binarizer", domain=DOMAIN)
+def binarizer(ctx: NodeContext) -> Sequence[ValueType]:
+    """0 or 1 for each element."""
+    return [tensor(ctx.input(0).dtype, dims_of(ctx, 0))]
+
+
+@operator("Imputer", domain=DOMAIN)
+def imputer(ctx: NodeContext) -> Sequence[ValueType]:
+    """The input with one value replaced."""
+    return [tensor(ctx.input(0).dtype, _with_axes(ctx))]
+
+
+@operator("Scaler", gives=("float32",), domain=DOMAIN)
+def scaler(ctx: NodeContext) -> Sequence[ValueType]:
+    """Each feature with an offset and a factor, as floats."""
+    return [tensor("float32", _with_axes(ctx))]
+
+
+@operator("Normalizer", gives=("float32",), domain=DOMAIN)
+def normalizer(ctx: NodeContext) -> Sequence[ValueType]:
+    """Each row over its norm, as floats."""
+    return [tensor("float32", _table(ctx))]
+
+
+@operator("CategoryMapper", gives=(None,), domain=DOMAIN)
+def category_mapper(ctx: NodeContext) -> Sequence[ValueType]:
+    """Integers for strings, or strings for integers."""
+    return [tensor(_SWAPPED.get(ctx.input(0).dtype or ""), dims_of(ctx, 0))]
+
+
+@operator("LabelEncoder", gives=(None,), domain=DOMAIN)
+def label_encoder(ctx: NodeContext) -> Sequence[ValueType]:
+    """Another value for each element, of the type of the values; before version 2 integers for strings or back."""
+    if ctx.since_version == 1:
+        return [tensor(_SWAPPED.get(ctx.input(0).dtype or ""), dims_of(ctx, 0))]
+    keys, values = _column(ctx, "keys"), _column(ctx, "values")
+    given = ctx.input(0).dtype
+    if keys is not None and given is not None and keys[0] != given:
+        raise InvalidNode(f"the input is {given} and the keys are {keys[0]}; both must be the same")
+    if keys is not None and values is not None and keys[1] != values[1]:
+        raise InvalidNode(f"{keys[1]} keys for {values[1]} values; there must be one for each")
+    return [tensor(None if values is None else values[0], dims_of(ctx, 0))]
+
+
+def _column(ctx: NodeContext, base: str) -> tuple[str | None, int] | None:
+    """Element type and number of the keys or values of a table, None when there are none.
+
+    Raises InvalidNode when there are two lists of them, or from version 4 on none.
+    """
+    found: list[tuple[str | None, int]] = [
+        (dtype, count) for kind, dtype in _COLUMNS.items() if (count := _length(ctx, f"{base}_{kind}"))
+    ]
+    held = ctx.attribute(f"{base}_tensor")
+    if isinstance(held, TensorProto):
+        found.append((DTYPE_NAMES.get(held.data_type), prod(held.dims)))
+    if len(found) > 1:
+        raise InvalidNode(f"more than one of the attributes {base}_* is given; there must be one")
+    if not found and ctx.since_version >= 4:
+        raise InvalidNode(f"none of the attributes {base}_* is given; there must be one")
+    return found[0] if found else None
+
+
+@operator("OneHotEncoder", gives=("float32",), domain=DOMAIN)
+def one_hot_encoder(ctx: NodeContext) -> Sequence[ValueType]:
+    """A number for each category in the place of each element."""
+    dims = dims_of(ctx, 0)
+    integers, strings = _length(ctx, "cats_int64s"), _length(ctx, "cats_strings")
+    if bool(integers) == bool(strings):
+        raise InvalidNode("exactly one of the attributes cats_int64s and cats_strings must be given")
+    return [tensor("float32", None if dims is None else (*dims, integers or strings))]
+
+
+@operator("FeatureVectorizer", gives=("float32",), domain=DOMAIN)
+def feature_vectorizer(ctx: NodeContext) -> Sequence[ValueType]:
+    """The columns of all inputs side by side, as many of each as `inputdimensions` says."""
+    sizes = ints_attribute(ctx, "inputdimensions")
+    if sizes is not None and len(sizes) != ctx.input_count:
+        raise InvalidNode(f"{len(sizes)} inputdimensions for {ctx.input_count} inputs; there must be one for each")
+    rows: DimLike | None = None
+    for index in range(ctx.input_count):
+        dims = dims_of(ctx, index)
+        if dims == ():
+            raise InvalidNode(f"input {index} is a scalar; it must be [C] or [N, C]")
+        if dims is None:
+            continue
+        height = dims[0] if len(dims) > 1 else 1
+        rows = height if rows is None else merged_dim(ctx, rows, height, "the numbers of rows")
+    return [tensor("float32", (rows, None if sizes is None else sum(sizes)))]
+
+
+@operator("LinearRegressor", gives=("float32",), domain=DOMAIN)
+def linear_regressor(ctx: NodeContext) -> Sequence[ValueType]:
+    """A number for each row and target."""
+    return [tensor("float32", (_rows(ctx), _targets(ctx, "targets", 1)))]
+
+
+def _targets(ctx: NodeContext, name: str, default: int | None) -> int | None:
+    if name not in ctx.attributes():
+        return default
+    count = int_attribute(ctx, name, 1)
+    if count < 1:
+        raise InvalidNode(f"attribute {name!r} is {count}; it must be at least 1")
+    return count
+
+
+@operator("LinearClassifier", gives=(None, "float32"), domain=DOMAIN)
+def linear_classifier(ctx: NodeContext) -> Sequence[ValueType]:
+    """The label of each row, and its scores: one for each intercept, and the other of two labels where there is one."""
+    strings = _length(ctx, "classlabels_strings")
+    labels, scores = strings or _length(ctx, "classlabels_ints"), _length(ctx, "intercepts")
+    if scores == 1 and labels == 2:
+        scores = 2
+    rows = _rows(ctx)
+    return [tensor("string" if strings else "int64", (rows,)), tensor("float32", (rows, scores or None))]
+
+
+@operator("SVMClassifier", gives=(None, "float32"), domain=DOMAIN)
+def svm_classifier(ctx: NodeContext) -> Sequence[ValueType]:
+    """The label of each row, and its scores: one for each class, or for each pair of classes when support vectors are
+    given without probabilities.
+    """
+    dtype, classes = _labels(ctx, "classlabels_strings", "classlabels_ints")
+    scores, rows = classes, _rows(ctx)
+    if sum(ints_attribute(ctx, "vectors_per_class") or ()) > 0 and not _length(ctx, "prob_a"):
+        scores = classes * (classes - 1) // 2 if classes > 2 else 2
+    return [tensor(dtype, (rows,)), tensor("float32", (rows, scores))]
+
+
+@operator("SVMRegressor", gives=("float32",), domain=DOMAIN)
+def svm_regressor(ctx: NodeContext) -> Sequence[ValueType]:
+    """A number for each row."""
+    return [tensor("float32", (_rows(ctx), 1))]
+
+
+@operator("TreeEnsembleClassifier", gives=(None, "float32"), domain=DOMAIN)
+def tree_ensemble_classifier(ctx: NodeContext) -> Sequence[ValueType]:
+    """The label of each row, and a score for each label."""
+    dtype, classes = _labels(ctx, "classlabels_strings", "classlabels_int64s")
+    rows = _tree_rows(ctx)
+    return [tensor(dtype, (rows,)), tensor("float32", (rows, classes))]
+
+
+@operator("TreeEnsembleRegressor", gives=("float32",), domain=DOMAIN)
+def tree_ensemble_regressor(ctx: NodeContext) -> Sequence[ValueType]:
+    """A number for each row and target."""
+    return [tensor("float32", (_tree_rows(ctx), _targets(ctx, "n_targets", None)))]
+
+
+@operator("TreeEnsemble", domain=DOMAIN)
+def tree_ensemble(ctx: NodeContext) -> Sequence[ValueType]:
+    """A number for each row and target, in the type of the input, of which the thresholds and weights are, too."""
+    _check_tree(ctx)
+    return [tensor(ctx.input(0).dtype, (_tree_rows(ctx), _targets(ctx, "n_targets", None)))]
+
+
+def _check_tree(ctx: NodeContext) -> None:
+    """Raise InvalidNode when the attributes of nodes, or those of leaves, are not of one length and of their type."""
+    given = ctx.input(0).dtype
+    lengths: dict[str, dict[str, int]] = {"nodes_": {}, "leaf_": {}}
+    for name in ctx.attribute_names():
+        held = ctx.attribute(name)
+        if isinstance(held, TensorProto):
+            dtype = DTYPE_NAMES.get(held.data_type)
+            wanted = "uint8" if name == "nodes_modes" else given
+            if wanted is not None and dtype != wanted:
+                raise InvalidNode(f"attribute {name!r} is of {dtype}; it must be of {wanted}")
+        for prefix, found in lengths.items():
+            if name.startswith(prefix):
+                found[name] = prod(held.dims) if isinstance(held, TensorProto) else len(held)
+    for found in lengths.values():
+        if len(set(found.values())) > 1:
+            listed = ", ".join(f"{name} has {length}" for name, length in sorted(found.items()))
+            raise InvalidNode(f"attributes must be of one length: {listed}")
+
+
+@operator("CastMap", gives=(None,), domain=DOMAIN)
+def cast_map(ctx: NodeContext) -> Sequence[ValueType]:
+    """The values of a map, of no certain rank: the specification says 1, and onnxruntime gives 2."""
+    _check_map(ctx)
+    cast_to = ctx.attribute("cast_to", "TO_FLOAT")
+    if cast_to not in _CAST_TO:
+        raise InvalidNode(f"cast_to is {cast_to!r}; it must be one of {', '.join(_CAST_TO)}")
+    return [tensor(_CAST_TO[cast_to], None)]
+
+
+@operator("DictVectorizer", gives=(None,), domain=DOMAIN)
+def dict_vectorizer(ctx: NodeContext) -> Sequence[ValueType]:
+    """A row with the value of each word of the vocabulary."""
+    _check_map(ctx)
+    _, words = _labels(ctx, "string_vocabulary", "int64_vocabulary")
+    held = ctx.input(0).element
+    return [tensor(None if held is None else held.dtype, (1, words))]
+
+
+def _check_map(ctx: NodeContext) -> None:
+    if ctx.input(0).kind not in ("map", "unknown"):
+        raise InvalidNode(f"input 0 is a {ctx.input(0).kind}, not a map")
+
+
+@operator("ZipMap", gives=(), domain=DOMAIN)
+def zip_map(ctx: NodeContext) -> Sequence[ValueType]:
+    """A map from labels to the numbers of each row."""
+    dims = _table(ctx)
+    dtype, labels = _labels(ctx, "classlabels_strings", "classlabels_int64s")
+    if dims is not None:
+        merged_dim(ctx, dims[-1], labels, "the columns and the number of labels")
+    return [ValueType("sequence", None, None, ValueType("map", dtype, None, tensor("float32", None)))]

@@ -1,0 +1,36 @@
+"""Gradients and optimizers (domain ai.onnx.preview.training)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from splitgraph.inference.context import NodeContext
+from splitgraph.inference.rules.operands import InvalidNode, dims_of, operator
+from splitgraph.value_type import ValueType, tensor
+
+DOMAIN = "ai.onnx.preview.training"
+
+# After the learning rate and the step there are these groups of tensors, one tensor of each for each that is optimized:
+# how many groups, and which of them come back with new values.
+_GROUPS = {"Adagrad": (3, (0, 2)), "Adam": (4, (0, 2, 3)), "Momentum": (3, (0, 2))}
+
+
+@operator("Gradient", gives=(), domain=DOMAIN)
+def gradient(ctx: NodeContext) -> Sequence[ValueType]:
+    """The derivative by each tensor that `xs` names, which are the first inputs."""
+    count = len(ctx.attribute("xs") or ())
+    if not len(ctx.outputs) <= count <= ctx.input_count:
+        raise InvalidNode(f"xs names {count} tensors for {ctx.input_count} inputs and {len(ctx.outputs)} outputs")
+    return [tensor(ctx.input(index).dtype, dims_of(ctx, index)) for index in range(count)]
+
+
+@operator("Adagrad", "Adam", "Momentum", gives=(), domain=DOMAIN)
+def optimizer(ctx: NodeContext) -> Sequence[ValueType]:
+    """The new values of what is optimized, then of the state that is kept for it, each of the type it had."""
+    groups, renewed = _GROUPS[ctx.node.op_type]
+    tensors = ctx.input_count - 2
+    if tensors < groups or tensors % groups:
+        raise InvalidNode(f"{tensors} inputs after the first two; there must be {groups} for each optimized tensor")
+    size = tensors // groups
+    indices = [2 + group * size + position for group in renewed for position in range(size)]
+    return [tensor(ctx.input(index).dtype, dims_of(ctx, index)) for index in indices]
