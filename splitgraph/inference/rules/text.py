@@ -23,6 +23,13 @@ def regex_full_match(ctx: NodeContext) -> Sequence[ValueType]:
     return [tensor("bool", dims_of(ctx, 0))]
 
 
+@operator("StringSplit", gives=("string", "int64"))
+def string_split(ctx: NodeContext) -> Sequence[ValueType]:
+    """The parts of each string, filled up to the longest on a new last axis, and how many there are."""
+    dims = dims_of(ctx, 0)
+    return [tensor("string", None if dims is None else (*dims, None)), tensor("int64", dims)]
+
+
 @operator("StringNormalizer", gives=("string",))
 def string_normalizer(ctx: NodeContext) -> Sequence[ValueType]:
     """The strings without stop words; one empty string where none is left."""
