@@ -299,6 +299,28 @@ CASES: list[tuple[str, str, tuple[Input, ...], dict[str, Any], list[str]]] = [
         ["float32[B, 8]"],
     ),
     (
+        "max-pool-last",
+        "NhwcMaxPool",
+        (bytes_of("B", "H", "W", 3),),
+        {"kernel_shape": [3, 2], "strides": [2, 1]},
+        ["uint8[B, (H + 1)//2 - 1, W - 1, 3]"],
+    ),
+    ("scaled-silu", "ScaledSiLU", (floats("B", 8),), {"alpha": 1.0}, ["float32[B, 8]"]),
+    (
+        "gather-tuples",
+        "GatherND",
+        (floats("B", 3, 8), ("int64", ["S", 2], None)),
+        {},
+        ["float32[S, 8]"],
+    ),
+    (
+        "crops",
+        "CropAndResize",
+        (floats("B", 3, "H", "W"), floats("S", 4), ("int32", ["S"], 0), ("int32", [2], 5)),
+        {},
+        ["float32[S, 3, 5, 5]"],
+    ),
+    (
         "n-grams",
         "NGramRepeatBlock",
         (("int64", ["B", "S"], None), floats("B", 10)),
@@ -408,3 +430,23 @@ def test_the_shape_of_an_input_may_be_unknown() -> None:
             known = analysis.types[f"o{position}"]
             assert known.dtype == exact[f"o{position}"].dtype
             assert known.rank in (None, exact[f"o{position}"].rank)
+
+
+def test_how_many_elements_are_distinct_stays_open_once() -> None:
+    analysis = infer_model(model_of("Unique", (floats("S"),), {}, 3))
+    assert [str(analysis.types[name]) for name in ("o0", "o1", "o2")] == ["float32[unk0]", "int64[S]", "int64[unk0]"]
+
+
+@pytest.mark.parametrize("operator", ["NhwcConv", "NhwcFusedConv"])
+@pytest.mark.parametrize(
+    ("attributes", "expected"),
+    [
+        ({"kernel_shape": [3, 2], "strides": [1, 2], "pads": [1, 0, 1, 0]}, "float32[B, H, W//2, 4]"),
+        ({"auto_pad": "SAME_UPPER"}, "float32[B, H, W, 4]"),
+        ({}, "float32[B, ?, ?, 4]"),
+    ],
+)
+def test_a_convolution_with_channels_last(operator: str, attributes: dict[str, Any], expected: str) -> None:
+    """onnxruntime runs these on other processors than the CPU only."""
+    analysis = infer_model(model_of(operator, (floats("B", "H", "W", 3), floats(4, 3, 3, 2)), attributes, 1))
+    assert str(analysis.types["o0"]) == expected

@@ -8,6 +8,7 @@ from splitgraph.dim import DimLike, ceildiv, product
 from splitgraph.inference.context import NodeContext, rule
 from splitgraph.inference.rules.broadcasting import broadcast_dims
 from splitgraph.inference.rules.elementwise import same_type
+from splitgraph.inference.rules.indexing import gather_nd
 from splitgraph.inference.rules.matmul import gemm, product_dims
 from splitgraph.inference.rules.operands import (
     Dims,
@@ -39,10 +40,12 @@ rule(
     "MoE",
     "QMoE",
     "QuickGelu",
+    "ScaledSiLU",
     "Trilu",
     domain=DOMAIN,
 )(same_type)
 operator("FusedGemm", domain=DOMAIN)(gemm)
+operator("GatherND", domain=DOMAIN)(gather_nd)
 
 
 @operator("SimplifiedLayerNormalization", gives=(1, None))
@@ -183,3 +186,21 @@ def expand_dims(ctx: NodeContext) -> Sequence[ValueType]:
 def n_gram_repeat_block(ctx: NodeContext) -> Sequence[ValueType]:
     """The scores, without those of tokens that would repeat."""
     return [tensor(ctx.input(1).dtype, dims_of(ctx, 1))]
+
+
+@operator("Unique", gives=(0, "int64", "int64"), domain=DOMAIN)
+def unique(ctx: NodeContext) -> Sequence[ValueType]:
+    """The distinct elements of a vector, where each element went, and how often each occurs."""
+    dims, count = dims_of_rank(ctx, 0, 1), ctx.fresh()
+    found = tensor("int64", (None,) if dims is None else dims)
+    return [tensor(ctx.input(0).dtype, (count,)), found, tensor("int64", (count,))]
+
+
+@operator("CropAndResize", domain=DOMAIN)
+def crop_and_resize(ctx: NodeContext) -> Sequence[ValueType]:
+    """A region of an image for each box, resized to the height and width that the last input holds."""
+    dims, boxes = dims_of_rank(ctx, 0, 4), dims_of_rank(ctx, 1, 2)
+    size = ctx.contents(3)
+    sides = (None, None) if size is None or len(size.dims) != 2 else size.dims
+    count, channels = None if boxes is None else boxes[0], None if dims is None else dims[1]
+    return [tensor(ctx.input(0).dtype, (count, channels, *sides))]
