@@ -14,7 +14,7 @@ from splitgraph.graph.types import type_proto
 
 
 def expand(step: Step) -> None:
-    """Put the function body of the node's operator, at its first version, in the node's place.
+    """Put the function body of the node's operator, at the version that it comes from, in the node's place.
 
     Raises Inexact without a body, and where the body depends on what is not known.
     """
@@ -50,7 +50,7 @@ def _needed(forms: Sequence[Form], wanted: set[str]) -> list[Form]:
 
 def _body(step: Step) -> tuple[Any, int]:
     """The body, and the opset that its nodes are written for."""
-    op, version = step.form.op_type, step.lower.since_version
+    op, version = step.form.op_type, step.old.since_version
     schema: Any = defs.get_schema(op, version, "")
     if schema.has_function:
         lowest = min(schema.function_opset_versions)
@@ -90,7 +90,7 @@ def _renaming(step: Step, body: Any) -> dict[str, str]:
 
 def _attributes(step: Step, body: Any, node: onnx.NodeProto) -> dict[str, onnx.AttributeProto]:
     """The attributes of a node of the body, with the node's own values where they refer to them."""
-    defaults = {name: formal.default for name, formal in step.lower.attributes.items()}
+    defaults = {name: formal.default for name, formal in step.old.attributes.items()}
     made: dict[str, onnx.AttributeProto] = {}
     for attribute in node.attribute:
         if not attribute.ref_attr_name:

@@ -4,7 +4,7 @@ operator does not exist.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import onnx
@@ -44,6 +44,7 @@ class Ladder:
     target: int
     values: Values
     in_function: bool
+    is_read: Callable[[str], bool]
 
     def needs(self, op_type: str) -> bool:
         """False when every node of the operator can be kept without a look at it."""
@@ -132,6 +133,7 @@ class _Climb:
             form=form,
             values=self.ladder.values,
             emission=self.emission,
+            is_read=self.ladder.is_read,
         )
 
     def _adapt(self, adapter: Adapter, step: Step, found: Sequence[Diagnostic]) -> list[Form]:

@@ -265,7 +265,7 @@ def _plan_others(
     source = scope.imports.get("")
     if source is None or source == target:
         return
-    ladder = Ladder(source, target, Values(analysis, scope.path), scope.in_function)
+    ladder = Ladder(source, target, Values(analysis, scope.path), scope.in_function, uses.is_read)
     functions = {function_key(function) for function in model.functions}
     edits = plan.edits.get(scope.path)
     # From the last node on: what only fed a node that needs it no longer goes with it, and needs no conversion.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -43,6 +43,8 @@ class Step(Crossing):
     form: Form = field(kw_only=True)
     values: Values = field(kw_only=True)
     emission: Emission = field(kw_only=True)
+    # Whether anything in the model reads a value of this name.
+    is_read: Callable[[str], bool] = field(kw_only=True)
     before: list[Form] = field(default_factory=list)
     after: list[Form] = field(default_factory=list)
     dropped: bool = False

@@ -21,20 +21,28 @@ class Uses:
         self._producers: dict[str, tuple[Scope, int]] = {}
         self._initializers: dict[str, Scope] = {}
 
+    def is_read(self, name: str) -> bool:
+        """True when a node or a graph's outputs name the value."""
+        self._count()
+        return self._reads[name] > 0
+
     def exchange(
         self, node: onnx.NodeProto, inputs: Iterable[str]
     ) -> tuple[list[tuple[Scope, int]], list[tuple[GraphPath, str]]]:
         """Note that a node gives way to others, which read `inputs`; give the nodes and the initializers that nobody
         reads after it, with all that fed only them.
         """
-        if not self._producers:
-            # Only now: a conversion that replaces nothing need not count.
-            for scope in self._root:
-                self._read_scope(scope)
+        self._count()
         for output in node.output:
             self._producers.pop(output, None)
         self._reads.update(inputs)
         return self._release(name for name in node.input if name)
+
+    def _count(self) -> None:
+        # Only when it is asked for: a conversion that replaces nothing need not count.
+        if not self._producers:
+            for scope in self._root:
+                self._read_scope(scope)
 
     def _read_scope(self, scope: Scope) -> None:
         reads, producers = self._reads, self._producers
