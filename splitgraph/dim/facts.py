@@ -114,7 +114,12 @@ class Facts:
     @property
     def version(self) -> int:
         """A number that grows whenever more is known than before, in this scope or an enclosing one."""
-        return sum([facts._version for facts in self._chain()])
+        # Asked for at every node: written out rather than over _chain.
+        version, facts = self._version, self._parent
+        while facts is not None:
+            version += facts._version
+            facts = facts._parent
+        return version
 
     def require(self, obligation: Obligation) -> Answer:
         """Take the obligation for granted from here on, unless it follows already or cannot hold.

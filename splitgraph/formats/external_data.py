@@ -105,10 +105,19 @@ def is_external(tensor: TensorProto) -> bool:
     return bool(tensor.data_location == TensorProto.EXTERNAL)
 
 
+# The field data_location with the value EXTERNAL, as protobuf writes it.
+_EXTERNAL_FIELD = TensorProto(data_location=TensorProto.EXTERNAL).SerializeToString()
+
+
 def byte_size(tensor: TensorProto) -> int | None:
     """Bytes that a tensor of this type and shape takes as raw data; None for strings and unknown types."""
     bits = _BITS.get(tensor.data_type)
     return None if bits is None else (math.prod(tensor.dims) * bits + 7) // 8
+
+
+def may_be_external(data: bytes) -> bool:
+    """False when no tensor of the model in these bytes is external, which costs a hundredth of looking at each."""
+    return _EXTERNAL_FIELD in data or b"location" in data
 
 
 def external_references(model: onnx.ModelProto, folder: Path, path: str | os.PathLike[str]) -> list[ExternalReference]:

@@ -22,28 +22,36 @@ _ALIGNMENT = 4096
 
 
 def stage_model(
-    model: onnx.ModelProto, path: Path, target: Path, taken: set[str], files: WriteTogether, *, overwrite: bool
+    model: onnx.ModelProto,
+    content: bytes | None,
+    path: Path,
+    target: Path,
+    taken: set[str],
+    files: WriteTogether,
+    *,
+    overwrite: bool,
 ) -> None:
     """Stage the model's file at `target`, and its data file beside `path` when it is too large for one file.
 
-    taken: names of data files that the model already refers to. Raises OSError, and ModelError SG108 when the data
-    file exists and overwrite is False, SG109 when even the graph alone is too large.
+    content: the model as `serialized` gives it. taken: names of data files that the model already refers to. Raises
+    OSError, and ModelError SG108 when the data file exists and overwrite is False, SG109 when even the graph alone is
+    too large.
     """
-    content = _serialized(model)
     if content is None:
         name = _free_name(f"{path.name}.data", taken)
         data_file = path.parent / name
         if os.path.lexists(data_file) and not overwrite:
             raise model_error("SG108", f"needs a data file, and {shown(data_file)} exists already", path)
         with files.open(data_file) as file:
-            content = _serialized(_with_external_weights(model, name, file, path))
+            content = serialized(_with_external_weights(model, name, file, path))
     if content is None:
         raise model_error("SG109", "cannot be written: without its weights the model is still over 2 GiB", path)
     with files.open(target) as file:
         file.write(content)
 
 
-def _serialized(model: onnx.ModelProto) -> bytes | None:
+def serialized(model: onnx.ModelProto) -> bytes | None:
+    """The bytes of a model file, None when it is too large for one."""
     try:
         content: bytes = model.SerializeToString()
     except (EncodeError, ValueError):

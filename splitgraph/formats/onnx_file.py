@@ -21,10 +21,11 @@ from splitgraph.formats.external_data import (
     external_references,
     is_external,
     load_external_data,
+    may_be_external,
     small_references,
     stage_copies,
 )
-from splitgraph.formats.large_model import MAX_PROTO_BYTES, stage_model
+from splitgraph.formats.large_model import MAX_PROTO_BYTES, serialized, stage_model
 from splitgraph.formats.model_error import model_error, shown, system_reason
 from splitgraph.formats.recognition import describe_content
 from splitgraph.formats.wire import explain_unreadable
@@ -49,8 +50,8 @@ def load_onnx(path: StrPath, *, external_data: Literal["load", "keep"] = "load")
         data = _read(path)
         model = _parse(data, path)
         _require_model(model, data, path)
+        references = external_references(model, model_folder(path), path) if may_be_external(data) else []
         del data
-        references = external_references(model, model_folder(path), path)
         wanted = references if external_data == "load" else small_references(references)
         load_external_data(wanted, model_folder(path), path)
     except MemoryError:
@@ -161,14 +162,16 @@ def save_onnx(model: onnx.ModelProto, path: StrPath, *, source: StrPath | None =
 
 def _save(model: onnx.ModelProto, path: StrPath, target: Path, source: StrPath, overwrite: bool) -> None:
     folder = model_folder(path)
-    references = external_references(model, model_folder(source), source)
+    content = serialized(model)
+    is_whole = content is not None and not may_be_external(content)
+    references = [] if is_whole else external_references(model, model_folder(source), source)
     locations = {reference.location for reference in references}
     for location in sorted(locations):
         if os.path.realpath(folder / location) == os.path.realpath(path):
             raise model_error("SG108", f"is the external data {shown(location)} of the model itself", path)
     with WriteTogether() as files:
         stage_copies(references, model_folder(source), folder, files, Path(path), overwrite=overwrite)
-        stage_model(model, Path(path), target, locations, files, overwrite=overwrite)
+        stage_model(model, content, Path(path), target, locations, files, overwrite=overwrite)
 
 
 def _writable_target(path: StrPath, overwrite: bool) -> Path:

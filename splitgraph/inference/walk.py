@@ -246,10 +246,12 @@ class Walk:
             except KeyError:
                 given = self._first_read(node, index, nodes)
             key: tuple[object, ...] | None = None
-            if self._may_be_alike(node) and "" not in outputs:
+            op_type = node.op_type
+            is_long = op_type == "Constant" and node.ByteSize() > _MOST_BYTES
+            if op_type not in _NEVER_ALIKE and not is_long and "" not in outputs:
                 # Bytes for the attributes, one object for all that is known of an input: what the visit depends on.
                 written = [attribute.SerializeToString() for attribute in node.attribute]
-                key = (node.op_type, node.domain, len(outputs), *written, *given)
+                key = (op_type, node.domain, len(outputs), *written, *given)
                 visit = visits.get(key)
                 if visit is not None:
                     self._repeat(visit, node, index, outputs)
@@ -259,11 +261,6 @@ class Walk:
         known.clear()
         visits.clear()
         self.state.details[self.path] = self.detail
-
-    @staticmethod
-    def _may_be_alike(node: onnx.NodeProto) -> bool:
-        op_type = node.op_type
-        return op_type not in _NEVER_ALIKE and (op_type != "Constant" or node.ByteSize() <= _MOST_BYTES)
 
     def _first_read(self, node: onnx.NodeProto, index: int, nodes: Sequence[onnx.NodeProto]) -> list[Known]:
         for name in node.input:
@@ -275,8 +272,13 @@ class Walk:
         """Let a node give what an earlier one of the same operator, attributes and inputs gave."""
         if visit.split is not None:
             keep_split(self, node, index, visit.split, visit.types, ())
+        known, types, declared = self.known, self.types, self.declared
         for name, found in zip(outputs, visit.outputs, strict=True):
-            self._give(name, found, node, index)
+            if found.contents is not None or found.sequence is not None or name in types or name in declared:
+                self._give(name, found, node, index)
+            else:
+                known[name] = found
+                types[name] = found.type or UNKNOWN
 
     def _give(self, name: str, found: Known, node: onnx.NodeProto, index: int) -> None:
         """Define an output of a node."""
