@@ -189,7 +189,9 @@ RULES: dict[tuple[str, int], Rule] = {
         "GRU LSTM RNN",
         7,
         Rule(
-            "below it, Y is given only with output_sequence=1", value_rules.sequence_output, value_rules.sequence_output
+            "below it, output_sequence=1 says that Y is wanted",
+            value_rules.sequence_output,
+            value_rules.sequence_output,
         ),
     ),
     # Attributes that became inputs

@@ -77,13 +77,11 @@ def batch_statistics_in_float(c: Crossing) -> bool:
 
 
 def sequence_output(c: Crossing) -> bool:
-    """RNN, LSTM, GRU at 7: without output_sequence, Y need not be filled in."""
+    """RNN, LSTM, GRU at 7: without output_sequence, Y is optional, so it is given where it is named."""
     if not c.upward:
         if c.uses_output(0):
             c.set("output_sequence", 1, "below opset 7 Y is only given when it is asked for")
         return True
-    if c.uses_output(0) and not c.is_set("output_sequence"):
-        return False
     c.drop("output_sequence", why="from opset 7 on Y is given whenever the node names it")
     return True
 

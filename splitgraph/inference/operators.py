@@ -111,7 +111,16 @@ def _schema(domain: str, op_type: str, opset: int) -> Any:
         schema = defs.get_schema(op_type, opset, domain)
     except defs.SchemaError:
         return None
-    return None if schema.deprecated else schema
+    return None if schema.deprecated and not _is_corrected(schema) else schema
+
+
+def _is_corrected(schema: Any) -> bool:
+    """True for GroupNormalization-18, which was deprecated for its own later version and not removed."""
+    return any(
+        later.name == schema.name and later.domain == schema.domain and not later.deprecated
+        for later in defs.get_all_schemas_with_history()
+        if later.since_version > schema.since_version
+    )
 
 
 @cache

@@ -174,7 +174,10 @@ def batch_normalization(ctx: NodeContext) -> Sequence[ValueType]:
         return [known]
     if ctx.since_version >= 14 and not int_attribute(ctx, "training_mode", 0):
         raise InvalidNode(f"{len(ctx.node.output)} outputs without training_mode; there must be one")
-    mean, variance = (tensor(ctx.input(index).dtype, (_channels(ctx, index),)) for index in (3, 4))
+    if ctx.since_version < 9:
+        mean, variance = (tensor(ctx.input(index).dtype, dims_of(ctx, index)) for index in (3, 4))
+    else:
+        mean, variance = (tensor(ctx.input(index).dtype, (_channels(ctx, index),)) for index in (3, 4))
     return [known, mean, variance, mean, variance]
 
 

@@ -1,0 +1,188 @@
+"""Batch, instance and group normalization."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from splitgraph.conversion.adapters.registry import downward, upward
+from splitgraph.conversion.expansion import expand
+from splitgraph.conversion.step import Inexact, Step
+from splitgraph.value_type import DTYPE_NUMBERS
+
+_HALVES = frozenset({"float16", "bfloat16"})
+
+
+@downward("BatchNormalization InstanceNormalization", 6)
+def as_images(step: Step) -> None:
+    """Below 6, the input is an image: dimensions of 1 behind two or three change neither which elements share their
+    statistics nor how many they are.
+    """
+    rank = step.known_rank(0)
+    if step.form.op_type == "BatchNormalization":
+        step.set("consumed_inputs", [0, 0, 0, 1, 1], "BatchNormalization-1 wants it, to no effect")
+    if rank == 4:
+        return
+    if not 2 <= rank < 4:
+        raise Inexact(f"below it, the input has four dimensions, and this one {rank}")
+    axes = list(range(rank, 4))
+    step.inputs[0] = step.emit("Unsqueeze", [step.inputs[0]], "image", axes=axes)
+    given = step.redirect(0, "normalized")
+    step.emit_after("Squeeze", [step.outputs[0]], given, axes=axes)
+
+
+@upward("BatchNormalization", 7)
+def mode_by_outputs(step: Step) -> None:
+    """Below 7, is_test tells inference from training; from then on whether there are outputs after the first. Where
+    these are not read, inference loses them and training gets them. spatial=0 is as in `activations_as_channels`.
+    """
+    if step.known_value("spatial", 1) == 0:
+        _follow_scale(step)
+    if step.known_value("is_test", 0):
+        read = [name for name in step.outputs[1:] if name and step.is_read(name)]
+        if read:
+            raise Inexact(f"inference gives one output, and {read[0]!r} is read")
+        del step.outputs[1:]
+    else:
+        step.outputs.extend([""] * (5 - len(step.outputs)))
+        hints = ("y", "mean", "var", "saved_mean", "saved_var")
+        step.outputs[:] = [name or step.new_name(hint) for name, hint in zip(step.outputs, hints, strict=True)]
+    step.drop("is_test", why="from opset 7 on the number of outputs tells inference from training")
+
+
+def _follow_scale(step: Step) -> None:
+    """spatial=0 below 7, where the document gives scale one dimension: of channels or of all activations."""
+    shape, scale = step.shape(0), step.shape(1)
+    known = shape is not None and scale is not None and len(scale) == 1 and len(shape) >= 2 and scale[0] is not None
+    if known and shape is not None and scale is not None:
+        if len(shape) == 2 or (scale[0] == shape[1] and step.is_set("is_test")):
+            step.drop("spatial", why="each channel has a scale of its own in both readings")
+            return
+        sizes = [size for size in shape[1:] if isinstance(size, int)]
+        if len(sizes) == len(shape) - 1 and scale[0] == np.prod(sizes):
+            activations_as_channels(step)
+            return
+    raise Inexact("spatial=0 needs shapes that say whether scale is for channels or for activations", "declare them")
+
+
+@upward("BatchNormalization", 9)
+@downward("BatchNormalization", 7)
+def activations_as_channels(step: Step) -> None:
+    """spatial=0 normalizes each activation by itself, as the operator does for channels when the input is folded into
+    a matrix and everything else into rows, as the document advises.
+    """
+    if step.known_value("spatial", 1) != 0:
+        _mode_by_is_test(step)
+        return
+    data, scale = step.inputs[0], step.inputs[1]
+    step.inputs[0] = step.emit("Flatten", [data], "folded", axis=1)
+    for index in range(1, 5):
+        step.inputs[index] = step.emit("Reshape", [step.inputs[index], step.constant([-1], "row")], "row")
+    for index, name in enumerate(step.outputs):
+        if name:
+            shape = step.emit("Shape", [scale if index else data], "shape")
+            unfolded = step.redirect(index, "folded")
+            step.emit_after("Reshape", [step.outputs[index], shape], unfolded)
+    step.drop("spatial", why=f"the activations are channels of a matrix {step.side}")
+    if not step.upward:
+        _mode_by_is_test(step)
+
+
+def _mode_by_is_test(step: Step) -> None:
+    """Below 7: inference says so; training names all five outputs."""
+    if step.upward:
+        raise Inexact("spatial is known only at run time")
+    if not any(step.outputs[1:]):
+        step.set("is_test", 1, "below opset 7 BatchNormalization is in training mode unless is_test is set")
+        return
+    step.outputs.extend([""] * (5 - len(step.outputs)))
+    hints = ("y", "mean", "var", "saved_mean", "saved_var")
+    step.outputs[:] = [name or step.new_name(hint) for name, hint in zip(step.outputs, hints, strict=True)]
+
+
+@upward("BatchNormalization", 14)
+def training_of_three_outputs(step: Step) -> None:
+    """Below 14, training has five outputs, of which 14 lacks the last two: nobody may read the variance, which was
+    each runtime's own business; the mean is computed again.
+    """
+    mean, variance = (step.outputs[index] if index < len(step.outputs) else "" for index in (3, 4))
+    if variance and step.is_read(variance):
+        raise Inexact(f"training gives no saved_var, and {variance!r} is read", "remove the reader")
+    if mean and step.is_read(mean):
+        axes = [0, *range(2, step.known_rank(0))]
+        step.emit_after("ReduceMean", [step.inputs[0]], mean, axes=axes, keepdims=0)
+    step.outputs[:] = [
+        name or step.new_name(hint) for name, hint in zip([*step.outputs, ""], ("y", "mean", "var"), strict=False)
+    ]
+    step.set("training_mode", 1, "from opset 14 on the attribute tells inference from training")
+
+
+@downward("BatchNormalization", 14, 15)
+def training_written_out(step: Step) -> None:
+    """Training is written as what the document says that it computes: below 14 runtimes have none. From 15 on, 16-bit
+    floats are computed in float32.
+    """
+    if not step.is_set("training_mode"):
+        raise Inexact("its element types are not allowed below it")
+    rank, dtype = step.known_rank(0), step.known_dtype(0)
+    kept = [step.input_type(index).dtype for index in range(5)]
+    wide = "float32" if dtype in _HALVES and step.upper.since_version == 15 else dtype
+    data, scale, bias, old_mean, old_var = (_cast(step, name, kept[i], wide) for i, name in enumerate(step.inputs))
+    axes = [0, *range(2, rank)]
+    columns = step.constant([-1, *[1] * (rank - 2)], "columns")
+    mean = step.emit("ReduceMean", [data], "mean", axes=axes, keepdims=1)
+    centred = step.emit("Sub", [data, mean], "centred")
+    var = step.emit("ReduceMean", [step.emit("Mul", [centred, centred], "squares")], "var", axes=axes, keepdims=1)
+    epsilon = step.constant(step.known_value("epsilon", 1e-5), "epsilon", wide)
+    deviation = step.emit("Sqrt", [step.emit("Add", [var, epsilon], "var")], "deviation")
+    normalized = step.emit("Div", [centred, deviation], "normalized")
+    scaled = step.emit("Mul", [normalized, step.emit("Reshape", [scale, columns], "scale")], "scaled")
+    shifted = [scaled, step.emit("Reshape", [bias, columns], "bias")]
+    momentum = step.known_value("momentum", 0.9)
+    for index, (old, current) in enumerate(((old_mean, mean), (old_var, var)), 1):
+        if index < len(step.outputs) and step.outputs[index]:
+            _running(step, index, old, current, momentum, wide, kept[index + 2])
+    del step.outputs[1:]
+    if wide == dtype:
+        step.replace("Add", shifted)
+    else:
+        step.replace("Cast", [step.emit("Add", shifted, "y")], to=DTYPE_NUMBERS[dtype])
+
+
+def _running(step: Step, index: int, old: str, current: str, momentum: float, wide: str, kept: str | None) -> None:
+    """The running mean or variance: a weighted sum of the old one and that of this batch."""
+    row = step.emit("Reshape", [current, step.constant([-1], "row")], "current")
+    parts = [
+        step.emit("Mul", [old, step.constant(momentum, "momentum", wide)], "old"),
+        step.emit("Mul", [row, step.constant(1 - momentum, "rest", wide)], "new"),
+    ]
+    if kept in (None, wide):
+        step.emit_after("Add", parts, step.outputs[index])
+    else:
+        step.emit_after("Cast", [step.emit("Add", parts, "running")], step.outputs[index], to=DTYPE_NUMBERS[kept])
+
+
+def _cast(step: Step, name: str, dtype: str | None, wide: str) -> str:
+    return name if dtype == wide else step.emit("Cast", [name], "wide", to=DTYPE_NUMBERS[wide])
+
+
+@upward("GroupNormalization", 21)
+def scales_of_channels(step: Step) -> None:
+    """Below 21, scale and bias are for each group: each is repeated for the channels of its group. The statistics are
+    computed in the type of the input, which from 21 on is float32 unless stash_type says otherwise.
+    """
+    dtype = step.known_dtype(0)
+    if dtype != "float32":
+        step.set("stash_type", DTYPE_NUMBERS[dtype], "statistics are computed in the type of the input below opset 21")
+    groups = step.emit("Shape", [step.inputs[1]], "groups")
+    channels = step.emit("Shape", [step.inputs[0]], "channels", start=1, end=2)
+    sizes = step.emit("Concat", [groups, step.emit("Div", [channels, groups], "each")], "sizes", axis=0)
+    for index in (1, 2):
+        column = step.emit("Reshape", [step.inputs[index], step.constant([-1, 1], "column")], "column")
+        repeated = step.emit("Expand", [column, sizes], "repeated")
+        step.inputs[index] = step.emit("Reshape", [repeated, step.constant([-1], "row")], "of_channels")
+
+
+@downward("GroupNormalization", 21)
+def group_normalization_written_out(step: Step) -> None:
+    """Below 21, scale and bias are for each group, and the operator is deprecated: the function body instead."""
+    expand(step)
