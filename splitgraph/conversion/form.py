@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import onnx
-from onnx import helper
+from onnx import AttributeProto, helper
+
+_GRAPHS = frozenset({AttributeProto.GRAPH, AttributeProto.GRAPHS})
 
 
 @dataclass(slots=True)
@@ -30,6 +32,13 @@ class Form:
         attributes = {attribute.name: attribute for attribute in node.attribute}
         return cls(node.op_type, list(node.input), list(node.output), attributes, node, node.name)
 
+    @classmethod
+    def of_added(cls, node: onnx.NodeProto) -> Form:
+        """The form of a node that conversion has written."""
+        form = cls.of(node)
+        form.original = None
+        return form
+
     @property
     def is_edited(self) -> bool:
         """True when the form is not, or no longer, as the model has it."""
@@ -40,6 +49,17 @@ class Form:
             return True
         return any(self.attributes.get(attribute.name) != attribute for attribute in node.attribute)
 
+    @property
+    def reads(self) -> list[str]:
+        """Every name that the node, or a node in its subgraphs, reads."""
+        return [name for name in self.inputs if name] + _read_in_graphs(self.attributes.values())
+
+    def copy(self) -> Form:
+        """A form to edit in place of this one."""
+        return Form(
+            self.op_type, list(self.inputs), list(self.outputs), dict(self.attributes), self.original, self.name
+        )
+
     def node(self) -> onnx.NodeProto:
         """The form as a node; the original itself where it is one still."""
         if self.original is not None and not self.is_edited:
@@ -47,6 +67,32 @@ class Form:
         node = helper.make_node(self.op_type, self.inputs, self.outputs, name=self.name)
         node.attribute.extend(self.attributes.values())
         return node
+
+
+def needed(forms: Sequence[Form], wanted: Iterable[str]) -> list[Form]:
+    """The forms that the wanted values depend on, in order."""
+    kept: list[Form] = []
+    known = set(wanted)
+    for form in reversed(forms):
+        if not known.isdisjoint(form.outputs):
+            kept.append(form)
+            known.update(form.reads)
+    return kept[::-1]
+
+
+def reads_of(node: onnx.NodeProto) -> list[str]:
+    """Every name that a node, or a node in its subgraphs, reads."""
+    return [name for name in node.input if name] + _read_in_graphs(node.attribute)
+
+
+def _read_in_graphs(attributes: Iterable[onnx.AttributeProto]) -> list[str]:
+    names: list[str] = []
+    for attribute in attributes:
+        for graph in (attribute.g, *attribute.graphs) if attribute.type in _GRAPHS else ():
+            names += [value.name for value in graph.output]
+            for node in graph.node:
+                names += reads_of(node)
+    return names
 
 
 def added(

@@ -5,7 +5,7 @@ operator does not exist.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import onnx
 
@@ -16,10 +16,13 @@ from splitgraph.conversion.expansion import expand
 from splitgraph.conversion.form import Form
 from splitgraph.conversion.guard import Route, blockers_at, check_node, route_of
 from splitgraph.conversion.schema_history import OperatorVersion, version_at
+from splitgraph.conversion.splits import lower_split
 from splitgraph.conversion.step import Inexact, Step
 from splitgraph.conversion.values import Values
 from splitgraph.diagnostics import Diagnostic, diagnostic
+from splitgraph.graph.scopes import Scope
 from splitgraph.value_type import ValueType
+from splitgraph.variants import SPLIT_OPERATORS, variant_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +99,8 @@ class _Climb:
 
     def take(self, form: Form, at: int) -> list[Form]:
         """What a node becomes on the way from opset `at` to the target."""
+        if form.op_type in SPLIT_OPERATORS:
+            return self._take_split(form, at)
         route = route_of(form.op_type, at, self.ladder.target)
         if route is None:
             return [form]
@@ -120,6 +125,22 @@ class _Climb:
         if not route.upward and route.exists_from > self.ladder.target:
             return self._leave_behind(form, route)
         return [form]
+
+    def _take_split(self, form: Form, at: int) -> list[Form]:
+        """A split of a function body, which goes to the target in one step as every split does."""
+        target = variant_at(form.op_type, self.ladder.target)
+        if target is None:
+            text = f"its function body has a {form.op_type}, which does not exist at opset {self.ladder.target}"
+            self.blockers.append(diagnostic("SG404", text, self.location))
+        if target is None or target == variant_at(form.op_type, at) or form.op_type != "Split":
+            return [form]
+        node = form.node()
+        emission = replace(self.emission, helpers=[], mains=[], _constants={}, _references={})
+        scope = Scope(None, (), self.location, {})
+        found = self.ladder.values.split_detail(node, at)
+        lowered = lower_split(node, 0, scope, found, target, emission, f"opset {self.ladder.target}")
+        self.blockers += lowered.blockers
+        return [form] if lowered.emission is None else [Form.of_added(made) for made in emission.nodes]
 
     def _step(self, form: Form, at: int, upward: bool, older: OperatorVersion, newer: OperatorVersion) -> Step:
         facts = self.ladder._facts(form, form.node(), at, self.location)

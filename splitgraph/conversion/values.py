@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
 from splitgraph.contents import Contents
-from splitgraph.graph.scopes import GraphPath
+from splitgraph.conversion.form import reads_of
+from splitgraph.graph.scopes import GraphPath, subgraphs
 from splitgraph.graph.tensors import is_external, tensor_type
 from splitgraph.graph.types import type_proto
 from splitgraph.inference import infer_model
 from splitgraph.inference.analysis import Analysis
-from splitgraph.inference.state import GraphDetail
+from splitgraph.inference.state import GraphDetail, SplitDetail
 from splitgraph.value_type import DTYPE_NUMBERS, UNKNOWN, ValueType
 
 Array = NDArray[Any]
@@ -69,19 +70,33 @@ class Values:
     def note(self, nodes: Sequence[onnx.NodeProto], opset: int) -> None:
         """Say what produces added values; their types are inferred, all together, when one is asked for."""
         held = tuple(nodes)
-        for node in held:
-            for name in node.output:
-                if name and not self._is_known(name):
-                    self._added[name] = (held, opset)
+        for name in _made(held):
+            if name not in self._added and not self._is_known(name):
+                self._added[name] = (held, opset)
 
     def _is_known(self, name: str) -> bool:
         return name in self._types or self._home_of(name) is not None
 
     def _infer_added(self, nodes: Sequence[onnx.NodeProto], opset: int) -> None:
-        made = {name for node in nodes for name in node.output if name}
-        for name in made:
+        within = set(_made(nodes))
+        for name in within:
             self._added.pop(name, None)
-        read = dict.fromkeys(name for node in nodes for name in node.input if name and name not in made)
+        details: list[GraphDetail] = list(self._analysed(nodes, opset).details.graphs.values())
+        for name in within:
+            if not self._is_known(name):
+                detail = next((each for each in details if name in each.types), details[0])
+                known = detail.types.get(name, UNKNOWN)
+                self.define(name, known, _as_array(detail.constants.get(name), known))
+
+    def split_detail(self, node: onnx.NodeProto, opset: int) -> SplitDetail:
+        """What inference finds of a split node that was added."""
+        detail: SplitDetail = self._analysed([node], opset).details.graphs[()].splits[0]
+        return detail
+
+    def _analysed(self, nodes: Sequence[onnx.NodeProto], opset: int) -> Analysis:
+        """Added nodes, inferred by themselves with what is known of the values that they read."""
+        within = set(_made(nodes))
+        read = dict.fromkeys(name for node in nodes for name in reads_of(node) if name not in within)
         inputs, initializers = [], []
         for name in read:
             elements, known = self.elements(name), self.type_of(name)
@@ -90,15 +105,10 @@ class Values:
                 initializers.append(numpy_helper.from_array(elements, name))
             else:
                 inputs.append(onnx.ValueInfoProto(name=name, type=type_proto(known)))
-        outputs = [onnx.ValueInfoProto(name=name) for name in made]
+        outputs = [onnx.ValueInfoProto(name=name) for node in nodes for name in node.output if name]
         graph = helper.make_graph(list(nodes), "added", inputs, outputs, initializers)
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
-        analysis = infer_model(model, fill=False)
-        detail: GraphDetail = analysis.details.graphs[()]
-        for name in made:
-            if not self._is_known(name):
-                known = detail.types.get(name, UNKNOWN)
-                self.define(name, known, _as_array(detail.constants.get(name), known))
+        return infer_model(model, fill=False)
 
     def _home_of(self, name: str) -> GraphPath | None:
         """The innermost graph, of this one and those around it, that has the value."""
@@ -117,6 +127,15 @@ class Values:
             return None
         detail = self._details[path]
         return _as_array(detail.constants.get(name), detail.types[name])
+
+
+def _made(nodes: Iterable[onnx.NodeProto]) -> Iterator[str]:
+    """Every value that nodes give, and every value of their subgraphs."""
+    for node in nodes:
+        yield from (name for name in node.output if name)
+        for _, _, graph in subgraphs(node):
+            yield from (value.name for value in (*graph.input, *graph.initializer))
+            yield from _made(graph.node)
 
 
 def _as_array(held: Contents | onnx.TensorProto | None, known: ValueType) -> Array | None:
