@@ -1,0 +1,232 @@
+"""Pooling: how many windows there are, what of the padding counts, holes in windows; ConvTranspose's padding."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+from onnx import numpy_helper
+
+from splitgraph.conversion.adapters.registry import downward, upward
+from splitgraph.conversion.step import Inexact, Step
+from splitgraph.graph.attributes import UNRESOLVED
+
+
+@dataclass(slots=True)
+class _Window:
+    """The windows along one axis: how many elements they span, how far they are apart, and the padding."""
+
+    span: int
+    stride: int
+    begin: int
+    end: int
+
+    def count(self, size: int, *, up: bool) -> int:
+        """How many there are on so many elements, with a last one that reaches beyond the padding or without."""
+        room = size + self.begin + self.end - self.span
+        return (-(-room // self.stride) if up else room // self.stride) + 1
+
+    def last_starts_inside(self, size: int, count: int) -> bool:
+        """True when the last of so many windows does not start in the padding at the end."""
+        return (count - 1) * self.stride < size + self.begin
+
+
+@upward("AveragePool MaxPool", 22)
+def windows_in_padding_up(step: Step) -> None:
+    """From 22 on, windows that start in the padding at the end are left out. Below, the document counts them without
+    saying what they give: where static sizes show that there are none, the node stays as it is.
+    """
+    _check_ceiling(step)
+    sizes = _spatial_sizes(step)
+    if not all(window.last_starts_inside(n, window.count(n, up=True)) for window, n in _sized(step, sizes)):
+        raise Inexact("here a window starts in the padding, and what it gives below 22 is not said")
+
+
+@downward("AveragePool MaxPool", 22)
+def windows_in_padding_down(step: Step) -> None:
+    """From 22 on, windows that start in the padding at the end are left out: static sizes tell which, and the padding
+    is written so that ceil_mode is not needed.
+    """
+    _check_ceiling(step)
+    sizes = _spatial_sizes(step)
+    if not all(window.last_starts_inside(n, window.count(n, up=True)) for window, n in _sized(step, sizes)):
+        _write_padding(step, sizes)
+
+
+@downward("AveragePool", 10)
+@downward("MaxPool", 10)
+def ceiling_written_out(step: Step) -> None:
+    """Below 10, there is no ceil_mode: more padding at the end makes as many windows; neither the greatest element nor
+    the mean of those outside the padding depends on how much of it there is.
+    """
+    if any(dilation != 1 for dilation in step.known_value("dilations", ())):
+        raise Inexact("windows with holes do not exist below it")
+    step.drop("dilations", why="all are 1, and they do not exist below opset 10")
+    _write_ceiling(step)
+
+
+@downward("LpPool", 18)
+def lp_pool_written_out(step: Step) -> None:
+    """Below 18, there is neither ceil_mode, for which there is more padding, of zeros, nor are there holes in windows:
+    a convolution with ones adds the powers up.
+    """
+    _write_ceiling(step)
+    if all(dilation == 1 for dilation in step.known_value("dilations", ())):
+        step.drop("dilations", why="all are 1, and they do not exist below opset 18")
+        return
+    _drop_auto_pad(step)
+    dtype, p = step.known_dtype(0), step.known_value("p", 2)
+    exponent, root = step.constant(p, "p", dtype), step.constant(1 / p, "root", dtype)
+    powers = step.emit("Pow", [step.emit("Abs", [step.inputs[0]], "magnitude"), exponent], "powers")
+    step.replace("Pow", [_sums(step, powers), root])
+
+
+@downward("AveragePool", 19)
+def mean_with_holes(step: Step) -> None:
+    """Below 19, windows have no holes: a convolution with ones adds the elements up, and another one, of ones, counts
+    them where the padding does not count.
+    """
+    _write_ceiling(step)
+    _drop_auto_pad(step)
+    data, dtype = step.inputs[0], step.known_dtype(0)
+    sums = _sums(step, data)
+    if step.is_set("count_include_pad") or not any(step.known_value("pads", ())):
+        counts = step.constant(prod(step.known_value("kernel_shape")), "count", dtype)
+    else:
+        one = numpy_helper.from_array(np.ones(1, dtype))
+        ones = step.emit("ConstantOfShape", [step.emit("Shape", [data], "shape")], "ones", value=one)
+        counts = _sums(step, ones)
+    step.replace("Div", [sums, counts])
+
+
+@downward("AveragePool", 7)
+def padding_counts(step: Step) -> None:
+    """Below 7, padding never counts: zeros that Pad adds do."""
+    pads, kernel = step.known_value("pads", ()), step.known_value("kernel_shape")
+    if step.value("auto_pad", "NOTSET") not in ("NOTSET", "VALID"):
+        raise Inexact("count_include_pad does not exist below it, and here the padding is worked out from auto_pad")
+    step.drop("count_include_pad", "pads", why="Pad adds the padding that counts")
+    if any(pads):
+        axes = len(kernel)
+        step.inputs[0] = step.emit(
+            "Pad", [step.inputs[0]], "padded", pads=[0, 0, *pads[:axes], 0, 0, *pads[axes:]], mode="constant"
+        )
+
+
+@downward("MaxPool", 8)
+def one_output(step: Step) -> None:
+    """Below 8, there are no indices, without which their order does not matter."""
+    if step.uses_output(1) and step.is_read(step.outputs[1]):
+        raise Inexact("the output Indices does not exist below it")
+    del step.outputs[1:]
+    step.drop("storage_order", why="it is the order of the indices, which nobody reads")
+
+
+@downward("ConvTranspose", 11)
+@upward("ConvTranspose", 11)
+def padding_of_output_shape(step: Step) -> None:
+    """At 11, the document exchanged which end gets the odd element of the padding: where static sizes leave none, the
+    padding is written out.
+    """
+    weights, rank = step.shape(1), step.known_rank(0)
+    kernel = step.known_value("kernel_shape", None) or (weights or ())[2:]
+    spatial = rank - 2
+    ones = (1,) * spatial
+    sizes, strides = _spatial_sizes(step), step.known_value("strides", ones)
+    dilations, extra = step.known_value("dilations", ones), step.known_value("output_padding", (0,) * spatial)
+    wanted = step.known_value("output_shape", None) or [n * stride for n, stride in zip(sizes, strides, strict=True)]
+    if len(kernel) != spatial or len(wanted) != spatial or not all(isinstance(n, int) for n in kernel):
+        raise Inexact("the padding depends on the shape of the weights, which is unknown")
+    total = [
+        stride * (n - 1) + more + (k - 1) * dilation + 1 - out
+        for stride, n, more, k, dilation, out in zip(strides, sizes, extra, kernel, dilations, wanted, strict=True)
+    ]
+    if any(n < 0 or n % 2 for n in total):
+        raise Inexact(f"padding of {total} in all is distributed the other way round, or not at all", "give pads")
+    why = "as auto_pad or output_shape have it"
+    step.drop("auto_pad", "output_shape", why=why)
+    step.set("pads", [n // 2 for n in total] * 2, why)
+
+
+def _check_ceiling(step: Step) -> None:
+    if not step.is_set("ceil_mode") or step.value("auto_pad", "NOTSET") != "NOTSET":
+        raise Inexact("ceil_mode or auto_pad is an attribute of the enclosing function", "inline the function first")
+
+
+def _spatial_sizes(step: Step) -> list[int]:
+    """The sizes of the axes behind the first two; raises Inexact unless all are numbers."""
+    step.known_rank(0)
+    shape = step.shape(0) or ()
+    sizes = [size for size in shape[2:] if isinstance(size, int)]
+    if len(sizes) != len(shape) - 2:
+        raise Inexact("how the padding falls depends on the input's size, which is not static", "make it static")
+    return sizes
+
+
+def _windows(step: Step) -> list[_Window]:
+    kernel = step.known_value("kernel_shape")
+    ones, zeros = (1,) * len(kernel), (0,) * 2 * len(kernel)
+    strides, dilations = step.known_value("strides", ones), step.known_value("dilations", ones)
+    pads = step.known_value("pads", zeros)
+    ends = pads[len(kernel) :]
+    rows = zip(kernel, strides, dilations, pads, ends, strict=False)
+    return [_Window((k - 1) * d + 1, stride, begin, end) for k, stride, d, begin, end in rows]
+
+
+def _sized(step: Step, sizes: list[int]) -> list[tuple[_Window, int]]:
+    return list(zip(_windows(step), sizes, strict=True))
+
+
+def _write_ceiling(step: Step) -> None:
+    """Do without ceil_mode."""
+    if step.value("ceil_mode", 0) is UNRESOLVED or step.value("auto_pad", "NOTSET") is UNRESOLVED:
+        raise Inexact("ceil_mode is an attribute of the enclosing function", "inline the function first")
+    if not step.is_set("ceil_mode") or step.value("auto_pad", "NOTSET").startswith("SAME"):
+        step.drop("ceil_mode", why="both roundings give as many windows")
+        return
+    sizes = _spatial_sizes(step)
+    if step.old.since_version < 22 and not all(
+        window.last_starts_inside(n, window.count(n, up=True)) for window, n in _sized(step, sizes)
+    ):
+        raise Inexact("here a window starts in the padding, and what it gives below 22 is not said")
+    _write_padding(step, sizes)
+
+
+def _write_padding(step: Step, sizes: list[int]) -> None:
+    """The padding that gives, without ceil_mode, each window that starts inside."""
+    windows = _windows(step)
+    for window, size in zip(windows, sizes, strict=True):
+        count = window.count(size, up=True)
+        if step.value("auto_pad", "NOTSET") == "VALID" and count > window.count(size, up=False):
+            raise Inexact("runtimes and the document disagree about ceil_mode with auto_pad=VALID", "give pads")
+        if window.last_starts_inside(size, count) and count > window.count(size, up=False):
+            window.end = (count - 1) * window.stride + window.span - size - window.begin
+            if step.is_set("count_include_pad"):
+                raise Inexact("what lies beyond the padding does not count, other than padding with count_include_pad")
+    why = "as many windows as with ceil_mode"
+    step.drop("ceil_mode", why=why)
+    pads = [window.begin for window in windows] + [window.end for window in windows]
+    if any(pads):
+        step.set("pads", pads, why)
+
+
+def _drop_auto_pad(step: Step) -> None:
+    """Leave out an auto_pad that pads nothing; where windows have holes, runtimes disagree about the others."""
+    if step.known_value("auto_pad", "NOTSET") not in ("NOTSET", "VALID"):
+        raise Inexact(
+            "windows with holes do not exist below it, and runtimes disagree about their auto_pad", "give pads"
+        )
+    step.drop("auto_pad", why="it pads nothing")
+
+
+def _sums(step: Step, data: str) -> str:
+    """The sums of the elements in each window, from a convolution of each channel with ones."""
+    shape, kernel = step.shape(0), step.known_value("kernel_shape")
+    channels = shape[1] if shape is not None and len(shape) > 1 else None
+    if not isinstance(channels, int):
+        raise Inexact("windows with holes do not exist below it, and the number of channels is unknown")
+    ones = step.constant(np.ones((channels, 1, *kernel)), "ones", step.known_dtype(0))
+    names = ("strides", "pads", "dilations")
+    kept = {name: step.known_value(name, None) for name in names}
+    return step.emit("Conv", [data, ones], "sums", group=channels, **kept)

@@ -1,0 +1,195 @@
+"""Pooling over its boundaries: rounding up, windows with holes, what of the padding counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import onnx
+import pytest
+from conversion.adapters.execute import (
+    assert_same,
+    build,
+    converted,
+    operators,
+    random_array,
+    refusal,
+    run,
+    run_reference,
+)
+from onnx import helper
+
+
+def pool(
+    op: str,
+    opset: int,
+    sizes: Sequence[int | str],
+    outputs: Sequence[str] = ("y",),
+    channels: int | str = 2,
+    **attributes: Any,
+) -> onnx.ModelProto:
+    node = helper.make_node(op, ["x"], list(outputs), **attributes)
+    out = ["n", channels, *(f"out{i}" for i in range(len(sizes)))]
+    made = {name: ("int64" if index else "float32", out) for index, name in enumerate(outputs)}
+    return build(node, opset, {"x": ("float32", ["n", channels, *sizes])}, made)
+
+
+REFUSED = [
+    (("MaxPool", 10, ("h", 5)), {"kernel_shape": [2, 2], "strides": [2, 2], "ceil_mode": 1}, 9, "which is not static"),
+    (("MaxPool", 10, (5, 5)), {"kernel_shape": [2, 2], "dilations": [2, 2]}, 9, "windows with holes"),
+    (("MaxPool", 8, (5, 5), ("y", "i")), {"kernel_shape": [2, 2]}, 7, "Indices does not exist"),
+    (
+        ("AveragePool", 11, (6,)),
+        {"kernel_shape": [3], "strides": [2], "ceil_mode": 1, "count_include_pad": 1},
+        9,
+        "beyond the padding does not count",
+    ),
+    (
+        ("AveragePool", 11, (3,)),
+        {"kernel_shape": [1], "strides": [3], "pads": [0, 1], "ceil_mode": 1},
+        22,
+        "starts in the padding",
+    ),
+    (
+        ("AveragePool", 19, (5,), ("y",), "c"),
+        {"kernel_shape": [2], "dilations": [2]},
+        18,
+        "number of channels is unknown",
+    ),
+    (
+        ("AveragePool", 19, (8,)),
+        {"kernel_shape": [2], "dilations": [2], "auto_pad": "SAME_LOWER"},
+        18,
+        "disagree about their",
+    ),
+    (
+        ("MaxPool", 11, (8,)),
+        {"kernel_shape": [3], "strides": [3], "auto_pad": "VALID", "ceil_mode": 1},
+        9,
+        "ceil_mode with auto_pad=VALID",
+    ),
+    (
+        ("AveragePool", 7, (5,)),
+        {"kernel_shape": [2], "auto_pad": "SAME_UPPER", "count_include_pad": 1},
+        6,
+        "worked out from auto_pad",
+    ),
+]
+
+
+@pytest.mark.parametrize(("arguments", "attributes", "target", "words"), REFUSED)
+def test_refused(arguments: tuple[Any, ...], attributes: dict[str, Any], target: int, words: str) -> None:
+    assert words in refusal(pool(*arguments, **attributes), target)
+
+
+WINDOWS: list[tuple[tuple[int, ...], dict[str, Any]]] = [
+    ((6,), {"kernel_shape": [3], "strides": [2]}),
+    ((7, 8), {"kernel_shape": [3, 2], "strides": [3, 3]}),
+    ((7, 8), {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 1, 1, 1]}),
+    ((5, 6), {"kernel_shape": [2, 3], "strides": [2, 2], "pads": [0, 1, 1, 0]}),
+    ((5, 6), {"kernel_shape": [3, 3], "strides": [2, 2], "auto_pad": "SAME_UPPER"}),
+    ((4, 4, 5), {"kernel_shape": [2, 2, 2], "strides": [3, 1, 3]}),
+]
+
+
+@pytest.mark.parametrize("op", ["MaxPool", "AveragePool"])
+@pytest.mark.parametrize(("sizes", "attributes"), WINDOWS)
+def test_ceil_mode_below_10(op: str, sizes: tuple[int, ...], attributes: dict[str, Any]) -> None:
+    before = pool(op, 11, sizes, ceil_mode=1, **attributes)
+    after = converted(before, 9)
+    assert operators(after) == [op]
+    feeds = {"x": random_array((2, 2, *sizes))}
+    assert_same(run(before, feeds), run(after, feeds), 1e-6)
+
+
+@pytest.mark.parametrize("op", ["MaxPool", "AveragePool"])
+@pytest.mark.parametrize("target", [21, 9])
+def test_windows_in_the_padding_below_22(op: str, target: int) -> None:
+    for size in range(2, 7):
+        before = pool(op, 22, (size, 5), kernel_shape=[1, 2], strides=[3, 2], pads=[0, 0, 0, 1], ceil_mode=1)
+        feeds = {"x": random_array((1, 2, size, 5))}
+        after = converted(before, target)
+        assert_same(run(before, feeds), run(after, feeds), 1e-6)
+        assert_same(run(before, feeds), run(converted(after, 22), feeds), 1e-6)
+
+
+@pytest.mark.parametrize("count_include_pad", [0, 1])
+@pytest.mark.parametrize(
+    ("sizes", "attributes"),
+    [
+        ((7,), {"kernel_shape": [2], "dilations": [3]}),
+        ((7, 8), {"kernel_shape": [2, 3], "dilations": [2, 2], "strides": [2, 1], "pads": [1, 0, 0, 2]}),
+        ((9, 9), {"kernel_shape": [2, 2], "dilations": [2, 2], "strides": [2, 3], "auto_pad": "VALID", "ceil_mode": 1}),
+    ],
+)
+def test_mean_of_windows_with_holes(count_include_pad: int, sizes: tuple[int, ...], attributes: dict[str, Any]) -> None:
+    before = pool("AveragePool", 19, sizes, count_include_pad=count_include_pad, **attributes)
+    feeds = {"x": random_array((2, 2, *sizes))}
+    expected = run(before, feeds)
+    for target in (18, 9):
+        assert_same(expected, run(converted(before, target), feeds), 1e-5)
+
+
+def test_rounding_up_of_windows_with_holes() -> None:
+    before = pool("AveragePool", 19, (8, 7), kernel_shape=[2, 2], dilations=[2, 2], strides=[2, 2], ceil_mode=1)
+    feeds = {"x": random_array((2, 2, 8, 7))}
+    assert_same(run_reference(before, feeds), run(converted(before, 11), feeds), 1e-5)
+
+
+@pytest.mark.parametrize("p", [1, 2, 3])
+@pytest.mark.parametrize(
+    "attributes", [{"ceil_mode": 1}, {"dilations": [2, 2]}, {"dilations": [1, 1], "pads": [1, 0, 0, 1]}]
+)
+def test_lp_pool_below_18(p: int, attributes: dict[str, Any]) -> None:
+    before = pool("LpPool", 18, (7, 8), kernel_shape=[2, 3], strides=[2, 2], p=p, **attributes)
+    feeds = {"x": random_array((2, 2, 7, 8))}
+    for target in (11, 2):
+        assert_same(run(before, feeds), run(converted(converted(before, target), 11), feeds), 1e-5)
+
+
+def test_lp_pool_has_a_float_below_2() -> None:
+    before = pool("LpPool", 2, (7,), kernel_shape=[2], p=3)
+    after = converted(before, 1)
+    assert {a.name: a.type for a in after.graph.node[0].attribute}["p"] == onnx.AttributeProto.FLOAT
+    assert converted(after, 2).graph.node[0] == before.graph.node[0]
+
+
+def test_padding_that_counts_below_7() -> None:
+    before = pool("AveragePool", 7, (5, 6), kernel_shape=[3, 2], pads=[1, 0, 2, 1], count_include_pad=1)
+    after = converted(before, 6)
+    assert operators(after) == ["Pad", "AveragePool"]
+    feeds = {"x": random_array((2, 2, 5, 6))}
+    assert_same(run(before, feeds), run(converted(after, 10), feeds), 1e-6)
+
+
+def test_indices_that_nobody_reads_below_8() -> None:
+    node = helper.make_node("MaxPool", ["x"], ["y", "i"], kernel_shape=[2], storage_order=1)
+    before = build(node, 8, {"x": ("float32", (1, 1, 4))}, {"y": ("float32", (1, 1, 3))})
+    after = converted(before, 7)
+    assert list(after.graph.node[0].output) == ["y"]
+    feeds = {"x": random_array((1, 1, 4))}
+    assert_same(run(before, feeds), run(after, feeds))
+
+
+@pytest.mark.parametrize("way", [(10, 11), (11, 10)])
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {"output_shape": [10, 8], "strides": [3, 2], "output_padding": [1, 1]},
+        {"auto_pad": "SAME_UPPER", "strides": [1, 1]},
+        {"auto_pad": "SAME_LOWER", "strides": [3, 3], "output_padding": [0, 2]},
+    ],
+)
+def test_padding_of_output_shape(way: tuple[int, int], attributes: dict[str, Any]) -> None:
+    node = helper.make_node("ConvTranspose", ["x", "w"], ["y"], **attributes)
+    inputs = {"x": ("float32", (1, 1, 3, 3)), "w": ("float32", (1, 2, 3, 3))}
+    before = build(node, way[0], inputs, {"y": ("float32", (1, 2, "h", "w"))})
+    feeds = {"x": random_array((1, 1, 3, 3)), "w": random_array((1, 2, 3, 3), seed=1)}
+    after = converted(before, way[1])
+    assert_same(run(before, feeds), run(after, feeds), 1e-6)
+
+
+def test_odd_padding_of_output_shape_is_refused() -> None:
+    node = helper.make_node("ConvTranspose", ["x", "w"], ["y"], output_shape=[8, 8], strides=[3, 3])
+    inputs = {"x": ("float32", (1, 1, 3, 3)), "w": ("float32", (1, 2, 3, 3))}
+    assert "[1, 1] in all is distributed" in refusal(build(node, 10, inputs, {"y": ("float32", (1, 2, 8, 8))}), 11)
