@@ -5,12 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import onnx
-from onnx import defs
+from numpy.typing import NDArray
+from onnx import AttributeProto, defs, numpy_helper
 
 from splitgraph.conversion.form import Form
 from splitgraph.conversion.step import Inexact, Step
 from splitgraph.graph.types import type_proto
+
+# What a Constant may hold besides a tensor, from opset 12 on, as the element type of the tensor that means the same.
+_CONSTANT_DTYPES = {
+    "value_float": np.float32,
+    "value_floats": np.float32,
+    "value_int": np.int64,
+    "value_ints": np.int64,
+}
+# Bodies that hold nodes of the model, which are in the dialect that the node comes from.
+_HOLDS_NODES_OF_MODEL = frozenset({"SequenceMap"})
 
 
 def expand(step: Step) -> None:
@@ -22,39 +34,33 @@ def expand(step: Step) -> None:
     step.dialect = dialect
     names = _renaming(step, body)
     for index, node in enumerate(body.node):
-        for attribute in node.attribute:
-            if attribute.type in (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS):
-                raise Inexact("its function body has subgraphs, which splitgraph does not expand")
-        form = Form(
-            node.op_type,
-            [names[name] for name in node.input],
-            [names.get(name) or names.setdefault(name, step.new_name(name)) for name in node.output],
-            _attributes(step, body, node),
-            None,
-            step.new_name(f"{node.op_type}_{index}"),
-        )
-        step.before.append(form)
-    step.before[:] = _needed(step.before, set(step.outputs))
+        attributes = _attributes(step, body, node.attribute, names)
+        if node.op_type == "Constant" and (held := _literal(attributes)) is not None:
+            if node.output[0] not in body.output:
+                names[node.output[0]] = step.tensor(held, "constant")
+                continue
+            attributes = {"value": onnx.helper.make_attribute("value", held)}
+        outputs = [name and (names.get(name) or names.setdefault(name, step.new_name(name))) for name in node.output]
+        name = step.new_name(f"{node.op_type}_{index}")
+        step.before.append(Form(node.op_type, [names[name] for name in node.input], outputs, attributes, None, name))
     step.drop_node()
 
 
-def _needed(forms: Sequence[Form], wanted: set[str]) -> list[Form]:
-    """The nodes that the wanted values depend on: a body gives every output of its operator, a node often names one."""
-    kept = []
-    for form in reversed(forms):
-        if not wanted.isdisjoint(form.outputs):
-            kept.append(form)
-            wanted |= set(form.inputs)
-    return kept[::-1]
+def has_body(op_type: str, since_version: int) -> bool:
+    """True when the specification gives a function body for this version of an operator."""
+    schema: Any = defs.get_schema(op_type, since_version, "")
+    return bool(schema.has_function or schema.has_context_dependent_function)
 
 
 def _body(step: Step) -> tuple[Any, int]:
-    """The body, and the opset that its nodes are written for."""
+    """The body, and the opset that its nodes are written for: of those that it is given for the nearest to the
+    target.
+    """
     op, version = step.form.op_type, step.old.since_version
     schema: Any = defs.get_schema(op, version, "")
     if schema.has_function:
-        lowest = min(schema.function_opset_versions)
-        return schema.get_function_with_opset_version(lowest), lowest
+        nearest = _nearest(schema.function_opset_versions, step.facts.target)
+        return _parsed(schema.get_function_with_opset_version(nearest)), nearest
     if not schema.has_context_dependent_function:
         raise Inexact("has no function body to expand")
     types = []
@@ -68,13 +74,21 @@ def _body(step: Step) -> tuple[Any, int]:
             "its function body depends on an attribute of the enclosing function", "inline the function first"
         )
     node = step.form.node().SerializeToString()
-    lowest = min(schema.context_dependent_function_opset_versions)
-    written = schema.get_context_dependent_function_with_opset_version(lowest, node, types)
+    nearest = _nearest(schema.context_dependent_function_opset_versions, step.facts.target)
+    written = schema.get_context_dependent_function_with_opset_version(nearest, node, types)
     if not written:
         raise Inexact("its function body does not cover this case")
+    return _parsed(written), step.facts.source if op in _HOLDS_NODES_OF_MODEL else nearest
+
+
+def _nearest(opsets: Sequence[int], target: int) -> int:
+    return min(opsets, key=lambda opset: abs(opset - target))
+
+
+def _parsed(written: Any) -> Any:
     body = onnx.FunctionProto()
-    body.ParseFromString(written)
-    return body, lowest
+    body.ParseFromString(written if isinstance(written, bytes) else written.SerializeToString())
+    return body
 
 
 def _renaming(step: Step, body: Any) -> dict[str, str]:
@@ -88,24 +102,68 @@ def _renaming(step: Step, body: Any) -> dict[str, str]:
     return names
 
 
-def _attributes(step: Step, body: Any, node: onnx.NodeProto) -> dict[str, onnx.AttributeProto]:
+def _attributes(
+    step: Step, body: Any, attributes: Sequence[AttributeProto], names: Mapping[str, str]
+) -> dict[str, AttributeProto]:
     """The attributes of a node of the body, with the node's own values where they refer to them."""
-    defaults = {name: formal.default for name, formal in step.old.attributes.items()}
-    made: dict[str, onnx.AttributeProto] = {}
-    for attribute in node.attribute:
+    made: dict[str, AttributeProto] = {}
+    for attribute in attributes:
+        held = AttributeProto()
         if not attribute.ref_attr_name:
-            made[attribute.name] = attribute
+            held.CopyFrom(attribute)
+            if held.type == AttributeProto.GRAPH:
+                _rewrite_graph(step, body, held.g, names)
+            made[attribute.name] = held
             continue
-        given = step.attributes.get(attribute.ref_attr_name) or _default(defaults, body, attribute.ref_attr_name)
+        given = step.attributes.get(attribute.ref_attr_name) or _default(step, body, attribute.ref_attr_name)
         if given is None:
             continue
-        held = onnx.AttributeProto()
+        if given.ref_attr_name and not step.emission.is_given(given.ref_attr_name):
+            text = f"{attribute.ref_attr_name} is an attribute of the enclosing function that a call leaves out"
+            raise Inexact(text, "inline the function first")
         held.CopyFrom(given)
         held.name = attribute.name
         made[attribute.name] = held
     return made
 
 
-def _default(defaults: Mapping[str, onnx.AttributeProto | None], body: Any, name: str) -> onnx.AttributeProto | None:
-    own = {attribute.name: attribute for attribute in body.attribute_proto}
-    return own.get(name) or defaults.get(name)
+def _default(step: Step, body: Any, name: str) -> AttributeProto | None:
+    own: dict[str, AttributeProto] = {attribute.name: attribute for attribute in body.attribute_proto}
+    formal = step.old.attributes.get(name)
+    return own.get(name) or (formal.default if formal is not None else None)
+
+
+def _literal(attributes: Mapping[str, AttributeProto]) -> onnx.TensorProto | None:
+    """The tensor that a Constant of these attributes is, None for one that only a call gives and for strings."""
+    for name, attribute in attributes.items():
+        if attribute.ref_attr_name:
+            return None
+        if name == "value":
+            return attribute.t
+        if name in _CONSTANT_DTYPES:
+            held: NDArray[Any] = np.asarray(onnx.helper.get_attribute_value(attribute), _CONSTANT_DTYPES[name])
+            return numpy_helper.from_array(held)
+    return None
+
+
+def _rewrite_graph(step: Step, body: Any, graph: onnx.GraphProto, outer: Mapping[str, str]) -> None:
+    """Give every name in a subgraph of the body a new one, and every attribute its value."""
+    names = dict(outer)
+    del graph.value_info[:]
+    held: list[Any] = [*graph.input, *graph.initializer]
+    for value in held:
+        names[value.name] = step.new_name(value.name)
+        value.name = names[value.name]
+    for node in graph.node:
+        attributes = _attributes(step, body, node.attribute, names)
+        if node.op_type == "Constant" and (literal := _literal(attributes)) is not None:
+            attributes = {"value": onnx.helper.make_attribute("value", literal)}
+        del node.attribute[:]
+        node.attribute.extend(attributes.values())
+        node.input[:] = [names[name] for name in node.input]
+        for name in node.output:
+            names[name] = name and step.new_name(name)
+        node.output[:] = [names[name] for name in node.output]
+        node.name = step.new_name(node.op_type)
+    for output in graph.output:
+        output.name = names[output.name]

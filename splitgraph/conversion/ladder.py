@@ -6,21 +6,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import onnx
+from onnx import AttributeProto
 
 from splitgraph.conversion.adapters import Adapter, adapter_of
 from splitgraph.conversion.boundary_crossing import AttributeEdit, NodeFacts
+from splitgraph.conversion.element_types import Slot, formal_at, misfits, slots_of
 from splitgraph.conversion.emission import Emission
-from splitgraph.conversion.expansion import expand
-from splitgraph.conversion.form import Form
+from splitgraph.conversion.expansion import expand, has_body
+from splitgraph.conversion.form import Form, needed
 from splitgraph.conversion.guard import Route, blockers_at, check_node, route_of
 from splitgraph.conversion.schema_history import OperatorVersion, version_at
 from splitgraph.conversion.splits import lower_split
 from splitgraph.conversion.step import Inexact, Step
 from splitgraph.conversion.values import Values
+from splitgraph.conversion.widening import widen
 from splitgraph.diagnostics import Diagnostic, diagnostic
-from splitgraph.graph.scopes import Scope
+from splitgraph.graph.scopes import Scope, plain_domain
 from splitgraph.value_type import ValueType
 from splitgraph.variants import SPLIT_OPERATORS, variant_at
 
@@ -64,6 +68,9 @@ class Ladder:
         if climb.blockers:
             # Where no adapter came in, the guard has seen every boundary and says more.
             return Carried(blockers=climb.blockers if climb.adapted else blockers)
+        forms = needed(forms, (name for name in node.output if name))
+        read = {name for form in forms for name in form.reads}
+        emission.initializers[:] = [tensor for tensor in emission.initializers if tensor.name in read]
         return Carried(forms, why="; ".join(dict.fromkeys(climb.reasons)))
 
     def _facts(self, form: Form, node: onnx.NodeProto, at: int, location: str) -> NodeFacts:
@@ -96,6 +103,8 @@ class _Climb:
     blockers: list[Diagnostic] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
     adapted: bool = False
+    # Attributes with subgraphs whose nodes are at the target.
+    carried: list[AttributeProto] = field(default_factory=list)
 
     def take(self, form: Form, at: int) -> list[Form]:
         """What a node becomes on the way from opset `at` to the target."""
@@ -108,22 +117,14 @@ class _Climb:
             self.blockers.append(diagnostic("SG404", route, self.location))
             return [form]
         for older, newer in route.crossings:
-            step = self._step(form, at, route.upward, older, newer)
-            before = dict(form.attributes)
+            step = self._step(form.copy(), at, route.upward, older, newer)
             found = blockers_at(step)
-            if not found:
-                self.reasons += [step.reasons[name] for name in step.reasons]
-                continue
-            form.attributes.clear()
-            form.attributes |= before
-            step.reasons.clear()
-            adapter = adapter_of(form.op_type, newer.since_version, going_up=route.upward)
-            if adapter is None:
-                self.blockers += found
-                return [form]
-            return self._adapt(adapter, step, found)
+            if found:
+                return self._cross(form, at, route.upward, (older, newer), found)
+            form = step.form
+            self.reasons += step.reasons.values()
         if not route.upward and route.exists_from > self.ladder.target:
-            return self._leave_behind(form, route)
+            return self._leave_behind(form, at, route)
         return [form]
 
     def _take_split(self, form: Form, at: int) -> list[Form]:
@@ -157,39 +158,80 @@ class _Climb:
             is_read=self.ladder.is_read,
         )
 
-    def _adapt(self, adapter: Adapter, step: Step, found: Sequence[Diagnostic]) -> list[Form]:
-        """Let an adapter take a node over a boundary, and take what it made of it further."""
-        self.adapted = True
-        boundary = step.upper.since_version
-        try:
-            adapter(step)
-        except Inexact as refusal:
-            # What the guard found of types is not what the adapter is about, and as true as what it says.
-            about_types = [each for each in found if each.code == "SG403"]
-            self.blockers += about_types or [self._refused(step.lower.op, boundary, step.upward, refusal)]
-            return [step.form]
-        self.reasons += list(step.reasons.values()) or [f"{step.lower.op} changes at opset {boundary}"]
-        return self._further(step)
+    def _cross(
+        self,
+        form: Form,
+        at: int,
+        upward: bool,
+        crossing: tuple[OperatorVersion, OperatorVersion],
+        found: Sequence[Diagnostic],
+    ) -> list[Form]:
+        """Take a node that the guard cannot keep over a boundary: in a wider element type, by its adapter, or as its
+        function body.
+        """
+        older, newer = crossing
+        ways: list[Adapter] = []
+        # What the guard found of types is not what an adapter is about, and as true as what it says.
+        blockers: Sequence[Diagnostic] = [each for each in found if each.code == "SG403"]
+        if blockers:
+            ways.append(partial(widen, fits=newer if upward else older))
+        adapter = adapter_of(form.op_type, newer.since_version, going_up=upward)
+        # An adapter cannot know whether a type that is unknown would have stood in the way.
+        if adapter is not None and not (blockers and self._has_unknown_misfit(form, at, upward, crossing)):
+            ways.append(adapter)
+        if has_body(form.op_type, (older if upward else newer).since_version):
+            ways.append(expand)
+        for way in ways:
+            step = self._step(form.copy(), at, upward, older, newer)
+            carried, failed = self._try(way, step, f"{older.op} changes at opset {newer.since_version}")
+            if carried is not None:
+                return carried
+            if isinstance(failed, Inexact):
+                failed = [self._refused(older.op, newer.since_version, upward, failed)] if way is adapter else ()
+            blockers = blockers or failed
+        self.blockers += blockers or found
+        return [form]
 
-    def _leave_behind(self, form: Form, route: Route) -> list[Form]:
+    def _has_unknown_misfit(
+        self, form: Form, at: int, upward: bool, crossing: tuple[OperatorVersion, OperatorVersion]
+    ) -> bool:
+        step = self._step(form, at, upward, *crossing)
+        return any(not slot.found for slot in misfits(slots_of(step.facts, step.old), step.new, skip_renamed=True))
+
+    def _leave_behind(self, form: Form, at: int, route: Route) -> list[Form]:
         """Write a node with other operators where its own does not exist."""
         first = version_at(form.op_type, route.exists_from)
         assert first is not None
-        step = self._step(form, route.exists_from, False, first, first)
         adapter = adapter_of(form.op_type, route.exists_from, going_up=False)
+        blockers: Sequence[Diagnostic] = ()
+        for way in (expand,) if adapter is None else (adapter, expand):
+            step = self._step(form.copy(), at, False, first, first)
+            carried, failed = self._try(way, step, f"{form.op_type} exists from opset {route.exists_from} on")
+            if carried is not None:
+                return carried
+            if isinstance(failed, Inexact):
+                message = f"{form.op_type} exists from opset {route.exists_from} on and {failed.reason}"
+                help = f"Stop at opset {route.exists_from}{', or ' + failed.help if failed.help else ''}."
+                failed = [diagnostic("SG404", message, self.location, help=help)]
+            blockers = blockers or failed
+        self.blockers += blockers
+        return [form]
+
+    def _try(self, way: Adapter, step: Step, why: str) -> tuple[list[Form] | None, Inexact | Sequence[Diagnostic]]:
+        """What a node becomes in one way, all the way to the target; else why it cannot go this way."""
         self.adapted = True
+        blockers, reasons = len(self.blockers), len(self.reasons)
         try:
-            if adapter is not None:
-                adapter(step)
-            else:
-                expand(step)
+            way(step)
         except Inexact as refusal:
-            message = f"{form.op_type} exists from opset {route.exists_from} on and {refusal.reason}"
-            help = f"Stop at opset {route.exists_from}{', or ' + refusal.help if refusal.help else ''}."
-            self.blockers.append(diagnostic("SG404", message, self.location, help=help))
-            return [form]
-        self.reasons.append(f"{form.op_type} exists from opset {route.exists_from} on")
-        return self._further(step)
+            return None, refusal
+        self.reasons += list(step.reasons.values()) or [why]
+        forms = self._further(step)
+        failed = self.blockers[blockers:]
+        if not failed:
+            return forms, ()
+        del self.blockers[blockers:], self.reasons[reasons:]
+        return None, failed
 
     def _refused(self, op: str, boundary: int, upward: bool, refusal: Inexact) -> Diagnostic:
         help = f"Stop at opset {boundary - 1 if upward else boundary}{', or ' + refusal.help if refusal.help else ''}."
@@ -198,28 +240,77 @@ class _Climb:
     def _further(self, step: Step) -> list[Form]:
         opset = step.dialect or step.opset
         made = [*step.before, *([] if step.dropped else [step.form]), *step.after]
+        _inherit(step, made)
         self.ladder.values.note([form.node() for form in made], opset)
         result = []
         for form in made:
-            self._check_written(form, opset)
-            result += self.take(form, opset)
+            result += self._take_written(form, opset)
         return result
 
-    def _check_written(self, form: Form, opset: int) -> None:
-        """Refuse what does not fit the schema it is written for, rather than give an invalid model."""
+    def _take_written(self, form: Form, opset: int) -> list[Form]:
+        """Take what was written for an opset from there to the target, with its subgraphs."""
         version = version_at(form.op_type, opset)
-        if version is None or version.deprecated:
-            problem = "does not exist"
-        elif unknown := sorted(form.attributes.keys() - version.attributes.keys()):
-            problem = f"has no attribute {unknown[0]}"
-        elif missing := [n for n, a in version.attributes.items() if a.required and n not in form.attributes]:
-            problem = f"needs the attribute {missing[0]}"
-        elif len(form.inputs) > version.max_inputs or len(form.outputs) > version.max_outputs:
-            problem = "has fewer inputs or outputs"
-        else:
-            return
-        text = f"{form.op_type} {problem} at opset {opset}, where this node was to be written with it"
-        self.blockers.append(diagnostic("SG405", text, self.location))
+        problem = _schema_problem(form, version)
+        if version is None or problem:
+            text = f"{form.op_type} {problem} at opset {opset}, where this node was to be written with it"
+            self.blockers.append(diagnostic("SG405", text, self.location))
+            return [form]
+        if form.original is None or any(held not in form.original.attribute for held in form.attributes.values()):
+            self._carry_graphs(form, opset)
+        step = self._step(form, opset, True, version, version)
+        step.dialect = opset
+        unfit = [each for each in slots_of(step.facts, version) if each.types.isdisjoint(_types_at(version, each))]
+        if not unfit:
+            return self.take(form, opset)
+        carried, _ = self._try(partial(widen, fits=version), step, f"{form.op_type} does not take {unfit[0].found}")
+        if carried is None:
+            text = f"{form.op_type} does not take {unfit[0].found} at opset {opset}, where this node needs it"
+            self.blockers.append(diagnostic("SG403", text, self.location))
+        return carried or [form]
+
+    def _carry_graphs(self, form: Form, opset: int) -> None:
+        """Take the nodes of the subgraphs that were written with a node to the target; once."""
+        for attribute in form.attributes.values():
+            if attribute.type != AttributeProto.GRAPH or any(attribute is held for held in self.carried):
+                continue
+            self.carried.append(attribute)
+            nodes: list[onnx.NodeProto] = []
+            for node in attribute.g.node:
+                if plain_domain(node.domain) != "":
+                    nodes.append(node)
+                    continue
+                nodes += [made.node() for made in self._take_written(Form.of_added(node), opset)]
+            made_nodes = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
+            del attribute.g.node[:]
+            attribute.g.node.extend(made_nodes)
+
+
+def _inherit(step: Step, made: Sequence[Form]) -> None:
+    """Where the node itself was left out, give its name and documentation to the one that gives its first output."""
+    if not step.dropped:
+        return
+    first = next((name for name in step.outputs if name), None)
+    for form in made:
+        if first in form.outputs:
+            form.original, form.name = step.form.original, step.form.name
+
+
+def _schema_problem(form: Form, version: OperatorVersion | None) -> str:
+    """What does not fit the schema that a node is written for, rather than an invalid model; "" where nothing is."""
+    if version is None or version.deprecated:
+        return "does not exist"
+    if unknown := sorted(form.attributes.keys() - version.attributes.keys()):
+        return f"has no attribute {unknown[0]}"
+    if missing := [n for n, a in version.attributes.items() if a.required and n not in form.attributes]:
+        return f"needs the attribute {missing[0]}"
+    if len(form.inputs) > version.max_inputs or len(form.outputs) > version.max_outputs:
+        return "has fewer inputs or outputs"
+    return ""
+
+
+def _types_at(version: OperatorVersion, slot: Slot) -> frozenset[str]:
+    formal = formal_at(version.inputs if slot.is_input else version.outputs, slot.position)
+    return slot.types if formal is None else formal.types
 
 
 def _known_kind(value: ValueType) -> str | None:

@@ -307,6 +307,6 @@ def _replace_by_forms(
     edits.new_initializers.extend(emission.initializers)
     after = ", ".join(dict.fromkeys(form.op_type for form in forms if form.op_type != "Constant"))
     plan.changes.append(Change(location, node.op_type, after, carried.why))
-    inputs = [name for form in forms for name in form.inputs if name]
+    inputs = [name for form in forms for name in form.reads]
     outputs = {name for form in forms for name in form.outputs}
     exchange(plan, uses, scope, index, made, inputs, outputs)
