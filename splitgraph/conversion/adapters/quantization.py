@@ -1,0 +1,165 @@
+"""QuantizeLinear and DequantizeLinear: one scale, one for each index of an axis, one for each block; element types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from onnx import TensorProto
+
+from splitgraph.conversion.adapters.registry import downward
+from splitgraph.conversion.step import Inexact, Step
+from splitgraph.value_type import DTYPE_NAMES, DTYPE_NUMBERS
+
+_RANGES = {
+    "uint8": (0, 255),
+    "int8": (-128, 127),
+    "uint16": (0, 65535),
+    "int16": (-32768, 32767),
+    "uint4": (0, 15),
+    "int4": (-8, 7),
+    "uint2": (0, 3),
+    "int2": (-2, 1),
+}
+# Narrow integers as bytes.
+_BYTES = {"uint4": "uint8", "int4": "int8", "uint2": "uint8", "int2": "int8"}
+_QUANTIZED_AT_19 = frozenset({"int8", "uint8", "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz"})
+_DEQUANTIZED = frozenset({*_RANGES, "int32"})
+
+
+@downward("QuantizeLinear", 13, 19, 21, 23)
+def quantized_by_arithmetic(step: Step) -> None:
+    """What the document says: x / scale in the precision of the scale, rounded to even, plus the zero point, saturated.
+    The sum is computed in float32, which holds every sum that saturation leaves. A scale of one element stays the
+    operator's, as does a type that only output_dtype gives.
+    """
+    dtype = _quantized_dtype(step)
+    if step.upper.since_version == 13 and _takes_one_scale(step):
+        return
+    if step.upper.since_version == 21 and _takes_zero_point(step, dtype):
+        return
+    if dtype not in _RANGES:
+        raise Inexact(f"quantization to {dtype} is written with no other operators")
+    precision = DTYPE_NAMES[step.known_value("precision", 0) or DTYPE_NUMBERS[step.known_dtype(1)]]
+    aligned = _alignment(step)
+    scale = _cast(step, aligned(step.inputs[1]), step.known_dtype(1), precision)
+    data = _cast(step, step.inputs[0], step.known_dtype(0), precision)
+    rounded = step.emit(
+        "Round", [_cast(step, step.emit("Div", [data, scale], "steps"), precision, "float32")], "rounded"
+    )
+    if step.uses_input(2):
+        zero = _cast(step, aligned(step.inputs[2]), dtype, "float32")
+        rounded = step.emit("Add", [rounded, zero], "shifted")
+    low, high = (step.constant(bound, "bound", np.float32) for bound in _RANGES[dtype])
+    step.replace("Cast", [step.emit("Clip", [rounded, low, high], "saturated")], to=DTYPE_NUMBERS[dtype])
+
+
+@downward("DequantizeLinear", 13, 19, 21, 23, 25)
+def dequantized_by_arithmetic(step: Step) -> None:
+    """What the document says: (x - zero point) * scale, of which float32 holds the difference of any two integers of 16
+    bits. A scale of one element stays the operator's; constants of narrow integers become bytes.
+    """
+    if step.upper.since_version == 13 and _takes_one_scale(step):
+        return
+    narrow = step.known_dtype(0)
+    if narrow in _BYTES and step.upper.since_version in (21, 25):
+        _widen_constants(step, narrow)
+        if step.upper.since_version == 25 or not step.is_set("block_size"):
+            return
+        narrow = _BYTES[narrow]
+    if narrow not in _DEQUANTIZED:
+        raise Inexact(f"dequantization of {narrow} is written with no other operators")
+    made = DTYPE_NAMES[step.known_value("output_dtype", 0) or DTYPE_NUMBERS[step.known_dtype(1)]]
+    aligned = _alignment(step)
+    data = _cast(step, step.inputs[0], narrow, "float32")
+    # The zero point of int32 is 0.
+    if step.uses_input(2) and narrow != "int32":
+        data = step.emit("Sub", [data, _cast(step, aligned(step.inputs[2]), narrow, "float32")], "difference")
+    factors = [data, _cast(step, aligned(step.inputs[1]), step.known_dtype(1), "float32")]
+    if made == "float32":
+        step.replace("Mul", factors)
+    else:
+        step.replace("Cast", [step.emit("Mul", factors, "product")], to=DTYPE_NUMBERS[made])
+
+
+@downward("QLinearMatMul", 21)
+def scales_in_float32(step: Step) -> None:
+    """Below 21, scales are float32, which holds every 16-bit float; the result is of integers."""
+    for index in (1, 4, 6):
+        step.inputs[index] = _cast(step, step.inputs[index], step.known_dtype(index), "float32")
+    others = {step.known_dtype(index) for index in (0, 2, 3, 5, 7)}
+    if not others <= {"int8", "uint8"}:
+        raise Inexact(f"{', '.join(sorted(others))} are not all allowed below it")
+
+
+def _quantized_dtype(step: Step) -> str:
+    if step.uses_input(2):
+        return step.known_dtype(2)
+    return DTYPE_NAMES[step.known_value("output_dtype", 0) or TensorProto.UINT8]
+
+
+def _takes_one_scale(step: Step) -> bool:
+    """True when there is one scale, which is made a scalar where it is a list of one."""
+    step.known_rank(1)
+    shape = step.shape(1) or ()
+    if any(size != 1 for size in shape):
+        return False
+    for index in (1, 2):
+        if step.uses_input(index) and shape:
+            step.inputs[index] = step.emit("Reshape", [step.inputs[index], step.constant([], "scalar")], "one")
+    step.drop("axis", why="with one scale the axis has no effect")
+    return True
+
+
+def _takes_zero_point(step: Step, dtype: str) -> bool:
+    """True when only output_dtype is in the way, which a zero point of that type says as well."""
+    fits = step.known_dtype(0) == step.known_dtype(1)
+    if step.is_set("block_size") or dtype not in _QUANTIZED_AT_19 or not fits:
+        return False
+    step.drop("output_dtype", "block_size", why="the zero point tells the type")
+    if not step.uses_input(2):
+        zero = TensorProto(dims=[1], data_type=DTYPE_NUMBERS[dtype], raw_data=b"\0")
+        shape = step.emit("Shape", [step.inputs[1]], "shape")
+        step.inputs[2:] = [step.emit("ConstantOfShape", [shape], "zero_point", value=zero)]
+    return True
+
+
+def _widen_constants(step: Step, narrow: str) -> None:
+    for index in (0, 2):
+        if not step.uses_input(index):
+            continue
+        found = step.elements(index)
+        if found is None:
+            raise Inexact(f"{narrow} does not exist below it, and here it is not a constant")
+        step.inputs[index] = step.constant(found.astype(_BYTES[narrow]), "bytes", _BYTES[narrow])
+
+
+def _alignment(step: Step) -> Callable[[str], str]:
+    """How a scale or zero point is laid out to broadcast to the input."""
+    step.known_rank(1)
+    shape, rank = step.shape(1) or (), step.known_rank(0)
+    axis, block = step.known_value("axis", 1), step.known_value("block_size", 0)
+    if block:
+        indices = _block_indices(step, axis % rank, block)
+        return lambda name: step.emit("Gather", [name, indices], "repeated", axis=axis % rank)
+    if not shape:
+        return lambda name: name
+    if len(shape) != 1 or (rank > 1 and not -rank <= axis < rank):
+        raise Inexact(f"a scale of rank {len(shape)} does not fit axis {axis} of an input of rank {rank}")
+    sizes = [-1] + [1] * (rank - 1 - axis % rank) if rank > 1 and shape != (1,) else [-1][: min(rank, 1)]
+    layout = step.constant(sizes, "layout")
+    return lambda name: step.emit("Reshape", [name, layout], "aligned")
+
+
+def _block_indices(step: Step, axis: int, block: int) -> str:
+    """Which block each index of the axis lies in."""
+    size = (step.shape(0) or ())[axis]
+    if isinstance(size, int):
+        return step.constant(np.arange(size) // block, "blocks")
+    zero, one, length = (step.constant(value, "number") for value in (0, 1, block))
+    end = step.emit("Gather", [step.emit("Shape", [step.inputs[0]], "shape"), step.constant(axis, "axis")], "size")
+    return step.emit("Div", [step.emit("Range", [zero, end, one], "range"), length], "blocks")
+
+
+def _cast(step: Step, name: str, dtype: str, to: str) -> str:
+    return name if dtype == to else step.emit("Cast", [name], to, to=DTYPE_NUMBERS[to])

@@ -1,0 +1,182 @@
+"""QuantizeLinear and DequantizeLinear over their boundaries, bit for bit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from conversion.adapters.execute import (
+    assert_same,
+    build,
+    converted,
+    number_of,
+    operators,
+    refusal,
+    run,
+    run_reference,
+)
+from onnx import helper
+
+Shape = Sequence[int | str]
+
+
+def quantize(
+    opset: int, x: Shape, scale: Shape, dtype: str, float_type: str = "float32", zero: bool = True, **attributes: Any
+) -> onnx.ModelProto:
+    inputs = {"x": (float_type, x), "s": (float_type, scale)} | ({"z": (dtype, scale)} if zero else {})
+    return build(
+        helper.make_node("QuantizeLinear", list(inputs), ["y"], **attributes), opset, inputs, {"y": (dtype, x)}
+    )
+
+
+def dequantize(
+    opset: int, x: Shape, scale: Shape, dtype: str, float_type: str = "float32", zero: bool = True, **attributes: Any
+) -> onnx.ModelProto:
+    inputs = {"x": (dtype, x), "s": (float_type, scale)} | ({"z": (dtype, scale)} if zero else {})
+    node = helper.make_node("DequantizeLinear", list(inputs), ["y"], **attributes)
+    return build(node, opset, inputs, {"y": (float_type, x)})
+
+
+def feeds_of(model: onnx.ModelProto, sizes: dict[str, int] | None = None) -> dict[str, Any]:
+    found, generator = {}, np.random.default_rng(3)
+    for value in model.graph.input:
+        dims = value.type.tensor_type.shape.dim
+        shape = [dim.dim_value or (sizes or {}).get(dim.dim_param, 0) for dim in dims]
+        dtype = helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type)
+        if dtype.kind in "iu":
+            limits = np.iinfo(dtype)
+            found[value.name] = generator.integers(limits.min, limits.max, shape, endpoint=True).astype(dtype)
+        elif value.name == "s":
+            found[value.name] = generator.choice([0.25, 0.5, 2.0, 3.0], shape).astype(dtype)
+        else:
+            halves = generator.integers(-2000, 2000, shape) / 4
+            found[value.name] = halves.astype(dtype)
+    if "z" in found and found["x"].dtype == np.int32:
+        found["z"][...] = 0
+    return found
+
+
+REFUSED = [
+    (quantize(19, (2, 3), (), "float8e4m3fn"), 18, "does not take float8e4m3fn"),
+    (dequantize(25, (4,), (), "int2", zero=False), 24, "int2"),
+    (quantize(13, (2, 3), ("n",), "int8", axis=5), 12, "does not fit axis 5"),
+]
+
+
+@pytest.mark.parametrize(("model", "target", "words"), REFUSED)
+def test_refused(model: onnx.ModelProto, target: int, words: str) -> None:
+    assert words in refusal(model, target)
+
+
+@pytest.mark.parametrize("make", [quantize, dequantize])
+@pytest.mark.parametrize("scale", [(), (1,)])
+def test_one_scale_stays(make: Any, scale: tuple[int, ...]) -> None:
+    before = make(13, (2, 3), scale, "int8", axis=0)
+    after = converted(before, 10)
+    assert operators(after)[-1] == before.graph.node[0].op_type
+    feeds = feeds_of(before)
+    assert_same(run(before, feeds), run(after, feeds))
+
+
+@pytest.mark.parametrize("make", [quantize, dequantize])
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+@pytest.mark.parametrize("axis", [0, 1, -1, -2])
+@pytest.mark.parametrize("zero", [True, False])
+def test_one_scale_for_each_index_below_13(make: Any, dtype: str, axis: int, zero: bool) -> None:
+    if not zero and dtype == "int8" and make is quantize:
+        return
+    shape = (2, 3, 4)
+    for declared in (shape, ("a", "b", "c")):
+        before = make(13, declared, (declared[axis],), dtype, zero=zero, axis=axis)
+        feeds = feeds_of(before, {"a": 2, "b": 3, "c": 4})
+        assert_same(run(before, feeds), run(converted(before, 12), feeds))
+
+
+def test_int32_below_13() -> None:
+    before = dequantize(13, (2, 3), (3,), "int32", zero=False)
+    feeds = feeds_of(before)
+    assert_same(run(before, feeds), run(converted(before, 12), feeds))
+
+
+@pytest.mark.parametrize("make", [quantize, dequantize])
+@pytest.mark.parametrize("dtype", ["int16", "uint16", "int8", "uint8"])
+@pytest.mark.parametrize(("block", "size"), [(2, 4), (3, 7), (4, 3)])
+@pytest.mark.parametrize("target", [20, 18, 12])
+def test_one_scale_for_each_block_below_21(make: Any, dtype: str, block: int, size: int, target: int) -> None:
+    blocks = -(-size // block)
+    for declared in ((2, size, 3), ("a", "b", "c")):
+        scale = (declared[0], blocks if declared[1] == size else "d", declared[2])
+        before = make(21, declared, scale, dtype, axis=1, block_size=block)
+        feeds = feeds_of(before, {"a": 2, "b": size, "c": 3, "d": blocks})
+        assert_same(run_reference(before, feeds), run(converted(before, target), feeds))
+
+
+@pytest.mark.parametrize("make", [quantize, dequantize])
+@pytest.mark.parametrize("dtype", ["int16", "uint16"])
+@pytest.mark.parametrize("scale", [(), (3,)])
+@pytest.mark.parametrize("target", [20, 13])
+def test_sixteen_bits_below_21(make: Any, dtype: str, scale: tuple[int, ...], target: int) -> None:
+    before = make(21, (2, 3), scale, dtype)
+    feeds = feeds_of(before)
+    assert_same(run(before, feeds), run(converted(before, target), feeds))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16"])
+def test_output_dtype_below_21(dtype: str) -> None:
+    before = quantize(21, (2, 3), (3,), dtype, zero=False, output_dtype=number_of(dtype))
+    after = converted(before, 20)
+    assert ("QuantizeLinear" in operators(after)) == (dtype in ("int8", "uint8"))
+    feeds = feeds_of(before)
+    assert_same(run(before, feeds), run(after, feeds))
+
+
+@pytest.mark.parametrize("make", [quantize, dequantize])
+@pytest.mark.parametrize("scale", [(), (3,)])
+def test_halves_below_19(make: Any, scale: tuple[int, ...]) -> None:
+    before = make(19, (2, 3), scale, "uint8", "float16")
+    feeds = feeds_of(before)
+    assert_same(run_reference(before, feeds), run(converted(before, 18), feeds))
+
+
+@pytest.mark.parametrize(("dtype", "opset"), [("int4", 21), ("uint4", 21), ("int2", 25), ("uint2", 25)])
+@pytest.mark.parametrize("zero", [True, False])
+def test_narrow_constants_become_bytes(dtype: str, opset: int, zero: bool) -> None:
+    numbers = np.array([[0, 1, 1], [1, 0, 1]])
+    held = {"x": numbers, "z": numbers[0]} if zero else {"x": numbers}
+    node = helper.make_node("DequantizeLinear", ["x", "s", *("z" for _ in range(zero))], ["y"], axis=1)
+    before = build(node, opset, {"s": ("float32", (3,))}, {"y": ("float32", (2, 3))})
+    for name, values in held.items():
+        tensor = helper.make_tensor(name, number_of(dtype), values.shape, values.reshape(-1).tolist())
+        before.graph.initializer.append(tensor)
+    feeds = {"s": np.array([0.5, 2, 3], np.float32)}
+    after = converted(before, 19)
+    assert operators(after) == ["DequantizeLinear"]
+    assert_same([((numbers - (numbers[0] if zero else 0)) * feeds["s"]).astype(np.float32)], run(after, feeds))
+
+
+def test_narrow_constants_in_blocks() -> None:
+    numbers = np.array([[0, 1, 7, -8, 3]])
+    node = helper.make_node("DequantizeLinear", ["x", "s"], ["y"], axis=1, block_size=2)
+    before = build(node, 21, {"s": ("float32", (1, 3))}, {"y": ("float32", (1, 5))})
+    before.graph.initializer.append(helper.make_tensor("x", number_of("int4"), (1, 5), numbers.reshape(-1).tolist()))
+    feeds = {"s": np.array([[0.5, 2, 3]], np.float32)}
+    expected = (numbers * np.repeat(feeds["s"], 2, axis=1)[:, :5]).astype(np.float32)
+    for target in (20, 13):
+        assert_same([expected], run(converted(before, target), feeds))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_scales_of_halves_below_21(dtype: str) -> None:
+    shapes = {"a": (2, 4), "b": (4, 3), "y": (1,)}
+    inputs = {}
+    for name, shape in shapes.items():
+        inputs |= {name: (dtype, shape), f"{name}_scale": ("float16", (1,)), f"{name}_zero": (dtype, (1,))}
+    del inputs["y"]
+    before = build(helper.make_node("QLinearMatMul", list(inputs), ["out"]), 21, inputs, {"out": (dtype, (2, 3))})
+    feeds = feeds_of(before)
+    for name in shapes:
+        feeds[f"{name}_scale"] = np.array([0.5], np.float16)
+    assert_same(run_reference(before, feeds), run(converted(before, 10), feeds))
