@@ -134,7 +134,8 @@ def _made(nodes: Iterable[onnx.NodeProto]) -> Iterator[str]:
     for node in nodes:
         yield from (name for name in node.output if name)
         for _, _, graph in subgraphs(node):
-            yield from (value.name for value in (*graph.input, *graph.initializer))
+            yield from (value.name for value in graph.input)
+            yield from (tensor.name for tensor in graph.initializer)
             yield from _made(graph.node)
 
 
