@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import onnx
@@ -25,6 +25,8 @@ class Form:
     attributes: dict[str, onnx.AttributeProto] = field(default_factory=dict)
     original: onnx.NodeProto | None = None
     name: str = ""
+    # What becomes of the node, with the subgraphs that were converted in place, when everything else is done.
+    wrap: Callable[[onnx.NodeProto], None] | None = None
 
     @classmethod
     def of(cls, node: onnx.NodeProto) -> Form:
@@ -43,7 +45,7 @@ class Form:
     def is_edited(self) -> bool:
         """True when the form is not, or no longer, as the model has it."""
         node = self.original
-        if node is None or node.op_type != self.op_type or len(node.attribute) != len(self.attributes):
+        if node is None or self.wrap or node.op_type != self.op_type or len(node.attribute) != len(self.attributes):
             return True
         if list(node.input) != self.inputs or list(node.output) != self.outputs:
             return True
@@ -56,9 +58,8 @@ class Form:
 
     def copy(self) -> Form:
         """A form to edit in place of this one."""
-        return Form(
-            self.op_type, list(self.inputs), list(self.outputs), dict(self.attributes), self.original, self.name
-        )
+        inputs, outputs = list(self.inputs), list(self.outputs)
+        return Form(self.op_type, inputs, outputs, dict(self.attributes), self.original, self.name, self.wrap)
 
     def node(self) -> onnx.NodeProto:
         """The form as a node; the original itself where it is one still."""

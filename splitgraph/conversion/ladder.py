@@ -255,8 +255,7 @@ class _Climb:
             text = f"{form.op_type} {problem} at opset {opset}, where this node was to be written with it"
             self.blockers.append(diagnostic("SG405", text, self.location))
             return [form]
-        if form.original is None or any(held not in form.original.attribute for held in form.attributes.values()):
-            self._carry_graphs(form, opset)
+        self._carry_graphs(form, opset)
         step = self._step(form, opset, True, version, version)
         step.dialect = opset
         unfit = [each for each in slots_of(step.facts, version) if each.types.isdisjoint(_types_at(version, each))]
@@ -270,8 +269,12 @@ class _Climb:
 
     def _carry_graphs(self, form: Form, opset: int) -> None:
         """Take the nodes of the subgraphs that were written with a node to the target; once."""
+        # The subgraphs of a node of the model are scopes of their own, and converted in place.
+        theirs = () if form.original is None else form.original.attribute
         for attribute in form.attributes.values():
-            if attribute.type != AttributeProto.GRAPH or any(attribute is held for held in self.carried):
+            if attribute.type != AttributeProto.GRAPH or attribute in theirs:
+                continue
+            if any(attribute is held for held in self.carried):
                 continue
             self.carried.append(attribute)
             nodes: list[onnx.NodeProto] = []

@@ -302,6 +302,8 @@ def _replace_by_forms(
         made.append(form.node() if form.original is None else None)
         if form.original is not None and form.is_edited:
             edits.nodes[index] = NodeEdit(form.op_type, form.inputs, form.outputs)
+            if form.wrap is not None:
+                edits.wraps[index] = form.wrap
             reasons = dict.fromkeys([*form.attributes, *(a.name for a in node.attribute)], carried.why)
             edits.attributes[index] = attribute_edits(node, form.attributes, reasons)
     edits.new_initializers.extend(emission.initializers)

@@ -34,11 +34,12 @@ class NodeEdit:
 @dataclass(slots=True)
 class GraphEdits:
     """What changes in one graph: nodes replaced by others (by none: removed; None is the node itself, as edited), nodes
-    and their attributes edited, initializers added and removed.
+    and their attributes edited, with their subgraphs wrapped up after that, initializers added and removed.
     """
 
     replaced: dict[int, list[onnx.NodeProto | None]] = field(default_factory=dict)
     nodes: dict[int, NodeEdit] = field(default_factory=dict)
+    wraps: dict[int, Callable[[onnx.NodeProto], None]] = field(default_factory=dict)
     attributes: dict[int, list[AttributeEdit]] = field(default_factory=dict)
     new_initializers: list[onnx.TensorProto] = field(default_factory=list)
     gone_initializers: set[str] = field(default_factory=set)
@@ -93,6 +94,8 @@ def _edit_graph(proto: Any, edits: GraphEdits) -> None:
         node.op_type = form.op_type
         node.input[:] = form.inputs
         node.output[:] = form.outputs
+    for index, wrap in edits.wraps.items():
+        wrap(proto.node[index])
     if any(len(nodes) != 1 for nodes in edits.replaced.values()):
         kept = list(proto.node)
         del proto.node[:]
