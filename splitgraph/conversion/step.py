@@ -9,14 +9,17 @@ from typing import Any
 import numpy as np
 import onnx
 from numpy.typing import ArrayLike, DTypeLike
-from onnx import AttributeProto, numpy_helper
+from onnx import AttributeProto, helper, numpy_helper
 
 from splitgraph.conversion.boundary_crossing import Crossing
+from splitgraph.conversion.element_types import misfits, slots_of
 from splitgraph.conversion.emission import Emission
 from splitgraph.conversion.form import Form, added
 from splitgraph.conversion.values import Array, Values
 from splitgraph.graph.attributes import UNRESOLVED
-from splitgraph.value_type import ValueType
+from splitgraph.value_type import DTYPE_NUMBERS, ValueType
+
+_FLOATS = (onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE, onnx.TensorProto.FLOAT16)
 
 
 class Inexact(Exception):
@@ -109,6 +112,11 @@ class Step(Crossing):
             raise Inexact(f"{name} is an attribute of the enclosing function", "inline the function first")
         return value
 
+    def require_types(self) -> None:
+        """Raise Inexact for an element type that the new version may not take."""
+        for slot in misfits(slots_of(self.facts, self.old), self.new, skip_renamed=True):
+            raise Inexact(f"it does not take {slot.found or 'every element type'} {self.side} ({slot.label})")
+
     # Writing -------------------------------------------------------------------------------------------------------
 
     def new_name(self, hint: str) -> str:
@@ -125,11 +133,39 @@ class Step(Crossing):
         tensor.CopyFrom(held)
         tensor.name = self.new_name(hint)
         if self.emission.in_function:
-            self.before.append(added("Constant", [], [tensor.name], self.new_name(f"{hint}_node"), {"value": tensor}))
+            self._constant_node(tensor, hint)
         else:
             self.emission.initializers.append(tensor)
         self.values.define_constant(tensor.name, tensor)
         return tensor.name
+
+    def like_data(self, value: float, hint: str) -> str:
+        """The name of a scalar of the element type of the first input, which CastLike finds where it is unknown."""
+        dtype = self.input_type(0).dtype
+        if dtype is not None:
+            kind = helper.tensor_dtype_to_np_dtype(DTYPE_NUMBERS[dtype])
+            # What is beyond a float16 is infinite there.
+            with np.errstate(over="ignore"):
+                return self.tensor(numpy_helper.from_array(np.asarray(value).astype(kind)), hint)
+        if not self.upward or self.facts.target < 15:
+            return self.constant(value, hint, self.known_dtype())
+        self.dialect = 15
+        return self.emit("CastLike", [self.constant(value, hint, np.float32), self.inputs[0]], f"{hint}_typed")
+
+    def _constant_node(self, tensor: onnx.TensorProto, hint: str) -> None:
+        """Put a Constant before the node; below opset 9 Constant gives floats only, and others are cast from them."""
+        given, output = tensor, tensor.name
+        is_cast = self.opset < 9 and tensor.data_type not in _FLOATS
+        if is_cast:
+            floats = numpy_helper.to_array(tensor).astype(np.float64)
+            if tensor.data_type == onnx.TensorProto.STRING or np.any(np.abs(floats) > 2**53):
+                raise Inexact(f"Constant gives floating-point numbers only {self.side}, which are not exact here")
+            given, output = numpy_helper.from_array(floats), self.new_name(f"{hint}_number")
+        self.before.append(added("Constant", [], [output], self.new_name(f"{hint}_node"), {"value": given}))
+        if is_cast:
+            to: object = tensor.data_type if self.opset >= 6 else onnx.TensorProto.DataType.Name(tensor.data_type)
+            cast = added("Cast", [output], [tensor.name], self.new_name(f"{hint}_cast"), {"to": to})
+            self.before.append(cast)
 
     def attribute_as_input(self, name: str, dtype: DTypeLike = np.int64) -> str:
         """The name of a tensor with the value of an attribute, which the node loses: 1-D for a list, 0-D for one."""

@@ -1,0 +1,271 @@
+"""Upsample and Resize: five sets of inputs, and coordinates that were implicit below opset 11."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from splitgraph.conversion.adapters.registry import downward, upward
+from splitgraph.conversion.shape_nodes import static_shape
+from splitgraph.conversion.step import Inexact, Step
+from splitgraph.conversion.values import Array
+
+_TO_NEW_MODES = {"nearest": "nearest", "bilinear": "linear"}
+# Rounding modes for which a scale that is a whole number repeats each element, from the middle of a pixel on.
+_ROUNDING = ("round_prefer_floor", "round_prefer_ceil")
+
+
+@upward("Upsample", 7)
+def scales_of_all_axes(step: Step) -> None:
+    """height_scale and width_scale are two of four scales, the others are 1; "bilinear" became "linear"."""
+    step.require_types()
+    mode = step.known_value("mode", "nearest")
+    scales = [1.0, 1.0, step.known_value("height_scale"), step.known_value("width_scale")]
+    if mode not in _TO_NEW_MODES or None in scales:
+        raise Inexact(f"mode {mode} with scales {scales[2:]} has no meaning")
+    step.drop("height_scale", "width_scale", why="all scales are one attribute")
+    step.set("scales", scales, "the scales of all axes")
+    step.set("mode", _TO_NEW_MODES[mode], "the mode was renamed")
+
+
+@downward("Upsample", 7)
+def scales_of_an_image(step: Step) -> None:
+    """Four scales of which the first two are 1 are height_scale and width_scale."""
+    step.require_types()
+    scales, mode = step.known_value("scales"), step.known_value("mode", "nearest")
+    old_modes = {new: old for old, new in _TO_NEW_MODES.items()}
+    if len(scales) != 4 or scales[0] != 1 or scales[1] != 1 or mode not in old_modes:
+        raise Inexact("below it, only height and width of images are resized")
+    step.drop("scales", why=f"it does not exist {step.side}")
+    step.set("height_scale", scales[2], "the scale of the third axis")
+    step.set("width_scale", scales[3], "the scale of the fourth axis")
+    step.set("mode", old_modes[mode], "the mode was renamed")
+
+
+@upward("Upsample", 9)
+def scales_as_input(step: Step) -> None:
+    """The attribute scales becomes a constant."""
+    step.require_types()
+    step.inputs.append(step.attribute_as_input("scales", np.float32))
+
+
+@downward("Upsample", 9)
+def scales_as_attribute(step: Step) -> None:
+    """A constant second input becomes the attribute scales."""
+    step.require_types()
+    scales = step.elements(1)
+    if scales is None:
+        raise Inexact(f"scales is an attribute {step.side}, and here it is known only at run time")
+    del step.inputs[1:]
+    step.set("scales", [float(scale) for scale in scales], f"it is an attribute {step.side}")
+
+
+@upward("Upsample", 10)
+def resize_instead(step: Step) -> None:
+    """Resize-10 does what Upsample-9 does, for scales below 1 too."""
+    mode = step.attributes.get("mode")
+    step.replace("Resize", step.inputs)
+    if mode is not None:
+        step.attributes["mode"] = mode
+
+
+@downward("Resize", 10)
+def upsample_instead(step: Step) -> None:
+    """Upsample-9 takes scales of 1 and more."""
+    scales = step.elements(1)
+    if scales is None or np.any(scales < 1):
+        raise Inexact("Upsample, below it, takes no scales below 1, and the scales are not known to be larger")
+    mode = step.attributes.get("mode")
+    step.replace("Upsample", step.inputs)
+    if mode is not None:
+        step.attributes["mode"] = mode
+
+
+@upward("Resize", 11)
+def asymmetric_coordinates(step: Step) -> None:
+    """Below 11 coordinates are divided by the scale; the nearest element is rounded down where the tensor grows and up
+    where it shrinks (as onnx's own test of Resize-10 and onnxruntime have it), axis by axis: two nodes, one for the
+    axes that grow and one for those that shrink, where the scales are of both kinds or not known.
+    """
+    step.require_types()
+    data, scales = step.inputs
+    mode = step.known_value("mode", "nearest")
+    if mode not in ("nearest", "linear"):
+        raise Inexact(f"Resize knows no mode {mode} {step.opset - 1}")
+    roi = step.constant(np.zeros(0), "roi", np.float32)
+    step.set("coordinate_transformation_mode", "asymmetric", "what Resize did before it had a choice")
+    found = step.elements(1)
+    if mode == "nearest":
+        shrinks = found is not None and bool(np.any(found < 1))
+        if found is None or (shrinks and np.any(found > 1)):
+            one = step.constant([1], "one", np.float32)
+            grown = [data, roi, step.emit("Max", [scales, one], "scales_up")]
+            chosen = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor", "mode": "nearest"}
+            data, shrinks = step.emit("Resize", grown, "grown", **chosen), True
+            scales = step.emit("Min", [scales, one], "scales_down")
+        step.set("nearest_mode", "ceil" if shrinks else "floor", "what Resize did before it had a choice")
+    step.inputs[:] = [data, roi, scales]
+
+
+@downward("Resize", 11)
+def implicit_coordinates(step: Step) -> None:
+    """Below 11 only asymmetric coordinates exist, rounded down where the tensor grows and up where it shrinks. Scales
+    that are whole numbers repeat each element also from the middle of a pixel on.
+    """
+    step.require_types()
+    scales = _scales(step)
+    mode = step.known_value("mode", "nearest")
+    coordinates = step.known_value("coordinate_transformation_mode", "half_pixel")
+    rounding = step.known_value("nearest_mode", "round_prefer_floor")
+    fits = coordinates == "asymmetric" and (mode == "linear" or (mode == "nearest" and _as_before(rounding, scales)))
+    if not fits and not (mode == "nearest" and _repeats(coordinates, rounding, scales)):
+        text = f"below it, {mode} resizing with {coordinates} coordinates"
+        raise Inexact(text + (f" and nearest_mode {rounding}" if mode == "nearest" else "") + " is not expressible")
+    if mode == "linear" and step.known_value("exclude_outside", 0):
+        raise Inexact("exclude_outside does not exist below it")
+    given = step.constant(scales, "scales", np.float32) if step.uses_input(3) else step.inputs[2]
+    step.replace("Resize", [step.inputs[0], given], mode=mode)
+
+
+def _scales(step: Step) -> Array:
+    """The scales, those that the sizes mean included, each giving exactly the size that is asked for."""
+    scales = step.elements(2)
+    if scales is not None and scales.size:
+        return scales
+    sizes, shape = step.elements(3), static_shape(step, step.inputs[0])
+    if sizes is None or shape is None or 0 in shape:
+        raise Inexact("the scales are known only at run time")
+    found = np.asarray(sizes, dtype=np.float32) / np.asarray(shape, dtype=np.float32)
+    if any(
+        math.floor(float(np.float32(dim) * scale)) != size for dim, scale, size in zip(shape, found, sizes, strict=True)
+    ):
+        raise Inexact("the sizes are not what any scales give")
+    return found
+
+
+def _as_before(rounding: str, scales: Array) -> bool:
+    """True when the rounding is the one that Resize-10 chooses, or no scale but 1 is there to make a difference."""
+    grows, shrinks = bool(np.any(scales > 1)), bool(np.any(scales < 1))
+    return (rounding == "floor" and not shrinks) or (rounding == "ceil" and not grows)
+
+
+def _repeats(coordinates: str, rounding: str, scales: Array) -> bool:
+    whole = bool(np.all((scales >= 1) & (scales == np.floor(scales))))
+    centred = coordinates in ("half_pixel", "pytorch_half_pixel") and rounding in _ROUNDING
+    return whole and (centred or (coordinates == "tf_half_pixel_for_nn" and rounding == "floor"))
+
+
+@upward("Resize", 13)
+def one_of_scales_and_sizes(step: Step) -> None:
+    """With sizes, the scales, empty below 13, are left out. tf_half_pixel_for_nn, half_pixel without the subtraction of
+    a half, rounds down to where half_pixel rounds to the nearest.
+    """
+    step.require_types()
+    if step.uses_input(3):
+        step.inputs[2] = ""
+    if step.known_value("coordinate_transformation_mode", "half_pixel") != "tf_half_pixel_for_nn":
+        return
+    if step.known_value("mode", "nearest") != "nearest" or step.known_value("nearest_mode", "") != "floor":
+        raise Inexact("tf_half_pixel_for_nn was removed, and only rounding down is expressible without it")
+    step.set("coordinate_transformation_mode", "half_pixel", "tf_half_pixel_for_nn was removed")
+    step.set("nearest_mode", "round_prefer_ceil", "what rounding down was without half a pixel")
+
+
+@downward("Resize", 13)
+def roi_and_scales_are_there(step: Step) -> None:
+    """Below 13 roi and scales must be there, and may be empty."""
+    step.require_types()
+    step.inputs.extend([""] * (3 - len(step.inputs)))
+    for index, hint in ((1, "roi"), (2, "scales")):
+        if not step.inputs[index]:
+            step.inputs[index] = step.constant(np.zeros(0), hint, np.float32)
+
+
+@downward("Resize", 18)
+def all_axes(step: Step) -> None:
+    """Below 18, roi, scales and sizes are for all axes: 0 to 1, 1 and the size of the data for those left out. A policy
+    keeps the aspect ratio by sizes that are worked out for a known shape; antialiasing changes what shrinks only.
+    """
+    step.require_types()
+    _without_antialias(step)
+    policy = step.known_value("keep_aspect_ratio_policy", "stretch")
+    axes = step.known_value("axes")
+    if axes is not None:
+        rank = step.known_rank(0)
+        axes = [axis % rank for axis in axes]
+    if policy != "stretch" and step.uses_input(3):
+        _keep_aspect_ratio(step, policy, axes)
+    elif axes is not None:
+        _spread(step, axes, step.known_rank(0))
+    step.drop("axes", "antialias", "keep_aspect_ratio_policy", why=f"it does not exist {step.side}")
+
+
+def _without_antialias(step: Step) -> None:
+    if not step.known_value("antialias", 0) or step.known_value("mode", "nearest") == "nearest":
+        return
+    scales, sizes, shape = step.elements(2), step.elements(3), static_shape(step, step.inputs[0])
+    if scales is not None and np.all(scales >= 1):
+        return
+    axes = step.known_value("axes")
+    if sizes is not None and shape is not None:
+        chosen = shape if axes is None else [shape[axis] for axis in axes]
+        if all(size >= dim for size, dim in zip(sizes, chosen, strict=True)):
+            return
+    raise Inexact("antialias does not exist below it, and the tensor may shrink")
+
+
+def _keep_aspect_ratio(step: Step, policy: str, axes: list[int] | None) -> None:
+    """Below 18 the scale of an axis is that of its sizes: the policy's one scale for all where nothing was rounded."""
+    sizes, shape = step.elements(3), static_shape(step, step.inputs[0])
+    if sizes is None or shape is None or 0 in shape:
+        raise Inexact(f"{policy} depends on sizes or a shape that are known only at run time")
+    chosen = range(len(shape)) if axes is None else axes
+    ratios = [int(size) / shape[axis] for size, axis in zip(sizes, chosen, strict=True)]
+    scale = min(ratios) if policy == "not_larger" else max(ratios)
+    new = list(shape)
+    for axis in chosen:
+        new[axis] = math.floor(scale * shape[axis] + 0.5)
+        if not math.isclose(new[axis], scale * shape[axis], rel_tol=1e-12):
+            raise Inexact(f"{policy} rounds the size of axis {axis}, so that its scale is not that of the size")
+    step.inputs[3] = step.constant(new, "sizes")
+
+
+def _spread(step: Step, axes: list[int], rank: int) -> None:
+    """Put what is given for some axes among what means no change for the others."""
+    where = step.constant(axes, "axes")
+    if step.uses_input(1):
+        rest = step.constant([0] * rank + [1] * rank, "no_roi", np.float32)
+        both = step.constant([*axes, *(axis + rank for axis in axes)], "roi_axes")
+        dtype = step.known_dtype(1)
+        if dtype != "float32":
+            rest = step.emit("Cast", [rest], "no_roi_typed", to={"float16": 10, "float64": 11}[dtype])
+        step.inputs[1] = _put(step, rest, both, step.inputs[1], "roi")
+    if step.uses_input(2):
+        rest = step.constant([1] * rank, "no_scales", np.float32)
+        step.inputs[2] = _put(step, rest, where, step.inputs[2], "scales")
+    if step.uses_input(3):
+        step.inputs[3] = _put(step, step.emit("Shape", [step.inputs[0]], "shape"), where, step.inputs[3], "sizes")
+
+
+def _put(step: Step, rest: str, where: str, given: str, hint: str) -> str:
+    before, places, updates = (step.values.elements(name) for name in (rest, where, given))
+    if before is None or places is None or updates is None:
+        return step.emit("ScatterElements", [rest, where, given], hint, axis=0)
+    whole = before.copy()
+    whole[places] = updates
+    return step.constant(whole, hint, whole.dtype)
+
+
+@downward("Resize", 19)
+def symmetric_without_rounding(step: Step) -> None:
+    """half_pixel_symmetric is half_pixel where no size was rounded."""
+    step.require_types()
+    shape, scales, axes = static_shape(step, step.inputs[0]), step.elements(2), step.known_value("axes")
+    exact = step.uses_input(3) and step.known_value("keep_aspect_ratio_policy", "stretch") == "stretch"
+    if not exact and shape is not None and scales is not None:
+        chosen = shape if axes is None else [shape[axis] for axis in axes]
+        exact = all((float(scale) * dim).is_integer() for scale, dim in zip(scales, chosen, strict=True))
+    if step.known_value("coordinate_transformation_mode") != "half_pixel_symmetric" or not exact:
+        raise Inexact("half_pixel_symmetric was added, and the sizes are not known to be exact multiples")
+    step.set("coordinate_transformation_mode", "half_pixel", "the same for sizes that are not rounded")

@@ -1,0 +1,209 @@
+"""Operators that change shapes, and those that make tensors from shapes: Reshape, Tile, Range, Constant, Identity."""
+
+from __future__ import annotations
+
+import numpy as np
+from onnx import TensorProto, helper, numpy_helper
+
+from splitgraph.conversion.adapters.registry import downward, upward
+from splitgraph.conversion.shape_nodes import counting, filled, has_no_zero, reshaped
+from splitgraph.conversion.step import Inexact, Step
+from splitgraph.value_type import DTYPE_NUMBERS
+
+_FLOATS = ("float16", "float32", "float64")
+
+
+@upward("Reshape", 5)
+def shape_as_input(step: Step) -> None:
+    """The attribute shape becomes a constant."""
+    step.require_types()
+    if not step.has("shape"):
+        raise Inexact("the node has no attribute shape")
+    step.drop("consumed_inputs", why="it has no effect")
+    step.inputs.append(step.attribute_as_input("shape"))
+
+
+@downward("Reshape", 5)
+def shape_as_attribute(step: Step) -> None:
+    """A constant second input becomes the attribute shape."""
+    step.require_types()
+    shape = step.constant_ints(1, "shape")
+    del step.inputs[1:]
+    if not shape:
+        raise Inexact("the shape of a scalar is an empty list, which an attribute cannot be told from an absent one")
+    step.set("shape", shape, f"it is an attribute {step.side}")
+
+
+@downward("Reshape", 14)
+def dimensions_of_zero(step: Step) -> None:
+    """Below 14, a 0 in the shape copies a dimension: without one in shape or data it makes no difference; a tensor
+    without elements is made by other means.
+    """
+    step.require_types()
+    step.drop("allowzero", why=f"it does not exist {step.side}")
+    shape = step.elements(1)
+    dense = has_no_zero(step, step.inputs[0])
+    if shape is None or (not dense and 0 in shape):
+        # Data without a dimension of 0 can only take on shapes without one.
+        dtype = step.input_type(0).dtype
+        operator, inputs, attributes = reshaped(step, step.inputs[0], step.inputs[1], dtype=dtype, dense=dense)
+        step.replace(operator, inputs, **attributes)
+    elif 0 in shape:
+        raise Inexact("it makes no elements of some")
+
+
+@upward("Tile", 6)
+def repeats_from_axis(step: Step) -> None:
+    """tiles, along axis, is an element of repeats, all others of which are 1."""
+    step.require_types()
+    rank = step.known_rank(0)
+    data, tiles, axis = step.inputs
+    as_number = step.emit("Cast", [tiles], "tiles", to=TensorProto.INT64)
+    ones = step.constant([1] * rank, "ones")
+    found = step.elements(2)
+    if found is not None:
+        where = step.constant([int(place == int(found.reshape(-1)[0]) % rank) for place in range(rank)], "at_axis")
+    else:
+        place = step.emit("Cast", [axis], "axis", to=TensorProto.INT64)
+        row = step.emit("Reshape", [place, step.constant([1], "row")], "axis_row")
+        same = step.emit("Equal", [step.constant(range(rank), "axes"), row], "is_axis", **_limited(step))
+        where = step.emit("Cast", [same], "at_axis", to=TensorProto.INT64)
+    row = step.emit("Reshape", [as_number, step.constant([1], "one")], "tiles_row")
+    more = step.emit("Sub", [row, step.constant([1], "one")], "more")
+    added = step.emit("Mul", [where, more], "added", **_limited(step))
+    step.inputs[:] = [data, step.emit("Add", [added, ones], "repeats")]
+
+
+def _limited(step: Step) -> dict[str, int]:
+    """What lets the second operand broadcast below opset 7."""
+    return {"broadcast": 1} if step.opset < 7 else {}
+
+
+@downward("Tile", 6)
+def one_axis_at_a_time(step: Step) -> None:
+    """A constant repeats becomes a Tile for each axis along which anything is repeated."""
+    step.require_types()
+    dtype = step.known_dtype(0)
+    repeats = step.constant_ints(1, "repeats")
+    kind = helper.tensor_dtype_to_np_dtype(DTYPE_NUMBERS[dtype])
+    data = step.inputs[0]
+    places = [axis for axis, count in enumerate(repeats) if count != 1]
+    for axis in places:
+        inputs = [data, step.constant(repeats[axis], "tiles", kind), step.constant(axis, "axis", kind)]
+        if axis == places[-1]:
+            step.replace("Tile", inputs)
+        else:
+            data = step.emit("Tile", inputs, "tiled")
+    if not places:
+        step.replace("Identity", [data])
+
+
+@downward("Range", 11)
+def range_by_counting(step: Step) -> None:
+    """start + i * delta for i below ceil((limit - start) / delta), where i counts the ones of a tensor of ones."""
+    dtype = step.known_dtype(0)
+    integer = dtype.startswith("int")
+    kind = DTYPE_NUMBERS["int64"] if integer else DTYPE_NUMBERS[dtype]
+    start, limit, delta = (
+        step.emit("Cast", [name], hint, to=kind) if dtype == "int16" or dtype == "int32" else name
+        for name, hint in zip(step.inputs, ("start", "limit", "delta"), strict=True)
+    )
+    distance = step.emit("Sub", [limit, start], "distance")
+    if integer:
+        # Rounded up by adding all but one of the step, of the sign of the step.
+        step_but_one = step.emit("Sub", [delta, step.emit("Sign", [delta], "sign")], "all_but_one")
+        count = step.emit("Div", [step.emit("Add", [distance, step_but_one], "raised"), delta], "count")
+    else:
+        ratio = step.emit("Ceil", [step.emit("Div", [distance, delta], "ratio")], "rounded_up")
+        count = step.emit("Cast", [ratio], "count", to=TensorProto.INT64)
+    zero = step.constant(0, "zero")
+    count = step.emit("Where", [step.emit("Less", [count, zero], "is_none"), zero, count], "at_least_none")
+    count = step.emit("Reshape", [count, step.constant([1], "row")], "count_row")
+    numbers = counting(step, count, "numbers")
+    if not integer:
+        numbers = step.emit("Cast", [numbers], "as_floats", to=kind)
+    scaled = step.emit("Mul", [numbers, delta], "scaled")
+    if dtype in ("int16", "int32"):
+        step.replace("Cast", [step.emit("Add", [scaled, start], "range")], to=DTYPE_NUMBERS[dtype])
+    else:
+        step.replace("Add", [scaled, start])
+
+
+@downward("Constant", 11)
+def dense_constant(step: Step) -> None:
+    """A sparse tensor is written with its zeros."""
+    sparse = step.attributes.get("sparse_value")
+    if sparse is None or sparse.ref_attr_name:
+        raise Inexact("its value is an attribute of the enclosing function", "inline the function first")
+    held = sparse.sparse_tensor
+    values, indices = numpy_helper.to_array(held.values), numpy_helper.to_array(held.indices)
+    dense = np.zeros(tuple(held.dims), dtype=values.dtype)
+    if indices.ndim == 1:
+        dense.reshape(-1)[indices] = values
+    else:
+        dense[tuple(indices.T)] = values
+    step.drop("sparse_value", why=f"it does not exist {step.side}")
+    step.set("value", numpy_helper.from_array(dense), "what the sparse tensor means")
+
+
+@downward("Constant", 9)
+def constant_of_floats(step: Step) -> None:
+    """Below 9, Constant gives floating-point numbers only: integers and booleans are cast from them where they are
+    exact, what is left becomes an initializer.
+    """
+    if not step.has("value") or step.attributes["value"].ref_attr_name:
+        raise Inexact("its value is an attribute of the enclosing function", "inline the function first")
+    held = step.attributes["value"].t
+    if held.data_type in (TensorProto.STRING,) or held.data_type > TensorProto.UINT64:
+        step.replace("Identity", [_initializer(step, held)])
+        return
+    elements = numpy_helper.to_array(held)
+    floats = elements.astype(np.float64)
+    if np.any(np.abs(floats) > 2**53):
+        step.replace("Identity", [_initializer(step, held)])
+        return
+    number = step.emit("Constant", [], "number", value=numpy_helper.from_array(floats))
+    step.replace("Cast", [number], to=held.data_type)
+
+
+def _initializer(step: Step, held: TensorProto) -> str:
+    if step.emission.in_function:
+        raise Inexact("its elements are not floating-point numbers, and no initializer can hold them here")
+    return step.tensor(held, "value")
+
+
+@downward("Identity", 14)
+def sequence_with_one_more(step: Step) -> None:
+    """A sequence is copied by an insertion at its end that is taken back."""
+    known = step.input_type(0)
+    if known.kind != "sequence" or known.dtype is None or known.element is not None:
+        step.require_types()
+        raise Inexact("it copies tensors only")
+    shape = step.constant(np.zeros(0), "scalar")
+    if known.dtype == "string":
+        element = step.tensor(numpy_helper.from_array(np.array("", dtype=object)), "element")
+    else:
+        element = filled(step, shape, 0, "element", known.dtype)
+    longer = step.emit("SequenceInsert", [step.inputs[0], element], "longer")
+    step.replace("SequenceErase", [longer])
+
+
+@downward("OptionalHasElement", 18)
+def has_what_it_is_given(step: Step) -> None:
+    """Below 18 there is always an input, and it is an optional: a tensor or a sequence is always there, an input that
+    is left out never.
+    """
+    if step.uses_input(0) and step.input_type(0).kind not in ("tensor", "sequence"):
+        step.require_types()
+        raise Inexact("whether its input is an optional is unknown")
+    has = step.uses_input(0)
+    step.replace("Constant", [], value=numpy_helper.from_array(np.array(has)))
+
+
+@downward("OptionalGetElement", 18)
+def element_that_is_given(step: Step) -> None:
+    """A tensor or sequence that is no optional is itself what it gives."""
+    if step.input_type(0).kind not in ("tensor", "sequence"):
+        step.require_types()
+        raise Inexact("whether its input is an optional is unknown")
+    step.replace("Identity", step.inputs)

@@ -1,0 +1,124 @@
+"""Nodes that adapters write to work out at run time what an attribute would have said: shapes, masks of axes, ranges.
+
+Everything is written for the step's own opset, from operators that are the same on both sides of the opsets where it
+is used: a shape is changed by Reshape, never by Squeeze, and a part of one is taken by Gather, never by Slice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper
+
+from splitgraph.conversion.step import Inexact, Step
+from splitgraph.value_type import DTYPE_NUMBERS
+
+FLOATS = ("float16", "float32", "float64")
+_GREATEST = np.iinfo(np.int64).max
+# What ConstantOfShape makes below opset 20.
+_FILLED = {f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)} | {"bool", *FLOATS}
+
+
+def filled(step: Step, shape: str, value: int, hint: str, dtype: str = "int64") -> str:
+    """A tensor of one value; its shape is the contents of `shape`, int64[rank]. Needs opset 9."""
+    if dtype not in _FILLED:
+        raise Inexact(f"ConstantOfShape does not make {dtype} {step.side}")
+    held = helper.make_tensor("", DTYPE_NUMBERS[dtype], [1], [value])
+    return step.emit("ConstantOfShape", [shape], hint, value=held)
+
+
+def flat(step: Step, value: str, hint: str) -> str:
+    """The elements of a tensor in one dimension."""
+    return step.emit("Reshape", [value, step.constant([-1], "flat_shape")], hint)
+
+
+def scalar(step: Step, value: str, hint: str) -> str:
+    """A tensor of one element as a tensor of rank 0."""
+    return step.emit("Reshape", [value, step.constant(np.zeros(0), "scalar_shape")], hint)
+
+
+def dimension(step: Step, shape: str, axis: int, hint: str) -> str:
+    """One element of a shape, as a scalar."""
+    return step.emit("Gather", [shape, step.constant(axis, "axis")], hint, axis=0)
+
+
+def as_int64(step: Step, value: str, hint: str) -> str:
+    """The elements as int64."""
+    return step.emit("Cast", [value], hint, to=TensorProto.INT64)
+
+
+def counting(step: Step, count: str, hint: str) -> str:
+    """0, 1, 2, ... as int64[count]; count is int64[1]. Needs opset 9."""
+    return flat(step, step.emit("NonZero", [filled(step, count, 1, "ones")], "positions"), hint)
+
+
+def positions(step: Step, mask: str, hint: str) -> str:
+    """Where a mask of one dimension is true, as int64[number of true elements]. Needs opset 9."""
+    return flat(step, step.emit("NonZero", [mask], f"{hint}_row"), hint)
+
+
+def counted_from_front(step: Step, indices: str, size: str, hint: str) -> str:
+    """int64 indices into a dimension of `size` elements, the negative ones counted from its end. Needs opset 9."""
+    is_negative = step.emit("Less", [indices, step.constant(0, "zero")], f"{hint}_is_negative")
+    return step.emit("Where", [is_negative, step.emit("Add", [indices, size], f"{hint}_from_end"), indices], hint)
+
+
+def mask_of_axes(step: Step, axes: str, rank: str, hint: str) -> str:
+    """A boolean for each of `rank` (int64[1]) dimensions: is it among the axes? They may be negative, and none.
+
+    Needs opset 11, and any number of axes in one dimension.
+    """
+    ones = filled(step, step.emit("Shape", [axes], "axes_count"), 1, "axes_ones")
+    marked = step.emit("ScatterElements", [filled(step, rank, 0, "no_axes"), axes, ones], f"{hint}_marked", axis=0)
+    return step.emit("Cast", [marked], hint, to=TensorProto.BOOL)
+
+
+def has_no_zero(step: Step, name: str) -> bool:
+    """True when every dimension of a value is known and not 0."""
+    shape = step.values.type_of(name).shape
+    return shape is not None and all(isinstance(dim, int) and dim > 0 for dim in shape)
+
+
+def reshaped(
+    step: Step, data: str, shape: str, *, dtype: str | None, dense: bool
+) -> tuple[str, list[str], dict[str, int]]:
+    """The operator, inputs and attributes that give `data` the shape that the contents of `shape` are, where a 0 means
+    a dimension of 0. dense: the data has no dimension of 0, so that Reshape cannot meet one.
+
+    From opset 14 on Reshape does so with allowzero=1. Below, an element is put in for each dimension of 0 and sliced
+    away again, since Reshape would copy a dimension of the data there; needs opset 10 and the element type.
+    """
+    if step.opset >= 14:
+        return "Reshape", [data, shape], {"allowzero": 1}
+    if dense:
+        return "Reshape", [data, shape], {}
+    if dtype is None:
+        raise Inexact("a dimension may be 0, and the element type is unknown", "declare the shape of the input")
+    zero = step.emit("Equal", [shape, step.constant([0], "zero")], "is_zero")
+    total = step.emit("ReduceSum", [as_int64(step, zero, "zeros")], "zero_count", keepdims=1)
+    hollow = step.emit("Cast", [total], "is_empty", to=TensorProto.BOOL)
+    solid = step.emit("Where", [zero, step.constant([1], "one"), shape], "without_zeros")
+    # Without a dimension of 0 one of the shape may be -1, and no element is put in.
+    product = step.emit("ReduceProd", [solid], "element_count", keepdims=1)
+    count = step.emit("Where", [hollow, product, step.constant([0], "none")], "added_count")
+    both = step.emit("Concat", [flat(step, data, "elements"), filled(step, count, 0, "added", dtype)], "padded", axis=0)
+    whole = step.emit("Reshape", [both, solid], "reshaped")
+    starts = step.emit("Sub", [shape, shape], "starts")
+    ends = step.emit("Where", [hollow, shape, step.constant([_GREATEST], "all")], "ends")
+    return "Slice", [whole, starts, ends], {}
+
+
+def static_shape(step: Step, name: str) -> tuple[int, ...] | None:
+    """The shape of a value where every dimension of it is known."""
+    shape = step.values.type_of(name).shape
+    if shape is None:
+        return None
+    sizes = [dim for dim in shape if isinstance(dim, int)]
+    return tuple(sizes) if len(sizes) == len(shape) else None
+
+
+def typed(values: Sequence[float], dtype: str) -> onnx.TensorProto:
+    """A scalar (of one value) of any element type that NumPy or onnx knows."""
+    return helper.make_tensor("", DTYPE_NUMBERS[dtype], [], list(values))
