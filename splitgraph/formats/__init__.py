@@ -1,4 +1,4 @@
-"""The kinds of model that splitgraph reads and writes: ONNX files, ModelProtos and graphsurgeon graphs."""
+"""The kinds of model that splitgraph reads and writes: ONNX files, ModelProtos, graphsurgeon graphs and OpenVINO IR."""
 
 from __future__ import annotations
 
@@ -13,43 +13,74 @@ from splitgraph.diagnostics import ModelError
 from splitgraph.formats.graphsurgeon import from_model, is_graphsurgeon, to_model
 from splitgraph.formats.model_error import model_error
 from splitgraph.formats.onnx_file import load_onnx, require_path, save_onnx, with_weights
+from splitgraph.formats.openvino_ir import OpenVINOModel, is_ir, load_ir, save_ir
 
-__all__ = ["LoadedModel", "give_back", "load", "load_onnx", "open_model", "save", "save_onnx", "with_weights"]
+__all__ = [
+    "LoadedModel",
+    "OpenVINOModel",
+    "give_back",
+    "load",
+    "load_ir",
+    "load_onnx",
+    "open_model",
+    "save",
+    "save_ir",
+    "save_onnx",
+    "with_weights",
+]
 
 _HINTS = {
     bytes: "use onnx.load_from_string first",
     onnx.GraphProto: "wrap it with onnx.helper.make_model, which adds the opset",
 }
+_ONNX_NAME = "Give it a name that ends in .onnx."
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedModel:
     """A model source, opened.
 
-    model: what the other parts work on; for kind "onnx" it is the caller's own, and never modified. kind: what went in.
-    path: the file, for kind "path". original: the caller's gs.Graph, for kind "graphsurgeon".
+    content: what the other parts work on; for the kinds "onnx" and "openvino" it is the caller's own, and never
+    modified. kind: what went in; "openvino" is an OpenVINOModel, or with a path the file of one. path: the file, None
+    for what is in memory. original: the caller's gs.Graph, for kind "graphsurgeon".
     """
 
-    model: onnx.ModelProto
-    kind: Literal["onnx", "path", "graphsurgeon"]
+    content: onnx.ModelProto | OpenVINOModel
+    kind: Literal["onnx", "path", "graphsurgeon", "openvino"]
     path: Path | None = None
     original: Any = None
 
+    @property
+    def model(self) -> onnx.ModelProto:
+        """The model as ONNX. Raises ModelError (SG101) for OpenVINO IR."""
+        if isinstance(self.content, OpenVINOModel):
+            raise model_error("SG101", "is OpenVINO IR; an ONNX model is needed here", self.content.path or "")
+        return self.content
+
+    @property
+    def openvino(self) -> OpenVINOModel | None:
+        """The model as OpenVINO IR, None when it is ONNX."""
+        return self.content if isinstance(self.content, OpenVINOModel) else None
+
 
 def open_model(source: Any, *, external_data: Literal["load", "keep"] = "load") -> LoadedModel:
-    """Open a model source: a ModelProto, a path, or a gs.Graph.
+    """Open a model source: a ModelProto, a path to ONNX or OpenVINO IR, an OpenVINOModel, or a gs.Graph.
 
-    external_data: for a path, as `load_onnx` takes it. Raises ModelError for anything that is not a readable model.
+    external_data: for a path to ONNX, as `load_onnx` takes it. Raises ModelError for anything that is not a readable
+    model.
     """
     if isinstance(source, onnx.ModelProto):
         return LoadedModel(source, "onnx")
+    if isinstance(source, OpenVINOModel):
+        return LoadedModel(source, "openvino")
     if is_graphsurgeon(source):
         return LoadedModel(to_model(source), "graphsurgeon", original=source)
     if not isinstance(source, (str, os.PathLike)):
         raise _wrong_type(source)
     require_path(source)
     path = Path(source)
-    _refuse_openvino(path, "read")
+    if is_ir(path):
+        return LoadedModel(load_ir(path), "openvino", path)
     return LoadedModel(load_onnx(path, external_data=external_data), "path", path)
 
 
@@ -60,30 +91,31 @@ def give_back(model: onnx.ModelProto, loaded: LoadedModel) -> Any:
     return model
 
 
-def load(path: str | os.PathLike[str]) -> onnx.ModelProto:
-    """Read an ONNX file with all of its weights. Raises ModelError for anything else."""
+def load(path: str | os.PathLike[str]) -> onnx.ModelProto | OpenVINOModel:
+    """Read an ONNX file with all of its weights, or an OpenVINO IR. Raises ModelError for anything else."""
     require_path(path)
-    return open_model(path).model
+    return open_model(path).content
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
-    """Write a ModelProto or gs.Graph to an ONNX file, replacing what is there, all or nothing. Raises ModelError."""
+    """Write a ModelProto or gs.Graph to an ONNX file, an OpenVINOModel to an .xml and its .bin, replacing what is
+    there, all or nothing. Raises ModelError.
+    """
     if isinstance(model, (str, os.PathLike)):
-        raise model_error("SG101", f"a model to save is a ModelProto or a gs.Graph, not a path ({os.fspath(model)!r})")
+        raise model_error("SG101", f"a model to save is a model in memory, not a path ({os.fspath(model)!r})")
     loaded = open_model(model)
     require_path(path)
-    _refuse_openvino(Path(path), "written")
+    if loaded.openvino is not None:
+        save_ir(loaded.openvino, path)
+        return
+    if Path(path).suffix.lower() == ".xml":
+        raise model_error("SG101", "is the name of OpenVINO IR, and the model is ONNX", path, help=_ONNX_NAME)
     save_onnx(loaded.model, path)
 
 
 def _wrong_type(source: object) -> ModelError:
     kind = type(source)
     hint = next((f"; {hint}" for known, hint in _HINTS.items() if isinstance(source, known)), "")
-    allowed = "an onnx.ModelProto, a path or an onnx_graphsurgeon.Graph"
+    allowed = "an onnx.ModelProto, a path, an onnx_graphsurgeon.Graph or an OpenVINOModel"
     name = f"{kind.__module__}.{kind.__qualname__}".removeprefix("builtins.")
     return model_error("SG101", f"a model is {allowed}, not {name}{hint}")
-
-
-def _refuse_openvino(path: Path, verb: str) -> None:
-    if path.suffix.lower() == ".xml":
-        raise model_error("SG101", f"is OpenVINO IR, which is not {verb} by this release of splitgraph", path)

@@ -154,7 +154,7 @@ def save_onnx(model: onnx.ModelProto, path: StrPath, *, source: StrPath | None =
     """
     require_path(path)
     try:
-        target = _writable_target(path, overwrite)
+        target = writable_target(path, overwrite)
         _save(model, path, target, path if source is None else source, overwrite)
     except OSError as error:
         raise model_error("SG109", f"cannot be written: {system_reason(error)}", path) from error
@@ -174,7 +174,7 @@ def _save(model: onnx.ModelProto, path: StrPath, target: Path, source: StrPath, 
         stage_model(model, content, Path(path), target, locations, files, overwrite=overwrite)
 
 
-def _writable_target(path: StrPath, overwrite: bool) -> Path:
+def writable_target(path: StrPath, overwrite: bool) -> Path:
     """The file to write, behind a symbolic link if the path is one; refuses what cannot be a model file. Raises
     OSError.
     """

@@ -25,7 +25,7 @@ NOT_MODELS = [
     (add_model().graph, "onnx.helper.make_model"),
     ({"model": 1}, "not dict"),
     (gs.Graph, "not type"),
-    ("model.XML", "OpenVINO IR"),
+    ("nowhere.XML", "no such file"),
     ("", "not a file name"),
 ]
 

@@ -1,0 +1,8 @@
+"""OpenVINO IR (.xml and .bin, versions 10 and 11), read and written without the openvino package."""
+
+from __future__ import annotations
+
+from splitgraph.formats.openvino_ir.files import is_ir, load_ir, save_ir, weights_path
+from splitgraph.formats.openvino_ir.model import Graph, Layer, OpenVINOModel, Port
+
+__all__ = ["Graph", "Layer", "OpenVINOModel", "Port", "is_ir", "load_ir", "save_ir", "weights_path"]

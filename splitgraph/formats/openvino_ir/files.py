@@ -1,0 +1,167 @@
+"""Reading and writing the pair of files that an IR is.
+
+Source: OpenVINO's IR frontend, which looks for the .bin beside the .xml under the same name.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import stat
+from pathlib import Path
+from typing import BinaryIO
+
+from splitgraph.formats.atomic_write import WriteTogether
+from splitgraph.formats.model_error import model_error, shown, system_reason
+from splitgraph.formats.onnx_file import require_path, writable_target
+from splitgraph.formats.openvino_ir.model import OpenVINOModel
+from splitgraph.formats.openvino_ir.refusal import quoted, refusal
+from splitgraph.formats.openvino_ir.xml_tree import parse_xml, write_xml
+from splitgraph.formats.recognition import describe_content
+
+StrPath = str | os.PathLike[str]
+
+VERSIONS = (10, 11)
+_COPIED_AT_ONCE = 1 << 20
+
+
+def load_ir(path: StrPath) -> OpenVINOModel:
+    """Read an IR: the .xml, and the .bin of the same name beside it, which is mapped and not read.
+
+    Raises ModelError: SG101 not a readable file or not well-formed XML, SG106 a version of IR other than 10 and 11,
+    SG107 a .bin that is missing or does not hold what the .xml says, SG111 an .xml that describes no graph. A cycle and
+    a layer of unknown type are not the file's fault: inference reports them.
+    """
+    require_path(path)
+    path = Path(path)
+    try:
+        data = _read(path)
+        root, style = parse_xml(data, path)
+        _require_net(root.tag, root.get("version"), data, path)
+        del data
+        return OpenVINOModel(root, _map_weights(path), path, style=style)
+    except MemoryError:
+        raise refusal("SG101", "does not fit into this machine's memory", path) from None
+
+
+def is_ir(path: Path) -> bool:
+    """True for an .xml by name, or a file that begins as an IR does."""
+    if path.suffix.lower() == ".xml":
+        return True
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            return False
+        with open(path, "rb") as file:
+            start = file.read(1024)
+    except OSError:
+        # Whoever reads the file says what is wrong with it.
+        return False
+    return describe_content(start) == "an OpenVINO IR file"
+
+
+def weights_path(path: StrPath) -> Path:
+    """The .bin that belongs to an .xml."""
+    return Path(path).with_suffix(".bin")
+
+
+def _require_net(tag: str, version: str | None, data: bytes, path: Path) -> None:
+    if tag != "net":
+        looks_like = describe_content(data)
+        known = f"; it looks like {looks_like}" if looks_like and looks_like != "an XML file" else ""
+        raise refusal("SG101", f"is not OpenVINO IR: its root is <{quoted(tag)[1:-1]}>, not <net>{known}", path)
+    if version is None:
+        raise refusal("SG101", "is not OpenVINO IR: its <net> has no version", path)
+    if version.strip() not in map(str, VERSIONS):
+        raise refusal("SG106", f"is of IR version {quoted(version)}; versions 10 and 11 are read", path)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        _require_regular(path, path)
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise refusal("SG101", "no such file", path) from None
+    except OSError as error:
+        raise refusal("SG101", f"cannot be read: {system_reason(error)}", path) from error
+    if not data:
+        raise refusal("SG101", "is empty", path)
+    if not data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<") and b"\0" not in data[:4]:
+        looks_like = describe_content(data)
+        raise refusal("SG101", f"is not XML{f'; it looks like {looks_like}' if looks_like else ''}", path)
+    return data
+
+
+def _map_weights(path: Path) -> bytes | mmap.mmap | None:
+    weights = weights_path(path)
+    if weights == path:
+        raise refusal("SG101", "is named .bin; an IR is read by its .xml", path)
+    try:
+        _require_regular(weights, path)
+        with open(weights, "rb") as file:
+            # Nothing can be mapped of an empty file.
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if os.fstat(file.fileno()).st_size else b""
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        reason = system_reason(error) if isinstance(error, OSError) else str(error)
+        raise refusal("SG107", f"its weights {shown(weights.name)} cannot be read: {reason}", path) from error
+
+
+def _require_regular(file: Path, path: Path) -> None:
+    """Raises ModelError for a folder or a pipe, which to open could take forever, and OSError."""
+    mode = os.stat(file).st_mode
+    if stat.S_ISREG(mode):
+        return
+    what = "is a folder, not a file" if stat.S_ISDIR(mode) else "is not a regular file"
+    if file == path:
+        raise refusal("SG101", what, path)
+    raise refusal("SG107", f"its weights cannot be read: {shown(file.name)} {what}", path)
+
+
+def save_ir(model: OpenVINOModel, path: StrPath, *, overwrite: bool = True) -> None:
+    """Write an IR: the .xml at `path`, and the .bin of the same name beside it; both are there whole afterwards, or
+    what was there before is unchanged.
+
+    Raises ModelError: SG101 not a file name that ends in .xml, SG108 one of the files exists and overwrite is False,
+    SG109 cannot be written.
+    """
+    require_path(path)
+    if Path(path).suffix.lower() != ".xml":
+        raise refusal("SG101", "is not the name of an IR, which ends in .xml", path)
+    try:
+        content = write_xml(model.root, model.style)
+    except UnicodeEncodeError as error:
+        raise model_error("SG109", f"cannot be written: a name is not UTF-8 ({error.reason})", path) from None
+    try:
+        _save(model, content, path, overwrite)
+    except OSError as error:
+        raise model_error("SG109", f"cannot be written: {system_reason(error)}", path) from error
+
+
+def _save(model: OpenVINOModel, content: bytes, path: StrPath, overwrite: bool) -> None:
+    target = writable_target(path, overwrite)
+    weights = weights_path(path)
+    weights_target = None
+    if model.has_weights and not _holds_weights(model, weights):
+        weights_target = writable_target(weights, overwrite)
+    with WriteTogether() as files:
+        if weights_target is not None:
+            with files.open(weights_target) as file:
+                _write_weights(model, file)
+        with files.open(target) as file:
+            file.write(content)
+
+
+def _holds_weights(model: OpenVINOModel, weights: Path) -> bool:
+    """True when the .bin is the one that the model was read from, and nothing was appended."""
+    if model.appended or model.path is None or not weights.exists():
+        return False
+    source = weights_path(model.path)
+    return source.exists() and os.path.samefile(source, weights)
+
+
+def _write_weights(model: OpenVINOModel, file: BinaryIO) -> None:
+    stored = memoryview(b"" if model.weights is None else model.weights)
+    for start in range(0, len(stored), _COPIED_AT_ONCE):
+        file.write(stored[start : start + _COPIED_AT_ONCE])
+    file.write(model.appended)

@@ -1,0 +1,104 @@
+"""OpenVINO IR in memory: the XML tree as it was read, the graph that it describes, and the bytes of its weights.
+
+Source: OpenVINO's own writer and reader (openvino/pass/serialize, the IR frontend), by what they write and accept.
+"""
+
+from __future__ import annotations
+
+import copy
+import mmap
+from pathlib import Path
+from xml.etree.ElementTree import Element
+
+from splitgraph.formats.openvino_ir.constants import check_constants, locate
+from splitgraph.formats.openvino_ir.graph import Graph, Layer, Port
+from splitgraph.formats.openvino_ir.graph_reading import read_graph
+from splitgraph.formats.openvino_ir.xml_tree import Style
+
+__all__ = ["Graph", "Layer", "OpenVINOModel", "Port"]
+
+# OpenVINO writes constants one behind the other, so that any alignment is read; this one suits every processor.
+_ALIGNMENT = 64
+
+
+class OpenVINOModel:
+    """An OpenVINO IR: the tree of its .xml, and the bytes of its .bin.
+
+    root: the <net> element; after it was edited, `refresh` reads the graph again. weights: the bytes of the .bin,
+    mapped from the file; None for a model without one. path: the .xml it was read from.
+    """
+
+    def __init__(
+        self,
+        root: Element,
+        weights: bytes | mmap.mmap | None = None,
+        path: Path | None = None,
+        *,
+        style: Style | None = None,
+        appended: bytes = b"",
+    ) -> None:
+        self.root = root
+        self.weights = weights
+        self.path = path
+        self.style = Style() if style is None else style
+        self.appended = bytearray(appended)
+        self.graph = self._read()
+
+    @property
+    def name(self) -> str:
+        """The name of the net, empty when it has none."""
+        return self.root.get("name", "")
+
+    @property
+    def version(self) -> int:
+        """The version of the IR: 10 or 11."""
+        return int(self.root.get("version", ""))
+
+    @property
+    def weights_size(self) -> int:
+        """Bytes of the .bin that `save_ir` writes."""
+        return self._stored + len(self.appended)
+
+    @property
+    def has_weights(self) -> bool:
+        """Whether the model has a .bin, or needs one by now."""
+        return self.weights is not None or bool(self.appended)
+
+    def refresh(self) -> Graph:
+        """Read the graph again from the edited tree. Raises ModelError (SG106, SG107, SG111)."""
+        self.graph = self._read()
+        return self.graph
+
+    def copy(self) -> OpenVINOModel:
+        """A copy that can be edited; the weights, which nothing edits, are shared."""
+        return OpenVINOModel(
+            copy.deepcopy(self.root), self.weights, self.path, style=self.style, appended=bytes(self.appended)
+        )
+
+    def constant(self, layer: Layer) -> memoryview:
+        """The bytes of a Const. Raises ModelError (SG107, SG111) for a layer that is none."""
+        place = locate(layer, self.weights_size if self.has_weights else None, self.path)
+        if place.offset >= self._stored:
+            offset = place.offset - self._stored
+            return memoryview(bytes(self.appended[offset : offset + place.size]))
+        stored = memoryview(b"" if self.weights is None else self.weights)
+        if place.offset + place.size <= self._stored:
+            return stored[place.offset : place.offset + place.size]
+        from_appended = self.appended[: place.offset + place.size - self._stored]
+        return memoryview(bytes(stored[place.offset :]) + bytes(from_appended))
+
+    def append_constant(self, data: bytes) -> int:
+        """Add bytes to the weights, and give the offset that a Const reads them from."""
+        self.appended += bytes(-self.weights_size % _ALIGNMENT)
+        offset = self.weights_size
+        self.appended += data
+        return offset
+
+    @property
+    def _stored(self) -> int:
+        return 0 if self.weights is None else len(self.weights)
+
+    def _read(self) -> Graph:
+        graph = read_graph(self.root, self.path)
+        check_constants(graph, self.weights_size if self.has_weights else None, self.path)
+        return graph
