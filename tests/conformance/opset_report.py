@@ -99,11 +99,16 @@ def _general(message: str) -> str:
 
 
 def faults(found: Mapping[str, Sequence[tuple[str, Verdict]]], *statuses: str) -> Iterator[str]:
-    """A line for each verdict of these statuses."""
+    """The verdicts of these statuses; those of one way that say the same are one line."""
     for way, verdicts in found.items():
+        names: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
         for name, verdict in verdicts:
             if verdict.status in statuses:
-                yield f"{verdict.status}: {name} {way}: [{verdict.engine}] {verdict.detail}"
+                detail = f"{verdict.engine} {verdict.detail}".strip().replace(name, "...")
+                names[f"{verdict.status} {way}", detail].append(name)
+        for (status, detail), cases in names.items():
+            more = f", ... ({len(cases)})" if len(cases) > 3 else ""
+            yield f"{status}: {', '.join(cases[:3])}{more}: {detail[:400]}"
 
 
 def main() -> None:
