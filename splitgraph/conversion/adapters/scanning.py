@@ -40,7 +40,7 @@ def batch_by_an_outer_scan(step: Step) -> None:
         [_without_batch(step, name) for name in step.inputs],
         [step.new_name(f"in{index}") for index in range(len(step.inputs))],
         [step.new_name(f"out{index}") for index in range(len(step.outputs))],
-        [step.new_name(hint) for hint in ("body", "scan", "t", "zero", "one", "next", "running")],
+        [step.new_name(hint) for hint in ("body", "scan", "t", "zero", "one", "next", "running", "count")],
         [step.new_name("state") for _ in range(states)],
         has_lengths,
     )
@@ -64,7 +64,7 @@ class _Inner:
     ) -> None:
         self.number, self.states, self.directions, self.types = number, states, directions, types
         self.inputs, self.outputs, self.kept_states, self.has_lengths = inputs, outputs, kept_states, has_lengths
-        self.body, self.scan, self.t, self.zero, self.one, self.next, self.running = names
+        self.body, self.scan, self.t, self.zero, self.one, self.next, self.running, self.count = names
 
 
 def _without_batch(step: Step, name: str) -> ValueType:
@@ -84,7 +84,7 @@ def _wrap(inner: _Inner, node: onnx.NodeProto) -> None:
         nodes.append(_number(inner.zero, 0))
         inputs[0] = inner.zero
         # The count of steps is a state of the inner scan that nobody reads.
-        outputs.insert(0, "")
+        outputs.insert(0, inner.count)
     scan = helper.make_node("Scan", inputs, outputs, inner.scan, body=body, num_scan_inputs=inner.number)
     if inner.directions:
         scan.attribute.append(helper.make_attribute("scan_input_directions", list(inner.directions)))
