@@ -126,27 +126,37 @@ def one_output(step: Step) -> None:
 @downward("ConvTranspose", 11)
 @upward("ConvTranspose", 11)
 def padding_of_output_shape(step: Step) -> None:
-    """At 11, the document exchanged which end gets the odd element of the padding: where static sizes leave none, the
-    padding is written out.
+    """At 11, the document exchanged which end gets the odd element of the padding. Where static sizes leave none, the
+    node stays as it is; an odd one is written out as 11 has it. Where the output is larger than what there is to pad,
+    releases of onnx before and after 11 test the same node with the same numbers.
     """
-    weights, rank = step.shape(1), step.known_rank(0)
+    mode = step.known_value("auto_pad", "NOTSET")
+    total = _total_padding(step)
+    if all(n < 0 or n % 2 == 0 for n in total):
+        return
+    if step.upward:
+        raise Inexact(f"padding of {total} in all is distributed the other way round", "give pads")
+    begins = [max(n, 0) // 2 if mode == "SAME_UPPER" else (max(n, 0) + 1) // 2 for n in total]
+    ends = [max(n, 0) - begin for n, begin in zip(total, begins, strict=True)]
+    extra = step.known_value("output_padding", (0,) * len(total))
+    why = "as auto_pad or output_shape have it from opset 11 on"
+    step.drop("auto_pad", "output_shape", why=why)
+    step.set("pads", begins + ends, why)
+    if min(total) < 0:
+        step.set("output_padding", [more - min(n, 0) for more, n in zip(extra, total, strict=True)], why)
+
+
+def _total_padding(step: Step) -> list[int]:
+    weights, spatial = step.shape(1), step.known_rank(0) - 2
     kernel = step.known_value("kernel_shape", None) or (weights or ())[2:]
-    spatial = rank - 2
     ones = (1,) * spatial
     sizes, strides = _spatial_sizes(step), step.known_value("strides", ones)
     dilations, extra = step.known_value("dilations", ones), step.known_value("output_padding", (0,) * spatial)
     wanted = step.known_value("output_shape", None) or [n * stride for n, stride in zip(sizes, strides, strict=True)]
     if len(kernel) != spatial or len(wanted) != spatial or not all(isinstance(n, int) for n in kernel):
         raise Inexact("the padding depends on the shape of the weights, which is unknown")
-    total = [
-        stride * (n - 1) + more + (k - 1) * dilation + 1 - out
-        for stride, n, more, k, dilation, out in zip(strides, sizes, extra, kernel, dilations, wanted, strict=True)
-    ]
-    if any(n < 0 or n % 2 for n in total):
-        raise Inexact(f"padding of {total} in all is distributed the other way round, or not at all", "give pads")
-    why = "as auto_pad or output_shape have it"
-    step.drop("auto_pad", "output_shape", why=why)
-    step.set("pads", [n // 2 for n in total] * 2, why)
+    rows = zip(strides, sizes, extra, kernel, dilations, wanted, strict=True)
+    return [stride * (n - 1) + more + (k - 1) * dilation + 1 - out for stride, n, more, k, dilation, out in rows]
 
 
 def _check_ceiling(step: Step) -> None:

@@ -176,6 +176,7 @@ def test_indices_that_nobody_reads_below_8() -> None:
     "attributes",
     [
         {"output_shape": [10, 8], "strides": [3, 2], "output_padding": [1, 1]},
+        {"output_shape": [10, 8], "strides": [3, 2]},
         {"auto_pad": "SAME_UPPER", "strides": [1, 1]},
         {"auto_pad": "SAME_LOWER", "strides": [3, 3], "output_padding": [0, 2]},
     ],
@@ -193,3 +194,23 @@ def test_odd_padding_of_output_shape_is_refused() -> None:
     node = helper.make_node("ConvTranspose", ["x", "w"], ["y"], output_shape=[8, 8], strides=[3, 3])
     inputs = {"x": ("float32", (1, 1, 3, 3)), "w": ("float32", (1, 2, 3, 3))}
     assert "[1, 1] in all is distributed" in refusal(build(node, 10, inputs, {"y": ("float32", (1, 2, 8, 8))}), 11)
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {"output_shape": [8, 8], "strides": [3, 3]},
+        {"output_shape": [8, 10], "strides": [3, 3]},
+        {"auto_pad": "SAME_UPPER", "strides": [2, 2]},
+        {"auto_pad": "SAME_LOWER", "strides": [2, 2], "dilations": [2, 1]},
+    ],
+)
+def test_odd_padding_of_output_shape_goes_down(attributes: dict[str, Any]) -> None:
+    node = helper.make_node("ConvTranspose", ["x", "w"], ["y"], **attributes)
+    inputs = {"x": ("float32", (1, 1, 3, 3)), "w": ("float32", (1, 2, 3, 3))}
+    before = build(node, 11, inputs, {"y": ("float32", (1, 2, "h", "w"))})
+    feeds = {"x": random_array((1, 1, 3, 3)), "w": random_array((1, 2, 3, 3), seed=1)}
+    after = converted(before, 9)
+    assert any(held.name == "pads" for held in after.graph.node[0].attribute)
+    assert_same(run(before, feeds), run(after, feeds), 1e-6)
+    assert_same(run(before, feeds), run(converted(after, 11), feeds), 1e-6)
