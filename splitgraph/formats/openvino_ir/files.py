@@ -5,7 +5,6 @@ Source: OpenVINO's IR frontend, which looks for the .bin beside the .xml under t
 
 from __future__ import annotations
 
-import mmap
 import os
 import stat
 from pathlib import Path
@@ -16,17 +15,18 @@ from splitgraph.formats.model_error import model_error, shown, system_reason
 from splitgraph.formats.onnx_file import require_path, writable_target
 from splitgraph.formats.openvino_ir.model import OpenVINOModel
 from splitgraph.formats.openvino_ir.refusal import quoted, refusal
+from splitgraph.formats.openvino_ir.weights import Weights
 from splitgraph.formats.openvino_ir.xml_tree import parse_xml, write_xml
 from splitgraph.formats.recognition import describe_content
 
 StrPath = str | os.PathLike[str]
 
 VERSIONS = (10, 11)
-_COPIED_AT_ONCE = 1 << 20
 
 
 def load_ir(path: StrPath) -> OpenVINOModel:
-    """Read an IR: the .xml, and the .bin of the same name beside it, which is mapped and not read.
+    """Read an IR: the .xml, and the .bin of the same name beside it, which is read only where a constant is
+    asked for.
 
     Raises ModelError: SG101 not a readable file or not well-formed XML, SG106 a version of IR other than 10 and 11,
     SG107 a .bin that is missing or does not hold what the .xml says, SG111 an .xml that describes no graph. A cycle and
@@ -39,7 +39,7 @@ def load_ir(path: StrPath) -> OpenVINOModel:
         root, style = parse_xml(data, path)
         _require_net(root.tag, root.get("version"), data, path)
         del data
-        return OpenVINOModel(root, _map_weights(path), path, style=style)
+        return OpenVINOModel(root, _open_weights(path), path, style=style)
     except MemoryError:
         raise refusal("SG101", "does not fit into this machine's memory", path) from None
 
@@ -91,19 +91,17 @@ def _read(path: Path) -> bytes:
     return data
 
 
-def _map_weights(path: Path) -> bytes | mmap.mmap | None:
+def _open_weights(path: Path) -> Weights | None:
     weights = weights_path(path)
     if weights == path:
         raise refusal("SG101", "is named .bin; an IR is read by its .xml", path)
     try:
         _require_regular(weights, path)
-        with open(weights, "rb") as file:
-            # Nothing can be mapped of an empty file.
-            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if os.fstat(file.fileno()).st_size else b""
+        return Weights(weights, path)
     except FileNotFoundError:
         return None
-    except (OSError, ValueError) as error:
-        reason = system_reason(error) if isinstance(error, OSError) else str(error)
+    except OSError as error:
+        reason = system_reason(error)
         raise refusal("SG107", f"its weights {shown(weights.name)} cannot be read: {reason}", path) from error
 
 
@@ -161,7 +159,7 @@ def _holds_weights(model: OpenVINOModel, weights: Path) -> bool:
 
 
 def _write_weights(model: OpenVINOModel, file: BinaryIO) -> None:
-    stored = memoryview(b"" if model.weights is None else model.weights)
-    for start in range(0, len(stored), _COPIED_AT_ONCE):
-        file.write(stored[start : start + _COPIED_AT_ONCE])
+    if model.weights is not None:
+        for block in model.weights.blocks():
+            file.write(block)
     file.write(model.appended)

@@ -5,15 +5,14 @@ Source: OpenVINO's own writer and reader (openvino/pass/serialize, the IR fronte
 
 from __future__ import annotations
 
-import copy
-import mmap
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
 from splitgraph.formats.openvino_ir.constants import check_constants, locate
 from splitgraph.formats.openvino_ir.graph import Graph, Layer, Port
 from splitgraph.formats.openvino_ir.graph_reading import read_graph
-from splitgraph.formats.openvino_ir.xml_tree import Style
+from splitgraph.formats.openvino_ir.weights import Weights
+from splitgraph.formats.openvino_ir.xml_tree import Style, copied
 
 __all__ = ["Graph", "Layer", "OpenVINOModel", "Port"]
 
@@ -24,14 +23,15 @@ _ALIGNMENT = 64
 class OpenVINOModel:
     """An OpenVINO IR: the tree of its .xml, and the bytes of its .bin.
 
-    root: the <net> element; after it was edited, `refresh` reads the graph again. weights: the bytes of the .bin,
-    mapped from the file; None for a model without one. path: the .xml it was read from.
+    root: the <net> element; after it was edited, `refresh` reads the graph again. weights: the .bin, read only where
+    it is asked for; None for a model without one. path: the .xml it was read from. appended: what is to be written
+    behind the .bin.
     """
 
     def __init__(
         self,
         root: Element,
-        weights: bytes | mmap.mmap | None = None,
+        weights: Weights | None = None,
         path: Path | None = None,
         *,
         style: Style | None = None,
@@ -65,27 +65,23 @@ class OpenVINOModel:
         return self.weights is not None or bool(self.appended)
 
     def refresh(self) -> Graph:
-        """Read the graph again from the edited tree. Raises ModelError (SG106, SG107, SG111)."""
+        """Read the graph again from the edited tree. Raises ModelError (SG107, SG111)."""
         self.graph = self._read()
         return self.graph
 
     def copy(self) -> OpenVINOModel:
         """A copy that can be edited; the weights, which nothing edits, are shared."""
         return OpenVINOModel(
-            copy.deepcopy(self.root), self.weights, self.path, style=self.style, appended=bytes(self.appended)
+            copied(self.root), self.weights, self.path, style=self.style, appended=bytes(self.appended)
         )
 
     def constant(self, layer: Layer) -> memoryview:
         """The bytes of a Const. Raises ModelError (SG107, SG111) for a layer that is none."""
         place = locate(layer, self.weights_size if self.has_weights else None, self.path)
-        if place.offset >= self._stored:
-            offset = place.offset - self._stored
-            return memoryview(bytes(self.appended[offset : offset + place.size]))
-        stored = memoryview(b"" if self.weights is None else self.weights)
-        if place.offset + place.size <= self._stored:
-            return stored[place.offset : place.offset + place.size]
-        from_appended = self.appended[: place.offset + place.size - self._stored]
-        return memoryview(bytes(stored[place.offset :]) + bytes(from_appended))
+        in_file = max(0, min(place.size, self._stored - place.offset))
+        content = b"" if self.weights is None else self.weights.read(place.offset, in_file)
+        start = max(0, place.offset - self._stored)
+        return memoryview(content + bytes(self.appended[start : start + place.size - in_file]))
 
     def append_constant(self, data: bytes) -> int:
         """Add bytes to the weights, and give the offset that a Const reads them from."""

@@ -18,7 +18,7 @@ from xml.sax.handler import ContentHandler, property_lexical_handler
 from splitgraph.formats.openvino_ir.refusal import quoted, refusal
 
 # Three levels of elements for each body in a body; OpenVINO's own files stay below twenty.
-_MAX_DEPTH = 256
+_MAX_DEPTH = 128
 _SPACE = " \t\r\n"
 _PROLOG = re.compile(r"(?:[ \t\r\n]+|<\?.*?\?>|<!--.*?-->)*", re.DOTALL)
 _ENCODING = re.compile(r"<\?xml[^>]*?encoding\s*=\s*[\"']([^\"']*)")
@@ -128,6 +128,14 @@ def _style_of(data: bytes, after_root: list[str]) -> Style:
     ending = text[len(text.rstrip(_SPACE)) :]
     epilog = "".join(f"\n{item}" for item in after_root) + ending
     return Style(prolog, epilog, closing, newline)
+
+
+def copied(element: Element) -> Element:
+    """A copy of a tree; copy.deepcopy takes three times as long."""
+    new = Element(element.tag, element.attrib)
+    new.text, new.tail = element.text, element.tail
+    new.extend([copied(child) for child in element])
+    return new
 
 
 def write_xml(root: Element, style: Style) -> bytes:
