@@ -72,7 +72,7 @@ _KEPT_BY_VERSIONS: dict[tuple[int, ...], str] = {
     (12, 13, 15): "Pow",
     (12, 13, 20): "ReduceMax ReduceMin",
     (13,): (
-        "Concat Erf Expand GatherElements LRN MeanVarianceNormalization Mod NonZero ReduceL1 ReduceL2 ReduceMean "
+        "Concat Erf Expand GatherElements LRN Mod NonZero ReduceL1 ReduceL2 ReduceMean "
         "ReduceProd ReduceSumSquare Sign Slice SoftmaxCrossEntropyLoss Tile"
     ),
     (13, 14, 16, 19, 21, 23, 24, 25): "Identity",
@@ -106,7 +106,7 @@ _KEPT_BY_VERSIONS: dict[tuple[int, ...], str] = {
     ),
     (25,): "Attention",
     (27,): "Range",
-    (28,): "BitShift Celu Compress Einsum OneHot Optional ReverseSequence Unique",
+    (28,): "Celu Compress Einsum OneHot Optional ReverseSequence Unique",
 }
 KEPT: frozenset[tuple[str, int]] = frozenset(
     (op, version) for versions, ops in _KEPT_BY_VERSIONS.items() for op in ops.split() for version in versions
@@ -309,6 +309,9 @@ RULES: dict[tuple[str, int], Rule] = {
     ("Pad", 19): Rule(
         "mode=wrap was added", always, value_rules.value_in("mode", "constant", "constant", "reflect", "edge")
     ),
+    ("MeanVarianceNormalization", 13): Rule(
+        "from then on, onnx's shape inference fails on it without axes", value_rules.mean_variance_axes, always
+    ),
     ("Resize", 19): Rule("half_pixel_symmetric was added", always, value_rules.resize_mode_existed),
     ("GridSample", 20): Rule(
         "modes were renamed, and inputs that are not images were added",
@@ -334,6 +337,7 @@ RULES: dict[tuple[str, int], Rule] = {
             value_rules.float8_infinity_unaffected,
         ),
     ),
+    ("BitShift", 28): Rule("below it, shifts by as many bits as the type has, or more, are undefined", always),
     ("Mod", 28): Rule("fmod=0 on floats was added", always, value_rules.modulus_of_integers),
     # Other changes of meaning
     ("Scan", 9): Rule("the batch axis and sequence_lens were removed"),

@@ -96,6 +96,15 @@ def gru_direction(c: Crossing) -> bool:
     return True
 
 
+def mean_variance_axes(c: Crossing) -> bool:
+    """MeanVarianceNormalization 9|13, upward: the function body that onnx infers types by refers to axes, also where a
+    node leaves it out; its default is written out.
+    """
+    if not c.has("axes"):
+        c.set("axes", [0, 2, 3], "onnx infers no types from opset 13 on unless axes is written")
+    return True
+
+
 # Values ----------------------------------------------------------------------------------------------------------
 
 
