@@ -9,7 +9,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from onnx import numpy_helper
 RELEASES = ("1.1.2", "1.2.2", "1.5.0", "1.7.0", "1.10.2")
 GROUPS = ("node", "simple", "pytorch-operator", "pytorch-converted")
 
-_DATA = "onnx/backend/test/data/"
+DATA = "onnx/backend/test/data/"
 _PLATFORMS = ("manylinux1_x86_64", "manylinux2010_x86_64")
 
 
@@ -37,7 +37,6 @@ class OldCase:
     data_sets: Sequence[tuple[Sequence[Any], Sequence[Any]]]
     rtol: float = 1e-3
     atol: float = 1e-7
-    releases: list[str] = field(default_factory=list)
 
     @property
     def opset(self) -> int | None:
@@ -58,31 +57,33 @@ def fetch(release: str, folder: Path) -> Path:
     return found[0]
 
 
-def collect(folder: Path, releases: Iterable[str] = RELEASES, groups: Iterable[str] = GROUPS) -> list[OldCase]:
+def collect(folder: Path, releases: Iterable[str] = RELEASES, groups: Sequence[str] = GROUPS) -> list[OldCase]:
     """The cases of the releases; a graph that several carry is there once, under its first release."""
     cases: dict[bytes, OldCase] = {}
-    wanted = tuple(groups)
     for release in releases:
-        for key, case in _cases_in(fetch(release, folder), release, wanted):
-            cases.setdefault(key, case).releases.append(release)
+        for label, files in folders_in(fetch(release, folder), DATA):
+            if label.split("/")[0] in groups:
+                case = case_of(f"{release}/{label}", files)
+                graph = case.model.graph.SerializeToString(deterministic=True)
+                cases.setdefault(label.encode() + graph + str(case.model.opset_import).encode(), case)
     return list(cases.values())
 
 
-def _cases_in(archive: Path, release: str, groups: Sequence[str]) -> Iterator[tuple[bytes, OldCase]]:
+def folders_in(archive: Path, start: str = "") -> Iterator[tuple[str, dict[str, bytes]]]:
+    """The folders below a path of an archive that hold a model, each with its files by their paths in it."""
     with zipfile.ZipFile(archive) as files:
-        names = sorted(name for name in files.namelist() if name.startswith(_DATA))
-        folders: dict[str, list[str]] = {}
-        for name in names:
-            parts = name.removeprefix(_DATA).split("/")
-            if len(parts) > 2 and parts[0] in groups:
-                folders.setdefault("/".join(parts[:2]), []).append(name)
-        for label, members in folders.items():
-            content = {name.removeprefix(f"{_DATA}{label}/"): files.read(name) for name in members}
-            if "model.onnx" not in content:
-                continue
-            model = onnx.load_from_string(content["model.onnx"])
-            key = label.encode() + model.graph.SerializeToString(deterministic=True) + str(model.opset_import).encode()
-            yield key, OldCase(f"{release}/{label}", model, _data_sets(model, content))
+        names = sorted(name for name in files.namelist() if name.startswith(start))
+        for model in names:
+            if model.endswith("/model.onnx"):
+                folder = model.removesuffix("model.onnx")
+                content = {name.removeprefix(folder): files.read(name) for name in names if name.startswith(folder)}
+                yield folder.removeprefix(start).rstrip("/"), content
+
+
+def case_of(name: str, files: dict[str, bytes]) -> OldCase:
+    """The case that a folder's files are."""
+    model = onnx.load_from_string(files["model.onnx"])
+    return OldCase(name, model, _data_sets(model, files))
 
 
 def _data_sets(model: onnx.ModelProto, content: dict[str, bytes]) -> list[tuple[list[Any], list[Any]]]:
