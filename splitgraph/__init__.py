@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from splitgraph.diagnostics import ConversionError, Diagnostic, ModelError, SplitgraphError, VerificationError
     from splitgraph.dim import Dim
     from splitgraph.execution.verification import Difference, Verification
+    from splitgraph.formats.openvino_ir import OpenVINOModel
     from splitgraph.inference.analysis import Analysis, Completeness, SplitReport
     from splitgraph.value_type import ValueType
 
@@ -28,6 +29,7 @@ _HOMES = {
     "splitgraph.diagnostics": ("ConversionError", "Diagnostic", "ModelError", "SplitgraphError", "VerificationError"),
     "splitgraph.dim": ("Dim",),
     "splitgraph.execution.verification": ("Difference", "Verification"),
+    "splitgraph.formats.openvino_ir": ("OpenVINOModel",),
     "splitgraph.inference.analysis": ("Analysis", "Completeness", "SplitReport"),
     "splitgraph.value_type": ("ValueType",),
 }
@@ -42,6 +44,7 @@ __all__ = [
     "Difference",
     "Dim",
     "ModelError",
+    "OpenVINOModel",
     "Rewrite",
     "SplitReport",
     "SplitgraphError",

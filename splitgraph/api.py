@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from onnx import defs
 
 from splitgraph.diagnostics import SplitgraphError, VerificationError, diagnostic
-from splitgraph.formats import LoadedModel, give_back, load, open_model, save
+from splitgraph.formats import LoadedModel, OpenVINOModel, give_back, load, open_model, save
 from splitgraph.graph.scopes import opset_imports
 
 if TYPE_CHECKING:
@@ -34,17 +34,23 @@ def infer(
 ) -> Analysis:
     """Infer the types and shapes of every value of a model, and report every split and everything that is wrong.
 
-    model: onnx.ModelProto, path, or onnx_graphsurgeon.Graph; not changed. bind: values for symbols. input_shapes:
-    shapes in place of the declared ones, each dimension an int, an expression ("N + 2"), or None. empty_chunks: whether
-    num_outputs chunks that overrun the dimension are empty ("clamp", as the reference evaluator has it) or an error.
+    model: onnx.ModelProto, path to either format, OpenVINOModel, or onnx_graphsurgeon.Graph; not changed. bind: values
+    for symbols. input_shapes: shapes in place of the declared ones, each dimension an int, an expression ("N + 2"), or
+    None. empty_chunks: whether num_outputs chunks that overrun the dimension are empty ("clamp", as the reference
+    evaluator has it) or an error.
     Does not raise for a wrong model; raises ModelError for a file that cannot be read, SplitgraphError for wrong
     arguments.
     """
     from splitgraph.inference import infer_model
 
     loaded = open_model(model)
+    opened = loaded.content
+    if isinstance(opened, OpenVINOModel):
+        from splitgraph.inference.openvino_ir import infer_ir
+
+        return infer_ir(opened, bind=bind, input_shapes=input_shapes, empty_chunks=empty_chunks)
     analysis = infer_model(
-        loaded.model,
+        opened,
         bind=bind,
         input_shapes=input_shapes,
         empty_chunks=empty_chunks,
@@ -70,7 +76,8 @@ def downgrade(model: Any, opset: int, *, verify: bool = False) -> Rewrite:
 def convert(
     model: Any, to: Literal["split", "variadic-split"], *, explicit_lengths: bool = False, verify: bool = False
 ) -> Rewrite:
-    """Convert a model's splits to plain Split nodes or to VariadicSplit functions, at the model's own opset.
+    """Convert a model's splits to plain Split nodes or to VariadicSplit, at the model's own opset: in ONNX functions
+    stand for VariadicSplit, in OpenVINO IR it is a layer.
 
     explicit_lengths: write the lengths of every split out, for runtimes that know neither equal parts nor num_outputs.
     Errors as `upgrade`.
@@ -78,7 +85,12 @@ def convert(
     from splitgraph.conversion.forms import convert_forms
 
     loaded = open_model(model)
-    return _finish(loaded, convert_forms(loaded.model, to, explicit_lengths=explicit_lengths), verify)
+    opened = loaded.content
+    if isinstance(opened, OpenVINOModel):
+        from splitgraph.conversion.openvino_ir import convert_ir
+
+        return _finish(loaded, convert_ir(opened, to, explicit_lengths=explicit_lengths), verify)
+    return _finish(loaded, convert_forms(opened, to, explicit_lengths=explicit_lengths), verify)
 
 
 def verify(
@@ -106,8 +118,8 @@ def verify(
     first, second = open_model(before), open_model(after)
     try:
         verification: Verification = verify_models(
-            first.model,
-            second.model,
+            first.content,
+            second.content,
             samples=samples,
             seed=seed,
             bind=bind,
@@ -130,14 +142,17 @@ def _convert_opset(model: Any, opset: int, verify: bool, *, newer: bool) -> Rewr
         raise SplitgraphError(f"the opset is {opset!r}; it must be an integer, such as {newest}")
     opset = operator.index(opset)
     loaded = open_model(model)
-    source = opset_imports(loaded.model.opset_import).get("", opset)
+    opened = loaded.content
+    if isinstance(opened, OpenVINOModel):
+        raise SplitgraphError("OpenVINO IR has no opset of ONNX; only ONNX models go from opset to opset")
+    source = opset_imports(opened.opset_import).get("", opset)
     # An opset that does not exist is a finding about the model, whichever way the conversion would go.
     if 1 <= source <= newest and 1 <= opset <= newest:
         if newer and opset < source:
             raise SplitgraphError(f"the model is at opset {source}, so going to {opset} is a downgrade; use downgrade")
         if not newer and opset > source:
             raise SplitgraphError(f"the model is at opset {source}, so going to {opset} is an upgrade; use upgrade")
-    return _finish(loaded, convert_opset(loaded.model, opset), verify)
+    return _finish(loaded, convert_opset(opened, opset), verify)
 
 
 def _finish(loaded: LoadedModel, rewrite: Rewrite, verify: bool) -> Rewrite:
@@ -145,7 +160,7 @@ def _finish(loaded: LoadedModel, rewrite: Rewrite, verify: bool) -> Rewrite:
     if verify:
         from splitgraph.execution import verify_models
 
-        verification = verify_models(loaded.model, rewrite.model)
+        verification = verify_models(loaded.content, rewrite.model)
         if verification.verdict == "different":
             found = verification.first_difference
             where = "" if found is None else f": {found.name}: {found.reason}"

@@ -8,17 +8,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import onnx
-
 from splitgraph import api
 from splitgraph.arguments import parse_bindings, parse_input_shapes, refuse_existing, rewritten_path
 from splitgraph.conversion.rewrite import Rewrite
 from splitgraph.diagnostics import ConversionError, Diagnostic, diagnostic
 from splitgraph.exit_codes import CLEAN, FINDINGS, NOT_CHECKED
-from splitgraph.formats import open_model, save_onnx, with_weights
+from splitgraph.formats import Model, OpenVINOModel, open_model, with_weights, write
 from splitgraph.graph.names import dimension_names
 from splitgraph.graph.scopes import opset_imports
-from splitgraph.inference.analysis import Analysis
+from splitgraph.inference.analysis import IR, Analysis
 from splitgraph.report.documents import analysis_json, failed_rewrite_json, rewrite_json, verification_json
 from splitgraph.report.layout import line
 from splitgraph.report.pages import (
@@ -46,12 +44,13 @@ def infer(
     bindings = parse_bindings(bind)
     if output is not None:
         refuse_existing(output, force=force)
-    loaded = open_model(model, external_data="keep").model
-    shapes = parse_input_shapes(input_shape, dimension_names(loaded))
+    loaded = open_model(model, external_data="keep").content
+    names = set[str]() if isinstance(loaded, OpenVINOModel) else dimension_names(loaded)
+    shapes = parse_input_shapes(input_shape, names)
     analysis = api.infer(loaded, bind=bindings, input_shapes=shapes)
     written = output if analysis.ok else None
     if written is not None:
-        save_onnx(analysis.model, written, source=model, overwrite=force)
+        write(analysis.model, written, source=model, overwrite=force)
     if as_json:
         print_document(analysis_json(analysis, str(model), with_values))
     else:
@@ -83,7 +82,7 @@ def verify(before: Path, after: Path, *, bind: Sequence[str], as_json: bool, **o
 class Task:
     """What a rewriting command does. tag: of the default output's name. opset: the target, None for the model's own."""
 
-    rewrite: Callable[[onnx.ModelProto], Rewrite]
+    rewrite: Callable[[Model], Rewrite]
     tag: str
     opset: int | None
 
@@ -104,26 +103,34 @@ def rewrite(task: Task, destination: Destination) -> int:
     """Load, rewrite, verify, save and report; a model is written only after everything else went well."""
     model, force = destination.model, destination.force
     path = rewritten_path(model, destination.output, in_place=destination.in_place, force=force, tag=task.tag)
-    before = open_model(model, external_data="keep").model
+    before = open_model(model, external_data="keep").content
     try:
         result = task.rewrite(before)
     except ConversionError as error:
-        return _report_blockers(error.diagnostics, task, destination, opset_imports(before.opset_import))
+        return _report_blockers(error.diagnostics, task, destination, _opset_of(before))
     code = CLEAN
     if destination.verify is not False:
         result, code = _verified(before, result, destination)
     if code == CLEAN:
-        save_onnx(result.model, path, source=model, overwrite=force or destination.in_place)
+        write(result.model, path, source=model, overwrite=force or destination.in_place)
     _report_rewrite(result, task, destination, path if code == CLEAN else None)
     return code
 
 
-def _verified(before: onnx.ModelProto, result: Rewrite, destination: Destination) -> tuple[Rewrite, int]:
+def _opset_of(model: Model) -> Mapping[str, int]:
+    return {IR: model.version} if isinstance(model, OpenVINOModel) else opset_imports(model.opset_import)
+
+
+def _with_weights(model: Model, source: Path) -> Model:
+    return model if isinstance(model, OpenVINOModel) else with_weights(model, source)
+
+
+def _verified(before: Model, result: Rewrite, destination: Destination) -> tuple[Rewrite, int]:
     """The result with its verification, and an exit code: only a clean one may be written."""
     wanted = bool(destination.verify)
     with working("running both models"):
         source = destination.model
-        verification = api.verify(with_weights(before, source), with_weights(result.model, source))
+        verification = api.verify(_with_weights(before, source), _with_weights(result.model, source))
     code, findings = CLEAN, result.diagnostics
     if verification.verdict == "not-run":
         code = NOT_CHECKED if wanted else CLEAN

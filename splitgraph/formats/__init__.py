@@ -17,6 +17,7 @@ from splitgraph.formats.openvino_ir import OpenVINOModel, is_ir, load_ir, save_i
 
 __all__ = [
     "LoadedModel",
+    "Model",
     "OpenVINOModel",
     "give_back",
     "load",
@@ -27,7 +28,11 @@ __all__ = [
     "save_ir",
     "save_onnx",
     "with_weights",
+    "write",
 ]
+
+# A model of either format.
+Model = onnx.ModelProto | OpenVINOModel
 
 _HINTS = {
     bytes: "use onnx.load_from_string first",
@@ -45,7 +50,7 @@ class LoadedModel:
     for what is in memory. original: the caller's gs.Graph, for kind "graphsurgeon".
     """
 
-    content: onnx.ModelProto | OpenVINOModel
+    content: Model
     kind: Literal["onnx", "path", "graphsurgeon", "openvino"]
     path: Path | None = None
     original: Any = None
@@ -84,14 +89,14 @@ def open_model(source: Any, *, external_data: Literal["load", "keep"] = "load") 
     return LoadedModel(load_onnx(path, external_data=external_data), "path", path)
 
 
-def give_back(model: onnx.ModelProto, loaded: LoadedModel) -> Any:
-    """A model of the kind that went in: a gs.Graph for a gs.Graph, the ModelProto itself otherwise."""
-    if loaded.kind == "graphsurgeon":
+def give_back(model: Model, loaded: LoadedModel) -> Any:
+    """A model of the kind that went in: a gs.Graph for a gs.Graph, the model itself otherwise."""
+    if loaded.kind == "graphsurgeon" and isinstance(model, onnx.ModelProto):
         return from_model(model, loaded.original)
     return model
 
 
-def load(path: str | os.PathLike[str]) -> onnx.ModelProto | OpenVINOModel:
+def load(path: str | os.PathLike[str]) -> Model:
     """Read an ONNX file with all of its weights, or an OpenVINO IR. Raises ModelError for anything else."""
     require_path(path)
     return open_model(path).content
@@ -105,12 +110,19 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         raise model_error("SG101", f"a model to save is a model in memory, not a path ({os.fspath(model)!r})")
     loaded = open_model(model)
     require_path(path)
-    if loaded.openvino is not None:
-        save_ir(loaded.openvino, path)
+    write(loaded.content, Path(path))
+
+
+def write(model: Model, path: Path, *, source: Path | None = None, overwrite: bool = True) -> None:
+    """Write a model to a file of its own format. source: the ONNX file it was read from, beside which its external
+    data is. Raises ModelError.
+    """
+    if isinstance(model, OpenVINOModel):
+        save_ir(model, path, overwrite=overwrite)
         return
-    if Path(path).suffix.lower() == ".xml":
+    if path.suffix.lower() == ".xml":
         raise model_error("SG101", "is the name of OpenVINO IR, and the model is ONNX", path, help=_ONNX_NAME)
-    save_onnx(loaded.model, path)
+    save_onnx(model, path, source=source, overwrite=overwrite)
 
 
 def _wrong_type(source: object) -> ModelError:

@@ -5,7 +5,7 @@ it fits.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ from onnx import defs
 
 from splitgraph.graph.scopes import called_function, plain_domain
 from splitgraph.inference.context import rule_of
-from splitgraph.variants import SPLIT_OPERATORS, Variant, variant_of
+from splitgraph.variants import SPLIT_OPERATORS, Variant, openvino_split_1, variadic_split_1, variant_of
 
 if TYPE_CHECKING:
     from splitgraph.inference.context import NodeContext
@@ -74,8 +74,16 @@ def operator_of(state: State, imports: Mapping[str, int], node: onnx.NodeProto) 
     return _known_operator(domain, node.op_type, imports.get(domain))
 
 
+_OPENVINO_SPLITS = {
+    "Split": openvino_split_1.VARIANT,
+    "VariadicSplit": replace(variadic_split_1.VARIANT, domain=openvino_split_1.DOMAIN),
+}
+
+
 @cache
 def _known_operator(domain: str, op_type: str, opset: int | None) -> Operator:
+    if domain == openvino_split_1.DOMAIN:
+        return Operator(domain, opset or 1, since_version=1, variant=_OPENVINO_SPLITS.get(op_type))
     if opset is None:
         if domain != "":
             return Operator(domain, since_version=1)

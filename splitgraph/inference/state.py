@@ -106,6 +106,10 @@ class State:
     definitions: dict[str, tuple[DimLike, str] | None] = field(default_factory=dict)
     # Generated symbols that stand for two dimensions broadcast together: those, and the first node that does so.
     broadcasts: dict[str, tuple[Dim, Dim, str]] = field(default_factory=dict)
+    # Of a model of another format than ONNX, by graph and name: the types of inputs and constants, and those that it
+    # declares of what its nodes give.
+    given_types: Mapping[GraphPath, Mapping[str, ValueType]] = field(default_factory=dict)
+    declared_types: Mapping[GraphPath, Mapping[str, ValueType]] = field(default_factory=dict)
     # Every graph of the model, and the dimensions that it names.
     scopes: tuple[Scope, ...] = ()
     reserved: set[str] = field(default_factory=set)

@@ -5,6 +5,7 @@ is wrong with it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import prod
 
 import onnx
@@ -31,7 +32,7 @@ from splitgraph.inference.split_nodes import keep_split, visit_split
 from splitgraph.inference.state import FunctionCall, GraphDetail, State
 from splitgraph.inference.type_constraints import check_element_types
 from splitgraph.value_type import UNKNOWN, ValueType
-from splitgraph.variants import variadic_split_1
+from splitgraph.variants import openvino_split_1, variadic_split_1
 
 Bindings = Mapping[str, onnx.AttributeProto]
 
@@ -233,6 +234,14 @@ class Walk:
         for value in (*graph.value_info, *graph.output):
             if value.type.WhichOneof("value") is not None:
                 self.declared[value.name] = self.state.bind(value_type(value.type))
+        # ONNX cannot write every type of other formats.
+        for name, given_type in self.state.given_types.get(self.path, {}).items():
+            written = self.types.get(name)
+            if written is None:
+                self.define(name, self.state.bind(given_type), self.location)
+            elif written.dtype is None:
+                self.types[name] = replace(written, dtype=given_type.dtype)
+        self.declared.update(self.state.declared_types.get(self.path, {}))
 
     # Walking -------------------------------------------------------------------------------------------------------
 
@@ -312,7 +321,7 @@ class Walk:
         operator = operator_of(state, self.imports, node)
         ctx = NodeContext(self, node, operator.opset, operator.since_version, index, given)
         outputs = self._infer(ctx, operator)
-        if operator.domain != "" or node.op_type not in RULES:
+        if not _walks_bodies(operator, ctx):
             self._walk_bodies(ctx)
         if node.op_type == "SequenceAt":
             self._note_position(ctx)
@@ -369,8 +378,12 @@ class Walk:
                 return visit_split(ctx, variadic_split_1.VARIANT)
             return self._call(ctx, operator.function)
         rule = rule_of(operator.domain, ctx.node.op_type)
+        if operator.domain == openvino_split_1.DOMAIN and not ctx.is_of_operator_set:
+            # An extension may give its layers any name.
+            rule = None
         if operator.schema is None and rule is None:
-            if not self.state.quiet:
+            # What OpenVINO itself defines has been inferred by it: the dims that the IR declares are believed.
+            if not self.state.quiet and not (operator.domain == openvino_split_1.DOMAIN and ctx.is_of_operator_set):
                 label = f"{ctx.node.domain}::{ctx.node.op_type}"
                 self.state.effects += 1
                 self.state.unknown_operators[label] = self.state.unknown_operators.get(label, 0) + 1
@@ -443,3 +456,10 @@ class Walk:
             elif attribute.ref_attr_name in self.bindings:
                 bound[attribute.name] = self.bindings[attribute.ref_attr_name]
         return bound
+
+
+def _walks_bodies(operator: Operator, ctx: NodeContext) -> bool:
+    """True for a node whose rule walks its bodies, if it has any."""
+    if operator.domain == openvino_split_1.DOMAIN:
+        return ctx.is_of_operator_set and rule_of(operator.domain, ctx.node.op_type) is not None
+    return operator.domain == "" and ctx.node.op_type in RULES

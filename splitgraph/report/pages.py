@@ -57,7 +57,9 @@ def findings_table(diagnostics: Sequence[Diagnostic]) -> Block:
 def rewrite_page(rewrite: Rewrite, *, output: str, to_form: str | None = None) -> list[Block]:
     """What a rewriting command prints when it is done; to_form: the form that `convert` was asked for."""
     before, after = rewrite.from_opset.get(""), rewrite.to_opset.get("")
-    opset = f"opset {after}" if before == after else f"opset {before} → {after}"
+    opset = opset_text({"": after}) if after else opset_text(rewrite.to_opset)
+    if before != after:
+        opset = f"opset {before} → {after}"
     verification = rewrite.verification
     checked = "not verified" if verification is None else verification_phrase(verification)
     verdict_style = "" if verification is None else VERDICT_STYLES[verification.verdict]

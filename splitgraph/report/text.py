@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from splitgraph.inference.analysis import IR
+
 if TYPE_CHECKING:
     from splitgraph.dim import Dim
 
@@ -62,9 +64,11 @@ def parts_text(lengths: Sequence[int | Dim | None], *, brief: bool = False) -> s
 
 
 def opset_text(opset: Mapping[str, int]) -> str:
-    """The imported opsets: "opset 13", "opset 13, com.microsoft 1"."""
+    """The imported opsets: "opset 13", "opset 13, com.microsoft 1"; of an IR its version: "OpenVINO IR 11"."""
     if not opset:
         return "no opset"
+    if IR in opset:
+        return f"OpenVINO IR {opset[IR]}"
     others = [f"{domain} {version}" for domain, version in sorted(opset.items()) if domain]
     main = [f"opset {opset['']}"] if "" in opset else []
     return ", ".join(main + others)

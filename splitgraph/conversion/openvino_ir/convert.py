@@ -1,0 +1,223 @@
+"""Converting the splits of an IR between OpenVINO's Split-1 and VariadicSplit-1."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from splitgraph.conversion.openvino_ir.editor import GraphEditor, NewPort, Place, insert_input, set_data
+from splitgraph.conversion.rewrite import Change, Rewrite
+from splitgraph.diagnostics import ConversionError, Diagnostic, SplitgraphError, diagnostic
+from splitgraph.graph.scopes import GraphPath
+from splitgraph.inference.analysis import IR
+from splitgraph.inference.openvino_ir import mirror
+from splitgraph.inference.openvino_ir.infer import analyse_mirror
+from splitgraph.inference.state import GraphDetail, SplitDetail
+from splitgraph.variants.lowering import lengths_with_rest
+
+if TYPE_CHECKING:
+    from splitgraph.formats.openvino_ir import Graph, Layer, OpenVINOModel
+
+
+@dataclass(frozen=True, slots=True)
+class _Edit:
+    """One split layer that is to be rewritten: where, what is known of it, and its lengths in the new form (None:
+    computed when the model runs).
+    """
+
+    path: GraphPath
+    index: int
+    detail: SplitDetail
+    location: str
+    lengths: tuple[int, ...] | None = None
+
+
+@dataclass(slots=True)
+class _Plan:
+    edits: list[_Edit] = field(default_factory=list)
+    blockers: list[Diagnostic] = field(default_factory=list)
+
+
+def convert_ir(model: OpenVINOModel, to: str, *, explicit_lengths: bool = False) -> Rewrite:
+    """A copy of the model with its splits as Split or as VariadicSplit; names, ports and all other layers as before.
+
+    explicit_lengths: write a -1 of a VariadicSplit out where the length is known. Raises ConversionError with every
+    split that the target cannot express, SplitgraphError for wrong arguments.
+    """
+    if to not in ("split", "variadic-split"):
+        raise SplitgraphError(f"splits cannot be converted to {to!r}; the targets are 'split' and 'variadic-split'")
+    if explicit_lengths and to == "split":
+        raise SplitgraphError("OpenVINO's Split has no lengths to write out; explicit_lengths is for 'variadic-split'")
+    mirrored = mirror(model)
+    analysis = analyse_mirror(mirrored)
+    plan = _Plan(blockers=[found for found in analysis.diagnostics if found.severity == "error"])
+    locations = {scope.path: scope.location for scope in analysis.details.scopes}
+    for path, layers in mirrored.layers.items():
+        found: GraphDetail = analysis.details.graphs.get(path) or GraphDetail()
+        for index, layer in enumerate(layers):
+            if layer.type in ("Split", "VariadicSplit"):
+                location = f"{locations[path]}/{layer.name}"
+                _plan(plan, layer, found.splits.get(index), (path, index, location), to, explicit_lengths)
+    if plan.blockers:
+        lines = "".join(f"\n  {each.code}  {each.location}  {each.message}" for each in plan.blockers)
+        raise ConversionError(f"the splits cannot be converted to {to}:{lines}", plan.blockers)
+    changes = tuple(_change(edit, to) for edit in plan.edits)
+    version = {IR: model.version}
+    return Rewrite(_apply(plan, model, to), changes, from_opset=version, to_opset=version)
+
+
+def _change(edit: _Edit, to: str) -> Change:
+    after = "VariadicSplit-1" if to == "variadic-split" else "Split-1"
+    return Change(edit.location, edit.detail.variant.label, after, f"convert to {to}")
+
+
+def _plan(
+    plan: _Plan,
+    layer: Layer,
+    detail: SplitDetail | None,
+    place: tuple[GraphPath, int, str],
+    to: str,
+    explicit_lengths: bool,
+) -> None:
+    location = place[2]
+    if detail is None or detail.split is None:
+        if detail is None or not detail.errors:
+            text = f"nothing is known of this {layer.type}, so nothing exact can take its place"
+            plan.blockers.append(diagnostic("SG407", text, location))
+        return
+    if to == "variadic-split":
+        _plan_variadic(plan, layer, detail, place, explicit_lengths)
+    elif layer.type == "VariadicSplit":
+        problem = _no_plain_split(layer, detail)
+        if problem is None:
+            plan.edits.append(_Edit(*place[:2], detail, location))
+        else:
+            help = "Keep VariadicSplit, which OpenVINO runs as well."
+            plan.blockers.append(diagnostic("SG408", problem, location, help=help))
+
+
+def _plan_variadic(
+    plan: _Plan, layer: Layer, detail: SplitDetail, place: tuple[GraphPath, int, str], explicit_lengths: bool
+) -> None:
+    split = detail.split
+    assert split is not None
+    if layer.type == "VariadicSplit":
+        lengths = split.static_lengths
+        if explicit_lengths and detail.rest_possible and lengths is not None:
+            plan.edits.append(_Edit(*place[:2], detail, place[2], lengths))
+        return
+    plan.edits.append(_Edit(*place[:2], detail, place[2], lengths_with_rest(split)))
+
+
+def _no_plain_split(layer: Layer, detail: SplitDetail) -> str | None:
+    """Why a VariadicSplit cannot be a Split, None when it can."""
+    split = detail.split
+    assert split is not None
+    lengths = split.static_lengths
+    if lengths is None or not isinstance(split.total, int):
+        return "Split makes equal parts of a dimension, and cannot pin one that is dynamic or lengths known at run time"
+    if len(set(lengths)) > 1:
+        return f"Split makes equal parts, and these are {', '.join(map(str, lengths))}"
+    if split.axis is None:
+        return "the axis is known only at run time, so that it is not known that the parts are equal"
+    return None
+
+
+def _apply(plan: _Plan, model: OpenVINOModel, to: str) -> OpenVINOModel:
+    copy = model.copy()
+    editors: dict[GraphPath, tuple[GraphEditor, Graph, list[Layer]]] = {}
+    for edit in plan.edits:
+        if edit.path not in editors:
+            graph = _graph_at(copy.graph, edit.path)
+            editors[edit.path] = (GraphEditor(copy, graph), graph, _nodes(graph))
+        editor, graph, nodes = editors[edit.path]
+        if to == "split":
+            _write_split(editor, graph, nodes[edit.index], edit)
+        else:
+            _write_variadic(editor, graph, nodes[edit.index], edit)
+    copy.refresh()
+    return copy
+
+
+def _nodes(graph: Graph) -> list[Layer]:
+    return [layer for layer in graph.layers if layer.type not in ("Parameter", "Result", "Const")]
+
+
+def _graph_at(graph: Graph, path: GraphPath) -> Graph:
+    for index, key in zip(path[::3], path[1::3], strict=True):
+        graph = _nodes(graph)[index].bodies[key]
+    return graph
+
+
+def _write_split(editor: GraphEditor, graph: Graph, layer: Layer, edit: _Edit) -> None:
+    """VariadicSplit to Split: no lengths, as many parts, and an axis that is a scalar."""
+    split = edit.detail.split
+    assert split is not None and split.axis is not None
+    axis, lengths = layer.inputs[1], layer.inputs[2]
+    gone = [graph.sources[layer.id, lengths.id]]
+    editor.disconnect((layer.id, lengths.id))
+    holder = layer.element.find("input")
+    assert holder is not None
+    ports = holder.findall("port")
+    ports[1].tail = ports[2].tail
+    holder.remove(ports[2])
+    if axis.dims != ():
+        gone.append(graph.sources[layer.id, axis.id])
+        editor.disconnect((layer.id, axis.id))
+        editor.connect(editor.constant(layer, "axis", split.axis), (layer.id, axis.id))
+        for dim in ports[1].findall("dim"):
+            ports[1].remove(dim)
+        ports[1].text = None
+        ports[1].set("precision", "I64")
+    layer.element.set("type", "Split")
+    set_data(layer, {"num_splits": str(len(layer.outputs))})
+    editor.remove_unread(_by_id(graph, gone))
+
+
+def _write_variadic(editor: GraphEditor, graph: Graph, layer: Layer, edit: _Edit) -> None:
+    """Split to VariadicSplit: the lengths as a third input, a -1 for one that is not known, computed for several."""
+    count = len(layer.outputs)
+    if layer.type == "VariadicSplit":
+        lengths = layer.inputs[2]
+        gone = graph.sources[layer.id, lengths.id]
+        editor.disconnect((layer.id, lengths.id))
+        editor.connect(editor.constant(layer, "split_lengths", list(edit.lengths or ())), (layer.id, lengths.id))
+        editor.remove_unread(_by_id(graph, [gone]))
+        return
+    number = 1 + max(port.id for port in (*layer.inputs, *layer.outputs))
+    if edit.lengths is None:
+        source = _equal_lengths(editor, graph, layer, count)
+    else:
+        source = editor.constant(layer, "split_lengths", list(edit.lengths))
+    insert_input(layer, number, NewPort("I64", [count]))
+    editor.connect(source, (layer.id, number))
+    layer.element.set("type", "VariadicSplit")
+    set_data(layer, {})
+
+
+def _equal_lengths(editor: GraphEditor, graph: Graph, layer: Layer, count: int) -> Place:
+    """Lengths of equal parts of a dimension that only run time knows: ShapeOf, Gather, Divide, Broadcast."""
+    data, axis = layer.inputs[0], layer.inputs[1]
+    dims = [-1 if dim is None else dim for dim in data.dims or ()]
+    value, axis_value = graph.sources[layer.id, data.id], graph.sources[layer.id, axis.id]
+    rank, number = NewPort("I64", [len(dims) if data.dims else -1]), NewPort("I64")
+    shape = editor.layer(
+        layer, "shape", "ShapeOf", "opset3", {"output_type": "i64"}, [(value, NewPort(data.precision, dims))], [rank]
+    )
+    zero = editor.constant(layer, "zero", 0)
+    place = [(shape, rank), (axis_value, NewPort(axis.precision)), (zero, number)]
+    dim = editor.layer(layer, "dim", "Gather", "opset8", {"batch_dims": "0"}, place, [number])
+    divisor = editor.constant(layer, "parts", count)
+    given = {"auto_broadcast": "numpy", "m_pythondiv": "true"}
+    length = editor.layer(layer, "length", "Divide", "opset1", given, [(dim, number), (divisor, number)], [number])
+    target = editor.constant(layer, "count", [count])
+    places = [(length, number), (target, NewPort("I64", [1]))]
+    return editor.layer(
+        layer, "split_lengths", "Broadcast", "opset3", {"mode": "numpy"}, places, [NewPort("I64", [count])]
+    )
+
+
+def _by_id(graph: Graph, places: Sequence[Place]) -> list[Layer]:
+    numbers = {place[0] for place in places}
+    return [layer for layer in graph.layers if layer.id in numbers]

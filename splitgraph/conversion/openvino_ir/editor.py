@@ -1,0 +1,182 @@
+"""Editing one graph of an IR in place: layers and edges of the XML tree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from xml.etree.ElementTree import Element, SubElement
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from splitgraph.formats.openvino_ir import Graph, Layer, OpenVINOModel
+
+# (layer, port) that gives a value.
+Place = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class NewPort:
+    """A port to write: precision and dims as the IR spells them (-1: dynamic)."""
+
+    precision: str
+    dims: Sequence[int] = ()
+
+
+class GraphEditor:
+    """Adds and removes layers and edges of one graph; new layers stand before the layer that is edited."""
+
+    def __init__(self, model: OpenVINOModel, graph: Graph) -> None:
+        self._model = model
+        self._layers = _child(graph.element, "layers")
+        self._edges = _child(graph.element, "edges")
+        self._next_id = 1 + max((layer.id for layer in graph.layers), default=-1)
+        self._names = {layer.name for layer in graph.layers}
+
+    def constant(self, before: Layer, hint: str, values: Sequence[int] | int) -> Place:
+        """A new Const layer of int64: 1-D for a sequence, 0-D for a number."""
+        array = np.array(values, dtype="<i8")
+        dims = [len(values)] if isinstance(values, Sequence) else []
+        data = {
+            "element_type": "i64",
+            "shape": ", ".join(map(str, dims)),
+            "offset": str(self._model.append_constant(array.tobytes())),
+            "size": str(array.nbytes),
+        }
+        return self.layer(before, hint, "Const", "opset1", data, [], [NewPort("I64", dims)])
+
+    def layer(
+        self,
+        before: Layer,
+        hint: str,
+        type: str,
+        version: str,
+        data: Mapping[str, str],
+        inputs: Sequence[tuple[Place, NewPort]],
+        outputs: Sequence[NewPort],
+    ) -> Place:
+        """A new layer with its edges; gives the place of its first output."""
+        name = f"{before.name}/{hint}"
+        while name in self._names:
+            name += "_"
+        self._names.add(name)
+        number, self._next_id = self._next_id, self._next_id + 1
+        made = Element("layer", {"id": str(number), "name": name, "type": type, "version": version})
+        if data:
+            SubElement(made, "data", dict(data))
+        port = 0
+        for side, ports in (("input", [port for _, port in inputs]), ("output", list(outputs))):
+            if not ports:
+                continue
+            holder = SubElement(made, side)
+            for each in ports:
+                add_port(holder, port, each)
+                port += 1
+        for index, (source, _) in enumerate(inputs):
+            self.connect(source, (number, index))
+        self._insert(made, before.element)
+        return number, len(inputs)
+
+    def _insert(self, made: Element, before: Element) -> None:
+        siblings = list(self._layers)
+        position = siblings.index(before)
+        level = _indentation(self._layers.text)
+        _indent(made, level)
+        made.tail = self._layers.text if self._layers.text else None
+        self._layers.insert(position, made)
+
+    def connect(self, source: Place, target: Place) -> None:
+        """A new edge."""
+        edge = Element(
+            "edge",
+            {
+                "from-layer": str(source[0]),
+                "from-port": str(source[1]),
+                "to-layer": str(target[0]),
+                "to-port": str(target[1]),
+            },
+        )
+        edge.tail = self._edges[-1].tail if len(self._edges) else None
+        if len(self._edges):
+            self._edges[-1].tail = self._edges.text
+        self._edges.append(edge)
+
+    def disconnect(self, target: Place) -> None:
+        """Remove the edge into a port."""
+        for edge in list(self._edges.iter("edge")):
+            if (edge.get("to-layer"), edge.get("to-port")) == (str(target[0]), str(target[1])):
+                _remove(self._edges, edge)
+
+    def remove_unread(self, layers: Iterable[Layer]) -> None:
+        """Remove those of the Const layers that nothing reads any more; their bytes stay in the .bin."""
+        read = {edge.get("from-layer") for edge in self._edges.iter("edge")}
+        for layer in layers:
+            if layer.type == "Const" and str(layer.id) not in read:
+                _remove(self._layers, layer.element)
+
+
+def add_port(holder: Element, number: int, port: NewPort) -> None:
+    """Write a port as the last of an <input> or <output>."""
+    made = SubElement(holder, "port", {"id": str(number), "precision": port.precision})
+    for dim in port.dims:
+        SubElement(made, "dim").text = str(dim)
+
+
+def insert_input(layer: Layer, number: int, port: NewPort) -> None:
+    """Add an input port to an existing layer, behind its others."""
+    holder = _child(layer.element, "input")
+    level = _indentation(holder.text)
+    last = holder[-1]
+    add_port(holder, number, port)
+    _indent(holder[-1], level)
+    holder[-1].tail, last.tail = last.tail, holder.text
+
+
+def set_data(layer: Layer, values: Mapping[str, str]) -> None:
+    """Give a layer these attributes in <data>, or no <data> without any."""
+    held = layer.element.find("data")
+    if held is not None and not values:
+        _remove(layer.element, held)
+    elif held is not None:
+        held.attrib.clear()
+        held.attrib.update(values)
+    elif values:
+        held = Element("data", dict(values))
+        held.tail = layer.element.text
+        layer.element.insert(0, held)
+
+
+def _child(element: Element, tag: str) -> Element:
+    found = element.find(tag)
+    return SubElement(element, tag) if found is None else found
+
+
+def _remove(parent: Element, child: Element) -> None:
+    """Remove an element with the whitespace before it."""
+    siblings = list(parent)
+    position = siblings.index(child)
+    if position + 1 == len(siblings):
+        if position:
+            siblings[position - 1].tail = child.tail
+        else:
+            parent.text = child.tail
+    parent.remove(child)
+
+
+def _indentation(text: str | None) -> str | None:
+    """The whitespace before the children of an element, None where the file has none."""
+    return None if not text or "\n" not in text or text.strip() else text[text.rindex("\n") :]
+
+
+def _indent(element: Element, level: str | None) -> None:
+    """Lay out a new element and its children as OpenVINO does, one tab deeper each; nothing where the file has no
+    layout.
+    """
+    if level is None or not len(element):
+        return
+    element.text = f"{level}\t"
+    for child in element:
+        _indent(child, f"{level}\t")
+        child.tail = f"{level}\t"
+    element[-1].tail = level

@@ -1,0 +1,62 @@
+"""From OpenVINO IR to its analysis."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal
+
+from splitgraph.dim import DimLike, Facts, Obligation, symbol
+from splitgraph.graph.scopes import MAIN
+from splitgraph.inference.analysis import IR, Analysis
+from splitgraph.inference.bindings import InputShapes, implied_bindings, read_bindings, read_input_shapes
+from splitgraph.inference.findings import build_analysis
+from splitgraph.inference.openvino_ir.filling import fill_ir
+from splitgraph.inference.openvino_ir.mirror import Mirror, mirror
+from splitgraph.inference.rules import load_rules
+from splitgraph.inference.state import State
+from splitgraph.inference.walk import Walk
+
+if TYPE_CHECKING:
+    from splitgraph.formats.openvino_ir import OpenVINOModel
+
+
+def infer_ir(
+    model: OpenVINOModel,
+    *,
+    bind: Mapping[str, int] | None = None,
+    input_shapes: InputShapes | None = None,
+    empty_chunks: Literal["clamp", "error"] = "clamp",
+    fill: bool = True,
+) -> Analysis:
+    """Infer types and shapes of every value of an IR, whose intervals become bounded symbols; arguments and errors are
+    those of `infer_model`. `Analysis.model` is a copy with the dims of its ports filled in.
+    """
+    mirrored = mirror(model)
+    analysis = analyse_mirror(mirrored, bind, input_shapes, empty_chunks)
+    filled = fill_ir(analysis, mirrored, model) if fill else model
+    return replace(analysis, model=filled, opset={IR: model.version})
+
+
+def analyse_mirror(
+    mirrored: Mirror,
+    bind: Mapping[str, int] | None = None,
+    input_shapes: InputShapes | None = None,
+    empty_chunks: Literal["clamp", "error"] = "clamp",
+) -> Analysis:
+    """The analysis of the mirror itself, in whose terms conversion finds the layers."""
+    given = read_input_shapes(mirrored.model, input_shapes)
+    bound: Mapping[str, DimLike] = {**implied_bindings(mirrored.model, given), **read_bindings(mirrored.model, bind)}
+    state = State(mirrored.model, empty_chunks, bound)
+    state.given_types, state.declared_types = mirrored.given, mirrored.declared
+    load_rules()
+    facts = Facts()
+    for name, (lowest, most) in mirrored.bounds.items():
+        if name not in bound:
+            facts.require(Obligation(symbol(name), ">=", lowest))
+            if most is not None:
+                facts.require(Obligation(most, ">=", symbol(name)))
+    main = Walk(state, MAIN, "main", state.imports, facts, bindings={})
+    main.define_graph_values(mirrored.model.graph, given)
+    main.run(mirrored.model.graph.node)
+    return build_analysis(state, main)

@@ -1,0 +1,202 @@
+"""OpenVINO IR as an ONNX model: a node of a domain of its own for each layer, so that one walk infers both formats.
+
+Only what inference reads is mirrored. Each value has the name that OpenVINO gives its tensor where that is unique, else
+that of its layer and port; each node stands where its layer does, so that what is found of a node is found of a layer.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import onnx
+from onnx import TensorProto, helper
+
+from splitgraph.contents import MAX_ITEMS
+from splitgraph.formats.openvino_ir.element_types import dtype_of
+from splitgraph.graph.scopes import MAIN, GraphPath
+from splitgraph.graph.types import LARGEST_DIM, write_shape
+from splitgraph.inference.openvino_ir.dimensions import Dimensions
+from splitgraph.inference.openvino_ir.port_maps import write_ports
+from splitgraph.value_type import DTYPE_NUMBERS, ValueType
+from splitgraph.variants.openvino_split_1 import DOMAIN
+
+if TYPE_CHECKING:
+    from splitgraph.formats.openvino_ir import Graph, Layer, OpenVINOModel, Port
+
+# Under this name a node has the operator set that its layer is of ("opset1", "extension").
+OPERATOR_SET = "operator_set"
+SPLITS = frozenset({"Split", "VariadicSplit"})
+# How many bytes an element of a mirrored constant can take.
+_WIDEST = 8
+
+
+@dataclass(slots=True)
+class Mirror:
+    """A model and what leads back from it to the IR.
+
+    layers: of the nodes of each graph, in order. names: of the value that each output port gives, by graph, layer and
+    port. given: the types of inputs and constants, by graph and name. declared: those of what other layers give, as the
+    IR has them; not of splits, of which OpenVINO says less than is known, and sometimes what is not so. bounds: of the
+    symbols that stand for intervals.
+    """
+
+    model: onnx.ModelProto = field(default_factory=onnx.ModelProto)
+    layers: dict[GraphPath, list[Layer]] = field(default_factory=dict)
+    names: dict[GraphPath, dict[tuple[int, int], str]] = field(default_factory=dict)
+    given: dict[GraphPath, dict[str, ValueType]] = field(default_factory=dict)
+    declared: dict[GraphPath, dict[str, ValueType]] = field(default_factory=dict)
+    bounds: Mapping[str, tuple[int, int | None]] = field(default_factory=dict)
+
+
+def mirror(model: OpenVINOModel) -> Mirror:
+    """The model that inference walks in place of the IR. Raises ModelError for what cannot be read."""
+    return _Mirroring(model).run()
+
+
+class _Mirroring:
+    def __init__(self, model: OpenVINOModel) -> None:
+        self._source = model
+        self._taken: set[str] = set()
+        self._dimensions = Dimensions(self._new_symbol)
+        self._result = Mirror(bounds=self._dimensions.bounds)
+
+    def run(self) -> Mirror:
+        made = self._result.model
+        made.ir_version = onnx.IR_VERSION
+        made.opset_import.add(domain=DOMAIN, version=max(self._source.version, 1))
+        made.graph.name = self._source.name
+        self._fill(made.graph, self._source.graph, MAIN)
+        return self._result
+
+    def _new_symbol(self, hint: str) -> str:
+        name, number = hint, 0
+        while name in self._taken:
+            number += 1
+            name = f"{hint}_{number}"
+        self._taken.add(name)
+        return name
+
+    def _fill(self, proto: onnx.GraphProto, graph: Graph, path: GraphPath) -> None:
+        names = self._result.names[path] = _value_names(graph)
+        given = self._result.given[path] = {}
+        declared = self._result.declared[path] = {}
+        layers = self._result.layers[path] = []
+        for layer in graph.layers:
+            if layer.type == "Parameter":
+                name = names[layer.id, layer.outputs[0].id]
+                given[name] = self._add_input(proto, layer, name)
+            elif layer.type == "Result":
+                proto.output.add(name=_read_by(graph, names, layer)[0])
+            elif layer.type == "Const":
+                name = names[layer.id, layer.outputs[0].id]
+                given[name] = self._add_constant(proto, layer, name)
+            else:
+                if layer.type not in SPLITS:
+                    declared |= {names[layer.id, port.id]: _declared(port) for port in layer.outputs}
+                self._add_node(proto, graph, layer, names, (*path, len(layers)))
+                layers.append(layer)
+
+    def _add_input(self, proto: onnx.GraphProto, layer: Layer, name: str) -> ValueType:
+        written = layer.data.get("shape")
+        port = _declared(layer.outputs[0])
+        shape = port.shape if written is None else self._dimensions.read(written, layer.name)
+        known = ValueType("tensor", dtype_of(layer.data.get("element_type", "")) or port.dtype, shape)
+        value = proto.input.add(name=name)
+        value.type.tensor_type.elem_type = DTYPE_NUMBERS.get(known.dtype or "", 0)
+        write_shape(known, value.type.tensor_type)
+        return known
+
+    def _add_constant(self, proto: onnx.GraphProto, layer: Layer, name: str) -> ValueType:
+        """A constant of few numbers with its contents, others with their type only."""
+        dtype, dims = dtype_of(layer.data.get("element_type", "")), _static(self._dimensions, layer)
+        number = DTYPE_NUMBERS.get(dtype or "")
+        known = ValueType("tensor", dtype, dims)
+        if number is None or dims is None:
+            return known
+        tensor = proto.initializer.add(name=name, data_type=number, dims=dims)
+        content = self._source.constant(layer)
+        if dtype == "string" or len(content) > MAX_ITEMS * _WIDEST:
+            tensor.data_location = TensorProto.EXTERNAL
+        else:
+            tensor.raw_data = bytes(content)
+        return known
+
+    def _add_node(
+        self,
+        proto: onnx.GraphProto,
+        graph: Graph,
+        layer: Layer,
+        names: Mapping[tuple[int, int], str],
+        place: GraphPath,
+    ) -> None:
+        node = proto.node.add(op_type=layer.type, name=layer.name, domain=DOMAIN)
+        node.input.extend(_read_by(graph, names, layer))
+        node.output.extend(names[layer.id, port.id] for port in layer.outputs)
+        if layer.type in SPLITS:
+            node.attribute.extend(_split_attributes(layer))
+            return
+        for key, text in layer.data.items():
+            node.attribute.append(helper.make_attribute(key, text))
+        node.attribute.append(helper.make_attribute(OPERATOR_SET, layer.version))
+        for key, body in layer.bodies.items():
+            attribute = node.attribute.add(name=key, type=onnx.AttributeProto.GRAPH)
+            attribute.g.name = key
+            self._fill(attribute.g, body, (*place, key, 0))
+        for key in layer.port_maps:
+            node.attribute.append(helper.make_attribute(key, write_ports(layer, key)))
+
+
+def _split_attributes(layer: Layer) -> list[onnx.AttributeProto]:
+    """What the variants read: of Split its number of parts, as a number where it is one."""
+    text = layer.data.get("num_splits")
+    if layer.type != "Split" or text is None:
+        return []
+    is_number = text.strip().isascii() and text.strip().isdigit()
+    return [helper.make_attribute("num_splits", min(int(text), LARGEST_DIM) if is_number else text)]
+
+
+def _declared(port: Port) -> ValueType:
+    return ValueType("tensor", dtype_of(port.precision), port.dims)
+
+
+def _static(dimensions: Dimensions, layer: Layer) -> tuple[int, ...] | None:
+    shape = dimensions.read(layer.data.get("shape", ""), layer.name)
+    dims = tuple(dim for dim in shape or () if isinstance(dim, int))
+    return dims if shape is not None and len(dims) == len(shape) else None
+
+
+def _read_by(graph: Graph, names: Mapping[tuple[int, int], str], layer: Layer) -> list[str]:
+    """The names of what a layer reads, "" for a port that nothing is connected to."""
+    sources = (graph.sources.get((layer.id, port.id)) for port in layer.inputs)
+    return [names.get(source, "") if source is not None else "" for source in sources]
+
+
+def _value_names(graph: Graph) -> dict[tuple[int, int], str]:
+    """A name for the value of each output port that no other value of the graph has."""
+    ports = [(layer, index, port) for layer in graph.layers for index, port in enumerate(layer.outputs)]
+    wishes = [list(_wishes(layer, index, port)) for layer, index, port in ports]
+    count = Counter(wish for each in wishes for wish in each[:1])
+    taken: set[str] = set()
+    names = {}
+    for (layer, _, port), each in zip(ports, wishes, strict=True):
+        free = (wish for wish in each if wish and wish not in taken and count[wish] <= 1)
+        name = next(free, None) or _numbered(f"{layer.name}:{port.id}", taken)
+        taken.add(name)
+        names[layer.id, port.id] = name
+    return names
+
+
+def _wishes(layer: Layer, index: int, port: Port) -> Iterator[str]:
+    yield from port.names[:1]
+    yield layer.name if len(layer.outputs) == 1 else f"{layer.name}.{index}"
+
+
+def _numbered(wish: str, taken: Iterable[str]) -> str:
+    name, number = wish, 0
+    while name in taken:
+        number += 1
+        name = f"{wish}_{number}"
+    return name
