@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from math import prod
 
 import numpy as np
@@ -60,10 +62,43 @@ def ceiling_written_out(step: Step) -> None:
     """Below 10, there is no ceil_mode: more padding at the end makes as many windows; neither the greatest element nor
     the mean of those outside the padding depends on how much of it there is.
     """
-    if any(dilation != 1 for dilation in step.known_value("dilations", ())):
-        raise Inexact("windows with holes do not exist below it")
-    step.drop("dilations", why="all are 1, and they do not exist below opset 10")
     _write_ceiling(step)
+    if any(dilation != 1 for dilation in step.known_value("dilations", ())):
+        _greatest_of_slices(step)
+    else:
+        step.drop("dilations", why="all are 1, and they do not exist below opset 10")
+
+
+def _greatest_of_slices(step: Step) -> None:
+    """Windows with holes: for each place in the window, the elements that fall on it, the greatest of all of which."""
+    _drop_auto_pad(step)
+    if step.uses_output(1) and step.is_read(step.outputs[1]):
+        raise Inexact("the positions in windows with holes are not given below it")
+    kernel: Sequence[int] = step.known_value("kernel_shape")
+    sizes, windows = _spatial_sizes(step), _windows(step)
+    dilations = step.known_value("dilations")
+    counts = [window.count(size, up=False) for window, size in zip(windows, sizes, strict=True)]
+    places = [list(range(0, k * d, d)) for k, d in zip(kernel, dilations, strict=True)]
+    for window, size, count, axis in zip(windows, sizes, counts, places, strict=True):
+        starts = [index * window.stride - window.begin for index in range(count)]
+        if not all(any(0 <= start + place < size for place in axis) for start in starts):
+            raise Inexact("a window holds nothing but padding, and what it gives is not said")
+    begins, ends = ([getattr(window, side) for window in windows] for side in ("begin", "end"))
+    data = step.inputs[0]
+    if any(begins + ends):
+        pads = [0, 0, *begins, 0, 0, *ends]
+        data = step.emit("Pad", [data], "padded", pads=pads, mode="constant", value=float("-inf"))
+    axes, ones, strides = list(range(2, len(kernel) + 2)), [1] * len(kernel), [window.stride for window in windows]
+    spans = [(count - 1) * stride + 1 for count, stride in zip(counts, strides, strict=True)]
+    slices = []
+    for corner in product(*places):
+        stops = [place + span for place, span in zip(corner, spans, strict=True)]
+        part = step.emit("Slice", [data], "slice", starts=list(corner), ends=stops, axes=axes)
+        if any(stride > 1 for stride in strides):
+            part = step.emit("MaxPool", [part], "kept", kernel_shape=ones, strides=strides)
+        slices.append(part)
+    del step.outputs[1:]
+    step.replace("Max", slices)
 
 
 @downward("LpPool", 18)

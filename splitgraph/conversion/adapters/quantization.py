@@ -27,7 +27,7 @@ _QUANTIZED_AT_19 = frozenset({"int8", "uint8", "float8e4m3fn", "float8e4m3fnuz",
 _DEQUANTIZED = frozenset({*_RANGES, "int32"})
 
 
-@downward("QuantizeLinear", 13, 19, 21, 23)
+@downward("QuantizeLinear", 10, 13, 19, 21, 23)
 def quantized_by_arithmetic(step: Step) -> None:
     """What the document says: x / scale in the precision of the scale, rounded to even, plus the zero point, saturated.
     The sum is computed in float32, which holds every sum that saturation leaves. A scale of one element stays the
@@ -40,6 +40,9 @@ def quantized_by_arithmetic(step: Step) -> None:
         return
     if dtype not in _RANGES:
         raise Inexact(f"quantization to {dtype} is written with no other operators")
+    if step.upper.since_version == 10:
+        # Round and Clip's bounds are younger than the operator.
+        step.dialect = 11
     precision = DTYPE_NAMES[step.known_value("precision", 0) or DTYPE_NUMBERS[step.known_dtype(1)]]
     aligned = _alignment(step)
     scale = _cast(step, aligned(step.inputs[1]), step.known_dtype(1), precision)
@@ -54,7 +57,7 @@ def quantized_by_arithmetic(step: Step) -> None:
     step.replace("Cast", [step.emit("Clip", [rounded, low, high], "saturated")], to=DTYPE_NUMBERS[dtype])
 
 
-@downward("DequantizeLinear", 13, 19, 21, 23, 25)
+@downward("DequantizeLinear", 10, 13, 19, 21, 23, 25)
 def dequantized_by_arithmetic(step: Step) -> None:
     """What the document says: (x - zero point) * scale, of which float32 holds the difference of any two integers of 16
     bits. A scale of one element stays the operator's; constants of narrow integers become bytes.
@@ -90,6 +93,40 @@ def scales_in_float32(step: Step) -> None:
     others = {step.known_dtype(index) for index in (0, 2, 3, 5, 7)}
     if not others <= {"int8", "uint8"}:
         raise Inexact(f"{', '.join(sorted(others))} are not all allowed below it")
+
+
+@downward("QLinearMatMul QLinearConv", 10)
+def quantized_product(step: Step) -> None:
+    """The product of the integers, in int32, scaled as the document says and quantized with a scale of 1."""
+    step.dialect = 10
+    is_matmul = step.form.op_type == "QLinearMatMul"
+    behind = 0 if is_matmul else step.known_rank(0) - 2
+    a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero, *bias = step.inputs
+    zeros = [_per_row(step, 2, a_zero, None), _per_row(step, 5, b_zero, None), _per_row(step, 7, y_zero, None)]
+    attributes = {name: step.known_value(name) for name in step.attributes}
+    product = step.emit("MatMulInteger" if is_matmul else "ConvInteger", [a, b, *zeros[:2]], "product", **attributes)
+    columns = [-1, *[1] * behind]
+    if bias and bias[0]:
+        aligned = step.emit("Reshape", [bias[0], step.constant(columns, "columns")], "bias")
+        product = step.emit("Add", [product, aligned], "biased")
+    left = _per_row(step, 1, a_scale, [-1, 1] if is_matmul else columns)
+    right = _per_row(step, 4, b_scale, None if is_matmul else columns)
+    scale = step.emit("Div", [step.emit("Mul", [left, right], "scale"), _per_row(step, 6, y_scale, None)], "scale")
+    real = step.emit("Mul", [_cast(step, product, "int32", "float32"), scale], "real")
+    step.replace("QuantizeLinear", [real, step.constant(1, "one", np.float32), zeros[2]])
+
+
+def _per_row(step: Step, index: int, name: str, layout: list[int] | None) -> str:
+    """A scale or zero point, as a scalar where it is one, else laid out along the axis that it is for."""
+    step.known_rank(index)
+    shape = step.shape(index) or ()
+    if not shape:
+        return name
+    if shape == (1,):
+        return step.emit("Reshape", [name, step.constant([], "scalar")], "one")
+    if len(shape) != 1 or index in (6, 7):
+        raise Inexact("scales of more than one dimension are for more than rows and columns")
+    return name if layout is None else step.emit("Reshape", [name, step.constant(layout, "layout")], "aligned")
 
 
 def _quantized_dtype(step: Step) -> str:

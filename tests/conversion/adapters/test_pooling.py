@@ -36,7 +36,8 @@ def pool(
 
 REFUSED = [
     (("MaxPool", 10, ("h", 5)), {"kernel_shape": [2, 2], "strides": [2, 2], "ceil_mode": 1}, 9, "which is not static"),
-    (("MaxPool", 10, (5, 5)), {"kernel_shape": [2, 2], "dilations": [2, 2]}, 9, "windows with holes"),
+    (("MaxPool", 10, (5, 5), ("y", "i")), {"kernel_shape": [2, 2], "dilations": [2, 2]}, 9, "windows with holes"),
+    (("MaxPool", 10, (1,)), {"kernel_shape": [2], "dilations": [2], "pads": [1, 1]}, 9, "nothing but padding"),
     (("MaxPool", 8, (5, 5), ("y", "i")), {"kernel_shape": [2, 2]}, 7, "Indices does not exist"),
     (
         ("AveragePool", 11, (6,)),
@@ -214,3 +215,18 @@ def test_odd_padding_of_output_shape_goes_down(attributes: dict[str, Any]) -> No
     assert any(held.name == "pads" for held in after.graph.node[0].attribute)
     assert_same(run(before, feeds), run(after, feeds), 1e-6)
     assert_same(run(before, feeds), run(converted(after, 11), feeds), 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "attributes"),
+    [
+        ((9,), {"kernel_shape": [3], "dilations": [2], "strides": [2]}),
+        ((7, 8), {"kernel_shape": [2, 3], "dilations": [2, 1], "pads": [1, 0, 0, 2]}),
+        ((7, 8), {"kernel_shape": [2, 2], "dilations": [3, 2], "strides": [2, 3], "ceil_mode": 1}),
+    ],
+)
+def test_greatest_of_windows_with_holes(sizes: tuple[int, ...], attributes: dict[str, Any]) -> None:
+    before = pool("MaxPool", 10, sizes, **attributes)
+    feeds = {"x": random_array((2, 2, *sizes)) - 5}
+    for target in (9, 8):
+        assert_same(run(before, feeds), run(converted(before, target), feeds))
