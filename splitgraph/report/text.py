@@ -8,8 +8,6 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from splitgraph.inference.analysis import IR
-
 if TYPE_CHECKING:
     from splitgraph.dim import Dim
 
@@ -65,6 +63,9 @@ def parts_text(lengths: Sequence[int | Dim | None], *, brief: bool = False) -> s
 
 def opset_text(opset: Mapping[str, int]) -> str:
     """The imported opsets: "opset 13", "opset 13, com.microsoft 1"; of an IR its version: "OpenVINO IR 11"."""
+    # Not above: whoever asks for an opset has an analysis, which pages without one must not pay for.
+    from splitgraph.inference.analysis import IR
+
     if not opset:
         return "no opset"
     if IR in opset:
