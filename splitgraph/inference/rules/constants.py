@@ -158,7 +158,7 @@ def cast_to(ctx: NodeContext) -> Sequence[ValueType]:
     target = _LONG_NAMES.get(to.lower(), to.lower()) if isinstance(to, str) else DTYPE_NAMES.get(to)
     if target not in DTYPE_NUMBERS:
         raise InvalidNode(f"attribute 'to' is {to!r}, which is no element type")
-    return [_converted(ctx, target)]
+    return [converted(ctx, target)]
 
 
 @operator("BitCast", gives=(None,))
@@ -183,10 +183,11 @@ _LONG_NAMES = {"float": "float32", "double": "float64"}
 def cast_like(ctx: NodeContext) -> Sequence[ValueType]:
     """The input in the element type of the second input."""
     target = ctx.input(1).dtype
-    return [tensor(None, dims_of(ctx, 0)) if target is None else _converted(ctx, target)]
+    return [tensor(None, dims_of(ctx, 0)) if target is None else converted(ctx, target)]
 
 
-def _converted(ctx: NodeContext, target: str) -> ValueType:
+def converted(ctx: NodeContext, target: str) -> ValueType:
+    """The first input in another element type; what it holds follows."""
     dims = dims_of(ctx, 0)
     contents = ctx.contents(0) if static_count(dims) is not None else None
     if contents is not None:

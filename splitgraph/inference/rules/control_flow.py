@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import onnx
@@ -25,10 +25,14 @@ class Body:
 
 
 def walk_body(
-    ctx: NodeContext, attribute: str, inputs: Sequence[ValueType | None], empty: Iterable[int] = ()
+    ctx: NodeContext,
+    attribute: str,
+    inputs: Sequence[ValueType | None],
+    empty: Iterable[int] = (),
+    held: Sequence[Contents | None] = (),
 ) -> Body | None:
     """Infer the graph in an attribute with inputs of these types; what it requires of symbols stays within it, as it
-    may not run. empty: positions of inputs that are sequences without elements.
+    may not run. empty: positions of inputs that are sequences without elements. held: what inputs hold.
     """
     graph = ctx.attribute(attribute)
     if not isinstance(graph, onnx.GraphProto):
@@ -46,6 +50,9 @@ def walk_body(
     body.define_graph_values(graph, inputs)
     for position in empty:
         body.sequences[graph.input[position].name] = SequenceInfo(0, ())
+    for value, contents in zip(graph.input, held, strict=False):
+        if contents is not None:
+            body.constants[value.name] = contents
     body.run(graph.node)
     for value in graph.output:
         if not body.is_defined(value.name):
@@ -100,14 +107,21 @@ def infer_if(ctx: NodeContext) -> Sequence[ValueType]:
     """Both branches; the outputs are what the branches have in common, or the taken branch's where the condition is
     constant.
     """
+    return infer_branches(ctx, lambda: walk_body(ctx, "then_branch", ()), lambda: walk_body(ctx, "else_branch", ()))
+
+
+def infer_branches(
+    ctx: NodeContext, walk_then: Callable[[], Body | None], walk_else: Callable[[], Body | None]
+) -> Sequence[ValueType]:
+    """What the branches give, each of which is walked once; the first input is the condition."""
     condition = ctx.contents(0)
     taken = None if condition is None else condition.scalar
     state = ctx.walk.state
     # What is wrong in a branch that never runs is wrong for no input.
     state.muted += taken == 0
-    then = walk_body(ctx, "then_branch", ())
+    then = walk_then()
     state.muted += (taken == 1) - (taken == 0)
-    other = walk_body(ctx, "else_branch", ())
+    other = walk_else()
     state.muted -= taken == 1
     if then is None or other is None:
         return ()
@@ -168,30 +182,50 @@ def walk_until_settled(
     before, after: types of the body's inputs around the carried ones. first: position of the first carried output.
     Gives the body of the last walk, and the types of the carried values after the loop, however often it runs.
     """
-    state, lost = ctx.walk.state, set[Dim]()
     # The carried values are the node's last inputs but those after them.
     start = len(ctx.node.input) - len(carried) - len(after)
     empty = {i for i in range(len(carried)) if (info := ctx.sequence(start + i)) is not None and info.length == 0}
+
+    def walk(known: Sequence[ValueType], empty: Iterable[int]) -> Body | None:
+        return walk_body(ctx, "body", [*before, *known, *after], [len(before) + index for index in empty])
+
+    body, results, _ = settle_iterations(ctx, carried, empty, walk, lambda body: body.types[first:])
+    return body, results
+
+
+def settle_iterations(
+    ctx: NodeContext,
+    carried: list[ValueType],
+    empty: set[int],
+    walk: Callable[[Sequence[ValueType], Iterable[int]], Body | None],
+    carried_on: Callable[[Body], Sequence[ValueType]],
+) -> tuple[Body | None, list[ValueType], set[Dim]]:
+    """Walk a body, given the types of its carried values, until those that it carries on are the same.
+
+    Gives the body of the last walk, the types of the carried values after the loop, however often it runs, and the
+    symbols of dimensions that an iteration changes.
+    """
+    state, lost = ctx.walk.state, set[Dim]()
     for _ in range(MAX_ROUNDS):
         state.quiet += 1
-        body = walk_body(ctx, "body", [*before, *carried, *after], [len(before) + index for index in empty])
+        body = walk(carried, empty)
         state.quiet -= 1
         if body is None:
-            return None, []
-        settled = settle(ctx, carried, body.types[first:], lost, empty)
+            return None, [], lost
+        settled = settle(ctx, carried, carried_on(body), lost, empty)
         empty = set()
         if settled == carried:
             break
         carried = settled
     else:
         carried = [value.with_shape(None) for value in carried]
-    body = walk_body(ctx, "body", [*before, *carried, *after])
+    body = walk(carried, ())
     if body is None:
-        return None, []
+        return None, [], lost
     # A dimension that changes from one iteration to the next has one more value, of its own, when the loop has ended.
     ended = {dim: ctx.fresh() for dim in lost}
-    results = [_renamed(join(ctx, old, new), ended) for old, new in zip(carried, body.types[first:], strict=False)]
-    return body, results
+    results = [_renamed(join(ctx, old, new), ended) for old, new in zip(carried, carried_on(body), strict=False)]
+    return body, results, lost
 
 
 def _renamed(value: ValueType, names: dict[Dim, Dim]) -> ValueType:

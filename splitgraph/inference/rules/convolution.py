@@ -19,7 +19,7 @@ from splitgraph.inference.rules.operands import (
     merged_dim,
     operator,
 )
-from splitgraph.inference.rules.windows import Windows, read_windows, window_counts
+from splitgraph.inference.rules.windows import Windows, nonnegative, read_windows, window_counts
 from splitgraph.value_type import ValueType, tensor
 
 
@@ -160,14 +160,8 @@ def _transposed_dims(
             result.append(dim * stride if covers else None)
             continue
         cut = 0 if windows.auto_pad == "VALID" else windows.pads_before[axis] + windows.pads_after[axis]
-        result.append(_nonnegative(stride * (dim - 1) + extra[axis] + extent - cut))
+        result.append(nonnegative(stride * (dim - 1) + extra[axis] + extent - cut))
     return result
-
-
-def _nonnegative(dim: DimLike) -> DimLike:
-    if isinstance(dim, int) and dim < 0:
-        raise InvalidNode(f"the pads leave a dimension of {dim}")
-    return dim
 
 
 @operator("MaxPool", gives=(0, "int64"))
@@ -200,7 +194,7 @@ def max_unpool(ctx: NodeContext) -> Sequence[ValueType]:
     if ctx.has_input(2) or dims is None:
         return [tensor(dtype, (None,) * (len(kernel) + 2) if shape is None else shape)]
     spatial = [
-        _nonnegative((dim - 1) * stride - before - after + size)
+        nonnegative((dim - 1) * stride - before - after + size)
         for dim, size, stride, before, after in zip(
             dims[2:], kernel, windows.strides, windows.pads_before, windows.pads_after, strict=True
         )

@@ -118,7 +118,7 @@ def _arithmetic(ctx: NodeContext) -> Sequence[ValueType]:
     if item is not None and dtype is not None:
         if ctx.node.op_type == "Mod" and int_attribute(ctx, "fmod", 0):
             item = exact.fmod
-        _follow(ctx, item, dtype, shape, (0, 1))
+        follow_operands(ctx, item, dtype, shape, (0, 1))
     return [tensor(dtype, shape)]
 
 
@@ -126,7 +126,7 @@ def _power(ctx: NodeContext) -> Sequence[ValueType]:
     shape = _operand_shape(ctx)
     dtype = ctx.input(0).dtype
     if dtype is not None:
-        _follow(ctx, exact.power, dtype, shape, (0, 1))
+        follow_operands(ctx, exact.power, dtype, shape, (0, 1))
     return [tensor(dtype, shape)]
 
 
@@ -157,7 +157,7 @@ def _bounds(ctx: NodeContext, dtype: str) -> tuple[Contents | None, Contents | N
 def _logic(ctx: NodeContext) -> Sequence[ValueType]:
     shape = _operand_shape(ctx)
     known_dtype(ctx, (0, 1))
-    _follow(ctx, _LOGIC[ctx.node.op_type], "bool", shape, (0, 1))
+    follow_operands(ctx, _LOGIC[ctx.node.op_type], "bool", shape, (0, 1))
     return [tensor("bool", shape)]
 
 
@@ -172,7 +172,7 @@ def _variadic(ctx: NodeContext) -> Sequence[ValueType]:
         shape = next((dims for dims in shapes if dims is not None), None)
     item = _VARIADIC[ctx.node.op_type]
     if item is not None and dtype is not None:
-        _follow(ctx, item, dtype, shape, indices)
+        follow_operands(ctx, item, dtype, shape, indices)
     return [tensor(dtype, shape)]
 
 
@@ -204,16 +204,17 @@ def where(ctx: NodeContext) -> Sequence[ValueType]:
     """Elements of the second or third input as the first says."""
     shape = broadcast_dims(ctx, [dims_of(ctx, index) for index in range(3)])
     dtype = known_dtype(ctx, (1, 2))
-    operands = _operand_items(ctx, shape, range(3))
+    operands = operand_items(ctx, shape, range(3))
     if operands is not None and dtype is not None:
         static, rows = operands
         ctx.set_contents(
-            0, Contents(static, tuple(_chosen(condition, x, y) for condition, x, y in zip(*rows, strict=True)))
+            0, Contents(static, tuple(chosen(condition, x, y) for condition, x, y in zip(*rows, strict=True)))
         )
     return [tensor(dtype, shape)]
 
 
-def _chosen(condition: Item, x: Item, y: Item) -> Item:
+def chosen(condition: Item, x: Item, y: Item) -> Item:
+    """The element that a condition chooses; an element that is the same either way needs no condition."""
     if condition is None:
         return x if x == y else None
     return x if condition else y
@@ -272,9 +273,9 @@ def _operand_shape(ctx: NodeContext) -> Dims | None:
     return a
 
 
-def _follow(ctx: NodeContext, item: BinaryItem, dtype: str, shape: Dims | None, indices: Sequence[int]) -> None:
+def follow_operands(ctx: NodeContext, item: BinaryItem, dtype: str, shape: Dims | None, indices: Sequence[int]) -> None:
     """Say what the output holds where something is known of every operand."""
-    operands = _operand_items(ctx, shape, indices)
+    operands = operand_items(ctx, shape, indices)
     if operands is None:
         return
     static, rows = operands
@@ -286,9 +287,10 @@ def _follow(ctx: NodeContext, item: BinaryItem, dtype: str, shape: Dims | None, 
         ctx.set_contents(0, Contents(static, tuple(result)))
 
 
-def _operand_items(
+def operand_items(
     ctx: NodeContext, shape: Dims | None, indices: Sequence[int]
 ) -> tuple[tuple[int, ...], list[tuple[Item, ...]]] | None:
+    """The static shape that the operands broadcast to, and the elements of each in it; None where one is unknown."""
     count = static_count(shape)
     if count is None or shape is None:
         return None

@@ -34,22 +34,27 @@ from splitgraph.value_type import ValueType, tensor
 @operator("Concat")
 def concat(ctx: NodeContext) -> Sequence[ValueType]:
     """The inputs one after another along the axis; their other dimensions must agree."""
+    # Version 1 has an axis of 1 where none is given; later versions always give one.
+    return [concatenated(ctx, int_attribute(ctx, "axis", 1))]
+
+
+def concatenated(ctx: NodeContext, axis: int) -> ValueType:
+    """All inputs, one after another along the axis; what they hold follows. Raises InvalidNode when they do not fit."""
     indices = range(len(ctx.node.input))
     dtype = known_dtype(ctx, indices)
     shapes = [dims_of(ctx, index) for index in indices]
     known = [dims for dims in shapes if dims is not None]
     if not known:
-        return [tensor(dtype, None)]
+        return tensor(dtype, None)
     rank = len(known[0])
     if any(len(dims) != rank for dims in known):
         raise InvalidNode(f"the inputs must have one rank, not the ranks {sorted({len(dims) for dims in known})}")
     if rank == 0:
         raise InvalidNode("scalars cannot be concatenated")
-    # Version 1 has an axis of 1 where none is given; later versions always give one.
-    axis = normal_axis(int_attribute(ctx, "axis", 1), rank)
+    axis = normal_axis(axis, rank)
     result = joined_dims(ctx, shapes, axis)
     _concat_contents(ctx, result, axis)
-    return [tensor(dtype, result)]
+    return tensor(dtype, result)
 
 
 def joined_dims(ctx: NodeContext, shapes: Sequence[Dims | None], axis: int) -> Dims:
@@ -105,13 +110,21 @@ def tile(ctx: NodeContext) -> Sequence[ValueType]:
         return [tensor(dtype, (None,) * len(dims))]
     if len(repeats) != len(dims):
         raise InvalidNode(f"{len(repeats)} repeats for an input of rank {len(dims)}; there must be one for each axis")
+    return [tensor(dtype, tiled(ctx, dims, repeats))]
+
+
+def tiled(ctx: NodeContext, dims: Dims, repeats: Sequence[DimLike | None]) -> list[DimLike | None]:
+    """The dimensions, each as often as its repeat says; what the first input holds follows.
+
+    Raises InvalidNode for a negative repeat.
+    """
     result = [_times(dim, repeat) for dim, repeat in zip(dims, repeats, strict=True)]
-    count = static_count(result)
     counts = [repeat for repeat in repeats if isinstance(repeat, int)]
-    contents = ctx.contents(0) if count is not None and len(counts) == len(dims) else None
+    contents = ctx.contents(0) if static_count(result) is not None and len(counts) == len(dims) else None
     if contents is not None:
-        ctx.set_contents(0, rearranged(contents, np.tile(positions(contents), counts)))
-    return [tensor(dtype, result)]
+        order = positions(contents).reshape([dim for dim in dims if isinstance(dim, int)])
+        ctx.set_contents(0, rearranged(contents, np.tile(order, counts)))
+    return result
 
 
 def _times(dim: DimLike, repeat: DimLike | None) -> DimLike | None:
@@ -206,7 +219,11 @@ def required_sum(ctx: NodeContext, dim: DimLike, before: DimLike, after: DimLike
 @operator("Range")
 def range_(ctx: NodeContext) -> Sequence[ValueType]:
     """The numbers from start up to limit in steps of delta."""
-    dtype = known_dtype(ctx, (0, 1, 2))
+    return [counted_out(ctx, known_dtype(ctx, (0, 1, 2)))]
+
+
+def counted_out(ctx: NodeContext, dtype: str | None) -> ValueType:
+    """The numbers from the first input up to the second in steps of the third. Raises InvalidNode for a step of 0."""
     held: list[Item] = []
     for index in range(3):
         dims = dims_of(ctx, index)
@@ -219,10 +236,10 @@ def range_(ctx: NodeContext) -> Sequence[ValueType]:
         raise InvalidNode("delta is 0")
     count = _range_count(ctx, start, limit, delta)
     if not isinstance(count, int) or count > MAX_ITEMS:
-        return [tensor(dtype, (count,))]
+        return tensor(dtype, (count,))
     if isinstance(start, (int, Dim)) and isinstance(delta, (int, Dim)):
         ctx.set_contents(0, vector([start + index * delta for index in range(count)]))
-    return [tensor(dtype, (count,))]
+    return tensor(dtype, (count,))
 
 
 def _range_count(ctx: NodeContext, start: Item, limit: Item, delta: Item) -> DimLike | None:

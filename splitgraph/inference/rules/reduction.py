@@ -59,7 +59,7 @@ def _reduce(ctx: NodeContext) -> Sequence[ValueType]:
     item = _REDUCTIONS[ctx.node.op_type]
     contents = ctx.contents(0) if item is not None and static_count(dims) is not None else None
     if item is not None and contents is not None and dtype is not None:
-        _reduce_contents(ctx, item, contents, where, dtype, result)
+        reduce_contents(ctx, item, contents, where, dtype, result)
     return [tensor(dtype, result)]
 
 
@@ -90,9 +90,10 @@ def _axes(ctx: NodeContext) -> tuple[bool, tuple[int, ...] | None]:
     return True, None if contents is None else contents.integers
 
 
-def _reduce_contents(
+def reduce_contents(
     ctx: NodeContext, item: BinaryItem, contents: Contents, axes: Sequence[int], dtype: str, result: Dims
 ) -> None:
+    """Say what the output holds of small contents that are reduced by adding up `item` along the axes."""
     rest = [axis for axis in range(len(contents.shape)) if axis not in axes]
     count = static_count(result)
     adds_up = ctx.node.op_type in _OF_NOTHING and not exact.is_integer_type(dtype)

@@ -73,14 +73,15 @@ def squeeze(ctx: NodeContext) -> Sequence[ValueType]:
     if dims is None or (given and axes is None):
         return [tensor(dtype, None)]
     # The peers disagree on an empty list of axes: nothing, or everything that is 1.
-    result = _squeeze_ones(ctx, dims) if not axes else _squeeze_axes(ctx, dims, normal_axes(axes, len(dims)))
+    result = squeeze_ones(ctx, dims) if not axes else squeeze_axes(ctx, dims, normal_axes(axes, len(dims)))
     if result is None or (axes == () and len(result) != len(dims)):
         return [tensor(dtype, None)]
     keep_contents(ctx, result)
     return [tensor(dtype, result)]
 
 
-def _squeeze_ones(ctx: NodeContext, dims: Dims) -> Dims | None:
+def squeeze_ones(ctx: NodeContext, dims: Dims) -> Dims | None:
+    """The dimensions without those that are 1, None where one may be."""
     kept = []
     for dim in dims:
         if dim == 1:
@@ -91,7 +92,8 @@ def _squeeze_ones(ctx: NodeContext, dims: Dims) -> Dims | None:
     return tuple(kept)
 
 
-def _squeeze_axes(ctx: NodeContext, dims: Dims, axes: Sequence[int]) -> Dims:
+def squeeze_axes(ctx: NodeContext, dims: Dims, axes: Sequence[int]) -> Dims:
+    """The dimensions without these axes, each of which must be 1. Raises InvalidNode when one is not."""
     for axis in axes:
         dim = dims[axis]
         if dim == 1:
@@ -113,11 +115,15 @@ def unsqueeze(ctx: NodeContext) -> Sequence[ValueType]:
     rank = len(dims) + count
     if axes is None:
         return [tensor(dtype, (None,) * rank)]
-    where = normal_axes(axes, rank)
-    rest = iter(dims)
-    result = tuple(1 if axis in where else next(rest) for axis in range(rank))
+    result = unsqueezed(dims, normal_axes(axes, rank))
     keep_contents(ctx, result)
     return [tensor(dtype, result)]
+
+
+def unsqueezed(dims: Dims, axes: Sequence[int]) -> Dims:
+    """The dimensions with a 1 at each axis, counted in the result."""
+    rest = iter(dims)
+    return tuple(1 if axis in axes else next(rest) for axis in range(len(dims) + len(axes)))
 
 
 def _axes(ctx: NodeContext) -> tuple[bool, tuple[int, ...] | None, int | None]:
@@ -159,15 +165,23 @@ def transpose(ctx: NodeContext) -> Sequence[ValueType]:
         raise InvalidNode(f"perm {list(perm)} is no permutation of the axes")
     if dims is None:
         return [tensor(dtype, None if perm is None else (None,) * len(perm))]
-    if perm is None:
-        perm = tuple(range(len(dims) - 1, -1, -1))
-    if len(perm) != len(dims):
-        raise InvalidNode(f"perm has {len(perm)} axes and the input {len(dims)}")
-    result = tuple([dims[axis] for axis in perm])
+    return [tensor(dtype, transposed(ctx, dims, perm))]
+
+
+def transposed(ctx: NodeContext, dims: Dims, order: Sequence[int] | None) -> Dims:
+    """The dimensions of the first input, whose axes the output has in this order, or reversed; what it holds follows.
+
+    Raises InvalidNode for an order of another rank.
+    """
+    if order is None:
+        order = tuple(range(len(dims) - 1, -1, -1))
+    if len(order) != len(dims):
+        raise InvalidNode(f"perm has {len(order)} axes and the input {len(dims)}")
+    result = tuple([dims[axis] for axis in order])
     contents = ctx.contents(0) if static_count(result) is not None else None
     if contents is not None:
-        ctx.set_contents(0, rearranged(contents, positions(contents).transpose(perm)))
-    return [tensor(dtype, result)]
+        ctx.set_contents(0, rearranged(contents, positions(contents).transpose(order)))
+    return result
 
 
 def keep_contents(ctx: NodeContext, dims: Dims) -> None:

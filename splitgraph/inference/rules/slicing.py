@@ -43,7 +43,7 @@ def slice_(ctx: NodeContext) -> Sequence[ValueType]:
         )
         if starts is None or ends is None:
             raise InvalidNode("attributes 'starts' and 'ends' are required")
-        return _sliced(ctx, dtype, dims, starts, ends, axes, steps)
+        return sliced(ctx, dtype, dims, starts, ends, axes, steps)
     starts_in, ends_in = vector_dims(ctx, 1), vector_dims(ctx, 2)
     axes_in = vector_dims(ctx, 3) if ctx.has_input(3) else None
     steps_in = vector_dims(ctx, 4) if ctx.has_input(4) else None
@@ -55,10 +55,10 @@ def slice_(ctx: NodeContext) -> Sequence[ValueType]:
     unknown: Bounds = (None,) * count
     axes = None if axes_in is None else tuple(axis for axis in axes_in if isinstance(axis, int))
     steps_known: Bounds | None = (steps_in or unknown) if ctx.has_input(4) else None
-    return _sliced(ctx, dtype, dims, starts_in or unknown, ends_in or unknown, axes, steps_known)
+    return sliced(ctx, dtype, dims, starts_in or unknown, ends_in or unknown, axes, steps_known)
 
 
-def _sliced(
+def sliced(
     ctx: NodeContext,
     dtype: str | None,
     dims: Dims | None,
@@ -67,6 +67,10 @@ def _sliced(
     axes: tuple[int, ...] | None,
     steps: Bounds | None,
 ) -> Sequence[ValueType]:
+    """The first input from starts to ends in steps along these axes (the first ones without); what it holds follows.
+
+    Raises InvalidNode for bounds that do not belong together.
+    """
     if axes is None:
         axes = tuple(range(len(starts)))
     steps = (1,) * len(starts) if steps is None else steps
@@ -83,32 +87,32 @@ def _sliced(
     for axis, start, end, step in zip(normal, starts, ends, steps, strict=True):
         length = slice_length(ctx.facts, dims[axis], start, end, step)
         result[axis] = ctx.fresh() if length is None else length
-    _slice_contents(ctx, dims, normal, starts, ends, steps)
+    ctx.set_contents(0, slice_contents(ctx, dims, normal, starts, ends, steps))
     return [tensor(dtype, result)]
 
 
-def _slice_contents(
+def slice_contents(
     ctx: NodeContext, dims: Dims, axes: Sequence[int], starts: Bounds, ends: Bounds, steps: Bounds
-) -> None:
+) -> Contents | None:
+    """What a slice of the first input, of these dimensions, holds."""
     contents = ctx.contents(0) if static_count(dims) is not None else None
     if contents is None:
-        return
+        return None
     whole: list[slice] = [slice(None)] * len(dims)
     for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
         dim = contents.shape[axis]
         if not isinstance(start, int) or not isinstance(end, int) or not isinstance(step, int):
-            return
+            return None
         if _is_disputed(dim, start, end, step):
-            return
+            return None
         # Below the first element there is no index for a backward slice to end at; None says it.
         stop = None if step < 0 and end < -dim else end
         whole[axis] = slice(start, stop, step)
     if len(dims) == 1:
         kept = contents.items[whole[0]]
-        ctx.set_contents(0, Contents((len(kept),), kept))
-        return
+        return Contents((len(kept),), kept)
     order: Positions = positions(contents)[tuple(whole)]
-    ctx.set_contents(0, rearranged(contents, order))
+    return rearranged(contents, order)
 
 
 def slice_length(

@@ -127,3 +127,10 @@ def _count_rounded_up(
         # A window could lie in the padding altogether; how many of those are dropped, the peers answer differently.
         return None
     return dim_min(count, (dim + before - 1) // stride) + 1
+
+
+def nonnegative(dim: DimLike) -> DimLike:
+    """A dimension that pads have been taken from. Raises InvalidNode when they leave less than nothing."""
+    if isinstance(dim, int) and dim < 0:
+        raise InvalidNode(f"the pads leave a dimension of {dim}")
+    return dim

@@ -1,0 +1,177 @@
+"""OpenVINO's layers that read or rewrite a shape: ShapeOf, Reshape, Squeeze, Transpose, Broadcast, blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from splitgraph.contents import Contents, vector
+from splitgraph.dim import DimLike
+from splitgraph.inference.context import NodeContext
+from splitgraph.inference.rules.broadcasting import broadcast_dims, broadcast_items
+from splitgraph.inference.rules.constants import required_dim, target_shape
+from splitgraph.inference.rules.openvino_attributes import element_type, flag, layer, listed, listed_axes, number, text
+from splitgraph.inference.rules.operands import (
+    Dims,
+    InvalidNode,
+    dims_of,
+    exact_quotient,
+    merged_dim,
+    normal_axes,
+    normal_axis,
+    static_count,
+)
+from splitgraph.inference.rules.reshape import reshaped
+from splitgraph.inference.rules.shape import keep_contents, squeeze_axes, squeeze_ones, transposed, unsqueezed
+from splitgraph.value_type import ValueType, tensor
+
+
+@layer("ShapeOf", gives=(None,))
+def shape_of(ctx: NodeContext) -> Sequence[ValueType]:
+    """The dimensions of the input."""
+    dtype, dims = element_type(ctx, "output_type", "int64"), dims_of(ctx, 0)
+    if dims is None:
+        return [tensor(dtype, (None,))]
+    ctx.set_contents(0, vector(dims))
+    return [tensor(dtype, (len(dims),))]
+
+
+@layer("Reshape")
+def reshape(ctx: NodeContext) -> Sequence[ValueType]:
+    """The input's elements in the shape that the second input holds; with `special_zero`, 0 copies a dimension."""
+    dtype, dims, target = ctx.input(0).dtype, dims_of(ctx, 0), listed(ctx, 1)
+    if target is None:
+        return [tensor(dtype, None)]
+    result = reshaped(ctx, dims, target, not flag(ctx, "special_zero", False))
+    keep_contents(ctx, result)
+    return [tensor(dtype, result)]
+
+
+@layer("Squeeze")
+def squeeze(ctx: NodeContext) -> Sequence[ValueType]:
+    """The input without the axes that are named, or without all that are 1."""
+    dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
+    given = ctx.has_input(1)
+    axes = listed_axes(ctx, 1) if given else ()
+    if dims is None or axes is None:
+        return [tensor(dtype, None)]
+    where = tuple(dict.fromkeys(normal_axis(axis, len(dims)) for axis in axes))
+    result: Dims | None
+    if not where:
+        result = squeeze_ones(ctx, dims)
+    elif flag(ctx, "allow_axis_skip", False):
+        result = _squeeze_ones_among(ctx, dims, where)
+    else:
+        result = squeeze_axes(ctx, dims, where)
+    if result is None:
+        return [tensor(dtype, None)]
+    keep_contents(ctx, result)
+    return [tensor(dtype, result)]
+
+
+def _squeeze_ones_among(ctx: NodeContext, dims: Dims, axes: Sequence[int]) -> Dims | None:
+    """The dimensions without those on these axes that are 1, None where one may be."""
+    named = squeeze_ones(ctx, tuple(dims[axis] for axis in axes))
+    if named is None:
+        return None
+    return tuple(dim for axis, dim in enumerate(dims) if axis not in axes or dim != 1)
+
+
+@layer("Unsqueeze")
+def unsqueeze(ctx: NodeContext) -> Sequence[ValueType]:
+    """The input with a dimension of 1 at each axis, counted in the output."""
+    dtype, dims, axes = ctx.input(0).dtype, dims_of(ctx, 0), listed(ctx, 1)
+    if dims is None or axes is None:
+        return [tensor(dtype, None)]
+    known = listed_axes(ctx, 1)
+    if known is None:
+        return [tensor(dtype, (None,) * (len(dims) + len(axes)))]
+    result = unsqueezed(dims, normal_axes(known, len(dims) + len(known)))
+    keep_contents(ctx, result)
+    return [tensor(dtype, result)]
+
+
+@layer("Transpose")
+def transpose(ctx: NodeContext) -> Sequence[ValueType]:
+    """The input with its axes in the order of the second input; an empty one reverses them."""
+    dtype, dims, order = ctx.input(0).dtype, dims_of(ctx, 0), listed_axes(ctx, 1)
+    if order is None:
+        return [tensor(dtype, None if dims is None else (None,) * len(dims))]
+    if sorted(order) != list(range(len(order))):
+        raise InvalidNode(f"the order {list(order)} is no permutation of the axes")
+    if dims is None:
+        return [tensor(dtype, (None,) * len(order) if order else None)]
+    return [tensor(dtype, transposed(ctx, dims, order or None))]
+
+
+@layer("Broadcast")
+def broadcast(ctx: NodeContext) -> Sequence[ValueType]:
+    """The input in the shape that the second input holds; in the mode `bidirectional` both broadcast together."""
+    dtype, dims, mode = ctx.input(0).dtype, dims_of(ctx, 0), text(ctx, "mode", "numpy")
+    if mode == "bidirectional":
+        result = broadcast_dims(ctx, (dims, _target(ctx)))
+    elif mode == "explicit" or dims is None:
+        result = _target(ctx)
+    else:
+        result = _one_way(ctx, dims, mode)
+    count = static_count(result)
+    contents = ctx.contents(0) if count is not None and mode in ("numpy", "bidirectional") else None
+    if contents is not None and count is not None and result is not None:
+        static = tuple(dim for dim in result if isinstance(dim, int))
+        ctx.set_contents(0, Contents(static, broadcast_items(contents, static, count)))
+    return [tensor(dtype, result)]
+
+
+def _target(ctx: NodeContext) -> Dims | None:
+    elements = listed(ctx, 1)
+    return None if elements is None else tuple(required_dim(ctx, element) for element in elements)
+
+
+def _one_way(ctx: NodeContext, dims: Dims, mode: str) -> Dims | None:
+    """The target, to which each dimension of the data is fitted."""
+    elements = listed(ctx, 1)
+    if elements is None:
+        return None
+    skipped = len(elements) - len(dims)
+    if mode != "numpy":
+        return _target(ctx)
+    if skipped < 0:
+        raise InvalidNode(f"data of rank {len(dims)} cannot be broadcast to {len(elements)} dimensions")
+    result = [required_dim(ctx, element) for element in elements[:skipped]]
+    for dim, element in zip(dims, elements[skipped:], strict=True):
+        keeps = dim != 1 and (isinstance(dim, int) or ctx.facts.prove_ne(dim, 1))
+        if not keeps:
+            result.append(required_dim(ctx, element))
+        elif element is None:
+            result.append(dim)
+        else:
+            result.append(
+                merged_dim(ctx, dim, required_dim(ctx, element), "a dimension that is not 1 and the target's")
+            )
+    return tuple(result)
+
+
+@layer("DepthToSpace", "SpaceToDepth")
+def depth_and_space(ctx: NodeContext) -> Sequence[ValueType]:
+    """Blocks of channels laid out in space, or blocks of space stacked into channels."""
+    dtype, dims, size = ctx.input(0).dtype, dims_of(ctx, 0), number(ctx, "block_size", 1)
+    if size < 1:
+        raise InvalidNode(f"block_size is {size}; it must be at least 1")
+    if dims is None:
+        return [tensor(dtype, None)]
+    if len(dims) < 3:
+        raise InvalidNode(f"the input has rank {len(dims)}; it must have batch, channels and space")
+    block = size ** (len(dims) - 2)
+    channels: DimLike
+    if ctx.node.op_type == "DepthToSpace":
+        channels = exact_quotient(ctx, dims[1], block, "the channels over the elements of a block")
+        space = [dim * size for dim in dims[2:]]
+    else:
+        channels = dims[1] * block
+        space = [exact_quotient(ctx, dim, size, "a side over that of a block") for dim in dims[2:]]
+    return [tensor(dtype, (dims[0], channels, *space))]
+
+
+@layer("RandomUniform", gives=(None,))
+def random(ctx: NodeContext) -> Sequence[ValueType]:
+    """Random numbers in the shape that the first input holds."""
+    return [tensor(element_type(ctx, "output_type", None), target_shape(ctx, 0))]
