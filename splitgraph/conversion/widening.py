@@ -47,6 +47,10 @@ _ORDERED: _Table = {
     "uint32": "uint64 int64 float64",
     "float16": "float32",
     "bfloat16": "float32",
+    "float8e4m3fn": "float16 float32",
+    "float8e4m3fnuz": "float16 float32",
+    "float8e5m2": "float16 float32",
+    "float8e5m2fnuz": "float16 float32",
 }
 # The low bits of sums, differences and products depend on low bits only, and Cast to a narrower integer keeps these.
 _MODULAR: _Table = {
@@ -77,12 +81,12 @@ _REAL: _Table = {"float16": "float32", "bfloat16": "float32"}
 
 _TABLES: tuple[tuple[str, _Table], ...] = (
     (
-        "Compress Concat DepthToSpace Expand Flatten Gather GatherElements GatherND Identity OneHot Reshape "
+        "Compress Concat DepthToSpace Equal Expand Flatten Gather GatherElements GatherND Identity OneHot Reshape "
         "ReverseSequence Scatter Slice SpaceToDepth Squeeze Tile Transpose Trilu Unsqueeze Where",
         _MOVED,
     ),
     (
-        "ArgMax ArgMin Clip Equal GlobalMaxPool Greater GreaterOrEqual IsInf IsNaN Less LessOrEqual Max MaxPool "
+        "ArgMax ArgMin Clip GlobalMaxPool Greater GreaterOrEqual IsInf IsNaN Less LessOrEqual Max MaxPool "
         "MaxRoiPool Min NonZero ReduceMax ReduceMin Relu Sign TopK",
         _ORDERED,
     ),

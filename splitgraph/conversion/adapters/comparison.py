@@ -1,0 +1,169 @@
+"""Comparisons and what is chosen by them, below the opset at which they took an element type or came to be: Equal,
+Greater, Less, Max, Min, IsNaN, IsInf, Sign, Where.
+
+Narrower integers and 16-bit floats are computed in wider types (`widening`); what is left here are the types that
+nothing older compares.
+"""
+
+from __future__ import annotations
+
+from functools import partial, reduce
+
+import numpy as np
+from onnx import TensorProto
+
+from splitgraph.conversion.adapters.registry import downward
+from splitgraph.conversion.shape_nodes import static_shape, typed
+from splitgraph.conversion.step import Inexact, Step
+
+_WIDE = {"int64", "uint64"}
+_FLOATS = ("float16", "float32", "float64")
+
+
+@downward("Equal", 11)
+def equal_of_floats(step: Step) -> None:
+    """Equal compares no floats below opset 11. Two are equal when neither is the smaller one and none is NaN; their sum
+    is NaN when one of them is, and when they are opposite infinities, which are not equal.
+    """
+    dtype = step.known_dtype()
+    if dtype not in _FLOATS:
+        raise Inexact(f"nothing compares {dtype} {step.side}")
+    one, other = (_in_float32(step, name, dtype) for name in step.inputs)
+    apart = step.emit("Or", [_less(step, one, other), step.emit("Greater", [one, other], "greater")], "apart")
+    is_number = _is_number(step, step.emit("Add", [one, other], "sum"), "float32" if dtype == "float16" else dtype)
+    step.replace("And", [step.emit("Not", [apart], "not_apart"), is_number])
+
+
+@downward("IsNaN", 9)
+def is_nan(step: Step) -> None:
+    """Every number is less than infinity or greater than minus infinity; NaN is neither."""
+    dtype = step.known_dtype()
+    step.replace("Not", [_is_number(step, _in_float32(step, step.inputs[0], dtype), _no_float16(dtype))])
+
+
+@downward("IsInf", 10)
+def is_infinite(step: Step) -> None:
+    """Only an infinity is beyond the largest finite number."""
+    dtype = step.known_dtype()
+    data, limit = step.inputs[0], float(np.finfo(dtype).max)
+    found = []
+    if step.known_value("detect_positive", 1):
+        found.append(step.emit("Greater", [data, step.tensor(typed([limit], dtype), "largest")], "positive"))
+    if step.known_value("detect_negative", 1):
+        found.append(_less(step, data, step.tensor(typed([-limit], dtype), "smallest")))
+    if len(found) == 2:
+        step.replace("Or", found)
+    elif found:
+        # The comparison itself is what the node becomes.
+        last = step.before.pop()
+        step.replace(last.op_type, last.inputs)
+    else:
+        step.replace("Less", [data, data])
+
+
+@downward("Sign", 9)
+def sign(step: Step) -> None:
+    """1 for what is greater than 0, less 1 for what is less."""
+    dtype = step.known_dtype()
+    zero = step.tensor(typed([0], dtype), "zero")
+    number = TensorProto.DataType.Value({"float32": "FLOAT", "float64": "DOUBLE"}.get(dtype, dtype.upper()))
+    above = step.emit("Cast", [step.emit("Greater", [step.inputs[0], zero], "is_above")], "above", to=number)
+    below = step.emit("Cast", [_less(step, step.inputs[0], zero)], "below", to=number)
+    step.replace("Sub", [above, below])
+
+
+@downward("Max Min", 12)
+def extreme_of_long_integers(step: Step) -> None:
+    """Max and Min take no integers below opset 12: of two, the one that a comparison says."""
+    dtype = step.known_dtype()
+    if dtype not in _WIDE:
+        raise Inexact(f"nothing finds the {step.form.op_type.lower()}imum of {dtype} {step.side}")
+    names = [_as_int64(step, name, dtype) for name in step.inputs]
+    choose = partial(_choose, step, dtype, step.form.op_type == "Max")
+    first, *rest = names
+    result = reduce(choose, rest, first)
+    step.replace("Cast", [result], to=TensorProto.UINT64) if dtype == "uint64" else step.replace("Identity", [result])
+
+
+@downward("Greater Less", 9)
+def order_of_long_integers(step: Step) -> None:
+    """Greater and Less take floats only below opset 9. What float64 rounds to different numbers is so ordered; where it
+    rounds both to one, their difference is small and has the sign.
+    """
+    dtype = step.known_dtype()
+    if dtype not in _WIDE:
+        raise Inexact(f"nothing compares {dtype} {step.side}")
+    one, other = step.inputs if step.form.op_type == "Less" else reversed(step.inputs)
+    left, right = _as_int64(step, one, dtype), _as_int64(step, other, dtype)
+    signed = _less_int64(step, left, right)
+    if dtype == "int64":
+        step.replace("Identity", [signed])
+        return
+    zero = step.constant(0.0, "zero", np.float64)
+    signs = [_less(step, step.emit("Cast", [name], "real", to=TensorProto.DOUBLE), zero) for name in (left, right)]
+    step.replace("Xor", [signed, step.emit("Xor", signs, "signs_differ")])
+
+
+@downward("Where", 9)
+def where_by_gather(step: Step) -> None:
+    """The elements that a condition chooses, gathered from those of both inputs in one dimension."""
+    shapes = [static_shape(step, name) for name in step.inputs]
+    if step.opset < 8 or any(shape is None for shape in shapes):
+        raise Inexact(
+            "choosing elements needs static shapes and Expand (opset 8) there", "give the inputs static shapes"
+        )
+    shape = np.broadcast_shapes(*(shape for shape in shapes if shape is not None))
+    if 0 in shape:
+        raise Inexact("a dimension is 0, which Reshape cannot give there")
+    count = int(np.prod(shape))
+    flat, target = step.constant([-1], "flat_shape"), step.constant(shape, "shape")
+    condition, chosen, other = (
+        step.emit("Reshape", [step.emit("Expand", [name, target], "whole"), flat], "flat") for name in step.inputs
+    )
+    both = step.emit("Concat", [chosen, other], "both", axis=0)
+    second = step.emit("Cast", [step.emit("Not", [condition], "not_chosen")], "second", to=TensorProto.INT64)
+    offset = step.emit("Mul", [second, step.constant([count], "count")], "offset")
+    index = step.emit("Add", [offset, step.constant(np.arange(count), "counting")], "index")
+    step.replace("Reshape", [step.emit("Gather", [both, index], "gathered", axis=0), target])
+
+
+def _choose(step: Step, dtype: str, largest: bool, one: str, other: str) -> str:
+    smaller = _less(step, one, other)
+    if dtype == "uint64":
+        zero = step.constant(0, "zero")
+        signs = step.emit("Xor", [_less(step, one, zero), _less(step, other, zero)], "signs_differ")
+        # As signed numbers, those with the highest bit come before all others instead of after them.
+        smaller = step.emit("Xor", [smaller, signs], "smaller")
+    return step.emit("Where", [smaller, *((other, one) if largest else (one, other))], "chosen")
+
+
+def _less(step: Step, one: str, other: str) -> str:
+    return step.emit("Less", [one, other], "less")
+
+
+def _less_int64(step: Step, one: str, other: str) -> str:
+    reals = [step.emit("Cast", [name], "real", to=TensorProto.DOUBLE) for name in (one, other)]
+    difference = step.emit("Cast", [step.emit("Sub", [one, other], "difference")], "real", to=TensorProto.DOUBLE)
+    close = step.emit("Not", [step.emit("Greater", reals, "greater")], "not_greater")
+    below = _less(step, difference, step.constant(0.0, "zero", np.float64))
+    return step.emit("Or", [_less(step, *reals), step.emit("And", [close, below], "just_below")], "is_less")
+
+
+def _as_int64(step: Step, name: str, dtype: str) -> str:
+    """The bits of a 64-bit integer as those of a signed one."""
+    return name if dtype == "int64" else step.emit("Cast", [name], "signed", to=TensorProto.INT64)
+
+
+def _is_number(step: Step, data: str, dtype: str) -> str:
+    below = _less(step, data, step.constant(np.inf, "infinity", dtype))
+    above = step.emit("Greater", [data, step.constant(-np.inf, "minus_infinity", dtype)], "above")
+    return step.emit("Or", [below, above], "is_number")
+
+
+def _no_float16(dtype: str) -> str:
+    return "float32" if dtype == "float16" else dtype
+
+
+def _in_float32(step: Step, name: str, dtype: str) -> str:
+    """float16 as float32, as many runtimes never compared it."""
+    return step.emit("Cast", [name], "float32", to=TensorProto.FLOAT) if dtype == "float16" else name

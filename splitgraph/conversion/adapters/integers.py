@@ -1,0 +1,194 @@
+"""Arithmetic of integers below the opset of its operator: Mod, BitShift, BitCast, Pow, MatMulInteger, ConvInteger; and
+Mod of floats.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from onnx import TensorProto
+
+from splitgraph.conversion.adapters.registry import downward
+from splitgraph.conversion.shape_nodes import static_shape
+from splitgraph.conversion.step import Inexact, Step
+from splitgraph.value_type import DTYPE_NUMBERS
+
+_BITS = {f"{kind}{bits}": bits for kind in ("int", "uint") for bits in (8, 16, 32, 64)}
+# Exact sums of integers in float32.
+_FLOAT_LIMIT = 2**24
+
+
+@downward("Mod", 10)
+def remainder_of_integers(step: Step) -> None:
+    """The dividend less the divisor times their quotient, which Div rounds to 0: with fmod=0 the sign becomes that of
+    the divisor.
+    """
+    dtype = step.known_dtype()
+    if dtype not in _BITS:
+        raise Inexact("only a division with a remainder gives the exact remainder of floats")
+    computed = dtype if dtype in ("int64", "uint64") else "int64" if dtype == "uint32" else "int32"
+    one, other = (_cast(step, name, dtype, computed) for name in step.inputs)
+    whole = step.emit("Mul", [step.emit("Div", [one, other], "quotient"), other], "multiple")
+    rest = step.emit("Sub", [one, whole], "rest")
+    if not step.known_value("fmod", 0) and not dtype.startswith("u"):
+        zero = step.constant(0, "zero", computed)
+        differs = step.emit("Xor", [_less(step, rest, zero), _less(step, other, zero)], "signs_differ")
+        some = step.emit("Not", [step.emit("Equal", [rest, zero], "is_whole")], "is_rest")
+        wrong = step.emit("And", [differs, some], "is_wrong")
+        rest = step.emit(
+            "Add", [rest, step.emit("Mul", [_number(step, wrong, computed), other], "correction")], "result"
+        )
+    step.replace("Cast", [rest], to=DTYPE_NUMBERS[dtype])
+
+
+@downward("Mod", 28)
+def floor_remainder_of_floats(step: Step) -> None:
+    """fmod=0 on floats: the remainder that fmod=1 gives, plus the divisor where their signs differ. Of 16-bit floats
+    float32 holds both exactly, and their sum with more than twice the precision.
+    """
+    dtype = step.known_dtype()
+    if dtype in _BITS:
+        raise Inexact(f"the remainder of {dtype} is another one")
+    wide = "float64" if dtype == "float64" else "float32"
+    one, other = (_cast(step, name, dtype, wide) for name in step.inputs)
+    zero, minus_zero = step.constant(0.0, "zero", wide), step.constant(-0.0, "minus_zero", wide)
+    rest = step.emit("Mod", [one, other], "rest", fmod=1)
+    differs = step.emit("Xor", [_less(step, rest, zero), _less(step, other, zero)], "signs_differ")
+    signed = step.emit("Where", [differs, step.emit("Add", [rest, other], "added"), rest], "signed")
+    # No remainder at all has the sign of the divisor.
+    none = step.emit("Where", [_less(step, other, zero), minus_zero, zero], "no_rest")
+    result = step.emit("Where", [step.emit("Equal", [rest, zero], "is_none"), none, signed], "result")
+    step.replace("Cast", [result], to=DTYPE_NUMBERS[dtype])
+
+
+@downward("BitShift", 28)
+def shift_beyond_width(step: Step) -> None:
+    """Shifts of the bits as those of an unsigned number. To the right, a negative number is shifted as its complement,
+    -1 - x, whose vacated bits are the complement of the sign. Shifts that leave no bit, undefined below, are left out.
+    """
+    dtype = step.known_dtype()
+    amounts = step.elements(1)
+    if dtype.startswith("u") and amounts is not None and bool((amounts < _BITS[dtype]).all()):
+        return
+    direction = step.known_value("direction")
+    data, amount = (_cast(step, name, dtype, "int64") for name in step.inputs)
+    zero, minus_one = step.constant(0, "zero"), step.constant(-1, "minus_one")
+    too_far = step.emit("Not", [_less(step, amount, step.constant(_BITS[dtype], "bits"))], "is_too_far")
+    beyond = step.emit("Or", [too_far, _less(step, amount, zero)], "is_beyond")
+    amount = _cast(step, step.emit("Where", [beyond, zero, amount], "amount"), "int64", "uint64")
+    is_negative = _less(step, data, zero) if direction == "RIGHT" and not dtype.startswith("u") else ""
+    if is_negative:
+        data = step.emit("Where", [is_negative, step.emit("Sub", [minus_one, data], "complement"), data], "positive")
+    shifted = step.emit("BitShift", [_cast(step, data, "int64", "uint64"), amount], "shifted", direction=direction)
+    result = step.emit("Where", [beyond, zero, _cast(step, shifted, "uint64", "int64")], "held")
+    if is_negative:
+        result = step.emit("Where", [is_negative, step.emit("Sub", [minus_one, result], "restored"), result], "result")
+    step.replace("Cast", [result], to=DTYPE_NUMBERS[dtype])
+
+
+@downward("BitShift", 11)
+def shift_by_powers(step: Step) -> None:
+    """To the left a product with a power of 2, of which the low bits stay; to the right a quotient. Shifts by all bits
+    or more give 0.
+    """
+    dtype = step.known_dtype()
+    bits, right = _BITS[dtype], step.known_value("direction") == "RIGHT"
+    if right and bits == 64:
+        raise Inexact("the quotient of unsigned numbers of 64 bits is not one of signed numbers")
+    powers = [2**index if index < 63 else -(2**63) for index in range(bits)]
+    data, amount = (_cast(step, name, dtype, "int64") for name in step.inputs)
+    width = step.constant(bits, "bits")
+    amount = step.emit("Where", [_less(step, amount, width), amount, width], "amount")
+    table = step.constant([*powers, 2**62 if right else 0], "powers")
+    factor = step.emit("Gather", [table, amount], "factor", axis=0)
+    result = step.emit("Div" if right else "Mul", [data, factor], "shifted")
+    step.replace("Cast", [result], to=DTYPE_NUMBERS[dtype])
+
+
+@downward("BitCast", 26)
+def bits_of_integers(step: Step) -> None:
+    """Cast between integers of one width keeps the bits; those of a truth value are 0 and 1."""
+    dtype = step.known_dtype()
+    wanted = {number: name for name, number in DTYPE_NUMBERS.items()}.get(step.known_value("to"), "")
+    if dtype == wanted:
+        step.replace("Identity", step.inputs)
+    elif (dtype in _BITS and _BITS.get(wanted) == _BITS[dtype]) or (dtype, wanted) in (
+        ("bool", "uint8"),
+        ("bool", "int8"),
+    ):
+        step.replace("Cast", step.inputs, to=DTYPE_NUMBERS[wanted])
+    else:
+        raise Inexact(f"no older operator gives the bits of {dtype} as {wanted or 'another type'}")
+
+
+@downward("Pow", 12, 13, 15)
+def power_in_float64(step: Step) -> None:
+    """Below opset 12 both operands are of one type of floats; float64 holds those of up to 32 bits. The power of
+    integers is an integer within 2**31, or a fraction that is rounded to 0: an error of the last bit is made good.
+    """
+    base, exponent = step.known_dtype(0), step.known_dtype(1)
+    if base not in ("float16", "float32", "float64", "int32", "bfloat16"):
+        raise Inexact(f"float64 does not hold every power of {base}")
+    if exponent in ("int64", "uint64"):
+        raise Inexact(f"float64 does not hold every exponent of {exponent}")
+    if base == "int32" and exponent not in _BITS:
+        raise Inexact("a power that is no integer may be rounded to another one")
+    one, other = (
+        _cast(step, name, dtype, "float64") for name, dtype in zip(step.inputs, (base, exponent), strict=True)
+    )
+    result = step.emit("Pow", [one, other], "power")
+    if base == "int32":
+        result = step.emit("Mul", [result, step.constant(1 + 2.0**-33, "last_bits", np.float64)], "made_good")
+    step.replace("Cast", [result], to=DTYPE_NUMBERS[base])
+
+
+@downward("MatMulInteger", 10)
+def matmul_of_integers(step: Step) -> None:
+    """Both operands less their zero points, multiplied as int32."""
+    step.replace("MatMul", [_centred(step, 0, "int32", last=False), _centred(step, 1, "int32", last=True)])
+
+
+@downward("ConvInteger", 10)
+def convolution_of_integers(step: Step) -> None:
+    """Both operands less their zero points, convolved as floats that hold every sum: float32 for small windows."""
+    shape = static_shape(step, step.inputs[1])
+    terms = math.prod(shape[1:]) if shape else None
+    wide = "float32" if terms is not None and terms * 255**2 < _FLOAT_LIMIT else "float64"
+    data, weights = _centred(step, 0, wide, last=False), _centred(step, 1, wide, last=False)
+    result = step.redirect(0, "real")
+    attributes = dict(step.attributes)
+    step.replace("Conv", [data, weights])
+    step.attributes |= attributes
+    step.emit_after("Cast", [step.outputs[0]], result, to=TensorProto.INT32)
+
+
+def _centred(step: Step, index: int, dtype: str, *, last: bool) -> str:
+    """An operand less its zero point, in a wider type. last: a zero point of one dimension is for each column."""
+    found = _cast(step, step.inputs[index], "", dtype)
+    if not step.uses_input(index + 2):
+        return found
+    shape = static_shape(step, step.inputs[index + 2])
+    zero = _cast(step, step.inputs[index + 2], "", dtype)
+    if shape is None:
+        raise Inexact("the shape of a zero point is unknown", "declare it")
+    if math.prod(shape) == 1:
+        zero = step.emit("Reshape", [zero, step.constant(np.zeros(0), "scalar_shape")], "zero_point")
+    elif len(shape) == 1 and not last:
+        # One for each row, or for each filter.
+        rank = step.known_rank(index)
+        sizes = [-1] + [1] * (rank - 1 if step.form.op_type == "ConvInteger" else 1)
+        zero = step.emit("Reshape", [zero, step.constant(sizes, "column")], "zero_point")
+    return step.emit("Sub", [found, zero], "centred")
+
+
+def _less(step: Step, one: str, other: str) -> str:
+    return step.emit("Less", [one, other], "less")
+
+
+def _number(step: Step, truth: str, dtype: str) -> str:
+    return step.emit("Cast", [truth], "number", to=DTYPE_NUMBERS[dtype])
+
+
+def _cast(step: Step, name: str, dtype: str, wanted: str) -> str:
+    return name if dtype == wanted else step.emit("Cast", [name], f"as_{wanted}", to=DTYPE_NUMBERS[wanted])
