@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import re
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from splitgraph.formats.openvino_ir.refusal import quoted, refusal
 from splitgraph.formats.openvino_ir.shape_text import parse_static_shape
 
 _NUMBER = re.compile(r"[0-9]{1,19}")
+_MOST_ELEMENTS = 2**63
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +58,27 @@ def locate(layer: Layer, available: int | None, path: str | os.PathLike[str] | N
         shape = parse_static_shape(layer.data["shape"])
     except ValueError as error:
         raise refuse("SG111", f"has the shape {quoted(layer.data['shape'])}: {error}") from None
-    expected = byte_size(layer.data["element_type"], math.prod(shape))
+    elements = _product(shape)
+    if elements > _MOST_ELEMENTS:
+        raise refuse("SG111", f"has the shape {quoted(layer.data['shape'])}, of more elements than any file holds")
+    expected = byte_size(layer.data["element_type"], elements)
     if expected is not None and size != expected:
-        what = f"{quoted(layer.data['element_type'])} of shape [{layer.data['shape']}]"
-        raise refuse("SG111", f"has {size:,} bytes, but {what[:200]} takes {expected:,}")
+        what = f"{quoted(layer.data['element_type'])} of shape {quoted(layer.data['shape'])}"
+        raise refuse("SG111", f"has {size:,} bytes, but {what} takes {expected:,}")
     if available is None:
         raise refuse("SG107", "is in the .bin, and there is none beside the .xml")
     if offset + size > available:
         raise refuse("SG107", f"needs {size:,} bytes from byte {offset:,} of the .bin, which has only {available:,}")
     return Place(offset, size)
+
+
+def _product(shape: tuple[int, ...]) -> int:
+    """The number of elements, or some number above _MOST_ELEMENTS: the product of many sizes has too many digits."""
+    if 0 in shape:
+        return 0
+    product = 1
+    for size in shape:
+        product *= size
+        if product > _MOST_ELEMENTS:
+            break
+    return product

@@ -22,6 +22,8 @@ from splitgraph.formats.recognition import describe_content
 StrPath = str | os.PathLike[str]
 
 VERSIONS = (10, 11)
+# How XML begins in UTF-8 and what agrees with it, or in UTF-16.
+_STARTS = (b"<", b"\xff\xfe", b"\xfe\xff", b"\0<")
 
 
 def load_ir(path: StrPath) -> OpenVINOModel:
@@ -85,7 +87,7 @@ def _read(path: Path) -> bytes:
         raise refusal("SG101", f"cannot be read: {system_reason(error)}", path) from error
     if not data:
         raise refusal("SG101", "is empty", path)
-    if not data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<") and b"\0" not in data[:4]:
+    if not data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(_STARTS):
         looks_like = describe_content(data)
         raise refusal("SG101", f"is not XML{f'; it looks like {looks_like}' if looks_like else ''}", path)
     return data
