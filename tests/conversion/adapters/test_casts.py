@@ -1,0 +1,77 @@
+"""Cast over opsets 6, 19 and 24."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+from conversion.adapters.execute import build, converted, number_of, operators, refusal, run_reference
+from onnx import helper
+
+
+def cast(opset: int, source: str, target: str, **attributes: int | str) -> onnx.ModelProto:
+    """A cast to a type and on to float32, which tells what came out."""
+    nodes = [
+        helper.make_node("Cast", ["x"], ["narrow"], to=number_of(target), **attributes),
+        helper.make_node("Cast", ["narrow"], ["y"], to=number_of("float32")),
+    ]
+    return build(nodes, opset, {"x": (source, ("n",))}, {"y": ("float32", ("n",))})
+
+
+@pytest.mark.parametrize(
+    ("model", "target", "words"),
+    [
+        (cast(19, "float32", "float8e5m2", saturate=0), 18, "float8e5m2"),
+        (cast(24, "float32", "float8e8m0", round_mode="down"), 23, "float8e8m0"),
+        (cast(24, "string", "float8e5m2fnuz"), 23, "a string may be that of infinity"),
+    ],
+)
+def test_refused(model: onnx.ModelProto, target: int, words: str) -> None:
+    assert words in refusal(model, target)
+
+
+def test_attributes_without_effect_go() -> None:
+    before = cast(24, "float32", "float16", saturate=0, round_mode="nearest")
+    after = converted(before, 18)
+    assert operators(after) == ["Cast", "Cast"]
+    assert [held.name for held in after.graph.node[0].attribute] == ["to"]
+
+
+NUMBERS = [np.inf, -np.inf, np.nan, 0.0, -1.5, 1e5, -1e5, 300.0]
+GREATEST = {"float8e4m3fnuz": 240.0, "float8e5m2fnuz": 57344.0}
+
+
+def expected(target: str, source: str, opset: int) -> list[float]:
+    """The document's table of saturation: infinity gives NaN below 24, the greatest number from then on."""
+    greatest = GREATEST[target]
+    with np.errstate(all="ignore"):
+        numbers = [float(number) for number in np.array(NUMBERS, source)]
+    result = []
+    for number in numbers:
+        kept = np.nan if np.isinf(number) and opset < 24 else float(np.clip(number, -greatest, greatest))
+        result.append(kept)
+    return result
+
+
+@pytest.mark.parametrize("target", list(GREATEST))
+@pytest.mark.parametrize("source", ["float32", "float16"])
+def test_infinity_in_fnuz_types(target: str, source: str) -> None:
+    with np.errstate(all="ignore"):
+        x = np.array(NUMBERS, source)
+    down = converted(cast(24, source, target), 23)
+    assert {"IsInf", "Where", "Sign"} <= set(operators(down))
+    # The reference evaluator casts as opset 24 has it, so that only infinity tells the difference.
+    found = run_reference(down, {"x": x})[0]
+    inexact = np.array(NUMBERS) == 300.0
+    assert np.array_equal(found[~inexact], np.array(expected(target, source, 24), "float32")[~inexact], equal_nan=True)
+    up = converted(cast(23, source, target), 24)
+    assert {"IsInf", "Where"} <= set(operators(up))
+    found = run_reference(up, {"x": x})[0]
+    assert np.array_equal(found[~inexact], np.array(expected(target, source, 23), "float32")[~inexact], equal_nan=True)
+
+
+@pytest.mark.parametrize("way", [(23, 24), (24, 23)])
+def test_what_has_no_infinity_is_kept(way: tuple[int, int]) -> None:
+    assert operators(converted(cast(way[0], "int32", "float8e5m2fnuz"), way[1])) == ["Cast", "Cast"]
+    assert operators(converted(cast(way[0], "float32", "float8e5m2fnuz", saturate=0), way[1])) == ["Cast", "Cast"]
+    assert operators(converted(cast(way[0], "float32", "float8e5m2"), way[1])) == ["Cast", "Cast"]

@@ -1,0 +1,60 @@
+"""If and Loop below opset 11."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+from conversion.adapters.execute import assert_same, build, converted, random_array, refusal, run, value
+from onnx import helper
+
+
+def condition(opset: int, declared: bool, size: int | str = 3) -> onnx.ModelProto:
+    """Negates x, or not; the branches say their shapes, or not."""
+    branches = {}
+    for name, op in (("then_branch", "Neg"), ("else_branch", "Abs")):
+        result = value(name, ("float32", (2, size))) if declared else onnx.ValueInfoProto(name=name)
+        branches[name] = helper.make_graph([helper.make_node(op, ["x"], [name])], name, [], [result])
+    node = helper.make_node("If", ["c"], ["y"], **branches)
+    inputs = {"c": ("bool", ()), "x": ("float32", (2, size))}
+    return build(node, opset, inputs, {"y": ("float32", (2, "m"))})
+
+
+def test_branches_of_unknown_shapes_are_refused() -> None:
+    model = condition(11, declared=False, size="n")
+    assert "both branches must give the same shapes" in refusal(model, 10)
+
+
+@pytest.mark.parametrize("declared", [False, True])
+@pytest.mark.parametrize("target", [10, 7])
+def test_branches_of_one_shape(declared: bool, target: int) -> None:
+    before = condition(11, declared)
+    after = converted(before, target)
+    for chosen in (True, False):
+        feeds = {"c": np.array(chosen), "x": random_array((2, 3))}
+        assert_same(run(before, feeds), run(after, feeds))
+
+
+@pytest.mark.parametrize("with_condition", [False, True])
+@pytest.mark.parametrize("target", [10, 8, 13])
+def test_loop_that_carries_nothing(with_condition: bool, target: int) -> None:
+    nodes = [
+        helper.make_node("Cast", ["i"], ["number"], to=onnx.TensorProto.FLOAT),
+        helper.make_node("Mul", ["number", "x"], ["element"]),
+        helper.make_node("Less", ["number", "limit"], ["again"]),
+    ]
+    inputs = [value("i", ("int64", ())), value("c", ("bool", ()))]
+    outputs = [value("again", ("bool", ())), value("element", ("float32", (2,)))]
+    body = helper.make_graph(nodes, "body", inputs, outputs)
+    node = helper.make_node("Loop", ["n", "go" if with_condition else ""], ["y"], body=body)
+    declared = {"n": ("int64", ()), "x": ("float32", (2,)), "limit": ("float32", ())}
+    if with_condition:
+        declared["go"] = ("bool", ())
+    before = build(node, 11, declared, {"y": ("float32", ("t", 2))})
+    after = converted(before, target)
+    assert len(after.graph.node[-1].input) == (3 if target < 11 else 2)
+    for limit in (2.0, 9.0):
+        feeds = {"n": np.array(5), "x": random_array((2,)), "limit": np.float32(limit), "go": np.array(True)}
+        given = {name: np.asarray(feeds[name]) for name in declared}
+        assert_same(run(before, given), run(after, given))
+        assert_same(run(before, given), run(converted(after, 13), given))
