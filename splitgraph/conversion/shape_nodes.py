@@ -83,17 +83,17 @@ def has_no_zero(step: Step, name: str) -> bool:
 
 def reshaped(
     step: Step, data: str, shape: str, *, dtype: str | None, dense: bool
-) -> tuple[str, list[str], dict[str, int]]:
+) -> tuple[str, list[str], dict[str, int] | dict[str, list[int]]]:
     """The operator, inputs and attributes that give `data` the shape that the contents of `shape` are, where a 0 means
     a dimension of 0. dense: the data has no dimension of 0, so that Reshape cannot meet one.
 
     From opset 14 on Reshape does so with allowzero=1. Below, an element is put in for each dimension of 0 and sliced
     away again, since Reshape would copy a dimension of the data there; needs opset 10 and the element type.
     """
-    if step.opset >= 14:
-        return "Reshape", [data, shape], {"allowzero": 1}
     if dense:
         return "Reshape", [data, shape], {}
+    if step.opset >= 14:
+        return "Reshape", [data, shape], {"allowzero": 1}
     if dtype is None:
         raise Inexact("a dimension may be 0, and the element type is unknown", "declare the shape of the input")
     zero = step.emit("Equal", [shape, step.constant([0], "zero")], "is_zero")
@@ -104,10 +104,21 @@ def reshaped(
     product = step.emit("ReduceProd", [solid], "element_count", keepdims=1)
     count = step.emit("Where", [hollow, product, step.constant([0], "none")], "added_count")
     both = step.emit("Concat", [flat(step, data, "elements"), filled(step, count, 0, "added", dtype)], "padded", axis=0)
-    whole = step.emit("Reshape", [both, solid], "reshaped")
-    starts = step.emit("Sub", [shape, shape], "starts")
+    # A dimension of 1 in front, since a scalar cannot be sliced.
+    first = step.constant([1], "first")
+    whole = step.emit("Reshape", [both, step.emit("Concat", [first, solid], "with_first", axis=0)], "reshaped")
     ends = step.emit("Where", [hollow, shape, step.constant([_GREATEST], "all")], "ends")
-    return "Slice", [whole, starts, ends], {}
+    ends = step.emit("Concat", [first, ends], "all_ends", axis=0)
+    starts = step.emit("Sub", [ends, ends], "starts")
+    return "Squeeze", [step.emit("Slice", [whole, starts, ends], "sliced"), *_first_axis(step)], _no_axis(step)
+
+
+def _first_axis(step: Step) -> list[str]:
+    return [step.constant([0], "first_axis")] if step.opset >= 13 else []
+
+
+def _no_axis(step: Step) -> dict[str, list[int]]:
+    return {} if step.opset >= 13 else {"axes": [0]}
 
 
 def static_shape(step: Step, name: str) -> tuple[int, ...] | None:

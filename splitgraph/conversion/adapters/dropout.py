@@ -33,8 +33,7 @@ def training_as_input(step: Step) -> None:
 
 @upward("Dropout", 10)
 def boolean_mask(step: Step) -> None:
-    """From 10 on the mask is boolean, and cast to the type of the data, which it was."""
-    step.require_types()
+    """From 10 on the mask is boolean, cast to the type of the data, which it was; those of the data are the same."""
     if not _mask_is_read(step):
         del step.outputs[1:]
         return
@@ -45,8 +44,7 @@ def boolean_mask(step: Step) -> None:
 
 @downward("Dropout", 10)
 def typed_mask(step: Step) -> None:
-    """Below 10 the mask is of the type of the data, 0 or 1."""
-    step.require_types()
+    """Below 10 the mask is of the type of the data, 0 or 1; those of the data are the same."""
     if not _mask_is_read(step):
         del step.outputs[1:]
         return

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from splitgraph.conversion.adapters.registry import downward, upward
 from splitgraph.conversion.shape_nodes import (
     as_int64,
     counted_from_front,
+    counting,
     dimension,
     filled,
     flat,
     has_no_zero,
     reshaped,
     scalar,
+    static_shape,
 )
 from splitgraph.conversion.step import Inexact, Step
 
@@ -30,11 +34,24 @@ def k_as_input(step: Step) -> None:
 
 @downward("TopK", 10)
 def k_as_attribute(step: Step) -> None:
-    """A constant second input becomes the attribute k."""
+    """A constant second input becomes the attribute k; of a k known only at run time, the first of all are taken."""
     step.require_types()
-    (k,) = step.constant_ints(1, "k")
+    found, axis = step.elements(1), step.known_value("axis", -1)
+    if found is not None:
+        del step.inputs[1:]
+        step.set("k", int(found.reshape(-1)[0]), f"it is an attribute {step.side}")
+        return
+    shape = step.input_type(0).shape
+    length = shape[axis] if shape is not None and -len(shape) <= axis < len(shape) else None
+    if not isinstance(length, int):
+        raise Inexact("k is known only at run time, and so is how many elements there are", "declare the input's shape")
+    first = counting(step, step.emit("Reshape", [step.inputs[1], step.constant([1], "row")], "k_row"), "first")
     del step.inputs[1:]
-    step.set("k", k, f"it is an attribute {step.side}")
+    step.set("k", length, "all, of which the first are taken")
+    for index in range(len(step.outputs)):
+        if step.outputs[index]:
+            old = step.redirect(index, "of_all")
+            step.emit_after("Gather", [step.outputs[index], first], old, axis=axis % len(shape or ()))
 
 
 @downward("TopK", 11)
@@ -60,15 +77,18 @@ def smallest_by_negation(step: Step) -> None:
 def negative_indices_beyond(step: Step) -> None:
     """Below 11 negative indices give no hot value: they become an index that is beyond every depth."""
     step.require_types()
-    index = as_int64(step, step.inputs[0], "index")
+    step.inputs[0] = _beyond_where_negative(step, as_int64(step, step.inputs[0], "index"))
+
+
+def _beyond_where_negative(step: Step, index: str) -> str:
     is_negative = step.emit("Less", [index, step.constant(0, "zero")], "is_negative")
-    step.inputs[0] = step.emit("Where", [is_negative, step.constant(_GREATEST, "beyond"), index], "indices")
+    return step.emit("Where", [is_negative, step.constant(_GREATEST, "beyond"), index], "indices")
 
 
 @downward("OneHot", 11)
 def negative_indices_from_front(step: Step) -> None:
-    """Below 11 indices are counted from the front: the depth is added to those from -depth to -1; what is less stays
-    negative, which gives no hot value.
+    """Below 11 indices are counted from the front: the depth is added to those from -depth to -1; what is less gives no
+    hot value, as an index beyond every depth does (a negative one too, but onnxruntime counts it from the end).
     """
     step.require_types()
     axis = step.known_value("axis", -1)
@@ -77,7 +97,8 @@ def negative_indices_from_front(step: Step) -> None:
     found = step.elements(0)
     if found is None or np.any(found < 0):
         depth = scalar(step, as_int64(step, step.inputs[1], "depth_as_integer"), "depth")
-        step.inputs[0] = counted_from_front(step, as_int64(step, step.inputs[0], "index"), depth, "indices")
+        index = counted_from_front(step, as_int64(step, step.inputs[0], "index"), depth, "index_from_front")
+        step.inputs[0] = _beyond_where_negative(step, index)
 
 
 @upward("Scatter", 11)
@@ -134,25 +155,56 @@ def gathered_from_flat_data(step: Step) -> None:
 @downward("GatherND", 11)
 def gathered_by_offsets(step: Step) -> None:
     """The last dimension of the indices counts into the first dimensions of the data, which are made one."""
-    rank = step.known_rank(0)
-    last = step.input_type(1).shape
-    depth = last[-1] if last else None
-    if not isinstance(depth, int) or step.known_value("batch_dims", 0):
-        raise Inexact("how many dimensions it gathers from is not known")
-    shape, index_shape = (step.emit("Shape", [name], "shape") for name in step.inputs)
-    lengths = [dimension(step, shape, place, "length") for place in range(depth)]
-    total = None
-    for place, length in enumerate(lengths):
-        row = step.emit("Gather", [step.inputs[1], step.constant(place, "place")], "row", axis=len(last or ()) - 1)
-        row = counted_from_front(step, row, length, "indices")
-        scaled = row if total is None else step.emit("Mul", [total, length], "scaled")
-        total = row if total is None else step.emit("Add", [scaled, row], "place")
-    if total is None or not has_no_zero(step, step.inputs[0]):
+    rank, depth = step.known_rank(0), _tuple_length(step)
+    if not has_no_zero(step, step.inputs[0]):
         raise Inexact("a dimension of the data may be 0", "declare the shape of the input")
-    rest = step.emit("Gather", [shape, step.constant(range(depth, rank), "rest")], "rest_shape")
-    merged = step.emit("Concat", [step.constant([-1], "merged"), rest], "merged_shape", axis=0)
-    del index_shape
-    step.replace("Gather", [step.emit("Reshape", [step.inputs[0], merged], "merged_data"), total], axis=0)
+    shape = step.emit("Shape", [step.inputs[0]], "shape")
+    rest = [step.emit("Gather", [shape, step.constant(range(depth, rank), "rest")], "rest")] if depth < rank else []
+    merged = step.emit("Concat", [step.constant([-1], "merged"), *rest], "merged_shape", axis=0)
+    data = step.emit("Reshape", [step.inputs[0], merged], "merged_data")
+    step.replace("Gather", [data, _offsets(step, shape, depth)], axis=0)
+
+
+@downward("ScatterND", 11)
+def scattered_by_offsets(step: Step) -> None:
+    """The data in two dimensions, those that the tuples of indices count into and the rest, is scattered into row by
+    row.
+    """
+    sizes, depth = static_shape(step, step.inputs[0]), _tuple_length(step)
+    if sizes is None or 0 in sizes:
+        raise Inexact("its shape is not known, or has a dimension of 0", "declare the shape of the input")
+    width = math.prod(sizes[depth:])
+    rows = step.constant([-1, width], "rows")
+    shape = step.emit("Shape", [step.inputs[0]], "shape")
+    column = step.emit("Reshape", [_offsets(step, shape, depth), step.constant([-1, 1], "column")], "places")
+    ones = step.constant([1, width], "row_shape")
+    data, updates = (step.emit("Reshape", [step.inputs[index], rows], "in_rows") for index in (0, 2))
+    scattered = step.emit(
+        "Scatter", [data, step.emit("Expand", [column, ones], "indices"), updates], "scattered", axis=0
+    )
+    step.replace("Reshape", [scattered, shape])
+
+
+def _tuple_length(step: Step) -> int:
+    """How many dimensions of the data an index into it counts."""
+    shape = step.input_type(1).shape
+    depth = shape[-1] if shape else None
+    if not isinstance(depth, int) or depth == 0 or step.known_value("batch_dims", 0):
+        raise Inexact("into how many dimensions its indices count is not known", "declare the shape of the indices")
+    return depth
+
+
+def _offsets(step: Step, shape: str, depth: int) -> str:
+    """Tuples of indices as one index into as many dimensions made one."""
+    last = len(step.input_type(1).shape or ()) - 1
+    total = ""
+    for place in range(depth):
+        length = dimension(step, shape, place, "length")
+        index = step.emit("Gather", [step.inputs[1], step.constant(place, "place")], "index", axis=last)
+        index = counted_from_front(step, index, length, "indices")
+        scaled = step.emit("Mul", [total, length], "scaled") if total else ""
+        total = step.emit("Add", [scaled, index], "offset") if total else index
+    return total
 
 
 def _gather_flat(step: Step, data: str, places: str, shape: str) -> None:

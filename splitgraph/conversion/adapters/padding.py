@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 import numpy as np
+from onnx import numpy_helper
 
 from splitgraph.conversion.adapters.registry import downward, upward
-from splitgraph.conversion.shape_nodes import dimension, static_shape, typed
+from splitgraph.conversion.shape_nodes import (
+    FLOATS,
+    as_int64,
+    counted_from_front,
+    counting,
+    dimension,
+    scalar,
+    static_shape,
+    typed,
+)
 from splitgraph.conversion.step import Inexact, Step
+from splitgraph.conversion.values import Array
 from splitgraph.value_type import DTYPE_NUMBERS
 
 _WIDER = {"int8": 6, "int16": 6, "uint8": 6, "uint16": 6, "uint32": 7}
@@ -48,67 +59,142 @@ def pads_as_input(step: Step) -> None:
 
 @downward("Pad", 11)
 def pads_as_attribute(step: Step) -> None:
-    """A constant pads becomes an attribute; so does a constant value that a float32 holds."""
-    step.require_types()
-    pads = step.constant_ints(1, "pads")
-    value = step.elements(2) if step.uses_input(2) else np.zeros(1)
-    if value is None and step.known_value("mode", "constant") == "constant":
-        raise Inexact(f"constant_value is an attribute {step.side}, and here it is known only at run time")
-    number = 0.0 if value is None else float(value.reshape(-1)[0])
-    if not np.isnan(number) and float(np.float32(number)) != number:
-        raise Inexact(f"constant_value is a float32 {step.side}, which does not hold {number}")
+    """A constant pads becomes an attribute; so does a constant value that a float32 holds. What is known only at run
+    time, and what is no floating-point number, is padded by gathering.
+    """
+    pads, value = step.elements(1), step.elements(2) if step.uses_input(2) else np.zeros(1)
+    mode = step.known_value("mode", "constant")
+    number = 0.0 if mode != "constant" else _as_float32(value)
+    if step.known_dtype(0) not in FLOATS or pads is None or number is None:
+        _pad_by_gathering(step, mode)
+        return
     del step.inputs[1:]
-    step.set("pads", pads, f"it is an attribute {step.side}")
+    step.set("pads", [int(count) for count in pads], f"it is an attribute {step.side}")
     step.set("value", number, f"it is an attribute {step.side}")
+
+
+def _as_float32(value: Array | None) -> float | None:
+    if value is None or value.dtype.kind not in "fV":
+        return None
+    number = float(value.reshape(-1)[0])
+    return number if np.isnan(number) or float(np.float32(number)) == number else None
 
 
 @downward("Pad", 18)
 def pads_of_all_axes(step: Step) -> None:
     """Below 18 there are pads for all axes: none for those that are left out."""
     step.require_types()
-    axes, rank = step.constant_ints(3, "axes"), step.known_rank(0)
-    axes = [axis % rank for axis in axes]
-    places = [*axes, *(axis + rank for axis in axes)]
-    pads = step.elements(1)
-    if pads is not None:
-        whole = [0] * 2 * rank
-        for place, count in zip(places, pads, strict=True):
-            whole[place] = int(count)
-        step.inputs[1] = step.constant(whole, "pads")
+    rank = step.known_rank(0)
+    none = step.constant([0] * 2 * rank, "no_pads")
+    axes, pads = step.elements(3), step.elements(1)
+    if axes is None:
+        size = step.constant(rank, "rank")
+        begins = counted_from_front(step, as_int64(step, step.inputs[3], "given_axes"), size, "axes")
+        both = [begins, step.emit("Add", [begins, size], "ends")]
+        places = step.emit("Concat", both, "places", axis=0)
+        step.inputs[1] = step.emit("ScatterElements", [none, places, step.inputs[1]], "pads")
+    elif pads is None:
+        found = step.constant([*(axes % rank), *(axes % rank + rank)], "places")
+        step.inputs[1] = step.emit("ScatterElements", [none, found, step.inputs[1]], "pads")
     else:
-        none = step.constant([0] * 2 * rank, "no_pads")
-        step.inputs[1] = step.emit("ScatterElements", [none, step.constant(places, "places"), step.inputs[1]], "pads")
+        whole = np.zeros(2 * rank, np.int64)
+        whole[[*(axes % rank), *(axes % rank + rank)]] = pads
+        step.inputs[1] = step.constant(whole, "pads")
     del step.inputs[3:]
 
 
 @downward("Pad", 19)
 def wrapped_by_gathering(step: Step) -> None:
     """Each axis is gathered at the indices from -begin to length + end, modulo its length."""
-    step.require_types()
     if step.known_value("mode", "constant") != "wrap":
+        step.require_types()
         raise Inexact("its mode is unknown")
+    _pad_by_gathering(step, "wrap")
+
+
+def _pad_by_gathering(step: Step, mode: str) -> None:
+    """Take the elements of the padded tensor axis by axis; an element that is none of the data comes from a slice of
+    the constant value that is appended to it. Needs opset 9, and opset 10 to wrap.
+    """
     rank = step.known_rank(0)
     given = step.constant_ints(3, "axes") if step.uses_input(3) else list(range(rank))
+    data, pads = step.inputs[0], step.elements(1)
+    value = _padding_value(step) if mode == "constant" else ""
+    sizes = static_shape(step, data)
     axes = [axis % rank for axis in given]
-    pads, sizes = step.elements(1), static_shape(step, step.inputs[0])
-    data, shape = step.inputs[0], step.emit("Shape", [step.inputs[0]], "shape")
-    if not axes:
-        step.replace("Identity", [data])
     for place, axis in enumerate(axes):
-        if pads is not None and sizes is not None and sizes[axis] > 0:
-            begin, end = int(pads[place]), int(pads[place + len(axes)])
-            indices = step.constant(np.arange(-begin, sizes[axis] + end) % sizes[axis], "indices")
+        begin, end = (None, None) if pads is None else (int(pads[place]), int(pads[place + len(axes)]))
+        if begin == 0 and end == 0:
+            continue
+        shape = step.emit("Shape", [data], "shape")
+        if value:
+            one = step.emit("Concat", _with_one(step, shape, axis, rank), "slice_shape", axis=0)
+            beyond = step.emit("Expand", [value, one], "slice_beyond")
+        if begin is not None and end is not None and sizes is not None and sizes[axis] > 0:
+            indices = step.constant(_padded(sizes[axis], begin, end, mode), "indices")
         else:
             length = dimension(step, shape, axis, "length")
-            begins, ends = (dimension(step, step.inputs[1], at, "pad") for at in (place, place + len(axes)))
-            first = step.emit("Neg", [begins], "first")
-            past = step.emit("Add", [length, ends], "past")
-            row = step.emit("Range", [first, past, step.constant(1, "one")], "row")
-            indices = step.emit("Mod", [row, length], "indices")
-        if place == len(axes) - 1:
-            step.replace("Gather", [data, indices], axis=axis)
-        else:
-            data = step.emit("Gather", [data, indices], "wrapped", axis=axis)
+            first, past = (dimension(step, step.inputs[1], at, "pad") for at in (place, place + len(axes)))
+            indices = _padded_at_run_time(step, length, first, past, mode)
+        source = step.emit("Concat", [data, beyond], "with_slice", axis=axis) if value else data
+        data = step.emit("Gather", [source, indices], "padded", axis=axis)
+    step.replace("Identity", [data])
+
+
+def _padding_value(step: Step) -> str:
+    if step.uses_input(2):
+        return scalar(step, step.inputs[2], "value")
+    dtype = step.known_dtype(0)
+    if dtype == "string":
+        return step.tensor(numpy_helper.from_array(np.array("", dtype=object)), "value")
+    return step.tensor(typed([0], dtype), "value")
+
+
+def _with_one(step: Step, shape: str, axis: int, rank: int) -> list[str]:
+    """The parts of a shape of which one dimension is 1."""
+    before = [step.emit("Gather", [shape, step.constant(range(axis), "before")], "before")] if axis else []
+    after = range(axis + 1, rank)
+    behind = [step.emit("Gather", [shape, step.constant(after, "behind")], "behind")] if after else []
+    return [*before, step.constant([1], "one"), *behind]
+
+
+def _padded(length: int, begin: int, end: int, mode: str) -> Array:
+    """Where the elements along a padded axis come from; `length` is the slice that was appended."""
+    places = np.arange(-begin, length + end)
+    if mode == "edge":
+        return np.clip(places, 0, length - 1)
+    if mode == "wrap":
+        return places % length
+    if mode == "reflect":
+        # Backwards and forwards again is a period; a single element is its own reflection.
+        period = max(2 * (length - 1), 1)
+        return np.minimum(places % period, -places % period)
+    return np.where((places < 0) | (places >= length), length, places)
+
+
+def _padded_at_run_time(step: Step, length: str, begin: str, end: str, mode: str) -> str:
+    zero, one = step.constant(0, "zero"), step.constant(1, "one")
+    total = step.emit("Add", [step.emit("Add", [length, begin], "longer"), end], "count")
+    none = step.emit("Less", [total, zero], "is_none")
+    row = step.emit(
+        "Reshape", [step.emit("Where", [none, zero, total], "at_least_none"), step.constant([1], "row")], "row"
+    )
+    places = step.emit("Sub", [counting(step, row, "numbers"), begin], "places")
+    too_low = step.emit("Less", [places, zero], "is_before")
+    last = step.emit("Sub", [length, one], "last")
+    too_high = step.emit("Greater", [places, last], "is_behind")
+    if mode == "edge":
+        low = step.emit("Where", [too_low, zero, places], "not_before")
+        return step.emit("Where", [too_high, last, low], "indices")
+    if mode == "wrap":
+        return step.emit("Mod", [places, length], "indices")
+    if mode == "reflect":
+        mirrored = step.emit("Where", [too_low, step.emit("Neg", [places], "mirrored"), places], "from_front")
+        distance = step.emit("Sub", [mirrored, last], "beyond_last")
+        is_beyond = step.emit("Greater", [distance, zero], "is_beyond")
+        return step.emit("Where", [is_beyond, step.emit("Sub", [last, distance], "from_end"), mirrored], "indices")
+    low = step.emit("Where", [too_low, length, places], "not_before")
+    return step.emit("Where", [too_high, length, low], "indices")
 
 
 @upward("Clip", 6)

@@ -12,10 +12,12 @@ from splitgraph.conversion.shape_nodes import (
     counted_from_front,
     counting,
     dimension,
+    filled,
     scalar,
     typed,
 )
 from splitgraph.conversion.step import Inexact, Step
+from splitgraph.conversion.values import Array
 
 _GREATEST = int(np.iinfo(np.int64).max)
 
@@ -54,50 +56,74 @@ def slice_by_attributes(step: Step) -> None:
     indices that the slice takes are worked out and gathered, axis after axis.
     """
     step.require_types()
-    starts, ends, steps = step.elements(1), step.elements(2), _steps(step)
-    axes = _axes(step)
-    if starts is not None and ends is not None and all(size == 1 for size in steps):
-        del step.inputs[1:]
-        step.set("starts", _ints(starts), f"it is an attribute {step.side}")
-        step.set("ends", _ints(ends), f"it is an attribute {step.side}")
-        step.set("axes", axes, f"it is an attribute {step.side}")
+    starts, ends, axes = step.elements(1), step.elements(2), step.elements(3)
+    steps = step.elements(4) if step.uses_input(4) else np.ones(1, np.int64)
+    if not step.uses_input(3):
+        axes = np.arange(_count(step))
+    if starts is None or ends is None or axes is None or steps is None or np.any(steps != 1):
+        _slice_by_gathering(step, axes)
         return
-    data = step.inputs[0]
-    bounds = [as_int64(step, step.inputs[index], hint) for index, hint in ((1, "starts"), (2, "ends"))]
-    known = step.input_type(0).shape
-    for position, (axis, size) in enumerate(zip(axes, steps, strict=True)):
+    del step.inputs[1:]
+    step.set("starts", _ints(starts), f"it is an attribute {step.side}")
+    step.set("ends", _ints(ends), f"it is an attribute {step.side}")
+    step.set("axes", _from_front(step, axes), f"it is an attribute {step.side}")
+
+
+def _slice_by_gathering(step: Step, given: Array | None) -> None:
+    bounds = _bounds(step, given)
+    if given is None:
+        axes = list(range(step.known_rank(0)))
+        bounds = _spread(step, bounds, len(axes))
+    else:
+        axes = _from_front(step, given)
+    data, known = step.inputs[0], step.input_type(0).shape
+    held = [step.values.elements(name) for name in bounds]
+    for position, axis in enumerate(axes):
         length = known[axis] if known is not None and axis < len(known) else None
-        if starts is not None and ends is not None and isinstance(length, int):
-            indices = step.constant(_taken(length, _ints(starts)[position], _ints(ends)[position], size), "indices")
+        if isinstance(length, int) and all(found is not None for found in held):
+            start, end, size = (int(found.reshape(-1)[position]) for found in held if found is not None)
+            indices = step.constant(_taken(length, start, end, size), "indices")
         else:
             # Other axes were sliced before, but this one is as long as it was.
             shape = step.emit("Shape", [step.inputs[0]], "shape")
-            pair = [dimension(step, name, position, "bound") for name in bounds]
-            indices = _taken_at_run_time(step, dimension(step, shape, axis, "length"), pair[0], pair[1], size)
-        if position == len(axes) - 1:
-            step.replace("Gather", [data, indices], axis=axis)
-        else:
-            data = step.emit("Gather", [data, indices], "sliced", axis=axis)
+            single = [dimension(step, name, position, "bound") for name in bounds]
+            indices = _taken_at_run_time(step, dimension(step, shape, axis, "length"), *single)
+        data = step.emit("Gather", [data, indices], "sliced", axis=axis)
+    step.replace("Identity", [data])
 
 
-def _ints(found: np.ndarray) -> list[int]:
+def _bounds(step: Step, given: Array | None) -> list[str]:
+    """starts, ends and steps as int64."""
+    names = []
+    for index, hint in ((1, "starts"), (2, "ends"), (4, "steps")):
+        if not step.uses_input(index):
+            count = step.emit("Shape", [step.inputs[1]], "count")
+            names.append(filled(step, count, 1, hint) if given is None else step.constant([1] * given.size, hint))
+            continue
+        found = step.elements(index)
+        name = step.inputs[index]
+        names.append(as_int64(step, name, hint) if found is None else step.constant(found, hint))
+    return names
+
+
+def _spread(step: Step, bounds: Sequence[str], rank: int) -> list[str]:
+    """The bounds of all axes, where which of them they are for is known only at run time."""
+    axes = as_int64(step, step.inputs[3], "axes")
+    whole = ([0], [_GREATEST], [1])
+    return [
+        step.emit("Scatter", [step.constant(held * rank, "whole"), axes, name], "of_all_axes", axis=0)
+        for held, name in zip(whole, bounds, strict=True)
+    ]
+
+
+def _ints(found: Array) -> list[int]:
     return [int(item) for item in found.reshape(-1)]
 
 
-def _steps(step: Step) -> list[int]:
-    if step.uses_input(4):
-        return step.constant_ints(4, "steps")
-    return [1] * _count(step)
-
-
-def _axes(step: Step) -> list[int]:
-    axes = step.constant_ints(3, "axes") if step.uses_input(3) else list(range(_count(step)))
-    if not axes:
-        raise Inexact("it slices along no axis")
-    if min(axes) < 0:
-        rank = step.known_rank(0)
-        axes = [axis % rank for axis in axes]
-    return axes
+def _from_front(step: Step, axes: Array) -> list[int]:
+    if np.any(axes < 0):
+        axes = axes % step.known_rank(0)
+    return _ints(axes)
 
 
 def _count(step: Step) -> int:
@@ -116,25 +142,26 @@ def _taken(length: int, start: int, end: int, step: int) -> Sequence[int]:
     return range(min(max(start, 0), length - 1), min(max(end, -1), length - 1), step)
 
 
-def _taken_at_run_time(step: Step, length: str, start: str, end: str, size: int) -> str:
-    zero, one = step.constant(0, "zero"), step.constant(1, "one")
-    last = length if size > 0 else step.emit("Sub", [length, one], "last")
-    lowest_end = zero if size > 0 else step.constant(-1, "before_first")
+def _taken_at_run_time(step: Step, length: str, start: str, end: str, size: str) -> str:
+    zero = step.constant(0, "zero")
+    # Backwards, both bounds are one less: the last element and what is before the first.
+    is_back = step.emit("Less", [size, zero], "is_backwards")
+    one_less = step.emit("Where", [is_back, step.constant(-1, "one_less"), zero], "one_less_backwards")
+    last = step.emit("Add", [length, one_less], "last")
     first = _between(step, counted_from_front(step, start, length, "start"), zero, last, "first")
-    final = _between(step, counted_from_front(step, end, length, "end"), lowest_end, last, "final")
+    final = _between(step, counted_from_front(step, end, length, "end"), one_less, last, "final")
     distance = step.emit("Sub", [final, first], "distance")
-    rounded_up = step.emit("Add", [distance, step.constant(size - (1 if size > 0 else -1), "but_one")], "rounded_up")
-    steps = step.constant(size, "step")
-    count = _between(step, step.emit("Div", [rounded_up, steps], "steps_taken"), zero, None, "count")
+    all_but_one = step.emit("Sub", [size, step.emit("Sign", [size], "direction")], "all_but_one")
+    raised = step.emit("Add", [distance, all_but_one], "raised")
+    count = step.emit("Div", [raised, size], "steps_taken")
+    count = step.emit("Where", [step.emit("Less", [count, zero], "is_none"), zero, count], "count")
     count = step.emit("Reshape", [count, step.constant([1], "one_element")], "count_row")
-    scaled = step.emit("Mul", [counting(step, count, "numbers"), steps], "offsets")
+    scaled = step.emit("Mul", [counting(step, count, "numbers"), size], "offsets")
     return step.emit("Add", [scaled, first], "indices")
 
 
-def _between(step: Step, value: str, low: str, high: str | None, hint: str) -> str:
+def _between(step: Step, value: str, low: str, high: str, hint: str) -> str:
     at_least = step.emit("Where", [step.emit("Less", [value, low], f"{hint}_too_low"), low, value], f"{hint}_at_least")
-    if high is None:
-        return at_least
     return step.emit("Where", [step.emit("Less", [high, at_least], f"{hint}_too_high"), high, at_least], hint)
 
 
@@ -161,6 +188,11 @@ def triangle_by_mask(step: Step) -> None:
     offsets = step.emit("Sub", [counting(step, sizes[1], "columns"), rows], "offsets")
     k = scalar(step, step.inputs[1], "k") if step.uses_input(1) else step.constant(0, "k")
     beyond = "Less" if step.known_value("upper", 1) else "Greater"
+    if dtype == "bool":
+        # What engines do not choose between.
+        inside = step.emit("Not", [step.emit(beyond, [offsets, k], "is_outside")], "is_inside")
+        step.replace("And", [step.inputs[0], inside])
+        return
     outside = step.emit(beyond, [offsets, k], "is_outside")
     step.replace("Where", [outside, step.tensor(typed([0], dtype), "zero"), step.inputs[0]])
 
