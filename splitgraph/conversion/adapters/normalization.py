@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from splitgraph.conversion.adapters.registry import downward, upward
-from splitgraph.conversion.expansion import expand
 from splitgraph.conversion.step import Inexact, Step
 from splitgraph.value_type import DTYPE_NUMBERS
 
@@ -43,9 +42,7 @@ def mode_by_outputs(step: Step) -> None:
             raise Inexact(f"inference gives one output, and {read[0]!r} is read")
         del step.outputs[1:]
     else:
-        step.outputs.extend([""] * (5 - len(step.outputs)))
-        hints = ("y", "mean", "var", "saved_mean", "saved_var")
-        step.outputs[:] = [name or step.new_name(hint) for name, hint in zip(step.outputs, hints, strict=True)]
+        _name_statistics(step)
     step.drop("is_test", why="from opset 7 on the number of outputs tells inference from training")
 
 
@@ -94,9 +91,14 @@ def _mode_by_is_test(step: Step) -> None:
     if not any(step.outputs[1:]):
         step.set("is_test", 1, "below opset 7 BatchNormalization is in training mode unless is_test is set")
         return
+    _name_statistics(step)
+
+
+def _name_statistics(step: Step) -> None:
+    """Training has five outputs, of which the last two stay unnamed where they are."""
     step.outputs.extend([""] * (5 - len(step.outputs)))
-    hints = ("y", "mean", "var", "saved_mean", "saved_var")
-    step.outputs[:] = [name or step.new_name(hint) for name, hint in zip(step.outputs, hints, strict=True)]
+    for index, hint in ((1, "mean"), (2, "var")):
+        step.outputs[index] = step.outputs[index] or step.new_name(hint)
 
 
 @upward("BatchNormalization", 14)
@@ -180,9 +182,3 @@ def scales_of_channels(step: Step) -> None:
         column = step.emit("Reshape", [step.inputs[index], step.constant([-1, 1], "column")], "column")
         repeated = step.emit("Expand", [column, sizes], "repeated")
         step.inputs[index] = step.emit("Reshape", [repeated, step.constant([-1], "row")], "of_channels")
-
-
-@downward("GroupNormalization", 21)
-def group_normalization_written_out(step: Step) -> None:
-    """Below 21, scale and bias are for each group, and the operator is deprecated: the function body instead."""
-    expand(step)
