@@ -9,30 +9,18 @@ installed is left out.
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
-from importlib import metadata
 from importlib.util import find_spec
 from math import log
 from pathlib import Path
-from statistics import median
 from typing import NamedTuple
 
 import onnx
+from processes import Tool, measure_cost, version_of
 
 import models
-
-
-class Tool(NamedTuple):
-    """A way to infer a model: package, what is imported before the clock starts, what is measured."""
-
-    package: str
-    module: str
-    imports: str
-    work: str
-
 
 TOOLS = {
     "splitgraph": Tool(
@@ -60,20 +48,6 @@ TOOLS = {
         "ir.save(tool(ir.load(source)), target)",
     ),
 }
-PROGRAM = """
-import sys, time
-import onnx
-{imports}
-source, target = sys.argv[1:]
-# onnx registers its operators, in 12 ms, when the first is asked for, which every tool here does.
-onnx.defs.get_schema("Add")
-start = time.process_time()
-{work}
-seconds = time.process_time() - start
-# Not ru_maxrss, which begins with the memory of the process that started this one. Linux only.
-peak = next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM"))
-print(seconds, peak)
-"""
 MODELS: dict[str, Callable[[], onnx.ModelProto]] = {
     "GPT-2-like, 12 layers": lambda: models.decoder(12),
     "GPT-2-like, 48 layers": lambda: models.decoder(48),
@@ -88,8 +62,6 @@ GROWTH = (
     ("GPT-2-like, 48 layers", "GPT-2-like, 400 layers"),
     ("a third splits, 20,000 nodes", "a third splits, 200,000 nodes"),
 )
-# Seconds after which a run counts as failed.
-PATIENCE = 300
 
 
 class Figures(NamedTuple):
@@ -104,28 +76,8 @@ class Figures(NamedTuple):
 
 def measure(tool: Tool, source: Path, target: Path, runs: int) -> Figures | str:
     """The figures of a tool on a model; the last line of what it says when it fails."""
-    program = PROGRAM.format(imports=tool.imports, work=tool.work)
-    seconds, memory = [], 0.0
-    for _ in range(runs):
-        try:
-            done = subprocess.run(
-                [sys.executable, "-c", program, source, target],
-                capture_output=True,
-                text=True,
-                check=False,
-                timeout=PATIENCE,
-            )
-        except subprocess.TimeoutExpired:
-            return f"more than {PATIENCE} s"
-        if done.returncode:
-            said = done.stderr.strip().splitlines()
-            return said[-1] if said else f"exit {done.returncode}"
-        cpu, kilobytes = done.stdout.split()[-2:]
-        seconds.append(float(cpu))
-        memory = max(memory, float(kilobytes) / 1024)
-        if seconds[0] > 10:
-            break
-    return Figures(median(seconds), memory, known(target))
+    cost = measure_cost(tool, source, target, runs)
+    return cost if isinstance(cost, str) else Figures(cost.seconds, cost.memory, known(target))
 
 
 def known(target: Path) -> float:
@@ -156,7 +108,7 @@ def main() -> None:
     runs = int(sys.argv[1]) if len(sys.argv) > 1 else 5
     wanted = sys.argv[2:] or TOOLS
     tools = {name: tool for name, tool in TOOLS.items() if name in wanted and find_spec(tool.module)}
-    print(f"Python {sys.version.split()[0]}, " + ", ".join(_version(tool) for tool in tools.values()) + "\n")
+    print(f"Python {sys.version.split()[0]}, " + ", ".join(version_of(tool) for tool in tools.values()) + "\n")
     print(f"| model | nodes | {' | '.join(tools)} |\n|---|---|{'---|' * len(tools)}")
     table: dict[tuple[str, str], Figures | str] = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -183,13 +135,6 @@ def _exponent(table: dict[tuple[str, str], Figures | str], tool: str, small: str
     if isinstance(few, str) or isinstance(many, str):
         return "unknown"
     return f"{log(many.seconds / few.seconds) / log(_sizes[large] / _sizes[small]):.2f}"
-
-
-def _version(tool: Tool) -> str:
-    try:
-        return f"{tool.package} {metadata.version(tool.package)}"
-    except metadata.PackageNotFoundError:
-        return tool.package
 
 
 if __name__ == "__main__":
