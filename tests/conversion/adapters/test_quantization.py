@@ -180,3 +180,43 @@ def test_scales_of_halves_below_21(dtype: str) -> None:
     for name in shapes:
         feeds[f"{name}_scale"] = np.array([0.5], np.float16)
     assert_same(run_reference(before, feeds), run(converted(before, 10), feeds))
+
+
+@pytest.mark.parametrize("make", [quantize, dequantize])
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_no_quantization_below_10(make: Any, dtype: str) -> None:
+    before = make(10, (2, 3), (), dtype)
+    after = converted(before, 9)
+    assert not {"QuantizeLinear", "DequantizeLinear"} & set(operators(after))
+    feeds = feeds_of(before)
+    assert_same(run(before, feeds), run(after, feeds))
+
+
+def matmul_or_conv(op: str, dtype: str, weights: Shape, bias: bool = False, **attributes: Any) -> onnx.ModelProto:
+    shapes: dict[str, Shape] = (
+        {"a": (2, 4), "b": (4, 3)} if op == "QLinearMatMul" else {"a": (1, 2, 5, 5), "b": (3, 2, 2, 2)}
+    )
+    inputs: dict[str, tuple[str, Shape]] = {}
+    for name, scale in (("a", ()), ("b", weights)):
+        inputs |= {name: (dtype, shapes[name]), f"{name}_s": ("float32", scale), f"{name}_z": (dtype, scale)}
+    inputs |= {"y_s": ("float32", (1,)), "y_z": (dtype, (1,))} | ({"bias": ("int32", (3,))} if bias else {})
+    out: Shape = (2, 3) if op == "QLinearMatMul" else (1, 3, "h", "w")
+    return build(helper.make_node(op, list(inputs), ["y"], **attributes), 10, inputs, {"y": (dtype, out)})
+
+
+@pytest.mark.parametrize(
+    ("op", "attributes"),
+    [("QLinearMatMul", {}), ("QLinearConv", {}), ("QLinearConv", {"pads": [1, 0, 0, 1], "strides": [2, 1]})],
+)
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+@pytest.mark.parametrize("weights", [(), (1,), (3,)])
+@pytest.mark.parametrize("bias", [False, True])
+def test_no_quantized_products_below_10(op: str, attributes: Any, dtype: str, weights: Shape, bias: bool) -> None:
+    before = matmul_or_conv(op, dtype, weights, bias and op == "QLinearConv", **attributes)
+    feeds = feeds_of(before)
+    feeds["b_z"][...] = 0 if dtype == "int8" else 128
+    feeds |= {f"{name}_s": np.full(feeds[f"{name}_s"].shape, 2.0**-k, np.float32) for k, name in enumerate("aby")}
+    feeds["y_s"] = np.array([64], np.float32)
+    if "bias" in feeds:
+        feeds["bias"] = np.array([100, -3000, 7], np.int32)
+    assert_same(run(before, feeds), run(converted(before, 9), feeds))
