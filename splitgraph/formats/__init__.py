@@ -1,4 +1,6 @@
-"""The kinds of model that splitgraph reads and writes: ONNX files, ModelProtos, graphsurgeon graphs and OpenVINO IR."""
+"""The kinds of model that splitgraph reads and writes: ONNX files, ModelProtos, graphsurgeon graphs, OpenVINO IR, and
+models of the OpenVINO runtime.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +16,7 @@ from splitgraph.formats.graphsurgeon import from_model, is_graphsurgeon, to_mode
 from splitgraph.formats.model_error import model_error
 from splitgraph.formats.onnx_file import load_onnx, require_path, save_onnx, with_weights
 from splitgraph.formats.openvino_ir import OpenVINOModel, is_ir, load_ir, save_ir
+from splitgraph.formats.openvino_runtime import from_ov_model, is_ov_model, to_ov_model
 
 __all__ = [
     "LoadedModel",
@@ -46,12 +49,12 @@ class LoadedModel:
     """A model source, opened.
 
     content: what the other parts work on; for the kinds "onnx" and "openvino" it is the caller's own, and never
-    modified. kind: what went in; "openvino" is an OpenVINOModel, or with a path the file of one. path: the file, None
-    for what is in memory. original: the caller's gs.Graph, for kind "graphsurgeon".
+    modified. kind: what went in; "openvino" is an OpenVINOModel, or with a path the file of one, and "ov.Model" is of
+    the OpenVINO runtime. path: the file, None for what is in memory. original: the caller's gs.Graph or ov.Model.
     """
 
     content: Model
-    kind: Literal["onnx", "path", "graphsurgeon", "openvino"]
+    kind: Literal["onnx", "path", "graphsurgeon", "openvino", "ov.Model"]
     path: Path | None = None
     original: Any = None
 
@@ -69,7 +72,8 @@ class LoadedModel:
 
 
 def open_model(source: Any, *, external_data: Literal["load", "keep"] = "load") -> LoadedModel:
-    """Open a model source: a ModelProto, a path to ONNX or OpenVINO IR, an OpenVINOModel, or a gs.Graph.
+    """Open a model source: a ModelProto, a path to ONNX or OpenVINO IR, an OpenVINOModel, an ov.Model, or a
+    gs.Graph.
 
     external_data: for a path to ONNX, as `load_onnx` takes it. Raises ModelError for anything that is not a readable
     model.
@@ -80,6 +84,8 @@ def open_model(source: Any, *, external_data: Literal["load", "keep"] = "load") 
         return LoadedModel(source, "openvino")
     if is_graphsurgeon(source):
         return LoadedModel(to_model(source), "graphsurgeon", original=source)
+    if is_ov_model(source):
+        return LoadedModel(from_ov_model(source), "ov.Model", original=source)
     if not isinstance(source, (str, os.PathLike)):
         raise _wrong_type(source)
     require_path(source)
@@ -90,7 +96,9 @@ def open_model(source: Any, *, external_data: Literal["load", "keep"] = "load") 
 
 
 def give_back(model: Model, loaded: LoadedModel) -> Any:
-    """A model of the kind that went in: a gs.Graph for a gs.Graph, the model itself otherwise."""
+    """A model of the kind that went in: a gs.Graph for a gs.Graph, an ov.Model for an ov.Model, else itself."""
+    if loaded.kind == "ov.Model" and isinstance(model, OpenVINOModel):
+        return to_ov_model(model)
     if loaded.kind == "graphsurgeon" and isinstance(model, onnx.ModelProto):
         return from_model(model, loaded.original)
     return model
@@ -128,6 +136,6 @@ def write(model: Model, path: Path, *, source: Path | None = None, overwrite: bo
 def _wrong_type(source: object) -> ModelError:
     kind = type(source)
     hint = next((f"; {hint}" for known, hint in _HINTS.items() if isinstance(source, known)), "")
-    allowed = "an onnx.ModelProto, a path, an onnx_graphsurgeon.Graph or an OpenVINOModel"
+    allowed = "an onnx.ModelProto, a path, an onnx_graphsurgeon.Graph, an OpenVINOModel or an ov.Model"
     name = f"{kind.__module__}.{kind.__qualname__}".removeprefix("builtins.")
     return model_error("SG101", f"a model is {allowed}, not {name}{hint}")
