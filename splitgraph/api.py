@@ -34,10 +34,10 @@ def infer(
 ) -> Analysis:
     """Infer the types and shapes of every value of a model, and report every split and everything that is wrong.
 
-    model: onnx.ModelProto, path to either format, OpenVINOModel, or onnx_graphsurgeon.Graph; not changed. bind: values
-    for symbols. input_shapes: shapes in place of the declared ones, each dimension an int, an expression ("N + 2"), or
-    None. empty_chunks: whether num_outputs chunks that overrun the dimension are empty ("clamp", as the reference
-    evaluator has it) or an error.
+    model: onnx.ModelProto, path to either format, OpenVINOModel, ov.Model, or onnx_graphsurgeon.Graph; not changed.
+    bind: values for symbols. input_shapes: shapes in place of the declared ones, each dimension an int, an expression
+    ("N + 2"), or None. empty_chunks: whether num_outputs chunks that overrun the dimension are empty ("clamp", as the
+    reference evaluator has it) or an error.
     Does not raise for a wrong model; raises ModelError for a file that cannot be read, SplitgraphError for wrong
     arguments.
     """
@@ -48,7 +48,8 @@ def infer(
     if isinstance(opened, OpenVINOModel):
         from splitgraph.inference.openvino_ir import infer_ir
 
-        return infer_ir(opened, bind=bind, input_shapes=input_shapes, empty_chunks=empty_chunks)
+        found = infer_ir(opened, bind=bind, input_shapes=input_shapes, empty_chunks=empty_chunks)
+        return replace(found, model=give_back(found.model, loaded))
     analysis = infer_model(
         opened,
         bind=bind,
@@ -160,7 +161,7 @@ def _finish(loaded: LoadedModel, rewrite: Rewrite, verify: bool) -> Rewrite:
     if verify:
         from splitgraph.execution import verify_models
 
-        verification = verify_models(loaded.content, rewrite.model)
+        verification = verify_models(loaded.content, rewrite.model, **rewrite.tolerance._asdict())
         if verification.verdict == "different":
             found = verification.first_difference
             where = "" if found is None else f": {found.name}: {found.reason}"

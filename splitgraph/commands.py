@@ -130,7 +130,8 @@ def _verified(before: Model, result: Rewrite, destination: Destination) -> tuple
     wanted = bool(destination.verify)
     with working("running both models"):
         source = destination.model
-        verification = api.verify(_with_weights(before, source), _with_weights(result.model, source))
+        original, rewritten = _with_weights(before, source), _with_weights(result.model, source)
+        verification = api.verify(original, rewritten, **result.tolerance._asdict())
     code, findings = CLEAN, result.diagnostics
     if verification.verdict == "not-run":
         code = NOT_CHECKED if wanted else CLEAN

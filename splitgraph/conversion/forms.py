@@ -10,15 +10,9 @@ from onnx import AttributeProto, helper
 from splitgraph.canonical import CanonicalSplit, Form, clamped_lengths
 from splitgraph.conversion.emission import Emission
 from splitgraph.conversion.lengths_pattern import Producers, axis_reference, lengths_are_computed
-from splitgraph.conversion.opset import (
-    Replacement,
-    check_readable,
-    new_emission,
-    replace_nodes,
-    roots,
-    split_variant,
-)
+from splitgraph.conversion.opset import check_readable, new_emission, roots, split_variant
 from splitgraph.conversion.plan import Plan, apply_plan, opset_of
+from splitgraph.conversion.replacing import Replacement, replace_nodes
 from splitgraph.conversion.rewrite import Rewrite
 from splitgraph.conversion.sequences import plan_sequences
 from splitgraph.conversion.splits import lower_split

@@ -11,11 +11,11 @@ from onnx import defs
 
 from splitgraph.conversion.adapters import load_adapters
 from splitgraph.conversion.emission import Emission
-from splitgraph.conversion.guard import attribute_edits
-from splitgraph.conversion.ladder import Carried, Ladder
-from splitgraph.conversion.plan import NodeEdit, Plan, apply_plan, opset_of
+from splitgraph.conversion.ladder import Ladder
+from splitgraph.conversion.plan import Plan, apply_plan, opset_of
+from splitgraph.conversion.replacing import Replacement, replace_by_forms, replace_nodes
 from splitgraph.conversion.rewrite import Change, Rewrite
-from splitgraph.conversion.splits import emitted_inputs, lower_split
+from splitgraph.conversion.splits import lower_split
 from splitgraph.conversion.unused import Uses
 from splitgraph.conversion.values import Values
 from splitgraph.diagnostics import Diagnostic, SplitgraphError, diagnostic
@@ -53,7 +53,8 @@ def convert_opset(model: onnx.ModelProto, target: int) -> Rewrite:
     plan.raise_blockers(f"the model cannot go from opset {source} to {target}")
     converted = apply_plan(plan, model)
     to_opset = {**analysis.opset, **({"": target} if "" in analysis.opset else {})}
-    return Rewrite(converted, tuple(plan.changes), tuple(plan.notes), None, dict(analysis.opset), to_opset)
+    changes, notes = tuple(plan.changes), tuple(plan.notes)
+    return Rewrite(converted, changes, notes, None, dict(analysis.opset), to_opset, plan.rounding)
 
 
 def check_readable(plan: Plan, analysis: Analysis) -> None:
@@ -207,52 +208,6 @@ def new_emission(
     )
 
 
-# A node by its scope and index, what was emitted for it, and the change as the user reads it.
-Replacement = tuple[Scope, int, Emission, Change]
-
-
-def replace_nodes(plan: Plan, uses: Uses, replacements: Sequence[Replacement]) -> None:
-    """Plan the replacement of nodes in graph order; one that only fed what another needs no longer goes instead."""
-    first = len(plan.changes)
-    for scope, index, emission, change in reversed(replacements):
-        if plan.at(scope.path).replaced.get(index) != []:
-            replace_node(plan, uses, scope, index, emission, change)
-    plan.changes[first:] = reversed(plan.changes[first:])
-
-
-def replace_node(plan: Plan, uses: Uses, scope: Scope, index: int, emission: Emission, change: Change) -> None:
-    """Plan the replacement of a node by what was emitted, with the removal of what nobody reads after it."""
-    plan.at(scope.path).new_initializers.extend(emission.initializers)
-    plan.variadic_parts |= emission.variadic_parts
-    plan.changes.append(change)
-    outputs = {name for made in emission.nodes for name in made.output}
-    exchange(plan, uses, scope, index, list(emission.nodes), emitted_inputs(emission.nodes), outputs)
-
-
-def exchange(
-    plan: Plan,
-    uses: Uses,
-    scope: Scope,
-    index: int,
-    made: list[onnx.NodeProto | None],
-    inputs: Sequence[str],
-    outputs: set[str],
-) -> None:
-    """Plan a node's exchange for others, which read `inputs` and give `outputs`, with the removal of what nobody reads
-    after it.
-    """
-    edits = plan.at(scope.path)
-    edits.replaced[index] = made
-    nodes, initializers = uses.exchange(scope.nodes[index], inputs)
-    edits.gone_values |= set(scope.nodes[index].output) - outputs
-    for inner, gone in nodes:
-        plan.at(inner.path).replaced[gone] = []
-        plan.at(inner.path).gone_values |= set(inner.nodes[gone].output)
-    for path, name in initializers:
-        plan.at(path).gone_initializers.add(name)
-        plan.at(path).gone_values.add(name)
-
-
 def _plan_others(
     plan: Plan,
     model: onnx.ModelProto,
@@ -287,28 +242,5 @@ def _plan_others(
             plan.at(scope.path).attributes.setdefault(index, []).extend(carried.edits)
             plan.changes.append(Change(location, node.op_type, node.op_type, carried.why))
         elif carried.forms is not None:
-            _replace_by_forms(plan, uses, scope, index, carried, emission, location)
+            replace_by_forms(plan, uses, scope, index, carried, emission, location)
             edits = plan.edits[scope.path]
-
-
-def _replace_by_forms(
-    plan: Plan, uses: Uses, scope: Scope, index: int, carried: Carried, emission: Emission, location: str
-) -> None:
-    """Plan what a node became: itself, edited, where it is among the forms, with new nodes around it."""
-    node, forms = scope.nodes[index], carried.forms or ()
-    made: list[onnx.NodeProto | None] = []
-    edits = plan.at(scope.path)
-    for form in forms:
-        made.append(form.node() if form.original is None else None)
-        if form.original is not None and form.is_edited:
-            edits.nodes[index] = NodeEdit(form.op_type, form.inputs, form.outputs)
-            if form.wrap is not None:
-                edits.wraps[index] = form.wrap
-            reasons = dict.fromkeys([*form.attributes, *(a.name for a in node.attribute)], carried.why)
-            edits.attributes[index] = attribute_edits(node, form.attributes, reasons)
-    edits.new_initializers.extend(emission.initializers)
-    after = ", ".join(dict.fromkeys(form.op_type for form in forms if form.op_type != "Constant"))
-    plan.changes.append(Change(location, node.op_type, after, carried.why))
-    inputs = [name for form in forms for name in form.reads]
-    outputs = {name for form in forms for name in form.outputs}
-    exchange(plan, uses, scope, index, made, inputs, outputs)

@@ -54,6 +54,7 @@ class Plan:
     changes: list[Change] = field(default_factory=list)
     blockers: list[Diagnostic] = field(default_factory=list)
     notes: list[Diagnostic] = field(default_factory=list)
+    rounding: bool = False
     opset: int | None = None
     variadic_parts: set[int] = field(default_factory=set)
     gone_functions: set[str] = field(default_factory=set)

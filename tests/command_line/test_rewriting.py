@@ -135,7 +135,7 @@ def test_what_verification_decides(
     folder: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(api, "verify", lambda before, after: verification)
+    monkeypatch.setattr(api, "verify", lambda before, after, **tolerance: verification)
     exit_code, out, err = run("upgrade", "model.onnx", "--opset", "18", *arguments)
     assert exit_code == code
     assert bool(out) == written

@@ -1,0 +1,66 @@
+"""LayerNormalization below opset 17: what it computes, and how well."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import onnx.reference
+import pytest
+from onnx import TensorProto, helper
+
+import splitgraph
+from splitgraph.conversion.opset import convert_opset
+
+WIDTH = 8
+
+
+def normalization(
+    dtype: int, axis: int, outputs: list[str], dims: list[object], **attributes: object
+) -> onnx.ModelProto:
+    scale = [WIDTH] if axis == -1 else [3, WIDTH]
+    values = [
+        helper.make_tensor_value_info(name, dtype, shape)
+        for name, shape in zip("xsb", (dims, scale, scale), strict=True)
+    ]
+    results = [
+        helper.make_tensor_value_info(name, TensorProto.FLOAT if position else dtype, None)
+        for position, name in enumerate(outputs)
+    ]
+    node = helper.make_node("LayerNormalization", ["x", "s", "b"], outputs, axis=axis, **attributes)
+    graph = helper.make_graph([node], "g", values, results)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+CASES = [
+    (TensorProto.FLOAT, -1, ["y"]),
+    (TensorProto.FLOAT, 1, ["y", "mean", "inverse"]),
+    (TensorProto.FLOAT16, -2, ["y", "mean"]),
+    (TensorProto.DOUBLE, -1, ["y"]),
+]
+
+
+@pytest.mark.parametrize("opset", [16, 11, 9])
+@pytest.mark.parametrize(("dtype", "axis", "outputs"), CASES)
+def test_equal(dtype: int, axis: int, outputs: list[str], opset: int) -> None:
+    model = normalization(dtype, axis, outputs, ["N", 3, WIDTH], epsilon=1e-3)
+    converted = convert_opset(model, opset).model
+    onnx.checker.check_model(splitgraph.infer(converted).model, full_check=True)
+    assert splitgraph.verify(model, converted).verdict == "equal"
+
+
+def test_unknown_rank_is_written_as_the_specification_has_it() -> None:
+    model = normalization(TensorProto.FLOAT, 1, ["y"], ["N", 3, WIDTH])
+    model.graph.input[0].type.tensor_type.ClearField("shape")
+    converted = convert_opset(model, 13).model
+    assert "Flatten" in {node.op_type for node in converted.graph.node}
+
+
+def test_a_large_mean_costs_no_accuracy() -> None:
+    """The mean of the squares less the square of the mean would have no digit right."""
+    model = convert_opset(normalization(TensorProto.FLOAT, -1, ["y"], ["N", 3, WIDTH]), 13).model
+    x = np.random.default_rng(0).normal(10_000, 1, (2, 3, WIDTH)).astype(np.float32)
+    given = {"x": x, "s": np.ones(WIDTH, np.float32), "b": np.zeros(WIDTH, np.float32)}
+    (found,) = onnx.reference.ReferenceEvaluator(model).run(None, given)
+    exact = x.astype(np.float64)
+    exact = (exact - exact.mean(-1, keepdims=True)) / np.sqrt(exact.var(-1, keepdims=True) + 1e-5)
+    np.testing.assert_allclose(found, exact, atol=2e-3)
