@@ -105,6 +105,8 @@ class _Climb:
     adapted: bool = False
     # Attributes with subgraphs whose nodes are at the target.
     carried: list[AttributeProto] = field(default_factory=list)
+    # What the nodes that were written on the way read.
+    read: set[str] = field(default_factory=set)
 
     def take(self, form: Form, at: int) -> list[Form]:
         """What a node becomes on the way from opset `at` to the target."""
@@ -155,8 +157,12 @@ class _Climb:
             form=form,
             values=self.ladder.values,
             emission=self.emission,
-            is_read=self.ladder.is_read,
+            is_read=self._is_read,
         )
+
+    def _is_read(self, name: str) -> bool:
+        """Whether anything reads a value, in the model or of what was written on the way."""
+        return name in self.read or self.ladder.is_read(name)
 
     def _cross(
         self,
@@ -188,6 +194,9 @@ class _Climb:
                 return carried
             if isinstance(failed, Inexact):
                 failed = [self._refused(older.op, newer.since_version, upward, failed)] if way is adapter else ()
+            elif way is adapter:
+                # It crossed this boundary, types and all: what stands in the way is further on.
+                blockers = failed
             blockers = blockers or failed
         self.blockers += blockers or found
         return [form]
@@ -241,6 +250,7 @@ class _Climb:
         opset = step.dialect or step.opset
         made = [*step.before, *([] if step.dropped else [step.form]), *step.after]
         _inherit(step, made)
+        self.read.update(name for form in made for name in form.reads)
         self.ladder.values.note([form.node() for form in made], opset)
         result = []
         for form in made:
