@@ -28,8 +28,10 @@ def parse_shape(text: str) -> tuple[Interval, ...] | None:
 
 
 def parse_static_shape(text: str) -> tuple[int, ...]:
-    """The sizes of a shape that has no dynamic dimension. Raises ValueError."""
+    """The sizes of the shape of a constant, which has no dynamic dimension and no brackets. Raises ValueError."""
     shape = parse_shape(text)
+    if "[" in text:
+        raise ValueError("the shape of a constant stands without brackets")
     if shape is None or any(lowest != highest for lowest, highest in shape):
         raise ValueError(f"{text[:80]!r} is dynamic")
     return tuple(lowest for lowest, _ in shape)

@@ -144,7 +144,7 @@ MALFORMED = [
     ),
     *(
         (changed(AXIS, AXIS.replace('shape=""', f'shape="{bad}"')), "layer 'axis'")
-        for bad in ("?", "...", "-1", "1..2", "1,,1", "a", "9" * 30)
+        for bad in ("?", "...", "-1", "1..2", "1,,1", "a", "[]", "[1]", "9" * 30)
     ),
     *(
         (changed(AXIS, AXIS.replace(f' {name}="{value}"', "")), f"layer 'axis' (id 1) is a Const without {name}")
