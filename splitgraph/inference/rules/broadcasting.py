@@ -46,6 +46,10 @@ def _both_symbolic(ctx: NodeContext, a: Dim, b: Dim) -> DimLike:
         return known
     # The result broadcast with either of the two once more is itself.
     made = cache[pair] = ctx.fresh()
+    (a_low, a_high), (b_low, b_high) = ctx.facts.range_of(a), ctx.facts.range_of(b)
+    if a_high is not None and b_high is not None:
+        # It is one of the two.
+        ctx.facts.tighten(str(made), max(min(a_low or 0, b_low or 0), 0), max(a_high, b_high))
     ctx.walk.state.broadcasts[str(made)] = (a, b, ctx.location)
     cache[frozenset((a, made))] = cache[frozenset((b, made))] = made
     return made

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from splitgraph.dim import DimLike
+from splitgraph.dim import DimLike, ceildiv
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.rules.constants import required_dim
 from splitgraph.inference.rules.openvino_attributes import (
@@ -27,6 +27,9 @@ _AUTO_PADS = {
     "same_upper": "SAME_UPPER",
     "same_lower": "SAME_LOWER",
 }
+
+# A product with a multiple of a 64th is exact in the float types that scales have.
+_FINEST_SCALE = 64
 
 
 def _windows(ctx: NodeContext, rank: int) -> Windows:
@@ -111,12 +114,13 @@ def _spread(
             raise InvalidNode(f"{len(sides)} output sides for {rank} spatial dimensions; there must be one for each")
         return (None,) * rank if sides is None else tuple(required_dim(ctx, side) for side in sides)
     windows, extra = _windows(ctx, rank), _per_axis(ctx, "output_padding", rank, 0)
-    if data is None or filters is None or windows.auto_pad.startswith("SAME"):
+    if data is None or filters is None:
         return (None,) * rank
     result = []
     for axis, (dim, size) in enumerate(zip(data[2:], filters[more + 2 :], strict=True)):
         extent = (size - 1) * windows.dilations[axis] + 1
-        cut = 0 if windows.auto_pad == "VALID" else windows.pads_before[axis] + windows.pads_after[axis]
+        # Without sides to reach, nothing is known that padding should make the same.
+        cut = windows.pads_before[axis] + windows.pads_after[axis] if windows.auto_pad == "NOTSET" else 0
         result.append(nonnegative(windows.strides[axis] * (dim - 1) + extra[axis] + extent - cut))
     return result
 
@@ -142,7 +146,14 @@ def _pooled(ctx: NodeContext, dims: Dims, kernel: tuple[int, ...]) -> Sequence[D
         return window_counts(ctx, dims, kernel, windows)
     if rounding == "ceil_torch":
         return window_counts(ctx, dims, kernel, windows, round_up=True)
-    return (None,) * len(dims)
+    return [_rounded_up(windows, axis, dim, kernel[axis]) for axis, dim in enumerate(dims)]
+
+
+def _rounded_up(windows: Windows, axis: int, dim: DimLike, size: int) -> DimLike:
+    """The number of windows of which the last may begin anywhere, in the padding after the data, too."""
+    pads = windows.pads_before[axis] + windows.pads_after[axis] if windows.auto_pad == "NOTSET" else 0
+    room = dim + pads - ((size - 1) * windows.dilations[axis] + 1)
+    return nonnegative(ceildiv(room, windows.strides[axis]) + 1)
 
 
 @layer("AdaptiveAvgPool", "AdaptiveMaxPool", gives=(0, None))
@@ -160,7 +171,7 @@ def adaptive_pool(ctx: NodeContext) -> Sequence[ValueType]:
 
 @layer("Interpolate")
 def interpolate(ctx: NodeContext) -> Sequence[ValueType]:
-    """The input with the sides on some axes as the second input says; of scales, what the IR declares is believed."""
+    """The input with the sides on some axes as an input says, or as scales make them of those with pads."""
     dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
     if dims is None:
         return [tensor(dtype, None)]
@@ -169,12 +180,29 @@ def interpolate(ctx: NodeContext) -> Sequence[ValueType]:
     if axes is None:
         return [tensor(dtype, (None,) * len(dims))]
     result: list[DimLike | None] = list(dims)
+    where = [normal_axis(axis, len(dims)) for axis in axes]
     by_sizes = first or text(ctx, "shape_calculation_mode") == "sizes"
-    sides = listed(ctx, 1) if by_sizes else None
-    for position, axis in enumerate(axes):
+    sides = listed(ctx, 1) if by_sizes else _scaled(ctx, [dims[axis] + _pads(ctx, axis) for axis in where])
+    for position, axis in enumerate(where):
         side = None if sides is None or position >= len(sides) else sides[position]
-        result[normal_axis(axis, len(dims))] = side
+        result[axis] = None if side is None else required_dim(ctx, side)
     return [tensor(dtype, result)]
+
+
+def _pads(ctx: NodeContext, axis: int) -> int:
+    return sum(pads[axis] for name in ("pads_begin", "pads_end") if (pads := numbers(ctx, name)) and axis < len(pads))
+
+
+def _scaled(ctx: NodeContext, dims: Sequence[DimLike]) -> list[DimLike | None] | None:
+    """Each dimension times its scale, rounded down; None where that hangs on how precisely OpenVINO multiplies."""
+    contents = ctx.contents(2 if operator_set(ctx) < 11 else 1)
+    if contents is None or len(contents.items) != len(dims):
+        return None
+    result: list[DimLike | None] = []
+    for dim, scale in zip(dims, contents.items, strict=True):
+        numerator, denominator = scale.as_integer_ratio() if isinstance(scale, float) and scale > 0 else (0, 0)
+        result.append(dim * numerator // denominator if 0 < denominator <= _FINEST_SCALE else None)
+    return result
 
 
 def _given_axes(ctx: NodeContext, rank: int) -> tuple[int, ...] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from splitgraph.contents import Contents, Item
-from splitgraph.dim import Dim, Facts
+from splitgraph.dim import Facts
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.rules import arithmetic as exact
 from splitgraph.inference.rules import comparison
@@ -19,13 +19,12 @@ from splitgraph.value_type import ValueType, tensor
 
 
 def floor_divide(facts: Facts, dtype: str, a: Item, b: Item) -> Item:
-    """a / b, rounded down for integers, as Divide does unless told to truncate."""
-    if not exact.is_integer_type(dtype):
-        return exact.divide(facts, dtype, a, b)
-    if not isinstance(a, (int, Dim)) or not isinstance(b, (int, Dim)) or b == 0:
-        return None
-    if isinstance(b, int) or facts.prove_ge(b, 1):
-        return exact.fit(facts, dtype, a // b)
+    """a / b, rounded down for integer constants, as Divide does unless told to truncate.
+
+    A symbolic quotient that is negative stays unknown: OpenVINO folds constants rounding down, and the CPU truncates.
+    """
+    if exact.is_integer_type(dtype) and isinstance(a, int) and isinstance(b, int):
+        return exact.fit(facts, dtype, a // b) if b else None
     return exact.divide(facts, dtype, a, b)
 
 

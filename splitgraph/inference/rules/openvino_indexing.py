@@ -21,6 +21,7 @@ from splitgraph.inference.rules.openvino_attributes import (
 from splitgraph.inference.rules.operands import (
     Dims,
     InvalidNode,
+    at_most,
     dims_of,
     merged_dim,
     normal_axis,
@@ -154,7 +155,9 @@ def _update_contents(ctx: NodeContext, dims: Dims) -> None:
 def non_zero(ctx: NodeContext) -> Sequence[ValueType]:
     """The coordinates of the elements that are not 0, one column for each."""
     dims, dtype = dims_of(ctx, 0), element_type(ctx, "output_type", "int64")
-    return [tensor(dtype, (None if dims is None else len(dims), None))]
+    if dims is None:
+        return [tensor(dtype, (None, None))]
+    return [tensor(dtype, (len(dims), at_most(ctx, product(dims))))]
 
 
 @layer("TopK", gives=(0, None))
@@ -165,7 +168,8 @@ def top_k(ctx: NodeContext) -> Sequence[ValueType]:
     if dims is None:
         return [tensor(dtype, None), tensor(index_type, None)]
     axis = normal_axis(number(ctx, "axis", 0), len(dims))
-    count = required_dim(ctx, scalar_dim(ctx, 1))
+    known = scalar_dim(ctx, 1)
+    count = at_most(ctx, dims[axis]) if known is None else required_dim(ctx, known)
     result = (*dims[:axis], count, *dims[axis + 1 :])
     return [tensor(dtype, result), tensor(index_type, result)]
 

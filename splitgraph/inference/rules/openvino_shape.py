@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from splitgraph.contents import Contents, vector
 from splitgraph.dim import DimLike
+from splitgraph.formats.openvino_ir.shape_text import parse_shape
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.rules.broadcasting import broadcast_dims, broadcast_items
 from splitgraph.inference.rules.constants import required_dim, target_shape
@@ -41,14 +42,21 @@ def reshape(ctx: NodeContext) -> Sequence[ValueType]:
     dtype, dims, target = ctx.input(0).dtype, dims_of(ctx, 0), listed(ctx, 1)
     if target is None:
         return [tensor(dtype, None)]
-    result = reshaped(ctx, dims, target, not flag(ctx, "special_zero", False))
+    zeros_copy = flag(ctx, "special_zero", False)
+    if not zeros_copy and 0 in target:
+        # Beside a 0 that is meant, only an input without elements fits, and -1 is 1 or 0.
+        target = tuple(None if dim == -1 else dim for dim in target)
+    result = reshaped(ctx, dims, target, not zeros_copy)
     keep_contents(ctx, result)
     return [tensor(dtype, result)]
 
 
 @layer("Squeeze")
 def squeeze(ctx: NodeContext) -> Sequence[ValueType]:
-    """The input without the axes that are named, or without all that are 1."""
+    """The input without the axes that are named where they are 1, or without all that are 1.
+
+    An axis that is sure not to be 1 stays; from version 15 on, `allow_axis_skip` keeps one that turns out not to be.
+    """
     dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
     given = ctx.has_input(1)
     axes = listed_axes(ctx, 1) if given else ()
@@ -58,34 +66,31 @@ def squeeze(ctx: NodeContext) -> Sequence[ValueType]:
     result: Dims | None
     if not where:
         result = squeeze_ones(ctx, dims)
-    elif flag(ctx, "allow_axis_skip", False):
-        result = _squeeze_ones_among(ctx, dims, where)
     else:
-        result = squeeze_axes(ctx, dims, where)
+        where = tuple(axis for axis in where if not _is_not_one(ctx, dims[axis]))
+        skips = flag(ctx, "allow_axis_skip", False) and any(dims[axis] != 1 for axis in where)
+        result = None if skips else squeeze_axes(ctx, dims, where)
     if result is None:
         return [tensor(dtype, None)]
     keep_contents(ctx, result)
     return [tensor(dtype, result)]
 
 
-def _squeeze_ones_among(ctx: NodeContext, dims: Dims, axes: Sequence[int]) -> Dims | None:
-    """The dimensions without those on these axes that are 1, None where one may be."""
-    named = squeeze_ones(ctx, tuple(dims[axis] for axis in axes))
-    if named is None:
-        return None
-    return tuple(dim for axis, dim in enumerate(dims) if axis not in axes or dim != 1)
+def _is_not_one(ctx: NodeContext, dim: DimLike) -> bool:
+    return dim != 1 and (isinstance(dim, int) or ctx.facts.prove_ne(dim, 1))
 
 
 @layer("Unsqueeze")
 def unsqueeze(ctx: NodeContext) -> Sequence[ValueType]:
-    """The input with a dimension of 1 at each axis, counted in the output."""
+    """The input with a dimension of 1 at each axis, counted in the output; one that stands twice counts once."""
     dtype, dims, axes = ctx.input(0).dtype, dims_of(ctx, 0), listed(ctx, 1)
     if dims is None or axes is None:
         return [tensor(dtype, None)]
     known = listed_axes(ctx, 1)
     if known is None:
-        return [tensor(dtype, (None,) * (len(dims) + len(axes)))]
-    result = unsqueezed(dims, normal_axes(known, len(dims) + len(known)))
+        return [tensor(dtype, (None,) * (len(dims) + 1) if len(axes) == 1 else None)]
+    where = tuple(dict.fromkeys(normal_axis(axis, len(dims) + len(known)) for axis in known))
+    result = unsqueezed(dims, normal_axes(where, len(dims) + len(where)))
     keep_contents(ctx, result)
     return [tensor(dtype, result)]
 
@@ -138,8 +143,7 @@ def _one_way(ctx: NodeContext, dims: Dims, mode: str) -> Dims | None:
         raise InvalidNode(f"data of rank {len(dims)} cannot be broadcast to {len(elements)} dimensions")
     result = [required_dim(ctx, element) for element in elements[:skipped]]
     for dim, element in zip(dims, elements[skipped:], strict=True):
-        keeps = dim != 1 and (isinstance(dim, int) or ctx.facts.prove_ne(dim, 1))
-        if not keeps:
+        if not _is_not_one(ctx, dim):
             result.append(required_dim(ctx, element))
         elif element is None:
             result.append(dim)
@@ -169,6 +173,19 @@ def depth_and_space(ctx: NodeContext) -> Sequence[ValueType]:
         channels = dims[1] * block
         space = [exact_quotient(ctx, dim, size, "a side over that of a block") for dim in dims[2:]]
     return [tensor(dtype, (dims[0], channels, *space))]
+
+
+@layer("ReadValue")
+def read_value(ctx: NodeContext) -> Sequence[ValueType]:
+    """A variable, of the type and shape that the layer says; before version 6, of those of its first value."""
+    if "variable_shape" not in ctx.attributes():
+        return [tensor(ctx.input(0).dtype, dims_of(ctx, 0))]
+    try:
+        shape = parse_shape(text(ctx, "variable_shape"))
+    except ValueError as fault:
+        raise InvalidNode(f"attribute 'variable_shape': {fault}") from None
+    dims = None if shape is None else [lowest if lowest == most else None for lowest, most in shape]
+    return [tensor(element_type(ctx, "variable_type", None), dims)]
 
 
 @layer("RandomUniform", gives=(None,))

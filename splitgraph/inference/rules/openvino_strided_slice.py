@@ -9,7 +9,7 @@ from splitgraph.contents import Contents
 from splitgraph.dim import Dim, DimLike
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.rules.openvino_attributes import layer, listed, numbers
-from splitgraph.inference.rules.operands import Dims, InvalidNode, dims_of, static_count
+from splitgraph.inference.rules.operands import Dims, InvalidNode, at_most, dims_of, static_count
 from splitgraph.inference.rules.slicing import Bounds, slice_contents, slice_length
 from splitgraph.value_type import ValueType, tensor
 
@@ -106,7 +106,8 @@ def _slice_axis(ctx: NodeContext, dim: DimLike, axis: int, entries: _Entries, po
             start = (-1 if backward else 0) if known else None
         if entries.has("end_mask", position):
             end = (_BEFORE_ALL if backward else _AFTER_ALL) if known else None
-        result.dims.append(slice_length(ctx.facts, dim, start, end, step))
+        length = slice_length(ctx.facts, dim, start, end, step)
+        result.dims.append(at_most(ctx, dim) if length is None else length)
     result.axes.append(axis)
     result.starts.append(start)
     result.ends.append(end)

@@ -170,6 +170,14 @@ def rearranged(contents: Contents, order: Positions) -> Contents:
     return Contents(tuple(int(dim) for dim in order.shape), tuple(items[index] for index in order.reshape(-1).tolist()))
 
 
+def at_most(ctx: NodeContext, dim: DimLike) -> DimLike:
+    """A dimension of which nothing is known but that it is not larger than another."""
+    made, most = ctx.fresh(), ctx.facts.range_of(dim)[1]
+    if most is not None:
+        ctx.facts.tighten(str(made), 0, max(most, 0))
+    return made
+
+
 def merged_dim(ctx: NodeContext, first: DimLike, second: DimLike, what: str) -> DimLike:
     """Two dimensions that must be equal as one, the static one if any; an obligation says that they are equal."""
     if first == second:

@@ -11,6 +11,7 @@ from splitgraph.inference.rules.operands import (
     Dims,
     InvalidNode,
     Positions,
+    at_most,
     dims_of,
     ints_attribute,
     normal_axes,
@@ -86,7 +87,7 @@ def sliced(
     normal = normal_axes(axes, len(dims))
     for axis, start, end, step in zip(normal, starts, ends, steps, strict=True):
         length = slice_length(ctx.facts, dims[axis], start, end, step)
-        result[axis] = ctx.fresh() if length is None else length
+        result[axis] = at_most(ctx, dims[axis]) if length is None else length
     ctx.set_contents(0, slice_contents(ctx, dims, normal, starts, ends, steps))
     return [tensor(dtype, result)]
 
