@@ -7,6 +7,7 @@ nothing older compares.
 
 from __future__ import annotations
 
+import math
 from functools import partial, reduce
 
 import numpy as np
@@ -15,6 +16,7 @@ from onnx import TensorProto
 from splitgraph.conversion.adapters.registry import downward
 from splitgraph.conversion.shape_nodes import static_shape, typed
 from splitgraph.conversion.step import Inexact, Step
+from splitgraph.value_type import DTYPE_NUMBERS
 
 _WIDE = {"int64", "uint64"}
 _FLOATS = ("float16", "float32", "float64")
@@ -64,11 +66,13 @@ def is_infinite(step: Step) -> None:
 @downward("Sign", 9)
 def sign(step: Step) -> None:
     """1 for what is greater than 0, less 1 for what is less."""
-    dtype = step.known_dtype()
-    zero = step.tensor(typed([0], dtype), "zero")
-    number = TensorProto.DataType.Value({"float32": "FLOAT", "float64": "DOUBLE"}.get(dtype, dtype.upper()))
-    above = step.emit("Cast", [step.emit("Greater", [step.inputs[0], zero], "is_above")], "above", to=number)
-    below = step.emit("Cast", [_less(step, step.inputs[0], zero)], "below", to=number)
+    dtype, data = step.known_dtype(), step.inputs[0]
+    if dtype not in _FLOATS:
+        # Rounding to float64 keeps the sign of every integer.
+        data = step.emit("Cast", [data], "real", to=TensorProto.DOUBLE)
+    zero = step.constant(0.0, "zero", dtype if dtype in _FLOATS else np.float64)
+    above = step.emit("Cast", [step.emit("Greater", [data, zero], "is_above")], "above", to=DTYPE_NUMBERS[dtype])
+    below = step.emit("Cast", [_less(step, data, zero)], "below", to=DTYPE_NUMBERS[dtype])
     step.replace("Sub", [above, below])
 
 
@@ -106,25 +110,29 @@ def order_of_long_integers(step: Step) -> None:
 
 @downward("Where", 9)
 def where_by_gather(step: Step) -> None:
-    """The elements that a condition chooses, gathered from those of both inputs in one dimension."""
-    shapes = [static_shape(step, name) for name in step.inputs]
-    if step.opset < 8 or any(shape is None for shape in shapes):
-        raise Inexact(
-            "choosing elements needs static shapes and Expand (opset 8) there", "give the inputs static shapes"
-        )
-    shape = np.broadcast_shapes(*(shape for shape in shapes if shape is not None))
+    """The elements that a condition chooses, gathered from those of both inputs in one dimension: where each element of
+    the result comes from in either follows from the shapes.
+    """
+    known = [static_shape(step, name) for name in step.inputs]
+    shapes = [shape for shape in known if shape is not None]
+    if len(shapes) < 3:
+        raise Inexact("choosing elements needs to know where they are", "give the inputs static shapes")
+    shape = np.broadcast_shapes(*shapes)
     if 0 in shape:
         raise Inexact("a dimension is 0, which Reshape cannot give there")
-    count = int(np.prod(shape))
-    flat, target = step.constant([-1], "flat_shape"), step.constant(shape, "shape")
-    condition, chosen, other = (
-        step.emit("Reshape", [step.emit("Expand", [name, target], "whole"), flat], "flat") for name in step.inputs
+    places, first, second = (
+        np.broadcast_to(np.arange(math.prod(own)).reshape(own), shape).reshape(-1) for own in shapes
     )
+    second = second + math.prod(shapes[1])
+    flat = step.constant([-1], "flat_shape")
+    condition, chosen, other = (step.emit("Reshape", [name, flat], "flat") for name in step.inputs)
+    truth = step.emit("Cast", [condition], "truth", to=TensorProto.INT64)
+    truths = step.emit("Gather", [truth, step.constant(places, "places")], "truths", axis=0)
+    moved = step.emit("Mul", [truths, step.constant(first - second, "way")], "moved")
+    index = step.emit("Add", [moved, step.constant(second, "second")], "index")
     both = step.emit("Concat", [chosen, other], "both", axis=0)
-    second = step.emit("Cast", [step.emit("Not", [condition], "not_chosen")], "second", to=TensorProto.INT64)
-    offset = step.emit("Mul", [second, step.constant([count], "count")], "offset")
-    index = step.emit("Add", [offset, step.constant(np.arange(count), "counting")], "index")
-    step.replace("Reshape", [step.emit("Gather", [both, index], "gathered", axis=0), target])
+    found = step.emit("Gather", [both, index], "gathered", axis=0)
+    step.replace("Reshape", [found, step.constant(shape, "shape")])
 
 
 def _choose(step: Step, dtype: str, largest: bool, one: str, other: str) -> str:

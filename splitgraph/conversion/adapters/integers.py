@@ -72,16 +72,17 @@ def shift_beyond_width(step: Step) -> None:
     if dtype.startswith("u") and amounts is not None and bool((amounts < _BITS[dtype]).all()):
         return
     direction = step.known_value("direction")
+    unsigned = "uint64" if _BITS[dtype] == 64 else "uint32"
     data, amount = (_cast(step, name, dtype, "int64") for name in step.inputs)
     zero, minus_one = step.constant(0, "zero"), step.constant(-1, "minus_one")
     too_far = step.emit("Not", [_less(step, amount, step.constant(_BITS[dtype], "bits"))], "is_too_far")
     beyond = step.emit("Or", [too_far, _less(step, amount, zero)], "is_beyond")
-    amount = _cast(step, step.emit("Where", [beyond, zero, amount], "amount"), "int64", "uint64")
+    amount = _cast(step, step.emit("Where", [beyond, zero, amount], "amount"), "int64", unsigned)
     is_negative = _less(step, data, zero) if direction == "RIGHT" and not dtype.startswith("u") else ""
     if is_negative:
         data = step.emit("Where", [is_negative, step.emit("Sub", [minus_one, data], "complement"), data], "positive")
-    shifted = step.emit("BitShift", [_cast(step, data, "int64", "uint64"), amount], "shifted", direction=direction)
-    result = step.emit("Where", [beyond, zero, _cast(step, shifted, "uint64", "int64")], "held")
+    shifted = step.emit("BitShift", [_cast(step, data, "int64", unsigned), amount], "shifted", direction=direction)
+    result = step.emit("Where", [beyond, zero, _cast(step, shifted, unsigned, "int64")], "held")
     if is_negative:
         result = step.emit("Where", [is_negative, step.emit("Sub", [minus_one, result], "restored"), result], "result")
     step.replace("Cast", [result], to=DTYPE_NUMBERS[dtype])
@@ -94,16 +95,44 @@ def shift_by_powers(step: Step) -> None:
     """
     dtype = step.known_dtype()
     bits, right = _BITS[dtype], step.known_value("direction") == "RIGHT"
-    if right and bits == 64:
-        raise Inexact("the quotient of unsigned numbers of 64 bits is not one of signed numbers")
-    powers = [2**index if index < 63 else -(2**63) for index in range(bits)]
     data, amount = (_cast(step, name, dtype, "int64") for name in step.inputs)
     width = step.constant(bits, "bits")
     amount = step.emit("Where", [_less(step, amount, width), amount, width], "amount")
-    table = step.constant([*powers, 2**62 if right else 0], "powers")
-    factor = step.emit("Gather", [table, amount], "factor", axis=0)
-    result = step.emit("Div" if right else "Mul", [data, factor], "shifted")
+    # Nothing but 0 is left of what is divided by the last two.
+    powers = [2**index for index in range(min(bits, 63))] + [-(2**63)] * (1 + bits // 64)
+    table = step.constant([*powers[:bits], powers[-1] if right else 0], "powers")
+    if right:
+        result = _quotient(step, data, table, amount, is_wide=bits == 64)
+    else:
+        result = step.emit("Mul", [data, step.emit("Gather", [table, amount], "factor", axis=0)], "shifted")
     step.replace("Cast", [result], to=DTYPE_NUMBERS[dtype])
+
+
+def _quotient(step: Step, data: str, powers: str, amount: str, *, is_wide: bool) -> str:
+    """Bits of unsigned numbers, held as int64, shifted to the right."""
+    quotient = step.emit("Div", [data, step.emit("Gather", [powers, amount], "divisor", axis=0)], "shifted")
+    if not is_wide:
+        return quotient
+    # With the highest bit set, the first shift is done apart: half of the number, which is negative as int64, and 2**63.
+    zero, one, two = step.constant(0, "zero"), step.constant(1, "one"), step.constant(2, "two")
+    half = step.emit("Div", [data, two], "half")
+    odd = step.emit("Sub", [data, step.emit("Mul", [half, two], "even")], "odd")
+    top = step.constant(2**62, "top")
+    lifted = step.emit("Add", [step.emit("Add", [half, odd], "floor"), top], "lifted")
+    shifted = step.emit("Add", [lifted, top], "shifted_once")
+    is_none = step.emit("Equal", [amount, zero], "is_none")
+    left = step.emit("Where", [is_none, zero, step.emit("Sub", [amount, one], "one_less")], "amount_left")
+    rest = step.emit("Div", [shifted, step.emit("Gather", [powers, left], "divisor_left", axis=0)], "shifted_on")
+    high = step.emit("Where", [is_none, data, rest], "of_high")
+    return step.emit("Where", [_less(step, data, zero), high, quotient], "shifted")
+
+
+@downward("BitwiseNot", 18)
+def complement(step: Step) -> None:
+    """-1 less the number, or the greatest number less an unsigned one."""
+    dtype = step.known_dtype()
+    ones = -1 if dtype.startswith("i") else np.iinfo(dtype).max
+    step.replace("Sub", [step.constant(ones, "ones", dtype), step.inputs[0]])
 
 
 @downward("BitCast", 26)

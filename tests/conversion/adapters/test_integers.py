@@ -1,0 +1,182 @@
+"""Arithmetic of integers below the opsets of its operators, and Mod of floats."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from conversion.adapters.execute import Array, assert_same, build, converted, operators, refusal, run, run_reference
+from onnx import TensorProto, helper
+
+INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
+REALS = [0.0, -0.0, 1.0, -1.0, 2.5, -2.5, 7.0, -7.25, 1e-30, -1e-30, 3e4, np.inf, -np.inf, np.nan]
+
+
+def binary(op: str, opset: int, dtype: str, other: str | None = None, **attributes: Any) -> onnx.ModelProto:
+    node = helper.make_node(op, ["a", "b"], ["c"], **attributes)
+    inputs = {"a": (dtype, ("n", 1)), "b": (other or dtype, ("m",))}
+    return build(node, opset, inputs, {"c": (dtype, ("n", "m"))})
+
+
+def unary(op: str, opset: int, dtype: str, result: str, **attributes: Any) -> onnx.ModelProto:
+    node = helper.make_node(op, ["a"], ["c"], **attributes)
+    return build(node, opset, {"a": (dtype, ("n",))}, {"c": (result, ("n",))})
+
+
+def run_converted(model: onnx.ModelProto, feeds: dict[str, Any]) -> list[Any]:
+    """From onnxruntime, which has no opset of the IR version that the model has kept."""
+    model.ir_version = 10
+    return run(model, feeds)
+
+
+def numbers(dtype: str) -> Array:
+    limits = np.iinfo(dtype)
+    few = [0, 1, 2, 3, 7, 100, limits.max, limits.max - 1, limits.max // 2 + 1, limits.min, limits.min + 1]
+    return np.array(few + ([-1, -2, -7, -100] if limits.min else []), dtype)
+
+
+def python_shift(data: Array, amount: Array, direction: str) -> Array:
+    """What the document of BitShift-28 says, in Python's integers."""
+    limits, bits = np.iinfo(data.dtype), np.iinfo(data.dtype).bits
+    result = np.zeros(np.broadcast_shapes(data.shape, amount.shape), data.dtype)
+    for place in np.ndindex(result.shape):
+        x, y = (int(np.broadcast_to(held, result.shape)[place]) for held in (data, amount))
+        if direction == "RIGHT":
+            shifted = x >> (y if 0 <= y < bits else bits)
+        else:
+            shifted = (x << y) % 2**bits if 0 <= y < bits else 0
+        result[place] = shifted - 2**bits if shifted > limits.max else shifted
+    return result
+
+
+@pytest.mark.parametrize(
+    ("model", "target", "reason"),
+    [
+        (binary("Mod", 13, "float32", fmod=1), 9, "the exact remainder of floats"),
+        (binary("Pow", 12, "int64", "int64"), 11, "every power of int64"),
+        (binary("Pow", 12, "int32", "float32"), 11, "rounded to another one"),
+        (binary("Pow", 12, "float32", "int64"), 11, "every exponent of int64"),
+        (unary("BitCast", 26, "float32", "int32", to=TensorProto.INT32), 25, "the bits of float32 as int32"),
+        (binary("BitwiseAnd", 18, "int32"), 17, "no function body"),
+    ],
+)
+def test_refusals(model: onnx.ModelProto, target: int, reason: str) -> None:
+    assert reason in refusal(model, target) or "does not take" in refusal(model, target)
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+@pytest.mark.parametrize("fmod", [0, 1])
+def test_remainder_below_10(dtype: str, fmod: int) -> None:
+    a = numbers(dtype)
+    b = a[(a != 0) & (a != a.dtype.type(-1))] if dtype.startswith("i") else a[a != 0]
+    expected = np.fmod(a[:, None], b) if fmod else np.mod(a[:, None], b)
+    after = converted(binary("Mod", 13, dtype, fmod=fmod), 9)
+    assert_same([expected], run_reference(after, {"a": a[:, None], "b": b}))
+    if dtype in ("int32", "int64", "uint32"):
+        assert_same([expected], run(after, {"a": a[:, None], "b": b}))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_floor_remainder_of_floats_below_28(dtype: str) -> None:
+    a = np.array(REALS, dtype)
+    with np.errstate(all="ignore"):
+        expected = np.mod(a[:, None], a)
+    after = converted(binary("Mod", 28, dtype), 18)
+    # onnxruntime's Where makes 0 of -0.
+    found = run_reference(after, {"a": a[:, None], "b": a})
+    assert_same([expected], found)
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+@pytest.mark.parametrize("direction", ["LEFT", "RIGHT"])
+@pytest.mark.parametrize("target", [27, 10])
+def test_shifts(dtype: str, direction: str, target: int) -> None:
+    bits = np.iinfo(dtype).bits
+    a, b = numbers(dtype), np.array([0, 1, 3, bits - 1, bits, 100] + ([-1] if dtype.startswith("i") else []), dtype)
+    after = converted(binary("BitShift", 28, dtype, direction=direction), target)
+    found = (run_converted if target < 27 and bits > 16 else run_reference)(after, {"a": a[:, None], "b": b})
+    assert_same([python_shift(a[:, None], b, direction)], found)
+
+
+def test_shifts_that_are_constant_and_short_are_kept() -> None:
+    node = helper.make_node("BitShift", ["a", "b"], ["c"], direction="LEFT")
+    declared = ("uint8", ("n",))
+    for amount, kept in ((7, True), (8, False)):
+        model = build(node, 28, {"a": declared}, {"c": declared}, {"b": np.array([amount], np.uint8)})
+        assert (operators(converted(model, 27)) == ["BitShift"]) == kept
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+@pytest.mark.parametrize("target", [17, 9])
+def test_complement_below_18(dtype: str, target: int) -> None:
+    a = numbers(dtype)
+    assert_same([~a], run_reference(converted(unary("BitwiseNot", 18, dtype, dtype), target), {"a": a}))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "wanted"), [("int8", "uint8"), ("uint64", "int64"), ("bool", "uint8"), ("int16", "int16")]
+)
+def test_bits_below_26(dtype: str, wanted: str) -> None:
+    number = helper.np_dtype_to_tensor_dtype(np.dtype(wanted))
+    a = np.array([True, False]) if dtype == "bool" else numbers(dtype)
+    after = converted(unary("BitCast", 26, dtype, wanted, to=number), 18)
+    assert_same([a.view(wanted)], run(after, {"a": a}))
+
+
+@pytest.mark.parametrize("exponent", ["int32", "uint8", "float64", "float32"])
+@pytest.mark.parametrize("base", ["float32", "float64", "int32"])
+def test_powers_below_12(base: str, exponent: str) -> None:
+    if base == "int32" and exponent.startswith("float"):
+        return
+    a, b = np.array([0, 1, -1, 2, -3, 5, 10], base), np.array([0, 1, 2, 3, 9], exponent)
+    expected = np.array([[int(x) ** int(y) for y in b] for x in a], base)
+    after = converted(binary("Pow", 15, base, exponent), 11)
+    assert_same([expected], run(after, {"a": a[:, None], "b": b}), 1e-6 if base != "int32" else 0.0)
+
+
+def test_negative_powers_of_integers_are_rounded_to_zero() -> None:
+    a, b = np.array([1, -1, 2, -2, 3], np.int32), np.array([-1, -2], np.int32)
+    expected = np.trunc(a.astype(float)[:, None] ** b).astype(np.int32)
+    assert_same([expected], run(converted(binary("Pow", 12, "int32"), 11), {"a": a[:, None], "b": b}))
+
+
+@pytest.mark.parametrize("zeros", [(None, None), ((), ()), ((4,), (5,)), ((1,), (1,)), ((4, 1), None)])
+@pytest.mark.parametrize(("left", "right"), [("uint8", "uint8"), ("int8", "uint8")])
+def test_matmul_of_integers_below_10(zeros: Any, left: str, right: str) -> None:
+    rng = np.random.default_rng(1)
+    a, b = rng.integers(0, 100, (2, 4, 3)).astype(left), rng.integers(0, 200, (3, 5)).astype(right)
+    feeds = {"a": a, "b": b}
+    inputs: dict[str, Any] = {"a": (left, a.shape), "b": (right, b.shape)}
+    names = ["a", "b"]
+    for name, shape, dtype in (("az", zeros[0], left), ("bz", zeros[1], right)):
+        names.append("" if shape is None else name)
+        if shape is not None:
+            feeds[name] = rng.integers(0, 9, shape).astype(dtype)
+            inputs[name] = (dtype, shape)
+    az, bz = (feeds.get(name, np.zeros(())).astype(np.int32) for name in ("az", "bz"))
+    if az.ndim == 1 and az.size > 1:
+        az = az[:, None]
+    expected = np.matmul(a.astype(np.int32) - az, b.astype(np.int32) - bz)
+    node = helper.make_node("MatMulInteger", names, ["y"])
+    model = build(node, 10, inputs, {"y": ("int32", expected.shape)})
+    assert_same([expected], run(converted(model, 9), feeds))
+
+
+@pytest.mark.parametrize("with_zeros", [False, True])
+def test_convolution_of_integers_below_10(with_zeros: bool) -> None:
+    rng = np.random.default_rng(1)
+    x, w = rng.integers(0, 256, (1, 2, 5, 5)).astype(np.uint8), rng.integers(0, 256, (3, 2, 3, 3)).astype(np.uint8)
+    feeds = {"x": x, "w": w}
+    inputs: dict[str, Any] = {"x": ("uint8", x.shape), "w": ("uint8", w.shape)}
+    if with_zeros:
+        feeds |= {"xz": np.array(7, np.uint8), "wz": np.array([1, 2, 3], np.uint8)}
+        inputs |= {"xz": ("uint8", ()), "wz": ("uint8", (3,))}
+    node = helper.make_node("ConvInteger", list(feeds), ["y"], pads=[1, 1, 1, 1], strides=[2, 1])
+    model = build(node, 10, inputs, {"y": ("int32", (1, 3, 3, 5))})
+    data = np.pad(x.astype(np.int32) - int(feeds.get("xz", 0)), ((0, 0), (0, 0), (1, 1), (1, 1)))
+    weights = w.astype(np.int32) - np.asarray(feeds.get("wz", [0, 0, 0])).astype(np.int32)[:, None, None, None]
+    windows = np.lib.stride_tricks.sliding_window_view(data, (3, 3), (2, 3))[:, :, ::2]
+    expected = np.einsum("nchwij,fcij->nfhw", windows, weights).astype(np.int32)
+    assert_same([expected], run(converted(model, 9), feeds))
