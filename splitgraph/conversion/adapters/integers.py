@@ -113,7 +113,7 @@ def _quotient(step: Step, data: str, powers: str, amount: str, *, is_wide: bool)
     quotient = step.emit("Div", [data, step.emit("Gather", [powers, amount], "divisor", axis=0)], "shifted")
     if not is_wide:
         return quotient
-    # With the highest bit set, the first shift is done apart: half of the number, which is negative as int64, and 2**63.
+    # With the highest bit set the first shift is done apart: half the number, negative as int64, and 2**63.
     zero, one, two = step.constant(0, "zero"), step.constant(1, "one"), step.constant(2, "two")
     half = step.emit("Div", [data, two], "half")
     odd = step.emit("Sub", [data, step.emit("Mul", [half, two], "even")], "odd")

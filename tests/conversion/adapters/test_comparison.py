@@ -83,7 +83,7 @@ def test_extremes_of_integers_below_12(op: str, dtype: str, target: int) -> None
 @pytest.mark.parametrize("count", [1, 3])
 def test_extremes_of_any_number_of_inputs(count: int) -> None:
     names = [f"x{index}" for index in range(count)]
-    inputs: dict[str, Any] = {name: ("int64", (2,)) for name in names}
+    inputs: dict[str, Any] = dict.fromkeys(names, ("int64", (2,)))
     model = build(helper.make_node("Max", names, ["y"]), 12, inputs, {"y": ("int64", (2,))})
     feeds = {name: np.array([index, -index], np.int64) for index, name in enumerate(names)}
     expected = np.array([count - 1, 0], np.int64)
