@@ -199,26 +199,22 @@ def _padded_at_run_time(step: Step, length: str, begin: str, end: str, mode: str
 
 @upward("Clip", 6)
 def clip_by_limits(step: Step) -> None:
-    """Below 6 an absent bound is the limit of the type, which is written out; that of float64, no float32, is what
-    Clip-11 means without an input.
+    """Below 6 an absent bound is the limit of the type, which is written out; that of float64 is no float32, as the
+    attributes are, but can be an input from opset 11 on.
     """
     step.require_types()
     dtype = step.known_dtype(0)
-    bounds = [step.known_value(name) for name in ("min", "max")]
-    step.drop("consumed_inputs", "min", "max", why="bounds are written out")
     limit = float(np.finfo(dtype).max)
+    bounds = [step.known_value("min", -limit), step.known_value("max", limit)]
+    step.drop("consumed_inputs", "min", "max", why="bounds are written out")
     if dtype != "float64":
-        for name, bound, absent in zip(("min", "max"), bounds, (-limit, limit), strict=True):
-            step.set(name, absent if bound is None else bound, "the default is that of float32 from opset 6 on")
+        step.set("min", bounds[0], "the default is that of float32 from opset 6 on")
+        step.set("max", bounds[1], "the default is that of float32 from opset 6 on")
         return
     if step.facts.target < 11:
         raise Inexact("the limits of float64 are no float32, which the bounds are", "go to opset 11 or above")
     step.dialect = 11
-    names = [
-        "" if bound is None else step.constant(bound, name, np.float64)
-        for name, bound in zip(("min", "max"), bounds, strict=True)
-    ]
-    step.replace("Clip", [step.inputs[0], *names])
+    step.inputs.extend(step.constant(bound, "bound", np.float64) for bound in bounds)
 
 
 @upward("Clip", 11)

@@ -156,20 +156,25 @@ def _repeats(coordinates: str, rounding: str, scales: Array) -> bool:
     return whole and (centred or (coordinates == "tf_half_pixel_for_nn" and rounding == "floor"))
 
 
+# How a coordinate is rounded, by how one that is less by a half is rounded to the same.
+_HALF_LESS = {"floor": "round_prefer_ceil", "round_prefer_floor": "ceil"}
+
+
 @upward("Resize", 13)
 def one_of_scales_and_sizes(step: Step) -> None:
-    """With sizes, the scales, empty below 13, are left out. tf_half_pixel_for_nn, half_pixel without the subtraction of
-    a half, rounds down to where half_pixel rounds to the nearest.
+    """With sizes, the scales, empty below 13, are left out. tf_half_pixel_for_nn is half_pixel without the subtraction
+    of a half: to round it down is to round half_pixel to the nearest, the nearest of it is half_pixel rounded up.
     """
     step.require_types()
     if step.uses_input(3):
         step.inputs[2] = ""
     if step.known_value("coordinate_transformation_mode", "half_pixel") != "tf_half_pixel_for_nn":
         return
-    if step.known_value("mode", "nearest") != "nearest" or step.known_value("nearest_mode", "") != "floor":
-        raise Inexact("tf_half_pixel_for_nn was removed, and only rounding down is expressible without it")
+    rounding = step.known_value("nearest_mode", "round_prefer_floor")
+    if step.known_value("mode", "nearest") != "nearest" or rounding not in _HALF_LESS:
+        raise Inexact("tf_half_pixel_for_nn was removed, and without it only some ways of rounding are expressible")
     step.set("coordinate_transformation_mode", "half_pixel", "tf_half_pixel_for_nn was removed")
-    step.set("nearest_mode", "round_prefer_ceil", "what rounding down was without half a pixel")
+    step.set("nearest_mode", _HALF_LESS[rounding], f"what {rounding} was of a coordinate greater by a half")
 
 
 @downward("Resize", 13)

@@ -9,9 +9,9 @@ from conversion.adapters.execute import operators, random_array
 
 X = random_array((3, 1, 4), seed=1)
 POSITIVE = np.abs(X) + np.float32(0.5)
-REDUCTIONS = (
-    "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSumSquare".split()
-)
+REDUCTIONS = [
+    f"Reduce{kind}" for kind in ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "SumSquare")
+]
 # Operators and the opset from which on axes are an input.
 BOUNDARIES = [*((op, 18) for op in REDUCTIONS), ("ReduceSum", 13)]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -101,8 +102,9 @@ def test_constant_slice_without_steps_stays_one_node() -> None:
 @pytest.mark.parametrize("end", [None, 0, 2, -1, -10, 10])
 def test_part_of_shape(start: int | None, end: int | None) -> None:
     attributes = {name: value for name, value in (("start", start), ("end", end)) if value is not None}
-    for shapes in ("static", "symbolic", "unknown"):
-        Crossing("", "Shape", 15, 14, {"x": X}, attributes=attributes, shapes=shapes).check()  # type: ignore[arg-type]
+    case = Crossing("", "Shape", 15, 14, {"x": X}, attributes=attributes)
+    for each in (*both_shapes(case), replace(case, shapes="unknown")):
+        each.check()
 
 
 @pytest.mark.parametrize("upper", [0, 1])

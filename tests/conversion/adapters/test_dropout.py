@@ -1,0 +1,104 @@
+"""Dropout, in inference and in training."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from conversion.adapters.crossings import Crossing
+from conversion.adapters.execute import build, converted, operators, random_array, refusal, run
+from onnx import helper
+
+X = random_array((40, 50)) + 3
+
+
+def dropout(source: int, target: int, outputs: int = 1, **attributes: Any) -> Crossing:
+    return Crossing(
+        "", "Dropout", source, target, {"x": X}, {}, attributes, outputs=outputs, expected=[X, X != 0][:outputs]
+    )
+
+
+@pytest.mark.parametrize(
+    ("case", "words"),
+    [
+        (dropout(6, 7), "nothing says that a node is in training"),
+        (dropout(6, 18, 2, is_test=1), "in test mode it gives no mask"),
+        (dropout(10, 12, 2), "what mask a node gives that does not drop"),
+        (
+            Crossing("seed", "Dropout", 12, 11, {"x": X, "t": np.array(True)}, {}, {"seed": 3}, ("x", "", "t")),
+            "the numbers that seed 3 gives",
+        ),
+    ],
+    ids=str,
+)
+def test_refusals(case: Crossing, words: str) -> None:
+    assert words in case.refused()
+
+
+@pytest.mark.parametrize("target", [7, 10, 12, 13, 18])
+def test_test_mode(target: int) -> None:
+    dropout(6, target, is_test=1, ratio=0.25).check()
+    dropout(1, target, is_test=1, consumed_inputs=[0]).check()
+
+
+@pytest.mark.parametrize("source", [6, 7, 10])
+def test_mask_that_nobody_reads(source: int) -> None:
+    attributes: dict[str, Any] = {"is_test": 1} if source == 6 else {}
+    node = helper.make_node("Dropout", ["x"], ["y", "mask"], ratio=0.25, **attributes)
+    model = build(node, source, {"x": ("float32", X.shape)}, {"y": ("float32", X.shape)})
+    for target in (10, 12, 18, 22):
+        if target > source:
+            assert np.array_equal(run(converted(model, target), {"x": X})[0], X)
+
+
+@pytest.mark.parametrize("target", [11, 10, 9, 7, 6])
+def test_inference_goes_down(target: int) -> None:
+    for held in ({}, {"r": np.float32(0.1)}, {"r": np.float32(0.1), "t": np.array(False)}):
+        case = Crossing("", "Dropout", 13, target, {"x": X}, held, expected=[X])
+        after = converted(case.model(), target)
+        if target > 6:
+            assert np.array_equal(run(after, {"x": X})[0], X)
+        assert operators(after) == ["Dropout"]
+
+
+@pytest.mark.parametrize("target", [11, 10])
+def test_mask_of_inference(target: int) -> None:
+    dropout(12, target, 2).check()
+
+
+def kept_share(before: np.ndarray, after: np.ndarray, ratio: float) -> float:
+    """The share of elements that stay, which must be scaled; all others must be 0."""
+    kept = after != 0
+    np.testing.assert_allclose(after[kept], before[kept] / (1 - ratio), rtol=1e-5)
+    return float(kept.mean())
+
+
+@pytest.mark.parametrize("source", [1, 6])
+@pytest.mark.parametrize("target", [12, 18])
+def test_training_goes_up(source: int, target: int) -> None:
+    model = Crossing("", "Dropout", source, target, {"x": X}, {}, {"ratio": 0.25}, outputs=2, expected=[X, X]).model()
+    y, mask = run(converted(model, target), {"x": X})
+    assert mask.dtype == np.float32 and set(np.unique(mask)) == {0, 1}
+    assert np.array_equal(mask != 0, y != 0)
+    assert abs(kept_share(X, y, 0.25) - 0.75) < 0.05
+
+
+@pytest.mark.parametrize("target", [11, 10, 9])
+def test_training_goes_down(target: int) -> None:
+    inputs = {"x": ("float32", X.shape), "r": ("float32", ()), "t": ("bool", ())}
+    node = helper.make_node("Dropout", ["x", "r", "t"], ["y", "mask"])
+    model = build(node, 12, inputs, {"y": ("float32", X.shape), "mask": ("bool", X.shape)})
+    after = converted(model, target)
+    for ratio, training in ((0.25, True), (0.25, False), (0.0, True)):
+        y, mask = run(after, {"x": X, "r": np.array(ratio, np.float32), "t": np.array(training)})
+        effective = ratio if training else 0
+        assert np.array_equal(mask, y != 0)
+        assert abs(kept_share(X, y, effective) - (1 - effective)) < 0.05
+        assert effective or np.array_equal(y, X)
+
+
+def test_training_of_a_type_that_is_not_known_is_refused() -> None:
+    model = Crossing("", "Dropout", 6, 18, {"x": X}, {}, {"ratio": 0.25}, shapes="unknown").model()
+    assert refusal(model, 11)
+    assert converted(dropout(6, 18).model(), 18)

@@ -1,0 +1,156 @@
+"""TopK, OneHot, Gather*, Scatter*: through all their versions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from conversion.adapters.crossings import Crossing, both_shapes
+from conversion.adapters.execute import operators, random_array
+
+X = random_array((4, 5, 6))
+TIES = np.random.default_rng(1).integers(0, 4, (3, 6)).astype(np.float32)
+
+
+def ints(*given: Any) -> np.ndarray:
+    return np.array(given, np.int64)
+
+
+@pytest.mark.parametrize(
+    ("case", "words"),
+    [
+        (
+            Crossing("k", "TopK", 10, 9, {"x": TIES, "k": ints(2)}, outputs=2, shapes="symbolic"),
+            "k is known only at run time, and so is how many elements there are",
+        ),
+        (
+            Crossing("rank", "GatherElements", 11, 10, {"x": X, "i": X.astype(np.int64)}, shapes="unknown"),
+            "rank of 'x'",
+        ),
+        (
+            Crossing(
+                "many",
+                "ScatterElements",
+                18,
+                17,
+                {"x": X, "i": np.zeros((40, 1, 1), np.int64), "u": np.zeros((40, 1, 1), np.float32)},
+                {},
+                {"reduction": "max"},
+            ),
+            "there are 40",
+        ),
+        (
+            Crossing(
+                "any",
+                "ScatterND",
+                16,
+                15,
+                {"x": X, "i": ints([0], [1]), "u": X[:2]},
+                {},
+                {"reduction": "add"},
+                shapes="unknown",
+            ),
+            "how many there are is not known",
+        ),
+        (
+            Crossing("batch", "GatherND", 12, 11, {"x": X, "i": np.zeros((4, 1), np.int64)}, {}, {"batch_dims": 1}),
+            "has no attribute batch_dims",
+        ),
+    ],
+    ids=str,
+)
+def test_refusals(case: Crossing, words: str) -> None:
+    assert words in case.refused()
+
+
+@pytest.mark.parametrize("target", [10, 11, 18, 24])
+@pytest.mark.parametrize("axis", [-1, 0])
+def test_k_becomes_a_constant(target: int, axis: int) -> None:
+    order = np.argsort(-TIES, axis=axis, kind="stable").take(range(2), axis=axis)
+    expected = [np.take_along_axis(TIES, order, axis), order]
+    Crossing("", "TopK", 9, target, {"x": TIES}, {}, {"k": 2, "axis": axis}, outputs=2, expected=expected).check()
+
+
+@pytest.mark.parametrize("target", [10, 9])
+@pytest.mark.parametrize("axis", [-1, 0, -2])
+@pytest.mark.parametrize("largest", [0, 1])
+def test_largest_and_smallest(target: int, axis: int, largest: int) -> None:
+    signed = np.array([[0.0, -0.0, 1.0, -np.inf, np.inf, -0.0]] * 3, np.float32)
+    for x in (TIES, signed):
+        attributes = {"axis": axis, "largest": largest}
+        Crossing("", "TopK", 13, target, {"x": x}, {"k": ints(3)}, attributes, outputs=2).check()
+        Crossing("", "TopK", 13, target, {"x": x, "k": ints(2)}, {}, attributes, outputs=2).check()
+
+
+@pytest.mark.parametrize("axis", [-1, 0, 1])
+@pytest.mark.parametrize("dtype", ["int64", "int32", "float32"])
+def test_one_hot(axis: int, dtype: str) -> None:
+    """Below 11 only 0 to depth - 1 are hot, from then on also -depth to -1."""
+    indices = np.array([0, 3, -1, -4, -5, 4, 100]).astype(dtype)
+    held = {"depth": ints(4), "values": np.array([2, 5], np.float32)}
+    row = np.arange(4)
+    old = np.where(indices[:, None] == row, 5, 2).astype(np.float32)
+    new = np.where((indices[:, None] == row) | (indices[:, None] + 4 == row), 5, 2).astype(np.float32)
+    for source, target, result in ((9, 11, old), (9, 18, old), (11, 10, new), (13, 9, new)):
+        expected = [result if axis else result.T]
+        for case in both_shapes(Crossing("", "OneHot", source, target, {"x": indices}, held, {"axis": axis})):
+            replace(case, expected=expected).check()
+
+
+def test_one_hot_of_constants_stays_one_node() -> None:
+    given, held = {"v": np.array([2, 5], np.float32)}, {"x": ints(1, 2), "d": np.array(3)}
+    assert operators(Crossing("", "OneHot", 11, 9, given, held, {}, ("x", "d", "v")).check()) == ["OneHot"]
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+@pytest.mark.parametrize("target", [11, 13, 18])
+def test_scatter(axis: int, target: int) -> None:
+    parts = {"x": X, "i": np.zeros((2, 3, 1), np.int64) + 2, "u": random_array((2, 3, 1), seed=3)}
+    for case in both_shapes(Crossing("", "Scatter", 9, target, parts, {}, {"axis": axis})):
+        assert operators(case.check()) == ["ScatterElements"]
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+@pytest.mark.parametrize("dtype", ["int64", "int32"])
+@pytest.mark.parametrize("target", [10, 9])
+def test_scatter_and_gather_elements(axis: int, dtype: str, target: int) -> None:
+    length = X.shape[axis]
+    indices = (np.arange(2 * 3 * 2).reshape(2, 3, 2) % (2 * length) - length).astype(dtype)
+    unique = np.sort(np.random.default_rng(0).permuted(np.tile(np.arange(length), (6, 1)), axis=1)[:, :2], axis=1)
+    spread = np.moveaxis((unique - length * (unique % 2)).reshape(2, 3, 2).astype(dtype), -1, axis)
+    for case in both_shapes(Crossing("", "GatherElements", 11, target, {"x": X, "i": indices}, {}, {"axis": axis})):
+        if case.shapes == "static" or target == 10:
+            case.check()
+    given = {"x": X, "i": spread, "u": random_array(spread.shape, seed=5)}
+    for case in both_shapes(Crossing("", "ScatterElements", 11, target, given, {}, {"axis": axis})):
+        case.check()
+
+
+@pytest.mark.parametrize("target", [10, 9])
+def test_tuples_of_indices(target: int) -> None:
+    for indices in (ints([0], [-1]), ints([[1, 2], [3, -5]], [[0, 0], [-4, 4]]), ints([1, 2, 3])):
+        Crossing("", "GatherND", 11, target, {"x": X, "i": indices}).check()
+        updates = random_array((*indices.shape[:-1], *X.shape[indices.shape[-1] :]), seed=2)
+        Crossing("", "ScatterND", 11, target, {"x": X, "i": indices, "u": updates}).check()
+
+
+@pytest.mark.parametrize("reduction", ["add", "mul", "max", "min"])
+@pytest.mark.parametrize("dtype", ["float32", "int64"])
+@pytest.mark.parametrize("target", [17, 15, 13])
+def test_reductions(reduction: str, dtype: str, target: int) -> None:
+    x = random_array((4, 3), dtype)
+    for axis, count in product((0, 1), (1, 5)):
+        shape = (count, 2) if axis == 0 else (2, count)
+        indices = np.random.default_rng(2).integers(-3, 3, shape)
+        given = {"x": x, "i": indices, "u": random_array(shape, dtype, 4)}
+        attributes = {"axis": axis, "reduction": reduction}
+        Crossing("", "ScatterElements", 18, target, given, {}, attributes, tolerance=1e-6).check()
+    for tuples in (ints([1], [1], [-3]), ints([0, 1], [0, 1], [3, -3], [-4, 1])):
+        updates = random_array((len(tuples), *x.shape[tuples.shape[1] :]), dtype, 6)
+        attributes = {"reduction": reduction}
+        Crossing(
+            "", "ScatterND", 18, target, {"x": x, "i": tuples, "u": updates}, {}, attributes, tolerance=1e-6
+        ).check()

@@ -1,0 +1,199 @@
+"""Upsample and Resize through all their versions."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from conversion.adapters.crossings import Crossing
+from conversion.adapters.execute import operators, random_array, run
+
+X = random_array((1, 2, 5, 7))
+NOTHING = np.zeros(0, np.float32)
+
+
+def scales(*given: float) -> np.ndarray:
+    return np.array(given, np.float32)
+
+
+def resize(source: int, target: int, held: dict[str, Any], **attributes: Any) -> Crossing:
+    """Resize with its inputs by name: roi, scales, sizes."""
+    inputs = ["x", *(name if name in held else "" for name in ("roi", "scales", "sizes"))]
+    while not inputs[-1]:
+        inputs.pop()
+    return Crossing("", "Resize", source, target, {"x": X}, held, attributes, inputs, tolerance=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("case", "words"),
+    [
+        (resize(18, 17, {"scales": scales(1, 1, 0.5, 0.5)}, mode="linear", antialias=1), "antialias does not exist"),
+        (
+            resize(18, 17, {"sizes": np.array([1, 2, 7, 3])}, keep_aspect_ratio_policy="not_smaller"),
+            "rounds the size of axis",
+        ),
+        (
+            resize(19, 18, {"scales": scales(1, 1, 1.5, 2)}, coordinate_transformation_mode="half_pixel_symmetric"),
+            "half_pixel_symmetric",
+        ),
+        (resize(11, 10, {"roi": NOTHING, "scales": scales(1, 1, 1.5, 2)}), "nearest resizing with half_pixel"),
+        (
+            resize(11, 10, {"roi": NOTHING, "scales": scales(1, 1, 2, 2)}, mode="cubic"),
+            "cubic resizing with half_pixel coordinates",
+        ),
+        (
+            Crossing(
+                "time",
+                "Resize",
+                11,
+                10,
+                {"x": X, "scales": scales(1, 1, 2, 2)},
+                {"roi": NOTHING},
+                {},
+                ("x", "roi", "scales"),
+            ),
+            "the scales are known only at run time",
+        ),
+        (
+            resize(
+                11,
+                13,
+                {"roi": NOTHING, "scales": scales(1, 1, 2, 2)},
+                coordinate_transformation_mode="tf_half_pixel_for_nn",
+                mode="linear",
+            ),
+            "tf_half_pixel_for_nn was removed",
+        ),
+        (
+            Crossing("shrinks", "Resize", 10, 9, {"x": X}, {"scales": scales(1, 1, 0.5, 2)}),
+            "Upsample, below it, takes no scales below 1",
+        ),
+        (
+            Crossing("batch", "Upsample", 7, 6, {"x": X}, {}, {"scales": [2.0, 1.0, 2.0, 2.0]}),
+            "only height and width of images",
+        ),
+    ],
+    ids=str,
+)
+def test_refusals(case: Crossing, words: str) -> None:
+    assert words in case.refused()
+
+
+@pytest.mark.parametrize("mode", ["nearest", "bilinear"])
+@pytest.mark.parametrize("target", [7, 9, 10, 11, 13, 18, 19])
+def test_first_upsample(mode: str, target: int) -> None:
+    attributes = {"height_scale": 2.0, "width_scale": 3.0, "mode": mode}
+    named = {"scales": [1.0, 1.0, 2.0, 3.0], "mode": "nearest" if mode == "nearest" else "linear"}
+    # onnxruntime runs the same from version 7 on.
+    expected = run(Crossing("", "Upsample", 7, 7, {"x": X}, {}, named).model(), {"x": X})
+    Crossing("", "Upsample", 1, target, {"x": X}, {}, attributes, expected=expected, tolerance=1e-6).check()
+
+
+@pytest.mark.parametrize("mode", ["nearest", "linear"])
+@pytest.mark.parametrize("target", [10, 11, 13, 18, 19])
+@pytest.mark.parametrize("factors", [(1, 1, 2, 3), (1, 1, 1.3, 2.6), (1, 1, 1, 1)])
+def test_upsample(mode: str, target: int, factors: tuple[float, ...]) -> None:
+    Crossing("", "Upsample", 9, target, {"x": X}, {"s": scales(*factors)}, {"mode": mode}, tolerance=1e-6).check()
+    Crossing("", "Upsample", 9, target, {"x": X, "s": scales(*factors)}, {}, {"mode": mode}, tolerance=1e-6).check()
+    Crossing(
+        "",
+        "Upsample",
+        7,
+        target,
+        {"x": X},
+        {},
+        {"mode": mode, "scales": [float(factor) for factor in factors]},
+        tolerance=1e-6,
+    ).check()
+
+
+@pytest.mark.parametrize("mode", ["nearest", "linear"])
+@pytest.mark.parametrize("target", [11, 13, 18, 19])
+@pytest.mark.parametrize("factors", [(1, 1, 0.6, 0.7), (1, 1, 1.3, 0.55), (1, 1, 2, 1.7), (1, 1, 0.3, 1)])
+def test_resize_without_a_choice_of_coordinates(mode: str, target: int, factors: tuple[float, ...]) -> None:
+    Crossing("", "Resize", 10, target, {"x": X}, {"s": scales(*factors)}, {"mode": mode}, tolerance=1e-6).check()
+    Crossing("", "Resize", 10, target, {"x": X, "s": scales(*factors)}, {}, {"mode": mode}, tolerance=1e-6).check()
+
+
+def test_scales_of_one_kind_need_one_node() -> None:
+    for factors, count in (((1, 1, 2, 3), 1), ((1, 1, 0.5, 0.3), 1), ((1, 1, 2, 0.5), 2)):
+        after = Crossing("", "Resize", 10, 11, {"x": X}, {"s": scales(*factors)}).check()
+        assert operators(after).count("Resize") == count
+
+
+COORDINATES = ("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric")
+
+
+@pytest.mark.parametrize("coordinates", COORDINATES)
+@pytest.mark.parametrize("target", [11, 13, 17, 18])
+def test_between_11_and_19(coordinates: str, target: int) -> None:
+    for mode, held in product(
+        ("nearest", "linear", "cubic"), ({"scales": scales(1, 1, 1.5, 0.6)}, {"sizes": np.array([1, 2, 3, 9])})
+    ):
+        attributes = {"mode": mode, "coordinate_transformation_mode": coordinates}
+        resize(19, target, held, **attributes).check()
+        below = {"roi": NOTHING, "scales": NOTHING, **held}
+        if target > 11:
+            resize(11, target, below, **attributes).check()
+
+
+@pytest.mark.parametrize("target", [13, 18])
+@pytest.mark.parametrize("rounding", ["floor", "round_prefer_floor"])
+def test_rounding_from_the_corner_of_a_pixel(target: int, rounding: str) -> None:
+    for factors in ((1, 1, 1.5, 0.6), (1, 1, 2, 3), (1, 1, 0.35, 4.2)):
+        held = {"roi": NOTHING, "scales": scales(*factors)}
+        resize(11, target, held, coordinate_transformation_mode="tf_half_pixel_for_nn", nearest_mode=rounding).check()
+
+
+@pytest.mark.parametrize("target", [10, 9])
+@pytest.mark.parametrize("rounding", ["round_prefer_floor", "round_prefer_ceil"])
+def test_whole_scales_repeat_elements(target: int, rounding: str) -> None:
+    for coordinates in ("half_pixel", "pytorch_half_pixel"):
+        attributes = {"coordinate_transformation_mode": coordinates, "nearest_mode": rounding}
+        resize(13, target, {"scales": scales(1, 1, 2, 3)}, **attributes).check()
+        resize(13, target, {"sizes": np.array([1, 2, 10, 28])}, **attributes).check()
+
+
+@pytest.mark.parametrize(("factors", "rounding"), [((1, 1, 0.6, 0.7), "ceil"), ((1, 1, 1.3, 2), "floor")])
+def test_what_was_implicit_below_11(factors: tuple[float, ...], rounding: str) -> None:
+    attributes = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": rounding}
+    resize(13, 10, {"scales": scales(*factors)}, **attributes).check()
+    resize(13, 10, {"scales": scales(*factors)}, mode="linear", **attributes).check()
+
+
+@pytest.mark.parametrize("axes", [(2, 3), (3, 2), (-1, -2), (3,)])
+@pytest.mark.parametrize("target", [17, 13])
+def test_some_axes(axes: tuple[int, ...], target: int) -> None:
+    for held in ({"scales": scales(1.5, 0.6)[: len(axes)]}, {"sizes": np.array([3, 9])[: len(axes)]}):
+        resize(18, target, held, axes=axes).check()
+        resize(18, target, held, axes=axes, mode="linear", antialias=0).check()
+        given = {"x": X, **held}
+        inputs = ("x", "", "scales") if "scales" in held else ("x", "", "", "sizes")
+        Crossing("", "Resize", 18, target, given, {}, {"axes": axes}, inputs).check()
+
+
+def test_region_of_some_axes() -> None:
+    roi = scales(0.1, 0.2, 0.8, 0.9)
+    attributes = {"coordinate_transformation_mode": "tf_crop_and_resize", "axes": (3, 2), "mode": "linear"}
+    resize(18, 17, {"roi": roi, "sizes": np.array([4, 6])}, **attributes).check()
+
+
+@pytest.mark.parametrize("policy", ["not_larger", "not_smaller"])
+@pytest.mark.parametrize("sizes", [(10, 21), (10, 14), (20, 14)])
+def test_aspect_ratio_of_whole_sizes(policy: str, sizes: tuple[int, ...]) -> None:
+    for mode in ("nearest", "linear"):
+        attributes = {"keep_aspect_ratio_policy": policy, "axes": (2, 3), "mode": mode}
+        resize(18, 17, {"sizes": np.array(sizes)}, **attributes).check()
+
+
+def test_antialias_of_what_grows() -> None:
+    for held in ({"scales": scales(1, 1, 1.5, 2)}, {"sizes": np.array([1, 2, 5, 9])}):
+        resize(18, 17, held, mode="linear", antialias=1).check()
+
+
+def test_symmetric_coordinates_of_whole_sizes() -> None:
+    attributes = {"coordinate_transformation_mode": "half_pixel_symmetric", "mode": "linear"}
+    resize(19, 18, {"scales": scales(1, 1, 2, 3)}, **attributes).check()
+    resize(19, 18, {"sizes": np.array([1, 2, 3, 9])}, **attributes).check()
