@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,8 +10,9 @@ import onnx
 from numpy.typing import NDArray
 from onnx import AttributeProto, defs, numpy_helper
 
-from splitgraph.conversion.form import Form
+from splitgraph.conversion.form import Form, reads_of
 from splitgraph.conversion.step import Inexact, Step
+from splitgraph.graph.scopes import subgraphs
 from splitgraph.graph.types import type_proto
 
 # What a Constant may hold besides a tensor, from opset 12 on, as the element type of the tensor that means the same.
@@ -30,9 +31,11 @@ def expand(step: Step) -> None:
 
     Raises Inexact without a body, and where the body depends on what is not known.
     """
+    _check_exact(step)
+    own = _set_apart(step) if step.form.op_type in _HOLDS_NODES_OF_MODEL else {}
     body, dialect = _body(step)
     step.dialect = dialect
-    names = _renaming(step, body)
+    names = {**_renaming(step, body), **own}
     for index, node in enumerate(body.node):
         attributes = _attributes(step, body, node.attribute, names)
         if node.op_type == "Constant" and (held := _literal(attributes)) is not None:
@@ -44,6 +47,16 @@ def expand(step: Step) -> None:
         name = step.new_name(f"{node.op_type}_{index}")
         step.before.append(Form(node.op_type, [names[name] for name in node.input], outputs, attributes, None, name))
     step.drop_node()
+
+
+def _check_exact(step: Step) -> None:
+    """Refuse the bodies that do not compute what the operator's document says."""
+    if step.form.op_type == "Bernoulli":
+        raise Inexact("its function body gives 1 with the opposite probability")
+    if step.form.op_type == "Range" and step.old.since_version == 11 and step.known_dtype() != "float32":
+        raise Inexact(
+            f"its function body counts the elements in float32, which does not hold every {step.known_dtype()}"
+        )
 
 
 def has_body(op_type: str, since_version: int) -> bool:
@@ -79,6 +92,45 @@ def _body(step: Step) -> tuple[Any, int]:
     if not written:
         raise Inexact("its function body does not cover this case")
     return _parsed(written), step.facts.source if op in _HOLDS_NODES_OF_MODEL else nearest
+
+
+def _set_apart(step: Step) -> dict[str, str]:
+    """Give the names in the subgraphs of a node new ones, which no name in the function body can be; the names that
+    they read from outside, and those of the new ones that are to stay, by what they are now.
+    """
+    own: dict[str, str] = {}
+    for name, attribute in step.attributes.items():
+        if attribute.type != AttributeProto.GRAPH:
+            continue
+        held = AttributeProto()
+        held.CopyFrom(attribute)
+        if any(each.ref_attr_name for node in held.g.node for each in _all_attributes(node)):
+            raise Inexact("its subgraph refers to attributes of the enclosing function", "inline the function first")
+        within = set(_defined(held.g))
+        outside = {read: step.new_name(read) for node in held.g.node for read in reads_of(node) if read not in within}
+        outside |= {value.name: step.new_name(value.name) for value in held.g.output if value.name not in within}
+        _rewrite_graph(step, onnx.FunctionProto(), held.g, {"": "", **outside})
+        own |= {new: read for read, new in outside.items()} | {new: new for new in _defined(held.g)}
+        step.attributes[name] = held
+    return own
+
+
+def _defined(graph: onnx.GraphProto) -> Iterator[str]:
+    """Every name that a graph and its subgraphs define."""
+    yield from (value.name for value in graph.input)
+    yield from (tensor.name for tensor in graph.initializer)
+    for node in graph.node:
+        yield from (name for name in node.output if name)
+        for _, _, inner in subgraphs(node):
+            yield from _defined(inner)
+
+
+def _all_attributes(node: onnx.NodeProto) -> Iterator[AttributeProto]:
+    """The attributes of a node and of those in its subgraphs."""
+    yield from node.attribute
+    for _, _, graph in subgraphs(node):
+        for inner in graph.node:
+            yield from _all_attributes(inner)
 
 
 def _nearest(opsets: Sequence[int], target: int) -> int:
@@ -147,13 +199,20 @@ def _literal(attributes: Mapping[str, AttributeProto]) -> onnx.TensorProto | Non
 
 
 def _rewrite_graph(step: Step, body: Any, graph: onnx.GraphProto, outer: Mapping[str, str]) -> None:
-    """Give every name in a subgraph of the body a new one, and every attribute its value."""
+    """Give every name in a subgraph of the body a new one, where it is not new already, and every attribute its
+    value.
+    """
     names = dict(outer)
+
+    def define(name: str) -> str:
+        if name and names.get(name) != name:
+            names[name] = step.new_name(name)
+        return names[name]
+
     del graph.value_info[:]
     held: list[Any] = [*graph.input, *graph.initializer]
     for value in held:
-        names[value.name] = step.new_name(value.name)
-        value.name = names[value.name]
+        value.name = define(value.name)
     for node in graph.node:
         attributes = _attributes(step, body, node.attribute, names)
         if node.op_type == "Constant" and (literal := _literal(attributes)) is not None:
@@ -161,9 +220,7 @@ def _rewrite_graph(step: Step, body: Any, graph: onnx.GraphProto, outer: Mapping
         del node.attribute[:]
         node.attribute.extend(attributes.values())
         node.input[:] = [names[name] for name in node.input]
-        for name in node.output:
-            names[name] = name and step.new_name(name)
-        node.output[:] = [names[name] for name in node.output]
+        node.output[:] = [define(name) for name in node.output]
         node.name = step.new_name(node.op_type)
     for output in graph.output:
         output.name = names[output.name]

@@ -21,6 +21,7 @@ from splitgraph.inference.state import GraphDetail, SplitDetail
 from splitgraph.value_type import DTYPE_NUMBERS, UNKNOWN, ValueType
 
 Array = NDArray[Any]
+_REFERRED_DTYPES = {"value_float": "float32", "value_floats": "float32", "value_int": "int64", "value_ints": "int64"}
 
 
 class Values:
@@ -81,7 +82,14 @@ class Values:
         within = set(_made(nodes))
         for name in within:
             self._added.pop(name, None)
-        details: list[GraphDetail] = list(self._analysed(nodes, opset).details.graphs.values())
+        # Inference would take an attribute that refers to one of the enclosing function for absent.
+        for node in nodes:
+            if _refers(node):
+                known = _referred_type(node)
+                for name in _made([node]):
+                    self.define(name, known)
+        plain = [node for node in nodes if not _refers(node)]
+        details: list[GraphDetail] = list(self._analysed(plain, opset).details.graphs.values())
         for name in within:
             if not self._is_known(name):
                 detail = next((each for each in details if name in each.types), details[0])
@@ -127,6 +135,21 @@ class Values:
             return None
         detail = self._details[path]
         return _as_array(detail.constants.get(name), detail.types[name])
+
+
+def _refers(node: onnx.NodeProto) -> bool:
+    if any(attribute.ref_attr_name for attribute in node.attribute):
+        return True
+    return any(_refers(inner) for _, _, graph in subgraphs(node) for inner in graph.node)
+
+
+def _referred_type(node: onnx.NodeProto) -> ValueType:
+    """What the form of a Constant's attribute says of it; nothing is known of other nodes."""
+    for attribute in node.attribute:
+        if node.op_type == "Constant" and attribute.name in _REFERRED_DTYPES:
+            shape = (None,) if attribute.name.endswith("s") else ()
+            return ValueType("tensor", _REFERRED_DTYPES[attribute.name], shape)
+    return UNKNOWN
 
 
 def _made(nodes: Iterable[onnx.NodeProto]) -> Iterator[str]:

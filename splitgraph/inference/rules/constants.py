@@ -43,6 +43,9 @@ def constant(ctx: NodeContext) -> Sequence[ValueType]:
         raise InvalidNode(f"exactly one of its value attributes must be given, not {len(given)}")
     name = given[0]
     value = ctx.attribute(name)
+    if value is UNRESOLVED and name in _PLAIN_VALUES:
+        # An attribute of the enclosing function: its type and rank are those of the attribute's form.
+        return [tensor(_PLAIN_VALUES[name], (None,) if name.endswith("s") else ())]
     if value is UNRESOLVED or value is None:
         return [UNKNOWN]
     if name == "value":
