@@ -111,7 +111,9 @@ _SAME_TYPE = (
     "Tan",
     "Tanh",
 )
-# PReLU's slope is fitted to the data, as are the limits of a FakeQuantize; the others broadcast both ways.
+# Of so few floats, a shape may be made.
+_FEW = 64
+# PReLU's slope is fitted to the data; the others broadcast both ways.
 _TO_FIRST = frozenset({"PReLU"})
 
 
@@ -251,8 +253,16 @@ def fake_quantize(ctx: NodeContext) -> Sequence[ValueType]:
 @layer("Convert", gives=(None,))
 def convert(ctx: NodeContext) -> Sequence[ValueType]:
     """The input in the element type of an attribute."""
-    target = element_type(ctx, "destination_type", None)
-    return [tensor(None, dims_of(ctx, 0)) if target is None else converted(ctx, target)]
+    target, dims = element_type(ctx, "destination_type", None), dims_of(ctx, 0)
+    if target is None or _are_weights(ctx.input(0).dtype, target, static_count(dims)):
+        return [tensor(target, dims)]
+    return [converted(ctx, target)]
+
+
+def _are_weights(source: str | None, target: str, count: int | None) -> bool:
+    """True for many numbers that stay floats, as weights saved in half precision do: no shape is made of them."""
+    is_whole = exact.is_integer_type(source) or exact.is_integer_type(target)
+    return not is_whole and (count is None or count > _FEW)
 
 
 @layer("ConvertLike", gives=(1,))

@@ -1,0 +1,91 @@
+"""Rules of OpenVINO's layers on IR written by hand: refusals, extensions, and forms that its own API never makes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from one_layer import one_layer
+
+from splitgraph.inference.openvino_ir import infer_ir
+
+INVALID: dict[str, tuple[str, str, dict[str, str], list[Any], str]] = {
+    "broadcast": ("Add", "opset1", {}, ["f32 2,3", "f32 2,4"], "dimensions 3 and 4 do not broadcast"),
+    "alike": ("Add", "opset1", {"auto_broadcast": "none"}, ["f32 2,3", "f32 1,3"], "must be equal, not 2 and 1"),
+    "alike_ranks": ("Add", "opset1", {"auto_broadcast": "none"}, ["f32 2,3", "f32 3"], "ranks 2 and 1"),
+    "broadcast_mode": ("Add", "opset1", {"auto_broadcast": "torch"}, ["f32 2", "f32 2"], "must be numpy, none or pdpd"),
+    "element_types": ("Add", "opset1", {}, ["f32 2", "i64 2"], "one element type, not float32 and int64"),
+    "reshape": ("Reshape", "opset1", {"special_zero": "false"}, ["f32 2,3", [4, -1]], "cannot be reshaped"),
+    "flag": ("Reshape", "opset1", {"special_zero": "maybe"}, ["f32 2,3", [6]], "must be true or false"),
+    "concat": ("Concat", "opset1", {"axis": "2"}, ["f32 2,3", "f32 2,3"], "axis 2 is out of range"),
+    "number": ("Concat", "opset1", {"axis": "last"}, ["f32 2,3", "f32 2,3"], "where an integer must be"),
+    "gather": ("Gather", "opset8", {"batch_dims": "2"}, ["f32 2,3", "i64 2,3", 1], "batch_dims 2 is above the axis 1"),
+    "transpose": ("Transpose", "opset1", {}, ["f32 2,3", [0, 0]], "no permutation"),
+    "strides": ("StridedSlice", "opset1", {}, ["f32 4", [0], [2], [0]], "a stride is 0"),
+    "entries": ("StridedSlice", "opset1", {}, ["f32 4", [0, 0], [2, 2], [1, 1]], "more entries than the 1 axes"),
+    "strides_count": ("StridedSlice", "opset1", {}, ["f32 4,4", [0], [2, 2]], "they must be as many"),
+    "matmul": ("MatMul", "opset1", {"transpose_b": "true"}, ["f32 2,3", "f32 3,4"], "must be equal, not 3 and 4"),
+    "channels": ("Convolution", "opset1", {"strides": "1"}, ["f32 1,3,8", "f32 4,2,3"], "must be equal, not 3 and 2"),
+    "sides": ("Convolution", "opset1", {"strides": "1,1"}, ["f32 1,3,8", "f32 4,3,3"], "2 strides for 1 spatial"),
+    "window": ("Convolution", "opset1", {}, ["f32 1,3,2", "f32 4,3,3"], "does not fit"),
+    "auto_pad": ("MaxPool", "opset1", {"kernel": "2", "auto_pad": "full"}, ["f32 1,3,8"], "auto_pad is 'full'"),
+    "kernel": ("AvgPool", "opset1", {"kernel": "2,2"}, ["f32 1,3,8"], "it needs two less"),
+    "numpy_target": ("Broadcast", "opset3", {"mode": "numpy"}, ["f32 2,3", [4, 3]], "must be equal, not 2 and 4"),
+    "pads": ("Pad", "opset1", {"pad_mode": "constant"}, ["f32 2,3", [1], [1, 1]], "1 pads for an input of rank 2"),
+    "depth": ("DepthToSpace", "opset1", {"block_size": "2"}, ["f32 1,6,2,2"], "not divisible by 4"),
+    "repeats": ("Tile", "opset1", {}, ["f32 2", [-1]], "a repeat is -1"),
+    "body": ("If", "opset8", {}, ["boolean "], "there is no then_body"),
+    "iterated": ("TensorIterator", "opset1", {}, ["f32 2"], "there is no body"),
+}
+
+
+@pytest.mark.parametrize("name", INVALID)
+def test_invalid_layer(tmp_path: Path, name: str) -> None:
+    type_, version, data, inputs, message = INVALID[name]
+    analysis = infer_ir(one_layer(tmp_path, type_, version, data, inputs))
+    assert [found.code for found in analysis.diagnostics] == ["SG302"]
+    assert message in analysis.diagnostics[0].message
+    assert analysis.diagnostics[0].location == "main/tested"
+
+
+VALID: dict[str, tuple[str, str, dict[str, str], list[Any], str]] = {
+    "pdpd": ("Add", "opset1", {"auto_broadcast": "pdpd", "axis": "1"}, ["f32 2,3,4", "f32 3"], "float32[2, 3, 4]"),
+    "interval": ("Add", "opset1", {}, ["f32 2..5,1", "f32 3"], "float32[i0_0, 3]"),
+    "gather_7_of_negative": ("Gather", "opset7", {}, ["f32 ?,3", [-1], 0], "float32[1, 3]"),
+    "no_strides": ("StridedSlice", "opset1", {"begin_mask": "0"}, ["f32 5,7", [1], [4]], "float32[3, 7]"),
+    "ellipsis_of_all": (
+        "StridedSlice", "opset1", {"ellipsis_mask": "1,0", "shrink_axis_mask": "0, 1"}, ["f32 5,7", [0, 2], [0, 3]],
+        "float32[5]",
+    ),
+    "first_softmax_names": ("SoftMax", "opset1", {"axis": "1"}, ["f32 2,?"], "float32[2, unk0]"),
+    "space": ("SpaceToDepth", "opset1", {"block_size": "2"}, ["f32 1,2,4..8,4"], "float32[1, 8, i0_2//2, 2]"),
+    "unknown_rank": ("Add", "opset1", {}, ["f32 ...", "f32 2"], "float32[...]"),
+    "range": ("Range", "opset4", {"output_type": "i32"}, [2, 9, 3], "int32[3]"),
+    "convert": ("Convert", "opset1", {"destination_type": "boolean"}, ["f32 2"], "bool[2]"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", VALID)
+def test_valid_layer(tmp_path: Path, name: str) -> None:
+    type_, version, data, inputs, expected = VALID[name]
+    analysis = infer_ir(one_layer(tmp_path, type_, version, data, inputs))
+    assert not analysis.diagnostics
+    assert str(analysis.types["y"]) == expected
+
+
+def test_extension_of_the_same_name(tmp_path: Path) -> None:
+    """What an extension called Add does, nobody knows but its author: the declared dims are believed."""
+    analysis = infer_ir(one_layer(tmp_path, "Add", "extension", {}, ["f32 2,3", "f32 2,4"], declared="7,-1"))
+    assert [found.severity for found in analysis.diagnostics] == ["info"]
+    assert str(analysis.types["y"]) == "?[7, ?]"
+
+
+def test_declared_dims_that_cannot_be(tmp_path: Path) -> None:
+    analysis = infer_ir(one_layer(tmp_path, "Add", "opset1", {}, ["f32 2,3", "f32 2,3"], declared="2,4"))
+    assert [found.code for found in analysis.diagnostics] == ["SG301"]
+
+
+def test_declared_dims_fill_what_is_unknown(tmp_path: Path) -> None:
+    model = one_layer(tmp_path, "NonZero", "opset3", {"output_type": "i64"}, ["f32 ?,3"], declared="2,5")
+    assert str(infer_ir(model).types["y"]) == "int64[2, 5]"
