@@ -13,7 +13,11 @@ from splitgraph.conversion.step import Inexact, Step
 
 @downward("If", 11)
 def branches_of_one_shape(step: Step) -> None:
-    """Below 11, both branches give the same shapes: so they do where the shapes of the outputs are static."""
+    """Below 11, both branches give the same shapes: so they do where the shapes of the outputs are static, unless these
+    are the shapes of the one branch that a known condition chooses.
+    """
+    if step.elements(0) is not None:
+        raise Inexact("below it, both branches must give the same shapes, and one of them never runs")
     for index, name in enumerate(step.outputs):
         shape = step.output_type(index).shape
         if name and (shape is None or not all(isinstance(size, int) for size in shape)):

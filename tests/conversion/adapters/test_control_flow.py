@@ -25,6 +25,14 @@ def test_branches_of_unknown_shapes_are_refused() -> None:
     assert "both branches must give the same shapes" in refusal(model, 10)
 
 
+def test_branches_that_never_run_are_refused() -> None:
+    """A known condition leaves the shape of one branch, which says nothing of the other."""
+    model = condition(11, declared=False)
+    model.graph.initializer.append(onnx.numpy_helper.from_array(np.array(True), "c"))
+    del model.graph.input[0]
+    assert "one of them never runs" in refusal(model, 10)
+
+
 @pytest.mark.parametrize("declared", [False, True])
 @pytest.mark.parametrize("target", [10, 7])
 def test_branches_of_one_shape(declared: bool, target: int) -> None:
