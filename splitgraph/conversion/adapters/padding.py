@@ -77,7 +77,8 @@ def _as_float32(value: Array | None) -> float | None:
     if value is None or value.dtype.kind not in "fV":
         return None
     number = float(value.reshape(-1)[0])
-    return number if np.isnan(number) or float(np.float32(number)) == number else None
+    with np.errstate(over="ignore"):
+        return number if np.isnan(number) or float(np.float32(number)) == number else None
 
 
 @downward("Pad", 18)
@@ -255,16 +256,23 @@ def bounds_as_attributes(step: Step) -> None:
     for index, absent in ((1, -limit), (2, limit)):
         found = step.elements(index) if step.uses_input(index) else np.asarray(absent)
         values.append(None if found is None else float(found.reshape(-1)[0]))
-    if all(value is not None and float(np.float32(value)) == value for value in values):
+    low, high = values
+    if low is not None and high is not None and _as_float32_pair(low, high):
         del step.inputs[1:]
-        step.set("min", values[0], f"it is an attribute {step.side}")
-        step.set("max", values[1], f"it is an attribute {step.side}")
+        step.set("min", low, f"it is an attribute {step.side}")
+        step.set("max", high, f"it is an attribute {step.side}")
         return
     dtype = step.known_dtype(0)
     step.inputs.extend([""] * (3 - len(step.inputs)))
     for index, absent in ((1, -limit), (2, limit)):
         step.inputs[index] = step.inputs[index] or step.tensor(typed([absent], dtype), "limit")
     _choose(step)
+
+
+def _as_float32_pair(low: float, high: float) -> bool:
+    """True for bounds that float32 holds, in order: which of them counts otherwise is specified from 13 on only."""
+    with np.errstate(over="ignore"):
+        return low <= high and all(float(np.float32(bound)) == bound for bound in (low, high))
 
 
 def _choose(step: Step) -> None:

@@ -52,6 +52,18 @@ def test_mask_that_nobody_reads(source: int) -> None:
             assert np.array_equal(run(converted(model, target), {"x": X})[0], X)
 
 
+@pytest.mark.parametrize(
+    ("source", "target", "dtype"), [(7, 10, "float32"), (7, 11, "float32"), (10, 9, "bool"), (11, 7, "bool")]
+)
+def test_mask_keeps_its_type(source: int, target: int, dtype: str) -> None:
+    node = helper.make_node("Dropout", ["x"], ["y", "mask"])
+    model = build(node, source, {"x": ("float32", X.shape)}, {"y": ("float32", X.shape), "mask": (dtype, X.shape)})
+    after = converted(model, target)
+    assert operators(after) == ["Dropout", "Cast"]
+    y, mask = run(after, {"x": X})
+    assert np.array_equal(y, X) and mask.dtype == dtype
+
+
 @pytest.mark.parametrize("target", [11, 10, 9, 7, 6])
 def test_inference_goes_down(target: int) -> None:
     for held in ({}, {"r": np.float32(0.1)}, {"r": np.float32(0.1), "t": np.array(False)}):

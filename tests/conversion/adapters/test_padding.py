@@ -165,9 +165,10 @@ def test_integers_go_down(dtype: str, target: int) -> None:
 @pytest.mark.parametrize("target", [10, 9])
 def test_floats_go_down(dtype: str, target: int) -> None:
     x = SPECIAL.astype(dtype)
-    for low, high in ((-1.5, 1.5), (0.1, 5.3), (-np.inf, np.inf)):
+    for low, high in ((-1.5, 1.5), (0.1, 5.3), (-np.inf, np.inf), (2.0, 1.0)):
         parts = {"low": np.array(low, dtype), "high": np.array(high, dtype)}
-        expected = [np.where(x > high, high, np.where(x < low, low, x)).astype(dtype)]
+        raised = np.where(x < low, low, x)
+        expected = [np.where(raised > high, high, raised).astype(dtype)]
         for first, rest in (({"x": x}, parts), ({"x": x, **parts}, {})):
             Crossing("", "Clip", 13, target, first, rest, expected=expected).check()
 
