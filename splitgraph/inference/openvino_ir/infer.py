@@ -13,7 +13,7 @@ from splitgraph.inference.bindings import InputShapes, implied_bindings, read_bi
 from splitgraph.inference.findings import build_analysis
 from splitgraph.inference.openvino_ir.filling import fill_ir
 from splitgraph.inference.openvino_ir.mirror import Mirror, mirror
-from splitgraph.inference.rules import load_rules
+from splitgraph.inference.rules import load_openvino_rules
 from splitgraph.inference.state import State
 from splitgraph.inference.walk import Walk
 
@@ -49,7 +49,7 @@ def analyse_mirror(
     bound: Mapping[str, DimLike] = {**implied_bindings(mirrored.model, given), **read_bindings(mirrored.model, bind)}
     state = State(mirrored.model, empty_chunks, bound)
     state.given_types, state.declared_types = mirrored.given, mirrored.declared
-    load_rules()
+    load_openvino_rules()
     facts = Facts()
     for name, (lowest, most) in mirrored.bounds.items():
         if name not in bound:

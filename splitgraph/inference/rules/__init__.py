@@ -21,15 +21,6 @@ FAMILIES = (
     "onnxruntime_channels_last",
     "onnxruntime_layers",
     "onnxruntime_quantized",
-    "openvino_control_flow",
-    "openvino_convolution",
-    "openvino_elementwise",
-    "openvino_indexing",
-    "openvino_joining",
-    "openvino_recurrent",
-    "openvino_reduction",
-    "openvino_shape",
-    "openvino_strided_slice",
     "quantization",
     "recurrent",
     "reduction",
@@ -42,6 +33,17 @@ FAMILIES = (
     "text",
     "training",
 )
+OPENVINO_FAMILIES = (
+    "openvino_control_flow",
+    "openvino_convolution",
+    "openvino_elementwise",
+    "openvino_indexing",
+    "openvino_joining",
+    "openvino_recurrent",
+    "openvino_reduction",
+    "openvino_shape",
+    "openvino_strided_slice",
+)
 
 
 def load_rules() -> None:
@@ -49,4 +51,10 @@ def load_rules() -> None:
     imported.
     """
     for family in FAMILIES:
+        import_module(f"{__name__}.{family}")
+
+
+def load_openvino_rules() -> None:
+    """Import the families of OpenVINO's layers, which only an IR has, once."""
+    for family in OPENVINO_FAMILIES:
         import_module(f"{__name__}.{family}")

@@ -5,20 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from splitgraph.contents import Contents, vector
-from splitgraph.dim import DimLike
+from splitgraph.dim import DimLike, product
 from splitgraph.formats.openvino_ir.shape_text import parse_shape
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.rules.broadcasting import broadcast_dims, broadcast_items
 from splitgraph.inference.rules.constants import required_dim, target_shape
+from splitgraph.inference.rules.joining import required_sum
 from splitgraph.inference.rules.openvino_attributes import element_type, flag, layer, listed, listed_axes, number, text
 from splitgraph.inference.rules.operands import (
     Dims,
     InvalidNode,
     dims_of,
+    dims_of_rank,
     exact_quotient,
     merged_dim,
     normal_axes,
     normal_axis,
+    scalar_dim,
     static_count,
 )
 from splitgraph.inference.rules.reshape import reshaped
@@ -173,6 +176,57 @@ def depth_and_space(ctx: NodeContext) -> Sequence[ValueType]:
         channels = dims[1] * block
         space = [exact_quotient(ctx, dim, size, "a side over that of a block") for dim in dims[2:]]
     return [tensor(dtype, (dims[0], channels, *space))]
+
+
+@layer("BatchToSpace", "SpaceToBatch")
+def batches_and_space(ctx: NodeContext) -> Sequence[ValueType]:
+    """Batches laid out in space and cropped, or padded space cut into batches; the block has a side for each axis."""
+    dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
+    held = [listed(ctx, index) for index in (1, 2, 3)]
+    if dims is None:
+        return [tensor(dtype, None)]
+    for elements in held:
+        if elements is not None and len(elements) != len(dims):
+            raise InvalidNode(f"{len(elements)} elements for an input of rank {len(dims)}; there must be one for each")
+    block, before, after = (_integers(elements) for elements in held)
+    if block is None or before is None or after is None or min(block) < 1:
+        return [tensor(dtype, (None,) * len(dims))]
+    count = int(product(block))
+    result: list[DimLike]
+    if ctx.node.op_type == "BatchToSpace":
+        spread = [dim * side for dim, side in zip(dims, block, strict=True)]
+        result = [required_sum(ctx, dim, -low, -high) for dim, low, high in zip(spread, before, after, strict=True)]
+        result[0] = exact_quotient(ctx, dims[0], count, "the batches over the elements of a block")
+    else:
+        padded = [required_sum(ctx, dim, low, high) for dim, low, high in zip(dims, before, after, strict=True)]
+        sides = zip(padded, block, strict=True)
+        result = [exact_quotient(ctx, dim, side, "a padded side over that of a block") for dim, side in sides]
+        result[0] = padded[0] * count
+    return [tensor(dtype, result)]
+
+
+def _integers(elements: Sequence[DimLike | None] | None) -> list[int] | None:
+    known = [element for element in elements or () if isinstance(element, int)]
+    return known if elements is not None and len(known) == len(elements) else None
+
+
+@layer("Eye", gives=(None,))
+def eye(ctx: NodeContext) -> Sequence[ValueType]:
+    """Matrices with ones on a diagonal: rows, columns, and the shape of batches as inputs."""
+    rows, columns = (required_dim(ctx, scalar_dim(ctx, index)) for index in (0, 1))
+    batches = target_shape(ctx, 3) if ctx.has_input(3) else ()
+    return [tensor(element_type(ctx, "output_type", None), None if batches is None else (*batches, rows, columns))]
+
+
+@layer("GridSample")
+def grid_sample(ctx: NodeContext) -> Sequence[ValueType]:
+    """Batch and channels of the data, and the sides of the grid."""
+    data, grid = dims_of_rank(ctx, 0, 4), dims_of_rank(ctx, 1, 4)
+    batch = None if data is None else data[0]
+    if grid is not None:
+        batch = grid[0] if batch is None else merged_dim(ctx, batch, grid[0], "the batches of data and grid")
+    sides = (None, None) if grid is None else grid[1:3]
+    return [tensor(ctx.input(0).dtype, (batch, None if data is None else data[1], *sides))]
 
 
 @layer("ReadValue")

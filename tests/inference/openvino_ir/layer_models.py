@@ -12,16 +12,20 @@ from openvino import (
     PartialShape,
     op,
     opset1,
+    opset2,
     opset3,
     opset4,
     opset5,
     opset6,
     opset7,
     opset8,
+    opset9,
+    opset10,
     opset11,
     opset13,
     opset14,
     opset15,
+    opset16,
 )
 
 Outputs = dict[str, Any]
@@ -416,6 +420,25 @@ def products() -> dict[str, Any]:
         "l2": opset4.reduce_l2(data, const([0]), False),
         "all": opset1.reduce_logical_and(given(N, 3, dtype=bool), const([0]), True),
         "any": opset1.reduce_logical_or(given(N, 3, dtype=bool), const([0]), False),
+    }
+
+
+@group
+def rarer() -> dict[str, Any]:
+    zero, sides = const(0), const([1, 1, 2, 2])
+    return {
+        "is_nan": opset10.is_nan(given(N, 3)),
+        "is_finite": opset10.is_finite(given(N, 3)),
+        "shifted": opset15.bitwise_left_shift(given(N, 3, dtype=np.int32), given(3, dtype=np.int32)),
+        "found": opset15.search_sorted(given(2, 9), given(2, N)),
+        "same": opset16.identity(given(N, (2, 5))),
+        "scattered": opset15.slice_scatter(given(9, N), given(2, N), const([1]), const([3]), const([1]), const([0])),
+        "inverse": opset14.inverse(given(N, 3, 3)),
+        "sampled": opset9.grid_sample(given(N, 3, 8, 9), given(2, (2, 5), N, 2), {}),
+        "eye": opset9.eye(const(3), const(4), zero, "f32"),
+        "eyes": opset9.eye(given(dtype=I64), const(4), zero, "f32", const([2, 5])),
+        "from_batches": opset2.batch_to_space(given(8, 3, (2, 5), N), sides, const([0, 0, 0, 1]), const([0, 0, 1, 0])),
+        "to_batches": opset2.space_to_batch(given(N, 3, 4, 6), sides, const([0, 0, 1, 0]), const([0, 0, 1, 2])),
     }
 
 
