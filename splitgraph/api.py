@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import operator
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
+import onnx
 from onnx import defs
 
+from splitgraph import formats
 from splitgraph.diagnostics import SplitgraphError, VerificationError, diagnostic
-from splitgraph.formats import LoadedModel, OpenVINOModel, give_back, load, open_model, save
+from splitgraph.formats import LoadedModel, OpenVINOModel, give_back, load, open_model
 from splitgraph.graph.scopes import opset_imports
 
 if TYPE_CHECKING:
@@ -60,18 +63,22 @@ def infer(
     return replace(analysis, model=give_back(analysis.model, loaded))
 
 
-def upgrade(model: Any, opset: int, *, verify: bool = False) -> Rewrite:
+def upgrade(model: Any, opset: int, *, ir_version: int | None = None, verify: bool = False) -> Rewrite:
     """Convert a model to a newer opset of ai.onnx, every node exact.
+
+    ir_version: of the result; None keeps the model's own, or raises it to what the opset needs.
 
     Raises ConversionError with every blocker and changes nothing when any part cannot be converted exactly; with
     `verify`, VerificationError when the result gives something else. A model at that opset already comes back as it is.
     """
-    return _convert_opset(model, opset, verify, newer=True)
+    return _convert_opset(model, opset, ir_version, verify, newer=True)
 
 
-def downgrade(model: Any, opset: int, *, verify: bool = False) -> Rewrite:
-    """Convert a model to an older opset of ai.onnx, every node exact; errors as `upgrade`."""
-    return _convert_opset(model, opset, verify, newer=False)
+def downgrade(model: Any, opset: int, *, ir_version: int | None = None, verify: bool = False) -> Rewrite:
+    """Convert a model to an older opset of ai.onnx, every node exact; arguments and errors as `upgrade`. The IR version
+    is lowered only where it is asked for.
+    """
+    return _convert_opset(model, opset, ir_version, verify, newer=False)
 
 
 def convert(
@@ -135,7 +142,23 @@ def verify(
     return verification
 
 
-def _convert_opset(model: Any, opset: int, verify: bool, *, newer: bool) -> Rewrite:
+def save(model: Any, path: str | os.PathLike[str]) -> None:
+    """Write a model to a file of its own format, replacing what is there, all or nothing; an ONNX model to an .xml as
+    the OpenVINO IR that OpenVINO makes of it (VariadicSplit functions become real layers).
+
+    model: anything that the other verbs take but a path. Raises ModelError for what cannot be written, ConversionError
+    for an ONNX model that OpenVINO refuses, SplitgraphError where that needs OpenVINO and it is not installed.
+    """
+    if formats.is_ir_name(path) and not isinstance(model, (str, os.PathLike)):
+        model = open_model(model).content
+        if isinstance(model, onnx.ModelProto):
+            from splitgraph.execution.openvino_import import import_onnx
+
+            model = import_onnx(model)
+    formats.save(model, path)
+
+
+def _convert_opset(model: Any, opset: int, ir_version: int | None, verify: bool, *, newer: bool) -> Rewrite:
     from splitgraph.conversion.opset import convert_opset
 
     newest = defs.onnx_opset_version()
@@ -153,7 +176,7 @@ def _convert_opset(model: Any, opset: int, verify: bool, *, newer: bool) -> Rewr
             raise SplitgraphError(f"the model is at opset {source}, so going to {opset} is a downgrade; use downgrade")
         if not newer and opset > source:
             raise SplitgraphError(f"the model is at opset {source}, so going to {opset} is an upgrade; use upgrade")
-    return _finish(loaded, convert_opset(opened, opset), verify)
+    return _finish(loaded, convert_opset(opened, opset, ir_version), verify)
 
 
 def _finish(loaded: LoadedModel, rewrite: Rewrite, verify: bool) -> Rewrite:

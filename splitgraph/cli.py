@@ -139,6 +139,7 @@ _bind = click.option("--bind", multiple=True, metavar="N=4", help="Give a symbol
 _output = click.option("-o", "--output", type=click.Path(path_type=Path), metavar="OUT", help="Write the model here.")
 _force = click.option("--force", is_flag=True, help="Overwrite an existing output.")
 _opset = click.option("--opset", type=int, required=True, metavar="N", help="The ai.onnx opset to convert to.")
+_ir_version = click.option("--ir-version", type=int, metavar="N", help="Give the result this IR version.")
 
 
 def _rewriting_options(command: Command) -> Command:
@@ -177,9 +178,10 @@ def infer(model: Path, **options: Any) -> int:
 @program.command()
 @_model
 @_opset
+@_ir_version
 @_rewriting_options
 @_reports_errors(_failed_rewrite)
-def upgrade(opset: int, **options: Any) -> int:
+def upgrade(opset: int, ir_version: int | None, **options: Any) -> int:
     """Convert MODEL to a newer opset, exactly or not at all.
 
     \b
@@ -188,16 +190,17 @@ def upgrade(opset: int, **options: Any) -> int:
     """
     from splitgraph import api, commands
 
-    task = commands.Task(lambda model: api.upgrade(model, opset), f"opset{opset}", opset)
+    task = commands.Task(lambda model: api.upgrade(model, opset, ir_version=ir_version), f"opset{opset}", opset)
     return commands.rewrite(task, commands.Destination(**options))
 
 
 @program.command()
 @_model
 @_opset
+@_ir_version
 @_rewriting_options
 @_reports_errors(_failed_rewrite)
-def downgrade(opset: int, **options: Any) -> int:
+def downgrade(opset: int, ir_version: int | None, **options: Any) -> int:
     """Convert MODEL to an older opset, exactly or not at all.
 
     \b
@@ -206,7 +209,7 @@ def downgrade(opset: int, **options: Any) -> int:
     """
     from splitgraph import api, commands
 
-    task = commands.Task(lambda model: api.downgrade(model, opset), f"opset{opset}", opset)
+    task = commands.Task(lambda model: api.downgrade(model, opset, ir_version=ir_version), f"opset{opset}", opset)
     return commands.rewrite(task, commands.Destination(**options))
 
 

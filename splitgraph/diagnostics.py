@@ -335,6 +335,19 @@ _code(
     "The operator is of a domain that splitgraph does not convert; it is kept as it is.",
     "Nothing to do unless its domain's version depends on the opset.",
 )
+_code(
+    "SG411",
+    "OpenVINO cannot read the model",
+    "OpenVINO's own ONNX frontend, which makes the IR, refused the model, crashed, or took too long.",
+    "Write the lengths of its splits out first (convert --to split --explicit-lengths), of which OpenVINO reads more; "
+    "or give dimensions fixed sizes.",
+)
+_code(
+    "SG412",
+    "IR version too old for the model",
+    "The IR version asked for is older than the model's opset, or something that it holds, needs.",
+    "Ask for a newer IR version, or leave --ir-version out.",
+)
 
 # 5xx: verification ----------------------------------------------------------------------------------------------
 _code(

@@ -11,6 +11,7 @@ from onnx import defs
 
 from splitgraph.conversion.adapters import load_adapters
 from splitgraph.conversion.emission import Emission
+from splitgraph.conversion.ir_version import set_ir_version
 from splitgraph.conversion.ladder import Ladder
 from splitgraph.conversion.plan import Plan, apply_plan, opset_of
 from splitgraph.conversion.replacing import Replacement, replace_by_forms, replace_nodes
@@ -38,10 +39,10 @@ from splitgraph.variants import SPLIT_OPERATORS, Variant, variant_at
 REPAIRABLE = frozenset({"SG207"})
 
 
-def convert_opset(model: onnx.ModelProto, target: int) -> Rewrite:
+def convert_opset(model: onnx.ModelProto, target: int, ir_version: int | None = None) -> Rewrite:
     """A copy of the model at another opset of ai.onnx, every node exact; the model itself is not changed.
 
-    Raises ConversionError with every blocker, and SplitgraphError for an opset that does not exist.
+    ir_version: of the result; None keeps the model's own, or raises it to what the opset needs. Raises ConversionError with every blocker, and SplitgraphError for an opset that does not exist.
     """
     newest = defs.onnx_opset_version()
     if not 1 <= target <= newest:
@@ -52,6 +53,8 @@ def convert_opset(model: onnx.ModelProto, target: int) -> Rewrite:
     source = analysis.opset.get("", target)
     plan.raise_blockers(f"the model cannot go from opset {source} to {target}")
     converted = apply_plan(plan, model)
+    if ir_version is not None:
+        set_ir_version(converted, ir_version, target if "" in analysis.opset else None)
     to_opset = {**analysis.opset, **({"": target} if "" in analysis.opset else {})}
     changes, notes = tuple(plan.changes), tuple(plan.notes)
     return Rewrite(converted, changes, notes, None, dict(analysis.opset), to_opset, plan.rounding)
