@@ -8,12 +8,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import onnx
+
 from splitgraph import api
 from splitgraph.arguments import parse_bindings, parse_input_shapes, refuse_existing, rewritten_path
 from splitgraph.conversion.rewrite import Rewrite
 from splitgraph.diagnostics import ConversionError, Diagnostic, diagnostic
 from splitgraph.exit_codes import CLEAN, FINDINGS, NOT_CHECKED
-from splitgraph.formats import Model, OpenVINOModel, open_model, with_weights, write
+from splitgraph.formats import Model, OpenVINOModel, is_ir_name, open_model, with_weights, write
 from splitgraph.graph.names import dimension_names
 from splitgraph.graph.scopes import opset_imports
 from splitgraph.inference.analysis import IR, Analysis
@@ -106,6 +108,8 @@ def rewrite(task: Task, destination: Destination) -> int:
     before = open_model(model, external_data="keep").content
     try:
         result = task.rewrite(before)
+        if is_ir_name(path) and isinstance(result.model, onnx.ModelProto):
+            result = replace(result, model=_as_ir(result.model, model))
     except ConversionError as error:
         return _report_blockers(error.diagnostics, task, destination, _opset_of(before))
     code = CLEAN
@@ -119,6 +123,13 @@ def rewrite(task: Task, destination: Destination) -> int:
 
 def _opset_of(model: Model) -> Mapping[str, int]:
     return {IR: model.version} if isinstance(model, OpenVINOModel) else opset_imports(model.opset_import)
+
+
+def _as_ir(model: onnx.ModelProto, source: Path) -> OpenVINOModel:
+    from splitgraph.execution.openvino_import import import_onnx
+
+    with working("converting to OpenVINO IR"):
+        return import_onnx(with_weights(model, source))
 
 
 def _with_weights(model: Model, source: Path) -> Model:

@@ -22,8 +22,10 @@ import onnx
 
 from splitgraph.execution.memory import out_of_memory, says_out_of_memory
 from splitgraph.execution.values import Value, read_values, write_values
+from splitgraph.formats.openvino_ir import OpenVINOModel, save_ir
 
 Stage = Literal["load", "run"]
+Model = onnx.ModelProto | OpenVINOModel
 
 # protobuf writes no message of 2 GiB or more; above this the weights go to a file beside the model.
 _LARGEST_MESSAGE = 1_500_000_000
@@ -76,13 +78,17 @@ class EngineRun:
 class Workplace:
     """The temporary folder that holds both models; engines run in it one after the other."""
 
-    def __init__(self, folder: Path, models: Sequence[onnx.ModelProto]) -> None:
+    def __init__(self, folder: Path, models: Sequence[Model], ports: Sequence[Mapping[str, Any] | None]) -> None:
         self.folder = folder
-        self._models = [save_model(model, folder / f"model_{index}.onnx") for index, model in enumerate(models)]
+        self._models = [_save(model, folder / f"model_{index}") for index, model in enumerate(models)]
+        self._ports = list(ports)
         self._runs = 0
 
     def run(self, engine: str, attempts: Sequence[Attempt], seconds: float) -> EngineRun:
-        """Run both models on all attempts in a new child process, for at most so many seconds."""
+        """Run both models on all attempts in a new child process, for at most so many seconds.
+
+        engine: that of both models, or those of each, joined by "+".
+        """
         self._runs += 1
         folder = self.folder / f"run_{self._runs}"
         folder.mkdir()
@@ -93,16 +99,21 @@ class Workplace:
             cases.append({"case": item.case, "attempt": item.attempt, "inputs": name})
         models = [os.path.relpath(path, folder) for path in self._models]
         memory = memory_limit(sum(path.stat().st_size for path in self.folder.iterdir() if path.is_file()))
-        job = {"engine": engine, "seconds": seconds, "memory": memory, "models": models, "cases": cases}
+        engines = (engine.split("+") * len(models))[: len(models)]
+        job = {"engines": engines, "seconds": seconds, "memory": memory, "models": models, "cases": cases}
+        job["ports"] = self._ports
         (folder / "job.json").write_text(json.dumps(job), "utf-8")
         return _collect(folder, _run_worker(folder, seconds), memory)
 
 
 @contextmanager
-def workplace(models: Sequence[onnx.ModelProto]) -> Iterator[Workplace]:
-    """A Workplace for two models; its folder is removed at the end, whatever happens."""
+def workplace(models: Sequence[Model], ports: Sequence[Mapping[str, Any] | None] = (None, None)) -> Iterator[Workplace]:
+    """A Workplace for two models; its folder is removed at the end, whatever happens.
+
+    ports: for each model, what `engines.load_engine` takes.
+    """
     with tempfile.TemporaryDirectory(prefix="splitgraph-", ignore_cleanup_errors=True) as folder:
-        yield Workplace(Path(folder), models)
+        yield Workplace(Path(folder), models, ports)
 
 
 def memory_limit(models: int) -> int:
@@ -111,6 +122,14 @@ def memory_limit(models: int) -> int:
     if not hasattr(os, "sysconf"):
         return limit
     return min(limit, int(_SHARE_OF_MEMORY * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")))
+
+
+def _save(model: Model, stem: Path) -> Path:
+    if isinstance(model, onnx.ModelProto):
+        return save_model(model, stem.with_suffix(".onnx"))
+    path = stem.with_suffix(".xml")
+    save_ir(model, path)
+    return path
 
 
 def save_model(model: onnx.ModelProto, path: Path) -> Path:
@@ -125,8 +144,12 @@ def save_model(model: onnx.ModelProto, path: Path) -> Path:
 
 
 def _run_worker(folder: Path, seconds: float) -> str:
-    """Run the worker; "" when it ended by itself, else why it did not."""
-    command = [sys.executable, "-m", "splitgraph.execution.worker", str(folder)]
+    return run_module("splitgraph.execution.worker", folder, seconds)
+
+
+def run_module(module: str, folder: Path, seconds: float) -> str:
+    """Run a module of ours on a folder, in a process of its own; "" when it ended by itself, else why it did not."""
+    command = [sys.executable, "-m", module, str(folder)]
     package_folder = str(Path(__file__).resolve().parents[2])
     # The child finds what this process finds, and nothing in whatever folder the user happens to be in.
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([package_folder, *filter(None, sys.path)])}

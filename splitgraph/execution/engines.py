@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import ctypes
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
-import onnx.inliner
 
 from splitgraph.execution.memory import says_out_of_memory
 from splitgraph.execution.model_edits import name_omitted_outputs, oldest_equal_opset, relabel
+from splitgraph.execution.openvino_engine import load_ir, load_onnx
 from splitgraph.execution.reference import load as load_reference
 from splitgraph.execution.reference import run as run_reference
 from splitgraph.execution.values import UnsupportedError, Value, as_text, dtype_by_name, is_text
@@ -46,14 +46,32 @@ _NARROW_TYPES: Mapping[str, tuple[int, str]] = {
 _PLACE_IN_SOURCE = re.compile(r"/\S+:\d+ [^(]*?onnxruntime::[^(]*\([^)]*\)\s+(?:const )?")
 
 
-def load_engine(engine: str, path: Path) -> Run:
-    """Load a model file into an engine ("reference", "onnxruntime", "openvino"); the function returned runs it."""
+def load_engine(engine: str, path: Path, ports: Mapping[str, Any] | None = None) -> Run:
+    """Load a model file into an engine ("reference", "onnxruntime", "openvino"); the function returned runs it.
+
+    ports: for names that are not the model's own: {"inputs": {name: own name}, "outputs": own names or positions}.
+    """
+    if path.suffix == ".xml":
+        return _through(load_ir(path, None if ports is None else ports["outputs"]), ports, permute=False)
     loaders: dict[str, Callable[[Path], Run]] = {
         "reference": _load_reference,
         "onnxruntime": _load_onnxruntime,
-        "openvino": _load_openvino,
+        "openvino": load_onnx,
     }
-    return loaders[engine](path)
+    return _through(loaders[engine](path), ports, permute=True)
+
+
+def _through(run: Run, ports: Mapping[str, Any] | None, *, permute: bool) -> Run:
+    """The same by other names of inputs; with `permute`, outputs in another order."""
+    if ports is None:
+        return run
+    inputs, outputs = ports["inputs"], ports["outputs"]
+
+    def renamed(feeds: Mapping[str, Value]) -> list[Value]:
+        results = run({inputs[name]: value for name, value in feeds.items()})
+        return [results[index] for index in outputs] if permute else results
+
+    return renamed
 
 
 def is_unsupported(error: Exception) -> bool:
@@ -86,7 +104,8 @@ def reason_of(error: BaseException) -> str:
     text = re.sub(r"^\[ONNXRuntimeError\] : \d+ : \w+ : (Load model from .* failed: ?)?", "", text)
     text = _PLACE_IN_SOURCE.sub("", text)
     told = [line.strip() for line in text.splitlines() if line.strip()]
-    lines = [line for line in told if not line.startswith("Exception from ")] or told  # OpenVINO's own stack
+    # OpenVINO tells first where in its source it is, and last what is wrong.
+    lines = told[-1:] if told and told[0].startswith(("Exception from ", "Check '")) else told[:1]
     line = lines[0] if lines else type(_root(error)).__name__
     return line if len(line) <= 300 else line[:297] + "..."
 
@@ -154,34 +173,6 @@ def _array_of(value: Any) -> Value:
     if size == 0:
         return np.empty(shape, dtype=dtype)
     return np.frombuffer(ctypes.string_at(value.data_ptr(), size * dtype.itemsize), dtype=dtype).reshape(shape)
-
-
-def _load_openvino(path: Path) -> Run:
-    import openvino
-
-    model = onnx.load(str(path), load_external_data=False)
-    if model.functions:
-        model = onnx.inliner.inline_local_functions(model)
-    prepared = path.with_suffix(".ov.onnx")
-    onnx.save(model, str(prepared))
-    core = openvino.Core()
-    compiled = core.compile_model(core.read_model(str(prepared)), "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
-    names = [output.name for output in model.graph.output]
-    by_name = [name for name in names if any(name in output.get_names() for output in compiled.outputs)]
-    if by_name != names:
-        raise UnsupportedError("OpenVINO lost the name of an output")
-
-    def run(feeds: Mapping[str, Value]) -> list[Value]:
-        _refuse_unless_tensors(feeds.values())
-        results = compiled(dict(feeds))
-        return [np.array(results[name]) for name in names]
-
-    return run
-
-
-def _refuse_unless_tensors(values: Iterable[Value]) -> None:
-    if not all(isinstance(value, np.ndarray) for value in values):
-        raise UnsupportedError("OpenVINO takes tensors only")
 
 
 def normalise(values: Sequence[Value]) -> list[Value]:

@@ -6,7 +6,7 @@ What is drawn depends on the model, the seed, the case and the attempt only, so 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,8 +69,8 @@ class InputMaker:
     """Draws inputs for the cases of one verification.
 
     analysis: of the model, by which shapes and obligations are known. bind: values of symbols. given: arrays for some
-    of the inputs, used in every case. Raises ValueError for a binding or an array that does not fit the model,
-    InputError when nothing can be drawn.
+    of the inputs, used in every case. left_out: inputs with a default that are never given. Raises ValueError for a
+    binding or an array that does not fit the model, InputError when nothing can be drawn.
     """
 
     def __init__(
@@ -80,6 +80,7 @@ class InputMaker:
         seed: int = 0,
         bind: Mapping[str, int] | None = None,
         given: Mapping[str, Value] | None = None,
+        left_out: Collection[str] = (),
     ) -> None:
         for argument, mapping in (("bind", bind), ("inputs", given)):
             if mapping is not None and not isinstance(mapping, Mapping):
@@ -87,7 +88,7 @@ class InputMaker:
         self._analysis = analysis
         self._seed = seed
         self._given = dict(given or {})
-        self._inputs = _describe_inputs(analysis)
+        self._inputs = [item for item in _describe_inputs(analysis) if item.name not in left_out]
         self._delimiters = _delimiters(analysis.model)
         self._check_given()
         fixed = self._fixed_symbols(bind or {})
@@ -150,7 +151,7 @@ class InputMaker:
             return None if absent else self._draw_value(item, element, draw)
         if wanted.kind == "sequence":
             return [self._draw_value(item, element, draw) for _ in range(2 + draw.case % 2)]
-        if wanted.kind != "tensor" or wanted.dtype is None:
+        if wanted.kind != "tensor" or wanted.dtype not in DTYPE_NUMBERS:
             raise InputError(f"the input {item.name!r} is of type {wanted}, which verify cannot make up")
         shape = _shape_of(item, wanted, draw.sizes)
         fitting = self._fitting_numbers(item, wanted, shape, draw)

@@ -28,6 +28,9 @@ _REDUCTIONS = frozenset(
     f"Reduce{kind}" for kind in ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare")
 )
 FUNCTION_DOMAIN = "org.splitgraph"
+# The domain under which layers of OpenVINO IR are mirrored, and which of them pass their elements on.
+LAYER_DOMAIN = "org.openvinotoolkit"
+_LAYERS_PASSING_ON = frozenset({"Convert", "Squeeze", "Unsqueeze", "Reshape"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +87,7 @@ def _follow(
         for position, name in enumerate(node.input):
             if name in roots:
                 uses[roots[name]].append(Use(node, position))
-        if node.op_type in _PASSES_ON and is_default_domain(node.domain) and node.input and node.input[0] in roots:
+        if _passes_on(node) and node.input and node.input[0] in roots:
             roots[node.output[0]] = roots[node.input[0]]
         function = functions.get((node.domain, node.op_type, node.overload))
         if function is not None:
@@ -97,15 +100,25 @@ def _follow(
                 _follow(attribute.g.node, inner, uses, functions)
 
 
+def _passes_on(node: onnx.NodeProto) -> bool:
+    if node.domain == LAYER_DOMAIN:
+        return node.op_type in _LAYERS_PASSING_ON
+    return node.op_type in _PASSES_ON and is_default_domain(node.domain)
+
+
+def _is_variadic_split(node: onnx.NodeProto) -> bool:
+    return node.domain == FUNCTION_DOMAIN or (node.domain == LAYER_DOMAIN and node.op_type == "VariadicSplit")
+
+
 def _renamed(inner: Iterable[str], outer: Iterable[str], roots: Mapping[str, str]) -> dict[str, str]:
     return {name: roots[source] for name, source in zip(inner, outer, strict=False) if source in roots}
 
 
 def required_count(use: Use) -> int | None:
     """How many elements a use demands of a one-dimensional input; None when any number will do."""
-    if use.node.op_type == "Split" and use.position == 1:
+    if use.node.op_type == "Split" and is_default_domain(use.node.domain) and use.position == 1:
         return len(use.node.output)
-    if use.node.domain == FUNCTION_DOMAIN and use.position == 2:
+    if _is_variadic_split(use.node) and use.position == 2:
         return len(use.node.output)
     return None
 
@@ -113,8 +126,10 @@ def required_count(use: Use) -> int | None:
 def value_for(use: Use, request: Request) -> Integers | None:
     """Numbers that make sense for a use, as int64; None when this place says nothing or the shape does not fit."""
     node = use.node
-    if node.domain == FUNCTION_DOMAIN:
+    if _is_variadic_split(node):
         return _for_variadic_split(use, request)
+    if node.domain == LAYER_DOMAIN:
+        return _for_layer(use, request)
     if not is_default_domain(node.domain):
         return None
     make = _ROLES.get((node.op_type, use.position))
@@ -170,6 +185,18 @@ def _for_variadic_split(use: Use, request: Request) -> Integers | None:
     if use.position == 1:
         return request.full([axis])
     return request.full(compose(shape[axis], len(use.node.output), request.rng)) if use.position == 2 else None
+
+
+def _for_layer(use: Use, request: Request) -> Integers | None:
+    """The axis of a Split, and indices that are within every axis of what a Gather reads."""
+    shape = request.dims(use.node.input[0])
+    if not shape or use.position != 1:
+        return None
+    if use.node.op_type == "Split":
+        return request.full([request.axes.get(tuple(use.node.output), len(shape) - 1)])
+    if use.node.op_type == "Gather" and min(shape) > 0:
+        return request.full(request.rng.integers(0, min(shape), size=request.count).tolist())
+    return None
 
 
 def _indices(node: onnx.NodeProto, request: Request) -> Integers | None:

@@ -1,10 +1,10 @@
 """The child process of an engine: `python -m splitgraph.execution.worker FOLDER`.
 
-FOLDER holds `job.json`: {"engine", "seconds", "memory": bytes, "models": [file, file], "cases": [{"case": 0,
-"attempt": 0, "inputs": file}, ...]}. Both models are loaded, and each case is run by the first and then the second. A
-case that the first refuses is not given to the second, and further attempts at a case that it accepted are left out.
-What happens is written to `events.jsonl`, a line at a time and flushed, so that the last line tells what a crash
-interrupted:
+FOLDER holds `job.json`: {"engines": [name, name], "seconds", "memory": bytes, "models": [file, file], "ports": [see
+`engines.load_engine`, ...], "cases": [{"case": 0, "attempt": 0, "inputs": file}, ...]}. Both models are loaded, and
+each case is run by the first and then the second. A case that the first refuses is not given to the second, and further
+attempts at a case that it accepted are left out. What happens is written to `events.jsonl`, a line at a time and
+flushed, so that the last line tells what a crash interrupted:
 
     {"event": "start", "stage": "load" | "run", "model": 0 | 1, "case": 0, "attempt": 0}
     {"event": "end", ..., "outputs": file}                      for stage "run": its values are named "0", "1", ...
@@ -31,7 +31,8 @@ def main(folder: Path) -> None:
     with (folder / "events.jsonl").open("a", encoding="utf-8") as events:
         runs: list[Run] = []
         for model, name in enumerate(job["models"]):
-            run = _load(job["engine"], folder / name, {"stage": "load", "model": model}, events)
+            where = {"stage": "load", "model": model}
+            run = _load(job["engines"][model], folder / name, job["ports"][model], where, events)
             if run is None:
                 return
             runs.append(run)
@@ -65,10 +66,12 @@ def _limit(seconds: float, memory: int) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (allowed, hard))
 
 
-def _load(engine: str, path: Path, where: Mapping[str, Any], events: TextIO) -> Run | None:
+def _load(
+    engine: str, path: Path, ports: Mapping[str, Any] | None, where: Mapping[str, Any], events: TextIO
+) -> Run | None:
     _write(events, {"event": "start", **where})
     try:
-        run = load_engine(engine, path)
+        run = load_engine(engine, path, ports)
     except Exception as error:
         _write(events, {"event": "failed", **where, "unsupported": True, "reason": reason_of(error)})
         return None

@@ -23,6 +23,7 @@ __all__ = [
     "Model",
     "OpenVINOModel",
     "give_back",
+    "is_ir_name",
     "load",
     "load_ir",
     "load_onnx",
@@ -128,9 +129,14 @@ def write(model: Model, path: Path, *, source: Path | None = None, overwrite: bo
     if isinstance(model, OpenVINOModel):
         save_ir(model, path, overwrite=overwrite)
         return
-    if path.suffix.lower() == ".xml":
+    if is_ir_name(path):
         raise model_error("SG101", "is the name of OpenVINO IR, and the model is ONNX", path, help=_ONNX_NAME)
     save_onnx(model, path, source=source, overwrite=overwrite)
+
+
+def is_ir_name(path: object) -> bool:
+    """True for the name of an OpenVINO IR."""
+    return isinstance(path, (str, os.PathLike)) and os.fspath(path).lower().endswith(".xml")
 
 
 def _wrong_type(source: object) -> ModelError:

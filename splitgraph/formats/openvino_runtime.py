@@ -47,9 +47,14 @@ def from_ov_model(model: Any) -> OpenVINOModel:
             openvino.serialize(held, str(path), str(weights_path(path)))
         except (RuntimeError, TypeError) as error:
             raise model_error("SG111", f"the ov.Model cannot be written by OpenVINO: {_first_line(error)}") from error
-        read = load_ir(path)
-        weights = b"" if read.weights is None else b"".join(read.weights.blocks())
-        return OpenVINOModel(read.root, None, None, style=read.style, appended=weights)
+        return load_into_memory(path)
+
+
+def load_into_memory(path: Path) -> OpenVINOModel:
+    """Read an IR whose files are about to go. Raises ModelError as `load_ir`."""
+    read = load_ir(path)
+    weights = b"" if read.weights is None else b"".join(read.weights.blocks())
+    return OpenVINOModel(read.root, None, None, style=read.style, appended=weights)
 
 
 def to_ov_model(model: OpenVINOModel) -> Any:

@@ -25,20 +25,19 @@ def inline_other_functions(model: onnx.ModelProto) -> onnx.ModelProto:
     return inlined
 
 
-def read_onnx(path: str | Path) -> Any:
+def read_onnx(path: Path, model: onnx.ModelProto) -> Any:
     """The `ov.Model` of an ONNX file, with real VariadicSplit nodes in place of our functions.
 
-    The file is read anew where other functions have to be inlined; weights stay in their files. Raises what OpenVINO
-    raises, SplitgraphError without it.
+    path: in a folder of our own, as a copy goes beside it where other functions have to be inlined. model: what the
+    file holds, without external data. Raises what OpenVINO raises, SplitgraphError without it.
     """
     require_openvino()
     openvino = importlib.import_module("openvino")
-    model = onnx.load(str(path), load_external_data=False)
     core = openvino.Core()
     core.add_extension(extensions(model))
     inlined = inline_other_functions(model)
     if inlined is model:
         return core.read_model(str(path))
-    prepared = Path(path).with_suffix(".inlined.onnx")
+    prepared = path.with_suffix(".inlined.onnx")
     onnx.save(inlined, str(prepared))
     return core.read_model(str(prepared))

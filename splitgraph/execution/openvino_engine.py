@@ -1,0 +1,166 @@
+"""OpenVINO's CPU plugin as an engine, for ONNX models and IR, with what is known of its faults kept from the models.
+
+Measured with OpenVINO 2026.4: it does not check that the rest of a VariadicSplit is not negative, and reads beyond the
+data; it computes int64 as int32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+
+from splitgraph.execution.values import UnsupportedError, Value, dtype_by_name, is_text
+from splitgraph.openvino.onnx_import import read_onnx
+
+Array = npt.NDArray[Any]
+Run = Callable[[Mapping[str, Value]], list[Value]]
+
+_PRECISE = {"INFERENCE_PRECISION_HINT": "f32"}
+# Element types that numpy lacks, by OpenVINO's name: how ml_dtypes calls them, and their bits.
+_NARROW: Mapping[str, tuple[str, int]] = {
+    "bf16": ("bfloat16", 16),
+    "f8e4m3": ("float8_e4m3fn", 8),
+    "f8e5m2": ("float8_e5m2", 8),
+    "f8e8m0": ("float8_e8m0fnu", 8),
+    "f4e2m1": ("float4_e2m1fn", 4),
+    "i4": ("int4", 4),
+    "u4": ("uint4", 4),
+}
+_WIDE = frozenset({"int64", "uint64", "uint32"})
+_INT32 = np.iinfo(np.int32)
+
+
+def load_onnx(path: Path) -> Run:
+    """Load an ONNX file; values go in and out by the names of the graph."""
+    model = onnx.load(str(path), load_external_data=False)
+    names = [value.name for value in model.graph.output]
+    read = read_onnx(path, model)
+    found = [next((index for index, port in enumerate(read.outputs) if name in port.names), None) for name in names]
+    if None in found:
+        raise UnsupportedError("OpenVINO lost the name of an output")
+    inputs = {name: index for index, port in enumerate(read.inputs) for name in port.names}
+    return _compiled(read, inputs, [index for index in found if index is not None])
+
+
+def load_ir(path: Path, outputs: Sequence[str] | None = None) -> Run:
+    """Load an IR; values go in by the names of its Parameters, and out by those of its Results, in the order given."""
+    import openvino
+
+    read = openvino.Core().read_model(str(path))
+    results = [result.get_friendly_name() for result in read.get_results()]
+    wanted = results if outputs is None else outputs
+    missing = [name for name in wanted if name not in results]
+    if missing:
+        raise UnsupportedError(f"OpenVINO lost the result {missing[0]!r}")
+    inputs = {parameter.get_friendly_name(): index for index, parameter in enumerate(read.get_parameters())}
+    return _compiled(read, inputs, [results.index(name) for name in wanted])
+
+
+def _compiled(model: Any, inputs: Mapping[str, int], outputs: Sequence[int]) -> Run:
+    """The function that runs a model; inputs: where each name goes. outputs: which of its outputs to give."""
+    import openvino
+
+    first_watched = len(model.outputs)
+    watched = _watch_rests(model)
+    request = openvino.Core().compile_model(model, "CPU", _PRECISE).create_infer_request()
+
+    def run(feeds: Mapping[str, Value]) -> list[Value]:
+        _refuse_what_is_lost(feeds.values())
+        for name, value in feeds.items():
+            if name not in inputs:
+                raise UnsupportedError(f"OpenVINO made a constant of the input {name!r}, which has a default")
+            index = inputs[name]
+            request.set_input_tensor(index, _tensor(value, model.inputs[index].get_element_type()))
+        request.infer()
+        for index, name in enumerate(watched):
+            _check_rest(name, *(request.get_output_tensor(first_watched + 2 * index + part) for part in (0, 1)))
+        return [_array(request.get_output_tensor(index)) for index in outputs]
+
+    return run
+
+
+def _refuse_what_is_lost(values: Iterable[Value]) -> None:
+    for value in values:
+        if not isinstance(value, np.ndarray):
+            raise UnsupportedError("OpenVINO takes tensors only")
+        if value.dtype.name in _WIDE and value.size and not _INT32.min <= value.min() <= value.max() <= _INT32.max:
+            raise UnsupportedError(f"OpenVINO computes {value.dtype.name} as int32, which an input does not fit")
+
+
+def _watch_rests(model: Any) -> list[str]:
+    """Give a model two more outputs for each VariadicSplit whose rest may turn out negative: dimension and lengths.
+
+    Those in bodies are left: what they read is no output of the model.
+    """
+    from openvino import op, opset8
+
+    names, results = [], []
+    for node in model.get_ordered_ops():
+        if node.get_type_name() != "VariadicSplit" or not _may_have_negative_rest(node):
+            continue
+        names.append(node.get_friendly_name())
+        one = opset8.constant(np.array([1], np.int64))
+        axis = opset8.reshape(node.input_value(1), one, False)
+        dim = opset8.gather(opset8.shape_of(node.input_value(0), "i64"), axis, opset8.constant(np.int64(0)))
+        for value in (dim, opset8.convert(node.input_value(2), "i64")):
+            results.append(op.Result(value.output(0)))
+    if results:
+        model.add_results(results)
+    return names
+
+
+def _may_have_negative_rest(node: Any) -> bool:
+    lengths = node.input_value(2).get_node()
+    if lengths.get_type_name() != "Constant":
+        return True
+    return bool((lengths.get_data(dtype=np.int64) == -1).any())
+
+
+def _check_rest(name: str, dim: Any, lengths: Any) -> None:
+    given = [int(length) for length in lengths.data.ravel()]
+    total = int(dim.data.ravel()[0])
+    if -1 in given and sum(given) + 1 > total:
+        raise UnsupportedError(
+            f"OpenVINO reads beyond the data of {name!r}: its lengths {given} leave less than nothing of {total}"
+        )
+
+
+def _tensor(value: Array, element_type: Any) -> Any:
+    import openvino
+
+    name = element_type.get_type_name()
+    if name not in _NARROW:
+        plain = value.astype(np.str_) if is_text(value) else value
+        return openvino.Tensor(np.array(plain, order="C"))
+    bits = _NARROW[name][1]
+    tensor = openvino.Tensor(element_type, openvino.Shape(list(value.shape)))
+    if value.size:
+        content = np.ascontiguousarray(value).view(np.uint8).ravel()
+        if bits == 4:
+            padded = np.concatenate([content & 15, np.zeros(content.size % 2, np.uint8)])
+            content = padded[0::2] | padded[1::2] << 4
+        tensor.data.reshape(-1).view(np.uint8)[:] = content
+    return tensor
+
+
+def _array(tensor: Any) -> Value:
+    name, shape = tensor.get_element_type().get_type_name(), tuple(tensor.get_shape())
+    if name == "string":
+        return np.array(tensor.str_data)
+    if name not in _NARROW:
+        return np.array(tensor.data)
+    dtype, bits = dtype_by_name(_NARROW[name][0]), _NARROW[name][1]
+    size = int(np.prod(shape, dtype=np.int64))
+    if not size:
+        return np.empty(shape, dtype)
+    content = tensor.data.reshape(-1).view(np.uint8)
+    if bits == 4:
+        content = np.stack([content & 15, content >> 4], axis=1).ravel()[:size]
+        if dtype.name == "int4":
+            content = np.where(content > 7, content.astype(np.int16) - 16, content).astype(np.int8).view(np.uint8)
+    return np.frombuffer(content.tobytes(), dtype).reshape(shape)
