@@ -38,12 +38,15 @@ def k_as_attribute(step: Step) -> None:
     step.require_types()
     found, axis = step.elements(1), step.known_value("axis", -1)
     if found is not None:
+        count = int(found.reshape(-1)[0])
+        if count < 1:
+            raise Inexact(f"k is {count}, and must be at least 1 {step.side}")
         del step.inputs[1:]
-        step.set("k", int(found.reshape(-1)[0]), f"it is an attribute {step.side}")
+        step.set("k", count, f"it is an attribute {step.side}")
         return
     shape = step.input_type(0).shape
     length = shape[axis] if shape is not None and -len(shape) <= axis < len(shape) else None
-    if not isinstance(length, int):
+    if not isinstance(length, int) or length < 1:
         raise Inexact("k is known only at run time, and so is how many elements there are", "declare the input's shape")
     first = counting(step, step.emit("Reshape", [step.inputs[1], step.constant([1], "row")], "k_row"), "first")
     del step.inputs[1:]

@@ -30,6 +30,7 @@ def ints(*given: Any) -> np.ndarray:
             Crossing("rank", "GatherElements", 11, 10, {"x": X, "i": X.astype(np.int64)}, shapes="unknown"),
             "rank of 'x'",
         ),
+        (Crossing("none", "TopK", 10, 9, {"x": TIES}, {"k": ints(0)}, outputs=2), "k is 0, and must be at least 1"),
         (
             Crossing(
                 "many",
