@@ -75,7 +75,7 @@ def test_a_body_that_needs_an_unknown_type_is_refused() -> None:
 
 
 def test_a_body_that_does_not_compute_what_the_document_says_is_refused() -> None:
-    declared = {name: ("int64", ()) for name in ("start", "limit", "delta")}
+    declared = dict.fromkeys(("start", "limit", "delta"), ("int64", ()))
     model = build(helper.make_node("Range", list(declared), ["y"]), 11, declared, {"y": ("int64", ("n",))})
     assert "float32" in refusal(model, 10) or "Loop" not in operators(converted(model, 10))
 
@@ -198,7 +198,7 @@ def test_in_a_branch_that_reads_outer_values() -> None:
 
 def test_the_body_of_a_newer_version_where_the_older_one_lacks_an_attribute() -> None:
     shape = (1, 2, 3, 8)
-    inputs: dict[str, Any] = {name: ("float32", shape) for name in "qkv"}
+    inputs: dict[str, Any] = dict.fromkeys("qkv", ("float32", shape))
     model = build(helper.make_node("Attention", list("qkv"), ["y"], left_window_size=1), 25, inputs, {"y": inputs["q"]})
     feeds = {name: random_array(shape, seed=index) for index, name in enumerate("qkv")}
     after = converted(model, 24)
