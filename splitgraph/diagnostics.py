@@ -348,6 +348,13 @@ _code(
     "The IR version asked for is older than the model's opset, or something that it holds, needs.",
     "Ask for a newer IR version, or leave --ir-version out.",
 )
+_code(
+    "SG413",
+    "local functions inlined",
+    "Readers that need the lengths of splits written out, OpenVINO's for one, read no model-local functions either, so "
+    "their nodes were put in place of their calls.",
+    "Nothing to do; without --explicit-lengths functions stay.",
+)
 
 # 5xx: verification ----------------------------------------------------------------------------------------------
 _code(

@@ -9,13 +9,14 @@ from onnx import AttributeProto, helper
 
 from splitgraph.canonical import CanonicalSplit, Form, clamped_lengths
 from splitgraph.conversion.emission import Emission
+from splitgraph.conversion.inlining import inline_functions
 from splitgraph.conversion.lengths_pattern import Producers, axis_reference, lengths_are_computed
 from splitgraph.conversion.opset import check_readable, new_emission, roots, split_variant
 from splitgraph.conversion.plan import Plan, apply_plan, opset_of
 from splitgraph.conversion.replacing import Replacement, replace_nodes
 from splitgraph.conversion.rewrite import Rewrite
 from splitgraph.conversion.sequences import plan_sequences
-from splitgraph.conversion.splits import lower_split
+from splitgraph.conversion.splits import LENGTHS_INPUT, lower_split
 from splitgraph.conversion.unused import Uses
 from splitgraph.diagnostics import Diagnostic, SplitgraphError, diagnostic
 from splitgraph.dim import ceildiv
@@ -35,13 +36,19 @@ def convert_forms(model: onnx.ModelProto, to: str, *, explicit_lengths: bool = F
     """A copy of the model with its splits as plain Split or as VariadicSplit functions; the model itself is not
     changed.
 
-    to: "split" or "variadic-split". Raises ConversionError with every blocker, SplitgraphError for another target.
+    to: "split" or "variadic-split". explicit_lengths: write lengths out, and inline local functions, for readers that
+    know no other form. Raises ConversionError with every blocker, SplitgraphError for another target.
     """
     if to not in ("split", "variadic-split"):
         raise SplitgraphError(f"splits cannot be converted to {to!r}; the targets are 'split' and 'variadic-split'")
     analysis = infer_model(model, fill=False)
     plan = Plan()
     check_readable(plan, analysis)
+    if to == "split" and explicit_lengths and not plan.blockers:
+        inlined = inline_functions(model)
+        if inlined is not model:
+            plan.notes.append(_inlined(model, inlined))
+            model, analysis = inlined, infer_model(inlined, fill=False)
     names = FreshNames(used_names(model, analysis.details.scopes))
     ours = {function.name for function in model.functions if is_variadic_function(function)}
     if not any(found.code == "SG103" for found in plan.blockers):
@@ -63,6 +70,17 @@ def convert_forms(model: onnx.ModelProto, to: str, *, explicit_lengths: bool = F
         dict(analysis.opset),
         dict(analysis.opset),
     )
+
+
+def _inlined(model: onnx.ModelProto, inlined: onnx.ModelProto) -> Diagnostic:
+    kept = {(function.domain, function.name, function.overload) for function in inlined.functions}
+    gone = [
+        f"{function.domain}.{function.name}"
+        for function in model.functions
+        if (function.domain, function.name, function.overload) not in kept
+    ]
+    text = f"inlined the local function{'s' if len(gone) > 1 else ''} {', '.join(gone)}"
+    return diagnostic("SG413", text, "main", severity="info")
 
 
 def _plan_variadic(
@@ -104,6 +122,7 @@ def _plan_plain(
     explicit_lengths: bool,
 ) -> None:
     uses, producers = Uses(root), Producers(root)
+    uncounted: set[str] = set()
     replacements: list[Replacement] = []
     for scope in root:
         details: GraphDetail = analysis.details.graphs.get(scope.path) or GraphDetail()
@@ -125,7 +144,15 @@ def _plan_plain(
                 node = _with_axis(node, found, reference)
                 found = _with_form(node, found, producers, opset, explicit_lengths)
             lowered = lower_split(
-                node, index, scope, found, target, emission, "convert --to split", explicit_lengths=explicit_lengths
+                node,
+                index,
+                scope,
+                found,
+                target,
+                emission,
+                "convert --to split",
+                explicit_lengths=explicit_lengths,
+                counted=not explicit_lengths or _is_counted(node, found, uncounted),
             )
             plan.blockers.extend(lowered.blockers)
             plan.notes.extend(lowered.notes)
@@ -134,6 +161,19 @@ def _plan_plain(
                 replacements.append((scope, index, lowered.emission, lowered.change))
     replace_nodes(plan, uses, replacements)
     plan_sequences(plan, model, analysis, root, names, uses, explicit_lengths)
+
+
+def _is_counted(node: onnx.NodeProto, found: SplitDetail, uncounted: set[str]) -> bool:
+    """Whether a reader that looks at the lengths alone knows how many they are, and so how many outputs there are.
+
+    uncounted: the names of lengths that do not tell, which grows: the first split that reads such a name tells ours.
+    """
+    position = LENGTHS_INPUT[found.variant.op_type]
+    if len(node.input) <= position or not node.input[position]:
+        return True
+    if not found.lengths_counted:
+        uncounted.add(node.input[position])
+    return node.input[position] not in uncounted
 
 
 def _attributes_in(model: onnx.ModelProto, scope: Scope) -> Sequence[str]:

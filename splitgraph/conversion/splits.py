@@ -43,9 +43,12 @@ def lower_split(
     why: str,
     *,
     explicit_lengths: bool = False,
+    counted: bool = True,
 ) -> Lowered:
     """Write a split node as the target variant; a repaired one (neither split nor num_outputs) as the split that it
     must mean.
+
+    counted: False for lengths that only run time knows the number of, which is to be written out.
     """
     location = f"{scope.location}/{node_label(node, index)}"
     repaired = detail.split is None and detail.repaired is not None
@@ -66,7 +69,7 @@ def lower_split(
         return Lowered(blockers=blocked)
     if target == detail.variant and not explicit_lengths and not repaired:
         return Lowered()
-    if explicit_lengths and target == detail.variant and split.form == "lengths" and not repaired:
+    if explicit_lengths and target == detail.variant and not repaired and _is_written_out(node, split, target, counted):
         return Lowered()
     notes: tuple[Diagnostic, ...] = ()
     if repaired:
@@ -84,7 +87,7 @@ def lower_split(
             split=split,
             data=detail.data,
             emit=emission,
-            lengths=run_time_lengths(node, detail, split, emission),
+            lengths=_counted_lengths(node, detail, split, emission, counted),
             divisible=detail.divisible,
             explicit_lengths=explicit_lengths,
             axis_attribute=next((attribute for attribute in node.attribute if attribute.name == "axis"), None),
@@ -100,6 +103,24 @@ def lower_split(
         )
     after = target.label if any(made.op_type != "Slice" for made in emission.mains) else "Slice"
     return Lowered(emission, Change(location, detail.variant.label, after, why), (), notes)
+
+
+def _is_written_out(node: onnx.NodeProto, split: CanonicalSplit, target: Variant, counted: bool) -> bool:
+    """True when nothing is left to write out: lengths are given, in a form that every reader of this version takes."""
+    if split.form != "lengths":
+        return False
+    # The lengths of Split-1 as an input are what no runtime reads.
+    as_input = target.since_version == 1 and len(node.input) > 1 and bool(node.input[1])
+    return counted and not (as_input and split.static_lengths is not None)
+
+
+def _counted_lengths(
+    node: onnx.NodeProto, detail: SplitDetail, split: CanonicalSplit, emission: Emission, counted: bool
+) -> str | None:
+    name = run_time_lengths(node, detail, split, emission)
+    if name is None or counted:
+        return name
+    return emission.helper("Reshape", [name, emission.constant([len(node.output)], "count")], "counted")
 
 
 def run_time_lengths(

@@ -21,13 +21,14 @@ if TYPE_CHECKING:
 
 def visit_split(ctx: NodeContext, variant: Variant) -> Sequence[ValueType]:
     """Infer a split node, keep what conversion needs of it, and report it."""
+    counted = _tells_count(ctx, variant)
     split, types = infer_split(variant, ctx)
     errors = tuple(ctx.errors)
     outputs = [ctx.walk.complete(value) for value in types]
     data = ctx.input(0)
     divisible = split is not None and _is_divisible(ctx, split)
     ctx.split = SplitDetail(
-        variant, split, data, divisible, errors, _repaired(ctx, errors), *_lengths_input(ctx, variant)
+        variant, split, data, divisible, errors, _repaired(ctx, errors), *_lengths_input(ctx, variant), counted
     )
     keep_split(ctx.walk, ctx.node, ctx.index, ctx.split, outputs, tuple(ctx.obligations))
     return outputs
@@ -84,6 +85,15 @@ def _lengths_input(ctx: NodeContext, variant: Variant) -> tuple[str | None, bool
         for item in contents.items
     )
     return ctx.input(2).dtype, not settled
+
+
+def _tells_count(ctx: NodeContext, variant: Variant) -> bool:
+    """Whether the lengths input is known to have a fixed size; to be asked before the split itself says so."""
+    position = 2 if variant.op_type == "VariadicSplit" else 1
+    if not ctx.has_input(position) or ctx.contents(position) is not None:
+        return True
+    shape = ctx.input(position).shape
+    return shape is not None and all(isinstance(dim, int) for dim in shape)
 
 
 def _is_divisible(ctx: NodeContext, split: CanonicalSplit) -> bool:

@@ -27,7 +27,8 @@ class SplitDetail:
     variant: its operator version. split: its canonical form, None when invalid. data: type of what is split. divisible:
     the dimension is proved to be a multiple of the number of parts. errors: codes of the errors found at it. repaired:
     what a Split-18 without split and num_outputs must mean. lengths_dtype: element type of its lengths input.
-    rest_possible: one of its lengths may be -1 (VariadicSplit).
+    rest_possible: one of its lengths may be -1 (VariadicSplit). lengths_counted: the number of lengths is told by the
+    input that holds them, and not only by the number of outputs.
     """
 
     variant: Variant
@@ -38,6 +39,7 @@ class SplitDetail:
     repaired: CanonicalSplit | None = None
     lengths_dtype: str | None = None
     rest_possible: bool = False
+    lengths_counted: bool = True
 
     @property
     def lengths(self) -> tuple[DimLike, ...]:

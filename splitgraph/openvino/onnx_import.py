@@ -9,20 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import onnx
-import onnx.inliner
 
+from splitgraph.conversion.inlining import inline_functions
 from splitgraph.formats.openvino_runtime import require_openvino
 from splitgraph.openvino.extensions import extensions
-from splitgraph.variants.variadic_function import is_variadic_function
-
-
-def inline_other_functions(model: onnx.ModelProto) -> onnx.ModelProto:
-    """The model with calls of our VariadicSplit functions only, all other functions inlined; itself without any."""
-    ours = [(function.domain, function.name) for function in model.functions if is_variadic_function(function)]
-    if len(ours) == len(model.functions):
-        return model
-    inlined: onnx.ModelProto = onnx.inliner.inline_selected_functions(model, ours, exclude=True)
-    return inlined
 
 
 def read_onnx(path: Path, model: onnx.ModelProto) -> Any:
@@ -35,7 +25,7 @@ def read_onnx(path: Path, model: onnx.ModelProto) -> Any:
     openvino = importlib.import_module("openvino")
     core = openvino.Core()
     core.add_extension(extensions(model))
-    inlined = inline_other_functions(model)
+    inlined = inline_functions(model)
     if inlined is model:
         return core.read_model(str(path))
     prepared = path.with_suffix(".inlined.onnx")
