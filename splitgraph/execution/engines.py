@@ -104,10 +104,18 @@ def reason_of(error: BaseException) -> str:
     text = re.sub(r"^\[ONNXRuntimeError\] : \d+ : \w+ : (Load model from .* failed: ?)?", "", text)
     text = _PLACE_IN_SOURCE.sub("", text)
     told = [line.strip() for line in text.splitlines() if line.strip()]
-    # OpenVINO tells first where in its source it is, and last what is wrong.
-    lines = told[-1:] if told and told[0].startswith(("Exception from ", "Check '")) else told[:1]
-    line = lines[0] if lines else type(_root(error)).__name__
+    line = _openvino_reason(told) or (told[0] if told else type(_root(error)).__name__)
     return line if len(line) <= 300 else line[:297] + "..."
+
+
+def _openvino_reason(told: Sequence[str]) -> str:
+    """What OpenVINO has to say, which comes last, after where in its source it is; "" for the text of another."""
+    if not told or not told[0].startswith(("Exception from ", "Check '")):
+        return ""
+    if "Summary:" in told:
+        return "; ".join(line.removeprefix("-- ") for line in told[told.index("Summary:") + 1 :])
+    said = [line for line in told if not line.startswith("Please specify")]
+    return said[-1]
 
 
 def _load_reference(path: Path) -> Run:

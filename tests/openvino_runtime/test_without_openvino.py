@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import onnx
 import pytest
@@ -14,6 +15,8 @@ import pytest
 import splitgraph
 import splitgraph.openvino as pipeline
 from splitgraph.formats import OpenVINOModel
+
+from .split_ir import variadic_split
 
 CALLS: dict[str, Callable[[], object]] = {
     "extensions": pipeline.extensions,
@@ -28,6 +31,21 @@ def test_it_is_said_what_to_install(call: Callable[[], object], monkeypatch: pyt
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(splitgraph.SplitgraphError, match=r"pip install 'splitgraph\[openvino\]'"):
         call()
+
+
+def test_ir_is_not_run_and_it_is_said_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = variadic_split(tmp_path, [2, 4])
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    found = splitgraph.verify(model, model)
+    assert (found.verdict, found.diagnostics[0].code) == ("not-run", "SG501")
+    assert "pip install 'splitgraph[openvino]'" in found.diagnostics[0].help
+
+
+def test_onnx_is_not_written_as_ir_and_it_is_said_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(splitgraph.SplitgraphError, match=r"pip install 'splitgraph\[openvino\]'"):
+        splitgraph.save(onnx.ModelProto(), tmp_path / "model.xml")
+    assert not list(tmp_path.iterdir())
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
