@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from splitgraph.conversion.openvino_ir.editor import GraphEditor, NewPort, Place, insert_input, set_data
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Edit:
-    """One split layer that is to be rewritten: where, what is known of it, and its lengths in the new form (None:
-    computed when the model runs).
+    """One split layer that is to be rewritten: where, what is known of it, its lengths in the new form (None: computed
+    when the model runs), and whether its axis is a scalar, which Split needs.
     """
 
     path: GraphPath
@@ -31,6 +31,7 @@ class _Edit:
     detail: SplitDetail
     location: str
     lengths: tuple[int, ...] | None = None
+    axis_is_scalar: bool = True
 
 
 @dataclass(slots=True)
@@ -55,10 +56,16 @@ def convert_ir(model: OpenVINOModel, to: str, *, explicit_lengths: bool = False)
     locations = {scope.path: scope.location for scope in analysis.details.scopes}
     for path, layers in mirrored.layers.items():
         found: GraphDetail = analysis.details.graphs.get(path) or GraphDetail()
+        sources = _graph_at(model.graph, path).sources
         for index, layer in enumerate(layers):
             if layer.type in ("Split", "VariadicSplit"):
                 location = f"{locations[path]}/{layer.name}"
+                first = len(plan.edits)
                 _plan(plan, layer, found.splits.get(index), (path, index, location), to, explicit_lengths)
+                axis = sources.get((layer.id, layer.inputs[1].id)) if len(layer.inputs) > 1 else None
+                known = found.types.get(mirrored.names[path].get(axis, "")) if axis is not None else None
+                is_scalar = known is not None and known.shape == ()
+                plan.edits[first:] = [replace(edit, axis_is_scalar=is_scalar) for edit in plan.edits[first:]]
     if plan.blockers:
         lines = "".join(f"\n  {each.code}  {each.location}  {each.message}" for each in plan.blockers)
         raise ConversionError(f"the splits cannot be converted to {to}:{lines}", plan.blockers)
@@ -162,7 +169,7 @@ def _write_split(editor: GraphEditor, graph: Graph, layer: Layer, edit: _Edit) -
     ports = holder.findall("port")
     ports[1].tail = ports[2].tail
     holder.remove(ports[2])
-    if axis.dims != ():
+    if not edit.axis_is_scalar:
         gone.append(graph.sources[layer.id, axis.id])
         editor.disconnect((layer.id, axis.id))
         editor.connect(editor.constant(layer, "axis", split.axis), (layer.id, axis.id))
