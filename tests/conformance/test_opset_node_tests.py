@@ -15,15 +15,18 @@ from .opset_cases import WRAPS, NodeCase, Wrap, node_cases, operators_of, opset_
 from .opset_report import DOWN, UP, Found, faults, share, survey, ways_of
 
 BACK = (28, 18, 13, 9)
-# In percent, by where the nodes are: what issue 4 aims at for the first two, and what is asserted.
-AIMS = {"up to 18": 99.5, "up to 26": 99.5, "up to 28": 99.5}
-AIMS |= {"down to 18": 90.0, "down to 13": 76.0, "down to 11": 71.0, "down to 9": 63.0}
-REACHED: dict[Wrap, dict[str, float]] = {
-    "none": AIMS | {"down to 18": 76.0, "down to 9": 58.0},
-    "if": AIMS | {"down to 18": 76.0, "down to 9": 58.0},
-    "function": AIMS | {"down to 18": 76.0, "down to 9": 58.0},
-    "constants": AIMS | {"down to 18": 60.0, "down to 13": 60.0, "down to 11": 60.0, "down to 9": 50.0},
+# In percent: what is asserted of the cases as they are, and what issue 4 aims at.
+SHARES = {
+    "up to 18": (99.9, 99.5),
+    "up to 26": (99.9, 99.5),
+    "up to 28": (99.9, 99.5),
+    "down to 18": (80.0, 90.0),
+    "down to 13": (81.0, 76.0),
+    "down to 11": (81.5, 71.0),
+    "down to 9": (77.0, 63.0),
 }
+# One case of so many is enough where the nodes are converted by the same code as elsewhere.
+EACH: dict[Wrap, int] = {"none": 1, "if": 3, "function": 3, "constants": 1}
 WRONG = ("wrong", "invalid", "crashed", "doubtful")
 # Operators that no engine of the tests runs: the evaluator needs a package for images.
 NOT_RUN = ("test_image_decoder",)
@@ -76,12 +79,14 @@ def test_there_and_back() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("wrap", WRAPS)
 def test_all_up_and_down(wrap: Wrap) -> None:
-    found = go(node_cases(), wrap)
+    found = go(node_cases()[:: EACH[wrap]], wrap)
     assert judged(found) == []
-    shares = {way: share(verdicts) for way, verdicts in found.items()}
-    assert {way: shares[way] for way, least in REACHED[wrap].items() if way in shares and shares[way] < least} == {}
+    if wrap == "none":
+        shares = {way: share(verdicts) for way, verdicts in found.items()}
+        assert {way: reached for way, reached in shares.items() if reached < SHARES.get(way, (0, 0))[0]} == {}
 
 
 @pytest.mark.slow
-def test_all_there_and_back() -> None:
-    assert judged(survey([(case, ways_of(case, (), (), known(BACK))) for case in node_cases()])) == []
+def test_many_there_and_back() -> None:
+    jobs = [(case, ways_of(case, (), (), known(BACK))) for case in node_cases()[::4]]
+    assert judged(survey(jobs)) == []
