@@ -115,17 +115,10 @@ def test_weights_in_files_of_their_own_are_carried_over(run: Run, tmp_path: Path
     assert splitgraph.verify(tmp_path / "glu.onnx", target).verdict == "equal"
 
 
-def names(*chosen: str) -> list[Path]:
-    paths = sorted(MODELS.glob("*.onnx"))
-    return [path for path in paths if not path.name.startswith(REFUSED) and (not chosen or path.stem in chosen)]
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "path", names("gpt2.opset18", "c2f.opset13", "lstm_loop.opset17", "shufflenet.opset18"), ids=str
-)
-def test_a_model_goes_to_ir_and_to_the_other_form_and_back(path: Path, tmp_path: Path) -> None:
-    model = onnx.load(path)
+@pytest.mark.parametrize("name", ["gpt2.opset18", "c2f.opset13", "lstm_loop.opset17", "shufflenet.opset18"])
+def test_a_model_goes_to_ir_and_is_compared_both_ways(name: str, tmp_path: Path) -> None:
+    model = onnx.load(MODELS / f"{name}.onnx")
     splitgraph.save(splitgraph.convert(model, "variadic-split").model, tmp_path / "model.xml")
     found = load_ir(tmp_path / "model.xml")
     assert variadic_layers(found)
