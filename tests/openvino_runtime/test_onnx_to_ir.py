@@ -121,7 +121,7 @@ def test_a_model_goes_to_ir_and_is_compared_both_ways(name: str, tmp_path: Path)
     model = onnx.load(MODELS / f"{name}.onnx")
     splitgraph.save(splitgraph.convert(model, "variadic-split").model, tmp_path / "model.xml")
     found = load_ir(tmp_path / "model.xml")
-    assert variadic_layers(found)
+    assert {split.op for split in splitgraph.infer(found).splits} == {"VariadicSplit"}
     assert splitgraph.verify(model, found, samples=2).verdict == "equal"
     explicit = splitgraph.convert(found, "variadic-split", explicit_lengths=True).model
-    assert splitgraph.verify(explicit, model, samples=2).verdict == "equal"
+    assert splitgraph.verify(model, explicit, samples=2).verdict == "equal"
