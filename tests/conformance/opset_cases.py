@@ -20,6 +20,11 @@ WRAPS: tuple[Wrap, ...] = ("none", "if", "function", "constants")
 
 # The first IR version with model-local functions.
 _FUNCTIONS_SINCE = 8
+# The first opset in which an operator takes a kind of value, or an element type.
+_KINDS_SINCE = {"sequence_type": 11, "optional_type": 15}
+_TYPES_SINCE = {"BFLOAT16": 13, "FLOAT4E2M1": 23, "FLOAT8E8M0": 24}
+_TYPES_SINCE |= dict.fromkeys(("FLOAT8E4M3FN", "FLOAT8E4M3FNUZ", "FLOAT8E5M2", "FLOAT8E5M2FNUZ"), 19)
+_TYPES_SINCE |= dict.fromkeys(("INT4", "UINT4"), 21) | dict.fromkeys(("INT2", "UINT2"), 25)
 _CONDITION = "the_condition_of_the_wrap"
 
 
@@ -52,6 +57,20 @@ class NodeCase:
 def opset_of(model: onnx.ModelProto) -> int | None:
     """The opset of ai.onnx, None for a model without."""
     return next((entry.version for entry in model.opset_import if entry.domain in ("", "ai.onnx")), None)
+
+
+def has_interface(model: onnx.ModelProto, opset: int) -> bool:
+    """False when an input or output is of a type that no operator of ai.onnx has at an opset: nothing could give it."""
+    return all(_exists_from(value.type) <= opset for value in (*model.graph.input, *model.graph.output))
+
+
+def _exists_from(declared: onnx.TypeProto) -> int:
+    kind = declared.WhichOneof("value")
+    if kind == "tensor_type":
+        return _TYPES_SINCE.get(onnx.TensorProto.DataType.Name(declared.tensor_type.elem_type), 1)
+    if kind in _KINDS_SINCE:
+        return max(_KINDS_SINCE[kind], _exists_from(getattr(declared, kind).elem_type))
+    return 1
 
 
 def operators_of(model: onnx.ModelProto) -> set[str]:

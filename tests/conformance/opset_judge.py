@@ -23,7 +23,7 @@ from splitgraph.diagnostics import ConversionError
 from splitgraph.execution.comparison import Comparison, compare_interfaces
 from splitgraph.execution.engines import is_unsupported, load_engine, normalise, reason_of
 
-from .opset_cases import Case, operators_of, opset_of
+from .opset_cases import Case, has_interface, operators_of, opset_of
 
 # doubtful: the only engine that runs the converted model, and that does not prove to be a judge, gives something else.
 # unjudged: valid, but no engine runs it.
@@ -45,12 +45,17 @@ _LACKING = (
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What became of a case. detail: of anything but "equal"; engine: who judged; reasons: of a refusal, each once."""
+    """What became of a case.
+
+    detail: of anything but "equal". engine: who judged. reasons: of a refusal, each once. possible: False when the
+    opset lacks a type of the case's inputs and outputs, so that nothing could have converted it.
+    """
 
     status: Status
     detail: str = ""
     engine: str = ""
     reasons: tuple[tuple[str, str], ...] = ()
+    possible: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +88,8 @@ class Judge:
                 converted = convert_opset(model, opset).model
             except ConversionError as error:
                 reasons = dict.fromkeys((found.code, found.message) for found in error.diagnostics)
-                return Verdict("refused", str(error), reasons=tuple(reasons))
+                possible = has_interface(self.case.model, opset)
+                return Verdict("refused", str(error), reasons=tuple(reasons), possible=possible)
             except Exception as error:
                 return Verdict("crashed", f"{type(error).__name__}: {error} ({_place(error)})")
             if model.SerializeToString(deterministic=True) != original:

@@ -57,12 +57,13 @@ def share(verdicts: Sequence[tuple[str, Verdict]]) -> float:
 
 
 def table(found: Found) -> Iterator[str]:
-    """A row for each way."""
-    yield f"{'':12} {'cases':>6} {'share':>7} " + " ".join(f"{status:>8}" for status in STATUSES)
+    """A row for each way; "of possible": without the cases whose own inputs and outputs do not exist there."""
+    yield f"{'':12} {'cases':>6} {'share':>7} {'of possible':>11} " + " ".join(f"{status:>8}" for status in STATUSES)
     for way, verdicts in found.items():
+        possible = [(name, verdict) for name, verdict in verdicts if verdict.possible]
         counts = Counter(verdict.status for _, verdict in verdicts)
         cells = " ".join(f"{counts[status]:8}" for status in STATUSES)
-        yield f"{way:12} {len(verdicts):6} {share(verdicts):6.1f}% {cells}"
+        yield f"{way:12} {len(verdicts):6} {share(verdicts):6.1f}% {share(possible):10.1f}% {cells}"
 
 
 def reasons(verdicts: Iterable[tuple[str, Verdict]]) -> Iterator[str]:

@@ -16,7 +16,7 @@ from splitgraph.conversion.opset import convert_opset
 from splitgraph.conversion.rewrite import Rewrite
 
 from . import opset_judge
-from .opset_cases import WRAPS, NodeCase, Wrap, node_cases, operators_of, opset_of, wrapped
+from .opset_cases import WRAPS, NodeCase, Wrap, has_interface, node_cases, operators_of, opset_of, wrapped
 from .opset_judge import Judge, Status, Verdict, is_random
 from .opset_report import faults, reasons, share, table, ways_of
 from .opset_workers import Job, judge_all
@@ -171,6 +171,16 @@ def test_wrapped_cases_are_valid_and_give_the_same(wrap: Wrap) -> None:
     assert [node.op_type for node in made.model.graph.node] == [{"if": "If", "function": "Wrapped"}.get(wrap, "Slice")]
     onnx.checker.check_model(made.model, full_check=True)
     assert Judge(made).judge(28).status == "equal"
+
+
+@pytest.mark.parametrize(("opset", "possible"), [(18, False), (19, True)])
+def test_type_of_an_input_that_does_not_exist_below_is_no_loss(opset: int, possible: bool) -> None:
+    model = case(opset=21).model
+    assert has_interface(model, 1)
+    model.graph.output[0].type.CopyFrom(helper.make_sequence_type_proto(model.graph.output[0].type))
+    assert (has_interface(model, 10), has_interface(model, 11)) == (False, True)
+    model.graph.input[0].type.tensor_type.elem_type = TensorProto.FLOAT8E5M2
+    assert has_interface(model, opset) == possible
 
 
 def test_report() -> None:

@@ -15,7 +15,8 @@ from .opset_cases import WRAPS, NodeCase, Wrap, node_cases, operators_of, opset_
 from .opset_report import DOWN, UP, Found, faults, share, survey, ways_of
 
 BACK = (28, 18, 13, 9)
-# In percent: what is asserted of the cases as they are, and what issue 4 aims at.
+# In percent: what is asserted of the cases as they are, and what issue 4 aims at. Of the cases that go down to 18, 15 %
+# have inputs or outputs of types that no operator has there: of the others, 94 % are converted.
 SHARES = {
     "up to 18": (99.9, 99.5),
     "up to 26": (99.9, 99.5),
