@@ -22,8 +22,18 @@ STRINGS = MODELS / "string_split20.onnx"
 
 SIGNATURES = {
     "infer": {"model": inspect.Parameter.empty, "bind": None, "input_shapes": None, "empty_chunks": "clamp"},
-    "upgrade": {"model": inspect.Parameter.empty, "opset": inspect.Parameter.empty, "verify": False},
-    "downgrade": {"model": inspect.Parameter.empty, "opset": inspect.Parameter.empty, "verify": False},
+    "upgrade": {
+        "model": inspect.Parameter.empty,
+        "opset": inspect.Parameter.empty,
+        "ir_version": None,
+        "verify": False,
+    },
+    "downgrade": {
+        "model": inspect.Parameter.empty,
+        "opset": inspect.Parameter.empty,
+        "ir_version": None,
+        "verify": False,
+    },
     "convert": {
         "model": inspect.Parameter.empty,
         "to": inspect.Parameter.empty,

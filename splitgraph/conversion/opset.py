@@ -42,7 +42,8 @@ REPAIRABLE = frozenset({"SG207"})
 def convert_opset(model: onnx.ModelProto, target: int, ir_version: int | None = None) -> Rewrite:
     """A copy of the model at another opset of ai.onnx, every node exact; the model itself is not changed.
 
-    ir_version: of the result; None keeps the model's own, or raises it to what the opset needs. Raises ConversionError with every blocker, and SplitgraphError for an opset that does not exist.
+    ir_version: of the result; None keeps the model's own, or raises it to what the opset needs. Raises ConversionError
+    with every blocker, and SplitgraphError for an opset that does not exist.
     """
     newest = defs.onnx_opset_version()
     if not 1 <= target <= newest:
