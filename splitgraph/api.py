@@ -87,7 +87,8 @@ def convert(
     """Convert a model's splits to plain Split nodes or to VariadicSplit, at the model's own opset: in ONNX functions
     stand for VariadicSplit, in OpenVINO IR it is a layer.
 
-    explicit_lengths: write the lengths of every split out, for runtimes that know neither equal parts nor num_outputs.
+    explicit_lengths: write the lengths of every split out, for runtimes that know neither equal parts nor num_outputs,
+    and inline local functions, which those do not know either.
     Errors as `upgrade`.
     """
     from splitgraph.conversion.forms import convert_forms

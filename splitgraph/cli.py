@@ -216,7 +216,7 @@ def downgrade(opset: int, ir_version: int | None, **options: Any) -> int:
 @program.command()
 @_model
 @click.option("--to", type=click.Choice(["split", "variadic-split"]), required=True, help="The form of the splits.")
-@click.option("--explicit-lengths", is_flag=True, help="Write the length of every part out.")
+@click.option("--explicit-lengths", is_flag=True, help="Write lengths out, inline functions.")
 @_rewriting_options
 @_reports_errors(_failed_rewrite)
 def convert(to: Literal["split", "variadic-split"], explicit_lengths: bool, **options: Any) -> int:
@@ -225,6 +225,7 @@ def convert(to: Literal["split", "variadic-split"], explicit_lengths: bool, **op
     \b
     splitgraph convert model.onnx --to split --explicit-lengths
     splitgraph convert model.onnx --to variadic-split
+    splitgraph convert model.onnx --to variadic-split -o model.xml    (OpenVINO IR, by OpenVINO)
     """
     from splitgraph import api, commands
 

@@ -28,6 +28,8 @@ Array = npt.NDArray[Any]
 
 # A single input larger than this is not allocated.
 _LARGEST_INPUT = 256 * 2**20
+# From this attempt on every free dimension is 1, which broadcasts with whatever it may have to agree with.
+_PLAIN_ATTEMPT = 7
 # For the dimensions of an input of undeclared rank.
 _GUESSED_RANK = 2
 
@@ -69,8 +71,9 @@ class InputMaker:
     """Draws inputs for the cases of one verification.
 
     analysis: of the model, by which shapes and obligations are known. bind: values of symbols. given: arrays for some
-    of the inputs, used in every case. left_out: inputs with a default that are never given. Raises ValueError for a
-    binding or an array that does not fit the model, InputError when nothing can be drawn.
+    of the inputs, used in every case. left_out: inputs with a default that are never given. names: under which inputs
+    are given and drawn, by the model's own. Raises ValueError for a binding or an array that does not fit the model,
+    InputError when nothing can be drawn.
     """
 
     def __init__(
@@ -81,13 +84,16 @@ class InputMaker:
         bind: Mapping[str, int] | None = None,
         given: Mapping[str, Value] | None = None,
         left_out: Collection[str] = (),
+        names: Mapping[str, str] | None = None,
     ) -> None:
         for argument, mapping in (("bind", bind), ("inputs", given)):
             if mapping is not None and not isinstance(mapping, Mapping):
                 raise ValueError(f"{argument} is {mapping!r}; it must be a mapping by name")
         self._analysis = analysis
         self._seed = seed
-        self._given = dict(given or {})
+        self._names = dict(names or {})
+        own = {shared: name for name, shared in self._names.items()}
+        self._given = {own.get(name, name): value for name, value in (given or {}).items()}
         self._inputs = [item for item in _describe_inputs(analysis) if item.name not in left_out]
         self._delimiters = _delimiters(analysis.model)
         self._check_given()
@@ -132,17 +138,22 @@ class InputMaker:
         An input with a default is given in the first attempt at the second case only, and left to its default
         elsewhere.
         """
-        sizes = self._chooser.choose(earlier, attempt)
+        sizes = self._plain_sizes() if attempt >= _PLAIN_ATTEMPT else None
+        if sizes is None:
+            sizes = self._chooser.choose(earlier, attempt)
         if sizes is None:
             raise InputError("no sizes of the inputs' dimensions meet the model's obligations")
         draw = _Draw(sizes, np.random.default_rng([self._seed, case, attempt]), case, attempt)
         values: dict[str, Value] = {}
         for item in self._inputs:
             if item.name in self._given:
-                values[item.name] = self._given[item.name]
+                values[self._names.get(item.name, item.name)] = self._given[item.name]
             elif not item.has_default or (case == 1 and attempt == 0):
-                values[item.name] = self._draw_value(item, item.type, draw)
+                values[self._names.get(item.name, item.name)] = self._draw_value(item, item.type, draw)
         return values, sizes
+
+    def _plain_sizes(self) -> Assignment | None:
+        return self._make_chooser(dict.fromkeys(self._symbols, 1) | dict(self._chooser.fixed)).choose()
 
     def _draw_value(self, item: _Input, wanted: ValueType, draw: _Draw) -> Value:
         element = wanted.element or ValueType("tensor", wanted.dtype, wanted.shape)

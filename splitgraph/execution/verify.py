@@ -89,7 +89,7 @@ def verify_models(
     if isinstance(subjects, Difference):
         return Verification("different", "", 0, None, None, subjects, ())
     first, second = subjects
-    maker = InputMaker(first.analysis, seed=seed, bind=bind, given=inputs, left_out=first.left_out)
+    maker = _maker(first, second, seed, bind, inputs)
     blank = Verification("not-run", "", 0, None, None, None, prove_equal_splits(first.analysis, second.analysis))
     difference = compare_interfaces(first.interface, second.interface)
     if difference is not None:
@@ -99,11 +99,32 @@ def verify_models(
     if fault is not None:
         return replace(blank, diagnostics=(fault,))
     if meaning is not first:
-        maker = InputMaker(meaning.analysis, seed=seed, bind=bind, given=inputs, left_out=first.left_out)
+        maker = _maker(meaning, second, seed, bind, inputs)
     trial = _Trial(meaning, second, maker, _number_of_cases(maker, samples), rtol, atol)
     ports = [None if subject.ports is None else subject.ports.as_json() for subject in (meaning, second)]
     with workplace([meaning.model, second.model], ports) as place:
         return trial.decide(place, _engines(engine, first, second), deadline, blank)
+
+
+def _maker(
+    first: Subject,
+    second: Subject,
+    seed: int,
+    bind: Mapping[str, int] | None,
+    inputs: Mapping[str, npt.NDArray[np.generic]] | None,
+) -> InputMaker:
+    """Draws inputs for the first model; where that is an IR, whose dynamic dimensions have no names that could agree,
+    and the second is ONNX with all symbols that are bound, for that one.
+    """
+    if (
+        first.is_ir
+        and second.ports is not None
+        and not second.is_ir
+        and set(bind or ()) <= second.analysis.symbols.keys()
+    ):
+        names = {own: shared for shared, own in second.ports.inputs.items()}
+        return InputMaker(second.analysis, seed=seed, bind=bind, given=inputs, left_out=second.left_out, names=names)
+    return InputMaker(first.analysis, seed=seed, bind=bind, given=inputs, left_out=first.left_out)
 
 
 @dataclass(slots=True)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
+import os
+import re
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -231,3 +235,23 @@ def check_wrong_arguments_are_told_in_one_line() -> None:
         assert "ov.Model" in str(error)
     else:
         raise AssertionError("from_ov_model takes a path")
+
+
+def check_the_examples_of_the_page_on_openvino() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "openvino.md").read_text("utf-8")
+    models = Path(__file__).parents[2] / "models"
+    blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    assert len(blocks) == 3
+    here, told = os.getcwd(), io.StringIO()
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        try:
+            onnx.save(onnx.load(models / "split18_num_outputs.onnx"), "model.onnx")
+            with contextlib.redirect_stdout(told):
+                exec("\n".join(blocks), {})
+        finally:
+            os.chdir(here)
+    changed, found = told.getvalue().splitlines()
+    assert changed.startswith("[] [")
+    assert "Split makes equal parts" in changed
+    assert "(3, 3, 1)" in found

@@ -124,4 +124,5 @@ def test_a_model_goes_to_ir_and_is_compared_both_ways(name: str, tmp_path: Path)
     assert {split.op for split in splitgraph.infer(found).splits} == {"VariadicSplit"}
     assert splitgraph.verify(model, found, samples=2).verdict == "equal"
     explicit = splitgraph.convert(found, "variadic-split", explicit_lengths=True).model
-    assert splitgraph.verify(model, explicit, samples=2).verdict == "equal"
+    assert splitgraph.verify(explicit, model, samples=2).verdict == "equal"
+    assert splitgraph.verify(found, explicit, samples=2).verdict == "equal"
