@@ -45,9 +45,8 @@ def convert_forms(model: onnx.ModelProto, to: str, *, explicit_lengths: bool = F
     plan = Plan()
     check_readable(plan, analysis)
     if to == "split" and explicit_lengths and not plan.blockers:
-        inlined = inline_functions(model)
+        inlined = _with_functions_inlined(plan, model)
         if inlined is not model:
-            plan.notes.append(_inlined(model, inlined))
             model, analysis = inlined, infer_model(inlined, fill=False)
     names = FreshNames(used_names(model, analysis.details.scopes))
     ours = {function.name for function in model.functions if is_variadic_function(function)}
@@ -72,15 +71,25 @@ def convert_forms(model: onnx.ModelProto, to: str, *, explicit_lengths: bool = F
     )
 
 
-def _inlined(model: onnx.ModelProto, inlined: onnx.ModelProto) -> Diagnostic:
+def _with_functions_inlined(plan: Plan, model: onnx.ModelProto) -> onnx.ModelProto:
+    """The model without local functions but ours, and a note of it; itself without any, or where they have to stay."""
+    try:
+        inlined = inline_functions(model)
+    except ValueError as error:
+        text = f"the local functions stay, as onnx cannot inline them: {error}"
+        advice = "Export the model so that its functions and itself import the same opset."
+        plan.notes.append(diagnostic("SG413", text, "main", severity="warning", help=advice))
+        return model
     kept = {(function.domain, function.name, function.overload) for function in inlined.functions}
     gone = [
         f"{function.domain}.{function.name}"
         for function in model.functions
         if (function.domain, function.name, function.overload) not in kept
     ]
-    text = f"inlined the local function{'s' if len(gone) > 1 else ''} {', '.join(gone)}"
-    return diagnostic("SG413", text, "main", severity="info")
+    if gone:
+        text = f"inlined the local function{'s' if len(gone) > 1 else ''} {', '.join(gone)}"
+        plan.notes.append(diagnostic("SG413", text, "main", severity="info"))
+    return inlined
 
 
 def _plan_variadic(

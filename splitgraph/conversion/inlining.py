@@ -12,13 +12,17 @@ def inline_functions(model: onnx.ModelProto) -> onnx.ModelProto:
     """A copy of a valid model with every call of a local function replaced by the function's nodes; VariadicSplit
     functions stay, and a model without others comes back itself.
 
-    Weights pass by the inliner, which could not take more than 2 GiB of them.
+    Weights pass by the inliner, which could not take more than 2 GiB of them. Raises ValueError where it refuses the
+    model: functions that import another opset than the model does.
     """
     ours = [(function.domain, function.name) for function in model.functions if is_variadic_function(function)]
     if len(ours) == len(model.functions):
         return model
     light = _without_weights(model)
-    inlined: onnx.ModelProto = onnx.inliner.inline_selected_functions(light, ours, exclude=True)
+    try:
+        inlined: onnx.ModelProto = onnx.inliner.inline_selected_functions(light, ours, exclude=True)
+    except RuntimeError as error:
+        raise ValueError(str(error)) from error
     del inlined.graph.initializer[:]
     inlined.graph.initializer.extend(model.graph.initializer)
     return inlined

@@ -65,9 +65,10 @@ def _compiled(model: Any, inputs: Mapping[str, int], outputs: Sequence[int]) -> 
     """The function that runs a model; inputs: where each name goes. outputs: which of its outputs to give."""
     import openvino
 
-    first_watched = len(model.outputs)
-    watched = _watch_rests(model)
-    request = openvino.Core().compile_model(model, "CPU", _PRECISE).create_infer_request()
+    core = openvino.Core()
+    splits, watch = _rests(model)
+    guard = core.compile_model(watch, "CPU", _PRECISE).create_infer_request() if splits else None
+    request = core.compile_model(model, "CPU", _PRECISE).create_infer_request()
 
     def run(feeds: Mapping[str, Value]) -> list[Value]:
         _refuse_what_is_lost(feeds.values())
@@ -75,10 +76,14 @@ def _compiled(model: Any, inputs: Mapping[str, int], outputs: Sequence[int]) -> 
             if name not in inputs:
                 raise UnsupportedError(f"OpenVINO made a constant of the input {name!r}, which has a default")
             index = inputs[name]
-            request.set_input_tensor(index, _tensor(value, model.inputs[index].get_element_type()))
+            tensor = _tensor(value, model.inputs[index].get_element_type())
+            for each in (request,) if guard is None else (guard, request):
+                each.set_input_tensor(index, tensor)
+        if guard is not None:
+            guard.infer()
+            for index, name in enumerate(splits):
+                _check_rest(name, *(guard.get_output_tensor(2 * index + part) for part in (0, 1)))
         request.infer()
-        for index, name in enumerate(watched):
-            _check_rest(name, *(request.get_output_tensor(first_watched + 2 * index + part) for part in (0, 1)))
         return [_array(request.get_output_tensor(index)) for index in outputs]
 
     return run
@@ -92,11 +97,13 @@ def _refuse_what_is_lost(values: Iterable[Value]) -> None:
             raise UnsupportedError(f"OpenVINO computes {value.dtype.name} as int32, which an input does not fit")
 
 
-def _watch_rests(model: Any) -> list[str]:
-    """Give a model two more outputs for each VariadicSplit whose rest may turn out negative: dimension and lengths.
+def _rests(model: Any) -> tuple[list[str], Any]:
+    """The VariadicSplits whose rest may turn out negative, and a model that gives two outputs for each: dimension and
+    lengths, to be looked at before the splits themselves run.
 
-    Those in bodies are left: what they read is no output of the model.
+    Those in bodies are left: what they read is no value of the model.
     """
+    import openvino
     from openvino import op, opset8
 
     names, results = [], []
@@ -109,9 +116,7 @@ def _watch_rests(model: Any) -> list[str]:
         dim = opset8.gather(opset8.shape_of(node.input_value(0), "i64"), axis, opset8.constant(np.int64(0)))
         for value in (dim, opset8.convert(node.input_value(2), "i64")):
             results.append(op.Result(value.output(0)))
-    if results:
-        model.add_results(results)
-    return names
+    return names, openvino.Model(results, model.get_parameters(), "rests") if results else None
 
 
 def _may_have_negative_rest(node: Any) -> bool:

@@ -89,7 +89,7 @@ def verify_models(
     if isinstance(subjects, Difference):
         return Verification("different", "", 0, None, None, subjects, ())
     first, second = subjects
-    maker = _maker(first, second, seed, bind, inputs)
+    maker = InputMaker(first.analysis, seed=seed, bind=bind, given=inputs, left_out=first.left_out)
     blank = Verification("not-run", "", 0, None, None, None, prove_equal_splits(first.analysis, second.analysis))
     difference = compare_interfaces(first.interface, second.interface)
     if difference is not None:
@@ -99,32 +99,23 @@ def verify_models(
     if fault is not None:
         return replace(blank, diagnostics=(fault,))
     if meaning is not first:
-        maker = _maker(meaning, second, seed, bind, inputs)
+        maker = InputMaker(meaning.analysis, seed=seed, bind=bind, given=inputs, left_out=first.left_out)
     trial = _Trial(meaning, second, maker, _number_of_cases(maker, samples), rtol, atol)
+    if not bind and not inputs:
+        trial.second_maker = _second_maker(second, first, seed)
     ports = [None if subject.ports is None else subject.ports.as_json() for subject in (meaning, second)]
     with workplace([meaning.model, second.model], ports) as place:
         return trial.decide(place, _engines(engine, first, second), deadline, blank)
 
 
-def _maker(
-    first: Subject,
-    second: Subject,
-    seed: int,
-    bind: Mapping[str, int] | None,
-    inputs: Mapping[str, npt.NDArray[np.generic]] | None,
-) -> InputMaker:
-    """Draws inputs for the first model; where that is an IR, whose dynamic dimensions have no names that could agree,
-    and the second is ONNX with all symbols that are bound, for that one.
+def _second_maker(second: Subject, first: Subject, seed: int) -> InputMaker | None:
+    """Draws inputs by what an ONNX model says of its dimensions, for an IR before it, whose dynamic dimensions have no
+    names that could agree; None for other pairs.
     """
-    if (
-        first.is_ir
-        and second.ports is not None
-        and not second.is_ir
-        and set(bind or ()) <= second.analysis.symbols.keys()
-    ):
-        names = {own: shared for shared, own in second.ports.inputs.items()}
-        return InputMaker(second.analysis, seed=seed, bind=bind, given=inputs, left_out=second.left_out, names=names)
-    return InputMaker(first.analysis, seed=seed, bind=bind, given=inputs, left_out=first.left_out)
+    if not first.is_ir or second.is_ir or second.ports is None:
+        return None
+    names = {own: shared for shared, own in second.ports.inputs.items()}
+    return InputMaker(second.analysis, seed=seed, left_out=second.left_out, names=names)
 
 
 @dataclass(slots=True)
@@ -153,6 +144,8 @@ class _Trial:
     samples: int
     rtol: float
     atol: float
+    # What later attempts are drawn by, where there is one.
+    second_maker: InputMaker | None = None
     diagnostics: list[Diagnostic] = field(default_factory=list)
     # The first model ran on none of the inputs that an engine was given.
     inputs_refused: bool = False
@@ -247,8 +240,9 @@ class _Trial:
         self, case: int, kept: Sequence[Assignment]
     ) -> Iterator[tuple[tuple[int, int], Mapping[str, Value]]]:
         for attempt in range(1, _RETRIES + 1):
+            second = self.second_maker if attempt > _RETRIES // 2 else None
             try:
-                inputs, _ = self.maker.draw(case, attempt, kept)
+                inputs, _ = (second or self.maker).draw(case, attempt, () if second else kept)
             except InputError:  # the sizes are too large; why smaller ones were refused is what the caller has to hear
                 continue
             yield (case, attempt), inputs

@@ -79,3 +79,15 @@ def test_functions_that_are_inlined_are_named() -> None:
 def test_functions_stay_without_explicit_lengths() -> None:
     before = CASES["a local function"][0]
     assert splitgraph.convert(before, "split").model.functions == before.functions
+
+
+def test_functions_that_onnx_cannot_inline_stay_with_a_warning() -> None:
+    model = onnx.ModelProto()
+    model.CopyFrom(CASES["a local function"][0])
+    model.graph.input[0].type.tensor_type.shape.dim[1].dim_value = 6
+    del model.functions[0].node[0].attribute[1]
+    model.functions[0].opset_import[0].version = 17
+    rewrite = splitgraph.convert(model, "split", explicit_lengths=True)
+    assert [(each.code, each.severity) for each in rewrite.diagnostics] == [("SG413", "warning")]
+    assert "incompatible opset" in rewrite.diagnostics[0].message
+    assert splitgraph.verify(model, rewrite.model).verdict == "equal"

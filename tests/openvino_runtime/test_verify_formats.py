@@ -189,7 +189,7 @@ def test_known_faults_are_those_of_the_engine(name: str, tmp_path: Path) -> None
 
 
 GIVEN: dict[str, tuple[dict[str, np.ndarray], str]] = {
-    "a negative rest": ({"lengths": np.array([8, -1])}, ""),
+    "a negative rest": ({"lengths": np.array([8, -1])}, "reads beyond the data of 'split': its lengths [8, -1] leave"),
     "numbers beyond int32": ({"lengths": np.array([2**32 + 2, 4])}, "computes int64 as int32"),
 }
 
