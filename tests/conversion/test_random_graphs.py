@@ -20,7 +20,7 @@ import pytest
 HERE = Path(__file__).parent
 FIRST = int(os.environ.get("SPLITGRAPH_FUZZ_SEED", "0"))
 GRAPHS = int(os.environ.get("SPLITGRAPH_FUZZ", "40"))
-MORE_GRAPHS = 250
+MORE_GRAPHS = 150
 NODES = 14
 # Of the opsets that onnxruntime runs.
 TARGETS = [8, 9, 10, 11, 12, 13, 15, 17, 19, 21, 24, 26]
