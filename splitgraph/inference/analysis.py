@@ -65,8 +65,8 @@ class Analysis:
     how much is known, over all graphs. graphs: types of each graph by its location, the main graph ("main") first, then
     subgraphs ("main/If_3/then_branch") in node order. required_by: everything that must hold of the symbols for the
     model to be valid ("N % 3 == 0"), of branches too, with the locations of the nodes that require it; a name that the
-    author declared for what is computed stands there with what it is (`half == (N + 1)//2`). generated: the symbols that
-    are not the author's (`unk0`).
+    author declared for what is computed stands there with what it is (`half == (N + 1)//2`). generated: the symbols
+    that are not the author's (`unk0`).
     """
 
     model: Any
