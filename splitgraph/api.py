@@ -177,7 +177,9 @@ def _convert_opset(model: Any, opset: int, ir_version: int | None, verify: bool,
             raise SplitgraphError(f"the model is at opset {source}, so going to {opset} is a downgrade; use downgrade")
         if not newer and opset > source:
             raise SplitgraphError(f"the model is at opset {source}, so going to {opset} is an upgrade; use upgrade")
-    return _finish(loaded, convert_opset(opened, opset, ir_version), verify)
+    # Verification runs the original, too.
+    owned = loaded.kind == "path" and not verify
+    return _finish(loaded, convert_opset(opened, opset, ir_version, owned=owned), verify)
 
 
 def _finish(loaded: LoadedModel, rewrite: Rewrite, verify: bool) -> Rewrite:

@@ -39,11 +39,14 @@ from splitgraph.variants import SPLIT_OPERATORS, Variant, variant_at
 REPAIRABLE = frozenset({"SG207"})
 
 
-def convert_opset(model: onnx.ModelProto, target: int, ir_version: int | None = None) -> Rewrite:
+def convert_opset(
+    model: onnx.ModelProto, target: int, ir_version: int | None = None, *, owned: bool = False
+) -> Rewrite:
     """A copy of the model at another opset of ai.onnx, every node exact; the model itself is not changed.
 
-    ir_version: of the result; None keeps the model's own, or raises it to what the opset needs. Raises ConversionError
-    with every blocker, and SplitgraphError for an opset that does not exist.
+    ir_version: of the result; None keeps the model's own, or raises it to what the opset needs. owned: nobody else has
+    the model, so that it is edited itself and no copy is made. Raises ConversionError with every blocker, and
+    SplitgraphError for an opset that does not exist.
     """
     newest = defs.onnx_opset_version()
     if not 1 <= target <= newest:
@@ -53,7 +56,7 @@ def convert_opset(model: onnx.ModelProto, target: int, ir_version: int | None = 
     plan = plan_opset(model, analysis, target)
     source = analysis.opset.get("", target)
     plan.raise_blockers(f"the model cannot go from opset {source} to {target}")
-    converted = apply_plan(plan, model)
+    converted = apply_plan(plan, model, owned=owned)
     if ir_version is not None:
         set_ir_version(converted, ir_version, target if "" in analysis.opset else None)
     to_opset = {**analysis.opset, **({"": target} if "" in analysis.opset else {})}

@@ -73,10 +73,14 @@ class Plan:
         raise ConversionError(f"{what}: {count}{lines}", found)
 
 
-def apply_plan(plan: Plan, model: onnx.ModelProto) -> onnx.ModelProto:
-    """A copy of the model with every edit of the plan made; the model itself is not changed."""
-    copy = onnx.ModelProto()
-    copy.CopyFrom(model)
+def apply_plan(plan: Plan, model: onnx.ModelProto, *, owned: bool = False) -> onnx.ModelProto:
+    """A copy of the model with every edit of the plan made; the model itself is not changed, unless it is `owned`: then
+    nobody else has it, and it is edited itself.
+    """
+    copy = model
+    if not owned:
+        copy = onnx.ModelProto()
+        copy.CopyFrom(model)
     # Inner graphs first: editing a graph's list of nodes copies them, with what they contain.
     for path in sorted(plan.edits, key=len, reverse=True):
         _edit_graph(graph_at(copy, path), plan.edits[path])
