@@ -1,7 +1,16 @@
-"""What needs OpenVINO is tested where it is installed, as in CI's main environment."""
+"""Where some tests are left out: what needs OpenVINO where it is not installed, as it is in CI's main environment; and
+what older releases of onnx judge wrongly or do not have.
+"""
 
 from __future__ import annotations
 
 import importlib.util
 
+import onnx
+
 collect_ignore = [] if importlib.util.find_spec("openvino") else ["test_rewritten_ir_in_openvino.py"]
+if onnx.defs.onnx_opset_version() < 28:
+    # The evaluator of onnx 1.20 computes batch-first recurrent layers and quantization by 16-bit scales wrongly.
+    collect_ignore += ["adapters/test_recurrence.py", "adapters/test_quantization.py"]
+    # These are about operators of opsets 26 to 28.
+    collect_ignore += ["adapters/test_accumulation.py", "adapters/test_integers.py", "test_expansion_recent.py"]

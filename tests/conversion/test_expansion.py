@@ -196,16 +196,6 @@ def test_in_a_branch_that_reads_outer_values() -> None:
         assert_same(run(model, feeds), run(converted(model, 13), feeds), 1e-6)
 
 
-def test_the_body_of_a_newer_version_where_the_older_one_lacks_an_attribute() -> None:
-    shape = (1, 2, 3, 8)
-    inputs: dict[str, Any] = dict.fromkeys("qkv", ("float32", shape))
-    model = build(helper.make_node("Attention", list("qkv"), ["y"], left_window_size=1), 25, inputs, {"y": inputs["q"]})
-    feeds = {name: random_array(shape, seed=index) for index, name in enumerate("qkv")}
-    after = converted(model, 24)
-    assert "Attention" not in operators(after)
-    assert_same(run_reference(model, feeds), run_reference(after, feeds), 1e-4)
-
-
 def test_the_original_model_is_not_changed() -> None:
     model = build(helper.make_node("Mish", ["x"], ["y"]), 18, {"x": ("float32", (3,))}, {"y": ("float32", (3,))})
     before = model.SerializeToString(deterministic=True)
