@@ -27,7 +27,7 @@ SHARES = {
     "down to 9": (77.0, 63.0),
 }
 # One case of so many is enough where the nodes are converted by the same code as elsewhere.
-EACH: dict[Wrap, int] = {"none": 1, "if": 6, "function": 6, "constants": 3}
+EACH: dict[Wrap, int] = {"none": 1, "if": 12, "function": 12, "constants": 6}
 WRONG = ("wrong", "invalid", "crashed", "doubtful")
 # Operators that no engine of the tests runs: the evaluator needs a package for images.
 NOT_RUN = ("test_image_decoder",)
@@ -89,5 +89,5 @@ def test_all_up_and_down(wrap: Wrap) -> None:
 
 @pytest.mark.slow
 def test_many_there_and_back() -> None:
-    jobs = [(case, ways_of(case, (), (), known(BACK))) for case in node_cases()[::6]]
+    jobs = [(case, ways_of(case, (), (), known(BACK))) for case in node_cases()[::12]]
     assert judged(survey(jobs)) == []

@@ -25,7 +25,7 @@ HERE = Path(__file__).parent
 FIRST = int(os.environ.get("SPLITGRAPH_FUZZ_SEED", "0"))
 GRAPHS = int(os.environ.get("SPLITGRAPH_FUZZ", "150"))
 # Counted and not timed, so that every run checks the same.
-MORE_GRAPHS = 1200
+MORE_GRAPHS = 800
 NODES = 14
 
 
