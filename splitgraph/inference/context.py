@@ -141,11 +141,6 @@ class NodeContext:
                 return default
         return attribute_value(written)
 
-    @property
-    def is_of_operator_set(self) -> bool:
-        """True for a layer of OpenVINO's own operator sets, False for an extension."""
-        return str(self.attribute("operator_set", "")).startswith("opset")
-
     def fresh(self) -> Dim:
         """A new generated symbol: a dimension of which nothing is known but that it is one and the same wherever it
         stands.

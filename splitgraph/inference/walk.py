@@ -378,12 +378,9 @@ class Walk:
                 return visit_split(ctx, variadic_split_1.VARIANT)
             return self._call(ctx, operator.function)
         rule = rule_of(operator.domain, ctx.node.op_type)
-        if operator.domain == openvino_split_1.DOMAIN and not ctx.is_of_operator_set:
-            # An extension may give its layers any name.
-            rule = None
         if operator.schema is None and rule is None:
             # What OpenVINO itself defines has been inferred by it: the dims that the IR declares are believed.
-            if not self.state.quiet and not (operator.domain == openvino_split_1.DOMAIN and ctx.is_of_operator_set):
+            if not self.state.quiet and operator.domain != openvino_split_1.DOMAIN:
                 label = f"{ctx.node.domain}::{ctx.node.op_type}"
                 self.state.effects += 1
                 self.state.unknown_operators[label] = self.state.unknown_operators.get(label, 0) + 1
@@ -461,5 +458,5 @@ class Walk:
 def _walks_bodies(operator: Operator, ctx: NodeContext) -> bool:
     """True for a node whose rule walks its bodies, if it has any."""
     if operator.domain == openvino_split_1.DOMAIN:
-        return ctx.is_of_operator_set and rule_of(operator.domain, ctx.node.op_type) is not None
+        return rule_of(operator.domain, ctx.node.op_type) is not None
     return operator.domain == "" and ctx.node.op_type in RULES

@@ -11,7 +11,7 @@ from splitgraph.conversion.rewrite import Change, Rewrite
 from splitgraph.diagnostics import ConversionError, Diagnostic, SplitgraphError, diagnostic
 from splitgraph.graph.scopes import GraphPath
 from splitgraph.inference.analysis import IR
-from splitgraph.inference.openvino_ir import mirror
+from splitgraph.inference.openvino_ir import is_split, mirror
 from splitgraph.inference.openvino_ir.infer import analyse_mirror
 from splitgraph.inference.state import GraphDetail, SplitDetail
 from splitgraph.variants.lowering import lengths_with_rest
@@ -58,7 +58,7 @@ def convert_ir(model: OpenVINOModel, to: str, *, explicit_lengths: bool = False)
         found: GraphDetail = analysis.details.graphs.get(path) or GraphDetail()
         sources = _graph_at(model.graph, path).sources
         for index, layer in enumerate(layers):
-            if layer.type in ("Split", "VariadicSplit"):
+            if is_split(layer):
                 location = f"{locations[path]}/{layer.name}"
                 first = len(plan.edits)
                 _plan(plan, layer, found.splits.get(index), (path, index, location), to, explicit_lengths)

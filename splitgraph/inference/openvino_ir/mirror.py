@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 
 # Under this name a node has the operator set that its layer is of ("opset1", "extension").
 OPERATOR_SET = "operator_set"
-SPLITS = frozenset({"Split", "VariadicSplit"})
+# Of layers that are not of OpenVINO's own operator sets: an extension may give its layers any name.
+EXTENSION = f"{DOMAIN}.extension"
+_SPLITS = frozenset({"Split", "VariadicSplit"})
 # How many bytes an element of a mirrored constant can take.
 _WIDEST = 8
 
@@ -94,7 +96,7 @@ class _Mirroring:
                 name = names[layer.id, layer.outputs[0].id]
                 given[name] = self._add_constant(proto, layer, name)
             else:
-                if layer.type not in SPLITS:
+                if not is_split(layer):
                     declared |= {names[layer.id, port.id]: _declared(port) for port in layer.outputs}
                 self._add_node(proto, graph, layer, names, (*path, len(layers)))
                 layers.append(layer)
@@ -132,10 +134,10 @@ class _Mirroring:
         names: Mapping[tuple[int, int], str],
         place: GraphPath,
     ) -> None:
-        node = proto.node.add(op_type=layer.type, name=layer.name, domain=DOMAIN)
+        node = proto.node.add(op_type=layer.type, name=layer.name, domain=_domain(layer))
         node.input.extend(_read_by(graph, names, layer))
         node.output.extend(names[layer.id, port.id] for port in layer.outputs)
-        if layer.type in SPLITS:
+        if is_split(layer):
             node.attribute.extend(_split_attributes(layer))
             return
         for key, text in layer.data.items():
@@ -147,6 +149,15 @@ class _Mirroring:
             self._fill(attribute.g, body, (*place, key, 0))
         for key in layer.port_maps:
             node.attribute.append(helper.make_attribute(key, write_ports(layer, key)))
+
+
+def is_split(layer: Layer) -> bool:
+    """True for OpenVINO's own splits."""
+    return layer.type in _SPLITS and _domain(layer) == DOMAIN
+
+
+def _domain(layer: Layer) -> str:
+    return DOMAIN if layer.version.startswith("opset") else EXTENSION
 
 
 def _split_attributes(layer: Layer) -> list[onnx.AttributeProto]:

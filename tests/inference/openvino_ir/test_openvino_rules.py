@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from one_layer import one_layer
 
+from splitgraph.conversion.openvino_ir import convert_ir
 from splitgraph.inference.openvino_ir import infer_ir
 
 INVALID: dict[str, tuple[str, str, dict[str, str], list[Any], str]] = {
@@ -74,10 +75,16 @@ def test_valid_layer(tmp_path: Path, name: str) -> None:
     assert str(analysis.types["y"]) == expected
 
 
-def test_extension_of_the_same_name(tmp_path: Path) -> None:
-    """What an extension called Add does, nobody knows but its author: the declared dims are believed."""
-    analysis = infer_ir(one_layer(tmp_path, "Add", "extension", {}, ["f32 2,3", "f32 2,4"], declared="7,-1"))
+@pytest.mark.parametrize("name", ["Add", "Split", "VariadicSplit"])
+def test_extension_of_the_same_name(tmp_path: Path, name: str) -> None:
+    """What an extension called Add does, nobody knows but its author: the declared dims are believed, and one called
+    Split is no split, neither for inference nor for conversion.
+    """
+    model = one_layer(tmp_path, name, "extension", {"num_splits": "2"}, ["f32 2,3", "f32 2,4"], declared="7,-1")
+    analysis = infer_ir(model)
     assert [found.severity for found in analysis.diagnostics] == ["info"]
+    assert analysis.splits == ()
+    assert convert_ir(model, "variadic-split").changes == ()
     assert str(analysis.types["y"]) == "?[7, ?]"
 
 
