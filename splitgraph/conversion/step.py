@@ -211,6 +211,10 @@ class Step(Crossing):
         """Put a node behind the node that gives a value of this name."""
         self.after.append(added(op_type, inputs, [output], self.new_name(f"{op_type.lower()}_node"), attributes))
 
+    def rename(self, op_type: str) -> None:
+        """Make the node another operator, of the same inputs, outputs and attributes."""
+        self.form.op_type = op_type
+
     def replace(self, op_type: str, inputs: Sequence[str], **attributes: object) -> None:
         """Make the node another operator, of the same outputs and of these attributes only."""
         self.form.op_type = op_type

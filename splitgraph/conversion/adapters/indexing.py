@@ -107,10 +107,7 @@ def negative_indices_from_front(step: Step) -> None:
 @upward("Scatter", 11)
 def scatter_elements_instead(step: Step) -> None:
     """The operator was renamed."""
-    axis = step.attributes.get("axis")
-    step.replace("ScatterElements", step.inputs)
-    if axis is not None:
-        step.attributes["axis"] = axis
+    step.rename("ScatterElements")
 
 
 @downward("ScatterElements", 11)

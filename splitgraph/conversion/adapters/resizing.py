@@ -64,10 +64,7 @@ def scales_as_attribute(step: Step) -> None:
 @upward("Upsample", 10)
 def resize_instead(step: Step) -> None:
     """Resize-10 does what Upsample-9 does, for scales below 1 too."""
-    mode = step.attributes.get("mode")
-    step.replace("Resize", step.inputs)
-    if mode is not None:
-        step.attributes["mode"] = mode
+    step.rename("Resize")
 
 
 @downward("Resize", 10)

@@ -64,6 +64,20 @@ def _spatial_rank(data: Dims | None, filters: Dims | None, more: int) -> int | N
     return rank
 
 
+def _outputs(
+    ctx: NodeContext, data: Dims | None, filters: Dims | None, more: int, *, inputs_first: bool
+) -> DimLike | None:
+    """How many channels filters give, None when unknown; those of the data must be those that the filters take."""
+    if filters is None:
+        return None
+    groups = filters[0] if more else 1
+    first, second = filters[more] * groups, filters[more + 1] * groups
+    inputs, outputs = (first, second) if inputs_first else (second, first)
+    if data is not None:
+        merged_dim(ctx, data[1], inputs, "the data's channels and the filters' inputs")
+    return outputs
+
+
 @layer("Convolution", "GroupConvolution")
 def convolution(ctx: NodeContext) -> Sequence[ValueType]:
     """Filters [outputs, inputs, ...] over the spatial dimensions, after a first axis of groups in GroupConvolution."""
@@ -73,12 +87,7 @@ def convolution(ctx: NodeContext) -> Sequence[ValueType]:
     rank = _spatial_rank(data, filters, more)
     if rank is None:
         return [tensor(dtype, None)]
-    outputs: DimLike | None = None
-    if filters is not None:
-        groups = filters[0] if more else 1
-        outputs = filters[more] * groups
-        if data is not None:
-            merged_dim(ctx, data[1], filters[more + 1] * groups, "the data's channels and the filters' inputs")
+    outputs = _outputs(ctx, data, filters, more, inputs_first=False)
     if data is None:
         return [tensor(dtype, (None, outputs, *(None,) * rank))]
     kernel: Sequence[DimLike | None] = (None,) * rank if filters is None else filters[more + 2 :]
@@ -94,12 +103,7 @@ def backprop(ctx: NodeContext) -> Sequence[ValueType]:
     rank = _spatial_rank(data, filters, more)
     if rank is None:
         return [tensor(dtype, None)]
-    outputs: DimLike | None = None
-    if filters is not None:
-        groups = filters[0] if more else 1
-        outputs = filters[more + 1] * groups
-        if data is not None:
-            merged_dim(ctx, data[1], filters[more] * groups, "the data's channels and the filters' inputs")
+    outputs = _outputs(ctx, data, filters, more, inputs_first=True)
     batch = None if data is None else data[0]
     return [tensor(dtype, (batch, outputs, *_spread(ctx, data, filters, rank, more)))]
 
