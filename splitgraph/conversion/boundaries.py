@@ -352,6 +352,7 @@ RULES: dict[tuple[str, int], Rule] = {
     ("Resize", 11): Rule(
         "the inputs changed, and the way coordinates are transformed, implicit below it, became an attribute"
     ),
+    ("ConstantFill", 9): Rule("it was experimental, and is gone from then on; ConstantOfShape replaces it"),
     ("GroupNormalization", 21): Rule("scale and bias are for each channel, not for each group, from then on"),
     ("Attention", 24): Rule(
         "a mask shorter than the keys is broadcast below it, padded with -inf from then on",

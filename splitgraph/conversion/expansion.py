@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from onnx import AttributeProto, defs, numpy_helper
 
 from splitgraph.conversion.form import Form, reads_of
+from splitgraph.conversion.schema_history import version_at
 from splitgraph.conversion.step import Inexact, Step
 from splitgraph.graph.scopes import subgraphs
 from splitgraph.graph.types import type_proto
@@ -61,8 +62,8 @@ def _check_exact(step: Step) -> None:
 
 def has_body(op_type: str, since_version: int) -> bool:
     """True when the specification gives a function body for this version of an operator."""
-    schema: Any = defs.get_schema(op_type, since_version, "")
-    return bool(schema.has_function or schema.has_context_dependent_function)
+    version = version_at(op_type, since_version)
+    return version is not None and version.has_function
 
 
 def _body(step: Step) -> tuple[Any, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Literal
 
@@ -74,6 +74,8 @@ class OperatorVersion:
 @cache
 def version_at(op: str, opset: int) -> OperatorVersion | None:
     """The version of an ai.onnx operator that an opset means, None when the operator does not exist there."""
+    if op in _EXPERIMENTAL:
+        return _EXPERIMENTAL[op][opset >= _WITHOUT_EXPERIMENTS]
     try:
         schema = onnx.defs.get_schema(op, opset, "")
     except onnx.defs.SchemaError:
@@ -121,6 +123,30 @@ def _formal(parameter: Any, constraints: Mapping[str, frozenset[str]]) -> Formal
         parameter.is_homogeneous,
         parameter.min_arity,
     )
+
+
+def _constant_fill() -> OperatorVersion:
+    """The experimental operator that onnx 1.0 to 1.3 had, as its document gives it."""
+    types = frozenset(f"tensor({name})" for name in ("float", "int32", "int64", "bool"))
+    kinds, make = onnx.AttributeProto, onnx.helper.make_attribute
+    attributes = {
+        "value": FormalAttribute(kinds.FLOAT, False, make("value", 0.0)),
+        "dtype": FormalAttribute(kinds.INT, False, make("dtype", 1)),
+        "shape": FormalAttribute(kinds.INTS, False, None),
+        "extra_shape": FormalAttribute(kinds.INTS, False, None),
+        "input_as_shape": FormalAttribute(kinds.INT, False, None),
+    }
+    inputs = (Formal("input", "T1", types, "optional", True, 1),)
+    outputs = (Formal("output", "T2", types, "single", True, 1),)
+    return OperatorVersion("ConstantFill", 1, False, False, attributes, inputs, outputs, 1, 1)
+
+
+# From this opset on ConstantOfShape is there. No schema is left of what was experimental.
+_WITHOUT_EXPERIMENTS = 9
+_EXPERIMENTAL = {
+    version.op: (version, replace(version, since_version=_WITHOUT_EXPERIMENTS, deprecated=True))
+    for version in (_constant_fill(),)
+}
 
 
 def _formal_attribute(attribute: Any) -> FormalAttribute:

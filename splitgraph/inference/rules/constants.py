@@ -19,6 +19,8 @@ from splitgraph.inference.rules.operands import (
     InvalidNode,
     dims_of,
     dtype_attribute,
+    int_attribute,
+    ints_attribute,
     operator,
     static_count,
     vector_dims,
@@ -116,6 +118,33 @@ def constant_of_shape(ctx: NodeContext) -> Sequence[ValueType]:
     if count is not None and dims is not None and known_item is not None:
         ctx.set_contents(0, Contents(tuple(dim for dim in dims if isinstance(dim, int)), (known_item,) * count))
     return [tensor(dtype or None, dims)]
+
+
+@operator("ConstantFill", gives=(None,))
+def constant_fill(ctx: NodeContext) -> Sequence[ValueType]:
+    """A tensor of one value; its shape is an attribute, that of the input, or what the input holds, and extra_shape.
+
+    The operator was experimental, and is gone from opset 9 on. Its value is a float also where the elements are not.
+    """
+    if ctx.opset >= 9:
+        raise InvalidNode("it was experimental, and is gone from opset 9 on")
+    dtype, dims = dtype_attribute(ctx, "dtype", "float32"), _filled_dims(ctx)
+    value, count = ctx.attribute("value", 0.0), static_count(dims)
+    if count is not None and dims is not None and count <= MAX_ITEMS and isinstance(value, float):
+        item: Item = value if dtype == "float32" else int(value) if value.is_integer() else None
+        ctx.set_contents(0, Contents(tuple(dim for dim in dims if isinstance(dim, int)), (item,) * count))
+    return [tensor(dtype, dims)]
+
+
+def _filled_dims(ctx: NodeContext) -> Dims | None:
+    given = ints_attribute(ctx, "shape")
+    if given is not None and ctx.has_input(0):
+        raise InvalidNode("there is an attribute 'shape' beside an input that gives the shape")
+    dims = given if not ctx.has_input(0) else dims_of(ctx, 0)
+    if ctx.has_input(0) and int_attribute(ctx, "input_as_shape", 0):
+        dims = target_shape(ctx, 0)
+    extra = ints_attribute(ctx, "extra_shape") or ()
+    return None if dims is None else tuple(required_dim(ctx, dim) for dim in (*dims, *extra))
 
 
 def target_shape(ctx: NodeContext, index: int) -> Dims | None:

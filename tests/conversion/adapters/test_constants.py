@@ -1,0 +1,103 @@
+"""ConstantFill, which no onnx of today knows: from opset 9 on it is ConstantOfShape."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from conversion.adapters.execute import Array, assert_same, build, converted, number_of, operators, refusal, run
+from onnx import helper
+
+from splitgraph.conversion.opset import convert_opset
+
+X = np.zeros((2, 3), np.float32)
+SIZES = np.array([2, 3], np.int64)
+
+
+def fill(kind: str = "float32", given: Array | None = None, rank: int | None = 2, **attributes: Any) -> onnx.ModelProto:
+    """ConstantFill at opset 6, of an input with dimensions that are not known where one is given."""
+    inputs = {} if given is None else {"x": (str(given.dtype), [None] * given.ndim)}
+    if kind != "float32":
+        attributes["dtype"] = number_of(kind)
+    node = helper.make_node("ConstantFill", list(inputs), ["y"], "fill", **attributes)
+    return build(node, 6, inputs, {"y": (kind, None if rank is None else [None] * rank)})
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        (fill("float64", rank=1, shape=[2]), "does not take float64"),
+        (fill("int32", shape=[2], value=0.5), "does not say how it is rounded"),
+        (fill("int32", shape=[2], value=2.0**31), "is no element of its type"),
+        (fill("int64", shape=[2], value=float("inf")), "is no element of its type"),
+        (fill("bool", shape=[2], value=2.0), "is no element of its type"),
+        (fill(), "must be an attribute"),
+        (fill(shape=[2], extra_shape=[3]), "nothing else"),
+        (fill(given=X, shape=[2]), "beside an input"),
+    ],
+)
+def test_refusals(model: onnx.ModelProto, words: str) -> None:
+    assert words in refusal(model, 9)
+
+
+def test_is_kept_where_it_existed() -> None:
+    model = fill(given=X)
+    assert operators(convert_opset(model, 8).model) == ["ConstantFill"]
+    assert operators(convert_opset(convert_opset(model, 8).model, 7).model) == ["ConstantFill"]
+
+
+def test_is_refused_where_it_was_gone_already() -> None:
+    model = fill(given=X)
+    model.opset_import[0].version = 9
+    assert "gone from opset 9 on" in refusal(model, 13)
+    assert "gone from opset 9 on" in refusal(model, 8)
+
+
+@pytest.mark.parametrize("target", [9, 18, 26])
+@pytest.mark.parametrize(
+    ("model", "feeds", "expected"),
+    [
+        (fill(shape=[2, 3]), {}, np.zeros((2, 3), np.float32)),
+        (fill(shape=[2, 3], value=-0.0), {}, np.full((2, 3), -0.0, np.float32)),
+        (fill(shape=[2, 3], value=float("nan")), {}, np.full((2, 3), np.nan, np.float32)),
+        (fill("int64", shape=[0, 3]), {}, np.zeros((0, 3), np.int64)),
+        (fill(given=X, value=1.5), {"x": X}, np.full((2, 3), 1.5, np.float32)),
+        (fill(given=X, value=1.5), {"x": X[:0]}, np.full((0, 3), 1.5, np.float32)),
+        (
+            fill("int32", X, 4, value=-7.0, extra_shape=[4, 1]),
+            {"x": X},
+            np.full((2, 3, 4, 1), -7, np.int32),
+        ),
+        (fill("bool", SIZES, value=1.0, input_as_shape=1), {"x": SIZES}, np.ones((2, 3), bool)),
+        (
+            fill("float32", SIZES.astype(np.int32), 3, input_as_shape=1, extra_shape=[2]),
+            {"x": SIZES.astype(np.int32)},
+            np.zeros((2, 3, 2), np.float32),
+        ),
+        (
+            fill("float32", SIZES.astype(np.float32), input_as_shape=1),
+            {"x": SIZES.astype(np.float32)},
+            np.zeros((2, 3), np.float32),
+        ),
+        (fill("float32", SIZES, 0, input_as_shape=1), {"x": SIZES[:0]}, np.zeros((), np.float32)),
+    ],
+)
+def test_shape_is_computed(model: onnx.ModelProto, feeds: dict[str, Array], expected: Array, target: int) -> None:
+    after = converted(model, target)
+    assert "ConstantFill" not in operators(after)
+    assert_same([expected], run(after, feeds))
+
+
+def test_attribute_of_a_function_is_refused() -> None:
+    node = helper.make_node("ConstantFill", ["x"], ["y"], "fill")
+    node.attribute.append(onnx.AttributeProto(name="value", type=onnx.AttributeProto.FLOAT, ref_attr_name="level"))
+    imports = [helper.make_opsetid("", 6)]
+    function = helper.make_function("local", "Fill", ["x"], ["y"], [node], imports, ["level"])
+    call = helper.make_node("Fill", ["x"], ["y"], "call", domain="local", level=2.0)
+    model = build(call, 6, {"x": ("float32", (2,))}, {"y": ("float32", (2,))})
+    model.ir_version = 8
+    model.opset_import.append(helper.make_opsetid("local", 1))
+    model.functions.append(function)
+    assert "attribute of the enclosing function" in refusal(model, 9)
