@@ -12,6 +12,7 @@ import onnx
 from onnx import defs
 
 from splitgraph import formats
+from splitgraph.cycles import cycle_search_paused
 from splitgraph.diagnostics import SplitgraphError, VerificationError, diagnostic
 from splitgraph.formats import LoadedModel, OpenVINOModel, give_back, load, open_model
 from splitgraph.graph.scopes import opset_imports
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 Engine = Literal["auto", "reference", "onnxruntime", "openvino"]
 
 
+@cycle_search_paused()
 def infer(
     model: Any,
     *,
@@ -93,13 +95,16 @@ def convert(
     """
     from splitgraph.conversion.forms import convert_forms
 
-    loaded = open_model(model)
-    opened = loaded.content
-    if isinstance(opened, OpenVINOModel):
-        from splitgraph.conversion.openvino_ir import convert_ir
+    with cycle_search_paused():
+        loaded = open_model(model)
+        opened = loaded.content
+        if isinstance(opened, OpenVINOModel):
+            from splitgraph.conversion.openvino_ir import convert_ir
 
-        return _finish(loaded, convert_ir(opened, to, explicit_lengths=explicit_lengths), verify)
-    return _finish(loaded, convert_forms(opened, to, explicit_lengths=explicit_lengths), verify)
+            rewrite = convert_ir(opened, to, explicit_lengths=explicit_lengths)
+        else:
+            rewrite = convert_forms(opened, to, explicit_lengths=explicit_lengths)
+    return _finish(loaded, rewrite, verify)
 
 
 def verify(
@@ -179,7 +184,9 @@ def _convert_opset(model: Any, opset: int, ir_version: int | None, verify: bool,
             raise SplitgraphError(f"the model is at opset {source}, so going to {opset} is an upgrade; use upgrade")
     # Verification runs the original, too.
     owned = loaded.kind == "path" and not verify
-    return _finish(loaded, convert_opset(opened, opset, ir_version, owned=owned), verify)
+    with cycle_search_paused():
+        rewrite = convert_opset(opened, opset, ir_version, owned=owned)
+    return _finish(loaded, rewrite, verify)
 
 
 def _finish(loaded: LoadedModel, rewrite: Rewrite, verify: bool) -> Rewrite:

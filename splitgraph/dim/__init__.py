@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from splitgraph.dim.arithmetic import Dim, DimLike, ceildiv, product, sum_dims, symbol
 from splitgraph.dim.extrema import dim_max, dim_min
-from splitgraph.dim.facts import Facts
+from splitgraph.dim.facts import Answer, Facts
 from splitgraph.dim.obligation import Obligation
 from splitgraph.dim.parsing import is_spellable, parse_dim, parse_expression
 from splitgraph.dim.values import evaluate, substitute, symbols_of
 
 __all__ = [
+    "Answer",
     "Dim",
     "DimLike",
     "Facts",

@@ -92,6 +92,7 @@ class Facts:
         self._cached_version = 0
         self._intervals: dict[Atom, Interval] = {}
         self._simplified: dict[tuple[Dim, bool], DimLike] = {}
+        self._positive: dict[Dim, bool] = {}
 
     def child(self) -> Facts:
         """Facts that see these and add their own, for a scope that may not be executed."""
@@ -265,6 +266,7 @@ class Facts:
         if version != self._cached_version:
             self._intervals.clear()
             self._simplified.clear()
+            self._positive.clear()
             self._cached_version = version
 
     def _add(self, record: _Record) -> None:
@@ -340,6 +342,13 @@ class Facts:
         low = simple.lowest
         if low is not None and low >= 0:
             return True
+        self._forget_if_outdated()
+        known = self._positive.get(simple)
+        if known is None:
+            known = self._positive[simple] = self._is_positive_by_facts(simple)
+        return known
+
+    def _is_positive_by_facts(self, simple: Dim) -> bool:
         names = symbols_of(simple)
         if not self._knows_of(names):
             return False

@@ -158,6 +158,10 @@ class NodeContext:
             self.errors.append(code)
         return held
 
+    def require_if_possible(self, lhs: DimLike, relation: Relation, rhs: DimLike) -> bool:
+        """As `require`, but no finding when nothing can satisfy it: the node then means something else."""
+        return self.walk.assume(Obligation(lhs, relation, rhs), self.location, self.obligations) != "contradiction"
+
     def find(self, code: str, message: str, *, severity: Severity = "error") -> None:
         """Report a finding about this node."""
         if severity == "error":

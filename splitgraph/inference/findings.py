@@ -23,12 +23,17 @@ def build_analysis(state: State, main: Walk) -> Analysis:
     naming = Naming(state.generated, state.reserved, solved)
     walked = {path: detail for path, detail in state.details.items() if path[:1] != ("call",) and path[:1] != ("F",)}
     walked.setdefault(main.path, main.detail)
-    for detail in walked.values():
-        for value, times in tally(detail.types.values()):
+    told_apart = {path: tally(detail.types.values()) for path, detail in walked.items()}
+    for values in told_apart.values():
+        for value, times in values:
             naming.count(value.shape or (), times)
     for split, times in tally([found.detail for found in state.reports]):
         naming.count(split.lengths, times)
-    types = {path: _shown_types(naming, detail.types) for path, detail in walked.items()}
+    reported = {id(value): naming.value(value) for values in told_apart.values() for value, _ in values}
+    types = {
+        path: {name: reported[id(value)] for name, value in detail.types.items()} for path, detail in walked.items()
+    }
+    counted = [(reported[id(value)], times) for values in told_apart.values() for value, times in values]
     shown: dict[int, ShownSplit] = {}
     splits = tuple([_shown_report(naming, found, shown) for found in state.reports])
     required_by = _requirements(state, naming, splits)
@@ -40,9 +45,9 @@ def build_analysis(state: State, main: Walk) -> Analysis:
         graphs=_by_location(state.scopes, types),
         required_by=required_by,
         generated=naming.shown_names(),
-        symbols=_bounds(main, naming, types),
+        symbols=_bounds(main, naming, counted),
         opset=dict(state.imports),
-        completeness=_completeness(state, types),
+        completeness=_completeness(state, types, counted),
         details=Details(state, types),
     )
 
@@ -54,11 +59,6 @@ class Details:
         self.scopes = state.scopes
         self.graphs = state.details
         self.types = types
-
-
-def _shown_types(naming: Naming, types: Mapping[str, ValueType]) -> dict[str, ValueType]:
-    shown = {id(value): naming.value(value) for value, _ in tally(types.values())}
-    return {name: shown[id(value)] for name, value in types.items()}
 
 
 class ShownSplit(NamedTuple):
@@ -178,16 +178,8 @@ def _by_location(
     return found
 
 
-def _bounds(
-    main: Walk, naming: Naming, types: Mapping[GraphPath, Mapping[str, ValueType]]
-) -> dict[str, tuple[int, int | None]]:
-    shown = {
-        dim
-        for graph in types.values()
-        for value, _ in tally(graph.values())
-        for dim in (value.shape or ())
-        if isinstance(dim, Dim)
-    }
+def _bounds(main: Walk, naming: Naming, counted: Iterable[tuple[ValueType, int]]) -> dict[str, tuple[int, int | None]]:
+    shown = {dim for value, _ in counted for dim in (value.shape or ()) if isinstance(dim, Dim)}
     names = sorted({name for dim in shown for name in symbols_of(dim)})
     # A generated symbol is numbered anew when it is shown: its bounds are found under the number that it had inside.
     known = {name: bounds for name, bounds in main.facts.bounds.items() if name not in naming.generated}
@@ -210,16 +202,17 @@ def _unknown_operators(state: State) -> list[Diagnostic]:
     return found
 
 
-def _completeness(state: State, types: Mapping[GraphPath, Mapping[str, ValueType]]) -> Completeness:
+def _completeness(
+    state: State, types: Mapping[GraphPath, Mapping[str, ValueType]], counted: Iterable[tuple[ValueType, int]]
+) -> Completeness:
     dims = known = symbolic = unranked = 0
-    for graph in types.values():
-        for value, times in tally(graph.values()):
-            if value.shape is None:
-                unranked += times
-                continue
-            dims += times * len(value.shape)
-            known += times * sum(1 for dim in value.shape if dim is not None)
-            symbolic += times * sum(1 for dim in value.shape if isinstance(dim, Dim))
+    for value, times in counted:
+        if value.shape is None:
+            unranked += times
+            continue
+        dims += times * len(value.shape)
+        known += times * sum(1 for dim in value.shape if dim is not None)
+        symbolic += times * sum(1 for dim in value.shape if isinstance(dim, Dim))
     unknown = tuple(state.unknown_operators)
     left_open = len(values_left_open(state, types)) if unknown else 0
     return Completeness(dims, known, symbolic, unranked, len(state.model.graph.node), unknown, left_open)

@@ -12,7 +12,7 @@ import onnx
 
 from splitgraph.contents import Contents, SequenceInfo
 from splitgraph.diagnostics import Diagnostic, diagnostic
-from splitgraph.dim import Dim, DimLike, Facts, Obligation
+from splitgraph.dim import Answer, Dim, DimLike, Facts, Obligation
 from splitgraph.graph.scopes import (
     GraphPath,
     called_function,
@@ -40,6 +40,7 @@ Bindings = Mapping[str, onnx.AttributeProto]
 _NEVER_ALIKE = frozenset({"If", "Loop", "Scan", "SequenceMap", "SequenceAt"})
 # A longer Constant holds weights: comparing them would cost more than it saves.
 _MOST_BYTES = 4096
+_WRITTEN = onnx.AttributeProto.SerializeToString
 # Constants of these types and so few elements are read at once: shapes are made of them.
 _SHAPE_DTYPES = frozenset({onnx.TensorProto.INT64, onnx.TensorProto.INT32})
 _FEW = 64
@@ -170,19 +171,23 @@ class Walk:
         noted: list[Obligation] | None = None,
     ) -> bool:
         """Record an obligation; report and return False when nothing can satisfy it."""
-        verdict = self.facts.require(obligation)
-        if verdict == "contradiction":
+        if self.assume(obligation, location, noted) == "contradiction":
             earlier = isinstance(obligation.lhs, Dim) or isinstance(obligation.rhs, Dim)
             text = message or f"{obligation} can never hold"
             if earlier and self.facts.obligations:
                 text += f" ({obligation} contradicts what is known of the symbols)"
             self.report(diagnostic(code, text, location))
             return False
-        if verdict == "assumed":
+        return True
+
+    def assume(self, obligation: Obligation, location: str, noted: list[Obligation] | None = None) -> Answer:
+        """Record an obligation unless nothing can satisfy it."""
+        answer = self.facts.require(obligation)
+        if answer == "assumed":
             self.state.note_requirement(obligation, location)
             if noted is not None:
                 noted.append(obligation)
-        return True
+        return answer
 
     # Defining values -----------------------------------------------------------------------------------------------
 
@@ -248,30 +253,32 @@ class Walk:
     def run(self, nodes: Sequence[onnx.NodeProto]) -> None:
         """Infer every node in order."""
         known, visits = self.known, self._visits
+        read = known.__getitem__
         for index, node in enumerate(nodes):
-            outputs = node.output[:]
-            try:
-                given = [known[name] for name in node.input[:]]
-            except KeyError:
-                given = self._first_read(node, index, nodes)
-            key: tuple[object, ...] | None = None
-            op_type = node.op_type
+            op_type, outputs = node.op_type, node.output[:]
             is_long = op_type == "Constant" and node.ByteSize() > _MOST_BYTES
-            if op_type not in _NEVER_ALIKE and not is_long and "" not in outputs:
-                # Bytes for the attributes, one object for all that is known of an input: what the visit depends on.
-                written = [attribute.SerializeToString() for attribute in node.attribute]
-                key = (op_type, node.domain, len(outputs), *written, *given)
-                visit = visits.get(key)
-                if visit is not None:
-                    self._repeat(visit, node, index, outputs)
-                    continue
-            self._visit(node, index, outputs, given, key)
+            if is_long or op_type in _NEVER_ALIKE or "" in outputs:
+                self._visit(node, index, outputs, self._given(node, index, nodes), None)
+                continue
+            # Bytes for the attributes, one object for all that is known of an input: what the visit depends on.
+            written = map(_WRITTEN, node.attribute[:])
+            try:
+                key = (op_type, node.domain, len(outputs), *map(read, node.input[:]), *written)
+            except KeyError:
+                given = self._given(node, index, nodes)
+                key = (op_type, node.domain, len(outputs), *given, *written)
+            visit = visits.get(key)
+            if visit is None:
+                self._visit(node, index, outputs, [known[name] for name in node.input], key)
+            else:
+                self._repeat(visit, node, index, outputs)
         # Nothing is read here any more, and a large model has as many of these as values.
         known.clear()
         visits.clear()
         self.state.details[self.path] = self.detail
 
-    def _first_read(self, node: onnx.NodeProto, index: int, nodes: Sequence[onnx.NodeProto]) -> list[Known]:
+    def _given(self, node: onnx.NodeProto, index: int, nodes: Sequence[onnx.NodeProto]) -> list[Known]:
+        """What is known of a node's inputs, of which some are read for the first time here."""
         for name in node.input:
             if name not in self.known and not self.is_defined(name):
                 self._report_missing(name, f"{self.location}/{node_label(node, index)}", nodes[index:])
@@ -283,11 +290,15 @@ class Walk:
             keep_split(self, node, index, visit.split, visit.types, ())
         known, types, declared = self.known, self.types, self.declared
         for name, found in zip(outputs, visit.outputs, strict=True):
-            if found.contents is not None or found.sequence is not None or name in types or name in declared:
+            if name in types or name in declared:
                 self._give(name, found, node, index)
-            else:
-                known[name] = found
-                types[name] = found.type or UNKNOWN
+                continue
+            known[name] = found
+            types[name] = found.type or UNKNOWN
+            if found.contents is not None:
+                self.constants[name] = found.contents
+            if found.sequence is not None:
+                self.sequences[name] = found.sequence
 
     def _give(self, name: str, found: Known, node: onnx.NodeProto, index: int) -> None:
         """Define an output of a node."""

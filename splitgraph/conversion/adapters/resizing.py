@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from splitgraph.conversion.adapters.registry import downward, upward
+from splitgraph.conversion.adapters.resampling import is_sized, resize_by_gathering
 from splitgraph.conversion.shape_nodes import static_shape
 from splitgraph.conversion.step import Inexact, Step
 from splitgraph.conversion.values import Array
@@ -108,37 +109,40 @@ def asymmetric_coordinates(step: Step) -> None:
 @downward("Resize", 11)
 def implicit_coordinates(step: Step) -> None:
     """Below 11 only asymmetric coordinates exist, rounded down where the tensor grows and up where it shrinks. Scales
-    that are whole numbers repeat each element also from the middle of a pixel on.
+    that are whole numbers repeat each element also from the middle of a pixel on. All else is gathered.
     """
     step.require_types()
     scales = _scales(step)
     mode = step.known_value("mode", "nearest")
     coordinates = step.known_value("coordinate_transformation_mode", "half_pixel")
     rounding = step.known_value("nearest_mode", "round_prefer_floor")
-    fits = coordinates == "asymmetric" and (mode == "linear" or (mode == "nearest" and _as_before(rounding, scales)))
-    if not fits and not (mode == "nearest" and _repeats(coordinates, rounding, scales)):
-        text = f"below it, {mode} resizing with {coordinates} coordinates"
-        raise Inexact(text + (f" and nearest_mode {rounding}" if mode == "nearest" else "") + " is not expressible")
-    if mode == "linear" and step.known_value("exclude_outside", 0):
-        raise Inexact("exclude_outside does not exist below it")
-    given = step.constant(scales, "scales", np.float32) if step.uses_input(3) else step.inputs[2]
+    if mode == "linear":
+        scaled = scales is not None or not is_sized(step)
+        fits = coordinates == "asymmetric" and scaled and not step.known_value("exclude_outside", 0)
+    else:
+        before = scales is not None and coordinates == "asymmetric" and _as_before(rounding, scales)
+        fits = mode == "nearest" and (before or (scales is not None and _repeats(coordinates, rounding, scales)))
+    if not fits:
+        resize_by_gathering(step)
+        return
+    given = step.inputs[2] if scales is None else step.constant(scales, "scales", np.float32)
     step.replace("Resize", [step.inputs[0], given], mode=mode)
 
 
-def _scales(step: Step) -> Array:
-    """The scales, those that the sizes mean included, each giving exactly the size that is asked for."""
+def _scales(step: Step) -> Array | None:
+    """The scales, those that the sizes mean included, each giving exactly the size that is asked for; None where they
+    are not known.
+    """
     scales = step.elements(2)
     if scales is not None and scales.size:
         return scales
     sizes, shape = step.elements(3), static_shape(step, step.inputs[0])
     if sizes is None or shape is None or 0 in shape:
-        raise Inexact("the scales are known only at run time")
+        return None
     found = np.asarray(sizes, dtype=np.float32) / np.asarray(shape, dtype=np.float32)
-    if any(
-        math.floor(float(np.float32(dim) * scale)) != size for dim, scale, size in zip(shape, found, sizes, strict=True)
-    ):
-        raise Inexact("the sizes are not what any scales give")
-    return found
+    given = zip(shape, found, sizes, strict=True)
+    exact = all(math.floor(float(np.float32(dim) * scale)) == size for dim, scale, size in given)
+    return found if exact else None
 
 
 def _as_before(rounding: str, scales: Array) -> bool:
@@ -186,42 +190,48 @@ def roi_and_scales_are_there(step: Step) -> None:
 
 @downward("Resize", 18)
 def all_axes(step: Step) -> None:
-    """Below 18, roi, scales and sizes are for all axes: 0 to 1, 1 and the size of the data for those left out. A policy
-    keeps the aspect ratio by sizes that are worked out for a known shape; antialiasing changes what shrinks only.
+    """Below 18, roi, scales and sizes are for all axes: 0 to 1, 1 and the size of the data for those left out. Sizes
+    that keep the aspect ratio are worked out for a known shape. What shrinks with antialiasing is gathered, and so is
+    what has a policy and sizes that are known only at run time, or rounded.
     """
     step.require_types()
-    _without_antialias(step)
     policy = step.known_value("keep_aspect_ratio_policy", "stretch")
-    axes = step.known_value("axes")
+    axes, rank = step.known_value("axes"), step.rank(0)
     if axes is not None:
         rank = step.known_rank(0)
         axes = [axis % rank for axis in axes]
-    if policy != "stretch" and step.uses_input(3):
-        _keep_aspect_ratio(step, policy, axes)
+    sizes = _sizes_of_policy(step, policy, axes) if policy != "stretch" and step.uses_input(3) else []
+    if sizes is None or _smooths(step):
+        resize_by_gathering(step)
+        return
+    if sizes:
+        step.inputs[3] = step.constant(sizes, "sizes")
     elif axes is not None:
         _spread(step, axes, step.known_rank(0))
     step.drop("axes", "antialias", "keep_aspect_ratio_policy", why=f"it does not exist {step.side}")
 
 
-def _without_antialias(step: Step) -> None:
+def _smooths(step: Step) -> bool:
+    """True where antialiasing may make a difference: where the tensor may shrink."""
     if not step.known_value("antialias", 0) or step.known_value("mode", "nearest") == "nearest":
-        return
+        return False
     scales, sizes, shape = step.elements(2), step.elements(3), static_shape(step, step.inputs[0])
-    if scales is not None and np.all(scales >= 1):
-        return
+    if scales is not None:
+        return bool(np.any(scales < 1))
+    if sizes is None or shape is None or step.known_value("keep_aspect_ratio_policy", "stretch") != "stretch":
+        return True
     axes = step.known_value("axes")
-    if sizes is not None and shape is not None:
-        chosen = shape if axes is None else [shape[axis] for axis in axes]
-        if all(size >= dim for size, dim in zip(sizes, chosen, strict=True)):
-            return
-    raise Inexact("antialias does not exist below it, and the tensor may shrink")
+    chosen = shape if axes is None else [shape[axis] for axis in axes]
+    return any(size < dim for size, dim in zip(sizes, chosen, strict=True))
 
 
-def _keep_aspect_ratio(step: Step, policy: str, axes: list[int] | None) -> None:
-    """Below 18 the scale of an axis is that of its sizes: the policy's one scale for all where nothing was rounded."""
+def _sizes_of_policy(step: Step, policy: str, axes: list[int] | None) -> list[int] | None:
+    """The sizes of all axes; None where they are not known, or are rounded: below 18 the scale of an axis is that of
+    its sizes, the policy's one scale for all where nothing was rounded.
+    """
     sizes, shape = step.elements(3), static_shape(step, step.inputs[0])
     if sizes is None or shape is None or 0 in shape:
-        raise Inexact(f"{policy} depends on sizes or a shape that are known only at run time")
+        return None
     chosen = range(len(shape)) if axes is None else axes
     ratios = [int(size) / shape[axis] for size, axis in zip(sizes, chosen, strict=True)]
     scale = min(ratios) if policy == "not_larger" else max(ratios)
@@ -229,8 +239,8 @@ def _keep_aspect_ratio(step: Step, policy: str, axes: list[int] | None) -> None:
     for axis in chosen:
         new[axis] = math.floor(scale * shape[axis] + 0.5)
         if not math.isclose(new[axis], scale * shape[axis], rel_tol=1e-12):
-            raise Inexact(f"{policy} rounds the size of axis {axis}, so that its scale is not that of the size")
-    step.inputs[3] = step.constant(new, "sizes")
+            return None
+    return new
 
 
 def _spread(step: Step, axes: list[int], rank: int) -> None:
@@ -261,13 +271,16 @@ def _put(step: Step, rest: str, where: str, given: str, hint: str) -> str:
 
 @downward("Resize", 19)
 def symmetric_without_rounding(step: Step) -> None:
-    """half_pixel_symmetric is half_pixel where no size was rounded."""
+    """half_pixel_symmetric is half_pixel where no size was rounded; else the coordinates are worked out."""
     step.require_types()
+    if step.known_value("coordinate_transformation_mode") != "half_pixel_symmetric":
+        raise Inexact("half_pixel_symmetric was added")
     shape, scales, axes = static_shape(step, step.inputs[0]), step.elements(2), step.known_value("axes")
     exact = step.uses_input(3) and step.known_value("keep_aspect_ratio_policy", "stretch") == "stretch"
     if not exact and shape is not None and scales is not None:
         chosen = shape if axes is None else [shape[axis] for axis in axes]
         exact = all((float(scale) * dim).is_integer() for scale, dim in zip(scales, chosen, strict=True))
-    if step.known_value("coordinate_transformation_mode") != "half_pixel_symmetric" or not exact:
-        raise Inexact("half_pixel_symmetric was added, and the sizes are not known to be exact multiples")
-    step.set("coordinate_transformation_mode", "half_pixel", "the same for sizes that are not rounded")
+    if exact:
+        step.set("coordinate_transformation_mode", "half_pixel", "the same for sizes that are not rounded")
+    else:
+        resize_by_gathering(step)

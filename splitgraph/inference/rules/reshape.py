@@ -107,12 +107,7 @@ def _never_copies(ctx: NodeContext, dims: Dims | None, position: int, dim: Dim) 
     elements as the input has only if that is empty for another reason, or beside a -1 that takes up what is left; the
     author of a computed target means a dimension, and not that.
     """
-    facts = ctx.facts
-    if _cannot_copy(ctx, dims, position, dim):
-        return True
-    if facts.child().require(Obligation(dim, ">=", 1)) == "contradiction":
-        return False
-    return ctx.require(dim, ">=", 1)
+    return _cannot_copy(ctx, dims, position, dim) or ctx.require_if_possible(dim, ">=", 1)
 
 
 def _cannot_copy(ctx: NodeContext, dims: Dims | None, position: int, dim: Dim) -> bool:
@@ -130,13 +125,17 @@ def _may_copy(ctx: NodeContext, dims: Dims | None, position: int, dim: Dim) -> b
     """True for an element that can be 0 though no symbol in it is (N % 2, N//3): then it copies a dimension of an input
     that has elements, and is not what it says.
     """
-    if _cannot_copy(ctx, dims, position, dim):
+    if _is_symbol(dim) or _cannot_copy(ctx, dims, position, dim):
         return False
     filled = ctx.facts.child()
     for name in symbols_of(dim):
         if filled.require(Obligation(symbol(name), ">=", 1)) == "contradiction":
             return False
     return not filled.prove_ge(dim, 1)
+
+
+def _is_symbol(dim: Dim) -> bool:
+    return len(dim.symbols) == 1 and dim is symbol(*dim.symbols)
 
 
 def _require_equal_count(ctx: NodeContext, dims: Dims, result: Dims) -> None:

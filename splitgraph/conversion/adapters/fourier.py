@@ -1,0 +1,196 @@
+"""Fourier transforms: DFT along an axis that is known only at run time; DFT and STFT as products with matrices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from onnx import TensorProto
+
+from splitgraph.conversion.adapters.registry import downward, upward
+from splitgraph.conversion.formula import Formula, Term
+from splitgraph.conversion.shape_nodes import has_no_zero, reshaped
+from splitgraph.conversion.step import Inexact, Step
+from splitgraph.value_type import DTYPE_NUMBERS
+
+# A matrix of more elements is worked out at run time, from the sines and cosines of one turn.
+_MOST_ELEMENTS = 2**16
+
+
+@upward("DFT", 20)
+def transform_axis_as_input(step: Step) -> None:
+    """The attribute axis, 1 when absent, becomes a constant; the default of the input is the last but one."""
+    step.require_types()
+    step.inputs.extend([""] * (2 - len(step.inputs)))
+    has = step.has("axis")
+    step.inputs.append(step.attribute_as_input("axis") if has else step.constant(1, "axis"))
+
+
+@downward("DFT", 20)
+def transform_axis_as_attribute(step: Step) -> None:
+    """A constant axis becomes an attribute; the default, the last but one, is -2 there. Along an axis that is known
+    only at run time the signal is transformed in four dimensions, of which the axis is the second: those before it and
+    those behind it are made one each.
+    """
+    step.require_types()
+    if step.uses_input(2) and step.elements(2) is None:
+        _transform_folded(step)
+        return
+    axis = step.constant_ints(2, "axis")[0] if step.uses_input(2) else -2
+    del step.inputs[2:]
+    while step.inputs[-1] == "":
+        step.inputs.pop()
+    step.set("axis", axis, f"it is an attribute {step.side}")
+
+
+def _transform_folded(step: Step) -> None:
+    data, length, axis_input = step.inputs
+    rank, dtype, formula = step.known_rank(), step.known_dtype(), Formula(step)
+    modes = {name: step.known_value(name, 0) for name in ("inverse", "onesided")}
+    sizes, places = formula.sizes(data, rank), formula.number(range(rank))
+    axis = formula.given(axis_input, "int64").reshape(1)
+    axis = formula.where(axis < 0, axis + rank, axis)
+    signal, is_axis = formula.vector([*sizes[:-1], 1]), places.equals(axis)
+    sides = [formula.where(side, signal, formula.number([1])) for side in (places < axis, is_axis, places > axis)]
+    folds = [step.emit("ReduceProd", [side.name], "size", keepdims=1) for side in sides]
+    four = step.emit("Concat", [*folds, formula.vector(sizes[-1:]).name], "folded_shape", axis=0)
+    operator, inputs, attributes = reshaped(step, data, four, dtype=dtype, dense=has_no_zero(step, data))
+    folded = step.emit(operator, inputs, "folded", **attributes)
+    found = step.emit("DFT", [folded, length] if length else [folded], "found", axis=1, **modes)
+    found_shape = formula.held(step.emit("Shape", [found], "found_shape"), "int64")
+    shape = formula.where(is_axis, formula.element(found_shape, 1), formula.vector(sizes))
+    shape = formula.where(places.equals(rank - 1), formula.element(found_shape, 3), shape)
+    operator, inputs, attributes = reshaped(step, found, shape.name, dtype=dtype, dense=False)
+    step.reasons["axis"] = f"the axis is an attribute {step.side}, and known only at run time"
+    step.replace(operator, inputs, **attributes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Transform:
+    """A transform along the second of three dimensions.
+
+    dtype: to compute in. inverse, half: with onesided, the forward transform gives the first half of the frequencies,
+    and the inverse one takes it and gives real numbers. length: of the whole transform. taken, given: how many
+    elements of the signal, or of the spectrum, count, and how many there are afterwards.
+    """
+
+    formula: Formula
+    dtype: str
+    inverse: bool
+    half: bool
+    length: Term
+    taken: Term
+    given: Term
+
+    def matrices(self) -> tuple[Term, Term]:
+        """What real and imaginary parts are multiplied with: the cosines, and the sines as they turn."""
+        formula = self.formula
+        rows, columns = (formula.counting(count) for count in (self.given, self.taken))
+        if rows.elements is not None and columns.elements is not None:
+            if rows.elements.size * columns.elements.size > _MOST_ELEMENTS:
+                rows = formula.held(rows.name, "int64")
+        turns = rows.reshape(-1, 1) * columns.reshape(1, -1)
+        # The remainder keeps the angles small, and exact.
+        place = formula.apply("Mod", np.mod, [turns, self.length.reshape(1)])
+        angles = formula.counting(self.length).cast("float64") * (2 * np.pi) / self.length.cast("float64")
+        tables = [formula.apply("Cos", np.cos, [angles]), formula.apply("Sin", np.sin, [angles])]
+        if not self.inverse:
+            tables[1] = tables[1] * -1.0
+        else:
+            tables = [table / self.length.cast("float64") for table in tables]
+        cosines, sines = (
+            formula.apply("Gather", np.take, [table.cast(self.dtype), place], self.dtype, axis=0) for table in tables
+        )
+        if not (self.inverse and self.half):
+            return cosines, sines
+        # Every frequency but 0 and half of the length stands for its mirror image, too.
+        doubled = (columns > 0) & (columns * 2 < self.length)
+        weights = doubled.cast(self.dtype) + 1.0
+        return cosines * weights, sines * weights
+
+
+@downward("DFT", 17)
+def transform_by_matrices(step: Step) -> None:
+    """The sum that the document gives, as a product with a matrix: of the cosines, and of the sines, of the angles that
+    the transform turns by. What is missing of the length counts as 0 and is left out; what is too much is cut off.
+    """
+    dtype, rank = step.known_dtype(), step.known_rank()
+    parts = (step.input_type(0).shape or (None,))[-1]
+    if parts not in (1, 2):
+        raise Inexact("whether the signal is real or complex is not known", "declare the shape of the input")
+    inverse, half = bool(step.known_value("inverse", 0)), bool(step.known_value("onesided", 0))
+    if half and not inverse and parts == 2:
+        raise Inexact("half of a transform is for real input only")
+    axis, formula = step.known_value("axis", 1) % rank, Formula(step)
+    sizes = formula.sizes(step.inputs[0], rank)
+    room, length = sizes[axis], (sizes[axis] - 1) * 2 if inverse and half else sizes[axis]
+    if step.uses_input(1):
+        length = formula.given(step.inputs[1], step.known_dtype(1)).cast("int64").reshape()
+    bins = length // 2 + 1
+    taken = room.at_most(bins if inverse and half else length) if step.uses_input(1) else room
+    given = bins if half and not inverse else length
+    wide = "float64" if dtype == "float64" else "float32"
+    transform = _Transform(formula, wide, inverse, half, length, taken, given)
+    before, behind = formula.product(sizes[:axis]), formula.product(sizes[axis + 1 : -1])
+    data = step.inputs[0] if dtype == wide else step.emit("Cast", [step.inputs[0]], "wide", to=DTYPE_NUMBERS[wide])
+    three = formula.vector([before, room, behind])
+    dense = has_no_zero(step, step.inputs[0])
+    signals = []
+    for part in range(parts):
+        signal = data
+        if parts == 2:
+            signal = step.emit("Gather", [data, step.constant([part], "part")], "part", axis=rank - 1)
+        signal = _reshaped(step, signal, three, wide, dense)
+        if taken is not room:
+            bounds = [formula.vector([bound]).name for bound in (0, taken, 1)]
+            signal = step.emit("Slice", [signal, *bounds], "taken")
+        signals.append(signal)
+    results = _products(step, *transform.matrices(), signals, real_only=inverse and half)
+    shape = formula.vector([*sizes[:axis], given, *sizes[axis + 1 : -1], 1])
+    shaped = [_reshaped(step, result, shape, wide, dense) for result in results]
+    whole = step.emit("Concat", shaped, "whole", axis=rank - 1)
+    step.replace("Cast", [whole], to=DTYPE_NUMBERS[dtype]) if dtype != wide else step.replace("Identity", [whole])
+
+
+def _products(step: Step, cosines: Term, sines: Term, signals: list[str], *, real_only: bool) -> list[str]:
+    """The real and the imaginary part of the products, or the real one."""
+
+    def times(matrix: Term, signal: str) -> str:
+        return step.emit("MatMul", [matrix.name, signal], "product")
+
+    real, *imaginary = signals
+    result = [times(cosines, real), *([] if real_only else [times(sines, real)])]
+    if imaginary:
+        result[0] = step.emit("Sub", [result[0], times(sines, imaginary[0])], "real")
+        if not real_only:
+            result[1] = step.emit("Add", [result[1], times(cosines, imaginary[0])], "imaginary")
+    return result
+
+
+def _reshaped(step: Step, data: str, shape: Term, dtype: str, dense: bool) -> str:
+    operator, inputs, attributes = reshaped(step, data, shape.name, dtype=dtype, dense=dense)
+    return step.emit(operator, inputs, "reshaped", **attributes)
+
+
+@downward("STFT", 17)
+def transform_frames(step: Step) -> None:
+    """The frames are gathered, multiplied with the window, and transformed by DFT."""
+    step.dialect = 17
+    parts = (step.input_type(0).shape or (None,))[-1]
+    onesided = step.known_value("onesided", 1)
+    if onesided and parts != 1:
+        raise Inexact("half of a transform is for real input only")
+    formula = Formula(step)
+    room = formula.sizes(step.inputs[0], 3)[1]
+    hop = formula.given(step.inputs[1], step.known_dtype(1)).cast("int64").reshape()
+    if step.uses_input(3):
+        length = formula.given(step.inputs[3], step.known_dtype(3)).cast("int64").reshape()
+    else:
+        length = formula.sizes(step.inputs[2], 1)[0] if step.uses_input(2) else room
+    frames = (room - length) // hop + 1
+    places = formula.counting(frames).reshape(-1, 1) * hop + formula.counting(length).reshape(1, -1)
+    framed = step.emit("Gather", [step.inputs[0], places.name], "frames", axis=1)
+    if step.uses_input(2):
+        column = step.emit("Reshape", [step.inputs[2], step.constant([-1, 1], "column")], "window")
+        framed = step.emit("Mul", [framed, column], "windowed")
+    step.replace("DFT", [framed], axis=2, onesided=onesided)

@@ -1,0 +1,216 @@
+"""Resize by gathering: along each axis a weighted sum of elements, whose places and weights the specification gives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+
+from splitgraph.conversion.formula import Formula, Term
+from splitgraph.conversion.interpolation import REACH, weights
+from splitgraph.conversion.shape_nodes import FLOATS, static_shape, typed
+from splitgraph.conversion.step import Inexact, Step
+
+_CROP = "tf_crop_and_resize"
+
+
+@dataclass(slots=True)
+class _Axis:
+    """An axis that is resized. length, size: before and after, int64 scalars; scale, start, end: float32 scalars."""
+
+    place: int
+    length: Term
+    size: Term
+    scale: Term
+    start: Term
+    end: Term
+
+    @property
+    def last(self) -> Term:
+        """The place of the last element, float32."""
+        return self.length.cast("float32") - 1
+
+
+def resize_by_gathering(step: Step) -> None:
+    """Write a Resize of any version from 11 on as arithmetic, axis by axis; coordinates are float32, as scales are.
+
+    Raises Inexact where the document leaves open what integers are rounded to, or contradicts its own tests.
+    """
+    dtype, mode = step.known_dtype(0), step.known_value("mode", "nearest")
+    if mode not in ("nearest", *REACH):
+        raise Inexact(f"Resize knows no mode {mode}")
+    if mode != "nearest" and dtype not in (*FLOATS, "bfloat16"):
+        raise Inexact(f"how {mode} resizing rounds {dtype} is not said")
+    formula = Formula(step)
+    data = formula.held(step.inputs[0], dtype)
+    if mode != "nearest":
+        data = data.cast("float64" if dtype == "float64" else "float32")
+    outside = []
+    for axis in _resized(step, formula):
+        places = _coordinates(step, formula, axis)
+        if step.value("coordinate_transformation_mode") == _CROP:
+            beyond = (places < 0) | (places > axis.last)
+            outside.append(beyond.reshape(-1, *_ones_behind(step, axis)))
+        take = _nearest if mode == "nearest" else _interpolated
+        data = take(step, formula, data, axis, places)
+    for beyond in outside:
+        data = formula.where(beyond, _extrapolation(step, formula, data.dtype), data)
+    formula.give(data.cast(dtype))
+
+
+def _resized(step: Step, formula: Formula) -> list[_Axis]:
+    """The axes that may change."""
+    rank = step.known_rank(0)
+    places = [axis % rank for axis in step.known_value("axes", None) or range(rank)]
+    coordinates = step.known_value("coordinate_transformation_mode", "half_pixel")
+    lengths = [formula.sizes(step.inputs[0], rank)[place] for place in places]
+    policy = step.known_value("keep_aspect_ratio_policy", "stretch")
+    by_sizes = is_sized(step)
+    if by_sizes:
+        given = formula.given(step.inputs[3], "int64")
+        sizes = [formula.element(given, index) for index in range(len(places))]
+        ratios = zip(sizes, lengths, strict=True)
+        scales = [size.cast("float32") / length.cast("float32") for size, length in ratios]
+        if policy != "stretch":
+            scales = [reduce(Term.at_most if policy == "not_larger" else Term.at_least, scales)] * len(places)
+            sizes = [(length.cast("float32") * scales[0] + 0.5).floor().cast("int64") for length in lengths]
+    else:
+        given = formula.given(step.inputs[2], "float32")
+        scales = [formula.element(given, index) for index in range(len(places))]
+        scaled = zip(lengths, scales, strict=True)
+        sizes = [(length.cast("float32") * scale).floor().cast("int64") for length, scale in scaled]
+    axes = []
+    for index, (place, length, size, scale) in enumerate(zip(places, lengths, sizes, scales, strict=True)):
+        start, end = _region(step, formula, index, len(places))
+        axis = _Axis(place, length, size, scale, start, end)
+        kept = by_sizes and policy == "stretch" and _same_size(step, place)
+        kept = kept or (scale.elements is not None and bool(scale.elements == 1))
+        whole = _is_whole(axis)
+        if coordinates == _CROP and not by_sizes and not whole:
+            raise Inexact("runtimes and the document disagree about what scales mean for a region of interest")
+        if kept and (coordinates != _CROP or whole):
+            continue
+        if coordinates == "align_corners" and not by_sizes:
+            _check_whole_size(axis)
+        axes.append(axis)
+    return axes
+
+
+def is_sized(step: Step) -> bool:
+    """True where sizes are given, not scales; below 13, both may be there, one of them empty."""
+    if not step.uses_input(3) or not step.uses_input(2):
+        return step.uses_input(3)
+    for index, other in ((2, True), (3, False)):
+        shape = static_shape(step, step.inputs[index])
+        if shape is not None:
+            return other if shape == (0,) else not other
+    raise Inexact("whether scales or sizes are given is known only at run time")
+
+
+def _region(step: Step, formula: Formula, index: int, count: int) -> tuple[Term, Term]:
+    if step.value("coordinate_transformation_mode") != _CROP:
+        return formula.number(0, "float32"), formula.number(1, "float32")
+    if not step.uses_input(1):
+        raise Inexact(f"{_CROP} without a region of interest has no meaning")
+    roi = formula.given(step.inputs[1], step.known_dtype(1)).cast("float32")
+    return formula.element(roi, index), formula.element(roi, count + index)
+
+
+def _is_whole(axis: _Axis) -> bool:
+    start, end = axis.start.elements, axis.end.elements
+    return start is not None and end is not None and bool(start == 0 and end == 1)
+
+
+def _same_size(step: Step, place: int) -> bool:
+    """True where inference knows that an axis keeps its size."""
+    before, after = step.input_type(0).shape, step.output_type(0).shape
+    if before is None or after is None or len(before) != len(after):
+        return False
+    return before[place] is not None and before[place] == after[place]
+
+
+def _check_whole_size(axis: _Axis) -> None:
+    """The document divides by the size, its own tests by the product of length and scale before it is rounded."""
+    scale, length = axis.scale.elements, axis.length.elements
+    if scale is not None and (scale == np.floor(scale) or (length is not None and float(scale * length).is_integer())):
+        return
+    raise Inexact("with align_corners, what a size that is rounded means is not clear", "give sizes")
+
+
+def _coordinates(step: Step, formula: Formula, axis: _Axis) -> Term:
+    """Where each element of the new axis is on the old one, float32."""
+    places, size = formula.counting(axis.size).cast("float32"), axis.size.cast("float32")
+    coordinates = step.known_value("coordinate_transformation_mode", "half_pixel")
+    centred = (places + 0.5) / axis.scale
+    if coordinates == "asymmetric":
+        return places / axis.scale
+    if coordinates == "half_pixel":
+        return centred - 0.5
+    if coordinates == "tf_half_pixel_for_nn":
+        return centred
+    if coordinates == "pytorch_half_pixel":
+        return formula.where(size > 1, centred - 0.5, formula.number(0, "float32"))
+    if coordinates == "align_corners":
+        return formula.where(size > 1, places * axis.last / (size - 1), formula.number(0, "float32"))
+    if coordinates == "half_pixel_symmetric":
+        length = axis.length.cast("float32")
+        rounded = size / (axis.scale * length)
+        return length / 2 * (formula.number(1, "float32") - rounded) + centred - 0.5
+    if coordinates == _CROP:
+        among = axis.start * axis.last + places * (axis.end - axis.start) * axis.last / (size - 1)
+        return formula.where(size > 1, among, (axis.start + axis.end) * 0.5 * axis.last)
+    raise Inexact(f"Resize knows no coordinates {coordinates}")
+
+
+def _nearest(step: Step, formula: Formula, data: Term, axis: _Axis, places: Term) -> Term:
+    whole = places.floor()
+    rest = places - whole
+    rounding = step.known_value("nearest_mode", "round_prefer_floor")
+    ways = {
+        "floor": rest > 1,
+        "ceil": rest > 0,
+        "round_prefer_floor": rest > 0.5,
+        "round_prefer_ceil": ~(rest < 0.5),
+    }
+    if rounding not in ways:
+        raise Inexact(f"Resize knows no nearest_mode {rounding}")
+    nearest = (whole + ways[rounding].cast("float32")).cast("int64")
+    return formula.gather(data, nearest.clipped(0, axis.length - 1), axis.place)
+
+
+def _interpolated(step: Step, formula: Formula, data: Term, axis: _Axis, places: Term) -> Term:
+    """The elements in reach times their weights, added up; what is before the first element is the first, what is
+    behind the last the last.
+    """
+    mode, antialias = step.known_value("mode"), bool(step.known_value("antialias", 0))
+    behind = _ones_behind(step, axis)
+    places = places.reshape(-1, *behind)
+    whole = places.floor()
+    stretch = axis.scale.at_most(1) if antialias else formula.number(1, "float32")
+    reach = (formula.number(REACH[mode], "float32") / stretch).ceil().cast("int64")
+    offsets = (formula.counting(reach * 2) - (reach - 1)).cast("float32").reshape(-1, 1, *behind)
+    shares = weights(formula, mode, (offsets - (places - whole)) * stretch, step.known_value("cubic_coeff_a", -0.75))
+    taken = (whole + offsets).cast("int64")
+    exclude = bool(step.known_value("exclude_outside", 0))
+    if exclude:
+        is_outside = (taken < 0) | (taken > axis.length - 1)
+        shares = formula.where(is_outside, formula.number(0, "float32"), shares)
+    if exclude or antialias:
+        shares = shares / formula.total(shares, [0], "all_weights")
+    taken = taken.clipped(0, axis.length - 1).reshape(0, 0)
+    weighted = formula.gather(data, taken, axis.place) * shares.cast(data.dtype)
+    return formula.total(weighted, [axis.place], "interpolated")
+
+
+def _ones_behind(step: Step, axis: _Axis) -> Sequence[int]:
+    return [1] * (step.known_rank(0) - 1 - axis.place)
+
+
+def _extrapolation(step: Step, formula: Formula, dtype: str) -> Term:
+    value = float(step.known_value("extrapolation_value", 0.0))
+    if dtype not in FLOATS and (not dtype.startswith(("int", "uint")) or not value.is_integer()):
+        raise Inexact(f"what {value} is as {dtype} is not said")
+    held = typed([value if dtype in FLOATS else int(value)], dtype)
+    return formula.held(step.tensor(held, "extrapolation"), dtype)

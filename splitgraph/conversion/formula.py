@@ -1,0 +1,233 @@
+"""Formulas that adapters write as nodes: what is known at conversion is computed there, the rest at run time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from onnx import numpy_helper
+
+from splitgraph.conversion.shape_nodes import counting, dimension
+from splitgraph.conversion.step import Step
+from splitgraph.conversion.values import Array
+from splitgraph.value_type import DTYPE_NUMBERS
+
+
+@dataclass(slots=True, eq=False)
+class Term:
+    """A tensor in a formula: its elements where they are known, else the value that holds them.
+
+    Operators are elementwise, broadcast, and take tensors of one element type, or a number on the right. What NumPy
+    computes of known elements is what the operators of ONNX would: the same IEEE arithmetic in the same type.
+    """
+
+    formula: Formula
+    dtype: str
+    elements: Array | None = None
+    value: str = ""
+
+    @property
+    def name(self) -> str:
+        """The name of the value; a constant where the elements are known."""
+        return self.value if self.elements is None else self.formula.constant(self.elements)
+
+    def __add__(self, other: Term | float) -> Term:
+        return self._with("Add", np.add, other)
+
+    def __sub__(self, other: Term | float) -> Term:
+        return self._with("Sub", np.subtract, other)
+
+    def __mul__(self, other: Term | float) -> Term:
+        return self._with("Mul", np.multiply, other)
+
+    def __truediv__(self, other: Term | float) -> Term:
+        """The quotient of floating-point numbers."""
+        return self._with("Div", np.true_divide, other)
+
+    def __floordiv__(self, other: Term | float) -> Term:
+        """The quotient of integers that are not negative."""
+        return self._with("Div", np.floor_divide, other)
+
+    def __lt__(self, other: Term | float) -> Term:
+        return self._with("Less", np.less, other, "bool")
+
+    def __gt__(self, other: Term | float) -> Term:
+        return self._with("Greater", np.greater, other, "bool")
+
+    def __and__(self, other: Term) -> Term:
+        return self._with("And", np.logical_and, other)
+
+    def __or__(self, other: Term) -> Term:
+        return self._with("Or", np.logical_or, other)
+
+    def __invert__(self) -> Term:
+        return self.formula.apply("Not", np.logical_not, [self])
+
+    def equals(self, other: Term | float) -> Term:
+        """Where integers are equal."""
+        return self._with("Equal", np.equal, other, "bool")
+
+    def floor(self) -> Term:
+        """The greatest whole numbers that are not greater."""
+        return self.formula.apply("Floor", np.floor, [self])
+
+    def ceil(self) -> Term:
+        """The least whole numbers that are not less."""
+        return self.formula.apply("Ceil", np.ceil, [self])
+
+    def size(self) -> Term:
+        """The numbers without their signs."""
+        return self.formula.apply("Abs", np.abs, [self])
+
+    def cast(self, dtype: str) -> Term:
+        """The same numbers in another element type."""
+        if dtype == self.dtype:
+            return self
+        to = DTYPE_NUMBERS[dtype]
+        return self.formula.apply("Cast", lambda held: held.astype(dtype), [self], dtype, to=to)
+
+    def reshape(self, *sizes: int) -> Term:
+        """The same elements in another shape: -1 is what is left, 0 the dimension at the same place."""
+        if self.elements is not None:
+            found = [self.elements.shape[place] if size == 0 else size for place, size in enumerate(sizes)]
+            return Term(self.formula, self.dtype, self.elements.reshape(found))
+        shape = self.formula.term(np.array(sizes, np.int64)).name
+        return Term(self.formula, self.dtype, None, self.formula.step.emit("Reshape", [self.value, shape], "reshaped"))
+
+    def clipped(self, low: Term | float, high: Term | float) -> Term:
+        """The numbers brought within bounds; where no number is within both, the upper one."""
+        return self.at_least(low).at_most(high)
+
+    def at_least(self, low: Term | float) -> Term:
+        """The numbers, raised to a bound; NaN stays."""
+        bound = self._other(low)
+        return self.formula.where(self < bound, bound, self)
+
+    def at_most(self, high: Term | float) -> Term:
+        """The numbers, lowered to a bound; NaN stays."""
+        bound = self._other(high)
+        return self.formula.where(self > bound, bound, self)
+
+    def _other(self, other: Term | float) -> Term:
+        return other if isinstance(other, Term) else self.formula.number(other, self.dtype)
+
+    def _with(self, op_type: str, compute: Callable[..., Any], other: Term | float, dtype: str | None = None) -> Term:
+        return self.formula.apply(op_type, compute, [self, self._other(other)], dtype or self.dtype)
+
+
+@dataclass(slots=True)
+class Formula:
+    """Makes terms in one step, and the nodes that compute them, in the step's own opset (9 or more)."""
+
+    step: Step
+    _constants: dict[tuple[str, tuple[int, ...], bytes], str] = field(default_factory=dict)
+
+    def term(self, elements: Array) -> Term:
+        """Known elements."""
+        return Term(self, str(elements.dtype), elements)
+
+    def number(self, value: ArrayLike, dtype: str = "int64") -> Term:
+        """One number, or several, of an element type."""
+        return self.term(np.array(value, dtype=dtype))
+
+    def given(self, name: str, dtype: str) -> Term:
+        """What a value of the model holds."""
+        elements = self.step.values.elements(name)
+        return Term(self, dtype, None, name) if elements is None else self.term(np.asarray(elements))
+
+    def held(self, name: str, dtype: str) -> Term:
+        """A value that was written."""
+        return Term(self, dtype, None, name)
+
+    def sizes(self, name: str, rank: int) -> list[Term]:
+        """The dimensions of a value, each as an int64 scalar."""
+        known = self.step.values.type_of(name).shape or (None,) * rank
+        found: list[Term] = []
+        shape = ""
+        for axis, size in enumerate(known):
+            if isinstance(size, int):
+                found.append(self.number(size))
+                continue
+            shape = shape or self.step.emit("Shape", [name], "shape")
+            found.append(self.held(dimension(self.step, shape, axis, "length"), "int64"))
+        return found
+
+    def element(self, vector: Term, place: int) -> Term:
+        """One element of a term of one dimension, as a scalar."""
+        if vector.elements is not None:
+            return self.term(np.asarray(vector.elements[place]))
+        return self.held(dimension(self.step, vector.name, place, "element"), vector.dtype)
+
+    def vector(self, scalars: Sequence[Term | int]) -> Term:
+        """int64 scalars as the elements of a term of one dimension."""
+        terms = [term.reshape(1) if isinstance(term, Term) else self.number([term]) for term in scalars]
+        return self.apply("Concat", lambda *held: np.concatenate(held), terms, axis=0)
+
+    def counting(self, count: Term) -> Term:
+        """0, 1, 2, ...: as many as a scalar says, int64."""
+        if count.elements is not None:
+            return self.term(np.arange(int(count.elements), dtype=np.int64))
+        return self.held(counting(self.step, count.reshape(1).name, "numbers"), "int64")
+
+    def where(self, condition: Term, one: Term, other: Term) -> Term:
+        """Elements of one term where a condition holds, of another where it does not."""
+        if condition.elements is not None and condition.elements.ndim == 0:
+            return one if condition.elements else other
+        return self.apply("Where", np.where, [condition, one, other], one.dtype)
+
+    def gather(self, data: Term, places: Term, axis: int) -> Term:
+        """Parts of a tensor along an axis; its length is known to be more than any of the places."""
+        return self.apply("Gather", lambda *held: np.take(*held, axis=axis), [data, places], axis=axis)
+
+    def product(self, terms: Sequence[Term]) -> Term:
+        """The product of int64 scalars."""
+        return reduce(lambda one, other: one * other, terms, self.number(1))
+
+    def total(self, term: Term, axes: Sequence[int], hint: str = "total") -> Term:
+        """The sum of the elements along axes, which are left out."""
+        if term.elements is not None:
+            return self.term(np.asarray(term.elements.sum(tuple(axes), dtype=term.elements.dtype)))
+        if self.step.opset < 13:
+            return self.held(self.step.emit("ReduceSum", [term.name], hint, axes=list(axes), keepdims=0), term.dtype)
+        inputs = [term.name, self.number(list(axes)).name]
+        return self.held(self.step.emit("ReduceSum", inputs, hint, keepdims=0), term.dtype)
+
+    def give(self, term: Term) -> None:
+        """Make the step's node itself the one that gives a term, and its only output."""
+        del self.step.outputs[1:]
+        last = self.step.before[-1] if self.step.before else None
+        if last is None or last.outputs != [term.name]:
+            self.step.replace("Identity", [term.name])
+            return
+        self.step.before.pop()
+        self.step.replace(last.op_type, last.inputs)
+        self.step.attributes.update(last.attributes)
+
+    def apply(
+        self,
+        op_type: str,
+        compute: Callable[..., Any],
+        terms: Sequence[Term],
+        dtype: str | None = None,
+        **attributes: object,
+    ) -> Term:
+        """What an operator gives: computed where all elements are known, otherwise written as a node."""
+        dtype = dtype or terms[0].dtype
+        known = [term.elements for term in terms if term.elements is not None]
+        if len(known) == len(terms):
+            # Infinities and NaN of a branch that is not taken are as good here as at run time.
+            with np.errstate(all="ignore"):
+                return self.term(np.asarray(compute(*known), dtype=dtype))
+        name = self.step.emit(op_type, [term.name for term in terms], op_type.lower(), **attributes)
+        return self.held(name, dtype)
+
+    def constant(self, elements: Array) -> str:
+        """The name of a constant; equal ones are one."""
+        key = (str(elements.dtype), elements.shape, elements.tobytes())
+        if key not in self._constants:
+            self._constants[key] = self.step.tensor(numpy_helper.from_array(elements), "constant")
+        return self._constants[key]
