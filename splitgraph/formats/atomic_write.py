@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import secrets
 import shutil
 import stat
 from collections.abc import Iterator
@@ -54,7 +53,7 @@ class WriteTogether:
         are kept.
         """
         self._make_folder(target.parent)
-        mark = f".splitgraph-{secrets.token_hex(8)}"
+        mark = f".splitgraph-{os.urandom(8).hex()}"
         staged = _Staged(target, target.parent / f"{mark}.tmp", target.parent / f"{mark}.old")
         # Noted before it exists: an interrupt between the two must not leave it behind.
         self._staged.append(staged)
