@@ -77,15 +77,17 @@ class Judge:
     enter: Callable[[str], None] = lambda stage: None
     engines: Collection[str] = ENGINES
     _originals: dict[str, _Outcome] = field(default_factory=dict)
+    # Operators that were written out round otherwise, also where the exact result is 0.
+    _atol: float = 0.0
 
     def judge(self, *opsets: int) -> Verdict:
         """The verdict about the case taken to each of the opsets, one after the other."""
-        model = self.case.model
+        model, self._atol = self.case.model, self.case.atol
         for opset in opsets:
             original = model.SerializeToString(deterministic=True)
             self.enter(f"convert to {opset}")
             try:
-                converted = convert_opset(model, opset).model
+                rewrite = convert_opset(model, opset)
             except ConversionError as error:
                 reasons = dict.fromkeys((found.code, found.message) for found in error.diagnostics)
                 possible = has_interface(self.case.model, opset)
@@ -94,7 +96,9 @@ class Judge:
                 return Verdict("crashed", f"{type(error).__name__}: {error} ({_place(error)})")
             if model.SerializeToString(deterministic=True) != original:
                 return Verdict("invalid", f"the conversion to {opset} changed the model that it was given")
-            model = converted
+            model = rewrite.model
+            if rewrite.rounding:
+                self._atol = max(self._atol, rewrite.tolerance.atol)
         self.enter("check")
         problem = self._problem(model, opsets)
         return Verdict("invalid", problem) if problem else self._judge_by_engines(model)
@@ -159,7 +163,7 @@ class Judge:
                 return _Outcome("cannot" if _lacks_something(error) else "rejects", f"fails: {reason_of(error)}")
             if is_random(self.case.model):
                 wanted, found = _frame(wanted), _frame(found)
-            comparison = Comparison(self.case.rtol, self.case.atol)
+            comparison = Comparison(self.case.rtol, self._atol)
             outputs = [value.name for value in model.graph.output]
             difference = comparison.compare_outputs(outputs, wanted, found, index)
             if difference is not None:

@@ -1,7 +1,10 @@
-"""Fourier transforms: DFT along an axis that is known only at run time; DFT and STFT as products with matrices."""
+"""Fourier transforms: DFT along an axis that is known only at run time; DFT, STFT and
+MelWeightMatrix below the opset at which they came to be.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -86,9 +89,9 @@ class _Transform:
         """What real and imaginary parts are multiplied with: the cosines, and the sines as they turn."""
         formula = self.formula
         rows, columns = (formula.counting(count) for count in (self.given, self.taken))
-        if rows.elements is not None and columns.elements is not None:
-            if rows.elements.size * columns.elements.size > _MOST_ELEMENTS:
-                rows = formula.held(rows.name, "int64")
+        known = [places.elements.size for places in (rows, columns) if places.elements is not None]
+        if len(known) == 2 and math.prod(known) > _MOST_ELEMENTS:
+            rows = formula.held(rows.name, "int64")
         turns = rows.reshape(-1, 1) * columns.reshape(1, -1)
         # The remainder keeps the angles small, and exact.
         place = formula.apply("Mod", np.mod, [turns, self.length.reshape(1)])
@@ -98,9 +101,7 @@ class _Transform:
             tables[1] = tables[1] * -1.0
         else:
             tables = [table / self.length.cast("float64") for table in tables]
-        cosines, sines = (
-            formula.apply("Gather", np.take, [table.cast(self.dtype), place], self.dtype, axis=0) for table in tables
-        )
+        cosines, sines = (formula.gather(table.cast(self.dtype), place, 0) for table in tables)
         if not (self.inverse and self.half):
             return cosines, sines
         # Every frequency but 0 and half of the length stands for its mirror image, too.
@@ -125,7 +126,7 @@ def transform_by_matrices(step: Step) -> None:
     sizes = formula.sizes(step.inputs[0], rank)
     room, length = sizes[axis], (sizes[axis] - 1) * 2 if inverse and half else sizes[axis]
     if step.uses_input(1):
-        length = formula.given(step.inputs[1], step.known_dtype(1)).cast("int64").reshape()
+        length = _number(step, formula, 1, "int64")
     bins = length // 2 + 1
     taken = room.at_most(bins if inverse and half else length) if step.uses_input(1) else room
     given = bins if half and not inverse else length
@@ -182,9 +183,9 @@ def transform_frames(step: Step) -> None:
         raise Inexact("half of a transform is for real input only")
     formula = Formula(step)
     room = formula.sizes(step.inputs[0], 3)[1]
-    hop = formula.given(step.inputs[1], step.known_dtype(1)).cast("int64").reshape()
+    hop = _number(step, formula, 1, "int64")
     if step.uses_input(3):
-        length = formula.given(step.inputs[3], step.known_dtype(3)).cast("int64").reshape()
+        length = _number(step, formula, 3, "int64")
     else:
         length = formula.sizes(step.inputs[2], 1)[0] if step.uses_input(2) else room
     frames = (room - length) // hop + 1
@@ -194,3 +195,32 @@ def transform_frames(step: Step) -> None:
         column = step.emit("Reshape", [step.inputs[2], step.constant([-1, 1], "column")], "window")
         framed = step.emit("Mul", [framed, column], "windowed")
     step.replace("DFT", [framed], axis=2, onesided=onesided)
+
+
+@downward("MelWeightMatrix", 17)
+def triangles_written_out(step: Step) -> None:
+    """The edges of the triangles, whole numbers of frequencies, are found in float64; each column rises from one to the
+    next, where it is 1, and falls to the one after that.
+    """
+    formula = Formula(step)
+    bands, length, rate = (_number(step, formula, index, "int64") for index in range(3))
+    low, high = (_number(step, formula, index, "float64") for index in (3, 4))
+    low, high = (formula.apply("Log", np.log, [hertz / 700.0 + 1.0]) * (2595 / np.log(10)) for hertz in (low, high))
+    between = (high - low) / (bands + 2).cast("float64")
+    mel = formula.counting(bands + 2).cast("float64") * between + low
+    hertz = (formula.apply("Exp", np.exp, [mel * (np.log(10) / 2595)]) - 1.0) * 700.0
+    edges = ((length + 1).cast("float64") * hertz / rate.cast("float64")).floor()
+    column = formula.counting(bands)
+    start, peak, end = (formula.gather(edges, column + offset, 0).reshape(1, -1) for offset in range(3))
+    place = formula.counting(length // 2 + 1).cast("float64").reshape(-1, 1)
+    zero, one = formula.number(0.0, "float64"), formula.number(1.0, "float64")
+    rises, falls = ~(place < start) & (place < peak), (place > peak) & (place < end)
+    weights = formula.where(falls, (end - place) / (end - peak), zero)
+    weights = formula.where(rises, (place - start) / (peak - start), weights)
+    weights = formula.where(~((place < peak) | (place > peak)), one, weights)
+    step.replace("Cast", [weights.name], to=step.known_value("output_datatype", TensorProto.FLOAT))
+
+
+def _number(step: Step, formula: Formula, index: int, dtype: str) -> Term:
+    """An input of one element as a scalar."""
+    return formula.given(step.inputs[index], step.known_dtype(index)).cast(dtype).reshape()
