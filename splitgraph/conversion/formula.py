@@ -181,7 +181,7 @@ class Formula:
 
     def gather(self, data: Term, places: Term, axis: int) -> Term:
         """Parts of a tensor along an axis; its length is known to be more than any of the places."""
-        return self.apply("Gather", lambda *held: np.take(*held, axis=axis), [data, places], axis=axis)
+        return self.apply("Gather", lambda held, at: np.take(held, at, axis=axis), [data, places], axis=axis)
 
     def product(self, terms: Sequence[Term]) -> Term:
         """The product of int64 scalars."""

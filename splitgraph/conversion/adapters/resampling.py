@@ -65,27 +65,14 @@ def _resized(step: Step, formula: Formula) -> list[_Axis]:
     rank = step.known_rank(0)
     places = [axis % rank for axis in step.known_value("axes", None) or range(rank)]
     coordinates = step.known_value("coordinate_transformation_mode", "half_pixel")
-    lengths = [formula.sizes(step.inputs[0], rank)[place] for place in places]
-    policy = step.known_value("keep_aspect_ratio_policy", "stretch")
     by_sizes = is_sized(step)
-    if by_sizes:
-        given = formula.given(step.inputs[3], "int64")
-        sizes = [formula.element(given, index) for index in range(len(places))]
-        ratios = zip(sizes, lengths, strict=True)
-        scales = [size.cast("float32") / length.cast("float32") for size, length in ratios]
-        if policy != "stretch":
-            scales = [reduce(Term.at_most if policy == "not_larger" else Term.at_least, scales)] * len(places)
-            sizes = [(length.cast("float32") * scales[0] + 0.5).floor().cast("int64") for length in lengths]
-    else:
-        given = formula.given(step.inputs[2], "float32")
-        scales = [formula.element(given, index) for index in range(len(places))]
-        scaled = zip(lengths, scales, strict=True)
-        sizes = [(length.cast("float32") * scale).floor().cast("int64") for length, scale in scaled]
+    stretched = by_sizes and step.known_value("keep_aspect_ratio_policy", "stretch") == "stretch"
+    lengths = [formula.sizes(step.inputs[0], rank)[place] for place in places]
+    sizes, scales = (_by_sizes if by_sizes else _by_scales)(step, formula, lengths)
     axes = []
     for index, (place, length, size, scale) in enumerate(zip(places, lengths, sizes, scales, strict=True)):
-        start, end = _region(step, formula, index, len(places))
-        axis = _Axis(place, length, size, scale, start, end)
-        kept = by_sizes and policy == "stretch" and _same_size(step, place)
+        axis = _Axis(place, length, size, scale, *_region(step, formula, index, len(places)))
+        kept = stretched and _same_size(step, place)
         kept = kept or (scale.elements is not None and bool(scale.elements == 1))
         whole = _is_whole(axis)
         if coordinates == _CROP and not by_sizes and not whole:
@@ -96,6 +83,27 @@ def _resized(step: Step, formula: Formula) -> list[_Axis]:
             _check_whole_size(axis)
         axes.append(axis)
     return axes
+
+
+def _by_sizes(step: Step, formula: Formula, lengths: Sequence[Term]) -> tuple[list[Term], list[Term]]:
+    """The new sizes and the scales that they mean, of each axis."""
+    given = formula.given(step.inputs[3], "int64")
+    sizes = [formula.element(given, index) for index in range(len(lengths))]
+    scales = [size.cast("float32") / length.cast("float32") for size, length in zip(sizes, lengths, strict=True)]
+    policy = step.known_value("keep_aspect_ratio_policy", "stretch")
+    if policy == "stretch":
+        return sizes, scales
+    scale = reduce(Term.at_most if policy == "not_larger" else Term.at_least, scales)
+    sizes = [(length.cast("float32") * scale + 0.5).floor().cast("int64") for length in lengths]
+    return sizes, [scale] * len(lengths)
+
+
+def _by_scales(step: Step, formula: Formula, lengths: Sequence[Term]) -> tuple[list[Term], list[Term]]:
+    """The new sizes that the scales mean, and the scales, of each axis."""
+    given = formula.given(step.inputs[2], "float32")
+    scales = [formula.element(given, index) for index in range(len(lengths))]
+    scaled = [length.cast("float32") * scale for length, scale in zip(lengths, scales, strict=True)]
+    return [size.floor().cast("int64") for size in scaled], scales
 
 
 def is_sized(step: Step) -> bool:
@@ -143,24 +151,25 @@ def _coordinates(step: Step, formula: Formula, axis: _Axis) -> Term:
     """Where each element of the new axis is on the old one, float32."""
     places, size = formula.counting(axis.size).cast("float32"), axis.size.cast("float32")
     coordinates = step.known_value("coordinate_transformation_mode", "half_pixel")
-    centred = (places + 0.5) / axis.scale
+    centred, nothing = (places + 0.5) / axis.scale, places * 0
     if coordinates == "asymmetric":
         return places / axis.scale
     if coordinates == "half_pixel":
         return centred - 0.5
     if coordinates == "tf_half_pixel_for_nn":
+        if step.value("mode", "nearest") != "nearest" or "ceil" in step.known_value("nearest_mode", "prefer_floor"):
+            raise Inexact(f"runtimes and the document disagree about {coordinates} where it is not rounded down")
         return centred
     if coordinates == "pytorch_half_pixel":
-        return formula.where(size > 1, centred - 0.5, formula.number(0, "float32"))
+        return formula.where(size > 1, centred - 0.5, nothing)
     if coordinates == "align_corners":
-        return formula.where(size > 1, places * axis.last / (size - 1), formula.number(0, "float32"))
+        return formula.where(size > 1, places * axis.last / (size - 1), nothing)
     if coordinates == "half_pixel_symmetric":
-        length = axis.length.cast("float32")
-        rounded = size / (axis.scale * length)
-        return length / 2 * (formula.number(1, "float32") - rounded) + centred - 0.5
+        # What the document's terms amount to: the middle goes to the middle.
+        return (places - (size - 1) / 2) / axis.scale + axis.last / 2
     if coordinates == _CROP:
         among = axis.start * axis.last + places * (axis.end - axis.start) * axis.last / (size - 1)
-        return formula.where(size > 1, among, (axis.start + axis.end) * 0.5 * axis.last)
+        return formula.where(size > 1, among, nothing + (axis.start + axis.end) * 0.5 * axis.last)
     raise Inexact(f"Resize knows no coordinates {coordinates}")
 
 

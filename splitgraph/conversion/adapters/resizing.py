@@ -212,9 +212,13 @@ def all_axes(step: Step) -> None:
 
 
 def _smooths(step: Step) -> bool:
-    """True where antialiasing may make a difference: where the tensor may shrink."""
+    """True where antialiasing may make a difference: where the tensor may shrink; and where exclude_outside comes with
+    it, which runtimes take for linear resizing only then.
+    """
     if not step.known_value("antialias", 0) or step.known_value("mode", "nearest") == "nearest":
         return False
+    if step.known_value("exclude_outside", 0):
+        return True
     scales, sizes, shape = step.elements(2), step.elements(3), static_shape(step, step.inputs[0])
     if scales is not None:
         return bool(np.any(scales < 1))

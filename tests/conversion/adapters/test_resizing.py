@@ -29,33 +29,6 @@ def resize(source: int, target: int, held: dict[str, Any], **attributes: Any) ->
 @pytest.mark.parametrize(
     ("case", "words"),
     [
-        (resize(18, 17, {"scales": scales(1, 1, 0.5, 0.5)}, mode="linear", antialias=1), "antialias does not exist"),
-        (
-            resize(18, 17, {"sizes": np.array([1, 2, 7, 3])}, keep_aspect_ratio_policy="not_smaller"),
-            "rounds the size of axis",
-        ),
-        (
-            resize(19, 18, {"scales": scales(1, 1, 1.5, 2)}, coordinate_transformation_mode="half_pixel_symmetric"),
-            "half_pixel_symmetric",
-        ),
-        (resize(11, 10, {"roi": NOTHING, "scales": scales(1, 1, 1.5, 2)}), "nearest resizing with half_pixel"),
-        (
-            resize(11, 10, {"roi": NOTHING, "scales": scales(1, 1, 2, 2)}, mode="cubic"),
-            "cubic resizing with half_pixel coordinates",
-        ),
-        (
-            Crossing(
-                "time",
-                "Resize",
-                11,
-                10,
-                {"x": X, "scales": scales(1, 1, 2, 2)},
-                {"roi": NOTHING},
-                {},
-                ("x", "roi", "scales"),
-            ),
-            "the scales are known only at run time",
-        ),
         (
             resize(
                 11,
