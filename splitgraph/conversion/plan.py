@@ -102,10 +102,7 @@ def _edit_graph(proto: Any, edits: GraphEdits) -> None:
     for index, wrap in edits.wraps.items():
         wrap(proto.node[index])
     if any(len(nodes) != 1 for nodes in edits.replaced.values()):
-        kept = list(proto.node)
-        del proto.node[:]
-        for index, node in enumerate(kept):
-            proto.node.extend(made or node for made in edits.replaced.get(index, (None,)))
+        _exchange_nodes(proto.node, edits.replaced)
     else:
         for index, (made,) in edits.replaced.items():
             if made is not None:
@@ -117,6 +114,29 @@ def _edit_graph(proto: Any, edits: GraphEdits) -> None:
     if edits.gone_initializers:
         _remove(proto.initializer, lambda tensor: tensor.name in edits.gone_initializers)
     proto.initializer.extend(edits.new_initializers)
+
+
+def _exchange_nodes(nodes: Any, replaced: Mapping[int, Sequence[onnx.NodeProto | None]]) -> None:
+    """Put the nodes that replace others in their places: behind the last one first, and then all in order, which moves
+    no node in memory and copies none.
+    """
+    kept = list(nodes)
+    nodes.extend(node for each in replaced.values() for node in each if node is not None)
+    # A node is the same object for as long as it is held.
+    added = nodes[len(kept) :]
+    width = max(map(len, replaced.values())) + 1
+    place = {id(node): index * width for index, node in enumerate(kept)}
+    behind, gone, following = len(kept) * width, 0, iter(added)
+    for index, each in replaced.items():
+        stays = False
+        for position, node in enumerate(each):
+            stays |= node is None
+            place[id(kept[index] if node is None else next(following))] = index * width + position
+        if not stays:
+            place[id(kept[index])] = behind
+            gone += 1
+    nodes.sort(key=lambda node: place[id(node)])
+    del nodes[len(nodes) - gone :]
 
 
 def _edit_attribute(node: onnx.NodeProto, edit: AttributeEdit) -> None:

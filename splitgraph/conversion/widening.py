@@ -87,7 +87,7 @@ _TABLES: tuple[tuple[str, _Table], ...] = (
     ),
     (
         "ArgMax ArgMin Clip GlobalMaxPool Greater GreaterOrEqual IsInf IsNaN Less LessOrEqual Max MaxPool "
-        "MaxRoiPool Min NonZero ReduceMax ReduceMin Relu Sign TopK",
+        "MaxRoiPool Min NonZero ReduceMax ReduceMin Relu Sign TopK Unique",
         _ORDERED,
     ),
     ("Abs Add CumSum Gemm MatMul Mul Neg ReduceSum ReduceSumSquare ReduceProd Sub Sum", _MODULAR),
