@@ -59,7 +59,6 @@ def python_shift(data: Array, amount: Array, direction: str) -> Array:
         (binary("Pow", 12, "int32", "float32"), 11, "rounded to another one"),
         (binary("Pow", 12, "float32", "int64"), 11, "every exponent of int64"),
         (unary("BitCast", 26, "float32", "int32", to=TensorProto.INT32), 25, "the bits of float32 as int32"),
-        (binary("BitwiseAnd", 18, "int32"), 17, "no function body"),
     ],
 )
 def test_refusals(model: onnx.ModelProto, target: int, reason: str) -> None:
