@@ -11,7 +11,7 @@ from splitgraph.canonical import CanonicalSplit, Form, clamped_lengths
 from splitgraph.conversion.emission import Emission
 from splitgraph.conversion.inlining import inline_functions
 from splitgraph.conversion.lengths_pattern import Producers, axis_reference, lengths_are_computed
-from splitgraph.conversion.opset import check_readable, new_emission, roots, split_variant
+from splitgraph.conversion.opset import check_readable, new_emission, new_names, roots, split_variant
 from splitgraph.conversion.plan import Plan, apply_plan, opset_of
 from splitgraph.conversion.replacing import Replacement, replace_nodes
 from splitgraph.conversion.rewrite import Rewrite
@@ -20,10 +20,9 @@ from splitgraph.conversion.splits import LENGTHS_INPUT, lower_split
 from splitgraph.conversion.unused import Uses
 from splitgraph.diagnostics import Diagnostic, SplitgraphError, diagnostic
 from splitgraph.dim import ceildiv
-from splitgraph.graph.names import FreshNames, used_names
+from splitgraph.graph.names import FreshNames
 from splitgraph.graph.scopes import Scope, node_label, scopes
-from splitgraph.inference import infer_model
-from splitgraph.inference.analysis import Analysis
+from splitgraph.inference import Walked, walk_model
 from splitgraph.inference.state import GraphDetail, SplitDetail
 from splitgraph.variants import variadic_split_1, variant_at
 from splitgraph.variants.variadic_function import is_variadic_function
@@ -41,23 +40,23 @@ def convert_forms(model: onnx.ModelProto, to: str, *, explicit_lengths: bool = F
     """
     if to not in ("split", "variadic-split"):
         raise SplitgraphError(f"splits cannot be converted to {to!r}; the targets are 'split' and 'variadic-split'")
-    analysis = infer_model(model, fill=False)
+    walked = walk_model(model)
     plan = Plan()
-    check_readable(plan, analysis)
+    check_readable(plan, walked)
     if to == "split" and explicit_lengths and not plan.blockers:
         inlined = _with_functions_inlined(plan, model)
         if inlined is not model:
-            model, analysis = inlined, infer_model(inlined, fill=False)
-    names = FreshNames(used_names(model, analysis.details.scopes))
+            model, walked = inlined, walk_model(inlined)
+    names = new_names(model, walked)
     ours = {function.name for function in model.functions if is_variadic_function(function)}
     if not any(found.code == "SG103" for found in plan.blockers):
-        for root in roots(analysis.details.scopes):
+        for root in roots(walked.scopes):
             if root[0].is_function and is_variadic_function(root[0].proto):
                 continue
             if to == "variadic-split":
-                _plan_variadic(plan, model, analysis, root, names)
+                _plan_variadic(plan, model, walked, root, names)
             else:
-                _plan_plain(plan, model, analysis, root, names, explicit_lengths)
+                _plan_plain(plan, model, walked, root, names, explicit_lengths)
     plan.raise_blockers(f"the splits cannot be converted to {to}")
     if to == "split":
         plan.gone_functions = ours - _still_called(plan, model)
@@ -66,8 +65,8 @@ def convert_forms(model: onnx.ModelProto, to: str, *, explicit_lengths: bool = F
         tuple(plan.changes),
         tuple(plan.notes),
         None,
-        dict(analysis.opset),
-        dict(analysis.opset),
+        dict(walked.opset),
+        dict(walked.opset),
     )
 
 
@@ -93,11 +92,11 @@ def _with_functions_inlined(plan: Plan, model: onnx.ModelProto) -> onnx.ModelPro
 
 
 def _plan_variadic(
-    plan: Plan, model: onnx.ModelProto, analysis: Analysis, root: Sequence[Scope], names: FreshNames
+    plan: Plan, model: onnx.ModelProto, walked: Walked, root: Sequence[Scope], names: FreshNames
 ) -> None:
     replacements: list[Replacement] = []
     for scope in root:
-        details: GraphDetail = analysis.details.graphs.get(scope.path) or GraphDetail()
+        details: GraphDetail = walked.graphs.get(scope.path) or GraphDetail()
         opset = opset_of(scope.imports)
         for index, found in details.splits.items():
             node = scope.nodes[index]
@@ -125,7 +124,7 @@ def _keep_form(emission: Emission, found: SplitDetail) -> None:
 def _plan_plain(
     plan: Plan,
     model: onnx.ModelProto,
-    analysis: Analysis,
+    walked: Walked,
     root: Sequence[Scope],
     names: FreshNames,
     explicit_lengths: bool,
@@ -134,7 +133,7 @@ def _plan_plain(
     uncounted: set[str] = set()
     replacements: list[Replacement] = []
     for scope in root:
-        details: GraphDetail = analysis.details.graphs.get(scope.path) or GraphDetail()
+        details: GraphDetail = walked.graphs.get(scope.path) or GraphDetail()
         opset = opset_of(scope.imports)
         target = variant_at("Split", opset)
         for index, found in details.splits.items():
@@ -169,7 +168,7 @@ def _plan_plain(
                 _to_plain_domain(lowered.emission)
                 replacements.append((scope, index, lowered.emission, lowered.change))
     replace_nodes(plan, uses, replacements)
-    plan_sequences(plan, model, analysis, root, names, uses, explicit_lengths)
+    plan_sequences(plan, model, walked, root, names, uses, explicit_lengths)
 
 
 def _is_counted(node: onnx.NodeProto, found: SplitDetail, uncounted: set[str]) -> bool:

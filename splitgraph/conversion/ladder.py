@@ -53,10 +53,6 @@ class Ladder:
     in_function: bool
     is_read: Callable[[str], bool]
 
-    def needs(self, op_type: str) -> bool:
-        """False when every node of the operator can be kept without a look at it."""
-        return route_of(op_type, self.source, self.target) is not None
-
     def carry(self, node: onnx.NodeProto, location: str, emission: Emission) -> Carried:
         """A node of ai.onnx at the target opset, or all that stands in its way."""
         facts = self._facts(Form.of(node), node, self.source, location)

@@ -4,13 +4,16 @@ guard.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cache
+from typing import NamedTuple
 
 import onnx
 from onnx import defs
 
 from splitgraph.conversion.adapters import load_adapters
 from splitgraph.conversion.emission import Emission
+from splitgraph.conversion.guard import route_of
 from splitgraph.conversion.ir_version import set_ir_version
 from splitgraph.conversion.ladder import Ladder
 from splitgraph.conversion.plan import Plan, apply_plan, opset_of
@@ -22,6 +25,9 @@ from splitgraph.conversion.values import Values
 from splitgraph.diagnostics import Diagnostic, SplitgraphError, diagnostic
 from splitgraph.graph.names import FreshNames, used_names
 from splitgraph.graph.scopes import (
+    MAIN,
+    FunctionKey,
+    GraphPath,
     Scope,
     attribute_is_given,
     called_function,
@@ -29,8 +35,7 @@ from splitgraph.graph.scopes import (
     node_label,
     plain_domain,
 )
-from splitgraph.inference import infer_model
-from splitgraph.inference.analysis import Analysis
+from splitgraph.inference import Walked, walk_model
 from splitgraph.inference.state import GraphDetail
 from splitgraph.value_type import ValueType
 from splitgraph.variants import SPLIT_OPERATORS, Variant, variant_at
@@ -52,48 +57,86 @@ def convert_opset(
     if not 1 <= target <= newest:
         raise SplitgraphError(f"there is no opset {target} of ai.onnx; this onnx knows 1 to {newest}")
     load_adapters()
-    analysis = infer_model(model, fill=False)
-    plan = plan_opset(model, analysis, target)
-    source = analysis.opset.get("", target)
+    walked = walk_model(model)
+    plan = plan_opset(model, walked, target)
+    source = walked.opset.get("", target)
     plan.raise_blockers(f"the model cannot go from opset {source} to {target}")
     converted = apply_plan(plan, model, owned=owned)
     if ir_version is not None:
-        set_ir_version(converted, ir_version, target if "" in analysis.opset else None)
-    to_opset = {**analysis.opset, **({"": target} if "" in analysis.opset else {})}
+        set_ir_version(converted, ir_version, target if "" in walked.opset else None)
+    to_opset = {**walked.opset, **({"": target} if "" in walked.opset else {})}
     changes, notes = tuple(plan.changes), tuple(plan.notes)
-    return Rewrite(converted, changes, notes, None, dict(analysis.opset), to_opset, plan.rounding)
+    return Rewrite(converted, changes, notes, None, dict(walked.opset), to_opset, plan.rounding)
 
 
-def check_readable(plan: Plan, analysis: Analysis) -> None:
-    """Make every error of the analysis a blocker, but those at splits, which say themselves what stands in the way, and
+def check_readable(plan: Plan, walked: Walked) -> None:
+    """Make every error of the walked a blocker, but those at splits, which say themselves what stands in the way, and
     what is repaired.
     """
-    for found in analysis.diagnostics:
+    for found in walked.diagnostics:
         if found.severity == "error" and found.code not in REPAIRABLE:
             plan.blockers.append(found)
 
 
-def plan_opset(model: onnx.ModelProto, analysis: Analysis, target: int) -> Plan:
+def plan_opset(model: onnx.ModelProto, walked: Walked, target: int) -> Plan:
     """Everything that the conversion to `target` edits, or what blocks it."""
     plan = Plan(opset=target)
-    check_readable(plan, analysis)
+    check_readable(plan, walked)
     if any(found.code == "SG103" for found in plan.blockers):
         return plan
-    _refuse_training(plan, model, analysis, target)
-    names = FreshNames(used_names(model, analysis.details.scopes))
-    for root in roots(analysis.details.scopes):
+    _refuse_training(plan, model, walked, target)
+    names = new_names(model, walked)
+    functions = frozenset(function_key(function) for function in model.functions)
+    for root in roots(walked.scopes):
         uses = Uses(root)
-        _plan_splits(plan, model, analysis, root, names, target, uses)
+        touched = {scope.path: _touched(scope, target, functions) for scope in root}
+        _plan_splits(plan, model, walked, root, names, target, uses, touched)
         first = len(plan.changes)
         for scope in reversed(root):
-            _plan_others(plan, model, analysis, scope, target, names, uses)
+            _plan_others(plan, model, walked, scope, target, names, uses, touched[scope.path].others)
         plan.changes[first:] = reversed(plan.changes[first:])
     return plan
 
 
-def _refuse_training(plan: Plan, model: onnx.ModelProto, analysis: Analysis, target: int) -> None:
+class Touched(NamedTuple):
+    """The nodes of ai.onnx in a graph that cannot just be kept, by index: splits, and others."""
+
+    splits: list[int]
+    others: list[int]
+
+
+def _touched(scope: Scope, target: int, functions: Collection[FunctionKey]) -> Touched:
+    source, found, nodes = scope.imports.get(""), Touched([], []), scope.nodes
+
+    @cache
+    def kind_of(op_type: str) -> list[int] | None:
+        if op_type in SPLIT_OPERATORS:
+            return None if variant_at(op_type, opset_of(scope.imports)) is None else found.splits
+        goes = source is not None and source != target and route_of(op_type, source, target) is not None
+        return found.others if goes else None
+
+    for index, op_type in enumerate([node.op_type for node in nodes]):
+        kind = kind_of(op_type)
+        if (
+            kind is not None
+            and plain_domain(nodes[index].domain) == ""
+            and called_function(nodes[index]) not in functions
+        ):
+            kind.append(index)
+    return found
+
+
+def new_names(model: onnx.ModelProto, walked: Walked) -> FreshNames:
+    """Names that are new in every scope of a walked model."""
+    main = walked.graphs.get(MAIN)
+    if main is None:
+        return FreshNames(used_names(model, walked.scopes))
+    return FreshNames(used_names(model, walked.scopes, defined=MAIN), main.types)
+
+
+def _refuse_training(plan: Plan, model: onnx.ModelProto, walked: Walked, target: int) -> None:
     """The graphs of training_info are of the model's opset too, but inference does not walk them."""
-    if analysis.opset.get("", target) == target:
+    if walked.opset.get("", target) == target:
         return
     for index, training in enumerate(model.training_info):
         if training.initialization.node or training.algorithm.node:
@@ -127,19 +170,18 @@ def split_variant(node: onnx.NodeProto, opset: int) -> Variant | None:
 def _plan_splits(
     plan: Plan,
     model: onnx.ModelProto,
-    analysis: Analysis,
+    walked: Walked,
     root: Sequence[Scope],
     names: FreshNames,
     target: int,
     uses: Uses,
+    touched: Mapping[GraphPath, Touched],
 ) -> None:
     replacements: list[Replacement] = []
-    functions = {function_key(function) for function in model.functions}
     for scope in root:
-        detail: GraphDetail | None = analysis.details.graphs.get(scope.path)
-        for index, node in enumerate(scope.nodes):
-            if split_variant(node, opset_of(scope.imports)) is None or called_function(node) in functions:
-                continue
+        detail: GraphDetail | None = walked.graphs.get(scope.path)
+        for index in touched[scope.path].splits:
+            node = scope.nodes[index]
             location = f"{scope.location}/{node_label(node, index)}"
             if detail is None or index not in detail.splits:
                 plan.blockers.append(_not_inferred(node, location))
@@ -218,29 +260,22 @@ def new_emission(
 def _plan_others(
     plan: Plan,
     model: onnx.ModelProto,
-    analysis: Analysis,
+    walked: Walked,
     scope: Scope,
     target: int,
     names: FreshNames,
     uses: Uses,
+    touched: Sequence[int],
 ) -> None:
-    source = scope.imports.get("")
-    if source is None or source == target:
+    if not touched:
         return
-    ladder = Ladder(source, target, Values(analysis, scope.path), scope.in_function, uses.is_read)
-    functions = {function_key(function) for function in model.functions}
+    ladder = Ladder(scope.imports[""], target, Values(walked, scope.path), scope.in_function, uses.is_read)
     edits = plan.edits.get(scope.path)
     # From the last node on: what only fed a node that needs it no longer goes with it, and needs no conversion.
-    for index in range(len(scope.nodes) - 1, -1, -1):
-        node = scope.nodes[index]
-        if (
-            plain_domain(node.domain) != ""
-            or node.op_type in SPLIT_OPERATORS
-            or not ladder.needs(node.op_type)
-            or (edits is not None and index in edits.replaced)
-            or called_function(node) in functions
-        ):
+    for index in reversed(touched):
+        if edits is not None and index in edits.replaced:
             continue
+        node = scope.nodes[index]
         location = f"{scope.location}/{node_label(node, index)}"
         emission = new_emission(model, scope, node, index, names, target)
         carried = ladder.carry(node, location, emission)

@@ -19,7 +19,7 @@ from splitgraph.conversion.unused import Uses
 from splitgraph.diagnostics import diagnostic
 from splitgraph.graph.names import FreshNames
 from splitgraph.graph.scopes import Scope, node_label
-from splitgraph.inference.analysis import Analysis
+from splitgraph.inference import Walked
 from splitgraph.inference.state import GraphDetail, SplitDetail
 from splitgraph.variants import variant_at
 
@@ -40,7 +40,7 @@ class Reader:
 def plan_sequences(
     plan: Plan,
     model: onnx.ModelProto,
-    analysis: Analysis,
+    walked: Walked,
     root: Sequence[Scope],
     names: FreshNames,
     uses: Uses,
@@ -50,13 +50,13 @@ def plan_sequences(
     why.
     """
     for scope in root:
-        details: GraphDetail = analysis.details.graphs.get(scope.path) or GraphDetail()
+        details: GraphDetail = walked.graphs.get(scope.path) or GraphDetail()
         for index, found in details.splits.items():
             if found.variant.op_type != "SplitToSequence":
                 continue
             node = scope.nodes[index]
             location = f"{scope.location}/{node_label(node, index)}"
-            readers = _readers(analysis, root, scope, node, found)
+            readers = _readers(walked, root, scope, node, found)
             if isinstance(readers, str):
                 plan.notes.append(diagnostic("SG408", f"kept as a sequence: {readers}", location, severity="info"))
                 continue
@@ -64,7 +64,7 @@ def plan_sequences(
 
 
 def _readers(
-    analysis: Analysis, root: Sequence[Scope], scope: Scope, node: onnx.NodeProto, found: SplitDetail
+    walked: Walked, root: Sequence[Scope], scope: Scope, node: onnx.NodeProto, found: SplitDetail
 ) -> list[Reader] | str:
     """The nodes that read the sequence, or why they rule plain splits out."""
     split = found.split
@@ -93,7 +93,7 @@ def _readers(
                 return f"{reader.op_type} reads the sequence itself"
             position = None
             if reader.op_type == "SequenceAt":
-                position = analysis.details.graphs[inner.path].positions.get(index)
+                position = walked.graphs[inner.path].positions.get(index)
                 if position is None or not -count <= position < count:
                     return "a position that is read is known only at run time, or out of range"
                 position %= count

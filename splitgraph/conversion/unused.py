@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import chain
 
 import onnx
 
@@ -17,9 +18,12 @@ class Uses:
 
     def __init__(self, root: Sequence[Scope]) -> None:
         self._root = root
+        self._is_counted = False
         self._reads: Counter[str] = Counter()
         self._producers: dict[str, tuple[Scope, int]] = {}
         self._initializers: dict[str, Scope] = {}
+        # Outputs of nodes that gave way to others.
+        self._exchanged: set[str] = set()
 
     def is_read(self, name: str) -> bool:
         """True when a node or a graph's outputs name the value."""
@@ -32,30 +36,36 @@ class Uses:
         """Note that a node gives way to others, which read `inputs`; give the nodes and the initializers that nobody
         reads after it, with all that fed only them.
         """
-        self._count()
-        for output in node.output:
-            self._producers.pop(output, None)
         self._reads.update(inputs)
-        return self._release(name for name in node.input if name)
+        for output in node.output[:]:
+            self._exchanged.add(output)
+            self._producers.pop(output, None)
+        released = [name for name in node.input[:] if name]
+        self._reads.subtract(released)
+        # What is read more often than before cannot be without a reader, so that nobody need count.
+        return self._release([name for name in released if self._is_counted or self._reads[name] < 0])
 
     def _count(self) -> None:
-        # Only when it is asked for: a conversion that replaces nothing need not count.
-        if not self._producers:
-            for scope in self._root:
-                self._read_scope(scope)
+        # Only when it is asked for: a conversion that leaves nothing unread need not count.
+        if self._is_counted:
+            return
+        self._is_counted = True
+        for scope in self._root:
+            self._read_scope(scope)
+        for name in self._exchanged:
+            self._producers.pop(name, None)
 
     def _read_scope(self, scope: Scope) -> None:
-        reads, producers = self._reads, self._producers
+        self._reads.update(chain.from_iterable([node.input[:] for node in scope.nodes]))
+        producers = self._producers
         for index, node in enumerate(scope.nodes):
-            for name in node.input[:]:
-                reads[name] += 1
             place = (scope, index)
             for name in node.output[:]:
                 producers[name] = place
         if scope.is_function:
-            reads.update(scope.proto.output)
+            self._reads.update(scope.proto.output)
             return
-        reads.update(value.name for value in scope.proto.output)
+        self._reads.update(value.name for value in scope.proto.output)
         inputs = {value.name for value in scope.proto.input}
         for tensor in scope.proto.initializer:
             # One that is also an input belongs to the model's interface.
@@ -63,13 +73,14 @@ class Uses:
                 self._initializers[tensor.name] = scope
 
     def _release(self, names: Iterable[str]) -> tuple[list[tuple[Scope, int]], list[tuple[GraphPath, str]]]:
-        """Take one read away for each name."""
+        """What nobody reads of what was read once less."""
         nodes: list[tuple[Scope, int]] = []
         initializers: list[tuple[GraphPath, str]] = []
         waiting = list(names)
+        if waiting:
+            self._count()
         while waiting:
             name = waiting.pop()
-            self._reads[name] -= 1
             if self._reads[name] > 0:
                 continue
             if name in self._initializers:
@@ -81,7 +92,9 @@ class Uses:
                     nodes.append((scope, index))
                     for output in node.output:
                         self._producers.pop(output, None)
-                    waiting.extend(read for read in node.input if read)
+                    read = [name for name in node.input if name]
+                    self._reads.subtract(read)
+                    waiting.extend(read)
         return nodes, initializers
 
     def _is_removable(self, node: onnx.NodeProto) -> bool:

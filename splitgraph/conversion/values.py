@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,8 +15,7 @@ from splitgraph.conversion.form import reads_of
 from splitgraph.graph.scopes import GraphPath, subgraphs
 from splitgraph.graph.tensors import is_external, tensor_type
 from splitgraph.graph.types import type_proto
-from splitgraph.inference import infer_model
-from splitgraph.inference.analysis import Analysis
+from splitgraph.inference import Walked, walk_model
 from splitgraph.inference.state import GraphDetail, SplitDetail
 from splitgraph.value_type import DTYPE_NUMBERS, UNKNOWN, ValueType
 
@@ -29,8 +28,8 @@ class Values:
     what conversion adds.
     """
 
-    def __init__(self, analysis: Analysis, path: GraphPath) -> None:
-        self._details: dict[GraphPath, GraphDetail] = analysis.details.graphs
+    def __init__(self, walked: Walked, path: GraphPath) -> None:
+        self._details: Mapping[GraphPath, GraphDetail] = walked.graphs
         self._path = path
         self._types: dict[str, ValueType] = {}
         self._elements: dict[str, Array | None] = {}
@@ -89,7 +88,7 @@ class Values:
                 for name in _made([node]):
                     self.define(name, known)
         plain = [node for node in nodes if not _refers(node)]
-        details: list[GraphDetail] = list(self._analysed(plain, opset).details.graphs.values())
+        details: list[GraphDetail] = list(self._analysed(plain, opset).graphs.values())
         for name in within:
             if not self._is_known(name):
                 detail = next((each for each in details if name in each.types), details[0])
@@ -98,10 +97,10 @@ class Values:
 
     def split_detail(self, node: onnx.NodeProto, opset: int) -> SplitDetail:
         """What inference finds of a split node that was added."""
-        detail: SplitDetail = self._analysed([node], opset).details.graphs[()].splits[0]
+        detail: SplitDetail = self._analysed([node], opset).graphs[()].splits[0]
         return detail
 
-    def _analysed(self, nodes: Sequence[onnx.NodeProto], opset: int) -> Analysis:
+    def _analysed(self, nodes: Sequence[onnx.NodeProto], opset: int) -> Walked:
         """Added nodes, inferred by themselves with what is known of the values that they read."""
         within = set(_made(nodes))
         read = dict.fromkeys(name for node in nodes for name in reads_of(node) if name not in within)
@@ -116,7 +115,7 @@ class Values:
         outputs = [onnx.ValueInfoProto(name=name) for node in nodes for name in node.output if name]
         graph = helper.make_graph(list(nodes), "added", inputs, outputs, initializers)
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
-        return infer_model(model, fill=False)
+        return walk_model(model)
 
     def _home_of(self, name: str) -> GraphPath | None:
         """The innermost graph, of this one and those around it, that has the value."""

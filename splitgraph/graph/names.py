@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 
 import onnx
 
-from splitgraph.graph.scopes import Scope, scopes
+from splitgraph.graph.scopes import GraphPath, Scope, scopes
 
 
-def used_names(model: onnx.ModelProto, every: Iterable[Scope] | None = None) -> Iterator[str]:
+def used_names(
+    model: onnx.ModelProto, every: Iterable[Scope] | None = None, *, defined: GraphPath | None = None
+) -> Iterator[str]:
     """Every value, node, initializer and function name of the model, in every scope; a name may come again.
 
-    every: the scopes of the model, where the caller has them.
+    every: the scopes of the model, where the caller has them. defined: the one of which the caller has the names that
+    inputs, initializers and nodes define, as of the largest; these names are left out.
     """
     for scope in scopes(model) if every is None else every:
+        yield from (node.name for node in scope.nodes)
+        if not scope.is_function:
+            yield from (value.name for value in (*scope.proto.output, *scope.proto.value_info))
+        if scope.path == defined:
+            continue
         for node in scope.nodes:
-            yield node.name
             yield from node.input[:]
             yield from node.output[:]
         if scope.is_function:
             yield from scope.proto.input
             yield from scope.proto.output
             continue
-        yield from (value.name for value in (*scope.proto.input, *scope.proto.output, *scope.proto.value_info))
+        yield from (value.name for value in scope.proto.input)
         yield from (tensor.name for tensor in scope.proto.initializer)
         yield from (tensor.values.name for tensor in scope.proto.sparse_initializer)
     yield from (function.name for function in model.functions)
@@ -61,12 +68,13 @@ def _collect(type_proto: onnx.TypeProto, names: set[str]) -> None:
 class FreshNames:
     """Names that are new in every scope of a model; each is given out once.
 
-    used: what the model uses, read when the first name is asked for.
+    used: what the model uses, read when the first name is asked for. defined: more of that.
     """
 
-    def __init__(self, used: Iterable[str]) -> None:
+    def __init__(self, used: Iterable[str], defined: Container[str] = ()) -> None:
         self._unread: Iterable[str] | None = used
         self._used: set[str] = set()
+        self._defined = defined
         self._next: dict[str, int] = {}
 
     def new(self, hint: str) -> str:
@@ -75,9 +83,10 @@ class FreshNames:
             self._used.update(self._unread)
             self._unread = None
         name, number = hint, self._next.get(hint, 0)
-        while name in self._used:
+        while name in self._used or name in self._defined:
             number += 1
             name = f"{hint}_{number}"
-        self._next[hint] = number
+        if number:
+            self._next[hint] = number
         self._used.add(name)
         return name

@@ -5,21 +5,22 @@ was found.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 import onnx
 from onnx import defs
 
-from splitgraph.diagnostics import SplitgraphError, diagnostic
+from splitgraph.diagnostics import Diagnostic, SplitgraphError, diagnostic
 from splitgraph.dim import DimLike, Facts
-from splitgraph.graph.scopes import MAIN, function_key, function_location, opset_imports, plain_domain
+from splitgraph.graph.scopes import MAIN, GraphPath, Scope, function_key, function_location, opset_imports, plain_domain
 from splitgraph.inference.analysis import Analysis
 from splitgraph.inference.bindings import InputShapes, implied_bindings, read_bindings, read_input_shapes
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.filling import fill_model
 from splitgraph.inference.findings import build_analysis
 from splitgraph.inference.rules import load_rules
-from splitgraph.inference.state import FunctionCall, State
+from splitgraph.inference.state import FunctionCall, GraphDetail, State
 from splitgraph.inference.walk import Walk
 from splitgraph.value_type import UNKNOWN, ValueType
 
@@ -53,10 +54,37 @@ def infer_model(
     return fill_model(analysis, model)
 
 
+@dataclass(frozen=True, slots=True)
+class Walked:
+    """What the walks over a model found, in symbols of their own, before anything is put as a person reads it: all that
+    conversion asks for.
+
+    diagnostics: every finding. opset: imported version of each domain. scopes: every graph of the model. graphs: what
+    was inferred of each, by its path.
+    """
+
+    diagnostics: tuple[Diagnostic, ...]
+    opset: Mapping[str, int]
+    scopes: tuple[Scope, ...]
+    graphs: Mapping[GraphPath, GraphDetail]
+
+
+def walk_model(model: onnx.ModelProto) -> Walked:
+    """Infer every value of a model, which is not changed; never raises for a wrong one."""
+    state, _ = _walk(model, None, None, "clamp")
+    return Walked(tuple(state.diagnostics), dict(state.imports), state.scopes, state.details)
+
+
 def _analyse(
     model: onnx.ModelProto, bind: Mapping[str, int] | None, input_shapes: InputShapes | None, empty_chunks: str
 ) -> Analysis:
     # A function of its own, so that what the walks kept is gone when the model is copied and filled.
+    return build_analysis(*_walk(model, bind, input_shapes, empty_chunks))
+
+
+def _walk(
+    model: onnx.ModelProto, bind: Mapping[str, int] | None, input_shapes: InputShapes | None, empty_chunks: str
+) -> tuple[State, Walk]:
     given = read_input_shapes(model, input_shapes)
     bound = {**implied_bindings(model, given), **read_bindings(model, bind)}
     state = State(model, empty_chunks, bound)
@@ -70,7 +98,7 @@ def _analyse(
         _walk_function_bodies(state, facts)
     else:
         main.define_graph_values(model.graph, None)
-    return build_analysis(state, main)
+    return state, main
 
 
 def _opsets_known(state: State) -> bool:
@@ -139,4 +167,4 @@ def _agreed(body: Walk, dims: set[DimLike | None]) -> DimLike:
     return only if isinstance(only, int) else body.fresh()
 
 
-__all__ = ["NodeContext", "infer_model"]
+__all__ = ["NodeContext", "Walked", "infer_model", "walk_model"]
