@@ -104,14 +104,3 @@ def test_moved_elements_keep_their_bits(target: int) -> None:
     else:
         after = converted(moved, target)
         assert operators(after) == ["Cast", "Cast", "Where", "Cast"]
-
-
-def test_unique_16_bit_floats() -> None:
-    node = helper.make_node("Unique", ["x"], ["y", "first", "place", "count"])
-    outputs = {"y": ("bfloat16", [None]), **{name: ("int64", [None]) for name in ("first", "place", "count")}}
-    before = build(node, 28, {"x": ("bfloat16", ("n",))}, outputs)
-    after = converted(before, 27)
-    assert operators(after) == ["Cast", "Unique", "Cast"]
-    kind = helper.tensor_dtype_to_np_dtype(onnx.TensorProto.BFLOAT16)
-    x = np.array([2.5, -1.0, 2.5, 1e38, np.inf, 1e-40, -np.inf, 0.0, -1.0], np.float32).astype(kind)
-    assert_same(run_reference(before, {"x": x}), run_reference(after, {"x": x}))
