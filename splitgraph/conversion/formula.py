@@ -183,6 +183,17 @@ class Formula:
         """Parts of a tensor along an axis; its length is known to be more than any of the places."""
         return self.apply("Gather", lambda held, at: np.take(held, at, axis=axis), [data, places], axis=axis)
 
+    def transposed(self, term: Term, order: Sequence[int]) -> Term:
+        """The same elements with the dimensions in another order."""
+        return self.apply("Transpose", lambda held: held.transpose(order), [term], perm=list(order))
+
+    def shaped(self, term: Term, sizes: Sequence[Term | int]) -> Term:
+        """The same elements in a shape that is worked out; a size of 0 is that of the dimension at the same place."""
+        shape = self.vector(sizes)
+        if term.elements is not None and shape.elements is not None:
+            return term.reshape(*shape.elements.tolist())
+        return self.held(self.step.emit("Reshape", [term.name, shape.name], "shaped"), term.dtype)
+
     def product(self, terms: Sequence[Term]) -> Term:
         """The product of int64 scalars."""
         return reduce(lambda one, other: one * other, terms, self.number(1))

@@ -1,8 +1,16 @@
-"""Interpolation along axes: the kernels of Resize and GridSample, and what they take of a tensor."""
+"""Interpolation: the kernels of Resize and GridSample, and sampling of images at places worked out at run time."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+from onnx import numpy_helper
+
 from splitgraph.conversion.formula import Formula, Term
+from splitgraph.conversion.shape_nodes import typed
 
 # How far a kernel reaches, in elements.
 REACH = {"linear": 1, "cubic": 2}
@@ -19,3 +27,74 @@ def weights(formula: Formula, mode: str, distance: Term, cubic_coeff_a: float = 
     far = (((distance - 5) * distance + 8) * distance - 4) * a
     reached = formula.where(distance < 2, far, formula.number(0, distance.dtype))
     return formula.where(distance < 1, near, reached)
+
+
+@dataclass(slots=True)
+class Images:
+    """Images of several channels, and how they go on beyond their borders.
+
+    elements: [channels, images x elements of one]. sizes: of the axes of one image, int64 scalars. mode: "nearest",
+    "linear" or "cubic". padding: "zeros", "border" or "reflection". aligned: whether an image ends in the middle of its
+    outermost elements, which is where it is reflected.
+    """
+
+    formula: Formula
+    elements: Term
+    sizes: Sequence[Term]
+    mode: str
+    padding: str = "zeros"
+    aligned: bool = False
+
+    def sample(self, first: Term, places: Sequence[Term], rank: int) -> Term:
+        """The images at places, [channels, ...].
+
+        first: where the image begins in which each place is, int64. places: the coordinate along each axis of an image,
+        floating-point. All have `rank` dimensions and broadcast to those of the result.
+        """
+        inside, shares = [], []
+        index, stride = first, self.formula.number(1)
+        for axis in range(len(self.sizes))[::-1]:
+            taken, share = self._taken(places[axis], axis, rank)
+            if self.padding == "zeros":
+                inside.append((taken > -1) & (taken < self.sizes[axis].cast(taken.dtype)))
+            if self.padding == "reflection":
+                taken = self._reflected(taken, axis)
+            # What is no number must be within the image all the same.
+            index = index + taken.cast("int64").clipped(0, self.sizes[axis] - 1) * stride
+            stride = stride * self.sizes[axis]
+            shares += [] if share is None else [share]
+        found = self.formula.gather(self.elements, index, 1)
+        if shares:
+            found = found * reduce(Term.__mul__, shares).cast(found.dtype)
+        if inside:
+            found = self.formula.where(reduce(Term.__and__, inside), found, self._zero())
+        return self.formula.total(found, range(1, len(self.sizes) + 1), "sampled") if shares else found
+
+    def _taken(self, place: Term, axis: int, rank: int) -> tuple[Term, Term | None]:
+        """The elements in reach along an axis, as whole numbers, and their weights; an axis of the result for each axis
+        of an image is put in front. The nearest, half to even, has no weight.
+        """
+        last = self.sizes[axis].cast(place.dtype) - 1
+        if self.mode == "nearest":
+            nearest = self.formula.apply("Round", np.rint, [place])
+            return (nearest.clipped(0, last) if self.padding == "border" else nearest), None
+        if self.padding == "border":
+            place = place.clipped(0, last)
+        reach, axes = REACH[self.mode], [1] * len(self.sizes)
+        axes[axis] = 2 * reach
+        offsets = self.formula.number(np.arange(1 - reach, 1 + reach), place.dtype).reshape(*axes, *[1] * rank)
+        whole = place.floor()
+        return whole + offsets, weights(self.formula, self.mode, offsets - (place - whole))
+
+    def _reflected(self, taken: Term, axis: int) -> Term:
+        """Whole numbers reflected by the borders until they are within them."""
+        low = self.formula.number(0 if self.aligned else -0.5, taken.dtype)
+        span = self.sizes[axis].cast(taken.dtype) - (1 if self.aligned else 0)
+        past = taken - low
+        past = past - (past / (span * 2)).floor() * (span * 2)
+        return self.formula.where(past > span, span * 2 - past, past) + low
+
+    def _zero(self) -> Term:
+        dtype = self.elements.dtype
+        held = numpy_helper.from_array(np.array("", object)) if dtype == "string" else typed([0], dtype)
+        return self.formula.held(self.formula.step.tensor(held, "zero"), dtype)

@@ -52,7 +52,7 @@ def resize_by_gathering(step: Step) -> None:
         places = _coordinates(step, formula, axis)
         if step.value("coordinate_transformation_mode") == _CROP:
             beyond = (places < 0) | (places > axis.last)
-            outside.append(beyond.reshape(-1, *_ones_behind(step, axis)))
+            outside.append(beyond.reshape(0, *_ones_behind(step, axis)))
         take = _nearest if mode == "nearest" else _interpolated
         data = take(step, formula, data, axis, places)
     for beyond in outside:
@@ -195,7 +195,7 @@ def _interpolated(step: Step, formula: Formula, data: Term, axis: _Axis, places:
     """
     mode, antialias = step.known_value("mode"), bool(step.known_value("antialias", 0))
     behind = _ones_behind(step, axis)
-    places = places.reshape(-1, *behind)
+    places = places.reshape(0, *behind)
     whole = places.floor()
     stretch = axis.scale.at_most(1) if antialias else formula.number(1, "float32")
     reach = (formula.number(REACH[mode], "float32") / stretch).ceil().cast("int64")
