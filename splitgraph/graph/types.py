@@ -30,6 +30,8 @@ def value_type(proto: onnx.TypeProto, parse: ParseDim = parse_dim) -> ValueType:
         outer = "sequence" if kind == "sequence_type" else "optional"
         if held.kind in ("tensor", "unknown"):
             return ValueType(outer, held.dtype, held.shape)
+        if held.kind == "sequence":
+            return ValueType(outer, held.dtype, held.shape, held)
         return ValueType(outer, None, None, held)
     if kind == "map_type":
         return ValueType(

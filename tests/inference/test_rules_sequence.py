@@ -113,3 +113,14 @@ def test_elements_of_unlike_size_are_not_claimed_to_be_equal() -> None:
     both = infer_nodes("seq(float[?]) q, int64 p", "a = SequenceAt(q, p) b = SequenceAt(q, p) c = Add(a, b)")
     assert both.ok
     assert str(both.types["c"]) == "float32[?]"
+
+
+def test_an_optional_of_a_sequence_has_the_type_of_its_tensors() -> None:
+    for inputs, body in (
+        ("optional(seq(int32[N])) o", "y = OptionalGetElement(o)"),
+        ("seq(int32[N]) q", "o = Optional(q) y = OptionalGetElement(o)"),
+    ):
+        analysis = infer_nodes(inputs, body)
+        assert analysis.types["o"].dtype == "int32"
+        assert str(analysis.types["o"]) == "optional(sequence(int32[N]))"
+        assert str(analysis.types["y"]) == "sequence(int32[N])"
