@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import product
 from math import prod
 
@@ -12,6 +13,7 @@ from onnx import numpy_helper
 
 from splitgraph.conversion.adapters.registry import downward, upward
 from splitgraph.conversion.step import Inexact, Step
+from splitgraph.conversion.values import Array
 from splitgraph.graph.attributes import UNRESOLVED
 
 
@@ -53,16 +55,16 @@ def windows_in_padding_down(step: Step) -> None:
     _check_ceiling(step)
     sizes = _spatial_sizes(step)
     if not all(window.last_starts_inside(n, window.count(n, up=True)) for window, n in _sized(step, sizes)):
-        _write_padding(step, sizes)
+        _count_again(step, _write_padding(step, sizes))
 
 
 @downward("AveragePool", 10)
 @downward("MaxPool", 10)
 def ceiling_written_out(step: Step) -> None:
     """Below 10, there is no ceil_mode: more padding at the end makes as many windows; neither the greatest element nor
-    the mean of those outside the padding depends on how much of it there is.
+    the mean of those outside the padding depends on how much of it there is; a mean of those in it is counted again.
     """
-    _write_ceiling(step)
+    _count_again(step, _write_ceiling(step))
     if any(dilation != 1 for dilation in step.known_value("dilations", ())):
         _greatest_of_slices(step)
     else:
@@ -122,11 +124,13 @@ def mean_with_holes(step: Step) -> None:
     """Below 19, windows have no holes: a convolution with ones adds the elements up, and another one, of ones, counts
     them where the padding does not count.
     """
-    _write_ceiling(step)
+    counted = _write_ceiling(step)
     _drop_auto_pad(step)
     data, dtype = step.inputs[0], step.known_dtype(0)
     sums = _sums(step, data)
-    if step.is_set("count_include_pad") or not any(step.known_value("pads", ())):
+    if counted is not None:
+        counts = step.constant(counted, "counts", dtype)
+    elif step.is_set("count_include_pad") or not any(step.known_value("pads", ())):
         counts = step.constant(prod(step.known_value("kernel_shape")), "count", dtype)
     else:
         one = numpy_helper.from_array(np.ones(1, dtype))
@@ -223,37 +227,55 @@ def _sized(step: Step, sizes: list[int]) -> list[tuple[_Window, int]]:
     return list(zip(_windows(step), sizes, strict=True))
 
 
-def _write_ceiling(step: Step) -> None:
-    """Do without ceil_mode."""
+def _write_ceiling(step: Step) -> Array | None:
+    """Do without ceil_mode; how many elements count in each window, as `_write_padding` gives it."""
     if step.value("ceil_mode", 0) is UNRESOLVED or step.value("auto_pad", "NOTSET") is UNRESOLVED:
         raise Inexact("ceil_mode is an attribute of the enclosing function", "inline the function first")
     if not step.is_set("ceil_mode") or step.value("auto_pad", "NOTSET").startswith("SAME"):
         step.drop("ceil_mode", why="both roundings give as many windows")
-        return
+        return None
     sizes = _spatial_sizes(step)
     if step.old.since_version < 22 and not all(
         window.last_starts_inside(n, window.count(n, up=True)) for window, n in _sized(step, sizes)
     ):
         raise Inexact("here a window starts in the padding, and what it gives below 22 is not said")
-    _write_padding(step, sizes)
+    return _write_padding(step, sizes)
 
 
-def _write_padding(step: Step, sizes: list[int]) -> None:
-    """The padding that gives, without ceil_mode, each window that starts inside."""
-    windows = _windows(step)
-    for window, size in zip(windows, sizes, strict=True):
-        count = window.count(size, up=True)
+def _write_padding(step: Step, sizes: list[int]) -> Array | None:
+    """Write the padding that gives, without ceil_mode, each window that starts inside.
+
+    Gives how many elements count in each window, where those of the padding do (count_include_pad) and those beyond it,
+    which is padding now too, do not: [1, 1, windows along each axis]; None where there are none beyond it.
+    """
+    windows, counted = _windows(step), []
+    for window, size, kernel in zip(windows, sizes, step.known_value("kernel_shape"), strict=True):
+        count, padded = window.count(size, up=True), size + window.end
         if step.value("auto_pad", "NOTSET") == "VALID" and count > window.count(size, up=False):
             raise Inexact("runtimes and the document disagree about ceil_mode with auto_pad=VALID", "give pads")
         if window.last_starts_inside(size, count) and count > window.count(size, up=False):
             window.end = (count - 1) * window.stride + window.span - size - window.begin
-            if step.is_set("count_include_pad"):
-                raise Inexact("what lies beyond the padding does not count, other than padding with count_include_pad")
+        places = np.arange(kernel) * ((window.span - 1) // max(kernel - 1, 1))
+        starts = np.arange(window.count(size, up=False)) * window.stride - window.begin
+        counted.append((starts.reshape(-1, 1) + places < padded).sum(axis=1))
     why = "as many windows as with ceil_mode"
     step.drop("ceil_mode", why=why)
     pads = [window.begin for window in windows] + [window.end for window in windows]
     if any(pads):
         step.set("pads", pads, why)
+    counts = reduce(np.multiply.outer, counted)[None, None]
+    beyond = step.is_set("count_include_pad") and bool((counts < prod(step.known_value("kernel_shape"))).any())
+    return counts if beyond else None
+
+
+def _count_again(step: Step, counted: Array | None) -> None:
+    """Make a mean over whole windows one over the elements that count."""
+    if counted is None:
+        return
+    whole = prod(step.known_value("kernel_shape"))
+    factor = step.constant(whole / counted, "factor", step.known_dtype(0))
+    mean = step.redirect(0, "mean_of_all")
+    step.emit_after("Mul", [step.outputs[0], factor], mean)
 
 
 def _drop_auto_pad(step: Step) -> None:

@@ -40,12 +40,6 @@ REFUSED = [
     (("MaxPool", 10, (1,)), {"kernel_shape": [2], "dilations": [2], "pads": [1, 1]}, 9, "nothing but padding"),
     (("MaxPool", 8, (5, 5), ("y", "i")), {"kernel_shape": [2, 2]}, 7, "Indices does not exist"),
     (
-        ("AveragePool", 11, (6,)),
-        {"kernel_shape": [3], "strides": [2], "ceil_mode": 1, "count_include_pad": 1},
-        9,
-        "beyond the padding does not count",
-    ),
-    (
         ("AveragePool", 11, (3,)),
         {"kernel_shape": [1], "strides": [3], "pads": [0, 1], "ceil_mode": 1},
         22,
@@ -103,6 +97,18 @@ def test_ceil_mode_below_10(op: str, sizes: tuple[int, ...], attributes: dict[st
     assert_same(run(before, feeds), run(after, feeds), 1e-6)
 
 
+@pytest.mark.parametrize(("sizes", "attributes"), [each for each in WINDOWS if "auto_pad" not in each[1]])
+@pytest.mark.parametrize("source", [11, 19])
+def test_padding_counts_but_not_what_is_beyond_it(source: int, sizes: tuple[int, ...], attributes: Any) -> None:
+    before = pool("AveragePool", source, sizes, ceil_mode=1, count_include_pad=1, **attributes)
+    feeds = {"x": random_array((2, 2, *sizes))}
+    expected = run(before, feeds)
+    assert_same(expected, run(converted(before, 9), feeds), 1e-5)
+    assert_same(expected, run_reference(converted(before, 6), feeds), 1e-5)
+    before = pool("AveragePool", 19, sizes, ceil_mode=1, count_include_pad=1, dilations=[2] * len(sizes), **attributes)
+    assert_same(run(before, feeds), run(converted(before, 9), feeds), 1e-5)
+
+
 @pytest.mark.parametrize("op", ["MaxPool", "AveragePool"])
 @pytest.mark.parametrize("target", [21, 9])
 def test_windows_in_the_padding_below_22(op: str, target: int) -> None:
@@ -112,6 +118,15 @@ def test_windows_in_the_padding_below_22(op: str, target: int) -> None:
         after = converted(before, target)
         assert_same(run(before, feeds), run(after, feeds), 1e-6)
         assert_same(run(before, feeds), run(converted(after, 22), feeds), 1e-6)
+
+
+def test_windows_in_padding_that_counts_below_22() -> None:
+    for size in range(2, 7):
+        attributes: dict[str, Any] = {"kernel_shape": [2, 3], "strides": [3, 2], "pads": [0, 0, 1, 1], "ceil_mode": 1}
+        before = pool("AveragePool", 22, (size, 4), count_include_pad=1, **attributes)
+        feeds = {"x": random_array((1, 2, size, 4))}
+        for target in (21, 9):
+            assert_same(run(before, feeds), run(converted(before, target), feeds), 1e-6)
 
 
 @pytest.mark.parametrize("count_include_pad", [0, 1])
