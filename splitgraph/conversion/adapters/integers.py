@@ -1,5 +1,5 @@
-"""Arithmetic of integers below the opset of its operator: Mod, BitShift, BitCast, Pow, MatMulInteger, ConvInteger; and
-Mod of floats.
+"""Arithmetic of integers below the opset of its operator: Mod, BitShift, BitCast, MatMulInteger, ConvInteger; and Mod
+of floats.
 """
 
 from __future__ import annotations
@@ -149,27 +149,6 @@ def bits_of_integers(step: Step) -> None:
         step.replace("Cast", step.inputs, to=DTYPE_NUMBERS[wanted])
     else:
         raise Inexact(f"no older operator gives the bits of {dtype} as {wanted or 'another type'}")
-
-
-@downward("Pow", 12, 13, 15)
-def power_in_float64(step: Step) -> None:
-    """Below opset 12 both operands are of one type of floats; float64 holds those of up to 32 bits. The power of
-    integers is an integer within 2**31, or a fraction that is rounded to 0: an error of the last bit is made good.
-    """
-    base, exponent = step.known_dtype(0), step.known_dtype(1)
-    if base not in ("float16", "float32", "float64", "int32", "bfloat16"):
-        raise Inexact(f"float64 does not hold every power of {base}")
-    if exponent in ("int64", "uint64"):
-        raise Inexact(f"float64 does not hold every exponent of {exponent}")
-    if base == "int32" and exponent not in _BITS:
-        raise Inexact("a power that is no integer may be rounded to another one")
-    one, other = (
-        _cast(step, name, dtype, "float64") for name, dtype in zip(step.inputs, (base, exponent), strict=True)
-    )
-    result = step.emit("Pow", [one, other], "power")
-    if base == "int32":
-        result = step.emit("Mul", [result, step.constant(1 + 2.0**-33, "last_bits", np.float64)], "made_good")
-    step.replace("Cast", [result], to=DTYPE_NUMBERS[base])
 
 
 @downward("MatMulInteger", 10)

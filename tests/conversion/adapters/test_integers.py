@@ -55,9 +55,6 @@ def python_shift(data: Array, amount: Array, direction: str) -> Array:
     ("model", "target", "reason"),
     [
         (binary("Mod", 13, "float32", fmod=1), 9, "the exact remainder of floats"),
-        (binary("Pow", 12, "int64", "int64"), 11, "every power of int64"),
-        (binary("Pow", 12, "int32", "float32"), 11, "rounded to another one"),
-        (binary("Pow", 12, "float32", "int64"), 11, "every exponent of int64"),
         (unary("BitCast", 26, "float32", "int32", to=TensorProto.INT32), 25, "the bits of float32 as int32"),
     ],
 )
@@ -122,23 +119,6 @@ def test_bits_below_26(dtype: str, wanted: str) -> None:
     a = np.array([True, False]) if dtype == "bool" else numbers(dtype)
     after = converted(unary("BitCast", 26, dtype, wanted, to=number), 18)
     assert_same([a.view(wanted)], run(after, {"a": a}))
-
-
-@pytest.mark.parametrize("exponent", ["int32", "uint8", "float64", "float32"])
-@pytest.mark.parametrize("base", ["float32", "float64", "int32"])
-def test_powers_below_12(base: str, exponent: str) -> None:
-    if base == "int32" and exponent.startswith("float"):
-        return
-    a, b = np.array([0, 1, -1, 2, -3, 5, 10], base), np.array([0, 1, 2, 3, 9], exponent)
-    expected = np.array([[int(x) ** int(y) for y in b] for x in a], base)
-    after = converted(binary("Pow", 15, base, exponent), 11)
-    assert_same([expected], run(after, {"a": a[:, None], "b": b}), 1e-6 if base != "int32" else 0.0)
-
-
-def test_negative_powers_of_integers_are_rounded_to_zero() -> None:
-    a, b = np.array([1, -1, 2, -2, 3], np.int32), np.array([-1, -2], np.int32)
-    expected = np.trunc(a.astype(float)[:, None] ** b).astype(np.int32)
-    assert_same([expected], run(converted(binary("Pow", 12, "int32"), 11), {"a": a[:, None], "b": b}))
 
 
 @pytest.mark.parametrize("zeros", [(None, None), ((), ()), ((4,), (5,)), ((1,), (1,)), ((4, 1), None)])
