@@ -52,6 +52,11 @@ class Form:
         return any(self.attributes.get(attribute.name) != attribute for attribute in node.attribute)
 
     @property
+    def has_graphs(self) -> bool:
+        """True for a node with subgraphs."""
+        return any(attribute.type in _GRAPHS for attribute in self.attributes.values())
+
+    @property
     def reads(self) -> list[str]:
         """Every name that the node, or a node in its subgraphs, reads."""
         return [name for name in self.inputs if name] + _read_in_graphs(self.attributes.values())

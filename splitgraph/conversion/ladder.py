@@ -12,12 +12,13 @@ import onnx
 from onnx import AttributeProto
 
 from splitgraph.conversion.adapters import Adapter, adapter_of
-from splitgraph.conversion.boundary_crossing import AttributeEdit, NodeFacts
+from splitgraph.conversion.boundary_crossing import NodeFacts
 from splitgraph.conversion.element_types import Slot, formal_at, misfits, slots_of
 from splitgraph.conversion.emission import Emission
 from splitgraph.conversion.expansion import expand, has_body
 from splitgraph.conversion.form import Form, needed
 from splitgraph.conversion.guard import Route, blockers_at, check_node, route_of
+from splitgraph.conversion.repeats import Carried, NameLog, Repeats
 from splitgraph.conversion.schema_history import OperatorVersion, version_at
 from splitgraph.conversion.splits import lower_split
 from splitgraph.conversion.step import Inexact, Step
@@ -29,20 +30,6 @@ from splitgraph.value_type import ValueType
 from splitgraph.variants import SPLIT_OPERATORS, variant_at
 
 
-@dataclass(frozen=True, slots=True)
-class Carried:
-    """A node at the target opset.
-
-    forms: the nodes that it became, in order; None when edits of its attributes are enough. blockers: why it cannot
-    go; then nothing else is given. why: of the change, in words.
-    """
-
-    forms: Sequence[Form] | None = None
-    edits: Sequence[AttributeEdit] = ()
-    blockers: Sequence[Diagnostic] = ()
-    why: str = ""
-
-
 @dataclass(slots=True)
 class Ladder:
     """Takes the nodes of one graph from opset `source` to opset `target` of ai.onnx."""
@@ -52,14 +39,36 @@ class Ladder:
     values: Values
     in_function: bool
     is_read: Callable[[str], bool]
+    repeats: Repeats = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.repeats = Repeats(self.values)
+
+    def again(self, node: onnx.NodeProto) -> Carried | None:
+        """A node that is kept, or has attributes edited, because one like it was; None where that is not known."""
+        key = self.repeats.key_of(node)
+        return None if key is None else self.repeats.unchanged.get(key)
 
     def carry(self, node: onnx.NodeProto, location: str, emission: Emission) -> Carried:
         """A node of ai.onnx at the target opset, or all that stands in its way."""
-        facts = self._facts(Form.of(node), node, self.source, location)
+        key = self.repeats.key_of(node)
+        carried = None if key is None else self.repeats.again(key, node, emission)
+        if carried is not None:
+            return carried
+        emission.names = log = NameLog(emission.names)
+        self.values.asked.clear()
+        climb = _Climb(self, location, emission)
+        carried = self._carry(node, climb)
+        if key is not None and not carried.blockers and not climb.asked_for_readers:
+            self.repeats.learn(key, node, carried, emission, log)
+        return carried
+
+    def _carry(self, node: onnx.NodeProto, climb: _Climb) -> Carried:
+        emission = climb.emission
+        facts = self._facts(Form.of(node), node, self.source, climb.location)
         edits, blockers = check_node(facts)
         if not blockers:
             return Carried(edits=edits, why="; ".join(edit.why for edit in edits))
-        climb = _Climb(self, location, emission)
         forms = climb.take(Form.of(node), self.source)
         if climb.blockers:
             # Where no adapter came in, the guard has seen every boundary and says more.
@@ -99,6 +108,7 @@ class _Climb:
     blockers: list[Diagnostic] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
     adapted: bool = False
+    asked_for_readers: bool = False
     # Attributes with subgraphs whose nodes are at the target.
     carried: list[AttributeProto] = field(default_factory=list)
     # What the nodes that were written on the way read.
@@ -158,6 +168,7 @@ class _Climb:
 
     def _is_read(self, name: str) -> bool:
         """Whether anything reads a value, in the model or of what was written on the way."""
+        self.asked_for_readers = True
         return name in self.read or self.ladder.is_read(name)
 
     def _cross(

@@ -276,9 +276,12 @@ def _plan_others(
         if edits is not None and index in edits.replaced:
             continue
         node = scope.nodes[index]
+        carried = ladder.again(node)
+        if carried is not None and not carried.edits:
+            continue
         location = f"{scope.location}/{node_label(node, index)}"
         emission = new_emission(model, scope, node, index, names, target)
-        carried = ladder.carry(node, location, emission)
+        carried = carried or ladder.carry(node, location, emission)
         plan.blockers.extend(carried.blockers)
         if carried.edits:
             plan.at(scope.path).attributes.setdefault(index, []).extend(carried.edits)

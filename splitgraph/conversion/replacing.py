@@ -8,8 +8,8 @@ import onnx
 
 from splitgraph.conversion.emission import Emission
 from splitgraph.conversion.guard import attribute_edits
-from splitgraph.conversion.ladder import Carried
 from splitgraph.conversion.plan import NodeEdit, Plan
+from splitgraph.conversion.repeats import Carried
 from splitgraph.conversion.rewrite import Change
 from splitgraph.conversion.splits import emitted_inputs
 from splitgraph.conversion.unused import Uses

@@ -31,6 +31,8 @@ class Values:
     def __init__(self, walked: Walked, path: GraphPath) -> None:
         self._details: Mapping[GraphPath, GraphDetail] = walked.graphs
         self._path = path
+        # Whose elements were asked for, until the one who wants to know clears it.
+        self.asked: set[str] = set()
         self._types: dict[str, ValueType] = {}
         self._elements: dict[str, Array | None] = {}
         # What produces a value that was added and is not inferred yet: nodes of one dialect, inferred together.
@@ -52,6 +54,7 @@ class Values:
         """The elements of a value that is the same in every run; None where that is not certain, also for a default
         that a caller may override, and for data in another file.
         """
+        self.asked.add(name)
         if name in self._added:
             self._infer_added(*self._added[name])
         if name not in self._elements:

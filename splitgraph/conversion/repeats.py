@@ -1,0 +1,192 @@
+"""What a node became, kept for those that are like it: models repeat the same few layers.
+
+Two nodes are alike when operator, attributes, which inputs and outputs they have, and the types of these are the same.
+What the conversion of the first one looked at besides, the elements of constants, is compared before its result is
+used again, in other names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import onnx
+
+from splitgraph.conversion.boundary_crossing import AttributeEdit
+from splitgraph.conversion.emission import Emission
+from splitgraph.conversion.form import Form
+from splitgraph.conversion.values import Array, Values
+from splitgraph.diagnostics import Diagnostic
+from splitgraph.graph.names import FreshNames
+from splitgraph.graph.scopes import OPERATORS_WITH_BODIES
+from splitgraph.value_type import ValueType
+
+Key = tuple[object, ...]
+
+_WRITTEN = onnx.AttributeProto.SerializeToString
+# Longer constants are not compared: reading them again and again costs more than a conversion.
+_MOST_BYTES = 4096
+# Attributes so long hold weights.
+_MOST_ATTRIBUTE_BYTES = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """A node at the target opset.
+
+    forms: the nodes that it became, in order; None when edits of its attributes are enough. blockers: why it cannot
+    go; then nothing else is given. why: of the change, in words.
+    """
+
+    forms: Sequence[Form] | None = None
+    edits: Sequence[AttributeEdit] = ()
+    blockers: Sequence[Diagnostic] = ()
+    why: str = ""
+
+
+class NameLog(FreshNames):
+    """New names as `FreshNames` gives them, each noted with what it was asked for by."""
+
+    def __init__(self, names: FreshNames) -> None:
+        self._names = names
+        self.given: dict[str, str] = {}
+
+    def new(self, hint: str) -> str:
+        """A new name that begins with the hint."""
+        name = self._names.new(hint)
+        self.given[name] = hint
+        return name
+
+
+class _Written(NamedTuple):
+    """A form with places for its names: of inputs, outputs, the node itself. is_node: it is the node, edited."""
+
+    op_type: str
+    inputs: Sequence[int]
+    outputs: Sequence[int]
+    attributes: dict[str, onnx.AttributeProto]
+    name: int
+    is_node: bool
+
+
+class _Recipe(NamedTuple):
+    """What a node became. read: by input, the elements that it depends on, None for those of no constant. hints: what
+    follows the prefix in each name that is to be made. Names are places: first the node's inputs, then its outputs,
+    then those that are made; -1 is "".
+    """
+
+    read: dict[int, bytes | None]
+    hints: Sequence[str]
+    forms: Sequence[_Written]
+    initializers: Sequence[tuple[onnx.TensorProto, int]]
+    why: str
+
+
+@dataclass(slots=True)
+class Repeats:
+    """What the nodes of one graph became so far.
+
+    unchanged: those that were kept, and those of which attributes were edited and nothing else.
+    """
+
+    values: Values
+    unchanged: dict[Key, Carried] = field(default_factory=dict)
+    _recipes: dict[Key, list[_Recipe]] = field(default_factory=dict)
+    # A number for each type, and for each object that is one: types are hashed once, their identity often.
+    _types: dict[ValueType, int] = field(default_factory=dict)
+    _known: dict[int, tuple[int, ValueType]] = field(default_factory=dict)
+
+    def key_of(self, node: onnx.NodeProto) -> Key | None:
+        """What makes nodes alike; None for one that is like no other."""
+        op_type = node.op_type
+        if op_type in OPERATORS_WITH_BODIES or node.ByteSize() > _MOST_ATTRIBUTE_BYTES:
+            return None
+        inputs, outputs = node.input[:], node.output[:]
+        names = inputs + outputs
+        types = [self._number(self.values.type_of(name)) if name else -1 for name in names]
+        # A name that stands twice must do so again.
+        twice = () if len(set(names)) == len(names) else tuple(map(names.index, names))
+        return op_type, len(inputs), twice, *types, *map(_WRITTEN, node.attribute[:])
+
+    def _number(self, type: ValueType) -> int:
+        known = self._known.get(id(type))
+        if known is None:
+            known = self._known[id(type)] = self._types.setdefault(type, len(self._types)), type
+        return known[0]
+
+    def again(self, key: Key, node: onnx.NodeProto, emission: Emission) -> Carried | None:
+        """What a node becomes because one like it did; None where there was none."""
+        for recipe in self._recipes.get(key, ()):
+            if all(_comparable(self.values.elements(node.input[i])) == held for i, held in recipe.read.items()):
+                return _followed(recipe, node, emission)
+        return None
+
+    def learn(self, key: Key, node: onnx.NodeProto, carried: Carried, emission: Emission, log: NameLog) -> None:
+        """Keep what a node became, where nothing but what is compared can have had a part in it."""
+        if carried.forms is None:
+            self.unchanged[key] = carried
+            return
+        recipe = _recipe(node, carried, emission, log, self.values)
+        if recipe is not None:
+            self._recipes.setdefault(key, []).append(recipe)
+
+
+def _comparable(elements: Array | None) -> bytes | None:
+    return None if elements is None else b"%s%r" % (str(elements.dtype).encode(), elements.shape) + elements.tobytes()
+
+
+def _recipe(node: onnx.NodeProto, carried: Carried, emission: Emission, log: NameLog, values: Values) -> _Recipe | None:
+    """The recipe of a node, None when it depends on more than a recipe can say."""
+    inputs = node.input[:]
+    place = {name: index for index, name in enumerate([*inputs, *node.output[:], *log.given])} | {"": -1}
+    asked = [name for name in values.asked if name not in log.given]
+    read = {inputs.index(name): values.elements(name) for name in asked if name in inputs}
+    forms = carried.forms or ()
+    names = {name for form in forms for name in (*form.inputs, *form.outputs)}
+    names |= {form.name for form in forms if form.original is None}
+    if (
+        len(read) < len(set(asked))
+        or any(found is not None and (found.nbytes > _MOST_BYTES or found.dtype == object) for found in read.values())
+        or not names <= place.keys()
+        or not all(hint.startswith(emission.prefix) for hint in log.given.values())
+        or any(form.wrap is not None or form.has_graphs for form in forms)
+        or any(name and repr(name) in carried.why for name in place)
+    ):
+        return None
+    written = [
+        _Written(
+            form.op_type,
+            [place[name] for name in form.inputs],
+            [place[name] for name in form.outputs],
+            form.attributes,
+            -1 if form.original is not None else place[form.name],
+            form.original is not None,
+        )
+        for form in forms
+    ]
+    return _Recipe(
+        {index: _comparable(found) for index, found in read.items()},
+        [hint[len(emission.prefix) :] for hint in log.given.values()],
+        written,
+        [(tensor, place[tensor.name]) for tensor in emission.initializers],
+        carried.why,
+    )
+
+
+def _followed(recipe: _Recipe, node: onnx.NodeProto, emission: Emission) -> Carried:
+    names = [*node.input[:], *node.output[:]]
+    names += [emission.names.new(emission.prefix + hint) for hint in recipe.hints]
+    # The last place is that of "", which has the index -1.
+    names.append("")
+    forms = []
+    for form in recipe.forms:
+        inputs, outputs = [names[place] for place in form.inputs], [names[place] for place in form.outputs]
+        original, name = (node, node.name) if form.is_node else (None, names[form.name])
+        forms.append(Form(form.op_type, inputs, outputs, dict(form.attributes), original, name))
+    for tensor, place in recipe.initializers:
+        made = onnx.TensorProto()
+        made.CopyFrom(tensor)
+        made.name = names[place]
+        emission.initializers.append(made)
+    return Carried(forms, why=recipe.why)

@@ -1,0 +1,107 @@
+"""A node that repeats becomes what the first one became: without that memory, conversion gives the same bytes."""
+
+from __future__ import annotations
+
+import onnx
+import pytest
+from onnx import helper, numpy_helper
+
+import splitgraph
+from splitgraph.conversion import repeats
+from splitgraph.conversion.repeats import Repeats
+
+from .opset_cases import node_cases, opset_of
+
+COPIES = 3
+TARGETS = (9, 11, 13, 17, 18, 26)
+
+
+def repeated(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The model with its nodes there several times over, all of the same inputs."""
+    made = onnx.ModelProto()
+    made.CopyFrom(model)
+    inputs = {value.name for value in model.graph.input} | {tensor.name for tensor in model.graph.initializer} | {""}
+    for copy in range(1, COPIES):
+        for node in model.graph.node:
+            added = made.graph.node.add()
+            added.CopyFrom(node)
+            added.name = f"{node.name}_copy_{copy}" if node.name else ""
+            added.input[:] = [name if name in inputs else f"{name}_copy_{copy}" for name in node.input]
+            added.output[:] = [name and f"{name}_copy_{copy}" for name in node.output]
+        for value in model.graph.output:
+            added_value = made.graph.output.add()
+            added_value.CopyFrom(value)
+            added_value.name = f"{value.name}_copy_{copy}"
+    return made
+
+
+def converted(model: onnx.ModelProto, target: int) -> bytes | list[str]:
+    """What conversion gives: the bytes of the model, or its reasons."""
+    change = splitgraph.upgrade if target > (opset_of(model) or 0) else splitgraph.downgrade
+    try:
+        rewrite = change(model, target)
+    except splitgraph.ConversionError as refusal:
+        return [found.message for found in refusal.diagnostics]
+    changes = repr(rewrite.changes).encode()
+    return changes + rewrite.model.SerializeToString(deterministic=True)
+
+
+def check(cases: list[onnx.ModelProto], monkeypatch: pytest.MonkeyPatch) -> int:
+    """Convert all with and without memory; how many were converted."""
+    models = [(repeated(model), target) for model in cases for target in TARGETS if target != opset_of(model)]
+    followed, used = repeats._followed, []
+    monkeypatch.setattr(repeats, "_followed", lambda *given: (used.append(1), followed(*given))[1])
+    with_memory = [converted(model, target) for model, target in models]
+    assert len(used) > len(models) / 4
+    monkeypatch.setattr(Repeats, "key_of", lambda self, node: None)
+    without = [converted(model, target) for model, target in models]
+    for (model, target), found, expected in zip(models, with_memory, without, strict=True):
+        assert found == expected, f"{model.graph.node[0].op_type} to {target}"
+    return sum(isinstance(found, bytes) for found in with_memory)
+
+
+def cases(step: int) -> list[onnx.ModelProto]:
+    """Every so many of onnx's node tests."""
+    return [case.model for case in node_cases()[::step]]
+
+
+def test_a_sample_of_node_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert check(cases(37), monkeypatch) > 90
+
+
+@pytest.mark.slow
+def test_node_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert check(cases(7), monkeypatch) > 600
+
+
+def reductions(axes: list[list[int]]) -> onnx.ModelProto:
+    """A ReduceMean-18 for each list of axes, which are initializers, in a chain."""
+    nodes, tensors, value = [], [], "x"
+    for index, held in enumerate(axes):
+        tensors.append(helper.make_tensor(f"axes{index}", onnx.TensorProto.INT64, [len(held)], held))
+        nodes.append(helper.make_node("ReduceMean", [value, f"axes{index}"], [f"y{index}"]))
+        value = f"y{index}"
+    shape = ["A", "B", "C"]
+    graph = helper.make_graph(
+        nodes,
+        "reductions",
+        [helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, shape)],
+        [helper.make_tensor_value_info(value, onnx.TensorProto.FLOAT, None)],
+        tensors,
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+
+
+def test_constants_that_were_looked_at_are_compared() -> None:
+    made = splitgraph.downgrade(reductions([[2], [2], [1], [2]]), 13).model
+    assert [list(node.attribute[0].ints) for node in made.graph.node] == [[2], [2], [1], [2]]
+    assert not made.graph.initializer
+
+
+def test_nodes_of_equal_axes_get_constants_of_their_own() -> None:
+    below = splitgraph.downgrade(reductions([[2], [2], [2]]), 13).model
+    made = splitgraph.upgrade(below, 18).model
+    names = [node.input[1] for node in made.graph.node]
+    assert len(set(names)) == 3
+    held = {tensor.name: numpy_helper.to_array(tensor).tolist() for tensor in made.graph.initializer}
+    assert held == {name: [2] for name in names}
