@@ -172,6 +172,9 @@ def computed_lengths(request: LowerRequest) -> str:
     if request.split.form != "chunks":
         raise NotRepresentable("SG402", "the lengths are known only at run time and no tensor holds them")
     size = chunk_size(request, dim)
+    if parts == 2:
+        # Two chunks never overrun the dimension.
+        return emit.helper("Concat", [size, emit.helper("Sub", [dim, size], "rest")], "lengths", axis=0)
     ends = emit.helper("Mul", [size, emit.constant(range(1, parts + 1), "upto")], "ends")
     starts = emit.helper("Mul", [size, emit.constant(range(parts), "from")], "starts")
     ends = emit.helper("Min", [ends, dim], "ends")
