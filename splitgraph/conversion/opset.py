@@ -117,11 +117,9 @@ def _touched(scope: Scope, target: int, functions: Collection[FunctionKey]) -> T
 
     for index, op_type in enumerate([node.op_type for node in nodes]):
         kind = kind_of(op_type)
-        if (
-            kind is not None
-            and plain_domain(nodes[index].domain) == ""
-            and called_function(nodes[index]) not in functions
-        ):
+        if kind is None or plain_domain(nodes[index].domain) != "":
+            continue
+        if not functions or called_function(nodes[index]) not in functions:
             kind.append(index)
     return found
 

@@ -31,6 +31,9 @@ class Values:
     def __init__(self, walked: Walked, path: GraphPath) -> None:
         self._details: Mapping[GraphPath, GraphDetail] = walked.graphs
         self._path = path
+        # What the graph itself defines, which nothing that is added can be called.
+        here = self._details.get(path)
+        self._here: Mapping[str, ValueType] = {} if here is None else here.types
         # Whose elements were asked for, until the one who wants to know clears it.
         self.asked: set[str] = set()
         self._types: dict[str, ValueType] = {}
@@ -40,8 +43,9 @@ class Values:
 
     def type_of(self, name: str) -> ValueType:
         """The type of a value, UNKNOWN where nothing is known of it."""
-        if not name:
-            return UNKNOWN
+        known = self._here.get(name)
+        if known is not None or not name:
+            return known or UNKNOWN
         if name in self._added:
             self._infer_added(*self._added[name])
         known = self._types.get(name)
