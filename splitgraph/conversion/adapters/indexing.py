@@ -1,4 +1,4 @@
-"""Operators that take or put elements at indices: TopK, OneHot, Gather*, Scatter*."""
+"""Operators that take or put elements at indices: TopK, OneHot, Gather*, Scatter*, ReverseSequence."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import math
 import numpy as np
 
 from splitgraph.conversion.adapters.registry import downward, upward
+from splitgraph.conversion.adapters.sorting import topmost_of_long_integers
+from splitgraph.conversion.formula import Formula
 from splitgraph.conversion.shape_nodes import (
     as_int64,
     counted_from_front,
@@ -62,6 +64,9 @@ def smallest_by_negation(step: Step) -> None:
     """Below 11 the largest are given, in order: the smallest are the largest of the negated. Any order will do where
     none is asked for. Equal elements come in the order of their indices on both sides.
     """
+    if step.dtype(0) in ("int64", "uint64"):
+        topmost_of_long_integers(step)
+        return
     step.require_types()
     largest, axis = step.known_value("largest", 1), step.known_value("axis", -1)
     step.known_value("sorted", 1)
@@ -152,6 +157,21 @@ def gathered_from_flat_data(step: Step) -> None:
     _gather_flat(step, flat(step, step.inputs[0], "flat_data"), total, index_shape)
 
 
+@downward("GatherND", 12)
+def gathered_without_batch(step: Step) -> None:
+    """The indices into the dimensions of the batch, which are those of the indices themselves, go before the others."""
+    step.require_types()
+    batch, rank, formula = step.known_value("batch_dims", 0), step.known_rank(1), Formula(step)
+    step.drop("batch_dims", why=f"it does not exist {step.side}")
+    sizes = formula.sizes(step.inputs[1], rank)
+    shape = formula.vector([*sizes[:-1], 1])
+    parts = [step.inputs[1]]
+    for axis in reversed(range(batch)):
+        places = formula.counting(sizes[axis]).reshape(*[1] * axis, -1, *[1] * (rank - axis - 1))
+        parts.insert(0, step.emit("Expand", [places.name, shape.name], "batch_index"))
+    step.inputs[1] = step.emit("Concat", parts, "indices", axis=rank - 1)
+
+
 @downward("GatherND", 11)
 def gathered_by_offsets(step: Step) -> None:
     """The last dimension of the indices counts into the first dimensions of the data, which are made one."""
@@ -183,6 +203,32 @@ def scattered_by_offsets(step: Step) -> None:
         "Scatter", [data, step.emit("Expand", [column, ones], "indices"), updates], "scattered", axis=0
     )
     step.replace("Reshape", [scattered, shape])
+
+
+@downward("ReverseSequence", 10)
+def reversed_by_gather(step: Step) -> None:
+    """Time and batch are made one dimension, of which the elements are gathered: backwards up to the length of each
+    sequence, and as they are from there on. Flatten and what is copied by Reshape may be 0.
+    """
+    rank, formula = step.known_rank(), Formula(step)
+    time, batch = step.known_value("time_axis", 0), step.known_value("batch_axis", 1)
+    sizes = formula.sizes(step.inputs[0], rank)
+    behind = (step.input_type(0).shape or ())[3:]
+    if not all(isinstance(dim, int) and dim for dim in behind):
+        raise Inexact("a dimension behind the third may be 0", "declare the shape of the input")
+    length = formula.given(step.inputs[1], "int64").reshape(*((1, -1) if batch else (-1, 1)))
+    place, sequence = (formula.counting(sizes[axis]).reshape(*((1, -1) if axis else (-1, 1))) for axis in (time, batch))
+    source = formula.where(place < length, length - place - 1, place)
+    whole = sequence * sizes[time] + source if time else source * sizes[batch] + sequence
+    data = step.emit("Flatten", [step.inputs[0]], "flat", axis=2)
+    if rank == 3:
+        step.replace("Gather", [data, whole.name], axis=0)
+        return
+    found = step.emit("Gather", [data, whole.name], "reversed", axis=0)
+    if rank == 2:
+        step.replace("Squeeze", [found], axes=[2])
+    else:
+        step.replace("Reshape", [found, formula.vector([0, 0, *sizes[2:]]).name])
 
 
 def _tuple_length(step: Step) -> int:

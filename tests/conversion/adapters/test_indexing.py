@@ -57,8 +57,16 @@ def ints(*given: Any) -> np.ndarray:
             "how many there are is not known",
         ),
         (
-            Crossing("batch", "GatherND", 12, 11, {"x": X, "i": np.zeros((4, 1), np.int64)}, {}, {"batch_dims": 1}),
-            "has no attribute batch_dims",
+            Crossing("batch", "GatherND", 12, 11, {"x": X, "i": ints([[0]])}, {}, {"batch_dims": 1}, shapes="unknown"),
+            "the rank of 'i' is unknown",
+        ),
+        (
+            Crossing("rank", "ReverseSequence", 10, 9, {"x": X[0], "n": ints(1, 2, 3, 4, 5, 6)}, shapes="unknown"),
+            "rank of 'x'",
+        ),
+        (
+            Crossing("zero", "ReverseSequence", 10, 9, {"x": X[None], "n": ints(1, 1, 1, 1)}, shapes="symbolic"),
+            "behind the third may be 0",
         ),
     ],
     ids=str,
@@ -155,3 +163,48 @@ def test_reductions(reduction: str, dtype: str, target: int) -> None:
         Crossing(
             "", "ScatterND", 18, target, {"x": x, "i": tuples, "u": updates}, {}, attributes, tolerance=1e-6
         ).check()
+
+
+@pytest.mark.parametrize(
+    ("shape", "indices", "batch"),
+    [
+        ((4, 5, 6), (4, 1), 1),
+        ((4, 5, 6), (4, 2), 1),
+        ((4, 5, 6), (4, 3, 2), 1),
+        ((4, 5, 6), (4, 5, 1), 2),
+        ((2, 3, 4, 5), (2, 3, 2, 1), 2),
+        ((1, 3), (1, 7, 1), 1),
+    ],
+)
+@pytest.mark.parametrize("target", [11, 9])
+def test_tuples_of_indices_in_a_batch(
+    shape: tuple[int, ...], indices: tuple[int, ...], batch: int, target: int
+) -> None:
+    data, places = random_array(shape), np.random.default_rng(0).integers(-3, 3, indices)
+    case = Crossing("", "GatherND", 13, target, {"x": data, "i": places}, {}, {"batch_dims": batch})
+    case.check()
+    replace(case, given={"x": data}, constants={"i": places}).check()
+    if target == 11:
+        replace(case, shapes="symbolic").check()
+
+
+@pytest.mark.parametrize(("time", "batch"), [(0, 1), (1, 0)])
+@pytest.mark.parametrize("shape", [(4, 3), (3, 4, 2), (5, 1, 2, 2), (3, 3, 0), (3, 3, 0, 2), (0, 4)])
+@pytest.mark.parametrize("dtype", ["float32", "int64", "bool"])
+def test_sequences_are_reversed(time: int, batch: int, shape: tuple[int, ...], dtype: str) -> None:
+    if shape[batch] == 0:
+        shape = shape[::-1]
+    data, count = random_array(shape, dtype), shape[batch]
+    lengths = np.minimum(np.arange(count) + 1, shape[time])
+    expected = data.copy()
+    for index, length in enumerate(lengths):
+        place: list[Any] = [slice(None)] * len(shape)
+        place[batch], place[time] = index, slice(0, length)
+        row = np.take(data[tuple(place)], range(length - 1, -1, -1), axis=0)
+        expected[tuple(place)] = row
+    attributes = {"time_axis": time, "batch_axis": batch}
+    case = Crossing("", "ReverseSequence", 10, 9, {"x": data, "n": lengths}, {}, attributes, expected=[expected])
+    cases = both_shapes(case) if len(shape) < 4 else [case]
+    for each in cases:
+        after = each.check()
+        assert "ReverseSequence" not in operators(after)
