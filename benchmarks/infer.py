@@ -65,19 +65,20 @@ GROWTH = (
 
 
 class Figures(NamedTuple):
-    """Of one tool on one model: CPU seconds (median) and peak memory in MB (highest) of the runs, share of the
-    dimensions of node outputs that the result declares.
+    """Of one tool on one model: CPU seconds (median) and peak memory in MB (highest) of the runs, of the process and
+    beyond its imports; share of the dimensions of node outputs that the result declares.
     """
 
     seconds: float
     memory: float
+    beyond: float
     known: float
 
 
 def measure(tool: Tool, source: Path, target: Path, runs: int) -> Figures | str:
     """The figures of a tool on a model; the last line of what it says when it fails."""
     cost = measure_cost(tool, source, target, runs)
-    return cost if isinstance(cost, str) else Figures(cost.seconds, cost.memory, known(target))
+    return cost if isinstance(cost, str) else Figures(*cost, known(target))
 
 
 def known(target: Path) -> float:
@@ -97,10 +98,12 @@ def cell(found: Figures | str, peer: Figures | str | None) -> str:
     """Ratios to onnx first, then the plain figures."""
     if isinstance(found, str):
         return f"fails: {found}"
-    plain = f"{found.seconds:.3f} s, {found.memory:.0f} MB, {found.known:.0%} known"
+    plain = f"{found.seconds:.3f} s, {found.memory:.0f} MB ({found.beyond:.1f} of them after imports)"
+    plain += f", {found.known:.0%} known"
     if not isinstance(peer, Figures):
         return plain
-    return f"**{found.seconds / peer.seconds:.2f}** time, **{found.memory / peer.memory:.2f}** memory; {plain}"
+    ratios = (found.seconds / peer.seconds, found.memory / peer.memory, found.beyond / peer.beyond)
+    return "**{:.2f}** time, **{:.2f}** memory, **{:.2f}** after imports; {}".format(*ratios, plain)
 
 
 def main() -> None:

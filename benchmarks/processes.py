@@ -16,12 +16,14 @@ import onnx
 source, target = sys.argv[1:]
 # onnx registers its operators, in 12 ms, when the first is asked for, which every tool here does.
 onnx.defs.get_schema("Add")
+def memory(what):
+    # Not ru_maxrss, which begins with the memory of the process that started this one. Linux only.
+    return next(line.split()[1] for line in open("/proc/self/status") if line.startswith(what))
+before = memory("VmRSS")
 start = time.process_time()
 {work}
 seconds = time.process_time() - start
-# Not ru_maxrss, which begins with the memory of the process that started this one. Linux only.
-peak = next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM"))
-print(seconds, peak)
+print(seconds, memory("VmHWM"), before)
 """
 # Seconds after which a run counts as failed.
 PATIENCE = 300
@@ -37,16 +39,17 @@ class Tool(NamedTuple):
 
 
 class Cost(NamedTuple):
-    """CPU seconds (median) and peak memory in MB (highest) of the runs."""
+    """CPU seconds (median) and peak memory in MB (highest) of the runs: of the process, and beyond its imports."""
 
     seconds: float
     memory: float
+    beyond: float
 
 
 def measure_cost(tool: Tool, source: Path, target: Path, runs: int) -> Cost | str:
     """The cost of a tool on a model; the last line of what it says when it fails."""
     program = PROGRAM.format(imports=tool.imports, work=tool.work)
-    seconds, memory = [], 0.0
+    seconds, memory, beyond = [], 0.0, 0.0
     for _ in range(runs):
         try:
             done = subprocess.run(
@@ -61,12 +64,12 @@ def measure_cost(tool: Tool, source: Path, target: Path, runs: int) -> Cost | st
         if done.returncode:
             said = done.stderr.strip().splitlines()
             return said[-1] if said else f"exit {done.returncode}"
-        cpu, kilobytes = done.stdout.split()[-2:]
-        seconds.append(float(cpu))
-        memory = max(memory, float(kilobytes) / 1024)
+        cpu, peak, before = map(float, done.stdout.split()[-3:])
+        seconds.append(cpu)
+        memory, beyond = max(memory, peak / 1024), max(beyond, (peak - before) / 1024)
         if seconds[0] > 10:
             break
-    return Cost(median(seconds), memory)
+    return Cost(median(seconds), memory, beyond)
 
 
 def version_of(tool: Tool) -> str:
