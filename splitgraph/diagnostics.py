@@ -234,12 +234,6 @@ _code(
     "Write all but one of the lengths out.",
 )
 _code(
-    "SG217",
-    "obligations contradict each other",
-    "Two nodes require different things of the same dimension, so no input satisfies the model.",
-    "Correct one of the two nodes, or the declared shapes.",
-)
-_code(
     "SG218",
     "axis input of the wrong type or rank",
     "The axis input must be an integer scalar (VariadicSplit also takes the shape [1]).",
@@ -328,12 +322,6 @@ _code(
     "model cannot be read by the converter",
     "The model has an error that makes its meaning unclear, so nothing is converted.",
     "Run infer and correct what it reports.",
-)
-_code(
-    "SG410",
-    "external or custom operator kept",
-    "The operator is of a domain that splitgraph does not convert; it is kept as it is.",
-    "Nothing to do unless its domain's version depends on the opset.",
 )
 _code(
     "SG411",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 from pathlib import Path
 
+import splitgraph
 from splitgraph.diagnostics import CODES
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -19,3 +20,9 @@ def test_the_page_of_diagnostic_codes_is_up_to_date() -> None:
     written = (DOCS / "diagnostics.md").read_text(encoding="utf-8")
     assert written == module.diagnostics_page(), "run: python docs/make_diagnostics.py"
     assert all(f"### {code}: {info.title}" in written for code, info in CODES.items())
+
+
+def test_every_code_is_given_somewhere() -> None:
+    sources = [path for path in Path(splitgraph.__file__).parent.rglob("*.py") if path.name != "diagnostics.py"]
+    text = "".join(path.read_text() for path in sources)
+    assert [code for code in CODES if f'"{code}"' not in text] == []
