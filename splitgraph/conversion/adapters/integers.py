@@ -10,6 +10,7 @@ import numpy as np
 from onnx import TensorProto
 
 from splitgraph.conversion.adapters.registry import downward
+from splitgraph.conversion.adapters.remainders import remainder_by_long_division
 from splitgraph.conversion.shape_nodes import static_shape
 from splitgraph.conversion.step import Inexact, Step
 from splitgraph.value_type import DTYPE_NUMBERS
@@ -20,13 +21,14 @@ _FLOAT_LIMIT = 2**24
 
 
 @downward("Mod", 10)
-def remainder_of_integers(step: Step) -> None:
+def remainder_of_division(step: Step) -> None:
     """The dividend less the divisor times their quotient, which Div rounds to 0: with fmod=0 the sign becomes that of
-    the divisor.
+    the divisor. Quotients of floats are rounded otherwise.
     """
     dtype = step.known_dtype()
     if dtype not in _BITS:
-        raise Inexact("only a division with a remainder gives the exact remainder of floats")
+        remainder_by_long_division(step)
+        return
     computed = dtype if dtype in ("int64", "uint64") else "int64" if dtype == "uint32" else "int32"
     one, other = (_cast(step, name, dtype, computed) for name in step.inputs)
     whole = step.emit("Mul", [step.emit("Div", [one, other], "quotient"), other], "multiple")

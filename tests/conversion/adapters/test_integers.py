@@ -54,7 +54,6 @@ def python_shift(data: Array, amount: Array, direction: str) -> Array:
 @pytest.mark.parametrize(
     ("model", "target", "reason"),
     [
-        (binary("Mod", 13, "float32", fmod=1), 9, "the exact remainder of floats"),
         (unary("BitCast", 26, "float32", "int32", to=TensorProto.INT32), 25, "the bits of float32 as int32"),
     ],
 )
