@@ -57,14 +57,14 @@ def _body(step: Step, divisor: str, powers: list[str], rank: int) -> onnx.GraphP
     count, going, left, kept, found = (step.new_name(hint) for hint in ("count", "going", "left", "kept", "found"))
     nodes: list[onnx.NodeProto] = []
 
-    def emit(op_type: str, inputs: list[str], output: str = "", **attributes: int) -> str:
+    def emit(op_type: str, inputs: list[str], output: str = "") -> str:
         output = output or step.new_name(op_type.lower())
-        nodes.append(helper.make_node(op_type, inputs, [output], step.new_name(op_type.lower()), **attributes))
+        nodes.append(helper.make_node(op_type, inputs, [output], step.new_name(op_type.lower())))
         return output
 
     doubled = divisor
     for table in powers:
-        doubled = emit("Mul", [doubled, emit("Gather", [table, count], axis=0)])
+        doubled = emit("Mul", [doubled, emit("Gather", [table, count])])
     is_more = emit("Less", [left, doubled])
     emit("Where", [is_more, left, emit("Sub", [left, doubled])], found)
     emit("Identity", [going], kept)
