@@ -14,6 +14,8 @@ from splitgraph.conversion.shape_nodes import FLOATS, static_shape, typed
 from splitgraph.conversion.step import Inexact, Step
 
 _CROP = "tf_crop_and_resize"
+# A coordinate that should be halfway may miss it by rounding: what onnxruntime takes for halfway.
+_HALF_WITHIN = 1e-6
 
 
 @dataclass(slots=True)
@@ -34,7 +36,7 @@ class _Axis:
 
 
 def resize_by_gathering(step: Step) -> None:
-    """Write a Resize of any version from 11 on as arithmetic, axis by axis; coordinates are float32, as scales are.
+    """Write a Resize of any version as arithmetic, axis by axis; coordinates are float32, as scales are.
 
     Raises Inexact where the document leaves open what integers are rounded to, or contradicts its own tests.
     """
@@ -50,7 +52,7 @@ def resize_by_gathering(step: Step) -> None:
     outside = []
     for axis in _resized(step, formula):
         places = _coordinates(step, formula, axis)
-        if step.value("coordinate_transformation_mode") == _CROP:
+        if _way(step) == _CROP:
             beyond = (places < 0) | (places > axis.last)
             outside.append(beyond.reshape(0, *_ones_behind(step, axis)))
         take = _nearest if mode == "nearest" else _interpolated
@@ -64,8 +66,7 @@ def _resized(step: Step, formula: Formula) -> list[_Axis]:
     """The axes that may change."""
     rank = step.known_rank(0)
     places = [axis % rank for axis in step.known_value("axes", None) or range(rank)]
-    coordinates = step.known_value("coordinate_transformation_mode", "half_pixel")
-    by_sizes = is_sized(step)
+    coordinates, by_sizes = _way(step), is_sized(step)
     stretched = by_sizes and step.known_value("keep_aspect_ratio_policy", "stretch") == "stretch"
     lengths = [formula.sizes(step.inputs[0], rank)[place] for place in places]
     sizes, scales = (_by_sizes if by_sizes else _by_scales)(step, formula, lengths)
@@ -100,7 +101,8 @@ def _by_sizes(step: Step, formula: Formula, lengths: Sequence[Term]) -> tuple[li
 
 def _by_scales(step: Step, formula: Formula, lengths: Sequence[Term]) -> tuple[list[Term], list[Term]]:
     """The new sizes that the scales mean, and the scales, of each axis."""
-    given = formula.given(step.inputs[2], "float32")
+    # Until opset 11 they came second.
+    given = formula.given(step.inputs[1 if len(step.inputs) == 2 else 2], "float32")
     scales = [formula.element(given, index) for index in range(len(lengths))]
     scaled = [length.cast("float32") * scale for length, scale in zip(lengths, scales, strict=True)]
     return [size.floor().cast("int64") for size in scaled], scales
@@ -118,7 +120,7 @@ def is_sized(step: Step) -> bool:
 
 
 def _region(step: Step, formula: Formula, index: int, count: int) -> tuple[Term, Term]:
-    if step.value("coordinate_transformation_mode") != _CROP:
+    if _way(step) != _CROP:
         return formula.number(0, "float32"), formula.number(1, "float32")
     if not step.uses_input(1):
         raise Inexact(f"{_CROP} without a region of interest has no meaning")
@@ -150,7 +152,7 @@ def _check_whole_size(axis: _Axis) -> None:
 def _coordinates(step: Step, formula: Formula, axis: _Axis) -> Term:
     """Where each element of the new axis is on the old one, float32."""
     places, size = formula.counting(axis.size).cast("float32"), axis.size.cast("float32")
-    coordinates = step.known_value("coordinate_transformation_mode", "half_pixel")
+    coordinates = _way(step)
     centred, nothing = (places + 0.5) / axis.scale, places * 0
     if coordinates == "asymmetric":
         return places / axis.scale
@@ -173,15 +175,24 @@ def _coordinates(step: Step, formula: Formula, axis: _Axis) -> Term:
     raise Inexact(f"Resize knows no coordinates {coordinates}")
 
 
+def _way(step: Step) -> str:
+    """How coordinates are transformed; Resize-10 has no choice, and rounds them up where the tensor shrinks."""
+    default = "half_pixel" if step.old.since_version > 10 else "asymmetric"
+    return str(step.known_value("coordinate_transformation_mode", default))
+
+
 def _nearest(step: Step, formula: Formula, data: Term, axis: _Axis, places: Term) -> Term:
     whole = places.floor()
     rest = places - whole
-    rounding = step.known_value("nearest_mode", "round_prefer_floor")
+    rounding = step.known_value(
+        "nearest_mode", "round_prefer_floor" if step.old.since_version > 10 else "as_it_shrinks"
+    )
     ways = {
         "floor": rest > 1,
         "ceil": rest > 0,
-        "round_prefer_floor": rest > 0.5,
-        "round_prefer_ceil": ~(rest < 0.5),
+        "as_it_shrinks": (rest > 0) & (axis.scale < 1),
+        "round_prefer_floor": rest > 0.5 + _HALF_WITHIN,
+        "round_prefer_ceil": ~(rest < 0.5 - _HALF_WITHIN),
     }
     if rounding not in ways:
         raise Inexact(f"Resize knows no nearest_mode {rounding}")

@@ -70,10 +70,11 @@ def resize_instead(step: Step) -> None:
 
 @downward("Resize", 10)
 def upsample_instead(step: Step) -> None:
-    """Upsample-9 takes scales of 1 and more."""
+    """Upsample-9 takes scales of 1 and more; with others, elements are gathered."""
     scales = step.elements(1)
     if scales is None or np.any(scales < 1):
-        raise Inexact("Upsample, below it, takes no scales below 1, and the scales are not known to be larger")
+        resize_by_gathering(step)
+        return
     mode = step.attributes.get("mode")
     step.replace("Upsample", step.inputs)
     if mode is not None:

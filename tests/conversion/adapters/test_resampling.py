@@ -10,7 +10,16 @@ import numpy as np
 import onnx
 import pytest
 from conversion.adapters.crossings import Crossing, Shapes
-from conversion.adapters.execute import Array, assert_same, converted, operators, random_array, run, run_reference
+from conversion.adapters.execute import (
+    Array,
+    assert_same,
+    build,
+    converted,
+    operators,
+    random_array,
+    run,
+    run_reference,
+)
 from onnx import helper
 
 X = random_array((1, 2, 5, 7))
@@ -129,6 +138,37 @@ def test_nearest(known: str, coordinates: str) -> None:
         resize(known, 13, 10, {"sizes": SIZES[0]}, **chosen).check()
         for factors in FACTORS if coordinates != "align_corners" else ():
             resize(known, 11, 10, {"scales": factors}, **chosen).check()
+
+
+@pytest.mark.parametrize("rounding", ["round_prefer_floor", "round_prefer_ceil"])
+def test_halfway_between_elements(rounding: str) -> None:
+    """Where float32 misses the middle by its last bit."""
+    for coordinates, old, new in (("asymmetric", (40, 7), (27, 16)), ("half_pixel", (28, 24), (30, 28))):
+        chosen = {"coordinate_transformation_mode": coordinates, "nearest_mode": rounding}
+        case = resize("all", 13, 10, {"sizes": (1, 1, *new)}, **chosen)
+        replace(case, given={"x": random_array((1, 1, *old))}).check()
+
+
+def test_sizes_that_are_only_partly_known() -> None:
+    """As exporters write them: the first two of the data, the others worked out."""
+    nodes = [
+        helper.make_node("Shape", ["x"], ["shape"]),
+        helper.make_node("Slice", ["shape", "zero", "two"], ["front"]),
+        helper.make_node("Concat", ["front", "wanted"], ["sizes"], axis=0),
+        helper.make_node("Resize", ["x", "", "", "sizes"], ["y"], mode="linear"),
+    ]
+    model = build(
+        nodes,
+        13,
+        {"x": ("float32", ["n", 3, "h", "w"]), "wanted": ("int64", [2])},
+        {"y": ("float32", ["n", 3, None, None])},
+        {"zero": np.array([0]), "two": np.array([2])},
+    )
+    after = converted(model, 10)
+    # Not along the first two axes.
+    assert sum(node.op_type == "ReduceSum" for node in after.graph.node) == 2
+    feeds = {"x": random_array((2, 3, 5, 7)), "wanted": np.array([3, 9])}
+    assert_same(run(model, feeds), run(after, feeds), 1e-5)
 
 
 @pytest.mark.parametrize("known", KNOWN)

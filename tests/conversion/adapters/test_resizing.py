@@ -40,10 +40,6 @@ def resize(source: int, target: int, held: dict[str, Any], **attributes: Any) ->
             "tf_half_pixel_for_nn was removed",
         ),
         (
-            Crossing("shrinks", "Resize", 10, 9, {"x": X}, {"scales": scales(1, 1, 0.5, 2)}),
-            "Upsample, below it, takes no scales below 1",
-        ),
-        (
             Crossing("batch", "Upsample", 7, 6, {"x": X}, {}, {"scales": [2.0, 1.0, 2.0, 2.0]}),
             "only height and width of images",
         ),
@@ -88,6 +84,15 @@ def test_upsample(mode: str, target: int, factors: tuple[float, ...]) -> None:
 def test_resize_without_a_choice_of_coordinates(mode: str, target: int, factors: tuple[float, ...]) -> None:
     Crossing("", "Resize", 10, target, {"x": X}, {"s": scales(*factors)}, {"mode": mode}, tolerance=1e-6).check()
     Crossing("", "Resize", 10, target, {"x": X, "s": scales(*factors)}, {}, {"mode": mode}, tolerance=1e-6).check()
+
+
+@pytest.mark.parametrize("mode", ["nearest", "linear"])
+@pytest.mark.parametrize("factors", [(1, 1, 0.6, 0.7), (1, 1, 1.3, 0.55), (1, 1, 2, 1.7), (1, 1, 0.3, 1)])
+def test_resize_below_its_first_version(mode: str, factors: tuple[float, ...]) -> None:
+    grows = all(factor >= 1 for factor in factors)
+    after = Crossing("", "Resize", 10, 9, {"x": X}, {"s": scales(*factors)}, {"mode": mode}, tolerance=1e-6).check()
+    assert ("Upsample" in operators(after)) == grows
+    Crossing("", "Resize", 10, 9, {"x": X, "s": scales(*factors)}, {}, {"mode": mode}, tolerance=1e-6).check()
 
 
 def test_scales_of_one_kind_need_one_node() -> None:
