@@ -150,12 +150,12 @@ class Facts:
         simple = self.simplify(difference)
         if self._was_required(difference) or self._is_positive(simple):
             return True
-        solved = self._with_solutions(simple)
+        solved = self.solution(simple)
         return solved is not simple and self._is_positive(self.simplify(solved))
 
     def prove_eq(self, a: DimLike, b: DimLike) -> bool:
         """True when a == b for all values that the symbols can have; False when there is no proof."""
-        simple = self.simplify(self._with_solutions(a - b), fixed=True)
+        simple = self.simplify(self.solution(a - b), fixed=True)
         if isinstance(simple, int):
             return simple == 0
         if not self._knows_of(symbols_of(simple)) and _is_nonzero_at_one(simple):
@@ -164,7 +164,7 @@ class Facts:
 
     def prove_ne(self, a: DimLike, b: DimLike) -> bool:
         """True when a == b for no values that the symbols can have; False when there is no proof."""
-        simple = self.simplify(self._with_solutions(a - b), fixed=True)
+        simple = self.simplify(self.solution(a - b), fixed=True)
         if isinstance(simple, int):
             return simple != 0
         if simple.const % gcd(*(c for _, c in simple.terms)):
@@ -312,7 +312,7 @@ class Facts:
 
     def _solve(self, difference: Dim) -> None:
         """Note a symbol that `difference == 0` expresses through others."""
-        known = self._with_solutions(difference)
+        known = self.solution(difference)
         for monomial, coefficient in known.terms if isinstance(known, Dim) and len(known.terms) < _MOST_TERMS else ():
             if len(monomial) != 1 or monomial[0].kind != SYMBOL or abs(coefficient) != 1:
                 continue
@@ -329,8 +329,8 @@ class Facts:
         for other in symbols_of(value):
             self._solved_with.setdefault(other, set()).add(name)
 
-    def _with_solutions(self, d: DimLike) -> DimLike:
-        """The dim with solved symbols put in terms of the others."""
+    def solution(self, d: DimLike) -> DimLike:
+        """The dim with the symbols that equalities express through others put in terms of these."""
         for facts in [facts for facts in reversed([*self._chain()]) if facts._solved]:
             found = {name: facts._solved[name] for name in symbols_of(d) if name in facts._solved}
             d = substitute(d, found) if found else d

@@ -50,7 +50,7 @@ def _reconcile(
     if len(inferred.shape) != len(declared.shape):
         report(walk, name, inferred, declared, location, "error")
         return merged
-    dims = [_merge(walk, mine, theirs) for mine, theirs in zip(inferred.shape, declared.shape, strict=True)]
+    dims = [_merge(walk, mine, theirs, location) for mine, theirs in zip(inferred.shape, declared.shape, strict=True)]
     if None in dims:
         report(walk, name, inferred, declared, location, "error")
         return merged
@@ -60,16 +60,19 @@ def _reconcile(
     return merged.with_shape(dims)
 
 
-def _merge(walk: Walk, inferred: DimLike | None, declared: DimLike | None) -> DimLike | None:
+def _merge(walk: Walk, inferred: DimLike | None, declared: DimLike | None, location: str) -> DimLike | None:
     """One dimension of both, None for a contradiction."""
     if inferred is None or declared is None or inferred == declared:
         return walk.fresh() if inferred is None and declared is None else (declared if inferred is None else inferred)
     if isinstance(inferred, Dim) and _is_unknown(walk, inferred):
         # A dimension of which nothing is known takes the author's word; other values that share it keep the generated
         # name, and the obligation says that they are equal.
+        known = walk.facts.solution(inferred)
         if walk.facts.require(Obligation(inferred, "==", declared)) == "contradiction":
             return None
-        walk.state.definitions[str(declared)] = None
+        # What is known of it from elsewhere is known of the name, too.
+        is_new = known not in (inferred, declared) and walk.path == MAIN
+        walk.state.definitions[str(declared)] = (known, location) if is_new else None
         return declared
     if isinstance(declared, int):
         if isinstance(inferred, int) or walk.facts.require(Obligation(inferred, "==", declared)) == "contradiction":

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from splitgraph.diagnostics import Diagnostic, diagnostic
-from splitgraph.dim import Dim, DimLike, Obligation, is_spellable, substitute, symbol, symbols_of
+from splitgraph.dim import Dim, DimLike, Obligation, substitute, symbol, symbols_of
 from splitgraph.graph.scopes import MAIN, GraphPath, Scope
 from splitgraph.inference.analysis import Analysis, Completeness, SplitReport
 from splitgraph.inference.left_open import values_left_open
@@ -135,8 +135,8 @@ def _requirements(state: State, naming: Naming, splits: Iterable[SplitReport]) -
             found.setdefault(text, {})[split.location] = None
     for name, definition in state.definitions.items():
         meaning = None if definition is None else naming.dim(definition[0])
-        if definition is not None and isinstance(meaning, Dim) and is_spellable(symbol(name)):
-            found.setdefault(f"{symbol(name)} == {meaning}", {})[definition[1]] = None
+        if definition is not None and isinstance(meaning, Dim) and meaning != symbol(name):
+            found.setdefault(str(Obligation(symbol(name), "==", meaning)), {})[definition[1]] = None
     for name in _known_broadcasts(state):
         a, b, location = state.broadcasts[name]
         shown, one, other = naming.shown_name(name), naming.dim(a), naming.dim(b)

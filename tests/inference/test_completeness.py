@@ -24,16 +24,9 @@ INDEX: list[dict[str, Any]] = [
     entry for entry in json.loads((MODELS / "index.json").read_text("utf-8")) if entry["valid"] and entry["engines"]
 ]
 
-NAMED = "the author's own name, which the exporter gave to a mask's dimensions and which is no symbol of an input"
 UNLIKE = "the elements of the sequence are of unlike lengths, or the last may be shorter"
 # What no inference can know from the sizes of the inputs: (model, value, axis) and why.
 UNKNOWABLE: Mapping[str, Mapping[tuple[str, int], str]] = {
-    "gpt2.dynamo": {
-        **{(name, axis): NAMED for name in ("where", "add_138", "softmax") for axis in (2, 3)},
-        **{(name, axis): NAMED for name in ("where_1", "add_284", "softmax_1") for axis in (2, 3)},
-        **{(name, 2): NAMED for name in ("matmul_1", "matmul_3")},
-        **{(name, 1): NAMED for name in ("transpose_4", "transpose_9")},
-    },
     "string_split20": {("parts", 1): "the most parts that a string has"},
     "prefix_split": {("/SplitToSequence_output_0", 1): UNLIKE},
     "segment_means": {(f"/{name}_output_0", 1): UNLIKE for name in ("SplitToSequence", "SequenceAt")},
@@ -69,13 +62,26 @@ def check(
     return compared
 
 
+# Sizes of the runs are far below.
+LARGEST = 256
+
+
 def with_definitions(analysis: Analysis, sizes: Mapping[str, int]) -> Mapping[str, int]:
-    """The sizes with the generated symbols that the analysis says the value of."""
+    """The sizes with the symbols that are no size of an input, where the analysis says what they must be: the only
+    number with which an equality holds.
+    """
     known = dict(sizes)
     for text in analysis.obligations:
-        name, relation, meaning = text.partition(" == ")
-        if relation and name in analysis.generated and symbols_of(parsed := parse_expression(meaning)) <= known.keys():
-            known[name] = evaluate(parsed, known)
+        left, relation, right = text.partition(" == ")
+        if not relation or "%" in left:
+            continue
+        sides = [parse_expression(side) for side in (left, right)]
+        unknown = {name for side in sides for name in symbols_of(side)} - known.keys()
+        if len(unknown) == 1:
+            name = unknown.pop()
+            found = [n for n in range(LARGEST) if len({evaluate(side, {**known, name: n}) for side in sides}) == 1]
+            if len(found) == 1:
+                known[name] = found[0]
     return known
 
 
