@@ -16,6 +16,9 @@ from splitgraph.conversion.step import Step
 from splitgraph.conversion.values import Array
 from splitgraph.value_type import DTYPE_NUMBERS
 
+# As many elements are kept in a model rather than worked out at run time from fewer.
+_KEPT = 2**16
+
 
 @dataclass(slots=True, eq=False)
 class Term:
@@ -226,13 +229,15 @@ class Formula:
         dtype: str | None = None,
         **attributes: object,
     ) -> Term:
-        """What an operator gives: computed where all elements are known, otherwise written as a node."""
+        """What an operator gives: computed where all elements are known and few, otherwise written as a node."""
         dtype = dtype or terms[0].dtype
         known = [term.elements for term in terms if term.elements is not None]
         if len(known) == len(terms):
             # Infinities and NaN of a branch that is not taken are as good here as at run time.
             with np.errstate(all="ignore"):
-                return self.term(np.asarray(compute(*known), dtype=dtype))
+                found = np.asarray(compute(*known), dtype=dtype)
+            if found.size <= max(_KEPT, *(elements.size for elements in known)):
+                return self.term(found)
         name = self.step.emit(op_type, [term.name for term in terms], op_type.lower(), **attributes)
         return self.held(name, dtype)
 

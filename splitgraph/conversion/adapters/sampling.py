@@ -1,7 +1,10 @@
-"""Operators that sample images at places known at run time: GridSample, DeformConv, RoiAlign."""
+"""Operators that sample images at places known at run time, and that make such places: GridSample, AffineGrid,
+DeformConv, RoiAlign.
+"""
 
 from __future__ import annotations
 
+from functools import reduce
 from math import prod
 
 import numpy as np
@@ -47,6 +50,34 @@ def sampled_by_gathering(step: Step) -> None:
         places.append(place / 2 * (length - 1) if aligned else (place * length - 1) / 2)
     first = (formula.counting(batch) * pixels).reshape(0, *[1] * (rank - 2))
     formula.give(_channels_behind(formula, images.sample(first, places, rank - 1), rank).cast(dtype))
+
+
+@downward("AffineGrid", 20)
+def grid_by_multiplication(step: Step) -> None:
+    """Positions from -1 to 1 along each axis, and 1, times the matrices. The specification's function body takes a
+    batch of one for no batch.
+    """
+    dtype, shape = step.known_dtype(0), step.shape(0) or ()
+    axes = shape[1] if len(shape) == 3 else None
+    if not isinstance(axes, int):
+        raise Inexact("how many axes the grid has is unknown", "declare the shape of theta")
+    formula, wide = Formula(step), _wide(dtype)
+    size, aligned = formula.given(step.inputs[1], "int64"), step.known_value("align_corners", 0)
+    positions = []
+    for axis in range(axes):
+        count = formula.element(size, 2 + axis)
+        numbers = formula.counting(count).cast(wide).reshape(1, *[1] * axis, -1, *[1] * (axes - axis))
+        length = count.cast(wide)
+        gap = formula.number(2, wide) / (length - 1 if aligned else length)
+        gap = formula.where(length > 1, gap, formula.number(0, wide)) if aligned else gap
+        positions.append(numbers * gap - 1 if aligned else numbers * gap + (gap / 2 - 1))
+    blank = reduce(Term.__add__, [position * 0 for position in positions])
+    listed = [*(position + blank for position in positions[::-1]), blank + 1]
+    whole = formula.apply("Concat", lambda *held: np.concatenate(held, axis=-1), listed, axis=axes + 1)
+    matrix = formula.transposed(formula.held(step.inputs[0], dtype).cast(wide), [0, 2, 1])
+    matrix = matrix.reshape(0, *[1] * (axes - 1), axes + 1, axes)
+    grid = formula.held(step.emit("MatMul", [whole.name, matrix.name], "grid"), wide)
+    formula.give(grid.cast(dtype))
 
 
 @downward("DeformConv", 19)

@@ -143,6 +143,29 @@ def test_types(dtype: str) -> None:
     replace(grid_sample(20, 13, data, grid, mode="nearest"), expected=[expected]).check()
 
 
+def affine_grid(target: int, axes: int, size: tuple[int, ...], *, known: bool = True, **attributes: Any) -> Crossing:
+    given = {"theta": random_array((size[0], axes, axes + 1))}
+    held = {"size": np.array(size)}
+    constants = held if known else {}
+    return Crossing(
+        "", "AffineGrid", 20, target, given | ({} if known else held), constants, attributes, tolerance=1e-5
+    )
+
+
+@pytest.mark.parametrize(("axes", "size"), [(2, (1, 3, 4, 5)), (2, (2, 3, 4, 5)), (3, (2, 1, 2, 4, 3))])
+@pytest.mark.parametrize("aligned", [0, 1])
+def test_affine_grid(axes: int, size: tuple[int, ...], aligned: int) -> None:
+    after = affine_grid(19, axes, size, align_corners=aligned).check()
+    assert not {"If", "Split"} & set(operators(after))
+    affine_grid(9, axes, size, align_corners=aligned).check()
+    affine_grid(9, axes, size, align_corners=aligned, known=False).check()
+
+
+def test_large_grids_are_not_kept_in_the_model() -> None:
+    after = affine_grid(15, 2, (1, 1, 300, 400)).check()
+    assert sum(int(np.prod(tensor.dims)) for tensor in after.graph.initializer) < 2000
+
+
 def deform(target: int, held: dict[str, Array], **attributes: Any) -> Crossing:
     names = ["x", "w", "o", *(name if name in held else "" for name in ("b", "m"))]
     while not names[-1]:
