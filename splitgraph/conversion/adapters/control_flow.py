@@ -1,7 +1,8 @@
-"""If and Loop below opset 11."""
+"""If below opsets 16 and 11, Loop below opset 11."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 
 import onnx
@@ -9,6 +10,7 @@ from onnx import TensorProto, helper
 
 from splitgraph.conversion.adapters.registry import downward
 from splitgraph.conversion.step import Inexact, Step
+from splitgraph.value_type import tensor
 
 
 @downward("If", 11)
@@ -24,6 +26,36 @@ def branches_of_one_shape(step: Step) -> None:
             raise Inexact(
                 "below it, both branches must give the same shapes", "declare the shapes of what the branches give"
             )
+
+
+@downward("If", 16)
+def branches_without_bfloat16(step: Step) -> None:
+    """Below 16 a branch gives no bfloat16: it gives float32, which holds it, and is cast back."""
+    if step.form.original is None:
+        raise Inexact("its branches are not the model's")
+    if any(step.output_type(index).kind != "tensor" for index, name in enumerate(step.outputs) if name):
+        raise Inexact("its branches give other types than tensors")
+    casts: dict[int, tuple[str, str]] = {}
+    for index, name in enumerate(step.outputs):
+        if name and step.output_type(index).dtype == "bfloat16":
+            casts[index] = (step.new_name("as_float32"), step.new_name("as_float32"))
+            shape = step.output_type(index).shape
+            old = step.redirect(index, "as_float32")
+            # The branches give bfloat16 until everything else is done.
+            step.values.define(step.outputs[index], tensor("float32", shape))
+            step.emit_after("Cast", [step.outputs[index]], old, to=TensorProto.BFLOAT16)
+    step.form.wrap = partial(_cast_results, casts)
+
+
+def _cast_results(casts: Mapping[int, tuple[str, str]], node: onnx.NodeProto) -> None:
+    """Let both branches of an If give float32: index of the output to the new name in each branch."""
+    branches = (next(held.g for held in node.attribute if held.name == f"{side}_branch") for side in ("then", "else"))
+    for side, branch in enumerate(branches):
+        for index, names in casts.items():
+            result = branch.output[index]
+            branch.node.append(helper.make_node("Cast", [result.name], [names[side]], to=TensorProto.FLOAT))
+            result.name = names[side]
+            result.type.tensor_type.elem_type = TensorProto.FLOAT
 
 
 @downward("Loop", 11)

@@ -1,11 +1,21 @@
-"""If and Loop below opset 11."""
+"""If below opsets 16 and 11, Loop below opset 11."""
 
 from __future__ import annotations
 
 import numpy as np
 import onnx
 import pytest
-from conversion.adapters.execute import assert_same, build, converted, random_array, refusal, run, value
+from conversion.adapters.execute import (
+    assert_same,
+    build,
+    converted,
+    number_of,
+    random_array,
+    refusal,
+    run,
+    run_reference,
+    value,
+)
 from onnx import helper
 
 
@@ -41,6 +51,38 @@ def test_branches_of_one_shape(declared: bool, target: int) -> None:
     for chosen in (True, False):
         feeds = {"c": np.array(chosen), "x": random_array((2, 3))}
         assert_same(run(before, feeds), run(after, feeds))
+
+
+def halves(opset: int, other: str = "float32") -> onnx.ModelProto:
+    """Gives what is half as precise as float32, and something else beside it."""
+    numbers = {"bfloat16": onnx.TensorProto.BFLOAT16, "float32": onnx.TensorProto.FLOAT, other: number_of(other)}
+    branches = {}
+    for name, op in (("then_branch", "Neg"), ("else_branch", "Abs")):
+        nodes = [
+            helper.make_node(op, ["x"], [f"{name}_x"]),
+            helper.make_node("Cast", [f"{name}_x"], [f"{name}_0"], to=numbers["bfloat16"]),
+            helper.make_node("Cast", [f"{name}_x"], [f"{name}_1"], to=numbers[other]),
+        ]
+        results = [value(f"{name}_0", ("bfloat16", ("n",))), value(f"{name}_1", (other, ("n",)))]
+        branches[name] = helper.make_graph(nodes, name, [], results)
+    node = helper.make_node("If", ["c"], ["half", "z"], **branches)
+    last = helper.make_node("Cast", ["half"], ["y"], to=numbers["float32"])
+    inputs = {"c": ("bool", ()), "x": ("float32", ("n",))}
+    return build([node, last], opset, inputs, {"y": ("float32", ("n",)), "z": (other, ("n",))})
+
+
+def test_halves_are_refused_where_nothing_takes_them() -> None:
+    assert "bfloat16" in refusal(halves(16), 12)
+
+
+@pytest.mark.parametrize("other", ["float32", "bfloat16", "int64"])
+@pytest.mark.parametrize("target", [15, 13])
+def test_branches_that_give_halves(other: str, target: int) -> None:
+    before = halves(16, other)
+    after = converted(before, target)
+    for chosen in (True, False):
+        feeds = {"c": np.array(chosen), "x": random_array((5,))}
+        assert_same(run_reference(before, feeds), run_reference(after, feeds))
 
 
 @pytest.mark.parametrize("with_condition", [False, True])
