@@ -54,6 +54,8 @@ def _check_exact(step: Step) -> None:
     """Refuse the bodies that do not compute what the operator's document says."""
     if step.form.op_type == "Bernoulli":
         raise Inexact("its function body gives 1 with the opposite probability")
+    if step.form.op_type == "AffineGrid":
+        raise Inexact("its function body takes a batch of one for no batch", "declare the shapes of its inputs")
     if step.form.op_type == "Range" and step.old.since_version == 11 and step.known_dtype() != "float32":
         raise Inexact(
             f"its function body counts the elements in float32, which does not hold every {step.known_dtype()}"

@@ -12,7 +12,7 @@ import numpy as np
 from splitgraph.conversion.adapters.registry import downward
 from splitgraph.conversion.formula import Formula, Term
 from splitgraph.conversion.interpolation import Images
-from splitgraph.conversion.shape_nodes import FLOATS
+from splitgraph.conversion.shape_nodes import FLOATS, static_shape
 from splitgraph.conversion.step import Inexact, Step
 
 # The names of opset 20 by those of 16, which were not all renamed.
@@ -57,8 +57,8 @@ def grid_by_multiplication(step: Step) -> None:
     """Positions from -1 to 1 along each axis, and 1, times the matrices. The specification's function body takes a
     batch of one for no batch.
     """
-    dtype, shape = step.known_dtype(0), step.shape(0) or ()
-    axes = shape[1] if len(shape) == 3 else None
+    dtype, shape, sizes = step.known_dtype(0), step.shape(0) or (), static_shape(step, step.inputs[1])
+    axes = sizes[0] - 2 if sizes else shape[1] if len(shape) == 3 else None
     if not isinstance(axes, int):
         raise Inexact("how many axes the grid has is unknown", "declare the shape of theta")
     formula, wide = Formula(step), _wide(dtype)

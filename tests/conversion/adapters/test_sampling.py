@@ -9,7 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 from conversion.adapters.crossings import Crossing, both_shapes
-from conversion.adapters.execute import Array, assert_same, converted, operators, random_array, run, run_reference
+from conversion.adapters.execute import (
+    Array,
+    assert_same,
+    converted,
+    operators,
+    random_array,
+    refusal,
+    run,
+    run_reference,
+)
 
 IMAGE = random_array((2, 3, 4, 5))
 VOLUME = random_array((2, 2, 3, 4, 5))
@@ -159,6 +168,16 @@ def test_affine_grid(axes: int, size: tuple[int, ...], aligned: int) -> None:
     assert not {"If", "Split"} & set(operators(after))
     affine_grid(9, axes, size, align_corners=aligned).check()
     affine_grid(9, axes, size, align_corners=aligned, known=False).check()
+
+
+def test_grids_of_unknown_axes() -> None:
+    case = affine_grid(15, 2, (1, 3, 4, 5), known=False)
+    model = case.model()
+    for axis, dim in enumerate(model.graph.input[0].type.tensor_type.shape.dim):
+        dim.dim_param = f"theta{axis}"
+    assert_same(run(model, case.given), run(converted(model, 15), case.given), 1e-5)
+    model.graph.input[1].type.tensor_type.shape.dim[0].dim_param = "rank"
+    assert "how many axes the grid has is unknown" in refusal(model, 15)
 
 
 def test_large_grids_are_not_kept_in_the_model() -> None:
