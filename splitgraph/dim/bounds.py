@@ -8,8 +8,7 @@ so that what cancels in the true value cancels in the bound too; and with a mult
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from fractions import Fraction
-from math import ceil, gcd
+from math import gcd
 from typing import TYPE_CHECKING
 
 from splitgraph.dim.atoms import (
@@ -84,7 +83,7 @@ def lower_bound(
         budget = _BUDGET_WHEN_DEEP
     target = None if goal is None else -((const - goal) // factor)
     bound = _Search(interval_of, assumptions, target, budget).search(reduced, 1)
-    return None if bound is None else factor * ceil(bound) + const
+    return None if bound is None else factor * bound + const
 
 
 def _is_termwise(coefficients: Coefficients) -> bool:
@@ -111,10 +110,10 @@ class _Search:
         self.budget = budget
         self.seen: set[frozenset[tuple[Monomial, int]]] = set()
 
-    def search(self, coefficients: Coefficients, scale: int) -> Fraction | None:
-        """The best lower bound found of the polynomial divided by `scale`."""
+    def search(self, coefficients: Coefficients, scale: int) -> int | None:
+        """The best lower bound found of the polynomial divided by `scale`, rounded up: it bounds an integer."""
         direct = termwise_bound(coefficients, self.interval_of)
-        best = None if direct is None else Fraction(direct, scale)
+        best = None if direct is None else -(-direct // scale)
         if self._enough(best):
             return best
         atom = _outermost(coefficients)
@@ -133,10 +132,10 @@ class _Search:
                 best = _better(best, self.search(reduced, scale * factor))
         return best
 
-    def _enough(self, bound: Fraction | None) -> bool:
-        return bound is not None and self.goal is not None and ceil(bound) >= self.goal
+    def _enough(self, bound: int | None) -> bool:
+        return bound is not None and self.goal is not None and bound >= self.goal
 
-    def _rewritten(self, coefficients: Coefficients, atom: Atom, scale: int) -> Fraction | None:
+    def _rewritten(self, coefficients: Coefficients, atom: Atom, scale: int) -> int | None:
         parts = _parts_with(coefficients, atom, self.interval_of)
         if parts is None:
             return None
@@ -147,7 +146,7 @@ class _Search:
 
     def _each_argument(
         self, coefficients: Coefficients, atom: Atom, parts: list[tuple[Monomial, int]], scale: int
-    ) -> Fraction | None:
+    ) -> int | None:
         rising = {coefficient > 0 for _, coefficient in parts}
         if len(rising) > 1:
             return None
@@ -165,7 +164,7 @@ class _Search:
         either = [bound for bound in cases if bound is not None]
         return _better(best, min(either)) if len(either) == 2 else best
 
-    def _assuming(self, known: DimLike, coefficients: Coefficients, scale: int) -> Fraction | None:
+    def _assuming(self, known: DimLike, coefficients: Coefficients, scale: int) -> int | None:
         case = _Search(self.interval_of, [*self.assumptions, coefficients_of(known)], self.goal, self.budget // 2)
         return case.search(coefficients, scale)
 
@@ -218,7 +217,7 @@ def _outermost(coefficients: Coefficients) -> Atom | None:
     return max(composite, key=lambda atom: (atom.level, atom.key), default=None)
 
 
-def _better(one: Fraction | None, other: Fraction | None) -> Fraction | None:
+def _better(one: int | None, other: int | None) -> int | None:
     if one is None or other is None:
         return other if one is None else one
     return max(one, other)
