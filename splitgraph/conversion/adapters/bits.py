@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from splitgraph.conversion.adapters.registry import downward
 from splitgraph.conversion.shape_nodes import as_int64
 from splitgraph.conversion.step import Inexact, Step
@@ -22,6 +24,8 @@ def bits_by_fours(step: Step) -> None:
     dtype = step.known_dtype()
     if dtype not in _WIDTHS:
         raise Inexact(f"{dtype} has no bits to combine")
+    if step.form.op_type == "BitwiseAnd" and _masks_low_bits(step, dtype):
+        return
     weights = [16**place for place in range(_WIDTHS[dtype] // 4)]
     powers, sixteen, last = (
         step.constant(values, hint) for values, hint in ((weights, "powers"), (16, "sixteen"), ([-1], "last"))
@@ -40,6 +44,20 @@ def bits_by_fours(step: Step) -> None:
     if step.form.op_type == "BitwiseXor":
         result = step.emit("Sub", [result, both], "in_one")
     step.replace("Cast", [result], to=DTYPE_NUMBERS[dtype])
+
+
+def _masks_low_bits(step: Step, dtype: str) -> bool:
+    """Where one operand is known and only has low bits, what is left of the other is a remainder."""
+    for index in range(2):
+        mask = step.elements(index)
+        if mask is None:
+            continue
+        divisors = [int(number) + 1 for number in mask.reshape(-1)]
+        if all(0 < number <= np.iinfo(dtype).max and number & (number - 1) == 0 for number in divisors):
+            divisor = step.constant(np.reshape(divisors, mask.shape), "divisor", dtype)
+            step.replace("Mod", [step.inputs[1 - index], divisor])
+            return True
+    return False
 
 
 def _fours(step: Step, numbers: str, powers: str, sixteen: str) -> str:

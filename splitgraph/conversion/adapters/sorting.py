@@ -43,7 +43,8 @@ def topmost_of_long_integers(step: Step) -> None:
 @downward("Unique", 11)
 def unique_by_sorting(step: Step) -> None:
     """Sorted, equal elements stand side by side, the first of them first: each element that is unlike the one before it
-    begins a group. Without `sorted` the groups are in the order of their first elements.
+    begins a group. Without `sorted` the groups are in the order of their first elements. NaN is a group, the last one,
+    as in numpy.unique, which the document refers to.
     """
     step.dialect = 11
     dtype, axis = step.known_dtype(), step.known_value("axis", None)
@@ -54,10 +55,15 @@ def unique_by_sorting(step: Step) -> None:
     zero, one = step.constant([0], "zero"), step.constant([1], "one")
     data = flat(step, step.inputs[0], "elements")
     count = step.emit("Shape", [data], "count")
-    ordered, order = step.emit_many("TopK", [data, count], ["ordered", "order"], largest=0)
+    order = _order(step, data, count, dtype)
+    ordered = step.emit("Gather", [data, order], "ordered", axis=0)
     later = step.emit("Slice", [ordered, one, step.constant([_GREATEST], "end")], "later")
     earlier = step.emit("Slice", [ordered, zero, step.constant([-1], "last")], "earlier")
-    differs = step.emit("Not", [step.emit("Equal", [later, earlier], "is_same")], "differs")
+    same = step.emit("Equal", [later, earlier], "is_same")
+    if dtype.startswith("float"):
+        # What follows a NaN is one, too.
+        same = step.emit("Or", [same, step.emit("IsNaN", [earlier], "is_nan")], "is_same")
+    differs = step.emit("Not", [same], "differs")
     begins = step.emit("Concat", [one, as_int64(step, differs, "differences")], "begins", axis=0)
     # Without elements there is no first one either.
     begins = step.emit("Slice", [begins, zero, count], "begins")
@@ -81,6 +87,19 @@ def unique_by_sorting(step: Step) -> None:
     for name, value in zip(given[1:], (first, inverse, counts), strict=False):
         if name:
             step.emit_after("Identity", [value], name)
+
+
+def _order(step: Step, data: str, count: str, dtype: str) -> str:
+    """The places of elements in ascending order, equal ones in their own and NaN last."""
+    if not dtype.startswith("float"):
+        return step.emit_many("TopK", [data, count], ["ordered", "order"], largest=0)[1]
+    is_nan = step.emit("IsNaN", [data], "is_nan")
+    numbers = step.emit("Where", [is_nan, step.constant(np.inf, "infinity", dtype), data], "numbers")
+    _, order = step.emit_many("TopK", [numbers, count], ["ordered", "order"], largest=0)
+    flags = step.emit("Gather", [is_nan, order], "flags", axis=0)
+    keys = step.emit("Cast", [flags], "keys", to=DTYPE_NUMBERS["float32"])
+    _, again = step.emit_many("TopK", [keys, count], ["ordered_again", "order_again"], largest=0)
+    return step.emit("Gather", [order, again], "whole_order", axis=0)
 
 
 def _counted(step: Step, flags: str) -> str:

@@ -72,3 +72,23 @@ def test_shapes(op_type: str, one: tuple[int, ...], other: tuple[int, ...], decl
         # The checker wants a rank for everything.
         after = converted(model, target) if declared else convert_opset(model, target).model
         assert_same(expected, run(after, feeds))
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+@pytest.mark.parametrize("mask", [1, [0, 1, 3, 15, 127], [[7], [63]], -1, 5, [1, 2], 255])
+@pytest.mark.parametrize("first", [False, True])
+def test_masks_that_are_known(dtype: str, mask: Any, first: bool) -> None:
+    limits, data = np.iinfo(dtype), numbers(dtype)[:5]
+    held = np.array(mask)
+    if held.min() < limits.min or held.max() > limits.max:
+        held = np.array([limits.max, limits.max])[:, None]
+    node = helper.make_node("BitwiseAnd", ["m", "x"] if first else ["x", "m"], ["y"])
+    outputs = {"y": (dtype, [None] * max(held.ndim, 1))}
+    before = build(node, 18, {"x": (dtype, (5,) if held.shape != (2,) else (1,))}, outputs, {"m": held.astype(dtype)})
+    feeds = {"x": data if held.shape != (2,) else data[:1]}
+    after = converted(before, 17)
+    assert_same([feeds["x"] & held.astype(dtype)], run(after, feeds))
+    low = all(
+        number >= 0 and number + 1 <= limits.max and number & (number + 1) == 0 for number in held.reshape(-1).tolist()
+    )
+    assert (operators(after) == ["Mod"]) == low

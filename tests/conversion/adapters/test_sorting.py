@@ -81,8 +81,10 @@ def unique_of(data: Array, is_sorted: int) -> list[Array]:
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "int32", "uint8", "int8", "float16"])
 @pytest.mark.parametrize("target", [10, 9])
 def test_unique(dtype: str, is_sorted: int, target: int) -> None:
-    for shape in ((2, 4), (1,), (7,), (4, 1, 2)):
-        data = np.resize(REPEATED, shape).astype(dtype)
+    special = np.array([1, np.nan, 0.0, -0.0, np.nan, 1, -np.inf, np.inf, 0.5, np.inf])
+    given = [np.resize(REPEATED, shape) for shape in ((2, 4), (1,), (7,), (4, 1, 2))]
+    for numbers in [*given, special] if dtype.startswith("float") else given:
+        data = numbers.astype(dtype)
         expected = unique_of(data, is_sorted)
         attributes = {"sorted": is_sorted}
         case = Crossing("", "Unique", 11, target, {"x": data}, {}, attributes, None, 4, expected)
