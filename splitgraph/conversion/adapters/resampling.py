@@ -213,14 +213,20 @@ def _interpolated(step: Step, formula: Formula, data: Term, axis: _Axis, places:
     offsets = (formula.counting(reach * 2) - (reach - 1)).cast("float32").reshape(-1, 1, *behind)
     shares = weights(formula, mode, (offsets - (places - whole)) * stretch, step.known_value("cubic_coeff_a", -0.75))
     taken = (whole + offsets).cast("int64")
+    is_outside = (taken < 0) | (taken > axis.length - 1)
     exclude = bool(step.known_value("exclude_outside", 0))
     if exclude:
-        is_outside = (taken < 0) | (taken > axis.length - 1)
         shares = formula.where(is_outside, formula.number(0, "float32"), shares)
     if exclude or antialias:
         shares = shares / formula.total(shares, [0], "all_weights")
     taken = taken.clipped(0, axis.length - 1).reshape(0, 0)
     weighted = formula.gather(data, taken, axis.place) * shares.cast(data.dtype)
+    is_none = ~((shares < 0) | (shares > 0))
+    is_none = is_none if antialias or exclude else is_none & is_outside
+    beyond_reach = antialias or exclude or mode == "linear"
+    if beyond_reach and (is_none.elements is None or is_none.elements.any()):
+        # An element that is beyond reach adds nothing: infinity times 0 would be no number.
+        weighted = formula.where(is_none, formula.number(0, data.dtype), weighted)
     return formula.total(weighted, [axis.place], "interpolated")
 
 

@@ -237,6 +237,20 @@ def test_symmetric(known: str, mode: str) -> None:
         resize(known, 19, 18, {"scales": factors}, **chosen).check()
 
 
+@pytest.mark.parametrize("mode", ["linear", "cubic"])
+def test_elements_that_are_no_finite_number(mode: str) -> None:
+    data = X.copy()
+    data[0, 0, 2, 3], data[0, 1, 4, 6], data[0, 1, 0, 0] = np.nan, np.inf, -np.inf
+    for coordinates in COORDINATES:
+        case = resize("all", 13, 10, {"sizes": (1, 2, 9, 13)}, coordinate_transformation_mode=coordinates, mode=mode)
+        replace(case, given={"x": data}).check()
+    # Rows and columns that are far from it stay clear of it.
+    data = random_array((1, 1, 40, 40))
+    data[0, 0, 20, 21] = np.inf
+    case = resize("sizes", 18, 17, {"sizes": (1, 1, 10, 10)}, mode=mode, antialias=1)
+    replace(case, given={"x": data}).check()
+
+
 @pytest.mark.parametrize("dtype", ["float16", "float64", "uint8", "int64"])
 def test_types(dtype: str) -> None:
     mode = "linear" if dtype.startswith("float") else "nearest"
