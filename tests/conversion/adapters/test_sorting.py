@@ -23,7 +23,6 @@ LONG = np.array(
 @pytest.mark.parametrize(
     ("case", "words"),
     [
-        (Crossing("", "Unique", 11, 10, {"x": LONG}, {}, {"axis": 0}), "parts of a tensor as wholes"),
         (Crossing("", "Unique", 11, 10, {"x": LONG.astype(bool)}), "nothing sorts bool"),
         (
             Crossing("", "Unique", 11, 10, {"x": LONG.astype(str).astype(object)}, expected=[LONG]),
@@ -96,3 +95,22 @@ def test_unique(dtype: str, is_sorted: int, target: int) -> None:
 def test_unique_along_the_only_axis() -> None:
     data = np.array([3, 3, 1], np.float32)
     Crossing("", "Unique", 11, 10, {"x": data}, {}, {"axis": 0}, None, 4, shapes="symbolic").check()
+
+
+@pytest.mark.parametrize("is_sorted", [0, 1])
+@pytest.mark.parametrize(("shape", "axis"), [((6, 2), 0), ((2, 6), 1), ((3, 2, 4), -2), ((1, 3), 0), ((4, 1), 0)])
+@pytest.mark.parametrize("dtype", ["float32", "int64", "uint8"])
+@pytest.mark.parametrize("target", [10, 9])
+def test_unique_parts(dtype: str, shape: tuple[int, ...], axis: int, is_sorted: int, target: int) -> None:
+    data = np.random.default_rng(3).integers(0, 2, shape).astype(dtype)
+    kept, first, inverse, counts = np.unique(data, True, True, True, axis=axis)
+    inverse = inverse.reshape(-1)
+    if not is_sorted:
+        order = np.argsort(first)
+        kept, first, counts = np.take(kept, order, axis), first[order], counts[order]
+        inverse = np.argsort(order)[inverse]
+    attributes, expected = {"sorted": is_sorted, "axis": axis}, [kept, first, inverse, counts]
+    case = Crossing("", "Unique", 11, target, {"x": data}, {}, attributes, None, 4, expected)
+    case.check()
+    if target == 10:
+        replace(case, shapes="symbolic").check()
