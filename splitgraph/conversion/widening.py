@@ -81,8 +81,8 @@ _REAL: _Table = {"float16": "float32", "bfloat16": "float32"}
 
 _TABLES: tuple[tuple[str, _Table], ...] = (
     (
-        "Compress Concat DepthToSpace Equal Expand Flatten Gather GatherElements GatherND Identity OneHot Reshape "
-        "ReverseSequence Scatter Slice SpaceToDepth Squeeze Tile Transpose Trilu Unsqueeze Where",
+        "Compress Concat DepthToSpace Equal Expand Flatten Gather GatherElements GatherND Identity MaxUnpool OneHot "
+        "Reshape ReverseSequence Scatter Slice SpaceToDepth Squeeze Tile Transpose Trilu Unsqueeze Where",
         _MOVED,
     ),
     (
@@ -93,9 +93,9 @@ _TABLES: tuple[tuple[str, _Table], ...] = (
     ("Abs Add CumSum Gemm MatMul Mul Neg ReduceSum ReduceSumSquare ReduceProd Sub Sum", _MODULAR),
     ("Div Mod", _DIVIDED),
     (
-        "Acos Acosh Asin Asinh Atan Atanh AveragePool BatchNormalization Ceil Celu Conv ConvTranspose Cos Cosh Det "
-        "Einsum Elu Erf Exp Floor Gelu GlobalAveragePool GlobalLpPool GridSample GRU HardSigmoid HardSwish Hardmax "
-        "InstanceNormalization LRN LSTM LayerNormalization LeakyRelu Log LogSoftmax LpNormalization LpPool Mean "
+        "Acos Acosh Asin Asinh Atan Atanh AveragePool BatchNormalization Ceil Celu Conv ConvTranspose Cos Cosh "
+        "DeformConv Det Einsum Elu Erf Exp Floor Gelu GlobalAveragePool GlobalLpPool GridSample GRU HardSigmoid "
+        "HardSwish Hardmax InstanceNormalization LRN LSTM LayerNormalization LeakyRelu Log LogSoftmax LpNormalization LpPool Mean "
         "MeanVarianceNormalization Mish NegativeLogLikelihoodLoss PRelu Pow RNN Reciprocal ReduceL1 ReduceL2 "
         "ReduceLogSum ReduceLogSumExp ReduceMean RoiAlign Round Selu Shrink Sigmoid Sin Sinh Softmax "
         "SoftmaxCrossEntropyLoss Softplus Softsign Sqrt Tan Tanh ThresholdedRelu",

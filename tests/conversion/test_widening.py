@@ -104,3 +104,17 @@ def test_moved_elements_keep_their_bits(target: int) -> None:
     else:
         after = converted(moved, target)
         assert operators(after) == ["Cast", "Cast", "Where", "Cast"]
+
+
+@pytest.mark.parametrize(
+    ("op", "shapes"),
+    [("MaxUnpool", [(1, 1, 2, 2), (1, 1, 2, 2)]), ("DeformConv", [(1, 1, 3, 3), (1, 1, 2, 2), (1, 8, 2, 2)])],
+)
+def test_16_bit_floats_of_images(op: str, shapes: list[tuple[int, ...]]) -> None:
+    names = [f"x{index}" for index in range(len(shapes))]
+    kinds = ["bfloat16", "int64" if op == "MaxUnpool" else "bfloat16", "bfloat16"]
+    node = helper.make_node(op, names, ["y"], kernel_shape=[2, 2])
+    inputs = {name: (kind, shape) for name, kind, shape in zip(names, kinds, shapes, strict=False)}
+    after = converted(build(node, 22, inputs, {"y": ("bfloat16", [None] * 4)}), 21)
+    assert [each for each in operators(after) if each != "Cast"] == [op]
+    assert operators(after).count("Cast") == (2 if op == "MaxUnpool" else 4)

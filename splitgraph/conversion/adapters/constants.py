@@ -1,12 +1,16 @@
-"""ConstantFill, which was experimental, from opset 9 on."""
+"""What is made from a value alone: ConstantFill, which was experimental, from opset 9 on; ConstantOfShape and EyeLike
+of types that they do not make below.
+"""
 
 from __future__ import annotations
 
-from onnx import TensorProto, helper
+import numpy as np
+from onnx import TensorProto, helper, numpy_helper
 
-from splitgraph.conversion.adapters.registry import upward
+from splitgraph.conversion.adapters.registry import downward, upward
 from splitgraph.conversion.shape_nodes import as_int64
 from splitgraph.conversion.step import Inexact, Step
+from splitgraph.value_type import DTYPE_NAMES, DTYPE_NUMBERS
 
 # The values that each type besides float32 holds: the first, and the first beyond.
 _BOUNDS = {
@@ -46,3 +50,38 @@ def _shape(step: Step) -> str:
     else:
         shape = as_int64(step, step.inputs[0], "shape")
     return step.emit("Concat", [shape, step.constant(extra, "extra_shape")], "whole_shape", axis=0) if extra else shape
+
+
+@downward("ConstantOfShape", 20)
+def narrow_value_by_cast(step: Step) -> None:
+    """float32 holds every bfloat16 and float8, and is cast to them."""
+    value = step.known_value("value")
+    dtype = "" if value is None else DTYPE_NAMES.get(value.data_type, "")
+    if not dtype.startswith(("bfloat16", "float8e")):
+        raise Inexact(f"it does not make {dtype or 'this type'} {step.side}")
+    wide = numpy_helper.from_array(numpy_helper.to_array(value).astype(np.float32))
+    step.set("value", wide, f"ConstantOfShape does not make {dtype} {step.side}")
+    _cast_back(step, dtype)
+
+
+@downward("EyeLike", 22)
+def ones_by_cast(step: Step) -> None:
+    """Of a bfloat16 input only the shape is taken, and 0 and 1 are the same in every type."""
+    number = step.known_value("dtype", None)
+    dtype = step.known_dtype() if number is None else DTYPE_NAMES.get(number, "")
+    if "bfloat16" not in (dtype, step.known_dtype()):
+        raise Inexact(f"it does not make {dtype} {step.side}")
+    if step.known_dtype() == "bfloat16":
+        step.inputs[0] = step.emit("Cast", [step.inputs[0]], "wide", to=TensorProto.FLOAT)
+    if dtype == "bfloat16":
+        step.set("dtype", TensorProto.FLOAT, f"EyeLike does not make {dtype} {step.side}")
+        _cast_back(step, dtype)
+    else:
+        step.set("dtype", DTYPE_NUMBERS[dtype], "the input was cast")
+
+
+def _cast_back(step: Step, dtype: str) -> None:
+    result = step.redirect(0, "wide")
+    # Infinities of float8 stay what they are.
+    saturate = 0 if dtype.startswith("float8") else None
+    step.emit_after("Cast", [step.outputs[0]], result, to=DTYPE_NUMBERS[dtype], saturate=saturate)

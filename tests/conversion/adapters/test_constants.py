@@ -7,7 +7,17 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from conversion.adapters.execute import Array, assert_same, build, converted, number_of, operators, refusal, run
+from conversion.adapters.execute import (
+    Array,
+    assert_same,
+    build,
+    converted,
+    number_of,
+    operators,
+    refusal,
+    run,
+    run_reference,
+)
 from onnx import helper
 
 from splitgraph.conversion.opset import convert_opset
@@ -101,3 +111,32 @@ def test_attribute_of_a_function_is_refused() -> None:
     model.opset_import.append(helper.make_opsetid("local", 1))
     model.functions.append(function)
     assert "attribute of the enclosing function" in refusal(model, 9)
+
+
+def narrow(dtype: str, value: float) -> onnx.ModelProto:
+    held = helper.make_tensor("", number_of(dtype), [1], [value])
+    node = helper.make_node("ConstantOfShape", ["x"], ["y"], value=held)
+    return build(node, 20, {"x": ("int64", (2,))}, {"y": (dtype, [None, None])})
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float8e5m2", "float8e4m3fn"])
+@pytest.mark.parametrize("value", [1.5, -0.0, float("inf"), float("nan")])
+def test_narrow_values_below_20(dtype: str, value: float) -> None:
+    before = narrow(dtype, value)
+    after = converted(before, 19)
+    assert operators(after) == ["ConstantOfShape", "Cast"]
+    for sizes in (SIZES, SIZES * 0):
+        assert_same(run_reference(before, {"x": sizes}), run_reference(after, {"x": sizes}))
+    target = 18 if dtype.startswith("float8") else 12
+    assert "does not take" in refusal(before, target)
+
+
+@pytest.mark.parametrize(("given", "dtype"), [("bfloat16", None), ("bfloat16", "int32"), ("float32", "bfloat16")])
+def test_identity_matrices_below_22(given: str, dtype: str | None) -> None:
+    attributes = {} if dtype is None else {"dtype": number_of(dtype)}
+    node = helper.make_node("EyeLike", ["x"], ["y"], k=1, **attributes)
+    before = build(node, 22, {"x": (given, (3, 4))}, {"y": (dtype or given, (3, 4))})
+    after = converted(before, 21)
+    data = np.ones((3, 4), helper.tensor_dtype_to_np_dtype(number_of(given)))
+    assert_same(run_reference(before, {"x": data}), run_reference(after, {"x": data}))
+    assert "bfloat16" in refusal(before, 12)
