@@ -95,9 +95,9 @@ _TABLES: tuple[tuple[str, _Table], ...] = (
     (
         "Acos Acosh Asin Asinh Atan Atanh AveragePool BatchNormalization Ceil Celu Conv ConvTranspose Cos Cosh "
         "DeformConv Det Einsum Elu Erf Exp Floor Gelu GlobalAveragePool GlobalLpPool GridSample GRU HardSigmoid "
-        "HardSwish Hardmax InstanceNormalization LRN LSTM LayerNormalization LeakyRelu Log LogSoftmax LpNormalization LpPool Mean "
-        "MeanVarianceNormalization Mish NegativeLogLikelihoodLoss PRelu Pow RNN Reciprocal ReduceL1 ReduceL2 "
-        "ReduceLogSum ReduceLogSumExp ReduceMean RoiAlign Round Selu Shrink Sigmoid Sin Sinh Softmax "
+        "HardSwish Hardmax InstanceNormalization LRN LSTM LayerNormalization LeakyRelu Log LogSoftmax LpNormalization "
+        "LpPool Mean MeanVarianceNormalization Mish NegativeLogLikelihoodLoss PRelu Pow RNN Reciprocal ReduceL1 "
+        "ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMean RoiAlign Round Selu Shrink Sigmoid Sin Sinh Softmax "
         "SoftmaxCrossEntropyLoss Softplus Softsign Sqrt Tan Tanh ThresholdedRelu",
         _REAL,
     ),

@@ -1,4 +1,4 @@
-"""If below opsets 16 and 11, Loop below opset 11."""
+"""If and Loop below opsets 16 and 11, Scan below opset 16."""
 
 from __future__ import annotations
 
@@ -52,10 +52,67 @@ def _cast_results(casts: Mapping[int, tuple[str, str]], node: onnx.NodeProto) ->
     branches = (next(held.g for held in node.attribute if held.name == f"{side}_branch") for side in ("then", "else"))
     for side, branch in enumerate(branches):
         for index, names in casts.items():
-            result = branch.output[index]
-            branch.node.append(helper.make_node("Cast", [result.name], [names[side]], to=TensorProto.FLOAT))
-            result.name = names[side]
-            result.type.tensor_type.elem_type = TensorProto.FLOAT
+            branch.node.append(_given_as_float32(branch.output[index], names[side]))
+
+
+@downward("Loop Scan", 16)
+def bodies_without_bfloat16(step: Step) -> None:
+    """Below 16 no bfloat16 goes into a body or out of it: it goes as float32, and is cast on both sides."""
+    body = step.value("body")
+    if step.form.original is None or not isinstance(body, onnx.GraphProto):
+        raise Inexact("its body is not the model's")
+    is_loop = step.form.op_type == "Loop"
+    # The first input of a body counts the steps, and the first output says whether to go on.
+    own = int(is_loop)
+    states = len(step.inputs) - 2 if is_loop else len(step.inputs) - step.known_value("num_scan_inputs")
+    given = [index for index in range(2 * own, len(step.inputs)) if step.input_type(index).dtype == "bfloat16"]
+    results = {index - 2 * own for index in given if index - 2 * own < states}
+    for index in range(states, len(step.outputs)):
+        if _is_bfloat16(step, index, body.output[index + own]):
+            results.add(index)
+    for index in given:
+        step.inputs[index] = step.emit("Cast", [step.inputs[index]], "as_float32", to=TensorProto.FLOAT)
+    for index in sorted(results):
+        if index < len(step.outputs) and step.outputs[index]:
+            shape = step.output_type(index).shape
+            old = step.redirect(index, "as_float32")
+            # The body gives bfloat16 until everything else is done.
+            step.values.define(step.outputs[index], tensor("float32", shape))
+            step.emit_after("Cast", [step.outputs[index]], old, to=TensorProto.BFLOAT16)
+    into = {index: step.new_name("as_float32") for index in given}
+    step.form.wrap = partial(_cast_around, into, {index + own: step.new_name("as_float32") for index in results})
+
+
+def _is_bfloat16(step: Step, index: int, declared: onnx.ValueInfoProto) -> bool:
+    """Whether an output is bfloat16, which of one that is left out only the body says."""
+    dtype = step.output_type(index).dtype
+    if dtype is None and not declared.type.tensor_type.elem_type:
+        raise Inexact("the element type of an output is unknown")
+    return dtype == "bfloat16" or declared.type.tensor_type.elem_type == TensorProto.BFLOAT16
+
+
+def _cast_around(into: Mapping[int, str], out: Mapping[int, str], node: onnx.NodeProto) -> None:
+    """Let float32 into a body and out of it: index of its input or output to the new name."""
+    body = next(held.g for held in node.attribute if held.name == "body")
+    nodes = []
+    for index, name in into.items():
+        value = body.input[index]
+        nodes.append(helper.make_node("Cast", [name], [value.name], to=TensorProto.BFLOAT16))
+        value.name = name
+        value.type.tensor_type.elem_type = TensorProto.FLOAT
+    nodes += [onnx.NodeProto.FromString(inner.SerializeToString()) for inner in body.node]
+    for index, name in out.items():
+        nodes.append(_given_as_float32(body.output[index], name))
+    del body.node[:]
+    body.node.extend(nodes)
+
+
+def _given_as_float32(result: onnx.ValueInfoProto, name: str) -> onnx.NodeProto:
+    """The cast that gives the result of a graph, which is renamed, in float32."""
+    node = helper.make_node("Cast", [result.name], [name], to=TensorProto.FLOAT)
+    result.name = name
+    result.type.tensor_type.elem_type = TensorProto.FLOAT
+    return node
 
 
 @downward("Loop", 11)

@@ -1,4 +1,4 @@
-"""If below opsets 16 and 11, Loop below opset 11."""
+"""If and Loop below opsets 16 and 11, Scan below opset 16."""
 
 from __future__ import annotations
 
@@ -83,6 +83,66 @@ def test_branches_that_give_halves(other: str, target: int) -> None:
     for chosen in (True, False):
         feeds = {"c": np.array(chosen), "x": random_array((5,))}
         assert_same(run_reference(before, feeds), run_reference(after, feeds))
+
+
+def repeated_halves(op: str, *, last: str = "every") -> onnx.ModelProto:
+    """Adds up halves, and gives every sum and something of another type beside it."""
+    nodes = [
+        helper.make_node("Add", ["sum", "x"], ["next"]),
+        helper.make_node("Identity", ["next"], ["each"]),
+        helper.make_node("Cast", ["next"], ["whole"], to=onnx.TensorProto.INT64),
+    ]
+    half = ("bfloat16", (3,))
+    inputs, outputs = [value("sum", half)], [value("next", half), value("each", half), value("whole", ("int64", (3,)))]
+    if op == "Loop":
+        nodes[0].input[1] = "rows"
+        nodes.append(helper.make_node("Identity", ["go"], ["again"]))
+        inputs = [value("i", ("int64", ())), value("go", ("bool", ())), *inputs]
+        outputs = [value("again", ("bool", ())), *outputs]
+        given, attributes = ["n", "", "first"], {}
+    else:
+        inputs.append(value("x", half))
+        given, attributes = ["first", "rows"], {"num_scan_inputs": 1}
+    body = helper.make_graph(nodes, "body", inputs, outputs)
+    loop = helper.make_node(op, given, ["last", last, "wholes"], body=body, **attributes)
+    cast = [
+        helper.make_node("Cast", ["a"], ["first"], to=onnx.TensorProto.BFLOAT16),
+        helper.make_node("Cast", ["b"], ["rows"], to=onnx.TensorProto.BFLOAT16),
+        loop,
+        helper.make_node("Cast", ["last"], ["y"], to=onnx.TensorProto.FLOAT),
+    ]
+    declared = {"a": ("float32", (3,)), "b": ("float32", (3,) if op == "Loop" else (4, 3))}
+    if op == "Loop":
+        declared["n"] = ("int64", ())
+    results = {"y": ("float32", (3,)), "wholes": ("int64", (None, 3))}
+    if last:
+        cast.append(helper.make_node("Cast", [last], ["z"], to=onnx.TensorProto.FLOAT))
+        results["z"] = ("float32", (None, 3))
+    return build(cast, 16, declared, results)
+
+
+@pytest.mark.parametrize("op", ["Loop", "Scan"])
+@pytest.mark.parametrize("last", ["every", ""])
+@pytest.mark.parametrize("target", [15, 13])
+def test_bodies_that_take_and_give_halves(op: str, last: str, target: int) -> None:
+    before = repeated_halves(op, last=last)
+    after = converted(before, target)
+    rows = random_array((3,) if op == "Loop" else (4, 3)) * 40
+    feeds = {"a": random_array((3,), seed=1) * 9, "b": rows, **({"n": np.array(4)} if op == "Loop" else {})}
+    if op == "Loop":
+        # onnx's evaluator wants a condition.
+        before, after = (with_going(model) for model in (before, after))
+    assert_same(run_reference(before, feeds), run_reference(after, feeds))
+    assert "bfloat16" in refusal(repeated_halves(op, last=last), 12)
+
+
+def with_going(model: onnx.ModelProto) -> onnx.ModelProto:
+    result = onnx.ModelProto.FromString(model.SerializeToString())
+    for node in result.graph.node:
+        if node.op_type == "Loop":
+            node.input[1] = "going"
+    result.graph.initializer.append(onnx.numpy_helper.from_array(np.array(True), "going"))
+    return result
 
 
 @pytest.mark.parametrize("with_condition", [False, True])
