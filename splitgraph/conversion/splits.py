@@ -101,7 +101,8 @@ def lower_split(
                 diagnostic(refusal.code, f"{detail.variant.label}: {refusal.message}", location, help=refusal.help),
             )
         )
-    after = target.label if any(made.op_type != "Slice" for made in emission.mains) else "Slice"
+    mains = {made.op_type for made in emission.mains}
+    after = mains.pop() if len(mains) == 1 and not mains.isdisjoint(("Slice", "Gather")) else target.label
     return Lowered(emission, Change(location, detail.variant.label, after, why), (), notes)
 
 

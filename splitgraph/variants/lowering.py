@@ -32,7 +32,9 @@ class Emitter(Protocol):
     def constant(self, values: Sequence[int] | int, hint: str) -> str:
         """The name of an int64 constant: 1-D for a sequence, 0-D for an int."""
 
-    def helper(self, op_type: str, inputs: Sequence[str], hint: str, **attributes: int | Sequence[int]) -> str:
+    def helper(
+        self, op_type: str, inputs: Sequence[str], hint: str, **attributes: int | Sequence[int] | onnx.TensorProto
+    ) -> str:
         """Emit a helper node with one output and give that output's name."""
 
     def reference(self, attribute: str, data: str, hint: str) -> str:
@@ -210,14 +212,16 @@ def chunk_size(request: LowerRequest, dim: str) -> str:
 
 
 def emit_slices(request: LowerRequest) -> None:
-    """Write the split as a Slice for each output, with starts and ends computed at run time (opset 10 on)."""
-    if request.emit.opset < 10:
+    """Write the split as a Slice for each output, with starts and ends computed at run time; at opset 9, where Slice
+    takes no inputs, as a Gather of the places in between.
+    """
+    if request.emit.opset < 9:
         raise NotRepresentable(
             "SG402",
-            "the lengths are known only at run time, which needs Slice with inputs, from opset 10 on",
-            "Stop at opset 10, or give the dimension a fixed size before converting.",
+            "the lengths are known only at run time, which needs ConstantOfShape to count, from opset 9 on",
+            "Stop at opset 9, or give the dimension a fixed size before converting.",
         )
-    if request.emit.opset < 11 and (written_axis(request) or 0) < 0:
+    if request.emit.opset == 10 and (written_axis(request) or 0) < 0:
         raise NotRepresentable(
             "SG402",
             f"the axis is {written_axis(request)} on a tensor of unknown rank, and Slice-10 takes no negative axis",
@@ -225,9 +229,14 @@ def emit_slices(request: LowerRequest) -> None:
         )
     kept = [index for index, output in enumerate(request.node.output) if output]
     bounds = _run_time_bounds(request, {bound for index in kept for bound in (index, index + 1)})
-    axis = axis_tensor(request)
+    data, is_sliced = request.node.input[0], request.emit.opset >= 10
+    axis = axis_tensor(request) if is_sliced else ""
     for index in kept:
-        node = copy_node(request, [request.node.input[0], bounds[index], bounds[index + 1], axis], "Slice", keep=())
+        start, end = bounds[index], bounds[index + 1]
+        if is_sliced:
+            node = copy_node(request, [data, start, end, axis], "Slice", keep=())
+        else:
+            node = _gathered(request, [data, _places(request.emit, start, end)])
         del node.output[:]
         node.output.append(request.node.output[index])
         if node.name and index != kept[0]:
@@ -235,9 +244,28 @@ def emit_slices(request: LowerRequest) -> None:
         request.emit.main(node)
 
 
+def _gathered(request: LowerRequest, inputs: Sequence[str]) -> onnx.NodeProto:
+    axis = written_axis(request)
+    if axis is None:
+        return copy_node(request, inputs, "Gather", keep=("axis",))
+    node = copy_node(request, inputs, "Gather", keep=())
+    set_int(node, "axis", axis)
+    return node
+
+
+def _places(emit: Emitter, start: str, end: str) -> str:
+    """The name of a 1-D int64 tensor that counts from one bound to the next."""
+    count = emit.helper("Sub", [end, start], "count")
+    ones = emit.helper(
+        "ConstantOfShape", [count], "ones", value=onnx.helper.make_tensor("", onnx.TensorProto.INT64, [1], [1])
+    )
+    counted = emit.helper("Reshape", [emit.helper("NonZero", [ones], "found"), emit.constant([-1], "row")], "counted")
+    return emit.helper("Add", [counted, start], "places")
+
+
 def _run_time_bounds(request: LowerRequest, needed: Set[int]) -> dict[int, str]:
     """Names of the bounds that are needed, each a 1-D int64 tensor of one element; the last ones may lie beyond the
-    end, where Slice stops.
+    end where Slice stops.
     """
     emit = request.emit
     names = {0: emit.constant([0], "start")} if 0 in needed else {}
@@ -245,12 +273,19 @@ def _run_time_bounds(request: LowerRequest, needed: Set[int]) -> dict[int, str]:
     if lengths is None and request.split.form == "lengths":
         lengths = computed_lengths(request)
     if lengths is None:
-        size = chunk_size(request, dimension(request))
+        dim = dimension(request)
+        size = chunk_size(request, dim)
         for bound in sorted(needed - {0}):
             names[bound] = size if bound == 1 else emit.helper("Mul", [size, emit.constant([bound], "index")], "bound")
+            if emit.opset < 10:
+                inside = emit.helper("Less", [names[bound], dim], "inside")
+                names[bound] = emit.helper("Where", [inside, names[bound], dim], "bound")
         return names
     for bound in range(1, max(needed, default=0) + 1):
-        where = [emit.constant([bound - 1], "index"), emit.constant([bound], "next")]
-        length = emit.helper("Slice", [lengths, *where], "length")
+        where = emit.constant([bound - 1], "index")
+        if emit.opset < 10:
+            length = emit.helper("Gather", [lengths, where], "length")
+        else:
+            length = emit.helper("Slice", [lengths, where, emit.constant([bound], "next")], "length")
         names[bound] = length if bound == 1 else emit.helper("Add", [names[bound - 1], length], "bound")
     return names
