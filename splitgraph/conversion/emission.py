@@ -36,6 +36,13 @@ class Emission:
     _constants: dict[tuple[int, ...] | int, str] = field(default_factory=dict)
     _references: dict[str, str] = field(default_factory=dict)
 
+    def afresh(self, opset: int, initializers: list[onnx.TensorProto] | None = None) -> Emission:
+        """An emitter for the same node that has emitted nothing yet, but perhaps into the same initializers."""
+        held = [] if initializers is None else initializers
+        return Emission(
+            self.names, opset, self.in_function, self.prefix, self.is_given, self.variadic_parts, initializers=held
+        )
+
     @property
     def nodes(self) -> list[onnx.NodeProto]:
         """All emitted nodes in topological order."""

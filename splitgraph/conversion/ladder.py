@@ -5,7 +5,7 @@ operator does not exist.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 
 import onnx
@@ -18,7 +18,7 @@ from splitgraph.conversion.emission import Emission
 from splitgraph.conversion.expansion import expand, has_body
 from splitgraph.conversion.form import Form, needed
 from splitgraph.conversion.guard import Route, blockers_at, check_node, route_of
-from splitgraph.conversion.repeats import Carried, NameLog, Repeats
+from splitgraph.conversion.repeats import Carried, Key, NameLog, Repeats
 from splitgraph.conversion.schema_history import OperatorVersion, version_at
 from splitgraph.conversion.splits import lower_split
 from splitgraph.conversion.step import Inexact, Step
@@ -28,6 +28,9 @@ from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.graph.scopes import Scope, plain_domain
 from splitgraph.value_type import ValueType
 from splitgraph.variants import SPLIT_OPERATORS, variant_at
+
+# Of what a node was written with; one is often enough to know why.
+_MOST_REASONS = 3
 
 
 @dataclass(slots=True)
@@ -40,6 +43,7 @@ class Ladder:
     in_function: bool
     is_read: Callable[[str], bool]
     repeats: Repeats = field(init=False)
+    _stops: dict[Key, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.repeats = Repeats(self.values)
@@ -59,7 +63,9 @@ class Ladder:
         self.values.asked.clear()
         climb = _Climb(self, location, emission)
         carried = self._carry(node, climb)
-        if key is not None and not carried.blockers and not climb.asked_for_readers:
+        if carried.blockers:
+            return Carried(blockers=self._in_its_own_name(node, key, climb, carried.blockers))
+        if key is not None and not climb.asked_for_readers:
             self.repeats.learn(key, node, carried, emission, log)
         return carried
 
@@ -77,6 +83,38 @@ class Ladder:
         read = {name for form in forms for name in form.reads}
         emission.initializers[:] = [tensor for tensor in emission.initializers if tensor.name in read]
         return Carried(forms, why="; ".join(dict.fromkeys(climb.reasons)))
+
+    def _in_its_own_name(
+        self, node: onnx.NodeProto, key: Key | None, climb: _Climb, blockers: Sequence[Diagnostic]
+    ) -> Sequence[Diagnostic]:
+        """The blockers with those in one that are about what the node was written with, which its author never saw."""
+        foreign = [found for found in blockers if not found.message.startswith(node.op_type)]
+        if not climb.adapted or not foreign:
+            return blockers
+        stop = self._stops.get(key) if key is not None else None
+        if stop is None:
+            stop = self._nearest(node, climb)
+            if key is not None:
+                self._stops[key] = stop
+        # Those at that opset first: without them it could go further.
+        every = dict.fromkeys(found.message for found in foreign)
+        reasons = sorted(every, key=lambda text: f"opset {stop}" not in text)
+        more = f"; and {len(reasons) - _MOST_REASONS} more" if len(reasons) > _MOST_REASONS else ""
+        side = "beyond" if self.target > self.source else "below"
+        text = f"{node.op_type} cannot go {side} opset {stop}, where what it is written with has no equal: "
+        text += "; ".join(reasons[:_MOST_REASONS]) + more
+        made = diagnostic(foreign[0].code, text, climb.location, help=f"Stop at opset {stop}.")
+        return [*(found for found in blockers if found not in foreign), made]
+
+    def _nearest(self, node: onnx.NodeProto, climb: _Climb) -> int:
+        """The opset nearest to the target that a node can go to."""
+        towards = 1 if self.target > self.source else -1
+        for opset in range(self.target - towards, self.source, -towards):
+            trial = Ladder(self.source, opset, self.values, self.in_function, self.is_read)
+            emission = climb.emission.afresh(opset)
+            if not trial._carry(node, _Climb(trial, climb.location, emission)).blockers:
+                return opset
+        return self.source
 
     def _facts(self, form: Form, node: onnx.NodeProto, at: int, location: str) -> NodeFacts:
         inputs = [self.values.type_of(name) for name in form.inputs]
@@ -144,7 +182,7 @@ class _Climb:
         if target is None or target == variant_at(form.op_type, at) or form.op_type != "Split":
             return [form]
         node = form.node()
-        emission = replace(self.emission, helpers=[], mains=[], _constants={}, _references={})
+        emission = self.emission.afresh(self.emission.opset, initializers=self.emission.initializers)
         scope = Scope(None, (), self.location, {})
         found = self.ladder.values.split_detail(node, at)
         lowered = lower_split(node, 0, scope, found, target, emission, f"opset {self.ladder.target}")

@@ -91,10 +91,11 @@ def plan_opset(model: onnx.ModelProto, walked: Walked, target: int) -> Plan:
         uses = Uses(root)
         touched = {scope.path: _touched(scope, target, functions) for scope in root}
         _plan_splits(plan, model, walked, root, names, target, uses, touched)
-        first = len(plan.changes)
+        first, blocked = len(plan.changes), list[Sequence[Diagnostic]]()
         for scope in reversed(root):
-            _plan_others(plan, model, walked, scope, target, names, uses, touched[scope.path].others)
+            blocked += _plan_others(plan, model, walked, scope, target, names, uses, touched[scope.path].others)
         plan.changes[first:] = reversed(plan.changes[first:])
+        plan.blockers += [found for each in reversed(blocked) for found in each]
     return plan
 
 
@@ -264,9 +265,11 @@ def _plan_others(
     names: FreshNames,
     uses: Uses,
     touched: Sequence[int],
-) -> None:
+) -> list[Sequence[Diagnostic]]:
+    """Plan what becomes of the nodes, the last one first; what blocks each, in that order."""
+    blocked: list[Sequence[Diagnostic]] = []
     if not touched:
-        return
+        return blocked
     ladder = Ladder(scope.imports[""], target, Values(walked, scope.path), scope.in_function, uses.is_read)
     edits = plan.edits.get(scope.path)
     # From the last node on: what only fed a node that needs it no longer goes with it, and needs no conversion.
@@ -280,10 +283,11 @@ def _plan_others(
         location = f"{scope.location}/{node_label(node, index)}"
         emission = new_emission(model, scope, node, index, names, target)
         carried = carried or ladder.carry(node, location, emission)
-        plan.blockers.extend(carried.blockers)
+        blocked.append(carried.blockers)
         if carried.edits:
             plan.at(scope.path).attributes.setdefault(index, []).extend(carried.edits)
             plan.changes.append(Change(location, node.op_type, node.op_type, carried.why))
         elif carried.forms is not None:
             replace_by_forms(plan, uses, scope, index, carried, emission, location)
             edits = plan.edits[scope.path]
+    return blocked

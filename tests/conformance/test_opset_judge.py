@@ -100,8 +100,8 @@ def test_change_of_the_given_model_is_found(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_equal_and_refused() -> None:
     assert Judge(case()).judge(18) == Verdict("equal", engine="onnxruntime")
-    mish = case(helper.make_node("Unique", ["x"], ["y"]), np.unique(X))
-    verdict = Judge(mish).judge(9)
+    unique = case(helper.make_node("Unique", ["x"], ["y"], axis=0), np.unique(X, axis=0))
+    verdict = Judge(unique).judge(8)
     assert verdict.status == "refused"
     assert [code for code, _ in verdict.reasons] == ["SG404"]
 

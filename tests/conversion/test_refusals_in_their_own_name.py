@@ -1,0 +1,41 @@
+"""What stands in the way of nodes that conversion itself writes is said of the author's node, with where to stop."""
+
+from __future__ import annotations
+
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+import splitgraph
+
+
+def model(node: onnx.NodeProto, copies: int = 1) -> onnx.ModelProto:
+    """The node, several times over, on a vector of numbers."""
+    nodes = []
+    for index in range(copies):
+        made = onnx.NodeProto()
+        made.CopyFrom(node)
+        made.output[:] = [f"{name}{index}" for name in node.output]
+        nodes.append(made)
+    inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, [3])]
+    outputs = [helper.make_tensor_value_info(made.output[0], TensorProto.FLOAT, None) for made in nodes]
+    graph = helper.make_graph(nodes, "g", inputs, outputs)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+
+
+UNIQUE = helper.make_node("Unique", ["x"], ["y"])
+
+
+@pytest.mark.parametrize("target", [8, 5, 1])
+def test_one_blocker_for_a_node(target: int) -> None:
+    with pytest.raises(splitgraph.ConversionError) as raised:
+        splitgraph.downgrade(model(UNIQUE, 2), target)
+    assert [found.location for found in raised.value.diagnostics] == ["main/Unique#0", "main/Unique#1"]
+    for found in raised.value.diagnostics:
+        assert found.message.startswith("Unique cannot go below opset 9, where what it is written with has no equal: ")
+        assert "ConstantOfShape exists from opset 9 on" in found.message
+        assert found.help == "Stop at opset 9."
+
+
+def test_there_it_can_stop() -> None:
+    assert splitgraph.downgrade(model(UNIQUE), 9).to_opset[""] == 9
