@@ -129,15 +129,17 @@ class Step(Crossing):
 
     def tensor(self, held: onnx.TensorProto, hint: str) -> str:
         """The name of a new constant that holds a tensor."""
-        tensor = onnx.TensorProto()
+        tensor, name = onnx.TensorProto(), self.new_name(hint)
         tensor.CopyFrom(held)
-        tensor.name = self.new_name(hint)
         if self.emission.in_function:
-            self._constant_node(tensor, hint)
+            # What a node holds is used again for nodes that are like it, whose constants have other names.
+            tensor.ClearField("name")
+            self._constant_node(tensor, name, hint)
         else:
+            tensor.name = name
             self.emission.initializers.append(tensor)
-        self.values.define_constant(tensor.name, tensor)
-        return tensor.name
+        self.values.define_constant(name, tensor)
+        return name
 
     def like_data(self, value: float, hint: str) -> str:
         """The name of a scalar of the element type of the first input, which CastLike finds where it is unknown."""
@@ -152,9 +154,9 @@ class Step(Crossing):
         self.dialect = 15
         return self.emit("CastLike", [self.constant(value, hint, np.float32), self.inputs[0]], f"{hint}_typed")
 
-    def _constant_node(self, tensor: onnx.TensorProto, hint: str) -> None:
+    def _constant_node(self, tensor: onnx.TensorProto, name: str, hint: str) -> None:
         """Put a Constant before the node; below opset 9 Constant gives floats only, and others are cast from them."""
-        given, output = tensor, tensor.name
+        given, output = tensor, name
         is_cast = self.opset < 9 and tensor.data_type not in _FLOATS
         if is_cast:
             floats = numpy_helper.to_array(tensor).astype(np.float64)
@@ -164,7 +166,7 @@ class Step(Crossing):
         self.before.append(added("Constant", [], [output], self.new_name(f"{hint}_node"), {"value": given}))
         if is_cast:
             to: object = tensor.data_type if self.opset >= 6 else onnx.TensorProto.DataType.Name(tensor.data_type)
-            cast = added("Cast", [output], [tensor.name], self.new_name(f"{hint}_cast"), {"to": to})
+            cast = added("Cast", [output], [name], self.new_name(f"{hint}_cast"), {"to": to})
             self.before.append(cast)
 
     def attribute_as_input(self, name: str, dtype: DTypeLike = np.int64) -> str:

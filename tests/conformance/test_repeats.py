@@ -105,3 +105,19 @@ def test_nodes_of_equal_axes_get_constants_of_their_own() -> None:
     assert len(set(names)) == 3
     held = {tensor.name: numpy_helper.to_array(tensor).tolist() for tensor in made.graph.initializer}
     assert held == {name: [2] for name in names}
+
+
+def test_constants_within_functions(monkeypatch: pytest.MonkeyPatch) -> None:
+    nodes = [helper.make_node("BitwiseOr", ["a", "b"], [name]) for name in ("c", "d")]
+    imports = [helper.make_opsetid("", 18), helper.make_opsetid("own", 1)]
+    function = helper.make_function("own", "twice", ["a", "b"], ["c", "d"], nodes, imports[:1])
+    call = helper.make_node("twice", ["x", "y"], ["z", "w"], domain="own")
+    inputs, outputs = (
+        [helper.make_tensor_value_info(name, onnx.TensorProto.INT32, [3]) for name in names] for names in ("xy", "zw")
+    )
+    graph = helper.make_graph([call], "g", inputs, outputs)
+    model = helper.make_model(graph, opset_imports=imports, functions=[function], ir_version=8)
+    with_memory = converted(model, 13)
+    monkeypatch.setattr(Repeats, "key_of", lambda self, node: None)
+    assert isinstance(with_memory, bytes)
+    assert with_memory == converted(model, 13)
