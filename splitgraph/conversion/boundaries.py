@@ -44,7 +44,7 @@ class Rule:
 
 
 _KEPT_BY_VERSIONS: dict[tuple[int, ...], str] = {
-    (2, 11, 18, 22): "LpPool",
+    (2, 11, 18): "LpPool",
     (2, 22): "GlobalLpPool",
     (6, 9, 11, 13): "Gemm",
     (6, 9, 16): "PRelu",
@@ -320,7 +320,7 @@ RULES: dict[tuple[str, int], Rule] = {
         _RANK_HINT,
     ),
     **_each(
-        "AveragePool MaxPool",
+        "AveragePool LpPool MaxPool",
         22,
         Rule(
             "with ceil_mode=1, windows that start in the padding at the end are left out from then on",

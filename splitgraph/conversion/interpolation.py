@@ -11,6 +11,7 @@ from onnx import numpy_helper
 
 from splitgraph.conversion.formula import Formula, Term
 from splitgraph.conversion.shape_nodes import typed
+from splitgraph.conversion.step import Inexact
 
 # How far a kernel reaches, in elements.
 REACH = {"linear": 1, "cubic": 2}
@@ -51,6 +52,8 @@ class Images:
         first: where the image begins in which each place is, int64. places: the coordinate along each axis of an image,
         floating-point. All have `rank` dimensions and broadcast to those of the result.
         """
+        if any(size.elements is not None and size.elements == 0 for size in self.sizes):
+            raise Inexact("an image without elements has nothing to sample")
         inside, shares = [], []
         index, stride = first, self.formula.number(1)
         for axis in range(len(self.sizes))[::-1]:

@@ -196,7 +196,7 @@ def scale_is_scalar(c: Crossing) -> bool:
 
 
 def windows_start_inside(c: Crossing) -> bool:
-    """MaxPool, AveragePool at 22: no window starts in the padding at the end, which ceil_mode might make one do.
+    """Pools at 22: no window starts in the padding at the end, which ceil_mode might make one do.
 
     The last window starts less than one stride after the last place where a whole window fits, so it starts inside
     when stride + padding at the end <= size of the (dilated) window.

@@ -36,7 +36,7 @@ class _Window:
         return (count - 1) * self.stride < size + self.begin
 
 
-@upward("AveragePool MaxPool", 22)
+@upward("AveragePool LpPool MaxPool", 22)
 def windows_in_padding_up(step: Step) -> None:
     """From 22 on, windows that start in the padding at the end are left out. Below, the document counts them without
     saying what they give: where static sizes show that there are none, the node stays as it is.
@@ -47,7 +47,7 @@ def windows_in_padding_up(step: Step) -> None:
         raise Inexact("here a window starts in the padding, and what it gives below 22 is not said")
 
 
-@downward("AveragePool MaxPool", 22)
+@downward("AveragePool LpPool MaxPool", 22)
 def windows_in_padding_down(step: Step) -> None:
     """From 22 on, windows that start in the padding at the end are left out: static sizes tell which, and the padding
     is written so that ceil_mode is not needed.
@@ -258,11 +258,10 @@ def _write_padding(step: Step, sizes: list[int]) -> Array | None:
         places = np.arange(kernel) * ((window.span - 1) // max(kernel - 1, 1))
         starts = np.arange(window.count(size, up=False)) * window.stride - window.begin
         counted.append((starts.reshape(-1, 1) + places < padded).sum(axis=1))
-    why = "as many windows as with ceil_mode"
-    step.drop("ceil_mode", why=why)
+    step.drop("ceil_mode", why="as many windows as with ceil_mode")
     pads = [window.begin for window in windows] + [window.end for window in windows]
     if any(pads):
-        step.set("pads", pads, why)
+        step.set("pads", pads, "as many windows as with ceil_mode")
     counts = reduce(np.multiply.outer, counted)[None, None]
     beyond = step.is_set("count_include_pad") and bool((counts < prod(step.known_value("kernel_shape"))).any())
     return counts if beyond else None
@@ -293,7 +292,9 @@ def _sums(step: Step, data: str) -> str:
     channels = shape[1] if shape is not None and len(shape) > 1 else None
     if not isinstance(channels, int):
         raise Inexact("windows with holes do not exist below it, and the number of channels is unknown")
+    spans = zip(_windows(step), (shape or ())[2:], strict=True)
+    if any(isinstance(size, int) and window.count(size, up=False) < 1 for window, size in spans):
+        raise Inexact("a window is larger than the input with its padding")
     ones = step.constant(np.ones((channels, 1, *kernel)), "ones", step.known_dtype(0))
-    names = ("strides", "pads", "dilations")
-    kept = {name: step.known_value(name, None) for name in names}
+    kept = {name: step.known_value(name, None) for name in ("strides", "pads", "dilations")}
     return step.emit("Conv", [data, ones], "sums", group=channels, **kept)

@@ -76,11 +76,11 @@ def _resized(step: Step, formula: Formula) -> list[_Axis]:
         kept = stretched and _same_size(step, place)
         kept = kept or (scale.elements is not None and bool(scale.elements == 1))
         whole = _is_whole(axis)
-        if coordinates == _CROP and not by_sizes and not whole:
+        if coordinates == _CROP and not stretched and not whole:
             raise Inexact("runtimes and the document disagree about what scales mean for a region of interest")
         if kept and (coordinates != _CROP or whole):
             continue
-        if coordinates == "align_corners" and not by_sizes:
+        if coordinates == "align_corners" and not stretched:
             _check_whole_size(axis)
         axes.append(axis)
     return axes

@@ -205,10 +205,10 @@ def all_axes(step: Step) -> None:
     if sizes is None or _smooths(step):
         resize_by_gathering(step)
         return
+    if axes is not None:
+        _spread(step, axes, step.known_rank(0))
     if sizes:
         step.inputs[3] = step.constant(sizes, "sizes")
-    elif axes is not None:
-        _spread(step, axes, step.known_rank(0))
     step.drop("axes", "antialias", "keep_aspect_ratio_policy", why=f"it does not exist {step.side}")
 
 

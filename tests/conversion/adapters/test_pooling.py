@@ -52,6 +52,13 @@ REFUSED = [
         "number of channels is unknown",
     ),
     (
+        ("LpPool", 18, (3,)),
+        {"kernel_shape": [1], "strides": [3], "pads": [0, 1], "ceil_mode": 1},
+        22,
+        "starts in the padding",
+    ),
+    (("AveragePool", 19, (2,)), {"kernel_shape": [2], "dilations": [2]}, 18, "larger than the input"),
+    (
         ("AveragePool", 19, (8,)),
         {"kernel_shape": [2], "dilations": [2], "auto_pad": "SAME_LOWER"},
         18,
@@ -109,7 +116,7 @@ def test_padding_counts_but_not_what_is_beyond_it(source: int, sizes: tuple[int,
     assert_same(run(before, feeds), run(converted(before, 9), feeds), 1e-5)
 
 
-@pytest.mark.parametrize("op", ["MaxPool", "AveragePool"])
+@pytest.mark.parametrize("op", ["MaxPool", "AveragePool", "LpPool"])
 @pytest.mark.parametrize("target", [21, 9])
 def test_windows_in_the_padding_below_22(op: str, target: int) -> None:
     for size in range(2, 7):

@@ -92,6 +92,17 @@ def resize(known: str, source: int, target: int, held: dict[str, Any], **attribu
             "disagree about what scales mean for a region of interest",
         ),
         (
+            resize(
+                "all",
+                18,
+                10,
+                {"sizes": (1, 2, 4, 5)},
+                coordinate_transformation_mode="align_corners",
+                keep_aspect_ratio_policy="not_larger",
+            ),
+            "what a size that is rounded means is not clear",
+        ),
+        (
             replace(
                 resize("all", 13, 10, {"sizes": (1, 2, 3, 3)}, mode="cubic"),
                 given={"x": X.astype(np.int32)},

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from conversion.adapters.crossings import Crossing
 from conversion.adapters.execute import operators, random_array, run
+from onnx import numpy_helper
 
 X = random_array((1, 2, 5, 7))
 NOTHING = np.zeros(0, np.float32)
@@ -164,6 +165,15 @@ def test_aspect_ratio_of_whole_sizes(policy: str, sizes: tuple[int, ...]) -> Non
     for mode in ("nearest", "linear"):
         attributes = {"keep_aspect_ratio_policy": policy, "axes": (2, 3), "mode": mode}
         resize(18, 17, {"sizes": np.array(sizes)}, **attributes).check()
+
+
+def test_region_of_some_axes_with_a_policy() -> None:
+    held = {"roi": scales(0, 0, 1, 1), "sizes": np.array([10, 20])}
+    policy = {"keep_aspect_ratio_policy": "not_larger", "axes": (2, 3), "mode": "linear"}
+    after = resize(18, 17, held, coordinate_transformation_mode="tf_crop_and_resize", **policy).check()
+    node = after.graph.node[0]
+    held_after = {tensor.name: numpy_helper.to_array(tensor).tolist() for tensor in after.graph.initializer}
+    assert [held_after[name] for name in (node.input[1], node.input[3])] == [[0, 0, 0, 0, 1, 1, 1, 1], [1, 2, 10, 14]]
 
 
 def test_antialias_of_what_grows() -> None:
