@@ -290,8 +290,9 @@ def _sums(step: Step, data: str) -> str:
     """The sums of the elements in each window, from a convolution of each channel with ones."""
     shape, kernel = step.shape(0), step.known_value("kernel_shape")
     channels = shape[1] if shape is not None and len(shape) > 1 else None
-    if not isinstance(channels, int):
-        raise Inexact("windows with holes do not exist below it, and the number of channels is unknown")
+    if not isinstance(channels, int) or channels == 0:
+        found = "0" if channels == 0 else "unknown"
+        raise Inexact(f"windows with holes do not exist below it, and the number of channels is {found}")
     spans = zip(_windows(step), (shape or ())[2:], strict=True)
     if any(isinstance(size, int) and window.count(size, up=False) < 1 for window, size in spans):
         raise Inexact("a window is larger than the input with its padding")

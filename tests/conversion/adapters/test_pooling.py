@@ -57,6 +57,7 @@ REFUSED = [
         22,
         "starts in the padding",
     ),
+    (("AveragePool", 19, (5,), ("y",), 0), {"kernel_shape": [2], "dilations": [2]}, 18, "number of channels is 0"),
     (("AveragePool", 19, (2,)), {"kernel_shape": [2], "dilations": [2]}, 18, "larger than the input"),
     (
         ("AveragePool", 19, (8,)),
