@@ -19,8 +19,9 @@ def used_names(
     """
     for scope in scopes(model) if every is None else every:
         yield from (node.name for node in scope.nodes)
+        yield from (value.name for value in scope.proto.value_info)
         if not scope.is_function:
-            yield from (value.name for value in (*scope.proto.output, *scope.proto.value_info))
+            yield from (value.name for value in scope.proto.output)
         if scope.path == defined:
             continue
         for node in scope.nodes:

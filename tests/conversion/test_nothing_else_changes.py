@@ -194,6 +194,20 @@ def names_in(graph: Any) -> Iterator[str]:
                 yield from names_in(attribute.g)
 
 
+def test_what_a_function_declares_of_no_value_is_of_no_new_one() -> None:
+    body = [helper.make_node("Unsqueeze", ["v"], ["w"], "u", axes=[0])]
+    local = helper.make_function("local", "F", ["v"], ["w"], body, [helper.make_opsetid("", 12)])
+    graph = helper.make_graph(
+        [helper.make_node("F", ["x"], ["y"], domain="local")], "g", [value("x", [2])], [value("y", [1, 2])]
+    )
+    imports = [helper.make_opsetid("", 12), helper.make_opsetid("local", 1)]
+    model = helper.make_model(graph, opset_imports=imports, functions=[local], ir_version=10)
+    new = set(names_in(splitgraph.upgrade(model, 13).model.functions[0])) - {"v", "w"}
+    assert new
+    model.functions[0].value_info.extend(value(name, [7, 7]) for name in new)
+    assert new.isdisjoint(names_in(splitgraph.upgrade(model, 13).model.functions[0]))
+
+
 def test_new_names_are_new_in_every_scope() -> None:
     """What a conversion would call its constants is taken, each name in another scope."""
 
