@@ -62,12 +62,12 @@ def judged(found: Found) -> list[str]:
     return [*faults(found, *WRONG), *unjudged]
 
 
-def test_every_operator_up_and_down() -> None:
-    assert judged(go(every_operator(0), "none")) == []
+def test_operators_up_and_down() -> None:
+    assert judged(go(every_operator(0)[::2], "none")) == []
 
 
 @pytest.mark.parametrize("wrap", WRAPS[1:])
-def test_every_operator_in_other_places(wrap: Wrap) -> None:
+def test_operators_in_other_places(wrap: Wrap) -> None:
     cases = every_operator(WRAPS.index(wrap))
     assert judged(go(cases[::6], wrap)) == []
 
