@@ -66,6 +66,8 @@ def grid_by_multiplication(step: Step) -> None:
     positions = []
     for axis in range(axes):
         count = formula.element(size, 2 + axis)
+        if aligned and count.elements is not None and count.elements == 1:
+            raise Inexact("runtimes and the document disagree about an axis of one element with align_corners")
         numbers = formula.counting(count).cast(wide).reshape(1, *[1] * axis, -1, *[1] * (axes - axis))
         length = count.cast(wide)
         gap = formula.number(2, wide) / (length - 1 if aligned else length)

@@ -174,6 +174,11 @@ def test_affine_grid(axes: int, size: tuple[int, ...], aligned: int) -> None:
     affine_grid(9, axes, size, align_corners=aligned, known=False).check()
 
 
+def test_grids_whose_corners_are_one_element() -> None:
+    assert "an axis of one element" in affine_grid(19, 2, (2, 3, 1, 4), align_corners=1).refused()
+    affine_grid(19, 2, (2, 3, 1, 4), align_corners=0).check()
+
+
 def test_grids_of_unknown_axes() -> None:
     case = affine_grid(15, 2, (1, 3, 4, 5), known=False)
     model = case.model()
