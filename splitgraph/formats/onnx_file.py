@@ -48,8 +48,10 @@ def load_onnx(path: StrPath, *, external_data: Literal["load", "keep"] = "load")
     require_path(path)
     try:
         data = _read(path)
+        # Before the model is made: both at once would take twice the memory.
+        is_clean = is_clean_text(data)
         model = _parse(data, path)
-        _require_model(model, data, path)
+        _require_model(model, is_clean, path)
         references = external_references(model, model_folder(path), path) if may_be_external(data) else []
         del data
         wanted = references if external_data == "load" else small_references(references)
@@ -128,7 +130,7 @@ def _not_a_model(data: bytes, path: StrPath, fault: str) -> ModelError:
     return model_error("SG101", f"is not a readable ONNX model: it {fault}", path)
 
 
-def _require_model(model: onnx.ModelProto, data: bytes, path: StrPath) -> None:
+def _require_model(model: onnx.ModelProto, is_clean: bool, path: StrPath) -> None:
     if model.ir_version > onnx.IR_VERSION:
         message = (
             f"is of IR version {model.ir_version}; the installed onnx {onnx.__version__} reads up to {onnx.IR_VERSION}"
@@ -136,7 +138,7 @@ def _require_model(model: onnx.ModelProto, data: bytes, path: StrPath) -> None:
         raise model_error("SG106", message, path)
     if not (model.graph.node or model.graph.input or model.graph.output or model.graph.initializer):
         raise model_error("SG111", "has an empty graph: no nodes, inputs, outputs or initializers", path)
-    broken = None if is_clean_text(data) else find_broken_text(model)
+    broken = None if is_clean else find_broken_text(model)
     if broken is not None:
         raise model_error("SG111", f"has a string that is not UTF-8 ({broken})", path)
 
