@@ -11,7 +11,7 @@ from splitgraph.canonical import CanonicalSplit, Form, clamped_lengths
 from splitgraph.conversion.emission import Emission
 from splitgraph.conversion.inlining import inline_functions
 from splitgraph.conversion.lengths_pattern import Producers, axis_reference, lengths_are_computed
-from splitgraph.conversion.opset import check_readable, new_emission, new_names, roots, split_variant
+from splitgraph.conversion.opset import check_readable, new_emission, roots, split_variant
 from splitgraph.conversion.plan import Plan, apply_plan, opset_of
 from splitgraph.conversion.replacing import Replacement, replace_nodes
 from splitgraph.conversion.rewrite import Rewrite
@@ -20,7 +20,7 @@ from splitgraph.conversion.splits import LENGTHS_INPUT, lower_split
 from splitgraph.conversion.unused import Uses
 from splitgraph.diagnostics import Diagnostic, SplitgraphError, diagnostic
 from splitgraph.dim import ceildiv
-from splitgraph.graph.names import FreshNames
+from splitgraph.graph.names import FreshNames, used_names
 from splitgraph.graph.scopes import Scope, node_label, scopes
 from splitgraph.inference import Walked, walk_model
 from splitgraph.inference.state import GraphDetail, SplitDetail
@@ -47,7 +47,7 @@ def convert_forms(model: onnx.ModelProto, to: str, *, explicit_lengths: bool = F
         inlined = _with_functions_inlined(plan, model)
         if inlined is not model:
             model, walked = inlined, walk_model(inlined)
-    names = new_names(model, walked)
+    names = FreshNames(used_names(model, walked.scopes))
     ours = {function.name for function in model.functions if is_variadic_function(function)}
     if not any(found.code == "SG103" for found in plan.blockers):
         for root in roots(walked.scopes):

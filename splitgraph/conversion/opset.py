@@ -70,7 +70,7 @@ def convert_opset(
 
 
 def check_readable(plan: Plan, walked: Walked) -> None:
-    """Make every error of the walked a blocker, but those at splits, which say themselves what stands in the way, and
+    """Make every error of the model a blocker, but those at splits, which say themselves what stands in the way, and
     what is repaired.
     """
     for found in walked.diagnostics:
@@ -80,12 +80,23 @@ def check_readable(plan: Plan, walked: Walked) -> None:
 
 def plan_opset(model: onnx.ModelProto, walked: Walked, target: int) -> Plan:
     """Everything that the conversion to `target` edits, or what blocks it."""
+    main = walked.graphs.get(MAIN)
+    if main is not None:
+        # Names that the walk knows are not listed again. Nor are those of nodes, which a new name hardly ever is: that
+        # is looked at in the end, for in a large model they take as much memory as all else that is planned.
+        names = FreshNames(used_names(model, walked.scopes, defined=MAIN), main.types)
+        plan = _plan_opset(model, walked, target, names)
+        if not names.given or not any(node.name in names.given for node in model.graph.node):
+            return plan
+    return _plan_opset(model, walked, target, FreshNames(used_names(model, walked.scopes)))
+
+
+def _plan_opset(model: onnx.ModelProto, walked: Walked, target: int, names: FreshNames) -> Plan:
     plan = Plan(opset=target)
     check_readable(plan, walked)
     if any(found.code == "SG103" for found in plan.blockers):
         return plan
     _refuse_training(plan, model, walked, target)
-    names = new_names(model, walked)
     functions = frozenset(function_key(function) for function in model.functions)
     for root in roots(walked.scopes):
         uses = Uses(root)
@@ -116,21 +127,13 @@ def _touched(scope: Scope, target: int, functions: Collection[FunctionKey]) -> T
         goes = source is not None and source != target and route_of(op_type, source, target) is not None
         return found.others if goes else None
 
-    for index, op_type in enumerate([node.op_type for node in nodes]):
-        kind = kind_of(op_type)
-        if kind is None or plain_domain(nodes[index].domain) != "":
+    for index, node in enumerate(nodes):
+        kind = kind_of(node.op_type)
+        if kind is None or plain_domain(node.domain) != "":
             continue
-        if not functions or called_function(nodes[index]) not in functions:
+        if not functions or called_function(node) not in functions:
             kind.append(index)
     return found
-
-
-def new_names(model: onnx.ModelProto, walked: Walked) -> FreshNames:
-    """Names that are new in every scope of a walked model."""
-    main = walked.graphs.get(MAIN)
-    if main is None:
-        return FreshNames(used_names(model, walked.scopes))
-    return FreshNames(used_names(model, walked.scopes, defined=MAIN), main.types)
 
 
 def _refuse_training(plan: Plan, model: onnx.ModelProto, walked: Walked, target: int) -> None:

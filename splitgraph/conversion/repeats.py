@@ -50,12 +50,12 @@ class NameLog(FreshNames):
 
     def __init__(self, names: FreshNames) -> None:
         self._names = names
-        self.given: dict[str, str] = {}
+        self.hints: dict[str, str] = {}
 
     def new(self, hint: str) -> str:
         """A new name that begins with the hint."""
         name = self._names.new(hint)
-        self.given[name] = hint
+        self.hints[name] = hint
         return name
 
 
@@ -139,8 +139,8 @@ def _comparable(elements: Array | None) -> bytes | None:
 def _recipe(node: onnx.NodeProto, carried: Carried, emission: Emission, log: NameLog, values: Values) -> _Recipe | None:
     """The recipe of a node, None when it depends on more than a recipe can say."""
     inputs = node.input[:]
-    place = {name: index for index, name in enumerate([*inputs, *node.output[:], *log.given])} | {"": -1}
-    asked = [name for name in values.asked if name not in log.given]
+    place = {name: index for index, name in enumerate([*inputs, *node.output[:], *log.hints])} | {"": -1}
+    asked = [name for name in values.asked if name not in log.hints]
     read = {inputs.index(name): values.elements(name) for name in asked if name in inputs}
     forms = carried.forms or ()
     names = {name for form in forms for name in (*form.inputs, *form.outputs)}
@@ -149,7 +149,7 @@ def _recipe(node: onnx.NodeProto, carried: Carried, emission: Emission, log: Nam
         len(read) < len(set(asked))
         or any(found is not None and (found.nbytes > _MOST_BYTES or found.dtype == object) for found in read.values())
         or not names <= place.keys()
-        or not all(hint.startswith(emission.prefix) for hint in log.given.values())
+        or not all(hint.startswith(emission.prefix) for hint in log.hints.values())
         or any(form.wrap is not None or form.has_graphs for form in forms)
         or any(name and repr(name) in carried.why for name in place)
     ):
@@ -167,7 +167,7 @@ def _recipe(node: onnx.NodeProto, carried: Carried, emission: Emission, log: Nam
     ]
     return _Recipe(
         {index: _comparable(found) for index, found in read.items()},
-        [hint[len(emission.prefix) :] for hint in log.given.values()],
+        [hint[len(emission.prefix) :] for hint in log.hints.values()],
         written,
         [(tensor, place[tensor.name]) for tensor in emission.initializers],
         carried.why,

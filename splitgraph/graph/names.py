@@ -14,8 +14,8 @@ def used_names(
 ) -> Iterator[str]:
     """Every value, node, initializer and function name of the model, in every scope; a name may come again.
 
-    every: the scopes of the model, where the caller has them. defined: the one of which the caller has the names that
-    inputs, initializers and nodes define, as of the largest; these names are left out.
+    every: the scopes of the model, where the caller has them. defined: the one, as a rule the largest, of which the
+    caller has the names that inputs, initializers and nodes define; these are left out, and so are its nodes' own.
     """
     for scope in scopes(model) if every is None else every:
         yield from (node.name for node in scope.nodes)
@@ -69,13 +69,14 @@ def _collect(type_proto: onnx.TypeProto, names: set[str]) -> None:
 class FreshNames:
     """Names that are new in every scope of a model; each is given out once.
 
-    used: what the model uses, read when the first name is asked for. defined: more of that.
+    used: what the model uses, read when the first name is asked for. defined: more of that. `given` holds the new ones.
     """
 
     def __init__(self, used: Iterable[str], defined: Container[str] = ()) -> None:
         self._unread: Iterable[str] | None = used
         self._used: set[str] = set()
         self._defined = defined
+        self.given: set[str] = set()
         self._next: dict[str, int] = {}
 
     def new(self, hint: str) -> str:
@@ -84,10 +85,10 @@ class FreshNames:
             self._used.update(self._unread)
             self._unread = None
         name, number = hint, self._next.get(hint, 0)
-        while name in self._used or name in self._defined:
+        while name in self.given or name in self._used or name in self._defined:
             number += 1
             name = f"{hint}_{number}"
         if number:
             self._next[hint] = number
-        self._used.add(name)
+        self.given.add(name)
         return name

@@ -309,3 +309,17 @@ def test_functions_of_another_opset_come_along() -> None:
         assert made.opset_import[0].version == 18
         assert [node.op_type for node in made.node] == ["Constant", "Split"]
     assert_same(model, converted)
+
+
+def test_new_nodes_take_the_name_of_no_other_node() -> None:
+    nodes = [
+        helper.make_node("Split", ["x"], ["a", "b"], name="s", axis=0, num_outputs=2),
+        helper.make_node("Relu", ["a"], ["y"], name="s_shape_node"),
+    ]
+    inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N"])]
+    outputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in ("y", "b")]
+    graph = helper.make_graph(nodes, "g", inputs, outputs)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+    names = [node.name for node in splitgraph.downgrade(model, 13).model.graph.node]
+    assert len(set(names)) == len(names)
+    assert {"s", "s_shape_node", "s_shape_node_1"} <= set(names)
