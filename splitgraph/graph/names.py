@@ -18,13 +18,13 @@ def used_names(
     caller has the names that inputs, initializers and nodes define; these are left out, and so are its nodes' own.
     """
     for scope in scopes(model) if every is None else every:
-        yield from (node.name for node in scope.nodes)
         yield from (value.name for value in scope.proto.value_info)
         if not scope.is_function:
             yield from (value.name for value in scope.proto.output)
         if scope.path == defined:
             continue
         for node in scope.nodes:
+            yield node.name
             yield from node.input[:]
             yield from node.output[:]
         if scope.is_function:

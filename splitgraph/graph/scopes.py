@@ -19,6 +19,8 @@ MAIN: GraphPath = ()
 FunctionKey = tuple[str, str, str]
 
 _GRAPHS = frozenset({AttributeProto.GRAPH, AttributeProto.GRAPHS})
+# How models write the domain ai.onnx.
+_PLAIN = ("", "ai.onnx")
 # The operators of ai.onnx that have bodies, which a test compares with onnx's schemas. Looking at all attributes of all
 # nodes for some takes a tenth of a model's inference.
 OPERATORS_WITH_BODIES = frozenset({"If", "Loop", "Scan", "SequenceMap"})
@@ -31,7 +33,7 @@ def opset_imports(entries: Iterable[onnx.OperatorSetIdProto]) -> dict[str, int]:
 
 def plain_domain(domain: str) -> str:
     """The domain with the alias "ai.onnx" written as ""."""
-    return "" if domain == "ai.onnx" else domain
+    return "" if domain in _PLAIN else domain
 
 
 def function_key(function: onnx.FunctionProto) -> FunctionKey:
@@ -124,7 +126,7 @@ def _with_subgraphs(root: Scope) -> Iterator[Scope]:
                 scope.imports,
             )
             for index, node in enumerate(scope.nodes)
-            if node.op_type in OPERATORS_WITH_BODIES or plain_domain(node.domain)
+            if node.op_type in OPERATORS_WITH_BODIES or node.domain not in _PLAIN
             for attribute in node.attribute
             if attribute.type in _GRAPHS
             for position, graph in _graphs_in(attribute)
