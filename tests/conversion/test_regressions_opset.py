@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import onnx
 import pytest
+from onnx import helper
 
 from splitgraph.conversion.opset import convert_opset
 from splitgraph.diagnostics import ConversionError
@@ -32,3 +35,23 @@ def test_two_opsets_at_once_mean_nothing(domain: str) -> None:
         convert_opset(model, 18)
     model.opset_import[1].version = 11
     assert convert_opset(model, 18).changes
+
+
+@pytest.mark.parametrize(
+    ("op", "opset", "inputs", "attributes", "words"),
+    [
+        ("BitwiseAnd", 18, ["x"], {}, "BitwiseAnd has 1 inputs, and takes at least 2"),
+        ("Col2Im", 18, ["x", "", "x"], {}, "Col2Im leaves its input image_shape out"),
+        ("DepthToSpace", 11, ["x"], {"mode": "CRD"}, "DepthToSpace has no attribute blocksize"),
+    ],
+)
+def test_a_node_that_does_not_fit_its_schema_is_refused(
+    op: str, opset: int, inputs: list[str], attributes: dict[str, Any], words: str
+) -> None:
+    x = helper.make_tensor_value_info("x", onnx.TensorProto.INT64, [1, 4, 2, 2])
+    graph = helper.make_graph(
+        [helper.make_node(op, inputs, ["y"], **attributes)], "g", [x], [onnx.ValueInfoProto(name="y")]
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+    with pytest.raises(ConversionError, match=words):
+        convert_opset(model, 10)
