@@ -38,6 +38,8 @@ def blocks_added_up(step: Step) -> None:
     if dtype not in _SUMMED or lengths is None:
         raise Inexact(f"sums of {dtype} do not exist" if lengths else "how many axes the image has is unknown")
     formula, axes = Formula(step), lengths[0]
+    if any(len(step.known_value(name, ones)) != len(ones) for name, ones in _absent(axes).items()):
+        raise Inexact(f"its attributes are not for {axes} axes")
     image, block = (formula.given(name, "int64") for name in step.inputs[1:])
     sizes, spans = ([formula.element(each, axis) for axis in range(axes)] for each in (image, block))
     counts = [_count(step, axis, size, span) for axis, (size, span) in enumerate(zip(sizes, spans, strict=True))]
@@ -55,6 +57,11 @@ def blocks_added_up(step: Step) -> None:
         found = formula.where(exists, found, formula.number(0, data.dtype))
         data = formula.total(found, [2 + axis], "added_up")
     formula.give(data.cast(dtype))
+
+
+def _absent(axes: int) -> dict[str, list[int]]:
+    """What the attributes are where they are absent."""
+    return {"strides": [1] * axes, "dilations": [1] * axes, "pads": [0] * 2 * axes}
 
 
 def _along(step: Step, axis: int) -> tuple[int, int, int, int]:

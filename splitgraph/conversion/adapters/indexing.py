@@ -212,6 +212,8 @@ def reversed_by_gather(step: Step) -> None:
     """
     rank, formula = step.known_rank(), Formula(step)
     time, batch = step.known_value("time_axis", 0), step.known_value("batch_axis", 1)
+    if {time, batch} != {0, 1}:
+        raise Inexact("its axes are not the first two")
     sizes = formula.sizes(step.inputs[0], rank)
     behind = (step.input_type(0).shape or ())[3:]
     if not all(isinstance(dim, int) and dim for dim in behind):

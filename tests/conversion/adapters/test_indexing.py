@@ -68,6 +68,19 @@ def ints(*given: Any) -> np.ndarray:
             Crossing("zero", "ReverseSequence", 10, 9, {"x": X[None], "n": ints(1, 1, 1, 1)}, shapes="symbolic"),
             "behind the third may be 0",
         ),
+        (
+            Crossing(
+                "axes",
+                "ReverseSequence",
+                10,
+                9,
+                {"x": X, "n": ints(1, 1, 1, 1)},
+                {},
+                {"time_axis": 7, "batch_axis": 1},
+                expected=[X],
+            ),
+            "its axes are not the first two",
+        ),
     ],
     ids=str,
 )
