@@ -29,6 +29,8 @@ from splitgraph.graph.scopes import Scope, plain_domain
 from splitgraph.value_type import ValueType
 from splitgraph.variants import SPLIT_OPERATORS, variant_at
 
+# What arithmetic raises over shapes and attributes that contradict each other.
+_UNFIT = (IndexError, ValueError, ZeroDivisionError, OverflowError)
 # Of what a node was written with; one is often enough to know why.
 _MOST_REASONS = 3
 
@@ -282,6 +284,9 @@ class _Climb:
             way(step)
         except Inexact as refusal:
             return None, refusal
+        except _UNFIT as fault:
+            # Of a node that no runtime takes either, which inference has not found out.
+            return None, Inexact(f"its inputs and attributes do not fit together ({fault})")
         self.reasons += list(step.reasons.values()) or [why]
         forms = self._further(step)
         failed = self.blockers[blockers:]

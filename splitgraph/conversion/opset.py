@@ -275,6 +275,8 @@ def _plan_others(
         return blocked
     ladder = Ladder(scope.imports[""], target, Values(walked, scope.path), scope.in_function, uses.is_read)
     edits = plan.edits.get(scope.path)
+    # A node that is none of its operator's has no meaning to keep; one that was only declared wrongly has.
+    invalid = {found.location for found in plan.blockers if found.code != "SG301"}
     # From the last node on: what only fed a node that needs it no longer goes with it, and needs no conversion.
     for index in reversed(touched):
         if edits is not None and index in edits.replaced:
@@ -284,6 +286,8 @@ def _plan_others(
         if carried is not None and not carried.edits:
             continue
         location = f"{scope.location}/{node_label(node, index)}"
+        if location in invalid:
+            continue
         emission = new_emission(model, scope, node, index, names, target)
         carried = carried or ladder.carry(node, location, emission)
         blocked.append(carried.blockers)

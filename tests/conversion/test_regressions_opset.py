@@ -8,6 +8,7 @@ import onnx
 import pytest
 from onnx import helper
 
+from splitgraph.conversion import ladder
 from splitgraph.conversion.opset import convert_opset
 from splitgraph.diagnostics import ConversionError
 from splitgraph.inference import infer_model
@@ -55,3 +56,39 @@ def test_a_node_that_does_not_fit_its_schema_is_refused(
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
     with pytest.raises(ConversionError, match=words):
         convert_opset(model, 10)
+
+
+FLOATS = onnx.TensorProto.FLOAT
+INVALID = [
+    (18, 17, helper.make_node("Resize", ["a", "", "", "none"], ["y"], antialias=1), [[1, 1, 4, 4]]),
+    (20, 13, helper.make_node("GridSample", ["a", "b"], ["y"]), [[4], [1, 2, 2, 2]]),
+    (19, 13, helper.make_node("DeformConv", ["a", "b", "c"], ["y"], pads=[0]),
+     [[1, 1, 4, 4], [1, 1, 2, 2], [1, 8, 3, 3]]),
+    (13, 11, helper.make_node("Mod", ["a", "b"], ["y"], fmod=1), [[2], [3]]),
+]  # fmt: skip
+
+
+def invalid_model(opset: int, node: onnx.NodeProto, shapes: list[list[int]]) -> onnx.ModelProto:
+    inputs = [helper.make_tensor_value_info(name, FLOATS, shape) for name, shape in zip("abc", shapes, strict=False)]
+    none = helper.make_tensor("none", onnx.TensorProto.INT64, [0], [])
+    graph = helper.make_graph([node], "g", inputs, [onnx.ValueInfoProto(name="y")], [none])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+
+
+@pytest.mark.parametrize(("opset", "target", "node", "shapes"), INVALID, ids=lambda item: getattr(item, "op_type", ""))
+def test_a_node_that_inference_refuses_is_left_at_that(
+    opset: int, target: int, node: onnx.NodeProto, shapes: list[list[int]]
+) -> None:
+    with pytest.raises(ConversionError) as raised:
+        convert_opset(invalid_model(opset, node, shapes), target)
+    assert [found.code for found in raised.value.diagnostics] == ["SG302"]
+
+
+def test_what_an_adapter_cannot_read_is_a_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
+    def adapter(step: object) -> None:
+        raise IndexError("list index out of range")
+
+    monkeypatch.setattr(ladder, "adapter_of", lambda *given, **options: adapter)
+    node = helper.make_node("ReduceMean", ["a"], ["y"], axes=[0])
+    with pytest.raises(ConversionError, match="its inputs and attributes do not fit together"):
+        convert_opset(invalid_model(17, node, [[4]]), 18)
