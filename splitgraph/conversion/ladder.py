@@ -77,9 +77,6 @@ class Ladder:
         edits, blockers = check_node(facts)
         if not blockers:
             return Carried(edits=edits, why="; ".join(edit.why for edit in edits))
-        lacking = _lacking(node, version_at(node.op_type, self.source))
-        if lacking:
-            return Carried(blockers=[diagnostic("SG111", f"{node.op_type} {lacking}", climb.location)])
         forms = climb.take(Form.of(node), self.source)
         if climb.blockers:
             # Where no adapter came in, the guard has seen every boundary and says more.
@@ -359,26 +356,6 @@ def _inherit(step: Step, made: Sequence[Form]) -> None:
     for form in made:
         if first in form.outputs:
             form.original, form.name = step.form.original, step.form.name
-
-
-def _lacking(node: onnx.NodeProto, version: OperatorVersion | None) -> str:
-    """What a node of the model lacks by its own schema, which adapters rely on; "" where nothing is."""
-    if version is None:
-        return ""
-    least = max((place + 1 for place, formal in enumerate(version.inputs) if formal.option == "single"), default=0)
-    if len(node.input) < least:
-        return f"has {len(node.input)} inputs, and takes at least {least}"
-    # Exporters leave the region of a Resize out where the schema of opset 11 wants one.
-    empty = [
-        formal.name
-        for name, formal in zip(node.input, version.inputs, strict=False)
-        if not name and formal.option == "single"
-    ]
-    if empty and node.op_type != "Resize":
-        return f"leaves its input {empty[0]} out"
-    held = {attribute.name for attribute in node.attribute}
-    missing = [name for name, formal in version.attributes.items() if formal.required and name not in held]
-    return f"has no attribute {missing[0]}" if missing else ""
 
 
 def _schema_problem(form: Form, version: OperatorVersion | None) -> str:

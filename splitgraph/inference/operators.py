@@ -45,6 +45,10 @@ class Operator:
                 "SG212", f"{ctx.node.op_type}-{self.since_version} takes {_range(fewest, most)} inputs, not {count}"
             )
             return False
+        for index, name in _single_inputs(self.domain, ctx.node.op_type, self.since_version):
+            if index < count and not ctx.node.input[index]:
+                ctx.find("SG212", f"{ctx.node.op_type}-{self.since_version} needs the input {name!r}")
+                return False
         for attribute in ctx.node.attribute:
             expected = attributes.get(attribute.name)
             if (
@@ -135,6 +139,18 @@ def _is_corrected(schema: Any) -> bool:
 def _signature(domain: str, op_type: str, since_version: int) -> tuple[int, int, dict[str, int]]:
     schema: Any = defs.get_schema(op_type, since_version, domain)
     return schema.min_input, schema.max_input, {name: a.type.value for name, a in schema.attributes.items()}
+
+
+@cache
+def _single_inputs(domain: str, op_type: str, since_version: int) -> tuple[tuple[int, str], ...]:
+    """Position and name of each input that must not be left out. The region of Resize-11 is one by its schema only: all
+    runtimes take it as the optional input that it became at once, and exporters leave it out.
+    """
+    if (domain, op_type) == ("", "Resize"):
+        return ()
+    schema: Any = defs.get_schema(op_type, since_version, domain)
+    single = defs.OpSchema.FormalParameterOption.Single
+    return tuple((index, formal.name) for index, formal in enumerate(schema.inputs) if formal.option == single)
 
 
 @cache

@@ -41,9 +41,9 @@ def test_two_opsets_at_once_mean_nothing(domain: str) -> None:
 @pytest.mark.parametrize(
     ("op", "opset", "inputs", "attributes", "words"),
     [
-        ("BitwiseAnd", 18, ["x"], {}, "BitwiseAnd has 1 inputs, and takes at least 2"),
-        ("Col2Im", 18, ["x", "", "x"], {}, "Col2Im leaves its input image_shape out"),
-        ("DepthToSpace", 11, ["x"], {"mode": "CRD"}, "DepthToSpace has no attribute blocksize"),
+        ("BitwiseAnd", 18, ["x"], {}, "BitwiseAnd-18 takes 2 inputs, not 1"),
+        ("Col2Im", 18, ["x", "", "x"], {}, "Col2Im-18 needs the input 'image_shape'"),
+        ("DepthToSpace", 11, ["x"], {"mode": "CRD"}, "DepthToSpace-11 needs the attribute 'blocksize'"),
     ],
 )
 def test_a_node_that_does_not_fit_its_schema_is_refused(
