@@ -45,8 +45,10 @@ class Operator:
                 "SG212", f"{ctx.node.op_type}-{self.since_version} takes {_range(fewest, most)} inputs, not {count}"
             )
             return False
-        for index, name in _single_inputs(self.domain, ctx.node.op_type, self.since_version):
-            if index < count and not ctx.node.input[index]:
+        inputs = ctx.node.input[:]
+        lacking = "" in inputs and _single_inputs(self.domain, ctx.node.op_type, self.since_version)
+        for index, name in lacking or ():
+            if index < count and not inputs[index]:
                 ctx.find("SG212", f"{ctx.node.op_type}-{self.since_version} needs the input {name!r}")
                 return False
         for attribute in ctx.node.attribute:
