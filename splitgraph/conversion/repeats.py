@@ -27,6 +27,8 @@ Key = tuple[object, ...]
 _WRITTEN = onnx.AttributeProto.SerializeToString
 # Longer constants are not compared: reading them again and again costs more than a conversion.
 _MOST_BYTES = 4096
+# Of nodes that are alike but for their constants; where all differ, none is found among those before.
+_MOST_RECIPES = 8
 # Attributes so long hold weights.
 _MOST_ATTRIBUTE_BYTES = 4096
 
@@ -127,9 +129,10 @@ class Repeats:
         if carried.forms is None:
             self.unchanged[key] = carried
             return
-        recipe = _recipe(node, carried, emission, log, self.values)
+        recipes = self._recipes.setdefault(key, [])
+        recipe = _recipe(node, carried, emission, log, self.values) if len(recipes) < _MOST_RECIPES else None
         if recipe is not None:
-            self._recipes.setdefault(key, []).append(recipe)
+            recipes.append(recipe)
 
 
 def _comparable(elements: Array | None) -> bytes | None:
