@@ -119,6 +119,13 @@ def _oriented(values: Sequence[Any], directions: Iterator[int]) -> list[Any]:
     return [data[::-1] if direction else data for data, direction in zip(values, directions, strict=False)]
 
 
+class _Gather(OpRun):
+    """Gather, which onnx 1.20 gives no dimensions where it gathers nothing."""
+
+    def _run(self, data: Array, indices: Array, axis: int = 0, **_: Any) -> tuple[Array]:
+        return (np.asarray(np.take(data, indices.astype(np.int64), axis=axis)),)
+
+
 class _Optional(OpRun):
     """Optional, giving the element itself or None, which is how the evaluator's other operators take it."""
 
@@ -175,6 +182,7 @@ _BY_VERSION: Mapping[tuple[str, int], type[OpRun]] = {
     for version in (1, 11)
 }
 _BY_NAME: Mapping[str, type[OpRun]] = {
+    "Gather": type("Gather", (_Gather,), {}),
     "Loop": type("Loop", (_Loop,), {}),
     "Optional": type("Optional", (_Optional,), {}),
     "Scan": type("Scan", (_Scan,), {}),
