@@ -38,7 +38,7 @@ class Operator:
 
     def fits(self, ctx: NodeContext) -> bool:
         """Report when the number of inputs or the attributes are not the schema's. True when they are."""
-        fewest, most, attributes = _signature(self.domain, ctx.node.op_type, self.since_version)
+        fewest, most, attributes, required = _signature(self.domain, ctx.node.op_type, self.since_version)
         count = len(ctx.node.input)
         if not fewest <= count <= most:
             ctx.find(
@@ -63,8 +63,8 @@ class Operator:
                     f"attribute {attribute.name!r} of {ctx.node.op_type}-{self.since_version} has the wrong type",
                 )
                 return False
-        for name, required in _required(self.domain, ctx.node.op_type, self.since_version):
-            if required and name not in ctx.attributes():
+        for name in required:
+            if name not in ctx.attributes():
                 ctx.find("SG212", f"{ctx.node.op_type}-{self.since_version} needs the attribute {name!r}")
                 return False
         return True
@@ -138,9 +138,13 @@ def _is_corrected(schema: Any) -> bool:
 
 
 @cache
-def _signature(domain: str, op_type: str, since_version: int) -> tuple[int, int, dict[str, int]]:
+def _signature(domain: str, op_type: str, since_version: int) -> tuple[int, int, dict[str, int], tuple[str, ...]]:
+    """Fewest and most inputs, the type of each attribute, and the attributes that must be there."""
     schema: Any = defs.get_schema(op_type, since_version, domain)
-    return schema.min_input, schema.max_input, {name: a.type.value for name, a in schema.attributes.items()}
+    attributes = schema.attributes
+    types = {name: attribute.type.value for name, attribute in attributes.items()}
+    required = tuple(name for name, attribute in attributes.items() if attribute.required)
+    return schema.min_input, schema.max_input, types, required
 
 
 @cache
@@ -153,12 +157,6 @@ def _single_inputs(domain: str, op_type: str, since_version: int) -> tuple[tuple
     schema: Any = defs.get_schema(op_type, since_version, domain)
     single = defs.OpSchema.FormalParameterOption.Single
     return tuple((index, formal.name) for index, formal in enumerate(schema.inputs) if formal.option == single)
-
-
-@cache
-def _required(domain: str, op_type: str, since_version: int) -> tuple[tuple[str, bool], ...]:
-    schema = defs.get_schema(op_type, since_version, domain)
-    return tuple((name, attribute.required) for name, attribute in schema.attributes.items() if attribute.required)
 
 
 def _range(fewest: int, most: int) -> str:
