@@ -12,9 +12,9 @@ import onnx
 from onnx import defs
 
 from splitgraph import formats
-from splitgraph.cycles import cycle_search_paused
 from splitgraph.diagnostics import SplitgraphError, VerificationError, diagnostic
 from splitgraph.formats import LoadedModel, OpenVINOModel, give_back, load, open_model
+from splitgraph.garbage_collection import collection_paused
 from splitgraph.graph.scopes import opset_imports
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 Engine = Literal["auto", "reference", "onnxruntime", "openvino"]
 
 
-@cycle_search_paused()
+@collection_paused()
 def infer(
     model: Any,
     *,
@@ -95,7 +95,7 @@ def convert(
     """
     from splitgraph.conversion.forms import convert_forms
 
-    with cycle_search_paused():
+    with collection_paused():
         loaded = open_model(model)
         opened = loaded.content
         if isinstance(opened, OpenVINOModel):
@@ -184,7 +184,7 @@ def _convert_opset(model: Any, opset: int, ir_version: int | None, verify: bool,
             raise SplitgraphError(f"the model is at opset {source}, so going to {opset} is an upgrade; use upgrade")
     # Verification runs the original, too.
     owned = loaded.kind == "path" and not verify
-    with cycle_search_paused():
+    with collection_paused():
         rewrite = convert_opset(opened, opset, ir_version, owned=owned)
     return _finish(loaded, rewrite, verify)
 

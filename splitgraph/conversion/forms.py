@@ -11,7 +11,7 @@ from splitgraph.canonical import CanonicalSplit, Form, clamped_lengths
 from splitgraph.conversion.emission import Emission
 from splitgraph.conversion.inlining import inline_functions
 from splitgraph.conversion.lengths_pattern import Producers, axis_reference, lengths_are_computed
-from splitgraph.conversion.opset import check_readable, new_emission, roots, split_variant
+from splitgraph.conversion.opset import check_readable, new_emission, roots
 from splitgraph.conversion.plan import Plan, apply_plan, opset_of
 from splitgraph.conversion.replacing import Replacement, replace_nodes
 from splitgraph.conversion.rewrite import Rewrite
@@ -21,7 +21,7 @@ from splitgraph.conversion.unused import Uses
 from splitgraph.diagnostics import Diagnostic, SplitgraphError, diagnostic
 from splitgraph.dim import ceildiv
 from splitgraph.graph.names import FreshNames, used_names
-from splitgraph.graph.scopes import Scope, node_label, scopes
+from splitgraph.graph.scopes import Scope, node_label, plain_domain, scopes
 from splitgraph.inference import Walked, walk_model
 from splitgraph.inference.state import GraphDetail, SplitDetail
 from splitgraph.variants import variadic_split_1, variant_at
@@ -100,7 +100,7 @@ def _plan_variadic(
         opset = opset_of(scope.imports)
         for index, found in details.splits.items():
             node = scope.nodes[index]
-            if split_variant(node, opset) is None or node.op_type != "Split":
+            if node.op_type != "Split" or plain_domain(node.domain) or variant_at("Split", opset) is None:
                 continue
             emission = new_emission(model, scope, node, index, names, opset)
             lowered = lower_split(

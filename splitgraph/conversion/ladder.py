@@ -282,8 +282,8 @@ class _Climb:
         except Inexact as refusal:
             return None, refusal
         except _UNFIT as fault:
-            # Of a node that no runtime takes either, which inference has not found out.
-            return None, Inexact(f"its inputs and attributes do not fit together ({fault})")
+            # As a rule of a node whose inputs and attributes contradict each other, which inference has not found out.
+            return None, Inexact(f"it could not be worked out what the node means ({type(fault).__name__}: {fault})")
         self.reasons += list(step.reasons.values()) or [why]
         forms = self._further(step)
         failed = self.blockers[blockers:]

@@ -162,13 +162,6 @@ def roots(every: Sequence[Scope]) -> Iterator[list[Scope]]:
         yield group
 
 
-def split_variant(node: onnx.NodeProto, opset: int) -> Variant | None:
-    """The split variant of ai.onnx that a node is at an opset; None for other operators and where it does not exist."""
-    return (
-        variant_at(node.op_type, opset) if node.op_type in SPLIT_OPERATORS and plain_domain(node.domain) == "" else None
-    )
-
-
 def _plan_splits(
     plan: Plan,
     model: onnx.ModelProto,

@@ -147,16 +147,22 @@ def _signature(domain: str, op_type: str, since_version: int) -> tuple[int, int,
     return schema.min_input, schema.max_input, types, required
 
 
+# Required by the schema of Resize-11 only: runtimes took them for the optional inputs that they are from 13 on, and
+# exporters leave them out.
+_TAKEN_AS_OPTIONAL = {("", "Resize"): ("roi", "scales")}
+
+
 @cache
 def _single_inputs(domain: str, op_type: str, since_version: int) -> tuple[tuple[int, str], ...]:
-    """Position and name of each input that must not be left out. The region of Resize-11 is one by its schema only: all
-    runtimes take it as the optional input that it became at once, and exporters leave it out.
-    """
-    if (domain, op_type) == ("", "Resize"):
-        return ()
+    """Position and name of each input that must not be left out."""
     schema: Any = defs.get_schema(op_type, since_version, domain)
     single = defs.OpSchema.FormalParameterOption.Single
-    return tuple((index, formal.name) for index, formal in enumerate(schema.inputs) if formal.option == single)
+    optional = _TAKEN_AS_OPTIONAL.get((domain, op_type), ())
+    return tuple(
+        (index, formal.name)
+        for index, formal in enumerate(schema.inputs)
+        if formal.option == single and formal.name not in optional
+    )
 
 
 def _range(fewest: int, most: int) -> str:

@@ -26,6 +26,9 @@ SHARES = {
     "down to 11": (86.0, 71.0),
     "down to 9": (84.0, 63.0),
 }
+# In percent: how much less than SHARES is asserted downward of a sample of the nodes elsewhere; fewer have constants,
+# and more of these have types that lower opsets lack.
+LESS: dict[Wrap, float] = {"none": 0, "if": 4, "function": 4, "constants": 14}
 # One case of so many is enough where the nodes are converted by the same code as elsewhere.
 EACH: dict[Wrap, int] = {"none": 1, "if": 12, "function": 12, "constants": 6}
 WRONG = ("wrong", "invalid", "crashed", "doubtful")
@@ -82,9 +85,9 @@ def test_there_and_back() -> None:
 def test_all_up_and_down(wrap: Wrap) -> None:
     found = go(node_cases()[:: EACH[wrap]], wrap)
     assert judged(found) == []
-    if wrap == "none":
-        shares = {way: share(verdicts) for way, verdicts in found.items()}
-        assert {way: reached for way, reached in shares.items() if reached < SHARES.get(way, (0, 0))[0]} == {}
+    least = {way: held - (LESS[wrap] if way.startswith("down") else 0) for way, (held, _) in SHARES.items()}
+    shares = {way: share(verdicts) for way, verdicts in found.items()}
+    assert {way: reached for way, reached in shares.items() if reached < least.get(way, 0)} == {}
 
 
 @pytest.mark.slow

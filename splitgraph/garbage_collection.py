@@ -1,4 +1,4 @@
-"""Python's search for reference cycles, paused for as long as a verb works."""
+"""Python's garbage collection, paused for as long as a verb works."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def cycle_search_paused() -> Iterator[None]:
-    """Leave reference cycles alone for a while.
+def collection_paused() -> Iterator[None]:
+    """Look for no reference cycles for a while.
 
     A model is a million small objects of which hardly any are part of a cycle; looking for some again and again takes a
     third of the time of its inference. What the caller had set is set again afterwards.
