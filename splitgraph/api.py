@@ -8,14 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
-import onnx
-from onnx import defs
-
 from splitgraph import formats
 from splitgraph.diagnostics import SplitgraphError, VerificationError, diagnostic
 from splitgraph.formats import LoadedModel, OpenVINOModel, give_back, load, open_model
 from splitgraph.garbage_collection import collection_paused
 from splitgraph.graph.scopes import opset_imports
+from splitgraph.onnx_proto import ModelProto
 
 if TYPE_CHECKING:
     import numpy as np
@@ -157,7 +155,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     """
     if formats.is_ir_name(path) and not isinstance(model, (str, os.PathLike)):
         model = open_model(model).content
-        if isinstance(model, onnx.ModelProto):
+        if isinstance(model, ModelProto):
             from splitgraph.execution.openvino_import import import_onnx
 
             model = import_onnx(model)
@@ -165,6 +163,8 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
 
 
 def _convert_opset(model: Any, opset: int, ir_version: int | None, verify: bool, *, newer: bool) -> Rewrite:
+    from onnx import defs
+
     from splitgraph.conversion.opset import convert_opset
 
     newest = defs.onnx_opset_version()

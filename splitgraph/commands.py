@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import onnx
-
 from splitgraph import api
 from splitgraph.arguments import parse_bindings, parse_input_shapes, refuse_existing, rewritten_path
 from splitgraph.conversion.rewrite import Rewrite
@@ -19,6 +17,7 @@ from splitgraph.formats import Model, OpenVINOModel, is_ir_name, open_model, wit
 from splitgraph.graph.names import dimension_names
 from splitgraph.graph.scopes import opset_imports
 from splitgraph.inference.analysis import IR, Analysis
+from splitgraph.onnx_proto import ModelProto
 from splitgraph.report.documents import analysis_json, failed_rewrite_json, rewrite_json, verification_json
 from splitgraph.report.layout import line
 from splitgraph.report.pages import (
@@ -108,7 +107,7 @@ def rewrite(task: Task, destination: Destination) -> int:
     before = open_model(model, external_data="keep").content
     try:
         result = task.rewrite(before)
-        if is_ir_name(path) and isinstance(result.model, onnx.ModelProto):
+        if is_ir_name(path) and isinstance(result.model, ModelProto):
             result = replace(result, model=_as_ir(result.model, model))
     except ConversionError as error:
         return _report_blockers(error.diagnostics, task, destination, _opset_of(before))
@@ -125,7 +124,7 @@ def _opset_of(model: Model) -> Mapping[str, int]:
     return {IR: model.version} if isinstance(model, OpenVINOModel) else opset_imports(model.opset_import)
 
 
-def _as_ir(model: onnx.ModelProto, source: Path) -> OpenVINOModel:
+def _as_ir(model: ModelProto, source: Path) -> OpenVINOModel:
     from splitgraph.execution.openvino_import import import_onnx
 
     with working("converting to OpenVINO IR"):

@@ -9,14 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-import onnx
-
 from splitgraph.diagnostics import ModelError
 from splitgraph.formats.graphsurgeon import from_model, is_graphsurgeon, to_model
 from splitgraph.formats.model_error import model_error
 from splitgraph.formats.onnx_file import load_onnx, require_path, save_onnx, with_weights
 from splitgraph.formats.openvino_ir import OpenVINOModel, is_ir, load_ir, save_ir
 from splitgraph.formats.openvino_runtime import from_ov_model, is_ov_model, to_ov_model
+from splitgraph.onnx_proto import GraphProto, ModelProto
 
 __all__ = [
     "LoadedModel",
@@ -36,11 +35,11 @@ __all__ = [
 ]
 
 # A model of either format.
-Model = onnx.ModelProto | OpenVINOModel
+Model = ModelProto | OpenVINOModel
 
 _HINTS = {
     bytes: "use onnx.load_from_string first",
-    onnx.GraphProto: "wrap it with onnx.helper.make_model, which adds the opset",
+    GraphProto: "wrap it with onnx.helper.make_model, which adds the opset",
 }
 _ONNX_NAME = "Give it a name that ends in .onnx."
 
@@ -60,7 +59,7 @@ class LoadedModel:
     original: Any = None
 
     @property
-    def model(self) -> onnx.ModelProto:
+    def model(self) -> ModelProto:
         """The model as ONNX. Raises ModelError (SG101) for OpenVINO IR."""
         if isinstance(self.content, OpenVINOModel):
             raise model_error("SG101", "is OpenVINO IR; an ONNX model is needed here", self.content.path or "")
@@ -79,7 +78,7 @@ def open_model(source: Any, *, external_data: Literal["load", "keep"] = "load") 
     external_data: for a path to ONNX, as `load_onnx` takes it. Raises ModelError for anything that is not a readable
     model.
     """
-    if isinstance(source, onnx.ModelProto):
+    if isinstance(source, ModelProto):
         return LoadedModel(source, "onnx")
     if isinstance(source, OpenVINOModel):
         return LoadedModel(source, "openvino")
@@ -100,7 +99,7 @@ def give_back(model: Model, loaded: LoadedModel) -> Any:
     """A model of the kind that went in: a gs.Graph for a gs.Graph, an ov.Model for an ov.Model, else itself."""
     if loaded.kind == "ov.Model" and isinstance(model, OpenVINOModel):
         return to_ov_model(model)
-    if loaded.kind == "graphsurgeon" and isinstance(model, onnx.ModelProto):
+    if loaded.kind == "graphsurgeon" and isinstance(model, ModelProto):
         return from_model(model, loaded.original)
     return model
 

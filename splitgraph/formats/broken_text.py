@@ -5,12 +5,13 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-import onnx
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.descriptor_pb2 import FileDescriptorProto
 from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message import DecodeError
 from google.protobuf.message_factory import GetMessageClass
+
+from splitgraph.onnx_proto import ModelProto, TensorProto
 
 # The check by parsing takes as much memory again as the file, which may be mostly weights.
 _MOST_PARSED_TWICE = 64 * 2**20
@@ -34,21 +35,21 @@ def is_clean_text(data: bytes) -> bool:
 @cache
 def _strict_model() -> Any:
     file = FileDescriptorProto()
-    onnx.ModelProto.DESCRIPTOR.file.CopyToProto(file)
+    ModelProto.DESCRIPTOR.file.CopyToProto(file)
     file.syntax = "proto3"
     pool = DescriptorPool()
     pool.Add(file)
-    return GetMessageClass(pool.FindMessageTypeByName(onnx.ModelProto.DESCRIPTOR.full_name))
+    return GetMessageClass(pool.FindMessageTypeByName(ModelProto.DESCRIPTOR.full_name))
 
 
-def find_broken_text(model: onnx.ModelProto) -> str | None:
+def find_broken_text(model: ModelProto) -> str | None:
     """The first string field that is not UTF-8 ("NodeProto.name"), None when all are; a tensor's numbers are never
     touched.
     """
     pending: list[Any] = [model]
     while pending:
         message = pending.pop()
-        if isinstance(message, onnx.TensorProto):
+        if isinstance(message, TensorProto):
             # Listing all fields of a tensor would copy its weights.
             if not (isinstance(message.name, str) and isinstance(message.doc_string, str)):
                 return "TensorProto.name or doc_string"

@@ -16,12 +16,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import onnx
-from onnx import TensorProto
-
 from splitgraph.diagnostics import ModelError
 from splitgraph.formats.atomic_write import WriteTogether
 from splitgraph.formats.model_error import model_error, shown, system_reason
+from splitgraph.onnx_proto import AttributeProto, ModelProto, NodeProto, SparseTensorProto, TensorProto
 
 # Bits of one element of each TensorProto.DataType that has a fixed size.
 _BITS: dict[int, int] = {
@@ -39,12 +37,12 @@ _SMALL_OF_ANY_TYPE = 1024
 # Most attributes of a model are of these types, and looking into each costs more than all else of loading.
 _WITHOUT_TENSORS = frozenset(
     {
-        onnx.AttributeProto.INT,
-        onnx.AttributeProto.INTS,
-        onnx.AttributeProto.FLOAT,
-        onnx.AttributeProto.FLOATS,
-        onnx.AttributeProto.STRING,
-        onnx.AttributeProto.STRINGS,
+        AttributeProto.INT,
+        AttributeProto.INTS,
+        AttributeProto.FLOAT,
+        AttributeProto.FLOATS,
+        AttributeProto.STRING,
+        AttributeProto.STRINGS,
     }
 )
 
@@ -61,7 +59,7 @@ class ExternalReference:
     length: int
 
 
-def all_tensors(model: onnx.ModelProto) -> Iterator[TensorProto]:
+def all_tensors(model: ModelProto) -> Iterator[TensorProto]:
     """Every tensor of a model: initializers, attributes and sparse parts, in all subgraphs, functions and training
     graphs.
     """
@@ -90,11 +88,11 @@ def all_tensors(model: onnx.ModelProto) -> Iterator[TensorProto]:
             graphs += attribute.graphs
 
 
-def _that_hold_tensors(nodes: Iterable[onnx.NodeProto]) -> list[onnx.AttributeProto]:
+def _that_hold_tensors(nodes: Iterable[NodeProto]) -> list[AttributeProto]:
     return [held for node in nodes for held in node.attribute if held.type not in _WITHOUT_TENSORS]
 
 
-def _sparse_parts(sparse_tensors: Iterable[onnx.SparseTensorProto]) -> Iterator[TensorProto]:
+def _sparse_parts(sparse_tensors: Iterable[SparseTensorProto]) -> Iterator[TensorProto]:
     for sparse in sparse_tensors:
         yield sparse.values
         yield sparse.indices
@@ -120,7 +118,7 @@ def may_be_external(data: bytes) -> bool:
     return _EXTERNAL_FIELD in data or b"location" in data
 
 
-def external_references(model: onnx.ModelProto, folder: Path, path: str | os.PathLike[str]) -> list[ExternalReference]:
+def external_references(model: ModelProto, folder: Path, path: str | os.PathLike[str]) -> list[ExternalReference]:
     """Every external tensor of a model, each checked: its file exists in the folder of the model and holds all of its
     bytes.
 

@@ -21,12 +21,18 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-import numpy as np
-import onnx
-from onnx import AttributeProto
-
 from splitgraph.diagnostics import ModelError
 from splitgraph.formats.model_error import model_error
+from splitgraph.onnx_proto import (
+    AttributeProto,
+    FunctionProto,
+    GraphProto,
+    ModelProto,
+    NodeProto,
+    TensorProto,
+    TypeProto,
+    ValueInfoProto,
+)
 
 # Attributes that graphsurgeon's import skips (with a line in its log), and the fields that hold them.
 _SKIPPED_FIELDS = {
@@ -47,7 +53,7 @@ def is_graphsurgeon(value: object) -> bool:
     return library is not None and isinstance(value, library.Graph)
 
 
-def to_model(graph: Any) -> onnx.ModelProto:
+def to_model(graph: Any) -> ModelProto:
     """The ModelProto of a gs.Graph; the graph, and the model that it was imported from, are not touched.
 
     Raises ModelError: SG104 two different tensors of one name, SG111 a graph that ONNX cannot express.
@@ -60,7 +66,7 @@ def to_model(graph: Any) -> onnx.ModelProto:
     with _quiet_and_guarded("written as an ONNX model"):
         detached = detacher.graph(graph)
         empty_lists = _take_empty_lists(detached)
-        model: onnx.ModelProto = gs.export_onnx(detached, do_type_check=False)
+        model: ModelProto = gs.export_onnx(detached, do_type_check=False)
         for body, proto in _bodies(detached, model):
             opsets = {opset.domain: opset.version for opset in proto.opset_import}
             for node, node_proto in _node_pairs(body, proto.graph if proto is model else proto):
@@ -75,7 +81,7 @@ def to_model(graph: Any) -> onnx.ModelProto:
     return model
 
 
-def from_model(model: onnx.ModelProto, template: Any = None) -> Any:
+def from_model(model: ModelProto, template: Any = None) -> Any:
     """The gs.Graph of a ModelProto, which must not be changed afterwards: the graph reads its weights from it when
     asked.
 
@@ -119,13 +125,13 @@ def _quiet_and_guarded(purpose: str) -> Iterator[None]:
         G_LOGGER.severity = severity
 
 
-def _bodies(graph: Any, model: onnx.ModelProto) -> Iterator[tuple[Any, Any]]:
+def _bodies(graph: Any, model: ModelProto) -> Iterator[tuple[Any, Any]]:
     """The main graph beside its model, then each function beside its FunctionProto."""
     yield graph, model
     yield from zip(graph.functions, model.functions, strict=True)
 
 
-def _node_pairs(graph: Any, proto: Any) -> Iterator[tuple[Any, onnx.NodeProto]]:
+def _node_pairs(graph: Any, proto: Any) -> Iterator[tuple[Any, NodeProto]]:
     """Every node of a graph beside its NodeProto, subgraphs included; export puts a function's constants before its
     other nodes.
     """
@@ -157,10 +163,14 @@ def _take_empty_lists(graph: Any) -> dict[int, list[str]]:
 
 
 def _is_empty_list(value: Any) -> bool:
+    import numpy as np
+
     return isinstance(value, (list, tuple, np.ndarray)) and len(value) == 0
 
 
-def _empty_list(node: onnx.NodeProto, name: str, opsets: dict[str, int]) -> AttributeProto:
+def _empty_list(node: NodeProto, name: str, opsets: dict[str, int]) -> AttributeProto:
+    import onnx
+
     try:
         schema: Any = onnx.defs.get_schema(node.op_type, opsets.get(node.domain, 1), node.domain)
         kind = schema.attributes[name].type.value
@@ -172,20 +182,18 @@ def _empty_list(node: onnx.NodeProto, name: str, opsets: dict[str, int]) -> Attr
     return onnx.helper.make_attribute(name, [], attr_type=kind)
 
 
-def _write_type(value: onnx.ValueInfoProto, unwritten: dict[str, tuple[str, Any]], *, required: bool) -> None:
+def _write_type(value: ValueInfoProto, unwritten: dict[str, tuple[str, Any]], *, required: bool) -> None:
     if value.HasField("type") or value.name not in unwritten:
         return
     kind, contents = unwritten[value.name]
-    if kind == "optional_type" and isinstance(contents, onnx.TypeProto):
+    if kind == "optional_type" and isinstance(contents, TypeProto):
         value.type.optional_type.elem_type.CopyFrom(contents)
     elif required:
         message = f"{value.name!r} is of {kind.replace('_', ' ')}, and graphsurgeon does not keep what that holds"
         raise model_error("SG111", message)
 
 
-def _constants(
-    nodes: Iterable[onnx.NodeProto], initializers: Iterable[onnx.TensorProto]
-) -> dict[str, onnx.TensorProto]:
+def _constants(nodes: Iterable[NodeProto], initializers: Iterable[TensorProto]) -> dict[str, TensorProto]:
     constants = {tensor.name: tensor for tensor in initializers}
     for node in nodes:
         if node.op_type == "Constant" and node.attribute and node.attribute[0].type == AttributeProto.TENSOR:
@@ -194,7 +202,7 @@ def _constants(
 
 
 def _tidy_subgraphs(
-    nodes: Iterable[onnx.NodeProto], outer: dict[str, onnx.TensorProto], unwritten: dict[str, tuple[str, Any]]
+    nodes: Iterable[NodeProto], outer: dict[str, TensorProto], unwritten: dict[str, tuple[str, Any]]
 ) -> None:
     """Take out what export repeats in a subgraph of the graphs round it, constants and types of values, and put in the
     types that it could not write.
@@ -216,7 +224,7 @@ def _tidy_subgraphs(
             _tidy_subgraphs(graph.node, {**outer, **_constants(graph.node, graph.initializer)}, unwritten)
 
 
-def _is_same(tensor: onnx.TensorProto, other: onnx.TensorProto | None) -> bool:
+def _is_same(tensor: TensorProto, other: TensorProto | None) -> bool:
     return other is not None and tensor.dims == other.dims and tensor.SerializeToString() == other.SerializeToString()
 
 
@@ -244,10 +252,10 @@ def _is_binary(attribute: AttributeProto) -> bool:
     return False
 
 
-def _without_binary_strings(model: onnx.ModelProto) -> onnx.ModelProto:
+def _without_binary_strings(model: ModelProto) -> ModelProto:
     if not any(_is_binary(attribute) for owner in _attribute_lists(model) for attribute in owner):
         return model
-    importable = onnx.ModelProto()
+    importable = ModelProto()
     importable.CopyFrom(model)
     for attributes in _attribute_lists(importable):
         for attribute in [attribute for attribute in attributes if _is_binary(attribute)]:
@@ -255,18 +263,18 @@ def _without_binary_strings(model: onnx.ModelProto) -> onnx.ModelProto:
     return importable
 
 
-def _attribute_lists(model: onnx.ModelProto) -> Iterator[Any]:
+def _attribute_lists(model: ModelProto) -> Iterator[Any]:
     pending: list[Any] = [model.graph, *model.functions]
     while pending:
         body = pending.pop()
-        if isinstance(body, onnx.FunctionProto):
+        if isinstance(body, FunctionProto):
             yield body.attribute_proto
         for node in body.node:
             yield node.attribute
             pending += [attribute.g for attribute in node.attribute if attribute.type == AttributeProto.GRAPH]
 
 
-def _restore_default_inputs(graph: Any, proto: onnx.GraphProto) -> None:
+def _restore_default_inputs(graph: Any, proto: GraphProto) -> None:
     """Make initializers that are inputs too inputs again; import makes plain constants of them, which no caller can
     override.
     """

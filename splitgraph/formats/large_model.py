@@ -6,13 +6,12 @@ import os
 from pathlib import Path
 from typing import BinaryIO
 
-import onnx
 from google.protobuf.message import EncodeError
-from onnx import TensorProto, numpy_helper
 
 from splitgraph.formats.atomic_write import WriteTogether
 from splitgraph.formats.external_data import all_tensors, byte_size, is_external
 from splitgraph.formats.model_error import model_error, shown
+from splitgraph.onnx_proto import ModelProto, TensorProto
 
 MAX_PROTO_BYTES = 2**31 - 1
 # Smaller tensors stay in the model, where every tool can read them without the data file.
@@ -22,7 +21,7 @@ _ALIGNMENT = 4096
 
 
 def stage_model(
-    model: onnx.ModelProto,
+    model: ModelProto,
     content: bytes | None,
     path: Path,
     target: Path,
@@ -50,7 +49,7 @@ def stage_model(
         file.write(content)
 
 
-def serialized(model: onnx.ModelProto) -> bytes | None:
+def serialized(model: ModelProto) -> bytes | None:
     """The bytes of a model file, None when it is too large for one."""
     try:
         content: bytes = model.SerializeToString()
@@ -67,9 +66,9 @@ def _free_name(wanted: str, taken: set[str]) -> str:
     return name
 
 
-def _with_external_weights(model: onnx.ModelProto, location: str, file: BinaryIO, path: Path) -> onnx.ModelProto:
+def _with_external_weights(model: ModelProto, location: str, file: BinaryIO, path: Path) -> ModelProto:
     """A copy of the model whose large tensors are in `file`."""
-    slim = onnx.ModelProto()
+    slim = ModelProto()
     slim.CopyFrom(model)
     for tensor in all_tensors(slim):
         size = byte_size(tensor)
@@ -85,6 +84,8 @@ def _with_external_weights(model: onnx.ModelProto, location: str, file: BinaryIO
 def _raw_data(tensor: TensorProto, path: Path) -> bytes:
     if tensor.HasField("raw_data"):
         return bytes(tensor.raw_data)
+    from onnx import numpy_helper
+
     try:
         return bytes(numpy_helper.from_array(numpy_helper.to_array(tensor)).raw_data)
     except ValueError as error:

@@ -10,7 +10,6 @@ import stat
 from pathlib import Path
 from typing import Literal
 
-import onnx
 from google.protobuf.message import DecodeError
 
 from splitgraph.diagnostics import ModelError
@@ -29,11 +28,12 @@ from splitgraph.formats.large_model import MAX_PROTO_BYTES, serialized, stage_mo
 from splitgraph.formats.model_error import model_error, shown, system_reason
 from splitgraph.formats.recognition import describe_content
 from splitgraph.formats.wire import explain_unreadable
+from splitgraph.onnx_proto import IR_VERSION, ModelProto
 
 StrPath = str | os.PathLike[str]
 
 
-def load_onnx(path: StrPath, *, external_data: Literal["load", "keep"] = "load") -> onnx.ModelProto:
+def load_onnx(path: StrPath, *, external_data: Literal["load", "keep"] = "load") -> ModelProto:
     """Read an ONNX file.
 
     external_data: "load" reads the contents of external tensors into the model, which then stands on its own. "keep"
@@ -61,14 +61,14 @@ def load_onnx(path: StrPath, *, external_data: Literal["load", "keep"] = "load")
     return model
 
 
-def with_weights(model: onnx.ModelProto, source: StrPath) -> onnx.ModelProto:
+def with_weights(model: ModelProto, source: StrPath) -> ModelProto:
     """A copy of a model with all of its external data in it, to run it; a model without any comes back as it is.
 
     source: the file that the model was loaded from with external_data="keep". Raises ModelError (SG107).
     """
     if not any(is_external(tensor) for tensor in all_tensors(model)):
         return model
-    whole = onnx.ModelProto()
+    whole = ModelProto()
     whole.CopyFrom(model)
     folder = model_folder(source)
     load_external_data(external_references(whole, folder, source), folder, source)
@@ -111,8 +111,8 @@ def _read(path: StrPath) -> bytes:
     return data
 
 
-def _parse(data: bytes, path: StrPath) -> onnx.ModelProto:
-    model = onnx.ModelProto()
+def _parse(data: bytes, path: StrPath) -> ModelProto:
+    model = ModelProto()
     try:
         model.ParseFromString(data)
     except DecodeError:
@@ -130,11 +130,11 @@ def _not_a_model(data: bytes, path: StrPath, fault: str) -> ModelError:
     return model_error("SG101", f"is not a readable ONNX model: it {fault}", path)
 
 
-def _require_model(model: onnx.ModelProto, is_clean: bool, path: StrPath) -> None:
-    if model.ir_version > onnx.IR_VERSION:
-        message = (
-            f"is of IR version {model.ir_version}; the installed onnx {onnx.__version__} reads up to {onnx.IR_VERSION}"
-        )
+def _require_model(model: ModelProto, is_clean: bool, path: StrPath) -> None:
+    if model.ir_version > IR_VERSION:
+        import onnx
+
+        message = f"is of IR version {model.ir_version}; the installed onnx {onnx.__version__} reads up to {IR_VERSION}"
         raise model_error("SG106", message, path)
     if not (model.graph.node or model.graph.input or model.graph.output or model.graph.initializer):
         raise model_error("SG111", "has an empty graph: no nodes, inputs, outputs or initializers", path)
@@ -143,7 +143,7 @@ def _require_model(model: onnx.ModelProto, is_clean: bool, path: StrPath) -> Non
         raise model_error("SG111", f"has a string that is not UTF-8 ({broken})", path)
 
 
-def save_onnx(model: onnx.ModelProto, path: StrPath, *, source: StrPath | None = None, overwrite: bool = True) -> None:
+def save_onnx(model: ModelProto, path: StrPath, *, source: StrPath | None = None, overwrite: bool = True) -> None:
     """Write an ONNX file; afterwards it is there whole, or what was there before is unchanged.
 
     source: the file that the model was loaded from with external_data="keep"; its data files are copied into the new
@@ -162,7 +162,7 @@ def save_onnx(model: onnx.ModelProto, path: StrPath, *, source: StrPath | None =
         raise model_error("SG109", f"cannot be written: {system_reason(error)}", path) from error
 
 
-def _save(model: onnx.ModelProto, path: StrPath, target: Path, source: StrPath, overwrite: bool) -> None:
+def _save(model: ModelProto, path: StrPath, target: Path, source: StrPath, overwrite: bool) -> None:
     folder = model_folder(path)
     content = serialized(model)
     is_whole = content is not None and not may_be_external(content)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import onnx
+from splitgraph.onnx_proto import ModelProto
 
 # The nesting at which protobuf's own parsers stop.
 MAX_DEPTH = 100
@@ -25,7 +25,7 @@ def explain_unreadable(data: bytes) -> str:
     where.
     """
     # Each entry is a message still to be read: start, end, its descriptor, its depth, what it is called.
-    pending: list[tuple[int, int, Any, int, str]] = [(0, len(data), onnx.ModelProto.DESCRIPTOR, 1, "the model")]
+    pending: list[tuple[int, int, Any, int, str]] = [(0, len(data), ModelProto.DESCRIPTOR, 1, "the model")]
     while pending:
         position, end, descriptor, depth, name = pending.pop()
         if depth > MAX_DEPTH:

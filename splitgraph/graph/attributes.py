@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-import onnx
-from onnx import AttributeProto
+from splitgraph.onnx_proto import AttributeProto
 
 
 class _Unresolved:
@@ -36,7 +35,7 @@ _READERS: dict[int, Callable[[AttributeProto], Any]] = {
 }
 
 
-def attribute_value(attribute: onnx.AttributeProto) -> Any:
+def attribute_value(attribute: AttributeProto) -> Any:
     """The value of an attribute as int, float, str, tuple of those, TensorProto, GraphProto or TypeProto; None when it
     has no type.
     """

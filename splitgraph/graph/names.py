@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator
 
-import onnx
-
 from splitgraph.graph.scopes import GraphPath, Scope, scopes
+from splitgraph.onnx_proto import ModelProto, TypeProto
 
 
 def used_names(
-    model: onnx.ModelProto, every: Iterable[Scope] | None = None, *, defined: GraphPath | None = None
+    model: ModelProto, every: Iterable[Scope] | None = None, *, defined: GraphPath | None = None
 ) -> Iterator[str]:
     """Every value, node, initializer and function name of the model, in every scope; a name may come again.
 
@@ -37,7 +36,7 @@ def used_names(
     yield from (function.name for function in model.functions)
 
 
-def dimension_names(model: onnx.ModelProto) -> set[str]:
+def dimension_names(model: ModelProto) -> set[str]:
     """Every dim_param that the model declares, in every scope."""
     return declared_dimensions(scopes(model))
 
@@ -56,7 +55,7 @@ def declared_dimensions(graphs: Iterable[Scope]) -> set[str]:
     return names
 
 
-def _collect(type_proto: onnx.TypeProto, names: set[str]) -> None:
+def _collect(type_proto: TypeProto, names: set[str]) -> None:
     kind = type_proto.WhichOneof("value")
     if kind in ("tensor_type", "sparse_tensor_type"):
         names.update(dim.dim_param for dim in getattr(type_proto, kind).shape.dim if dim.dim_param)

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import onnx
-from onnx import AttributeProto
+from splitgraph.onnx_proto import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto
 
 # Where a graph is: () is the main graph, ("F", i) the body of function i; each subgraph adds (node index, attribute
 # name, position).
@@ -26,7 +25,7 @@ _PLAIN = ("", "ai.onnx")
 OPERATORS_WITH_BODIES = frozenset({"If", "Loop", "Scan", "SequenceMap"})
 
 
-def opset_imports(entries: Iterable[onnx.OperatorSetIdProto]) -> dict[str, int]:
+def opset_imports(entries: Iterable[OperatorSetIdProto]) -> dict[str, int]:
     """Imported version of each domain; "ai.onnx" is the domain ""."""
     return {plain_domain(entry.domain): entry.version for entry in entries}
 
@@ -36,17 +35,17 @@ def plain_domain(domain: str) -> str:
     return "" if domain in _PLAIN else domain
 
 
-def function_key(function: onnx.FunctionProto) -> FunctionKey:
+def function_key(function: FunctionProto) -> FunctionKey:
     """What identifies a model-local function: domain, name, overload."""
     return plain_domain(function.domain), function.name, getattr(function, "overload", "")
 
 
-def called_function(node: onnx.NodeProto) -> FunctionKey:
+def called_function(node: NodeProto) -> FunctionKey:
     """The key of the function that a node calls, if there is one of that name."""
     return plain_domain(node.domain), node.op_type, getattr(node, "overload", "")
 
 
-def node_label(node: onnx.NodeProto, index: int) -> str:
+def node_label(node: NodeProto, index: int) -> str:
     """The node's name, or its operator and position in the graph where it has none."""
     return node.name or f"{node.op_type}#{index}"
 
@@ -65,7 +64,7 @@ class Scope:
     @property
     def is_function(self) -> bool:
         """True for the body of a function itself, False for a graph, also for one inside a function."""
-        return isinstance(self.proto, onnx.FunctionProto)
+        return isinstance(self.proto, FunctionProto)
 
     @property
     def in_function(self) -> bool:
@@ -73,13 +72,13 @@ class Scope:
         return bool(self.path) and self.path[0] == "F"
 
     @property
-    def nodes(self) -> Sequence[onnx.NodeProto]:
+    def nodes(self) -> Sequence[NodeProto]:
         """The nodes in order."""
-        nodes: Sequence[onnx.NodeProto] = self.proto.node
+        nodes: Sequence[NodeProto] = self.proto.node
         return nodes
 
 
-def subgraphs(node: onnx.NodeProto) -> Iterator[tuple[str, int, onnx.GraphProto]]:
+def subgraphs(node: NodeProto) -> Iterator[tuple[str, int, GraphProto]]:
     """Each graph in a node's attributes: attribute name, position (0 for a single graph), graph."""
     for attribute in node.attribute:
         if attribute.type in _GRAPHS:
@@ -87,7 +86,7 @@ def subgraphs(node: onnx.NodeProto) -> Iterator[tuple[str, int, onnx.GraphProto]
                 yield attribute.name, position, graph
 
 
-def _graphs_in(attribute: AttributeProto) -> Iterable[tuple[int, onnx.GraphProto]]:
+def _graphs_in(attribute: AttributeProto) -> Iterable[tuple[int, GraphProto]]:
     return ((0, attribute.g),) if attribute.type == AttributeProto.GRAPH else enumerate(attribute.graphs)
 
 
@@ -96,13 +95,13 @@ def subgraph_location(location: str, label: str, attribute: str, position: int) 
     return f"{location}/{label}/{attribute}" + (f"[{position}]" if position else "")
 
 
-def function_location(function: onnx.FunctionProto) -> str:
+def function_location(function: FunctionProto) -> str:
     """The location of a function's body as written, apart from any call."""
     domain, name, overload = function_key(function)
     return f"{domain}::{name}" + (f":{overload}" if overload else "")
 
 
-def scopes(model: onnx.ModelProto) -> Iterator[Scope]:
+def scopes(model: ModelProto) -> Iterator[Scope]:
     """Every graph of a model: the main graph and its subgraphs in node order, then each function's body and its
     subgraphs.
     """
@@ -134,7 +133,7 @@ def _with_subgraphs(root: Scope) -> Iterator[Scope]:
         waiting.extend(reversed(inner))
 
 
-def graph_at(model: onnx.ModelProto, path: GraphPath) -> Any:
+def graph_at(model: ModelProto, path: GraphPath) -> Any:
     """The GraphProto or FunctionProto at a path."""
     found: Any = model.graph
     if path[:1] == ("F",):
@@ -144,12 +143,12 @@ def graph_at(model: onnx.ModelProto, path: GraphPath) -> Any:
     return found
 
 
-def subgraph_at(node: onnx.NodeProto, attribute: str, position: int) -> onnx.GraphProto:
+def subgraph_at(node: NodeProto, attribute: str, position: int) -> GraphProto:
     """The graph in an attribute of a node, by its position there."""
     return next(graph for name, place, graph in subgraphs(node) if (name, place) == (attribute, position))
 
 
-def attribute_is_given(model: onnx.ModelProto, scope: Scope, attribute: str) -> bool:
+def attribute_is_given(model: ModelProto, scope: Scope, attribute: str) -> bool:
     """True when an attribute of the function that a scope is in has a default, or a value in every call."""
     if not scope.in_function:
         return False

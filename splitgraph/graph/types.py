@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import onnx
-from onnx import TypeProto
-
 from splitgraph.dim import Dim, DimLike, parse_dim
+from splitgraph.onnx_proto import TensorShapeProto, TypeProto
 from splitgraph.value_type import DTYPE_NAMES, DTYPE_NUMBERS, UNKNOWN, ValueType
 
 ParseDim = Callable[[str], DimLike]
@@ -17,7 +15,7 @@ ParseDim = Callable[[str], DimLike]
 LARGEST_DIM = 2**63 - 1
 
 
-def value_type(proto: onnx.TypeProto, parse: ParseDim = parse_dim) -> ValueType:
+def value_type(proto: TypeProto, parse: ParseDim = parse_dim) -> ValueType:
     """What a TypeProto declares; dimensions that it leaves unset are None."""
     kind = proto.WhichOneof("value")
     if kind == "tensor_type" or kind == "sparse_tensor_type":
@@ -40,7 +38,7 @@ def value_type(proto: onnx.TypeProto, parse: ParseDim = parse_dim) -> ValueType:
     return UNKNOWN
 
 
-def _dim(dim: onnx.TensorShapeProto.Dimension, parse: ParseDim) -> DimLike | None:
+def _dim(dim: TensorShapeProto.Dimension, parse: ParseDim) -> DimLike | None:
     kind = dim.WhichOneof("value")
     if kind == "dim_value":
         value: int = dim.dim_value
@@ -49,13 +47,13 @@ def _dim(dim: onnx.TensorShapeProto.Dimension, parse: ParseDim) -> DimLike | Non
     return parse(dim.dim_param) if kind == "dim_param" and dim.dim_param else None
 
 
-def type_proto(value: ValueType) -> onnx.TypeProto | None:
+def type_proto(value: ValueType) -> TypeProto | None:
     """A TypeProto of the type; None when its kind or element type is unknown, so that nothing can be declared."""
     proto = TypeProto()
     return proto if write_type(value, proto) else None
 
 
-def write_type(value: ValueType, proto: onnx.TypeProto) -> bool:
+def write_type(value: ValueType, proto: TypeProto) -> bool:
     """Write the type into a TypeProto; False when its kind or element type is unknown."""
     if value.kind in ("tensor", "sparse_tensor"):
         number = DTYPE_NUMBERS.get(value.dtype or "")
@@ -74,7 +72,7 @@ def write_type(value: ValueType, proto: onnx.TypeProto) -> bool:
     return False
 
 
-def write_shape(value: ValueType, held: onnx.TypeProto.Tensor) -> None:
+def write_shape(value: ValueType, held: TypeProto.Tensor) -> None:
     """Write the shape, leaving unknown dimensions unset; nothing at all for an unknown rank."""
     if value.shape is None:
         return

@@ -6,18 +6,17 @@ import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import onnx
-
 from splitgraph.diagnostics import SplitgraphError, diagnostic
 from splitgraph.dim import Dim, DimLike, parse_dim, parse_expression, symbols_of
 from splitgraph.graph.names import dimension_names
 from splitgraph.graph.types import LARGEST_DIM, value_type
+from splitgraph.onnx_proto import ModelProto, ValueInfoProto
 from splitgraph.value_type import ValueType
 
 InputShapes = Mapping[str, Sequence["int | str | Dim | None"]]
 
 
-def read_bindings(model: onnx.ModelProto, bind: Mapping[str, int] | None) -> Mapping[str, DimLike]:
+def read_bindings(model: ModelProto, bind: Mapping[str, int] | None) -> Mapping[str, DimLike]:
     """The values by symbol. Raises SplitgraphError for what is no mapping, no symbol of the model, or no dimension."""
     if bind is None:
         return {}
@@ -34,7 +33,7 @@ def read_bindings(model: onnx.ModelProto, bind: Mapping[str, int] | None) -> Map
     return {name: _number(value, f"the dimension {name!r}") for name, value in bind.items()}
 
 
-def read_input_shapes(model: onnx.ModelProto, input_shapes: InputShapes | None) -> list[ValueType | None] | None:
+def read_input_shapes(model: ModelProto, input_shapes: InputShapes | None) -> list[ValueType | None] | None:
     """For each input of the model its type with the shape given, None for one without; None when no shapes are given.
 
     Raises SplitgraphError for what is no mapping, no input of the model, or no shape.
@@ -52,7 +51,7 @@ def read_input_shapes(model: onnx.ModelProto, input_shapes: InputShapes | None) 
     return [_given_type(value, input_shapes.get(value.name)) for value in model.graph.input]
 
 
-def implied_bindings(model: onnx.ModelProto, given: Sequence[ValueType | None] | None) -> dict[str, DimLike]:
+def implied_bindings(model: ModelProto, given: Sequence[ValueType | None] | None) -> dict[str, DimLike]:
     """The values that the shapes given for inputs say of the symbols that these declare, the first for each: a second
     one then contradicts the declaration.
     """
@@ -67,7 +66,7 @@ def implied_bindings(model: onnx.ModelProto, given: Sequence[ValueType | None] |
     return found
 
 
-def _given_type(value: onnx.ValueInfoProto, shape: Any) -> ValueType | None:
+def _given_type(value: ValueInfoProto, shape: Any) -> ValueType | None:
     if shape is None:
         return None
     if not isinstance(shape, Sequence) or isinstance(shape, (str, bytes)):

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-import onnx
-
 from splitgraph.contents import Contents, SequenceInfo
 from splitgraph.diagnostics import Severity, diagnostic
 from splitgraph.dim import Dim, DimLike, Facts, Obligation
 from splitgraph.graph.attributes import UNRESOLVED, attribute_value
 from splitgraph.graph.scopes import node_label
 from splitgraph.inference.known import OMITTED, Known
+from splitgraph.onnx_proto import AttributeProto, NodeProto
 from splitgraph.value_type import UNKNOWN, ValueType
 
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ class NodeContext:
     )
 
     def __init__(
-        self, walk: Walk, node: onnx.NodeProto, opset: int, since_version: int, index: int, given: list[Known]
+        self, walk: Walk, node: NodeProto, opset: int, since_version: int, index: int, given: list[Known]
     ) -> None:
         self.walk = walk
         self.index = index
@@ -63,7 +62,7 @@ class NodeContext:
         self.split: SplitDetail | None = None
         self.contents_out: dict[int, Contents] = {}
         self.sequences_out: dict[int, SequenceInfo] = {}
-        self._attributes: Mapping[str, onnx.AttributeProto] | None = None
+        self._attributes: Mapping[str, AttributeProto] | None = None
 
     @property
     def location(self) -> str:
@@ -119,7 +118,7 @@ class NodeContext:
         """What is known of an input that is a sequence."""
         return self.given[index].sequence if index < len(self.given) else None
 
-    def attributes(self) -> Mapping[str, onnx.AttributeProto]:
+    def attributes(self) -> Mapping[str, AttributeProto]:
         """The node's attributes by name, as written."""
         if self._attributes is None:
             self._attributes = {attribute.name: attribute for attribute in self.node.attribute}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import onnx
-from onnx import TypeProto, shape_inference
+from onnx import defs, shape_inference
 
 from splitgraph.contents import Contents
 from splitgraph.dim import Dim, DimLike, evaluate, symbols_of
@@ -17,6 +17,7 @@ from splitgraph.graph.tensors import int64_tensor
 from splitgraph.graph.types import type_proto, value_type
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.operators import Operator
+from splitgraph.onnx_proto import AttributeProto, TensorProto, TypeProto
 from splitgraph.value_type import UNKNOWN, ValueType
 
 Given = Mapping[str, ValueType]
@@ -33,7 +34,7 @@ def infer_with_onnx(ctx: NodeContext, operator: Operator) -> Sequence[ValueType]
     """
     given = _given(ctx)
     if given is None or any(
-        attribute.type in (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS) for attribute in ctx.node.attribute
+        attribute.type in (AttributeProto.GRAPH, AttributeProto.GRAPHS) for attribute in ctx.node.attribute
     ):
         return ()
     fixed = all(_is_fixed(known) for known in given.values())
@@ -64,7 +65,13 @@ def _given(ctx: NodeContext) -> dict[str, ValueType] | None:
 
 
 def _run(ctx: NodeContext, operator: Operator, given: Given) -> list[ValueType]:
-    """What onnx infers from these types. Raises one of _INVALID for an invalid node."""
+    """What onnx infers from these types; nothing for an operator that the installed onnx does not know. Raises one of
+    _INVALID for an invalid node.
+    """
+    try:
+        schema = defs.get_schema(ctx.node.op_type, operator.since_version, operator.domain)
+    except defs.SchemaError:
+        return []
     types: dict[str, TypeProto] = {}
     stand_ins: dict[str, DimLike] = {}
     for name, known in given.items():
@@ -77,7 +84,7 @@ def _run(ctx: NodeContext, operator: Operator, given: Given) -> list[ValueType]:
         name: made for index, name in enumerate(ctx.node.input) if name and (made := _constant(ctx, index)) is not None
     }
     inferred = shape_inference.infer_node_outputs(
-        operator.schema,
+        schema,
         ctx.node,
         types,
         data,
@@ -166,7 +173,7 @@ def _at(known: ValueType, sizes: Sizes) -> ValueType:
     return ValueType(known.kind, known.dtype, shape, None if known.element is None else _at(known.element, sizes))
 
 
-def _constant(ctx: NodeContext, index: int) -> onnx.TensorProto | None:
+def _constant(ctx: NodeContext, index: int) -> TensorProto | None:
     contents: Contents | None = ctx.contents(index)
     integers = None if contents is None else contents.integers
     if contents is None or integers is None or ctx.input(index).dtype != "int64":

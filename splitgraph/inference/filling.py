@@ -6,16 +6,15 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
-import onnx
-
 from splitgraph.graph.scopes import GraphPath, graph_at, subgraph_at
 from splitgraph.graph.types import type_proto
 from splitgraph.inference.analysis import Analysis
 from splitgraph.inference.naming import tally
+from splitgraph.onnx_proto import FunctionProto, GraphProto, ModelProto, TypeProto, ValueInfoProto
 from splitgraph.value_type import ValueType
 
 
-def fill_model(analysis: Analysis, model: onnx.ModelProto) -> Analysis:
+def fill_model(analysis: Analysis, model: ModelProto) -> Analysis:
     """The analysis with the inferred types filled into the model; everything else of it stays as it was."""
     encoded = _EncodedTypes()
     found: dict[GraphPath, Any] = {}
@@ -24,7 +23,7 @@ def fill_model(analysis: Analysis, model: onnx.ModelProto) -> Analysis:
         around = found.get(path[:-3])
         graph = graph_at(model, path) if around is None else subgraph_at(around.node[path[-3]], path[-2], path[-1])
         found[path] = graph
-        if not isinstance(graph, onnx.FunctionProto):
+        if not isinstance(graph, FunctionProto):
             _fill_graph(graph, types, encoded)
     return replace(analysis, model=model)
 
@@ -70,7 +69,7 @@ _ENTRY = [_VALUE_INFO + _SHORT[size + 2] for size in range(_SHORT_ENTRY)]
 _NAME = [_NAME_OF_VALUE + size for size in _SHORT]
 
 
-def _fill_graph(graph: onnx.GraphProto, types: Mapping[str, ValueType], encoded: _EncodedTypes) -> None:
+def _fill_graph(graph: GraphProto, types: Mapping[str, ValueType], encoded: _EncodedTypes) -> None:
     skipped = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
     skipped |= {tensor.values.name for tensor in graph.sparse_initializer}
     for value in graph.output:
@@ -98,7 +97,7 @@ def _fill_graph(graph: onnx.GraphProto, types: Mapping[str, ValueType], encoded:
     graph.MergeFromString(b"".join(added))
 
 
-def _write(value: onnx.ValueInfoProto, inferred: ValueType | None) -> None:
+def _write(value: ValueInfoProto, inferred: ValueType | None) -> None:
     """Fill in a declared type; its documentation and denotations stay where the shape has the same rank."""
     made = None if inferred is None else type_proto(inferred)
     if made is None:
@@ -110,7 +109,7 @@ def _write(value: onnx.ValueInfoProto, inferred: ValueType | None) -> None:
         value.type.MergeFrom(made) if value.type.WhichOneof("value") is None else value.type.CopyFrom(made)
 
 
-def _refine(declared: onnx.TypeProto.Tensor, inferred: onnx.TypeProto.Tensor) -> None:
+def _refine(declared: TypeProto.Tensor, inferred: TypeProto.Tensor) -> None:
     if not declared.elem_type:
         declared.elem_type = inferred.elem_type
     if not inferred.HasField("shape"):

@@ -8,9 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-import onnx
-from onnx import defs
-
 from splitgraph.diagnostics import Diagnostic, SplitgraphError, diagnostic
 from splitgraph.dim import DimLike, Facts
 from splitgraph.graph.scopes import MAIN, GraphPath, Scope, function_key, function_location, opset_imports, plain_domain
@@ -20,13 +17,15 @@ from splitgraph.inference.context import NodeContext
 from splitgraph.inference.filling import fill_model
 from splitgraph.inference.findings import build_analysis
 from splitgraph.inference.rules import load_rules
+from splitgraph.inference.schemas import newest_opset
 from splitgraph.inference.state import FunctionCall, GraphDetail, State
 from splitgraph.inference.walk import Walk
+from splitgraph.onnx_proto import GraphProto, ModelProto
 from splitgraph.value_type import UNKNOWN, ValueType
 
 
 def infer_model(
-    model: onnx.ModelProto,
+    model: ModelProto,
     *,
     bind: Mapping[str, int] | None = None,
     input_shapes: InputShapes | None = None,
@@ -48,7 +47,7 @@ def infer_model(
     if not fill:
         return analysis
     if not owned:
-        filled = onnx.ModelProto()
+        filled = ModelProto()
         filled.CopyFrom(model)
         model = filled
     return fill_model(analysis, model)
@@ -69,21 +68,21 @@ class Walked:
     graphs: Mapping[GraphPath, GraphDetail]
 
 
-def walk_model(model: onnx.ModelProto) -> Walked:
+def walk_model(model: ModelProto) -> Walked:
     """Infer every value of a model, which is not changed; never raises for a wrong one."""
     state, _ = _walk(model, None, None, "clamp")
     return Walked(tuple(state.diagnostics), dict(state.imports), state.scopes, state.details)
 
 
 def _analyse(
-    model: onnx.ModelProto, bind: Mapping[str, int] | None, input_shapes: InputShapes | None, empty_chunks: str
+    model: ModelProto, bind: Mapping[str, int] | None, input_shapes: InputShapes | None, empty_chunks: str
 ) -> Analysis:
     # A function of its own, so that what the walks kept is gone when the model is copied and filled.
     return build_analysis(*_walk(model, bind, input_shapes, empty_chunks))
 
 
 def _walk(
-    model: onnx.ModelProto, bind: Mapping[str, int] | None, input_shapes: InputShapes | None, empty_chunks: str
+    model: ModelProto, bind: Mapping[str, int] | None, input_shapes: InputShapes | None, empty_chunks: str
 ) -> tuple[State, Walk]:
     given = read_input_shapes(model, input_shapes)
     bound = {**implied_bindings(model, given), **read_bindings(model, bind)}
@@ -105,7 +104,6 @@ def _opsets_known(state: State) -> bool:
     """Report an opset of ai.onnx that does not exist, or two of them, in the model or one of its functions: nothing can
     be said of its operators.
     """
-    newest = defs.onnx_opset_version()
     imports = [("", state.model.opset_import)]
     imports += [(function_location(f), f.opset_import) for f in state.model.functions]
     good = True
@@ -114,7 +112,7 @@ def _opsets_known(state: State) -> bool:
         text = None
         if len(opsets) > 1:
             text = f"imports several opsets of ai.onnx at once: {', '.join(map(str, opsets))}"
-        elif opsets and not 1 <= opsets[0] <= newest:
+        elif opsets and not 1 <= opsets[0] <= (newest := newest_opset(opsets[0])):
             text = f"imports opset {opsets[0]} of ai.onnx; this onnx knows 1 to {newest}"
         if text is not None:
             state.report(diagnostic("SG103", text, location))
@@ -122,7 +120,7 @@ def _opsets_known(state: State) -> bool:
     return good
 
 
-def _check_outputs(main: Walk, graph: onnx.GraphProto) -> None:
+def _check_outputs(main: Walk, graph: GraphProto) -> None:
     for value in graph.output:
         if not main.is_defined(value.name):
             main.report(diagnostic("SG105", f"the output {value.name!r} is defined by nothing in the model", "main"))

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import onnx
-
 from splitgraph.graph.scopes import MAIN, GraphPath, called_function, plain_domain, subgraphs
 from splitgraph.inference.state import State
+from splitgraph.onnx_proto import NodeProto
 from splitgraph.value_type import UNKNOWN, ValueType
 
 Types = Mapping[GraphPath, Mapping[str, ValueType]]
@@ -24,7 +23,7 @@ def _visit(
     state: State,
     types: Types,
     path: GraphPath,
-    nodes: Sequence[onnx.NodeProto],
+    nodes: Sequence[NodeProto],
     around: frozenset[str],
     found: set[tuple[GraphPath, str]],
 ) -> frozenset[str]:
@@ -43,7 +42,7 @@ def _visit(
     return frozenset(visible)
 
 
-def _is_unknown(state: State, node: onnx.NodeProto) -> bool:
+def _is_unknown(state: State, node: NodeProto) -> bool:
     if f"{plain_domain(node.domain)}::{node.op_type}" in state.unknown_operators:
         return True
     function = state.functions.get(called_function(node))

@@ -4,16 +4,15 @@ it fits.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any
-
-import onnx
-from onnx import defs
+from typing import TYPE_CHECKING
 
 from splitgraph.graph.scopes import called_function, plain_domain
 from splitgraph.inference.context import rule_of
+from splitgraph.inference.schemas import Schema, schema_of, versions_of
+from splitgraph.onnx_proto import FunctionProto, NodeProto
 from splitgraph.variants import SPLIT_OPERATORS, Variant, openvino_split_1, variadic_split_1, variant_of
 
 if TYPE_CHECKING:
@@ -30,29 +29,29 @@ class Operator:
     domain: str
     opset: int = 0
     since_version: int = 0
-    schema: Any = None
+    schema: Schema | None = None
     variant: Variant | None = None
-    function: onnx.FunctionProto | None = None
+    function: FunctionProto | None = None
     finding: str | None = None
     message: str = ""
 
     def fits(self, ctx: NodeContext) -> bool:
         """Report when the number of inputs or the attributes are not the schema's. True when they are."""
-        fewest, most, attributes, required = _signature(self.domain, ctx.node.op_type, self.since_version)
-        count = len(ctx.node.input)
+        schema = self.schema
+        if schema is None:
+            return True
+        fewest, most, count = schema.fewest_inputs, schema.most_inputs, len(ctx.node.input)
         if not fewest <= count <= most:
             ctx.find(
                 "SG212", f"{ctx.node.op_type}-{self.since_version} takes {_range(fewest, most)} inputs, not {count}"
             )
             return False
         inputs = ctx.node.input[:]
-        lacking = "" in inputs and _single_inputs(self.domain, ctx.node.op_type, self.since_version)
-        for index, name in lacking or ():
-            if index < count and not inputs[index]:
-                ctx.find("SG212", f"{ctx.node.op_type}-{self.since_version} needs the input {name!r}")
-                return False
+        for name in _left_out(schema, inputs) if "" in inputs else ():
+            ctx.find("SG212", f"{ctx.node.op_type}-{self.since_version} needs the input {name!r}")
+            return False
         for attribute in ctx.node.attribute:
-            expected = attributes.get(attribute.name)
+            expected = schema.attributes.get(attribute.name)
             if (
                 expected is not None
                 and attribute.type != expected
@@ -63,14 +62,14 @@ class Operator:
                     f"attribute {attribute.name!r} of {ctx.node.op_type}-{self.since_version} has the wrong type",
                 )
                 return False
-        for name in required:
+        for name in schema.required:
             if name not in ctx.attributes():
                 ctx.find("SG212", f"{ctx.node.op_type}-{self.since_version} needs the attribute {name!r}")
                 return False
         return True
 
 
-def operator_of(state: State, imports: Mapping[str, int], node: onnx.NodeProto) -> Operator:
+def operator_of(state: State, imports: Mapping[str, int], node: NodeProto) -> Operator:
     """What the node is, at the opset that its graph imports."""
     if state.functions:
         function = state.functions.get(called_function(node))
@@ -96,11 +95,9 @@ def _known_operator(domain: str, op_type: str, opset: int | None) -> Operator:
         return Operator(
             domain, finding="SG110", message=f"{op_type} is of ai.onnx, of which the model imports no opset"
         )
-    schema = _schema(domain, op_type, opset)
+    schema = schema_of(domain, op_type, opset)
     if schema is None and domain == "":
-        later = [
-            s.since_version for s in defs.get_all_schemas_with_history() if s.name == op_type and s.domain == domain
-        ]
+        later = [schema.since_version for schema in versions_of(domain, op_type)]
         if not later and rule_of(domain, op_type) is not None:
             # onnxruntime keeps an operator of its own in ai.onnx, and its optimized models are full of it.
             return Operator(domain, opset, since_version=1)
@@ -120,49 +117,16 @@ def _known_operator(domain: str, op_type: str, opset: int | None) -> Operator:
     return Operator(domain, opset, schema.since_version, schema, variant)
 
 
-def _schema(domain: str, op_type: str, opset: int) -> Any:
-    try:
-        schema = defs.get_schema(op_type, opset, domain)
-    except defs.SchemaError:
-        return None
-    return None if schema.deprecated and not _is_corrected(schema) else schema
-
-
-def _is_corrected(schema: Any) -> bool:
-    """True for GroupNormalization-18, which was deprecated for its own later version and not removed."""
-    return any(
-        later.name == schema.name and later.domain == schema.domain and not later.deprecated
-        for later in defs.get_all_schemas_with_history()
-        if later.since_version > schema.since_version
-    )
-
-
-@cache
-def _signature(domain: str, op_type: str, since_version: int) -> tuple[int, int, dict[str, int], tuple[str, ...]]:
-    """Fewest and most inputs, the type of each attribute, and the attributes that must be there."""
-    schema: Any = defs.get_schema(op_type, since_version, domain)
-    attributes = schema.attributes
-    types = {name: attribute.type.value for name, attribute in attributes.items()}
-    required = tuple(name for name, attribute in attributes.items() if attribute.required)
-    return schema.min_input, schema.max_input, types, required
-
-
 # Required by the schema of Resize-11 only: runtimes took them for the optional inputs that they are from 13 on, and
 # exporters leave them out.
 _TAKEN_AS_OPTIONAL = {("", "Resize"): ("roi", "scales")}
 
 
-@cache
-def _single_inputs(domain: str, op_type: str, since_version: int) -> tuple[tuple[int, str], ...]:
-    """Position and name of each input that must not be left out."""
-    schema: Any = defs.get_schema(op_type, since_version, domain)
-    single = defs.OpSchema.FormalParameterOption.Single
-    optional = _TAKEN_AS_OPTIONAL.get((domain, op_type), ())
-    return tuple(
-        (index, formal.name)
-        for index, formal in enumerate(schema.inputs)
-        if formal.option == single and formal.name not in optional
-    )
+def _left_out(schema: Schema, inputs: Sequence[str]) -> list[str]:
+    """The inputs that a node leaves out and must not."""
+    optional = _TAKEN_AS_OPTIONAL.get((schema.domain, schema.name), ())
+    formals = zip(schema.inputs, inputs, strict=False)
+    return [held.name for held, given in formals if held.is_required and not given and held.name not in optional]
 
 
 def _range(fewest: int, most: int) -> str:

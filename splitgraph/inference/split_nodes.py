@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import onnx
-
 from splitgraph.canonical import CanonicalSplit
 from splitgraph.dim import Dim, Obligation
 from splitgraph.graph.scopes import node_label
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.state import FoundSplit, SplitDetail
+from splitgraph.onnx_proto import NodeProto
 from splitgraph.value_type import ValueType
 from splitgraph.variants import Variant, infer_split, split_18
 
@@ -36,7 +35,7 @@ def visit_split(ctx: NodeContext, variant: Variant) -> Sequence[ValueType]:
 
 def keep_split(
     walk: Walk,
-    node: onnx.NodeProto,
+    node: NodeProto,
     index: int,
     detail: SplitDetail,
     outputs: Sequence[ValueType],

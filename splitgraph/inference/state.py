@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-import onnx
-
 from splitgraph.canonical import CanonicalSplit
 from splitgraph.contents import Contents
 from splitgraph.diagnostics import Diagnostic, diagnostic
@@ -15,6 +13,7 @@ from splitgraph.dim import Dim, DimLike, Obligation, substitute, symbol
 from splitgraph.graph.names import declared_dimensions
 from splitgraph.graph.scopes import FunctionKey, GraphPath, Scope, function_key, opset_imports, scopes
 from splitgraph.inference.known import KnownValues
+from splitgraph.onnx_proto import FunctionProto, ModelProto, TensorProto
 from splitgraph.value_type import ValueType
 from splitgraph.variants import Variant
 from splitgraph.variants.variadic_function import is_variadic_function
@@ -69,7 +68,7 @@ class GraphDetail:
     """
 
     types: dict[str, ValueType] = field(default_factory=dict)
-    constants: dict[str, Contents | onnx.TensorProto] = field(default_factory=dict)
+    constants: dict[str, Contents | TensorProto] = field(default_factory=dict)
     splits: dict[int, SplitDetail] = field(default_factory=dict)
     positions: dict[int, int] = field(default_factory=dict)
 
@@ -89,10 +88,10 @@ MOST_CALLS = 100_000
 class State:
     """Shared by every walk of one inference."""
 
-    model: onnx.ModelProto
+    model: ModelProto
     empty_chunks: str = "clamp"
     bound: Mapping[str, DimLike] = field(default_factory=dict)
-    functions: dict[FunctionKey, onnx.FunctionProto] = field(default_factory=dict)
+    functions: dict[FunctionKey, FunctionProto] = field(default_factory=dict)
     variadic: set[FunctionKey] = field(default_factory=set)
     imports: dict[str, int] = field(default_factory=dict)
     diagnostics: list[Diagnostic] = field(default_factory=list)

@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
-
-from onnx import defs
+from typing import TYPE_CHECKING
 
 from splitgraph.inference.operators import Operator
+from splitgraph.inference.schemas import Schema
 from splitgraph.value_type import ValueType
 
 if TYPE_CHECKING:
     from splitgraph.inference.context import NodeContext
 
-# What a schema says of one input: the types that it may have, and the variable that it shares with other inputs, ""
-# for none.
-Constraint = tuple[frozenset[str], str]
-
-_KINDS = (("tensor(", ""), ("seq(tensor(", "sequence of "), ("optional(tensor(", "optional of "))
-_LONG_NAMES = {"float": "float32", "double": "float64"}
-
 
 def check_element_types(ctx: NodeContext, operator: Operator) -> None:
     """Report an input of a type that the schema does not allow, or of another type than an input it must match."""
+    if operator.schema is None:
+        return
     key = tuple([None if known is None else _type_text(known) for known in ctx.inputs])
-    found = _mismatch(operator.domain, ctx.node.op_type, operator.since_version, key)
+    found = _mismatch(operator.schema, key)
     if found is not None:
         ctx.find("SG302", f"{ctx.node.op_type}-{operator.since_version}: {found}")
 
@@ -39,44 +33,20 @@ def _type_text(known: ValueType) -> str | None:
 
 
 @lru_cache(maxsize=4096)
-def _mismatch(domain: str, op_type: str, since_version: int, given: tuple[str | None, ...]) -> str | None:
-    constraints = _constraints(domain, op_type, since_version)
+def _mismatch(schema: Schema, given: tuple[str | None, ...]) -> str | None:
+    formals = schema.inputs
     bound: dict[str, tuple[int, str]] = {}
     for index, text in enumerate(given):
-        constraint = constraints[min(index, len(constraints) - 1)] if constraints else None
-        if text is None or constraint is None:
+        formal = formals[min(index, len(formals) - 1)] if formals else None
+        if text is None or formal is None or formal.allowed is None:
             continue
-        allowed, variable = constraint
-        if text not in allowed:
-            return f"input {index} is {text}; it must be {_choice(allowed)}"
-        if not variable:
+        if text not in formal.allowed:
+            return f"input {index} is {text}; it must be {_choice(formal.allowed)}"
+        if not formal.variable:
             continue
-        earlier = bound.setdefault(variable, (index, text))
+        earlier = bound.setdefault(formal.variable, (index, text))
         if earlier[1] != text:
             return f"input {index} is {text} and input {earlier[0]} is {earlier[1]}; both must be of one type"
-    return None
-
-
-@lru_cache(maxsize=1024)
-def _constraints(domain: str, op_type: str, since_version: int) -> tuple[Constraint | None, ...]:
-    schema: Any = defs.get_schema(op_type, since_version, domain)
-    variables = {held.type_param_str: held.allowed_type_strs for held in schema.type_constraints}
-    found: list[Constraint | None] = []
-    for formal in schema.inputs:
-        # Not `formal.types`, which says the same: onnx below 1.21 cannot hand that over to Python.
-        types = variables.get(formal.type_str, [formal.type_str])
-        allowed = frozenset(text for written in types if (text := _plain(written)) is not None)
-        shares = formal.type_str in variables and formal.is_homogeneous
-        found.append((allowed, formal.type_str if shares else "") if allowed else None)
-    return tuple(found)
-
-
-def _plain(written: str) -> str | None:
-    """A schema's spelling of a type in ours; None for one that this check does not follow."""
-    for prefix, kind in _KINDS:
-        if written.startswith(prefix):
-            name = written[len(prefix) :].rstrip(")")
-            return kind + _LONG_NAMES.get(name, name)
     return None
 
 

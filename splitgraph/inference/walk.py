@@ -8,8 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import prod
 
-import onnx
-
 from splitgraph.contents import Contents, SequenceInfo
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.dim import Answer, Dim, DimLike, Facts, Obligation
@@ -25,24 +23,24 @@ from splitgraph.graph.tensors import tensor_contents, tensor_type
 from splitgraph.graph.types import value_type
 from splitgraph.inference.context import RULES, NodeContext, rule_of
 from splitgraph.inference.declared import reconcile
-from splitgraph.inference.fallback import infer_with_onnx
 from splitgraph.inference.known import OMITTED, Known, Visit
 from splitgraph.inference.operators import Operator, operator_of
 from splitgraph.inference.split_nodes import keep_split, visit_split
 from splitgraph.inference.state import FunctionCall, GraphDetail, State
 from splitgraph.inference.type_constraints import check_element_types
+from splitgraph.onnx_proto import AttributeProto, FunctionProto, GraphProto, NodeProto, TensorProto
 from splitgraph.value_type import UNKNOWN, ValueType
 from splitgraph.variants import openvino_split_1, variadic_split_1
 
-Bindings = Mapping[str, onnx.AttributeProto]
+Bindings = Mapping[str, AttributeProto]
 
 # Operators whose attributes are graphs, too long to compare; and SequenceAt, whose position is noted.
 _NEVER_ALIKE = frozenset({"If", "Loop", "Scan", "SequenceMap", "SequenceAt"})
 # A longer Constant holds weights: comparing them would cost more than it saves.
 _MOST_BYTES = 4096
-_WRITTEN = onnx.AttributeProto.SerializeToString
+_WRITTEN = AttributeProto.SerializeToString
 # Constants of these types and so few elements are read at once: shapes are made of them.
-_SHAPE_DTYPES = frozenset({onnx.TensorProto.INT64, onnx.TensorProto.INT32})
+_SHAPE_DTYPES = frozenset({TensorProto.INT64, TensorProto.INT32})
 _FEW = 64
 
 
@@ -73,7 +71,7 @@ class Walk:
         self.parent = parent
         self.bindings = bindings
         self.types: dict[str, ValueType] = {}
-        self.constants: dict[str, Contents | onnx.TensorProto] = {}
+        self.constants: dict[str, Contents | TensorProto] = {}
         self.sequences: dict[str, SequenceInfo] = {}
         self.declared: dict[str, ValueType] = {}
         self.detail = GraphDetail(self.types, self.constants)
@@ -147,7 +145,7 @@ class Walk:
         while scope is not None and name not in scope.types:
             scope = scope.parent
         held = None if scope is None else scope.constants.get(name)
-        if isinstance(held, onnx.TensorProto) and not (held.data_type in _SHAPE_DTYPES and prod(held.dims) <= _FEW):
+        if isinstance(held, TensorProto) and not (held.data_type in _SHAPE_DTYPES and prod(held.dims) <= _FEW):
             known = self.state.known_values.of(self.type_of(name), None, None, unread=True)
         else:
             known = self.state.known_values.of(self.type_of(name), self.contents_of(name), self.sequence_of(name))
@@ -215,7 +213,7 @@ class Walk:
             return value
         return value.with_shape([self.fresh() if dim is None else dim for dim in value.shape])
 
-    def define_graph_values(self, graph: onnx.GraphProto, given: Sequence[ValueType | None] | None = None) -> None:
+    def define_graph_values(self, graph: GraphProto, given: Sequence[ValueType | None] | None = None) -> None:
         """Define a graph's inputs and initializers. given: types of the inputs as the caller of a subgraph has them."""
         constant_inputs = self.state.model.ir_version < 4
         inputs = {value.name for value in graph.input}
@@ -250,7 +248,7 @@ class Walk:
 
     # Walking -------------------------------------------------------------------------------------------------------
 
-    def run(self, nodes: Sequence[onnx.NodeProto]) -> None:
+    def run(self, nodes: Sequence[NodeProto]) -> None:
         """Infer every node in order."""
         known, visits = self.known, self._visits
         read = known.__getitem__
@@ -277,14 +275,14 @@ class Walk:
         visits.clear()
         self.state.details[self.path] = self.detail
 
-    def _given(self, node: onnx.NodeProto, index: int, nodes: Sequence[onnx.NodeProto]) -> list[Known]:
+    def _given(self, node: NodeProto, index: int, nodes: Sequence[NodeProto]) -> list[Known]:
         """What is known of a node's inputs, of which some are read for the first time here."""
         for name in node.input:
             if name not in self.known and not self.is_defined(name):
                 self._report_missing(name, f"{self.location}/{node_label(node, index)}", nodes[index:])
         return [self.known.get(name) or self._look_up(name) for name in node.input]
 
-    def _repeat(self, visit: Visit, node: onnx.NodeProto, index: int, outputs: Sequence[str]) -> None:
+    def _repeat(self, visit: Visit, node: NodeProto, index: int, outputs: Sequence[str]) -> None:
         """Let a node give what an earlier one of the same operator, attributes and inputs gave."""
         if visit.split is not None:
             keep_split(self, node, index, visit.split, visit.types, ())
@@ -300,7 +298,7 @@ class Walk:
             if found.sequence is not None:
                 self.sequences[name] = found.sequence
 
-    def _give(self, name: str, found: Known, node: onnx.NodeProto, index: int) -> None:
+    def _give(self, name: str, found: Known, node: NodeProto, index: int) -> None:
         """Define an output of a node."""
         declared = self.declared.get(name) if self.declared else None
         if name in self.types or (declared is not None and declared != found.type):
@@ -322,7 +320,7 @@ class Walk:
 
     def _visit(
         self,
-        node: onnx.NodeProto,
+        node: NodeProto,
         index: int,
         names: Sequence[str],
         given: list[Known],
@@ -352,7 +350,7 @@ class Walk:
         elif key is not None and not effects and self._is_repeatable(node, operator):
             self._visits[key] = Visit(found, outputs, ctx.split)
 
-    def _is_repeatable(self, node: onnx.NodeProto, operator: Operator) -> bool:
+    def _is_repeatable(self, node: NodeProto, operator: Operator) -> bool:
         """False for a call and for a node with bodies, which are to be walked each time."""
         return (operator.domain, node.op_type) not in self.state.function_names and not any(subgraphs(node))
 
@@ -407,9 +405,12 @@ class Walk:
             check_element_types(ctx, operator)
         if outputs is not None or ctx.errors:
             return outputs or ()
+        # Imported where it is needed, because it imports onnx's C++ library.
+        from splitgraph.inference.fallback import infer_with_onnx
+
         return infer_with_onnx(ctx, operator)
 
-    def _report_missing(self, name: str, location: str, later: Sequence[onnx.NodeProto]) -> None:
+    def _report_missing(self, name: str, location: str, later: Sequence[NodeProto]) -> None:
         if name in self._reported_missing:
             return
         self._reported_missing.add(name)
@@ -421,7 +422,7 @@ class Walk:
                 diagnostic("SG105", f"reads {name!r}, which no input, initializer or earlier node defines", location)
             )
 
-    def _call(self, ctx: NodeContext, function: onnx.FunctionProto) -> Sequence[ValueType]:
+    def _call(self, ctx: NodeContext, function: FunctionProto) -> Sequence[ValueType]:
         key = called_function(ctx.node)
         if key in self.state.calling:
             self.report(diagnostic("SG102", f"the function {function.name!r} calls itself", ctx.location))
@@ -444,7 +445,7 @@ class Walk:
                 ctx.set_sequence(position, info)
         return [body.type_of(name) for name in function.output]
 
-    def define_call_values(self, ctx: NodeContext, function: onnx.FunctionProto) -> None:
+    def define_call_values(self, ctx: NodeContext, function: FunctionProto) -> None:
         """Define the inputs of a function's body from a call's inputs: types, contents, sequences."""
         for position, name in enumerate(function.input):
             self.define(name, ctx.input(position), self.location)
@@ -454,7 +455,7 @@ class Walk:
             if info is not None:
                 self.sequences[name] = info
 
-    def _call_bindings(self, ctx: NodeContext, function: onnx.FunctionProto) -> Bindings | None:
+    def _call_bindings(self, ctx: NodeContext, function: FunctionProto) -> Bindings | None:
         bound = {attribute.name: attribute for attribute in function.attribute_proto}
         for attribute in ctx.node.attribute:
             if not attribute.ref_attr_name:

@@ -6,9 +6,8 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from typing import Protocol
 
-import onnx
-
 from splitgraph.canonical import CanonicalSplit
+from splitgraph.onnx_proto import AttributeProto, NodeProto, TensorProto
 from splitgraph.value_type import ValueType
 
 
@@ -33,7 +32,7 @@ class Emitter(Protocol):
         """The name of an int64 constant: 1-D for a sequence, 0-D for an int."""
 
     def helper(
-        self, op_type: str, inputs: Sequence[str], hint: str, **attributes: int | Sequence[int] | onnx.TensorProto
+        self, op_type: str, inputs: Sequence[str], hint: str, **attributes: int | Sequence[int] | TensorProto
     ) -> str:
         """Emit a helper node with one output and give that output's name."""
 
@@ -46,7 +45,7 @@ class Emitter(Protocol):
     def new_name(self, hint: str) -> str:
         """A name that is new in every scope of the model."""
 
-    def main(self, node: onnx.NodeProto) -> None:
+    def main(self, node: NodeProto) -> None:
         """Emit a node that stands for the original."""
 
     def function_node(self, parts: int) -> str:
@@ -63,14 +62,14 @@ class LowerRequest:
     has a shorter form.
     """
 
-    node: onnx.NodeProto
+    node: NodeProto
     split: CanonicalSplit
     data: ValueType
     emit: Emitter
     lengths: str | None = None
     divisible: bool = False
     explicit_lengths: bool = False
-    axis_attribute: onnx.AttributeProto | None = None
+    axis_attribute: AttributeProto | None = None
 
     @property
     def parts(self) -> int:
@@ -86,11 +85,11 @@ def lengths_reference(request: LowerRequest) -> str | None:
 
 def copy_node(
     request: LowerRequest, inputs: Sequence[str], op_type: str = "Split", keep: Sequence[str] = ("axis",)
-) -> onnx.NodeProto:
+) -> NodeProto:
     """A copy of the original node with other inputs and only the attributes in `keep`; name, documentation and metadata
     stay.
     """
-    node = onnx.NodeProto()
+    node = NodeProto()
     node.CopyFrom(request.node)
     node.op_type = op_type
     del node.input[:]
@@ -101,18 +100,18 @@ def copy_node(
     return node
 
 
-def set_int(node: onnx.NodeProto, name: str, value: int) -> None:
+def set_int(node: NodeProto, name: str, value: int) -> None:
     """Set an integer attribute, replacing one of that name."""
     for attribute in node.attribute:
         if attribute.name == name:
-            attribute.CopyFrom(onnx.helper.make_attribute(name, value))
+            attribute.CopyFrom(AttributeProto(name=name, type=AttributeProto.INT, i=value))
             return
-    node.attribute.append(onnx.helper.make_attribute(name, value))
+    node.attribute.add(name=name, type=AttributeProto.INT, i=value)
 
 
-def set_ints(node: onnx.NodeProto, name: str, values: Sequence[int]) -> None:
+def set_ints(node: NodeProto, name: str, values: Sequence[int]) -> None:
     """Append an attribute that is a list of integers."""
-    node.attribute.append(onnx.helper.make_attribute(name, list(values), attr_type=onnx.AttributeProto.INTS))
+    node.attribute.add(name=name, type=AttributeProto.INTS, ints=values)
 
 
 def written_axis(request: LowerRequest) -> int | None:
@@ -244,7 +243,7 @@ def emit_slices(request: LowerRequest) -> None:
         request.emit.main(node)
 
 
-def _gathered(request: LowerRequest, inputs: Sequence[str]) -> onnx.NodeProto:
+def _gathered(request: LowerRequest, inputs: Sequence[str]) -> NodeProto:
     axis = written_axis(request)
     if axis is None:
         return copy_node(request, inputs, "Gather", keep=("axis",))
@@ -256,9 +255,8 @@ def _gathered(request: LowerRequest, inputs: Sequence[str]) -> onnx.NodeProto:
 def _places(emit: Emitter, start: str, end: str) -> str:
     """The name of a 1-D int64 tensor that counts from one bound to the next."""
     count = emit.helper("Sub", [end, start], "count")
-    ones = emit.helper(
-        "ConstantOfShape", [count], "ones", value=onnx.helper.make_tensor("", onnx.TensorProto.INT64, [1], [1])
-    )
+    one = TensorProto(name="", data_type=TensorProto.INT64, dims=[1], int64_data=[1])
+    ones = emit.helper("ConstantOfShape", [count], "ones", value=one)
     counted = emit.helper("Reshape", [emit.helper("NonZero", [ones], "found"), emit.constant([-1], "row")], "counted")
     return emit.helper("Add", [counted, start], "places")
 

@@ -6,10 +6,9 @@ a dynamic dimension must be able to reach it). Outputs: num_splits.
 
 from __future__ import annotations
 
-import onnx
-
 from splitgraph.canonical import CanonicalSplit, SplitSite, dimension_on, split_contents, split_equally
 from splitgraph.dim import Dim, DimLike, Facts, Obligation
+from splitgraph.onnx_proto import NodeProto
 from splitgraph.variants.lowering import LowerRequest, NotRepresentable, copy_node, set_int, written_axis
 from splitgraph.variants.openvino_axis import only_possible_axis, read_axis
 from splitgraph.variants.variant import Variant
@@ -61,7 +60,7 @@ def lower(request: LowerRequest) -> None:
         raise NotRepresentable(
             "SG408", "the axis is known only at run time", "Use VariadicSplit (convert --to variadic-split)."
         )
-    node: onnx.NodeProto = copy_node(request, [request.node.input[0], request.emit.constant(axis, "axis")], keep=())
+    node: NodeProto = copy_node(request, [request.node.input[0], request.emit.constant(axis, "axis")], keep=())
     node.domain = DOMAIN
     set_int(node, "num_splits", len(lengths))
     request.emit.main(node)

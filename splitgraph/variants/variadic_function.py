@@ -9,9 +9,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-import onnx
-from onnx import TensorProto, helper, numpy_helper
-
+from splitgraph.onnx_proto import AttributeProto, FunctionProto, NodeProto, TensorProto
 from splitgraph.variants.variadic_split_1 import DOMAIN, FUNCTION_PREFIX
 
 # Gather with a negative index, for a negative axis, exists from opset 11 on.
@@ -31,8 +29,10 @@ def parts_of(name: str) -> int | None:
     return int(digits) if name.startswith(FUNCTION_PREFIX) and digits.isdigit() and not digits.startswith("0") else None
 
 
-def variadic_function(parts: int, opset: int) -> onnx.FunctionProto:
+def variadic_function(parts: int, opset: int) -> FunctionProto:
     """The function with `parts` outputs, importing ai.onnx at `opset`."""
+    from onnx import helper
+
     return helper.make_function(
         DOMAIN,
         function_name(parts),
@@ -43,7 +43,7 @@ def variadic_function(parts: int, opset: int) -> onnx.FunctionProto:
     )
 
 
-def is_variadic_function(function: onnx.FunctionProto) -> bool:
+def is_variadic_function(function: FunctionProto) -> bool:
     """True when the function is one that splitgraph wrote: then a call of it means VariadicSplit and nothing else."""
     parts = parts_of(function.name)
     if (
@@ -60,15 +60,17 @@ def _body_meaning(parts: int) -> tuple[object, ...]:
     return tuple(_meaning(node) for node in _body(parts))
 
 
-def _meaning(node: onnx.NodeProto) -> object:
+def _meaning(node: NodeProto) -> object:
     """What a node computes, whatever its name and documentation, and however its constants are stored."""
+    from onnx import numpy_helper
+
     attributes: dict[str, object] = {}
     for attribute in node.attribute:
-        if attribute.type == onnx.AttributeProto.TENSOR:
+        if attribute.type == AttributeProto.TENSOR:
             tensor = attribute.t
             elements = numpy_helper.to_array(tensor).tolist() if tensor.data_type == TensorProto.INT64 else None
             attributes[attribute.name] = (tensor.data_type, tuple(tensor.dims), elements)
-        elif attribute.type == onnx.AttributeProto.INT and not attribute.ref_attr_name:
+        elif attribute.type == AttributeProto.INT and not attribute.ref_attr_name:
             attributes[attribute.name] = attribute.i
         else:
             return None
@@ -76,13 +78,17 @@ def _meaning(node: onnx.NodeProto) -> object:
     return domain, node.op_type, tuple(node.input), tuple(node.output), attributes
 
 
-def _constant(name: str, values: list[int]) -> onnx.NodeProto:
+def _constant(name: str, values: list[int]) -> NodeProto:
+    from onnx import helper
+
     held = helper.make_tensor(name, TensorProto.INT64, [len(values)], values)
     return helper.make_node("Constant", [], [name], value=held)
 
 
 @lru_cache(maxsize=64)
-def _body(parts: int) -> tuple[onnx.NodeProto, ...]:
+def _body(parts: int) -> tuple[NodeProto, ...]:
+    from onnx import helper
+
     node = helper.make_node
     nodes = [
         _constant("minus_one", [-1]),

@@ -7,9 +7,8 @@ tensor's own values wrong before any shape is computed from them. In narrower ty
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Callable
-
-import numpy as np
 
 from splitgraph.contents import Item, Ratio
 from splitgraph.dim import Dim, DimLike, Facts, ceildiv, dim_max, dim_min
@@ -47,7 +46,7 @@ def fit(facts: Facts, dtype: str, item: Item) -> Item:
     if dtype not in _EXACT_FLOATS:
         return None
     if isinstance(item, float):
-        return _round(dtype, item)
+        return round_to(dtype, item)
     if isinstance(item, int):
         return float(item) if abs(item) <= _EXACT_FLOATS[dtype] else None
     return item if dtype in ("float32", "float64") else None
@@ -66,15 +65,19 @@ def _fit_integer(facts: Facts, dtype: str, item: Item) -> Item:
     return item if least is not None and least >= low and fits_above else None
 
 
-def _round(dtype: str, value: float) -> float | None:
+def round_to(dtype: str, value: float) -> float | None:
+    """The nearest number that a float type holds, None beyond its largest; of bfloat16 only what it holds exactly."""
     if not math.isfinite(value):
         return None
     if dtype == "float64":
         return value
     if dtype == "bfloat16":
         return value if value == 0 or math.frexp(value)[0] * 2**8 % 1 == 0 else None
-    with np.errstate(over="ignore"):
-        rounded = float(np.float32(value) if dtype == "float32" else np.float16(value))
+    layout = "f" if dtype == "float32" else "e"
+    try:
+        (rounded,) = struct.unpack(layout, struct.pack(layout, value))
+    except OverflowError:
+        return None
     return rounded if math.isfinite(rounded) else None
 
 

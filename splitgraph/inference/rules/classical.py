@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from onnx import TensorProto
-
 from splitgraph.dim import DimLike, product
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.rules.operands import (
@@ -23,6 +21,7 @@ from splitgraph.inference.rules.operands import (
     merged_dim,
     operator,
 )
+from splitgraph.onnx_proto import TensorProto
 from splitgraph.value_type import DTYPE_NAMES, ValueType, tensor
 
 DOMAIN = "ai.onnx.ml"

@@ -6,8 +6,6 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-import onnx
-
 from splitgraph.contents import MAX_ITEMS, Contents, Item, scalar, vector
 from splitgraph.dim import DimLike
 from splitgraph.graph.attributes import UNRESOLVED
@@ -25,6 +23,7 @@ from splitgraph.inference.rules.operands import (
     static_count,
     vector_dims,
 )
+from splitgraph.onnx_proto import SparseTensorProto, TensorProto
 from splitgraph.value_type import DTYPE_NAMES, DTYPE_NUMBERS, UNKNOWN, ValueType, tensor
 
 _PLAIN_VALUES = {
@@ -61,14 +60,14 @@ def constant(ctx: NodeContext) -> Sequence[ValueType]:
 
 
 def _tensor_constant(ctx: NodeContext, value: Any) -> ValueType:
-    if not isinstance(value, onnx.TensorProto):
+    if not isinstance(value, TensorProto):
         raise InvalidNode("attribute 'value' must be a tensor")
     ctx.set_contents(0, tensor_contents(value))
     return tensor_type(value)
 
 
 def _sparse_constant(ctx: NodeContext, value: Any) -> ValueType:
-    if not isinstance(value, onnx.SparseTensorProto):
+    if not isinstance(value, SparseTensorProto):
         raise InvalidNode("attribute 'sparse_value' must be a sparse tensor")
     shape = tuple(value.dims)
     known = tensor(tensor_type(value.values).dtype, shape)
@@ -109,7 +108,7 @@ def constant_of_shape(ctx: NodeContext) -> Sequence[ValueType]:
     value = ctx.attribute("value")
     dtype, item = "float32", 0.0
     known_item: Item = item
-    if isinstance(value, onnx.TensorProto):
+    if isinstance(value, TensorProto):
         contents = tensor_contents(value)
         known_item = None if contents is None else contents.scalar
         dtype = DTYPE_NAMES.get(value.data_type, "")

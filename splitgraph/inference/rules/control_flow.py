@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-import onnx
-
 from splitgraph.contents import Contents, SequenceInfo, scalar
 from splitgraph.dim import Dim, DimLike
 from splitgraph.graph.types import value_type
 from splitgraph.inference.context import NodeContext, rule
 from splitgraph.inference.walk import Walk
+from splitgraph.onnx_proto import GraphProto
 from splitgraph.value_type import UNKNOWN, Shape, ValueType, sequence, tensor
 
 
@@ -35,7 +34,7 @@ def walk_body(
     may not run. empty: positions of inputs that are sequences without elements. held: what inputs hold.
     """
     graph = ctx.attribute(attribute)
-    if not isinstance(graph, onnx.GraphProto):
+    if not isinstance(graph, GraphProto):
         return None
     outer = ctx.walk
     body = Walk(
@@ -150,7 +149,7 @@ def infer_branches(
 def infer_loop(ctx: NodeContext) -> Sequence[ValueType]:
     """The body, walked until the loop-carried types settle: a dimension that an iteration changes is unknown."""
     graph = ctx.attribute("body")
-    if not isinstance(graph, onnx.GraphProto):
+    if not isinstance(graph, GraphProto):
         return ()
     carried = [ctx.walk.complete(ctx.input(index)) for index in range(2, len(ctx.node.input))]
     if len(graph.input) != len(carried) + 2 or len(graph.output) < len(carried) + 1:
@@ -240,7 +239,7 @@ def _stacked(ctx: NodeContext, scanned: ValueType, trips: DimLike) -> ValueType:
     return tensor(scanned.dtype, (trips, *scanned.shape))
 
 
-def _trips(ctx: NodeContext, graph: onnx.GraphProto, body: Body) -> DimLike:
+def _trips(ctx: NodeContext, graph: GraphProto, body: Body) -> DimLike:
     """How often the body runs, where nothing but the trip count can end the loop."""
     count = ctx.contents(0)
     most = None if count is None else count.dims[0] if count.items else None
@@ -252,7 +251,7 @@ def _trips(ctx: NodeContext, graph: onnx.GraphProto, body: Body) -> DimLike:
     return most
 
 
-def _passes_condition(graph: onnx.GraphProto) -> bool:
+def _passes_condition(graph: GraphProto) -> bool:
     """True when the body gives its condition input back through nothing but Identity."""
     source = {
         node.output[0]: node.input[0]
@@ -273,7 +272,7 @@ def infer_sequence_map(ctx: NodeContext) -> Sequence[ValueType]:
         for given in ctx.inputs
     ]
     graph = ctx.attribute("body")
-    if isinstance(graph, onnx.GraphProto) and len(graph.input) != len(elements):
+    if isinstance(graph, GraphProto) and len(graph.input) != len(elements):
         ctx.find("SG302", f"the body of SequenceMap takes {len(graph.input)} inputs, and the node has {len(elements)}")
         return ()
     body = walk_body(ctx, "body", elements)
@@ -352,7 +351,7 @@ def _scan_outputs(
 def _fit_declared(ctx: NodeContext, states: Sequence[ValueType]) -> bool:
     """Report an initial state whose shape is not the one that the body declares for it. True when all are."""
     graph = ctx.attribute("body")
-    for value, known in zip(graph.input if isinstance(graph, onnx.GraphProto) else (), states, strict=False):
+    for value, known in zip(graph.input if isinstance(graph, GraphProto) else (), states, strict=False):
         declared = value_type(value.type)
         if declared.shape is None or known.shape is None:
             continue

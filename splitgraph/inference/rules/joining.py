@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-import numpy as np
-
 from splitgraph.contents import MAX_ITEMS, Contents, Item, vector
 from splitgraph.dim import Dim, DimLike, ceildiv, dim_max
 from splitgraph.inference.context import NodeContext
-from splitgraph.inference.rules.arithmetic import is_integer_type
+from splitgraph.inference.rules.arithmetic import is_integer_type, round_to
 from splitgraph.inference.rules.operands import (
     Dims,
     InvalidNode,
@@ -90,6 +88,8 @@ def _concat_contents(ctx: NodeContext, dims: Dims, axis: int) -> None:
     if len(dims) == 1:
         ctx.set_contents(0, Contents((len(items),), items))
         return
+    import numpy as np
+
     first, order = 0, []
     for part in whole:
         order.append(positions(part) + first)
@@ -122,6 +122,8 @@ def tiled(ctx: NodeContext, dims: Dims, repeats: Sequence[DimLike | None]) -> li
     counts = [repeat for repeat in repeats if isinstance(repeat, int)]
     contents = ctx.contents(0) if static_count(result) is not None and len(counts) == len(dims) else None
     if contents is not None:
+        import numpy as np
+
         order = positions(contents).reshape([dim for dim in dims if isinstance(dim, int)])
         ctx.set_contents(0, rearranged(contents, np.tile(order, counts)))
     return result
@@ -189,6 +191,8 @@ def _pad_contents(ctx: NodeContext, axes: tuple[int, ...], pads: Sequence[DimLik
     counts = [pad for pad in pads if isinstance(pad, int)]
     for position, axis in enumerate(axes):
         widths[axis] = (counts[position], counts[position + len(axes)])
+    import numpy as np
+
     order = np.pad(positions(contents), widths, constant_values=len(contents.items))
     ctx.set_contents(0, rearranged(Contents(contents.shape, (*contents.items, added)), order))
 
@@ -273,7 +277,16 @@ def _float_count(start: Item, limit: Item, delta: Item) -> int | None:
     ):
         return None
     quotient = (limit - start) / delta
-    single = float(np.float32(np.float32(limit) - np.float32(start)) / np.float32(delta))
-    if not math.isfinite(quotient) or not math.isfinite(single) or math.ceil(quotient) != math.ceil(single):
+    single = _single_quotient(start, limit, delta)
+    if single is None or not math.isfinite(quotient) or math.ceil(quotient) != math.ceil(single):
         return None
     return max(math.ceil(quotient), 0)
+
+
+def _single_quotient(start: float, limit: float, delta: float) -> float | None:
+    """The quotient as a runtime finds it that rounds to float32 after each step; None where it is infinite."""
+    first, last, step = (round_to("float32", float(item)) for item in (start, limit, delta))
+    if first is None or last is None or not step:
+        return None
+    distance = round_to("float32", last - first)
+    return None if distance is None else round_to("float32", distance / step)

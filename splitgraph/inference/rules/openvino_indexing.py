@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from splitgraph.contents import Contents
 from splitgraph.dim import DimLike, product
 from splitgraph.inference.context import NodeContext
@@ -88,6 +86,11 @@ def _gather_contents(ctx: NodeContext, dims: Dims, axis: int) -> None:
     if not all(lowest <= index < length for index in where):
         # What lies outside is 0 to some versions and left open by others.
         return
+    if len(data.shape) == 1:
+        ctx.set_contents(0, Contents(indices.shape, tuple([data.items[index] for index in where])))
+        return
+    import numpy as np
+
     order = np.take(positions(data), np.array(where, dtype=np.int64).reshape(indices.shape), axis=axis)
     ctx.set_contents(0, rearranged(data, order))
 

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import cast
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from splitgraph.contents import MAX_ITEMS, Contents
 from splitgraph.dim import DimLike
 from splitgraph.inference.context import NodeContext, Rule, rule
 from splitgraph.value_type import DTYPE_NAMES, ValueType, tensor
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
 Dims = tuple[DimLike, ...]
-Positions = NDArray[np.int64]
+# NumPy is imported by what moves elements along several axes: most shape arithmetic is on vectors, and does without.
+Positions: TypeAlias = "NDArray[np.int64]"
 
 
 class InvalidNode(Exception):
@@ -161,6 +163,8 @@ def contents_or_unknown(ctx: NodeContext, index: int) -> Contents | None:
 
 def positions(contents: Contents) -> Positions:
     """The position of each element, in the shape of the tensor."""
+    import numpy as np
+
     return np.arange(len(contents.items)).reshape(contents.shape)
 
 

@@ -100,10 +100,12 @@ def reduce_contents(
     if count is None or (adds_up and any(isinstance(held, float) and not held.is_integer() for held in contents.items)):
         # Runtimes add fractions in different orders, and round after each.
         return
-    groups = positions(contents).transpose([*rest, *axes]).reshape(count, -1 if count else 0)
+    groups = [list(range(len(contents.items)))]
+    if rest:
+        groups = positions(contents).transpose([*rest, *axes]).reshape(count, -1 if count else 0).tolist()
     items: list[Item] = []
     facts = ctx.facts
-    for group in groups.tolist():
+    for group in groups:
         if not group:
             items.append(_OF_NOTHING.get(ctx.node.op_type) if exact.is_integer_type(dtype) else None)
             continue

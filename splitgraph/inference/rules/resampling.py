@@ -6,12 +6,10 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
-import numpy as np
-
 from splitgraph.contents import Item
 from splitgraph.dim import Dim, DimLike
 from splitgraph.inference.context import NodeContext
-from splitgraph.inference.rules.arithmetic import as_fraction
+from splitgraph.inference.rules.arithmetic import as_fraction, round_to
 from splitgraph.inference.rules.constants import required_dim
 from splitgraph.inference.rules.operands import (
     Dims,
@@ -134,4 +132,6 @@ def _scaled_dim(dim: DimLike, scale: Item) -> DimLike | None:
 def _rounded_down(dim: int, scale: float) -> int | None:
     """The size of a static dimension, None where it hangs on the precision that the runtime multiplies in."""
     size = math.floor(dim * scale)
-    return size if size == math.floor(float(np.float32(dim) * np.float32(scale))) else None
+    length, factor = round_to("float32", dim), round_to("float32", scale)
+    single = None if length is None or factor is None else round_to("float32", length * factor)
+    return size if single is not None and size == math.floor(single) else None
