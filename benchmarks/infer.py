@@ -2,9 +2,9 @@
 
 python benchmarks/infer.py [RUNS [TOOL ...]]
 
-A process for each run, imports and onnx's registry of operators paid before the clock starts. The peers are onnx's own
-inference (with data_prop), onnxruntime's symbolic tool (which needs sympy) and onnx-shape-inference; one that is not
-installed is left out.
+A process for each run, imports and, where a tool needs it, onnx's registry of operators paid before the clock starts.
+The peers are onnx's own inference (with data_prop), onnxruntime's symbolic tool (which needs sympy) and
+onnx-shape-inference; one that is not installed is left out.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import onnx
-from processes import Tool, measure_cost, version_of
+from processes import ONNX, Tool, measure_cost, version_of
 
 import models
 
@@ -32,19 +32,19 @@ TOOLS = {
     "onnx": Tool(
         "onnx",
         "onnx",
-        "import onnx.shape_inference",
+        ONNX + "import onnx.shape_inference",
         "onnx.save(onnx.shape_inference.infer_shapes(onnx.load(source), data_prop=True), target)",
     ),
     "onnxruntime": Tool(
         "onnxruntime",
         "sympy",
-        "from onnxruntime.tools.symbolic_shape_infer import SymbolicShapeInference as tool",
+        ONNX + "from onnxruntime.tools.symbolic_shape_infer import SymbolicShapeInference as tool",
         "onnx.save(tool.infer_shapes(onnx.load(source), auto_merge=True), target)",
     ),
     "onnx-shape-inference": Tool(
         "onnx-shape-inference",
         "onnx_shape_inference",
-        "import onnx_ir as ir; from onnx_shape_inference import infer_symbolic_shapes as tool",
+        ONNX + "import onnx_ir as ir; from onnx_shape_inference import infer_symbolic_shapes as tool",
         "ir.save(tool(ir.load(source)), target)",
     ),
 }

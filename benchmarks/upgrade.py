@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import onnx
-from processes import Cost, Tool, measure_cost, version_of
+from processes import ONNX, Cost, Tool, measure_cost, version_of
 
 import models
 import splitgraph
@@ -33,13 +33,13 @@ TOOLS = {
     "onnx": Tool(
         "onnx",
         "onnx",
-        "from onnx.version_converter import convert_version",
+        ONNX + "from onnx.version_converter import convert_version",
         "onnx.save(convert_version(onnx.load(source), {opset}), target)",
     ),
     "onnxscript": Tool(
         "onnxscript",
         "onnxscript",
-        "import onnx_ir as ir; from onnxscript.version_converter import convert_version",
+        ONNX + "import onnx_ir as ir; from onnxscript.version_converter import convert_version",
         "model = ir.load(source); convert_version(model, {opset}, fallback=True); ir.save(model, target)",
     ),
 }

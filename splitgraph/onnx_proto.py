@@ -8,8 +8,8 @@ class for a message.
 from __future__ import annotations
 
 import sys
+from importlib import util
 from importlib.machinery import PathFinder
-from importlib.util import find_spec, module_from_spec
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -24,13 +24,13 @@ def _load_messages() -> ModuleType:
     imported = sys.modules.get(_MODULE)
     if imported is not None:
         return imported
-    package = find_spec("onnx")
+    package = util.find_spec("onnx")
     if package is None:
         raise ModuleNotFoundError("splitgraph needs the package onnx, which is not installed", name="onnx")
     spec = PathFinder.find_spec(_MODULE, package.submodule_search_locations)
     if spec is None or spec.loader is None:
         raise ImportError(f"the installed onnx has no module {_MODULE}", name=_MODULE)
-    module = module_from_spec(spec)
+    module = util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 

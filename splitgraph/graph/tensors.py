@@ -13,10 +13,19 @@ _INTEGERS = frozenset(
     {"uint8", "int8", "uint16", "int16", "int32", "int64", "uint32", "uint64", "uint4", "int4", "uint2", "int2", "bool"}
 )
 _FLOATS = frozenset({"float32", "float64", "float16", "bfloat16"})
-# How raw data is laid out, and the field that holds the elements where there is none.
+# The layout of an element in raw data, and the field that holds the elements where there is no raw data and that needs
+# no decoding.
 _LAYOUTS = {
-    "int64": ("q", "int64_data"),
+    "bool": ("?", "int32_data"),
+    "int8": ("b", None),
+    "uint8": ("B", None),
+    "int16": ("h", None),
+    "uint16": ("H", None),
+    "float16": ("e", None),
     "int32": ("i", "int32_data"),
+    "uint32": ("I", None),
+    "int64": ("q", "int64_data"),
+    "uint64": ("Q", "uint64_data"),
     "float32": ("f", "float_data"),
     "float64": ("d", "double_data"),
 }
@@ -43,28 +52,41 @@ def tensor_contents(proto: TensorProto) -> Contents | None:
     dtype = DTYPE_NAMES.get(proto.data_type)
     if count > MAX_ITEMS or count < 0 or is_external(proto) or dtype is None:
         return None
+    items: tuple[Item, ...] | None
     if dtype == "string":
-        items: tuple[Item, ...] = tuple(text.decode("utf-8", "replace") for text in proto.string_data)
+        items = tuple(text.decode("utf-8", "replace") for text in proto.string_data)
         return Contents(shape, items) if len(items) == count else None
     if dtype not in _INTEGERS and dtype not in _FLOATS:
         return None
-    if dtype in _LAYOUTS:
-        # What shapes are made of, and so most of what is read: without NumPy, which takes five times as long.
-        layout, field = _LAYOUTS[dtype]
-        raw, size = proto.raw_data, struct.calcsize(f"<{count}{layout}")
-        given = struct.unpack(f"<{count}{layout}", raw) if len(raw) == size and raw else tuple(getattr(proto, field))
-        return Contents(shape, given) if len(given) == count else None
+    items = _plain_items(proto, dtype, count)
+    if items is None:
+        items = _decoded_items(proto, dtype)
+    return None if items is None or len(items) != count else Contents(shape, items)
+
+
+def _plain_items(proto: TensorProto, dtype: str, count: int) -> tuple[Item, ...] | None:
+    """The elements of a type that Python's struct reads, None when not there or of another type: without NumPy, which
+    is slow for the few elements that shapes are made of, and to import.
+    """
+    layout, field = _LAYOUTS.get(dtype, ("", None))
+    raw = proto.raw_data
+    items: tuple[Item, ...] | None = None
+    if raw and layout and len(raw) == struct.calcsize(f"<{count}{layout}"):
+        items = struct.unpack(f"<{count}{layout}", raw)
+    elif field is not None and not raw:
+        items = tuple(getattr(proto, field))
+    return tuple([int(bool(item)) for item in items]) if items and dtype == "bool" else items
+
+
+def _decoded_items(proto: TensorProto, dtype: str) -> tuple[Item, ...] | None:
     from onnx import numpy_helper
 
     try:
-        array = numpy_helper.to_array(proto)
+        flat = numpy_helper.to_array(proto).reshape(-1)
     except (ValueError, TypeError):
         # Fewer or more bytes than the shape needs: the checker's matter; here the elements are simply not known.
         return None
-    flat = array.reshape(-1)
-    if dtype in _INTEGERS:
-        return Contents(shape, tuple(int(item) for item in flat))
-    return Contents(shape, tuple(float(item) for item in flat))
+    return tuple(int(item) for item in flat) if dtype in _INTEGERS else tuple(float(item) for item in flat)
 
 
 def int64_tensor(name: str, values: Sequence[int] | int) -> TensorProto:

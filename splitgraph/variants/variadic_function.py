@@ -7,9 +7,11 @@ form of an operator that changed after opset 11, so converting the model to anot
 
 from __future__ import annotations
 
+import struct
+from collections.abc import Sequence
 from functools import lru_cache
 
-from splitgraph.onnx_proto import AttributeProto, FunctionProto, NodeProto, TensorProto
+from splitgraph.onnx_proto import AttributeProto, FunctionProto, NodeProto, OperatorSetIdProto, TensorProto
 from splitgraph.variants.variadic_split_1 import DOMAIN, FUNCTION_PREFIX
 
 # Gather with a negative index, for a negative axis, exists from opset 11 on.
@@ -31,15 +33,13 @@ def parts_of(name: str) -> int | None:
 
 def variadic_function(parts: int, opset: int) -> FunctionProto:
     """The function with `parts` outputs, importing ai.onnx at `opset`."""
-    from onnx import helper
-
-    return helper.make_function(
-        DOMAIN,
-        function_name(parts),
-        ["data", "axis", "split_lengths"],
-        [f"part_{index}" for index in range(parts)],
-        list(_body(parts)),
-        [helper.make_opsetid("", opset)],
+    return FunctionProto(
+        domain=DOMAIN,
+        name=function_name(parts),
+        input=["data", "axis", "split_lengths"],
+        output=[f"part_{index}" for index in range(parts)],
+        node=_body(parts),
+        opset_import=[OperatorSetIdProto(domain="", version=opset)],
     )
 
 
@@ -62,13 +62,11 @@ def _body_meaning(parts: int) -> tuple[object, ...]:
 
 def _meaning(node: NodeProto) -> object:
     """What a node computes, whatever its name and documentation, and however its constants are stored."""
-    from onnx import numpy_helper
-
     attributes: dict[str, object] = {}
     for attribute in node.attribute:
         if attribute.type == AttributeProto.TENSOR:
             tensor = attribute.t
-            elements = numpy_helper.to_array(tensor).tolist() if tensor.data_type == TensorProto.INT64 else None
+            elements = _int64_elements(tensor) if tensor.data_type == TensorProto.INT64 else None
             attributes[attribute.name] = (tensor.data_type, tuple(tensor.dims), elements)
         elif attribute.type == AttributeProto.INT and not attribute.ref_attr_name:
             attributes[attribute.name] = attribute.i
@@ -78,38 +76,44 @@ def _meaning(node: NodeProto) -> object:
     return domain, node.op_type, tuple(node.input), tuple(node.output), attributes
 
 
-def _constant(name: str, values: list[int]) -> NodeProto:
-    from onnx import helper
+def _int64_elements(tensor: TensorProto) -> tuple[int, ...]:
+    raw = tensor.raw_data
+    return struct.unpack(f"<{len(raw) // 8}q", raw[: len(raw) // 8 * 8]) if raw else tuple(tensor.int64_data)
 
-    held = helper.make_tensor(name, TensorProto.INT64, [len(values)], values)
-    return helper.make_node("Constant", [], [name], value=held)
+
+def _node(op_type: str, inputs: Sequence[str], outputs: Sequence[str], **attributes: int) -> NodeProto:
+    held = [AttributeProto(name=name, type=AttributeProto.INT, i=value) for name, value in attributes.items()]
+    return NodeProto(op_type=op_type, input=inputs, output=outputs, attribute=held)
+
+
+def _constant(name: str, values: list[int]) -> NodeProto:
+    held = TensorProto(name=name, data_type=TensorProto.INT64, dims=[len(values)], int64_data=values)
+    value = AttributeProto(name="value", type=AttributeProto.TENSOR, t=held)
+    return NodeProto(op_type="Constant", output=[name], attribute=[value])
 
 
 @lru_cache(maxsize=64)
 def _body(parts: int) -> tuple[NodeProto, ...]:
-    from onnx import helper
-
-    node = helper.make_node
     nodes = [
         _constant("minus_one", [-1]),
         _constant("one", [1]),
-        node("Cast", ["axis"], ["axis_int64"], to=TensorProto.INT64),
-        node("Reshape", ["axis_int64", "one"], ["axes"]),
-        node("Cast", ["split_lengths"], ["given"], to=TensorProto.INT64),
-        node("Shape", ["data"], ["shape"]),
-        node("Gather", ["shape", "axes"], ["dim"], axis=0),
+        _node("Cast", ["axis"], ["axis_int64"], to=TensorProto.INT64),
+        _node("Reshape", ["axis_int64", "one"], ["axes"]),
+        _node("Cast", ["split_lengths"], ["given"], to=TensorProto.INT64),
+        _node("Shape", ["data"], ["shape"]),
+        _node("Gather", ["shape", "axes"], ["dim"], axis=0),
         # The lengths sum to the dimension; with a -1 among them, to what precedes the rest, less one.
-        node("ReduceSum", ["given"], ["sum"], keepdims=0),
-        node("Sub", ["dim", "sum"], ["difference"]),
-        node("Sub", ["difference", "one"], ["rest"]),
-        node("Equal", ["given", "minus_one"], ["is_rest"]),
-        node("Where", ["is_rest", "rest", "given"], ["lengths"]),
+        _node("ReduceSum", ["given"], ["sum"], keepdims=0),
+        _node("Sub", ["dim", "sum"], ["difference"]),
+        _node("Sub", ["difference", "one"], ["rest"]),
+        _node("Equal", ["given", "minus_one"], ["is_rest"]),
+        _node("Where", ["is_rest", "rest", "given"], ["lengths"]),
         _constant("bound_0", [0]),
     ]
     for index in range(parts):
         nodes.append(_constant(f"from_{index}", [index]))
         nodes.append(_constant(f"to_{index}", [index + 1]))
-        nodes.append(node("Slice", ["lengths", f"from_{index}", f"to_{index}"], [f"length_{index}"]))
-        nodes.append(node("Add", [f"bound_{index}", f"length_{index}"], [f"bound_{index + 1}"]))
-        nodes.append(node("Slice", ["data", f"bound_{index}", f"bound_{index + 1}", "axes"], [f"part_{index}"]))
+        nodes.append(_node("Slice", ["lengths", f"from_{index}", f"to_{index}"], [f"length_{index}"]))
+        nodes.append(_node("Add", [f"bound_{index}", f"length_{index}"], [f"bound_{index + 1}"]))
+        nodes.append(_node("Slice", ["data", f"bound_{index}", f"bound_{index + 1}", "axes"], [f"part_{index}"]))
     return tuple(nodes)
