@@ -67,7 +67,8 @@ class SequenceInfo:
 
     length: number of elements, None when unknown. elements: the type of each, None when not known one by one.
     axis, total: the elements are consecutive parts along `axis` of a tensor whose dimension there is `total` (None: not
-    such parts); squeezed: the parts had length 1 and lost that axis.
+    such parts); squeezed: the parts had length 1 and lost that axis; size: the length of every part but the last, which
+    may be shorter (None: not such parts).
     """
 
     length: int | Dim | None = None
@@ -75,3 +76,4 @@ class SequenceInfo:
     axis: int | None = None
     total: int | Dim | None = None
     squeezed: bool = False
+    size: int | Dim | None = None

@@ -83,7 +83,7 @@ def sequence_type(site: SplitSite, split: CanonicalSplit | None) -> Sequence[Val
     elements = None
     if split.lengths is not None and len(split.lengths) < MAX_ELEMENTS:
         elements = tuple(split.part_type(data, index) for index in range(len(split.lengths)))
-    site.set_sequence(0, SequenceInfo(split.count, elements, split.axis, split.total, split.squeezed))
+    site.set_sequence(0, SequenceInfo(split.count, elements, split.axis, split.total, split.squeezed, split.size))
     return [sequence(data.dtype, split.element_type(data).shape)]
 
 

@@ -55,6 +55,37 @@ SHAPES = [
     ),
     ("parts-at", "float[N,5] x", "q = SplitToSequence<axis=1>(x, parts) y = SequenceAt(q, last)", "float32[N, 3]"),
     (
+        "chunk-first",
+        "float[N,M] x",
+        "q = SplitToSequence<axis=1>(x, four) y = SequenceAt(q, zero)",
+        "float32[N, min(M, 4)]",
+    ),
+    (
+        "chunk-third",
+        "float[N,M] x",
+        "q = SplitToSequence<axis=1>(x, four) y = SequenceAt(q, two)",
+        "float32[N, min(M, 12) - 8]",
+    ),
+    (
+        "chunk-last",
+        "float[N,M] x",
+        "q = SplitToSequence<axis=1>(x, four) y = SequenceAt(q, last)",
+        "float32[N, (M + 3) % 4 + 1]",
+    ),
+    (
+        "chunk-before-last",
+        "float[N,M] x",
+        "q = SplitToSequence<axis=1>(x, four) m = Sub(last, one) y = SequenceAt(q, m)",
+        "float32[N, 4]",
+    ),
+    (
+        "chunk-anywhere",
+        "float[N,M] x, int64 p",
+        "q = SplitToSequence<axis=1>(x, four) y = SequenceAt(q, p)",
+        "float32[N, ?]",
+    ),
+    ("single-at", "float[N,M] x", "q = SplitToSequence<axis=1, keepdims=0>(x) y = SequenceAt(q, two)", "float32[N]"),
+    (
         "parts-back",
         "float[N,M] x",
         "q = SplitToSequence<axis=1>(x, four) y = ConcatFromSequence<axis=1>(q)",

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from splitgraph.contents import Contents, SequenceInfo, scalar
-from splitgraph.dim import Dim, DimLike
+from splitgraph.dim import Dim, DimLike, symbols_of
 from splitgraph.graph.types import value_type
 from splitgraph.inference.context import NodeContext, rule
 from splitgraph.inference.walk import Walk
@@ -166,7 +166,30 @@ def infer_loop(ctx: NodeContext) -> Sequence[ValueType]:
     if body is None:
         return ()
     trips = _trips(ctx, graph, body)
-    return [*results, *(_stacked(ctx, scanned, trips) for scanned in body.types[1 + len(carried) :])]
+    if trips is not None:
+        results = [_grown(ctx, results, index, carried[index], body, trips) for index in range(len(results))]
+    stacked = ctx.fresh() if trips is None else trips
+    return [*results, *(_stacked(ctx, scanned, stacked) for scanned in body.types[1 + len(carried) :])]
+
+
+def _grown(
+    ctx: NodeContext, results: Sequence[ValueType], index: int, first: ValueType, body: Body, trips: DimLike
+) -> ValueType:
+    """The type of a carried value after so many iterations: a dimension that each of them changes by the same, which
+    the model's inputs fix, has changed by that many times it.
+    """
+    value, graph = results[index], ctx.attribute("body")
+    before, after = body.walk.type_of(graph.input[2 + index].name), body.types[1 + index]
+    if value.kind != "tensor" or not (value.shape and first.shape and before and before.shape and after.shape):
+        return value
+    shape = list(value.shape)
+    for axis, (start, held, given) in enumerate(zip(first.shape, before.shape, after.shape, strict=True)):
+        if held == start or held is None or given is None or start is None:
+            continue
+        growth = given - held
+        if isinstance(growth, int) or symbols_of(growth) <= ctx.walk.state.input_dimensions:
+            shape[axis] = start + trips * growth
+    return value.with_shape(shape)
 
 
 # Each round loses at least one dimension of one value; a body that takes more is left without shapes.
@@ -239,15 +262,15 @@ def _stacked(ctx: NodeContext, scanned: ValueType, trips: DimLike) -> ValueType:
     return tensor(scanned.dtype, (trips, *scanned.shape))
 
 
-def _trips(ctx: NodeContext, graph: GraphProto, body: Body) -> DimLike:
-    """How often the body runs, where nothing but the trip count can end the loop."""
+def _trips(ctx: NodeContext, graph: GraphProto, body: Body) -> DimLike | None:
+    """How often the body runs, where nothing but the trip count can end the loop; None where something can."""
     count = ctx.contents(0)
     most = None if count is None else count.dims[0] if count.items else None
     start = ctx.contents(1)
     starts = not ctx.has_input(1) or (start is not None and start.scalar == 1)
     goes_on = body.contents[0] == scalar(1) or _passes_condition(graph)
     if most is None or not starts or not goes_on or not ctx.facts.prove_ge(most, 0):
-        return ctx.fresh()
+        return None
     return most
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from splitgraph.contents import MAX_ITEMS, SequenceInfo, scalar
-from splitgraph.dim import Dim, DimLike
+from splitgraph.dim import Dim, DimLike, ceildiv, dim_min
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.rules.joining import joined_dims
 from splitgraph.inference.rules.operands import (
@@ -81,13 +81,27 @@ def sequence_at(ctx: NodeContext) -> Sequence[ValueType]:
     length = None if info is None else info.length
     position = position_in(ctx, 1, length)
     if info is None or info.elements is None:
-        return [element_type(ctx, known, info)]
+        found = element_type(ctx, known, info)
+        return [found if info is None or position is None else _part_at(found, info, position)]
     if position is not None:
         return [info.elements[position]]
     if not info.elements:
         raise InvalidNode("the sequence is empty")
     shared = common_type(info.elements)
     return [tensor(shared.dtype, shared.shape)]
+
+
+def _part_at(element: ValueType, info: SequenceInfo, position: int) -> ValueType:
+    """The element at a position among the parts of a size; where there is none there the node fails."""
+    if info.size is None or info.total is None or info.axis is None or info.squeezed or element.shape is None:
+        return element
+    if position >= 0:
+        length = dim_min(info.size, info.total - position * info.size)
+    elif position == -1:
+        length = info.total - (ceildiv(info.total, info.size) - 1) * info.size
+    else:
+        length = info.size
+    return element.with_shape([length if axis == info.axis else dim for axis, dim in enumerate(element.shape)])
 
 
 @operator("SequenceLength", gives=("int64",))

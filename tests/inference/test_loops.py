@@ -1,0 +1,115 @@
+"""What a Loop makes of the dimensions that it carries: kept, grown by as much in each iteration, or lost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+
+import splitgraph
+from splitgraph.dim import Dim, evaluate
+
+# (name, inputs of the model, trip count, condition of the body, nodes of the body from `held` to `made`, its result)
+LOST = [
+    ("doubles", "float[N,3] x, float[K,3] more, int64 n", "n", "going", "made = Concat<axis=0>(held, held)", None),
+    (
+        "run-time-trips",
+        "float[N,3] x, float[K,3] more, int64 n",
+        "n",
+        "going",
+        "made = Concat<axis=0>(held, more)",
+        None,
+    ),
+    (
+        "may-stop",
+        "float[N,3] x, float[K,3] more, bool stop",
+        "three",
+        "stop",
+        "made = Concat<axis=0>(held, more)",
+        None,
+    ),
+    (
+        "grows-by-what-it-computes",
+        "float[N,3] x, float[K,3] more",
+        "three",
+        "going",
+        "n = NonZero(held) rows = Transpose(n) f = Cast<to=1>(rows) w = Constant<value = float[2,3] {1,1,1,1,1,1}>() "
+        "g = MatMul(f, w) made = Concat<axis=0>(held, g)",
+        None,
+    ),
+]
+KNOWN = [
+    ("kept", "float[N,3] x, float[K,3] more", "three", "going", "made = Relu(held)", "float32[N, 3]"),
+    (
+        "by-a-number",
+        "float[N,3] x, float[2,3] more",
+        "three",
+        "going",
+        "made = Concat<axis=0>(held, more)",
+        "float32[N + 6, 3]",
+    ),
+    (
+        "by-a-symbol",
+        "float[N,3] x, float[K,3] more",
+        "three",
+        "going",
+        "made = Concat<axis=0>(held, more)",
+        "float32[3*K + N, 3]",
+    ),
+    (
+        "no-iteration",
+        "float[N,3] x, float[K,3] more",
+        "none",
+        "going",
+        "made = Concat<axis=0>(held, more)",
+        "float32[N, 3]",
+    ),
+    (
+        "symbolic-trips",
+        "float[N,3] x, float[K,3] more",
+        "rows",
+        "going",
+        "made = Concat<axis=0>(held, more)",
+        "float32[K*N + N, 3]",
+    ),
+]
+
+
+def build(inputs: str, trips: str, condition: str, body: str) -> onnx.ModelProto:
+    graph = f"""<ir_version: 8, opset_import: ["" : 17]>
+g ({inputs}) => (y)
+<int64 three = {{3}}, int64 none = {{0}}, int64[1] axis = {{0}}, bool yes = {{1}}>
+{{
+    shape = Shape<start=0, end=1>(x)
+    rows = Squeeze(shape, axis)
+    y = Loop({trips}, yes, x) <body = b (int64 i, bool going, float[rows_held, 3] held) =>
+        (bool on, float[rows_made, 3] made) {{
+        on = Identity({condition})
+        {body}
+    }}>
+}}"""
+    return onnx.parser.parse_model(graph)
+
+
+@pytest.mark.parametrize("case", [*LOST, *KNOWN], ids=lambda case: case[0])
+def test_the_shape_after_the_loop(case: tuple[str, str, str, str, str, str | None]) -> None:
+    _, inputs, trips, condition, body, expected = case
+    analysis = splitgraph.infer(build(inputs, trips, condition, body))
+    assert analysis.ok, analysis.diagnostics
+    assert str(analysis.types["y"]) == (expected or "float32[?, 3]")
+
+
+@pytest.mark.parametrize("sizes", [{"N": 2, "K": 3}, {"N": 4, "K": 1}, {"N": 1, "K": 5}], ids=str)
+@pytest.mark.parametrize("case", KNOWN, ids=lambda case: case[0])
+def test_it_is_the_shape_that_runs(case: tuple[str, str, str, str, str, str | None], sizes: Mapping[str, int]) -> None:
+    _, inputs, trips, condition, body, _ = case
+    model = build(inputs, trips, condition, body)
+    known = splitgraph.infer(model)
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    shapes = {name: known.types[name].shape or () for name in ("x", "more", "y")}
+    at = {name: [evaluate(d, sizes) if isinstance(d, Dim) else d for d in shape] for name, shape in shapes.items()}
+    (made,) = session.run(["y"], {held.name: np.ones(at[held.name], np.float32) for held in session.get_inputs()})
+    assert list(made.shape) == at["y"]
