@@ -22,7 +22,7 @@ import models
 import splitgraph
 
 TOOLS = {
-    "onnx.load + onnx.save": Tool("onnx", "onnx", "", "onnx.save(onnx.load(source), target)"),
+    "onnx.load + onnx.save": Tool("onnx", "onnx", "import onnx", "onnx.save(onnx.load(source), target)"),
     "splitgraph": Tool(
         "splitgraph",
         "splitgraph",

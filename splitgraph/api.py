@@ -163,13 +163,11 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
 
 
 def _convert_opset(model: Any, opset: int, ir_version: int | None, verify: bool, *, newer: bool) -> Rewrite:
-    from onnx import defs
-
     from splitgraph.conversion.opset import convert_opset
+    from splitgraph.schemas import newest_opset
 
-    newest = defs.onnx_opset_version()
     if isinstance(opset, bool) or not hasattr(opset, "__index__"):
-        raise SplitgraphError(f"the opset is {opset!r}; it must be an integer, such as {newest}")
+        raise SplitgraphError(f"the opset is {opset!r}; it must be an integer, such as {newest_opset()}")
     opset = operator.index(opset)
     loaded = open_model(model)
     opened = loaded.content
@@ -177,6 +175,7 @@ def _convert_opset(model: Any, opset: int, ir_version: int | None, verify: bool,
         raise SplitgraphError("OpenVINO IR has no opset of ONNX; only ONNX models go from opset to opset")
     source = opset_imports(opened.opset_import).get("", opset)
     # An opset that does not exist is a finding about the model, whichever way the conversion would go.
+    newest = newest_opset(max(source, opset))
     if 1 <= source <= newest and 1 <= opset <= newest:
         if newer and opset < source:
             raise SplitgraphError(f"the model is at opset {source}, so going to {opset} is a downgrade; use downgrade")

@@ -6,11 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-import onnx
-from onnx import helper
-
-from splitgraph.conversion.schema_history import OperatorVersion
-from splitgraph.graph.attributes import UNRESOLVED, attribute_value
+from splitgraph.graph.attributes import UNRESOLVED, attribute_value, make_attribute
+from splitgraph.onnx_proto import AttributeProto, NodeProto
+from splitgraph.schemas import OperatorVersion
 
 if TYPE_CHECKING:
     from splitgraph.value_type import Shape
@@ -29,7 +27,7 @@ class NodeFacts:
     inputs provably have the same shape. input_shapes: None when of unknown rank; unknown dimensions are None.
     """
 
-    node: onnx.NodeProto
+    node: NodeProto
     source: int
     target: int
     input_dtypes: Sequence[str | None]
@@ -48,7 +46,7 @@ class AttributeEdit:
 
     name: str
     action: Literal["remove", "set"]
-    value: onnx.AttributeProto | None
+    value: AttributeProto | None
     why: str
 
 
@@ -65,7 +63,7 @@ class Crossing:
     upward: bool
     lower: OperatorVersion
     upper: OperatorVersion
-    attributes: dict[str, onnx.AttributeProto]
+    attributes: dict[str, AttributeProto]
     reasons: dict[str, str]
     same_defaults: set[str] = field(default_factory=set)
 
@@ -104,12 +102,12 @@ class Crossing:
 
     def set(self, name: str, value: Any, why: str) -> None:
         """Gives the attribute a value: int, float, str, bytes, TensorProto or a non-empty sequence of them."""
-        self.attributes[name] = helper.make_attribute(name, value)
+        self.attributes[name] = make_attribute(name, value)
         self.reasons[name] = why
 
-    def set_default(self, name: str, default: onnx.AttributeProto, why: str) -> None:
+    def set_default(self, name: str, default: AttributeProto, why: str) -> None:
         """Writes a default out."""
-        self.set(name, helper.get_attribute_value(default), why)
+        self.set(name, attribute_value(default), why)
 
     def drop(self, *names: str, why: str) -> None:
         """Removes attributes that the node has."""

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import onnx
-
 from splitgraph.conversion.boundary_crossing import NodeFacts
-from splitgraph.conversion.schema_history import Formal, OperatorVersion
+from splitgraph.onnx_proto import AttributeProto, NodeProto, TensorProto
+from splitgraph.schemas import Formal, OperatorVersion
 
 # The only two of ONNX's type names that are not numpy's.
 _ONNX_NAMES = {"float32": "float", "float64": "double"}
@@ -167,14 +166,14 @@ def _possible_types(formal: Formal, dtype: str | None, kind: str | None) -> froz
     return forms & formal.types or forms
 
 
-def _dtype_from_attributes(node: onnx.NodeProto) -> str | None:
+def _dtype_from_attributes(node: NodeProto) -> str | None:
     """The element type of a node's first output where an attribute says it, None otherwise."""
     for attribute in node.attribute:
         if attribute.ref_attr_name:
             continue
-        if attribute.name in ("to", "dtype") and attribute.type == onnx.AttributeProto.INT:
+        if attribute.name in ("to", "dtype") and attribute.type == AttributeProto.INT:
             return _numpy_name(attribute.i)
-        if attribute.name == "value" and attribute.type == onnx.AttributeProto.TENSOR:
+        if attribute.name == "value" and attribute.type == AttributeProto.TENSOR:
             return _numpy_name(attribute.t.data_type)
         if attribute.name in _CONSTANT_DTYPES and node.op_type == "Constant":
             return _CONSTANT_DTYPES[attribute.name]
@@ -182,8 +181,8 @@ def _dtype_from_attributes(node: onnx.NodeProto) -> str | None:
 
 
 def _numpy_name(number: int) -> str | None:
-    types = onnx.TensorProto.DataType
-    if number == onnx.TensorProto.UNDEFINED or number not in types.values():
+    types = TensorProto.DataType
+    if number == TensorProto.UNDEFINED or number not in types.values():
         return None
     name = types.Name(number).lower()
     return _NUMPY_NAMES.get(name, name)

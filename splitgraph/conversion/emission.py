@@ -6,11 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import onnx
-from onnx import AttributeProto, helper
-
+from splitgraph.graph.attributes import make_node
 from splitgraph.graph.names import FreshNames
 from splitgraph.graph.tensors import int64_tensor
+from splitgraph.onnx_proto import AttributeProto, NodeProto, TensorProto
 from splitgraph.variants.lowering import NotRepresentable
 from splitgraph.variants.variadic_function import LOWEST_OPSET, function_name
 
@@ -30,13 +29,13 @@ class Emission:
     prefix: str
     is_given: Callable[[str], bool]
     variadic_parts: set[int] = field(default_factory=set)
-    helpers: list[onnx.NodeProto] = field(default_factory=list)
-    mains: list[onnx.NodeProto] = field(default_factory=list)
-    initializers: list[onnx.TensorProto] = field(default_factory=list)
+    helpers: list[NodeProto] = field(default_factory=list)
+    mains: list[NodeProto] = field(default_factory=list)
+    initializers: list[TensorProto] = field(default_factory=list)
     _constants: dict[tuple[int, ...] | int, str] = field(default_factory=dict)
     _references: dict[str, str] = field(default_factory=dict)
 
-    def afresh(self, opset: int, initializers: list[onnx.TensorProto] | None = None) -> Emission:
+    def afresh(self, opset: int, initializers: list[TensorProto] | None = None) -> Emission:
         """An emitter for the same node that has emitted nothing yet, but perhaps into the same initializers."""
         held = [] if initializers is None else initializers
         return Emission(
@@ -44,7 +43,7 @@ class Emission:
         )
 
     @property
-    def nodes(self) -> list[onnx.NodeProto]:
+    def nodes(self) -> list[NodeProto]:
         """All emitted nodes in topological order."""
         return [*self.helpers, *self.mains]
 
@@ -55,9 +54,7 @@ class Emission:
             name = self.names.new(f"{self.prefix}_{hint}")
             held = int64_tensor(name, key)
             if self.in_function:
-                self.helpers.append(
-                    helper.make_node("Constant", [], [name], name=self.names.new(f"{name}_node"), value=held)
-                )
+                self.helpers.append(make_node("Constant", [], [name], name=self.names.new(f"{name}_node"), value=held))
             else:
                 self.initializers.append(held)
             self._constants[key] = name
@@ -67,7 +64,7 @@ class Emission:
         """Emit a helper node with one output and give that output's name."""
         output = self.names.new(f"{self.prefix}_{hint}")
         self.helpers.append(
-            helper.make_node(op_type, list(inputs), [output], name=self.names.new(f"{output}_node"), **attributes)
+            make_node(op_type, list(inputs), [output], name=self.names.new(f"{output}_node"), **attributes)
         )
         return output
 
@@ -82,7 +79,7 @@ class Emission:
 
     def _constant_axis(self, attribute: str, hint: str) -> str:
         number = self.names.new(f"{self.prefix}_{hint}_number")
-        node = helper.make_node("Constant", [], [number], name=self.names.new(f"{number}_node"))
+        node = make_node("Constant", [], [number], name=self.names.new(f"{number}_node"))
         node.attribute.append(_reference("value_int", attribute))
         self.helpers.append(node)
         return self.helper("Reshape", [number, self.constant([1], "one")], hint)
@@ -97,7 +94,7 @@ class Emission:
                 "Inline the function first.",
             )
         name = self.names.new(f"{self.prefix}_lengths")
-        node = helper.make_node("Constant", [], [name], name=self.names.new(f"{name}_node"))
+        node = make_node("Constant", [], [name], name=self.names.new(f"{name}_node"))
         node.attribute.append(AttributeProto(name="value_ints", type=AttributeProto.INTS, ref_attr_name=attribute))
         self.helpers.append(node)
         return name
@@ -121,7 +118,7 @@ class Emission:
         """A name that is new in every scope of the model."""
         return self.names.new(hint)
 
-    def main(self, node: onnx.NodeProto) -> None:
+    def main(self, node: NodeProto) -> None:
         """Emit a node that stands for the original."""
         self.mains.append(node)
 

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
-
-import numpy as np
-import onnx
-from numpy.typing import NDArray
-from onnx import AttributeProto, defs, numpy_helper
+from typing import TYPE_CHECKING, Any
 
 from splitgraph.conversion.form import Form, reads_of
 from splitgraph.conversion.schema_history import version_at
 from splitgraph.conversion.step import Inexact, Step
+from splitgraph.deferred import defs, np, numpy_helper
+from splitgraph.graph.attributes import attribute_value, make_attribute
 from splitgraph.graph.scopes import subgraphs
 from splitgraph.graph.types import type_proto
+from splitgraph.onnx_proto import AttributeProto, FunctionProto, GraphProto, NodeProto, TensorProto, TypeProto
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 # What a Constant may hold besides a tensor, from opset 12 on, as the element type of the tensor that means the same.
 _CONSTANT_DTYPES = {
-    "value_float": np.float32,
-    "value_floats": np.float32,
-    "value_int": np.int64,
-    "value_ints": np.int64,
+    "value_float": "float32",
+    "value_floats": "float32",
+    "value_int": "int64",
+    "value_ints": "int64",
 }
 # Bodies that hold nodes of the model, which are in the dialect that the node comes from.
 _HOLDS_NODES_OF_MODEL = frozenset({"SequenceMap"})
@@ -43,7 +44,7 @@ def expand(step: Step) -> None:
             if node.output[0] not in body.output:
                 names[node.output[0]] = step.tensor(held, "constant")
                 continue
-            attributes = {"value": onnx.helper.make_attribute("value", held)}
+            attributes = {"value": make_attribute("value", held)}
         outputs = [name and (names.get(name) or names.setdefault(name, step.new_name(name))) for name in node.output]
         name = step.new_name(f"{node.op_type}_{index}")
         step.before.append(Form(node.op_type, [names[name] for name in node.input], outputs, attributes, None, name))
@@ -81,7 +82,7 @@ def _body(step: Step) -> tuple[Any, int]:
         raise Inexact("has no function body to expand")
     types = []
     for name in step.inputs:
-        proto = type_proto(step.values.type_of(name)) if name else onnx.TypeProto()
+        proto = type_proto(step.values.type_of(name)) if name else TypeProto()
         if proto is None:
             raise Inexact(f"its function body depends on the element type of {name!r}, which is unknown")
         types.append(proto.SerializeToString())
@@ -112,13 +113,13 @@ def _set_apart(step: Step) -> dict[str, str]:
         within = set(_defined(held.g))
         outside = {read: step.new_name(read) for node in held.g.node for read in reads_of(node) if read not in within}
         outside |= {value.name: step.new_name(value.name) for value in held.g.output if value.name not in within}
-        _rewrite_graph(step, onnx.FunctionProto(), held.g, {"": "", **outside})
+        _rewrite_graph(step, FunctionProto(), held.g, {"": "", **outside})
         own |= {new: read for read, new in outside.items()} | {new: new for new in _defined(held.g)}
         step.attributes[name] = held
     return own
 
 
-def _defined(graph: onnx.GraphProto) -> Iterator[str]:
+def _defined(graph: GraphProto) -> Iterator[str]:
     """Every name that a graph and its subgraphs define."""
     yield from (value.name for value in graph.input)
     yield from (tensor.name for tensor in graph.initializer)
@@ -128,7 +129,7 @@ def _defined(graph: onnx.GraphProto) -> Iterator[str]:
             yield from _defined(inner)
 
 
-def _all_attributes(node: onnx.NodeProto) -> Iterator[AttributeProto]:
+def _all_attributes(node: NodeProto) -> Iterator[AttributeProto]:
     """The attributes of a node and of those in its subgraphs."""
     yield from node.attribute
     for _, _, graph in subgraphs(node):
@@ -141,7 +142,7 @@ def _nearest(opsets: Sequence[int], target: int) -> int:
 
 
 def _parsed(written: Any) -> Any:
-    body = onnx.FunctionProto()
+    body = FunctionProto()
     body.ParseFromString(written if isinstance(written, bytes) else written.SerializeToString())
     return body
 
@@ -188,7 +189,7 @@ def _default(step: Step, body: Any, name: str) -> AttributeProto | None:
     return own.get(name) or (formal.default if formal is not None else None)
 
 
-def _literal(attributes: Mapping[str, AttributeProto]) -> onnx.TensorProto | None:
+def _literal(attributes: Mapping[str, AttributeProto]) -> TensorProto | None:
     """The tensor that a Constant of these attributes is, None for one that only a call gives and for strings."""
     for name, attribute in attributes.items():
         if attribute.ref_attr_name:
@@ -196,12 +197,12 @@ def _literal(attributes: Mapping[str, AttributeProto]) -> onnx.TensorProto | Non
         if name == "value":
             return attribute.t
         if name in _CONSTANT_DTYPES:
-            held: NDArray[Any] = np.asarray(onnx.helper.get_attribute_value(attribute), _CONSTANT_DTYPES[name])
+            held: NDArray[Any] = np.asarray(attribute_value(attribute), _CONSTANT_DTYPES[name])
             return numpy_helper.from_array(held)
     return None
 
 
-def _rewrite_graph(step: Step, body: Any, graph: onnx.GraphProto, outer: Mapping[str, str]) -> None:
+def _rewrite_graph(step: Step, body: Any, graph: GraphProto, outer: Mapping[str, str]) -> None:
     """Give every name in a subgraph of the body a new one, where it is not new already, and every attribute its
     value.
     """
@@ -219,7 +220,7 @@ def _rewrite_graph(step: Step, body: Any, graph: onnx.GraphProto, outer: Mapping
     for node in graph.node:
         attributes = _attributes(step, body, node.attribute, names)
         if node.op_type == "Constant" and (literal := _literal(attributes)) is not None:
-            attributes = {"value": onnx.helper.make_attribute("value", literal)}
+            attributes = {"value": make_attribute("value", literal)}
         del node.attribute[:]
         node.attribute.extend(attributes.values())
         node.input[:] = [names[name] for name in node.input]

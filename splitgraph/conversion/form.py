@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-import onnx
-from onnx import AttributeProto, helper
+from splitgraph.graph.attributes import make_attribute, make_node
+from splitgraph.onnx_proto import AttributeProto, NodeProto
 
 _GRAPHS = frozenset({AttributeProto.GRAPH, AttributeProto.GRAPHS})
 
@@ -22,20 +22,20 @@ class Form:
     op_type: str
     inputs: list[str]
     outputs: list[str]
-    attributes: dict[str, onnx.AttributeProto] = field(default_factory=dict)
-    original: onnx.NodeProto | None = None
+    attributes: dict[str, AttributeProto] = field(default_factory=dict)
+    original: NodeProto | None = None
     name: str = ""
     # What becomes of the node, with the subgraphs that were converted in place, when everything else is done.
-    wrap: Callable[[onnx.NodeProto], None] | None = None
+    wrap: Callable[[NodeProto], None] | None = None
 
     @classmethod
-    def of(cls, node: onnx.NodeProto) -> Form:
+    def of(cls, node: NodeProto) -> Form:
         """The form in which a node of the model begins."""
         attributes = {attribute.name: attribute for attribute in node.attribute}
         return cls(node.op_type, list(node.input), list(node.output), attributes, node, node.name)
 
     @classmethod
-    def of_added(cls, node: onnx.NodeProto) -> Form:
+    def of_added(cls, node: NodeProto) -> Form:
         """The form of a node that conversion has written."""
         form = cls.of(node)
         form.original = None
@@ -66,11 +66,11 @@ class Form:
         inputs, outputs = list(self.inputs), list(self.outputs)
         return Form(self.op_type, inputs, outputs, dict(self.attributes), self.original, self.name, self.wrap)
 
-    def node(self) -> onnx.NodeProto:
+    def node(self) -> NodeProto:
         """The form as a node; the original itself where it is one still."""
         if self.original is not None and not self.is_edited:
             return self.original
-        node = helper.make_node(self.op_type, self.inputs, self.outputs, name=self.name)
+        node = make_node(self.op_type, self.inputs, self.outputs, name=self.name)
         node.attribute.extend(self.attributes.values())
         return node
 
@@ -86,12 +86,12 @@ def needed(forms: Sequence[Form], wanted: Iterable[str]) -> list[Form]:
     return kept[::-1]
 
 
-def reads_of(node: onnx.NodeProto) -> list[str]:
+def reads_of(node: NodeProto) -> list[str]:
     """Every name that a node, or a node in its subgraphs, reads."""
     return [name for name in node.input if name] + _read_in_graphs(node.attribute)
 
 
-def _read_in_graphs(attributes: Iterable[onnx.AttributeProto]) -> list[str]:
+def _read_in_graphs(attributes: Iterable[AttributeProto]) -> list[str]:
     names: list[str] = []
     for attribute in attributes:
         for graph in (attribute.g, *attribute.graphs) if attribute.type in _GRAPHS else ():
@@ -105,5 +105,5 @@ def added(
     op_type: str, inputs: Sequence[str], outputs: Sequence[str], name: str, attributes: dict[str, object]
 ) -> Form:
     """The form of a node that conversion adds; attributes of value None are left out."""
-    made = {key: helper.make_attribute(key, value) for key, value in attributes.items() if value is not None}
+    made = {key: make_attribute(key, value) for key, value in attributes.items() if value is not None}
     return Form(op_type, list(inputs), list(outputs), made, None, name)

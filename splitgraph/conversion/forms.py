@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import onnx
-from onnx import AttributeProto, helper
-
 from splitgraph.canonical import CanonicalSplit, Form, clamped_lengths
 from splitgraph.conversion.emission import Emission
 from splitgraph.conversion.inlining import inline_functions
@@ -20,10 +17,12 @@ from splitgraph.conversion.splits import LENGTHS_INPUT, lower_split
 from splitgraph.conversion.unused import Uses
 from splitgraph.diagnostics import Diagnostic, SplitgraphError, diagnostic
 from splitgraph.dim import ceildiv
+from splitgraph.graph.attributes import make_attribute
 from splitgraph.graph.names import FreshNames, used_names
 from splitgraph.graph.scopes import Scope, node_label, plain_domain, scopes
 from splitgraph.inference import Walked, walk_model
 from splitgraph.inference.state import GraphDetail, SplitDetail
+from splitgraph.onnx_proto import AttributeProto, ModelProto, NodeProto
 from splitgraph.variants import variadic_split_1, variant_at
 from splitgraph.variants.variadic_function import is_variadic_function
 
@@ -31,7 +30,7 @@ from splitgraph.variants.variadic_function import is_variadic_function
 FORM_KEY = "splitgraph.form"
 
 
-def convert_forms(model: onnx.ModelProto, to: str, *, explicit_lengths: bool = False) -> Rewrite:
+def convert_forms(model: ModelProto, to: str, *, explicit_lengths: bool = False) -> Rewrite:
     """A copy of the model with its splits as plain Split or as VariadicSplit functions; the model itself is not
     changed.
 
@@ -70,7 +69,7 @@ def convert_forms(model: onnx.ModelProto, to: str, *, explicit_lengths: bool = F
     )
 
 
-def _with_functions_inlined(plan: Plan, model: onnx.ModelProto) -> onnx.ModelProto:
+def _with_functions_inlined(plan: Plan, model: ModelProto) -> ModelProto:
     """The model without local functions but ours, and a note of it; itself without any, or where they have to stay."""
     try:
         inlined = inline_functions(model)
@@ -91,9 +90,7 @@ def _with_functions_inlined(plan: Plan, model: onnx.ModelProto) -> onnx.ModelPro
     return inlined
 
 
-def _plan_variadic(
-    plan: Plan, model: onnx.ModelProto, walked: Walked, root: Sequence[Scope], names: FreshNames
-) -> None:
+def _plan_variadic(plan: Plan, model: ModelProto, walked: Walked, root: Sequence[Scope], names: FreshNames) -> None:
     replacements: list[Replacement] = []
     for scope in root:
         details: GraphDetail = walked.graphs.get(scope.path) or GraphDetail()
@@ -123,7 +120,7 @@ def _keep_form(emission: Emission, found: SplitDetail) -> None:
 
 def _plan_plain(
     plan: Plan,
-    model: onnx.ModelProto,
+    model: ModelProto,
     walked: Walked,
     root: Sequence[Scope],
     names: FreshNames,
@@ -171,7 +168,7 @@ def _plan_plain(
     plan_sequences(plan, model, walked, root, names, uses, explicit_lengths)
 
 
-def _is_counted(node: onnx.NodeProto, found: SplitDetail, uncounted: set[str]) -> bool:
+def _is_counted(node: NodeProto, found: SplitDetail, uncounted: set[str]) -> bool:
     """Whether a reader that looks at the lengths alone knows how many they are, and so how many outputs there are.
 
     uncounted: the names of lengths that do not tell, which grows: the first split that reads such a name tells ours.
@@ -184,7 +181,7 @@ def _is_counted(node: onnx.NodeProto, found: SplitDetail, uncounted: set[str]) -
     return node.input[position] not in uncounted
 
 
-def _attributes_in(model: onnx.ModelProto, scope: Scope) -> Sequence[str]:
+def _attributes_in(model: ModelProto, scope: Scope) -> Sequence[str]:
     """The attributes of the function that a scope is in."""
     if not scope.in_function:
         return ()
@@ -202,22 +199,22 @@ def _kept(scope: Scope, location: str) -> Diagnostic:
     return diagnostic("SG408", text, location, severity="warning", help=advice)
 
 
-def _with_axis(node: onnx.NodeProto, found: SplitDetail, reference: str | None) -> onnx.NodeProto:
+def _with_axis(node: NodeProto, found: SplitDetail, reference: str | None) -> NodeProto:
     """A copy of a VariadicSplit node with its axis as the attribute that Split has.
 
     reference: the attribute of the enclosing function that the axis is, None for an axis that is known.
     """
-    copy = onnx.NodeProto()
+    copy = NodeProto()
     copy.CopyFrom(node)
     if reference is not None:
         copy.attribute.append(AttributeProto(name="axis", type=AttributeProto.INT, ref_attr_name=reference))
     elif found.split is not None and found.split.axis is not None:
-        copy.attribute.append(helper.make_attribute("axis", found.split.axis))
+        copy.attribute.append(make_attribute("axis", found.split.axis))
     return copy
 
 
 def _with_form(
-    node: onnx.NodeProto, found: SplitDetail, producers: Producers, opset: int, explicit_lengths: bool
+    node: NodeProto, found: SplitDetail, producers: Producers, opset: int, explicit_lengths: bool
 ) -> SplitDetail:
     """The split with the form that the node came from, where its lengths are still those of that form."""
     kept = {entry.key: entry.value for entry in node.metadata_props}.get(FORM_KEY)
@@ -253,7 +250,7 @@ def _to_plain_domain(emission: Emission) -> None:
                 del node.metadata_props[index]
 
 
-def _still_called(plan: Plan, model: onnx.ModelProto) -> set[str]:
+def _still_called(plan: Plan, model: ModelProto) -> set[str]:
     """Names of VariadicSplit functions that a node still calls after the plan."""
     called = set()
     for scope in scopes(model):

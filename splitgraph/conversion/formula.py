@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
-from typing import Any
-
-import numpy as np
-from numpy.typing import ArrayLike
-from onnx import numpy_helper
+from typing import TYPE_CHECKING, Any
 
 from splitgraph.conversion.shape_nodes import counting, dimension
 from splitgraph.conversion.step import Step
 from splitgraph.conversion.values import Array
+from splitgraph.deferred import np, numpy_helper
 from splitgraph.value_type import DTYPE_NUMBERS
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 # As many elements are kept in a model rather than worked out at run time from fewer.
 _KEPT = 2**16

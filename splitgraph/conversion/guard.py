@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 
-import onnx
-
 from splitgraph.conversion.boundaries import SPLIT_OPERATORS, Rule, decision
 from splitgraph.conversion.boundary_crossing import AttributeEdit, Crossing, NodeFacts
 from splitgraph.conversion.element_types import Slot, misfits, slots_of, types_always_fit, unequal_pair
 from splitgraph.conversion.schema_guard import carry_attributes, carry_slots, leaves_every_node_alone
-from splitgraph.conversion.schema_history import OperatorVersion, version_at, versions_between
+from splitgraph.conversion.schema_history import version_at, versions_between
 from splitgraph.diagnostics import Diagnostic, diagnostic
+from splitgraph.onnx_proto import AttributeProto, NodeProto
+from splitgraph.schemas import OperatorVersion
 
 __all__ = ["AttributeEdit", "NodeFacts", "Route", "attribute_edits", "blockers_at", "check_node", "route_of"]
 
@@ -156,7 +156,7 @@ def _misfit_message(op: str, slot: Slot, side: str, in_function: bool) -> str:
 
 
 def attribute_edits(
-    node: onnx.NodeProto, attributes: dict[str, onnx.AttributeProto], reasons: dict[str, str]
+    node: NodeProto, attributes: dict[str, AttributeProto], reasons: dict[str, str]
 ) -> list[AttributeEdit]:
     before = {attribute.name: attribute for attribute in node.attribute}
     edits = [AttributeEdit(name, "remove", None, reasons[name]) for name in before if name not in attributes]

@@ -5,10 +5,11 @@ from __future__ import annotations
 import onnx
 import onnx.inliner
 
+from splitgraph.onnx_proto import ModelProto, TensorProto
 from splitgraph.variants.variadic_function import is_variadic_function
 
 
-def inline_functions(model: onnx.ModelProto) -> onnx.ModelProto:
+def inline_functions(model: ModelProto) -> ModelProto:
     """A copy of a valid model with every call of a local function replaced by the function's nodes; VariadicSplit
     functions stay, and a model without others comes back itself.
 
@@ -20,7 +21,7 @@ def inline_functions(model: onnx.ModelProto) -> onnx.ModelProto:
         return model
     light = _without_weights(model)
     try:
-        inlined: onnx.ModelProto = onnx.inliner.inline_selected_functions(light, ours, exclude=True)
+        inlined: ModelProto = onnx.inliner.inline_selected_functions(light, ours, exclude=True)
     except RuntimeError as error:
         raise ValueError(str(error)) from error
     del inlined.graph.initializer[:]
@@ -28,9 +29,9 @@ def inline_functions(model: onnx.ModelProto) -> onnx.ModelProto:
     return inlined
 
 
-def _without_weights(model: onnx.ModelProto) -> onnx.ModelProto:
+def _without_weights(model: ModelProto) -> ModelProto:
     """The model with the names of its initializers only, which new names must not be."""
-    light = onnx.ModelProto()
+    light = ModelProto()
     for field, content in model.ListFields():
         if field.name != "graph":
             _set(light, field.name, content)
@@ -38,7 +39,7 @@ def _without_weights(model: onnx.ModelProto) -> onnx.ModelProto:
         if field.name != "initializer":
             _set(light.graph, field.name, content)
     light.graph.initializer.extend(
-        onnx.TensorProto(name=tensor.name, data_type=tensor.data_type, dims=[0]) for tensor in model.graph.initializer
+        TensorProto(name=tensor.name, data_type=tensor.data_type, dims=[0]) for tensor in model.graph.initializer
     )
     return light
 

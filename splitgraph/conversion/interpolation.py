@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 
-import numpy as np
-from onnx import numpy_helper
-
 from splitgraph.conversion.formula import Formula, Term
 from splitgraph.conversion.shape_nodes import typed
 from splitgraph.conversion.step import Inexact
+from splitgraph.deferred import np, numpy_helper
 
 # How far a kernel reaches, in elements.
 REACH = {"linear": 1, "cubic": 2}

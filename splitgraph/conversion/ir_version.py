@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-import onnx
 from google.protobuf.descriptor import FieldDescriptor
-from onnx import TensorProto, helper
 
 from splitgraph.diagnostics import ConversionError, SplitgraphError, diagnostic
+from splitgraph.onnx_proto import IR_VERSION, ModelProto, TensorProto
+from splitgraph.schemas import newest_opset
 
 # The IR version that brought each message, field or element type, where that is not the first. Source: onnx.proto.
 _MESSAGES = {
@@ -43,30 +43,44 @@ _TYPES = {
 }
 
 
+# The newest opset whose first release wrote each IR version.
+_RELEASES = (
+    (8, 3),
+    (9, 4),
+    (10, 5),
+    (11, 6),
+    (14, 7),
+    (18, 8),
+    (20, 9),
+    (22, 10),
+    (23, 11),
+    (24, 12),
+    (27, 13),
+    (28, 14),
+)
+
+
 def minimum_ir_version(opset: int) -> int:
     """The IR version of the onnx release that introduced an ai.onnx opset, the least that such a model may have.
 
-    Opsets that no release stopped at (2, 3 and 4) have that of the next. Raises ValueError for an opset that the
-    installed onnx does not know. Source: the table of released versions in onnx.helper.
+    Opsets that no release stopped at (2, 3 and 4) have that of the next. Raises ValueError for an opset that nobody
+    knows. Source: onnx's table of released versions.
     """
-    newest = onnx.defs.onnx_opset_version()
+    newest = newest_opset(opset)
     if not 1 <= opset <= newest:
-        raise ValueError(f"opset {opset} is not between 1 and {newest}, the opsets of the installed onnx")
-    released = helper.OP_SET_ID_VERSION_MAP.items()
-    # The table of onnx 1.22 lacks that release itself, whose opset 27 is of the IR version that it writes.
-    return min(
-        (ir for (domain, version), ir in released if domain == "ai.onnx" and version >= opset), default=onnx.IR_VERSION
-    )
+        raise ValueError(f"opset {opset} is not between 1 and {newest}")
+    # An opset beyond the table is one that only the installed onnx knows, and of the IR version that it writes.
+    return next((version for newest, version in _RELEASES if opset <= newest), IR_VERSION)
 
 
-def set_ir_version(model: onnx.ModelProto, version: int, opset: int | None) -> None:
+def set_ir_version(model: ModelProto, version: int, opset: int | None) -> None:
     """Give a model another IR version, which may be lower than its own.
 
     Raises SplitgraphError for one that does not exist, and ConversionError for one that the model's opset, or something
     in it, is too new for.
     """
-    if not 1 <= version <= onnx.IR_VERSION:
-        raise SplitgraphError(f"there is no IR version {version}; this onnx knows 1 to {onnx.IR_VERSION}")
+    if not 1 <= version <= IR_VERSION:
+        raise SplitgraphError(f"there is no IR version {version}; this onnx knows 1 to {IR_VERSION}")
     needs = [] if opset is None else [(minimum_ir_version(opset), f"opset {opset}")]
     needs += _needs(model)
     most, what = max(needs, default=(1, ""))
@@ -77,7 +91,7 @@ def set_ir_version(model: onnx.ModelProto, version: int, opset: int | None) -> N
     model.ir_version = version
 
 
-def _needs(model: onnx.ModelProto) -> Iterator[tuple[int, str]]:
+def _needs(model: ModelProto) -> Iterator[tuple[int, str]]:
     inputs = {value.name for value in model.graph.input}
     for tensor in model.graph.initializer:
         if tensor.name not in inputs:

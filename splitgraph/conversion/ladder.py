@@ -8,9 +8,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-import onnx
-from onnx import AttributeProto
-
 from splitgraph.conversion.adapters import Adapter, adapter_of
 from splitgraph.conversion.boundary_crossing import NodeFacts
 from splitgraph.conversion.element_types import Slot, formal_at, misfits, slots_of
@@ -19,13 +16,15 @@ from splitgraph.conversion.expansion import expand, has_body
 from splitgraph.conversion.form import Form, needed
 from splitgraph.conversion.guard import Route, blockers_at, check_node, route_of
 from splitgraph.conversion.repeats import Carried, Key, NameLog, Repeats
-from splitgraph.conversion.schema_history import OperatorVersion, version_at
+from splitgraph.conversion.schema_history import version_at
 from splitgraph.conversion.splits import lower_split
 from splitgraph.conversion.step import Inexact, Step
 from splitgraph.conversion.values import Values
 from splitgraph.conversion.widening import widen
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.graph.scopes import Scope, plain_domain
+from splitgraph.onnx_proto import AttributeProto, NodeProto
+from splitgraph.schemas import OperatorVersion
 from splitgraph.value_type import ValueType
 from splitgraph.variants import SPLIT_OPERATORS, variant_at
 
@@ -50,12 +49,12 @@ class Ladder:
     def __post_init__(self) -> None:
         self.repeats = Repeats(self.values)
 
-    def again(self, node: onnx.NodeProto) -> Carried | None:
+    def again(self, node: NodeProto) -> Carried | None:
         """A node that is kept, or has attributes edited, because one like it was; None where that is not known."""
         key = self.repeats.key_of(node)
         return None if key is None else self.repeats.unchanged.get(key)
 
-    def carry(self, node: onnx.NodeProto, location: str, emission: Emission) -> Carried:
+    def carry(self, node: NodeProto, location: str, emission: Emission) -> Carried:
         """A node of ai.onnx at the target opset, or all that stands in its way."""
         key = self.repeats.key_of(node)
         carried = None if key is None else self.repeats.again(key, node, emission)
@@ -71,7 +70,7 @@ class Ladder:
             self.repeats.learn(key, node, carried, emission, log)
         return carried
 
-    def _carry(self, node: onnx.NodeProto, climb: _Climb) -> Carried:
+    def _carry(self, node: NodeProto, climb: _Climb) -> Carried:
         emission = climb.emission
         facts = self._facts(Form.of(node), node, self.source, climb.location)
         edits, blockers = check_node(facts)
@@ -87,7 +86,7 @@ class Ladder:
         return Carried(forms, why="; ".join(dict.fromkeys(climb.reasons)))
 
     def _in_its_own_name(
-        self, node: onnx.NodeProto, key: Key | None, climb: _Climb, blockers: Sequence[Diagnostic]
+        self, node: NodeProto, key: Key | None, climb: _Climb, blockers: Sequence[Diagnostic]
     ) -> Sequence[Diagnostic]:
         """The blockers with those in one that are about what the node was written with, which its author never saw."""
         foreign = [found for found in blockers if not found.message.startswith(node.op_type)]
@@ -108,7 +107,7 @@ class Ladder:
         made = diagnostic(foreign[0].code, text, climb.location, help=f"Stop at opset {stop}.")
         return [*(found for found in blockers if found not in foreign), made]
 
-    def _nearest(self, node: onnx.NodeProto, climb: _Climb) -> int:
+    def _nearest(self, node: NodeProto, climb: _Climb) -> int:
         """The opset nearest to the target that a node can go to."""
         towards = 1 if self.target > self.source else -1
         for opset in range(self.target - towards, self.source, -towards):
@@ -118,7 +117,7 @@ class Ladder:
                 return opset
         return self.source
 
-    def _facts(self, form: Form, node: onnx.NodeProto, at: int, location: str) -> NodeFacts:
+    def _facts(self, form: Form, node: NodeProto, at: int, location: str) -> NodeFacts:
         inputs = [self.values.type_of(name) for name in form.inputs]
         outputs = [self.values.type_of(name) for name in form.outputs]
         shapes = [value.shape for value in inputs]
@@ -337,13 +336,13 @@ class _Climb:
             if any(attribute is held for held in self.carried):
                 continue
             self.carried.append(attribute)
-            nodes: list[onnx.NodeProto] = []
+            nodes: list[NodeProto] = []
             for node in attribute.g.node:
                 if plain_domain(node.domain) != "":
                     nodes.append(node)
                     continue
                 nodes += [made.node() for made in self._take_written(Form.of_added(node), opset)]
-            made_nodes = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
+            made_nodes = [NodeProto.FromString(node.SerializeToString()) for node in nodes]
             del attribute.g.node[:]
             attribute.g.node.extend(made_nodes)
 

@@ -10,14 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-import numpy as np
-import onnx
-from onnx import numpy_helper
-
 from splitgraph.canonical import CanonicalSplit, Form
 from splitgraph.conversion.emission import Emission
+from splitgraph.deferred import np, numpy_helper
 from splitgraph.graph.names import FreshNames
 from splitgraph.graph.scopes import Scope, plain_domain
+from splitgraph.onnx_proto import NodeProto, TensorProto
 from splitgraph.value_type import ValueType
 from splitgraph.variants.lowering import LowerRequest, NotRepresentable, computed_lengths
 
@@ -26,8 +24,8 @@ class Producers:
     """What defines each value of a root (main graph or function, with its subgraphs): a node, or a constant tensor."""
 
     def __init__(self, root: Sequence[Scope]) -> None:
-        self.nodes: dict[str, onnx.NodeProto] = {}
-        self.initializers: dict[str, onnx.TensorProto] = {}
+        self.nodes: dict[str, NodeProto] = {}
+        self.initializers: dict[str, TensorProto] = {}
         for scope in root:
             self.nodes.update((name, node) for node in scope.nodes for name in node.output)
             if not scope.is_function:
@@ -35,7 +33,7 @@ class Producers:
                 held = (tensor for tensor in scope.proto.initializer if tensor.name not in inputs)
                 self.initializers.update((tensor.name, tensor) for tensor in held)
 
-    def constant(self, name: str) -> onnx.TensorProto | None:
+    def constant(self, name: str) -> TensorProto | None:
         """The tensor that a name stands for in every run, None for anything computed or given."""
         node = self.nodes.get(name)
         if node is None:
@@ -45,7 +43,7 @@ class Producers:
 
 
 def lengths_are_computed(
-    producers: Producers, node: onnx.NodeProto, split: CanonicalSplit, data: ValueType, opset: int, form: Form
+    producers: Producers, node: NodeProto, split: CanonicalSplit, data: ValueType, opset: int, form: Form
 ) -> bool:
     """True when the lengths of a VariadicSplit call are computed by the nodes that lowering writes for the form.
 
@@ -59,7 +57,7 @@ def lengths_are_computed(
     )
 
 
-def axis_reference(producers: Producers, node: onnx.NodeProto, opset: int, attributes: Iterable[str]) -> str | None:
+def axis_reference(producers: Producers, node: NodeProto, opset: int, attributes: Iterable[str]) -> str | None:
     """The attribute of the enclosing function that is the axis of a VariadicSplit call in every call of the function;
     None when the axis is anything else.
 
@@ -77,12 +75,12 @@ def axis_reference(producers: Producers, node: onnx.NodeProto, opset: int, attri
     return None
 
 
-def _expected(node: onnx.NodeProto, opset: int, given: bool) -> Emission:
+def _expected(node: NodeProto, opset: int, given: bool) -> Emission:
     return Emission(FreshNames(node.input), opset, True, "expected", is_given=lambda attribute: given)
 
 
 def _computes(
-    producers: Producers, node: onnx.NodeProto, split: CanonicalSplit, data: ValueType, expected: Emission
+    producers: Producers, node: NodeProto, split: CanonicalSplit, data: ValueType, expected: Emission
 ) -> bool:
     axis = next((attribute for attribute in node.attribute if attribute.name == "axis"), None)
     unknown = replace(split, lengths=None)
@@ -94,7 +92,7 @@ def _computes(
     return _same(producers, {made.output[0]: made for made in expected.helpers}, wanted, node.input[2])
 
 
-def _same(producers: Producers, expected: Mapping[str, onnx.NodeProto], wanted: str, found: str) -> bool:
+def _same(producers: Producers, expected: Mapping[str, NodeProto], wanted: str, found: str) -> bool:
     node = expected.get(wanted)
     if node is None:
         return wanted == found
@@ -112,9 +110,9 @@ def _same(producers: Producers, expected: Mapping[str, onnx.NodeProto], wanted: 
     )
 
 
-def _equal(first: onnx.TensorProto, second: onnx.TensorProto) -> bool:
+def _equal(first: TensorProto, second: TensorProto) -> bool:
     if first.data_type != second.data_type or list(first.dims) != list(second.dims):
         return False
-    if first.data_location == onnx.TensorProto.EXTERNAL:
+    if first.data_location == TensorProto.EXTERNAL:
         return False
     return bool(np.array_equal(numpy_helper.to_array(first), numpy_helper.to_array(second)))

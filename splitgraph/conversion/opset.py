@@ -8,9 +8,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
 
-import onnx
-from onnx import defs
-
 from splitgraph.conversion.adapters import load_adapters
 from splitgraph.conversion.emission import Emission
 from splitgraph.conversion.guard import route_of
@@ -37,6 +34,8 @@ from splitgraph.graph.scopes import (
 )
 from splitgraph.inference import Walked, walk_model
 from splitgraph.inference.state import GraphDetail
+from splitgraph.onnx_proto import ModelProto, NodeProto
+from splitgraph.schemas import newest_opset
 from splitgraph.value_type import ValueType
 from splitgraph.variants import SPLIT_OPERATORS, Variant, variant_at
 
@@ -44,16 +43,14 @@ from splitgraph.variants import SPLIT_OPERATORS, Variant, variant_at
 REPAIRABLE = frozenset({"SG207"})
 
 
-def convert_opset(
-    model: onnx.ModelProto, target: int, ir_version: int | None = None, *, owned: bool = False
-) -> Rewrite:
+def convert_opset(model: ModelProto, target: int, ir_version: int | None = None, *, owned: bool = False) -> Rewrite:
     """A copy of the model at another opset of ai.onnx, every node exact; the model itself is not changed.
 
     ir_version: of the result; None keeps the model's own, or raises it to what the opset needs. owned: nobody else has
     the model, so that it is edited itself and no copy is made. Raises ConversionError with every blocker, and
     SplitgraphError for an opset that does not exist.
     """
-    newest = defs.onnx_opset_version()
+    newest = newest_opset(target)
     if not 1 <= target <= newest:
         raise SplitgraphError(f"there is no opset {target} of ai.onnx; this onnx knows 1 to {newest}")
     load_adapters()
@@ -78,7 +75,7 @@ def check_readable(plan: Plan, walked: Walked) -> None:
             plan.blockers.append(found)
 
 
-def plan_opset(model: onnx.ModelProto, walked: Walked, target: int) -> Plan:
+def plan_opset(model: ModelProto, walked: Walked, target: int) -> Plan:
     """Everything that the conversion to `target` edits, or what blocks it."""
     main = walked.graphs.get(MAIN)
     if main is not None:
@@ -91,7 +88,7 @@ def plan_opset(model: onnx.ModelProto, walked: Walked, target: int) -> Plan:
     return _plan_opset(model, walked, target, FreshNames(used_names(model, walked.scopes)))
 
 
-def _plan_opset(model: onnx.ModelProto, walked: Walked, target: int, names: FreshNames) -> Plan:
+def _plan_opset(model: ModelProto, walked: Walked, target: int, names: FreshNames) -> Plan:
     plan = Plan(opset=target)
     check_readable(plan, walked)
     if any(found.code == "SG103" for found in plan.blockers):
@@ -136,7 +133,7 @@ def _touched(scope: Scope, target: int, functions: Collection[FunctionKey]) -> T
     return found
 
 
-def _refuse_training(plan: Plan, model: onnx.ModelProto, walked: Walked, target: int) -> None:
+def _refuse_training(plan: Plan, model: ModelProto, walked: Walked, target: int) -> None:
     """The graphs of training_info are of the model's opset too, but inference does not walk them."""
     if walked.opset.get("", target) == target:
         return
@@ -164,7 +161,7 @@ def roots(every: Sequence[Scope]) -> Iterator[list[Scope]]:
 
 def _plan_splits(
     plan: Plan,
-    model: onnx.ModelProto,
+    model: ModelProto,
     walked: Walked,
     root: Sequence[Scope],
     names: FreshNames,
@@ -219,13 +216,13 @@ def kept_as_is(before: Variant, after: Variant, data: ValueType, location: str) 
     return [diagnostic("SG403", what, location)]
 
 
-def _not_inferred(node: onnx.NodeProto, location: str) -> Diagnostic:
+def _not_inferred(node: NodeProto, location: str) -> Diagnostic:
     return diagnostic(
         "SG407", f"inference did not reach this {node.op_type}, so nothing is known of its parts", location
     )
 
 
-def _missing(node: onnx.NodeProto, location: str, target: int) -> Diagnostic:
+def _missing(node: NodeProto, location: str, target: int) -> Diagnostic:
     first = 11 if node.op_type == "SplitToSequence" else 20
     helps = {
         "SplitToSequence": "Stop at opset 11, or turn the sequence into plain splits first (convert --to split).",
@@ -240,7 +237,7 @@ def _missing(node: onnx.NodeProto, location: str, target: int) -> Diagnostic:
 
 
 def new_emission(
-    model: onnx.ModelProto, scope: Scope, node: onnx.NodeProto, index: int, names: FreshNames, opset: int
+    model: ModelProto, scope: Scope, node: NodeProto, index: int, names: FreshNames, opset: int
 ) -> Emission:
     """An emitter for one node; constants are nodes in functions, and where the IR version makes every initializer an
     input.
@@ -254,7 +251,7 @@ def new_emission(
 
 def _plan_others(
     plan: Plan,
-    model: onnx.ModelProto,
+    model: ModelProto,
     walked: Walked,
     scope: Scope,
     target: int,

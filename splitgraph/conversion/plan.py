@@ -8,13 +8,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import onnx
-
 from splitgraph.conversion.guard import AttributeEdit
 from splitgraph.conversion.ir_version import minimum_ir_version
 from splitgraph.conversion.rewrite import Change
 from splitgraph.diagnostics import ConversionError, Diagnostic
 from splitgraph.graph.scopes import GraphPath, graph_at, opset_imports, plain_domain
+from splitgraph.onnx_proto import FunctionProto, ModelProto, NodeProto, TensorProto
 from splitgraph.variants.variadic_function import variadic_function
 from splitgraph.variants.variadic_split_1 import DOMAIN
 
@@ -37,11 +36,11 @@ class GraphEdits:
     and their attributes edited, with their subgraphs wrapped up after that, initializers added and removed.
     """
 
-    replaced: dict[int, list[onnx.NodeProto | None]] = field(default_factory=dict)
+    replaced: dict[int, list[NodeProto | None]] = field(default_factory=dict)
     nodes: dict[int, NodeEdit] = field(default_factory=dict)
-    wraps: dict[int, Callable[[onnx.NodeProto], None]] = field(default_factory=dict)
+    wraps: dict[int, Callable[[NodeProto], None]] = field(default_factory=dict)
     attributes: dict[int, list[AttributeEdit]] = field(default_factory=dict)
-    new_initializers: list[onnx.TensorProto] = field(default_factory=list)
+    new_initializers: list[TensorProto] = field(default_factory=list)
     gone_initializers: set[str] = field(default_factory=set)
     gone_values: set[str] = field(default_factory=set)
 
@@ -73,13 +72,13 @@ class Plan:
         raise ConversionError(f"{what}: {count}{lines}", found)
 
 
-def apply_plan(plan: Plan, model: onnx.ModelProto, *, owned: bool = False) -> onnx.ModelProto:
+def apply_plan(plan: Plan, model: ModelProto, *, owned: bool = False) -> ModelProto:
     """A copy of the model with every edit of the plan made; the model itself is not changed, unless it is `owned`: then
     nobody else has it, and it is edited itself.
     """
     copy = model
     if not owned:
-        copy = onnx.ModelProto()
+        copy = ModelProto()
         copy.CopyFrom(model)
     # Inner graphs first: editing a graph's list of nodes copies them, with what they contain.
     for path in sorted(plan.edits, key=len, reverse=True):
@@ -109,14 +108,14 @@ def _edit_graph(proto: Any, edits: GraphEdits) -> None:
                 proto.node[index].CopyFrom(made)
     if edits.gone_values:
         _remove(proto.value_info, lambda value: value.name in edits.gone_values)
-    if isinstance(proto, onnx.FunctionProto):
+    if isinstance(proto, FunctionProto):
         return
     if edits.gone_initializers:
         _remove(proto.initializer, lambda tensor: tensor.name in edits.gone_initializers)
     proto.initializer.extend(edits.new_initializers)
 
 
-def _exchange_nodes(nodes: Any, replaced: Mapping[int, Sequence[onnx.NodeProto | None]]) -> None:
+def _exchange_nodes(nodes: Any, replaced: Mapping[int, Sequence[NodeProto | None]]) -> None:
     """Put the nodes that replace others in their places: behind the last one first, and then all in order, which moves
     no node in memory and copies none.
     """
@@ -139,7 +138,7 @@ def _exchange_nodes(nodes: Any, replaced: Mapping[int, Sequence[onnx.NodeProto |
     del nodes[len(nodes) - gone :]
 
 
-def _edit_attribute(node: onnx.NodeProto, edit: AttributeEdit) -> None:
+def _edit_attribute(node: NodeProto, edit: AttributeEdit) -> None:
     _remove(node.attribute, lambda attribute: attribute.name == edit.name)
     if edit.action == "set" and edit.value is not None:
         node.attribute.append(edit.value)
@@ -152,7 +151,7 @@ def _remove(entries: Any, unwanted: Callable[[Any], bool]) -> None:
             del entries[index]
 
 
-def _set_opset(model: onnx.ModelProto, opset: int) -> None:
+def _set_opset(model: ModelProto, opset: int) -> None:
     imports = [model.opset_import, *(function.opset_import for function in model.functions)]
     for entries in imports:
         for entry in entries:
@@ -161,7 +160,7 @@ def _set_opset(model: onnx.ModelProto, opset: int) -> None:
     model.ir_version = max(model.ir_version, minimum_ir_version(opset))
 
 
-def _set_functions(model: onnx.ModelProto, plan: Plan) -> None:
+def _set_functions(model: ModelProto, plan: Plan) -> None:
     """Add the VariadicSplit functions that calls need, remove those that nothing calls any more, and import their
     domain.
     """
@@ -189,7 +188,7 @@ def _import_domain(entries: Any) -> None:
         entries.add(domain=DOMAIN, version=1)
 
 
-def _calls_domain(nodes: Iterable[onnx.NodeProto]) -> bool:
+def _calls_domain(nodes: Iterable[NodeProto]) -> bool:
     for node in nodes:
         if node.domain == DOMAIN:
             return True

@@ -11,20 +11,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-import onnx
-
 from splitgraph.conversion.boundary_crossing import AttributeEdit
 from splitgraph.conversion.emission import Emission
 from splitgraph.conversion.form import Form
-from splitgraph.conversion.values import Array, Values
+from splitgraph.conversion.values import Values
 from splitgraph.diagnostics import Diagnostic
 from splitgraph.graph.names import FreshNames
 from splitgraph.graph.scopes import OPERATORS_WITH_BODIES
+from splitgraph.onnx_proto import AttributeProto, NodeProto, TensorProto
 from splitgraph.value_type import ValueType
 
 Key = tuple[object, ...]
 
-_WRITTEN = onnx.AttributeProto.SerializeToString
+_WRITTEN = AttributeProto.SerializeToString
 # Longer constants are not compared: reading them again and again costs more than a conversion.
 _MOST_BYTES = 4096
 # Of nodes that are alike but for their constants; where all differ, none is found among those before.
@@ -67,21 +66,21 @@ class _Written(NamedTuple):
     op_type: str
     inputs: Sequence[int]
     outputs: Sequence[int]
-    attributes: dict[str, onnx.AttributeProto]
+    attributes: dict[str, AttributeProto]
     name: int
     is_node: bool
 
 
 class _Recipe(NamedTuple):
-    """What a node became. read: by input, the elements that it depends on, None for those of no constant. hints: what
+    """What a node became. read: by input, the fingerprint of the elements that it depends on. hints: what
     follows the prefix in each name that is to be made. Names are places: first the node's inputs, then its outputs,
     then those that are made; -1 is "".
     """
 
-    read: dict[int, bytes | None]
+    read: dict[int, bytes]
     hints: Sequence[str]
     forms: Sequence[_Written]
-    initializers: Sequence[tuple[onnx.TensorProto, int]]
+    initializers: Sequence[tuple[TensorProto, int]]
     why: str
 
 
@@ -99,7 +98,7 @@ class Repeats:
     _types: dict[ValueType, int] = field(default_factory=dict)
     _known: dict[int, tuple[int, ValueType]] = field(default_factory=dict)
 
-    def key_of(self, node: onnx.NodeProto) -> Key | None:
+    def key_of(self, node: NodeProto) -> Key | None:
         """What makes nodes alike; None for one that is like no other."""
         op_type = node.op_type
         if op_type in OPERATORS_WITH_BODIES or node.ByteSize() > _MOST_ATTRIBUTE_BYTES:
@@ -117,14 +116,14 @@ class Repeats:
             known = self._known[id(type)] = self._types.setdefault(type, len(self._types)), type
         return known[0]
 
-    def again(self, key: Key, node: onnx.NodeProto, emission: Emission) -> Carried | None:
+    def again(self, key: Key, node: NodeProto, emission: Emission) -> Carried | None:
         """What a node becomes because one like it did; None where there was none."""
         for recipe in self._recipes.get(key, ()):
-            if all(_comparable(self.values.elements(node.input[i])) == held for i, held in recipe.read.items()):
+            if all(self.values.fingerprint(node.input[i], _MOST_BYTES) == held for i, held in recipe.read.items()):
                 return _followed(recipe, node, emission)
         return None
 
-    def learn(self, key: Key, node: onnx.NodeProto, carried: Carried, emission: Emission, log: NameLog) -> None:
+    def learn(self, key: Key, node: NodeProto, carried: Carried, emission: Emission, log: NameLog) -> None:
         """Keep what a node became, where nothing but what is compared can have had a part in it."""
         if carried.forms is None:
             self.unchanged[key] = carried
@@ -135,22 +134,18 @@ class Repeats:
             recipes.append(recipe)
 
 
-def _comparable(elements: Array | None) -> bytes | None:
-    return None if elements is None else b"%s%r" % (str(elements.dtype).encode(), elements.shape) + elements.tobytes()
-
-
-def _recipe(node: onnx.NodeProto, carried: Carried, emission: Emission, log: NameLog, values: Values) -> _Recipe | None:
+def _recipe(node: NodeProto, carried: Carried, emission: Emission, log: NameLog, values: Values) -> _Recipe | None:
     """The recipe of a node, None when it depends on more than a recipe can say."""
     inputs = node.input[:]
     place = {name: index for index, name in enumerate([*inputs, *node.output[:], *log.hints])} | {"": -1}
     asked = [name for name in values.asked if name not in log.hints]
-    read = {inputs.index(name): values.elements(name) for name in asked if name in inputs}
+    read = {inputs.index(name): values.fingerprint(name, _MOST_BYTES) for name in asked if name in inputs}
     forms = carried.forms or ()
     names = {name for form in forms for name in (*form.inputs, *form.outputs)}
     names |= {form.name for form in forms if form.original is None}
     if (
         len(read) < len(set(asked))
-        or any(found is not None and (found.nbytes > _MOST_BYTES or found.dtype == object) for found in read.values())
+        or None in read.values()
         or not names <= place.keys()
         or not all(hint.startswith(emission.prefix) for hint in log.hints.values())
         or any(form.wrap is not None or form.has_graphs for form in forms)
@@ -169,7 +164,7 @@ def _recipe(node: onnx.NodeProto, carried: Carried, emission: Emission, log: Nam
         for form in forms
     ]
     return _Recipe(
-        {index: _comparable(found) for index, found in read.items()},
+        {index: found for index, found in read.items() if found is not None},
         [hint[len(emission.prefix) :] for hint in log.hints.values()],
         written,
         [(tensor, place[tensor.name]) for tensor in emission.initializers],
@@ -177,7 +172,7 @@ def _recipe(node: onnx.NodeProto, carried: Carried, emission: Emission, log: Nam
     )
 
 
-def _followed(recipe: _Recipe, node: onnx.NodeProto, emission: Emission) -> Carried:
+def _followed(recipe: _Recipe, node: NodeProto, emission: Emission) -> Carried:
     names = [*node.input[:], *node.output[:]]
     names += [emission.names.new(emission.prefix + hint) for hint in recipe.hints]
     # The last place is that of "", which has the index -1.
@@ -188,7 +183,7 @@ def _followed(recipe: _Recipe, node: onnx.NodeProto, emission: Emission) -> Carr
         original, name = (node, node.name) if form.is_node else (None, names[form.name])
         forms.append(Form(form.op_type, inputs, outputs, dict(form.attributes), original, name))
     for tensor, place in recipe.initializers:
-        made = onnx.TensorProto()
+        made = TensorProto()
         made.CopyFrom(tensor)
         made.name = names[place]
         emission.initializers.append(made)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import onnx
-
 from splitgraph.conversion.emission import Emission
 from splitgraph.conversion.guard import attribute_edits
 from splitgraph.conversion.plan import NodeEdit, Plan
@@ -14,6 +12,7 @@ from splitgraph.conversion.rewrite import Change
 from splitgraph.conversion.splits import emitted_inputs
 from splitgraph.conversion.unused import Uses
 from splitgraph.graph.scopes import Scope
+from splitgraph.onnx_proto import NodeProto
 
 # Operators that round: what they compute in place of another operator may differ from it in the last bits.
 _ARITHMETIC = frozenset(
@@ -50,7 +49,7 @@ def exchange(
     uses: Uses,
     scope: Scope,
     index: int,
-    made: list[onnx.NodeProto | None],
+    made: list[NodeProto | None],
     inputs: Sequence[str],
     outputs: set[str],
 ) -> None:
@@ -74,7 +73,7 @@ def replace_by_forms(
 ) -> None:
     """Plan what a node became: itself, edited, where it is among the forms, with new nodes around it."""
     node, forms = scope.nodes[index], carried.forms or ()
-    made: list[onnx.NodeProto | None] = []
+    made: list[NodeProto | None] = []
     edits = plan.at(scope.path)
     for form in forms:
         made.append(form.node() if form.original is None else None)

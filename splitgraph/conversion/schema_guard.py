@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from onnx import AttributeProto
-
 from splitgraph.conversion.boundary_crossing import Crossing
-from splitgraph.conversion.schema_history import Formal, FormalAttribute, OperatorVersion
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.graph.attributes import UNRESOLVED
+from splitgraph.onnx_proto import AttributeProto
+from splitgraph.schemas import Formal, FormalAttribute, OperatorVersion
 
 # Attributes that never had an effect on the result.
 _WITHOUT_EFFECT = frozenset({"consumed_inputs"})

@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import onnx
-from onnx import helper
-
 from splitgraph.canonical import CanonicalSplit, Form
 from splitgraph.conversion.emission import Emission
 from splitgraph.conversion.opset import new_emission
@@ -16,11 +13,14 @@ from splitgraph.conversion.replacing import replace_node
 from splitgraph.conversion.rewrite import Change
 from splitgraph.conversion.splits import lower_split
 from splitgraph.conversion.unused import Uses
+from splitgraph.deferred import helper
 from splitgraph.diagnostics import diagnostic
+from splitgraph.graph.attributes import make_attribute, make_node
 from splitgraph.graph.names import FreshNames
 from splitgraph.graph.scopes import Scope, node_label
 from splitgraph.inference import Walked
 from splitgraph.inference.state import GraphDetail, SplitDetail
+from splitgraph.onnx_proto import ModelProto, NodeProto, TensorProto
 from splitgraph.variants import variant_at
 
 # A sequence of more parts than this stays a sequence: as many outputs of one node help nobody.
@@ -33,13 +33,13 @@ class Reader:
 
     scope: Scope
     index: int
-    node: onnx.NodeProto
+    node: NodeProto
     position: int | None
 
 
 def plan_sequences(
     plan: Plan,
-    model: onnx.ModelProto,
+    model: ModelProto,
     walked: Walked,
     root: Sequence[Scope],
     names: FreshNames,
@@ -64,7 +64,7 @@ def plan_sequences(
 
 
 def _readers(
-    walked: Walked, root: Sequence[Scope], scope: Scope, node: onnx.NodeProto, found: SplitDetail
+    walked: Walked, root: Sequence[Scope], scope: Scope, node: NodeProto, found: SplitDetail
 ) -> list[Reader] | str:
     """The nodes that read the sequence, or why they rule plain splits out."""
     split = found.split
@@ -103,7 +103,7 @@ def _readers(
 
 def _plan_sequence(
     plan: Plan,
-    model: onnx.ModelProto,
+    model: ModelProto,
     scope: Scope,
     index: int,
     found: SplitDetail,
@@ -120,11 +120,11 @@ def _plan_sequence(
     emission = new_emission(model, scope, node, index, names, opset)
     parts = [names.new(f"{node.output[0]}_{position}") for position in range(len(split.lengths))]
     form = _plain_form(split)
-    stand_in = _documented(onnx.NodeProto(op_type="Split"), node)
+    stand_in = _documented(NodeProto(op_type="Split"), node)
     # The second input is lengths only where it is not the size of a chunk.
     stand_in.input.extend(node.input if form == "lengths" and split.form == "lengths" else node.input[:1])
     stand_in.output.extend(parts)
-    stand_in.attribute.append(helper.make_attribute("axis", split.axis))
+    stand_in.attribute.append(make_attribute("axis", split.axis))
     plain = replace(found, split=replace(split, form=form or split.form, squeezed=False))
     lowered = lower_split(
         stand_in, index, scope, plain, target, emission, "convert --to split", explicit_lengths=explicit_lengths
@@ -152,7 +152,7 @@ def _plain_form(split: CanonicalSplit) -> Form | None:
     return None if split.static_lengths is None else "lengths"
 
 
-def _documented(node: onnx.NodeProto, original: onnx.NodeProto) -> onnx.NodeProto:
+def _documented(node: NodeProto, original: NodeProto) -> NodeProto:
     """The node with the name, documentation and metadata of the one that it replaces."""
     node.name, node.doc_string = original.name, original.doc_string
     node.metadata_props.extend(original.metadata_props)
@@ -168,19 +168,19 @@ def _squeeze(emission: Emission, parts: Sequence[str], axis: int) -> list[str]:
     return squeezed
 
 
-def _axes_node(emission: Emission, op_type: str, data: str, output: str, axis: int) -> onnx.NodeProto:
+def _axes_node(emission: Emission, op_type: str, data: str, output: str, axis: int) -> NodeProto:
     """A Squeeze or Unsqueeze on one axis in the dialect of the opset: axes are an attribute below 13, an input from
     there on.
     """
     name = emission.names.new(f"{output}_node")
     if emission.opset < 13:
-        return helper.make_node(op_type, [data], [output], name=name, axes=[axis])
-    return helper.make_node(op_type, [data, emission.constant([axis], "axes")], [output], name=name)
+        return make_node(op_type, [data], [output], name=name, axes=[axis])
+    return make_node(op_type, [data, emission.constant([axis], "axes")], [output], name=name)
 
 
 def _plan_reader(
     plan: Plan,
-    model: onnx.ModelProto,
+    model: ModelProto,
     reader: Reader,
     parts: Sequence[str],
     squeezed: bool,
@@ -190,10 +190,10 @@ def _plan_reader(
     node = reader.node
     emission = new_emission(model, reader.scope, node, reader.index, names, opset_of(reader.scope.imports))
     if node.op_type == "SequenceAt":
-        read = helper.make_node("Identity", [parts[reader.position or 0]], list(node.output))
+        read = make_node("Identity", [parts[reader.position or 0]], list(node.output))
     elif node.op_type == "SequenceLength":
-        count = helper.make_tensor("", onnx.TensorProto.INT64, [], [len(parts)])
-        read = helper.make_node("Constant", [], list(node.output), value=count)
+        count = helper.make_tensor("", TensorProto.INT64, [], [len(parts)])
+        read = make_node("Constant", [], list(node.output), value=count)
     else:
         read = _concat(emission, node, parts)
     emission.main(_documented(read, node))
@@ -204,7 +204,7 @@ def _plan_reader(
     replace_node(plan, uses, reader.scope, reader.index, emission, change)
 
 
-def _concat(emission: Emission, node: onnx.NodeProto, parts: Sequence[str]) -> onnx.NodeProto:
+def _concat(emission: Emission, node: NodeProto, parts: Sequence[str]) -> NodeProto:
     attributes = {attribute.name: attribute.i for attribute in node.attribute}
     axis = attributes["axis"]
     if attributes.get("new_axis", 0):
@@ -214,4 +214,4 @@ def _concat(emission: Emission, node: onnx.NodeProto, parts: Sequence[str]) -> o
             emission.helpers.append(_axes_node(emission, "Unsqueeze", part, output, axis))
             made.append(output)
         parts = made
-    return helper.make_node("Concat", list(parts), list(node.output), axis=axis)
+    return make_node("Concat", list(parts), list(node.output), axis=axis)

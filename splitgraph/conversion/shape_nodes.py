@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-import onnx
-from onnx import TensorProto, helper
-
 from splitgraph.conversion.step import Inexact, Step
+from splitgraph.deferred import helper, np
+from splitgraph.onnx_proto import TensorProto
 from splitgraph.value_type import DTYPE_NUMBERS
 
 FLOATS = ("float16", "float32", "float64")
-_GREATEST = np.iinfo(np.int64).max
+_GREATEST = 2**63 - 1
 # What ConstantOfShape makes below opset 20.
 _FILLED = {f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)} | {"bool", *FLOATS}
 
@@ -130,6 +128,6 @@ def static_shape(step: Step, name: str) -> tuple[int, ...] | None:
     return tuple(sizes) if len(sizes) == len(shape) else None
 
 
-def typed(values: Sequence[float], dtype: str) -> onnx.TensorProto:
+def typed(values: Sequence[float], dtype: str) -> TensorProto:
     """A scalar (of one value) of any element type that NumPy or onnx knows."""
     return helper.make_tensor("", DTYPE_NUMBERS[dtype], [], list(values))

@@ -7,10 +7,9 @@ the same.
 
 from __future__ import annotations
 
-import onnx
-
 from splitgraph.conversion.boundary_crossing import Crossing, Predicate
 from splitgraph.graph.attributes import UNRESOLVED
+from splitgraph.onnx_proto import GraphProto, ValueInfoProto
 
 _UNSIGNED = frozenset({"uint8", "uint16", "uint32", "uint64"})
 
@@ -230,13 +229,13 @@ def mask_covers_all_keys(c: Crossing) -> bool:
 def branches_give_equal_shapes(c: Crossing) -> bool:
     """If 1|11, downward: both branches declare the same shapes, without unknown dimensions."""
     branches = [c.value("then_branch"), c.value("else_branch")]
-    if not all(isinstance(branch, onnx.GraphProto) for branch in branches):
+    if not all(isinstance(branch, GraphProto) for branch in branches):
         return False
     then_shapes, else_shapes = ([_declared_shape(value) for value in branch.output] for branch in branches)
     return None not in then_shapes and then_shapes == else_shapes
 
 
-def _declared_shape(value: onnx.ValueInfoProto) -> tuple[int | str, ...] | None:
+def _declared_shape(value: ValueInfoProto) -> tuple[int | str, ...] | None:
     if not value.type.tensor_type.HasField("shape"):
         return None
     dims = tuple(

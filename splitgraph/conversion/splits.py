@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-import onnx
-from onnx import TensorProto
-
 from splitgraph.canonical import CanonicalSplit
 from splitgraph.conversion.emission import Emission
 from splitgraph.conversion.rewrite import Change
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.graph.scopes import Scope, node_label
 from splitgraph.inference.state import SplitDetail
+from splitgraph.onnx_proto import NodeProto, TensorProto
 from splitgraph.variants import Variant
 from splitgraph.variants.lowering import LowerRequest, NotRepresentable
 
@@ -34,7 +32,7 @@ class Lowered:
 
 
 def lower_split(
-    node: onnx.NodeProto,
+    node: NodeProto,
     index: int,
     scope: Scope,
     detail: SplitDetail,
@@ -106,7 +104,7 @@ def lower_split(
     return Lowered(emission, Change(location, detail.variant.label, after, why), (), notes)
 
 
-def _is_written_out(node: onnx.NodeProto, split: CanonicalSplit, target: Variant, counted: bool) -> bool:
+def _is_written_out(node: NodeProto, split: CanonicalSplit, target: Variant, counted: bool) -> bool:
     """True when nothing is left to write out: lengths are given, in a form that every reader of this version takes."""
     if split.form != "lengths":
         return False
@@ -116,7 +114,7 @@ def _is_written_out(node: onnx.NodeProto, split: CanonicalSplit, target: Variant
 
 
 def _counted_lengths(
-    node: onnx.NodeProto, detail: SplitDetail, split: CanonicalSplit, emission: Emission, counted: bool
+    node: NodeProto, detail: SplitDetail, split: CanonicalSplit, emission: Emission, counted: bool
 ) -> str | None:
     name = run_time_lengths(node, detail, split, emission)
     if name is None or counted:
@@ -124,9 +122,7 @@ def _counted_lengths(
     return emission.helper("Reshape", [name, emission.constant([len(node.output)], "count")], "counted")
 
 
-def run_time_lengths(
-    node: onnx.NodeProto, detail: SplitDetail, split: CanonicalSplit, emission: Emission
-) -> str | None:
+def run_time_lengths(node: NodeProto, detail: SplitDetail, split: CanonicalSplit, emission: Emission) -> str | None:
     """The name of an int64 tensor with the lengths where they are an input; None where a constant has to hold them."""
     position = LENGTHS_INPUT[detail.variant.op_type]
     if split.form != "lengths" or len(node.input) <= position or not node.input[position]:
@@ -150,7 +146,7 @@ def _as_int64(name: str, detail: SplitDetail, emission: Emission) -> str:
     return emission.helper("Cast", [name], "lengths", to=TensorProto.INT64)
 
 
-def _without_rest(node: onnx.NodeProto, name: str, emission: Emission) -> str:
+def _without_rest(node: NodeProto, name: str, emission: Emission) -> str:
     """Lengths of a VariadicSplit with the rest in place of a -1 that only run time knows of."""
     axis = emission.helper(
         "Reshape",
@@ -179,6 +175,6 @@ def _types_blocked(detail: SplitDetail, target: Variant, location: str) -> tuple
     return (diagnostic("SG403", what, location),)
 
 
-def emitted_inputs(nodes: Sequence[onnx.NodeProto]) -> list[str]:
+def emitted_inputs(nodes: Sequence[NodeProto]) -> list[str]:
     """Every name that the nodes read."""
     return [name for node in nodes for name in node.input if name]

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
-
-import numpy as np
-import onnx
-from numpy.typing import ArrayLike, DTypeLike
-from onnx import AttributeProto, helper, numpy_helper
+from typing import TYPE_CHECKING, Any
 
 from splitgraph.conversion.boundary_crossing import Crossing
 from splitgraph.conversion.element_types import misfits, slots_of
 from splitgraph.conversion.emission import Emission
 from splitgraph.conversion.form import Form, added
 from splitgraph.conversion.values import Array, Values
-from splitgraph.graph.attributes import UNRESOLVED
+from splitgraph.deferred import helper, np, numpy_helper
+from splitgraph.graph.attributes import UNRESOLVED, attribute_value
+from splitgraph.graph.tensors import int64_tensor
+from splitgraph.onnx_proto import AttributeProto, TensorProto
 from splitgraph.value_type import DTYPE_NUMBERS, ValueType
 
-_FLOATS = (onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE, onnx.TensorProto.FLOAT16)
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, DTypeLike
+
+_FLOATS = (TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16)
 
 
 class Inexact(Exception):
@@ -86,10 +87,10 @@ class Step(Crossing):
 
     def constant_ints(self, index: int, what: str) -> list[int]:
         """The elements of an input of integers; raises Inexact when they are known only at run time."""
-        found = self.elements(index)
+        found = self.values.integers(self.inputs[index]) if self.uses_input(index) else None
         if found is None:
             raise Inexact(f"{what} is an attribute {self.side}, and here it is known only at run time")
-        return [int(item) for item in found.reshape(-1)]
+        return found
 
     def known_dtype(self, index: int = 0) -> str:
         """The element type of an input; raises Inexact when it is unknown."""
@@ -123,13 +124,15 @@ class Step(Crossing):
         """A name that is new in every scope of the model."""
         return self.emission.names.new(f"{self.emission.prefix}_{hint}")
 
-    def constant(self, values: ArrayLike, hint: str, dtype: DTypeLike = np.int64) -> str:
+    def constant(self, values: ArrayLike, hint: str, dtype: DTypeLike = "int64") -> str:
         """The name of a new constant: an initializer, or a Constant node where there are none."""
+        if dtype == "int64" and (type(values) is int or (isinstance(values, (list, tuple)) and _are_ints(values))):
+            return self.tensor(int64_tensor("", values), hint)
         return self.tensor(numpy_helper.from_array(np.asarray(values, dtype=dtype)), hint)
 
-    def tensor(self, held: onnx.TensorProto, hint: str) -> str:
+    def tensor(self, held: TensorProto, hint: str) -> str:
         """The name of a new constant that holds a tensor."""
-        tensor, name = onnx.TensorProto(), self.new_name(hint)
+        tensor, name = TensorProto(), self.new_name(hint)
         tensor.CopyFrom(held)
         if self.emission.in_function:
             # What a node holds is used again for nodes that are like it, whose constants have other names.
@@ -154,27 +157,27 @@ class Step(Crossing):
         self.dialect = 15
         return self.emit("CastLike", [self.constant(value, hint, np.float32), self.inputs[0]], f"{hint}_typed")
 
-    def _constant_node(self, tensor: onnx.TensorProto, name: str, hint: str) -> None:
+    def _constant_node(self, tensor: TensorProto, name: str, hint: str) -> None:
         """Put a Constant before the node; below opset 9 Constant gives floats only, and others are cast from them."""
         given, output = tensor, name
         is_cast = self.opset < 9 and tensor.data_type not in _FLOATS
         if is_cast:
             floats = numpy_helper.to_array(tensor).astype(np.float64)
-            if tensor.data_type == onnx.TensorProto.STRING or np.any(np.abs(floats) > 2**53):
+            if tensor.data_type == TensorProto.STRING or np.any(np.abs(floats) > 2**53):
                 raise Inexact(f"Constant gives floating-point numbers only {self.side}, which are not exact here")
             given, output = numpy_helper.from_array(floats), self.new_name(f"{hint}_number")
         self.before.append(added("Constant", [], [output], self.new_name(f"{hint}_node"), {"value": given}))
         if is_cast:
-            to: object = tensor.data_type if self.opset >= 6 else onnx.TensorProto.DataType.Name(tensor.data_type)
+            to: object = tensor.data_type if self.opset >= 6 else TensorProto.DataType.Name(tensor.data_type)
             cast = added("Cast", [output], [name], self.new_name(f"{hint}_cast"), {"to": to})
             self.before.append(cast)
 
-    def attribute_as_input(self, name: str, dtype: DTypeLike = np.int64) -> str:
+    def attribute_as_input(self, name: str, dtype: DTypeLike = "int64") -> str:
         """The name of a tensor with the value of an attribute, which the node loses: 1-D for a list, 0-D for one."""
         attribute = self.attributes.pop(name)
         self.reasons[name] = f"it is an input {self.side}"
         if not attribute.ref_attr_name:
-            return self.constant(onnx.helper.get_attribute_value(attribute), name, dtype)
+            return self.constant(attribute_value(attribute), name, dtype)
         return self._reference(name, attribute)
 
     def _reference(self, name: str, attribute: AttributeProto) -> str:
@@ -233,3 +236,7 @@ class Step(Crossing):
     def drop_node(self) -> None:
         """Leave the node itself out; others must give its outputs."""
         self.dropped = True
+
+
+def _are_ints(values: Sequence[object]) -> bool:
+    return all(type(value) is int for value in values)

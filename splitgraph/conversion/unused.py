@@ -8,9 +8,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import chain
 
-import onnx
-
 from splitgraph.graph.scopes import GraphPath, Scope, plain_domain, subgraphs
+from splitgraph.onnx_proto import NodeProto
 
 
 class Uses:
@@ -31,7 +30,7 @@ class Uses:
         return self._reads[name] > 0
 
     def exchange(
-        self, node: onnx.NodeProto, inputs: Iterable[str]
+        self, node: NodeProto, inputs: Iterable[str]
     ) -> tuple[list[tuple[Scope, int]], list[tuple[GraphPath, str]]]:
         """Note that a node gives way to others, which read `inputs`; give the nodes and the initializers that nobody
         reads after it, with all that fed only them.
@@ -97,6 +96,6 @@ class Uses:
                     waiting.extend(read)
         return nodes, initializers
 
-    def _is_removable(self, node: onnx.NodeProto) -> bool:
+    def _is_removable(self, node: NodeProto) -> bool:
         unread = all(not name or self._reads[name] <= 0 for name in node.output)
         return unread and plain_domain(node.domain) == "" and not any(True for _ in subgraphs(node))

@@ -7,10 +7,10 @@ the same.
 
 from __future__ import annotations
 
-from onnx import TensorProto, helper
-
 from splitgraph.conversion.boundary_crossing import Crossing, Predicate
+from splitgraph.deferred import helper
 from splitgraph.graph.attributes import UNRESOLVED
+from splitgraph.onnx_proto import TensorProto
 
 _INTEGERS = frozenset({"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"})
 _CONSTANT_TYPES = {"value_int": TensorProto.INT64, "value_float": TensorProto.FLOAT, "value_string": TensorProto.STRING}

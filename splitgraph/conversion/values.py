@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
-
-import numpy as np
-import onnx
-from numpy.typing import NDArray
-from onnx import helper, numpy_helper
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from splitgraph.contents import Contents
 from splitgraph.conversion.form import reads_of
+from splitgraph.deferred import helper, np, numpy_helper
 from splitgraph.graph.scopes import GraphPath, subgraphs
-from splitgraph.graph.tensors import is_external, tensor_type
+from splitgraph.graph.tensors import is_external, tensor_contents, tensor_type
 from splitgraph.graph.types import type_proto
 from splitgraph.inference import Walked, walk_model
 from splitgraph.inference.state import GraphDetail, SplitDetail
+from splitgraph.onnx_proto import NodeProto, TensorProto, ValueInfoProto
 from splitgraph.value_type import DTYPE_NUMBERS, UNKNOWN, ValueType
 
-Array = NDArray[Any]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Array: TypeAlias = "NDArray[Any]"
 _REFERRED_DTYPES = {"value_float": "float32", "value_floats": "float32", "value_int": "int64", "value_ints": "int64"}
 
 
@@ -37,9 +37,10 @@ class Values:
         # Whose elements were asked for, until the one who wants to know clears it.
         self.asked: set[str] = set()
         self._types: dict[str, ValueType] = {}
-        self._elements: dict[str, Array | None] = {}
+        # Tensors are taken apart when their elements are asked for.
+        self._elements: dict[str, Array | TensorProto | None] = {}
         # What produces a value that was added and is not inferred yet: nodes of one dialect, inferred together.
-        self._added: dict[str, tuple[Sequence[onnx.NodeProto], int]] = {}
+        self._added: dict[str, tuple[Sequence[NodeProto], int]] = {}
 
     def type_of(self, name: str) -> ValueType:
         """The type of a value, UNKNOWN where nothing is known of it."""
@@ -62,19 +63,47 @@ class Values:
         if name in self._added:
             self._infer_added(*self._added[name])
         if name not in self._elements:
-            self._elements[name] = self._read(name)
-        return self._elements[name]
+            held, known = self._held(name)
+            self._elements[name] = _as_array(held, known)
+        found = self._elements[name]
+        if isinstance(found, TensorProto):
+            found = self._elements[name] = _as_array(found, UNKNOWN)
+        return found
 
-    def define(self, name: str, known: ValueType, elements: Array | None = None) -> None:
+    def integers(self, name: str) -> list[int] | None:
+        """The elements of a constant tensor of integers in row-major order, as `elements`."""
+        if name in self._elements or name in self._added:
+            found = self.elements(name)
+            return None if found is None else [int(item) for item in found.reshape(-1)]
+        self.asked.add(name)
+        contents, _ = self._contents(name)
+        return None if contents is None or contents.integers is None else list(contents.integers)
+
+    def fingerprint(self, name: str, most: int) -> bytes | None:
+        """Bytes that are the same for constants of the same type, shape and elements; b"" for what is no constant. None
+        for one of more bytes than `most`, and for one whose elements have no bytes of their own.
+        """
+        if name not in self._elements and name not in self._added:
+            contents, known = self._contents(name)
+            if contents is not None and _is_complete(contents):
+                return repr((known.dtype, contents)).encode()
+        elements = self.elements(name)
+        if elements is None:
+            return b""
+        if elements.nbytes > most or elements.dtype == object:
+            return None
+        return b"%s%r" % (str(elements.dtype).encode(), elements.shape) + elements.tobytes()
+
+    def define(self, name: str, known: ValueType, elements: Array | TensorProto | None = None) -> None:
         """Say what an added value is."""
         self._types[name] = known
         self._elements[name] = elements
 
-    def define_constant(self, name: str, tensor: onnx.TensorProto) -> None:
+    def define_constant(self, name: str, tensor: TensorProto) -> None:
         """Say that an added value is this tensor."""
-        self.define(name, tensor_type(tensor), None if is_external(tensor) else numpy_helper.to_array(tensor))
+        self.define(name, tensor_type(tensor), None if is_external(tensor) else tensor)
 
-    def note(self, nodes: Sequence[onnx.NodeProto], opset: int) -> None:
+    def note(self, nodes: Sequence[NodeProto], opset: int) -> None:
         """Say what produces added values; their types are inferred, all together, when one is asked for."""
         held = tuple(nodes)
         for name in _made(held):
@@ -84,7 +113,7 @@ class Values:
     def _is_known(self, name: str) -> bool:
         return name in self._types or self._home_of(name) is not None
 
-    def _infer_added(self, nodes: Sequence[onnx.NodeProto], opset: int) -> None:
+    def _infer_added(self, nodes: Sequence[NodeProto], opset: int) -> None:
         within = set(_made(nodes))
         for name in within:
             self._added.pop(name, None)
@@ -102,12 +131,12 @@ class Values:
                 known = detail.types.get(name, UNKNOWN)
                 self.define(name, known, _as_array(detail.constants.get(name), known))
 
-    def split_detail(self, node: onnx.NodeProto, opset: int) -> SplitDetail:
+    def split_detail(self, node: NodeProto, opset: int) -> SplitDetail:
         """What inference finds of a split node that was added."""
         detail: SplitDetail = self._analysed([node], opset).graphs[()].splits[0]
         return detail
 
-    def _analysed(self, nodes: Sequence[onnx.NodeProto], opset: int) -> Walked:
+    def _analysed(self, nodes: Sequence[NodeProto], opset: int) -> Walked:
         """Added nodes, inferred by themselves with what is known of the values that they read."""
         within = set(_made(nodes))
         read = dict.fromkeys(name for node in nodes for name in reads_of(node) if name not in within)
@@ -118,8 +147,8 @@ class Values:
             if elements is not None and number is not None:
                 initializers.append(numpy_helper.from_array(elements, name))
             else:
-                inputs.append(onnx.ValueInfoProto(name=name, type=type_proto(known)))
-        outputs = [onnx.ValueInfoProto(name=name) for node in nodes for name in node.output if name]
+                inputs.append(ValueInfoProto(name=name, type=type_proto(known)))
+        outputs = [ValueInfoProto(name=name) for node in nodes for name in node.output if name]
         graph = helper.make_graph(list(nodes), "added", inputs, outputs, initializers)
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
         return walk_model(model)
@@ -135,21 +164,27 @@ class Values:
                 return None
             path = path[:-3]
 
-    def _read(self, name: str) -> Array | None:
+    def _held(self, name: str) -> tuple[Contents | TensorProto | None, ValueType]:
+        """What inference keeps of a value's elements, and its type."""
         path = self._home_of(name)
         if path is None:
-            return None
+            return None, UNKNOWN
         detail = self._details[path]
-        return _as_array(detail.constants.get(name), detail.types[name])
+        return detail.constants.get(name), detail.types[name]
+
+    def _contents(self, name: str) -> tuple[Contents | None, ValueType]:
+        """The elements of a small constant; None for a large one, and where they are not known."""
+        held, known = self._held(name)
+        return tensor_contents(held) if isinstance(held, TensorProto) else held, known
 
 
-def _refers(node: onnx.NodeProto) -> bool:
+def _refers(node: NodeProto) -> bool:
     if any(attribute.ref_attr_name for attribute in node.attribute):
         return True
     return any(_refers(inner) for _, _, graph in subgraphs(node) for inner in graph.node)
 
 
-def _referred_type(node: onnx.NodeProto) -> ValueType:
+def _referred_type(node: NodeProto) -> ValueType:
     """What the form of a Constant's attribute says of it; nothing is known of other nodes."""
     for attribute in node.attribute:
         if node.op_type == "Constant" and attribute.name in _REFERRED_DTYPES:
@@ -158,7 +193,7 @@ def _referred_type(node: onnx.NodeProto) -> ValueType:
     return UNKNOWN
 
 
-def _made(nodes: Iterable[onnx.NodeProto]) -> Iterator[str]:
+def _made(nodes: Iterable[NodeProto]) -> Iterator[str]:
     """Every value that nodes give, and every value of their subgraphs."""
     for node in nodes:
         yield from (name for name in node.output if name)
@@ -168,13 +203,17 @@ def _made(nodes: Iterable[onnx.NodeProto]) -> Iterator[str]:
             yield from _made(graph.node)
 
 
-def _as_array(held: Contents | onnx.TensorProto | None, known: ValueType) -> Array | None:
+def _is_complete(contents: Contents) -> bool:
+    return all(isinstance(item, (int, float, str)) for item in contents.items)
+
+
+def _as_array(held: Contents | TensorProto | None, known: ValueType) -> Array | None:
     """The elements of a constant as an array of its own element type, None when one of them is unknown."""
     if held is None:
         return None
-    if isinstance(held, onnx.TensorProto):
+    if isinstance(held, TensorProto):
         return None if is_external(held) else numpy_helper.to_array(held)
     number = DTYPE_NUMBERS.get(known.dtype or "")
-    if number is None or not all(isinstance(item, (int, float, str)) for item in held.items):
+    if number is None or not _is_complete(held):
         return None
     return np.array(held.items, dtype=helper.tensor_dtype_to_np_dtype(number)).reshape(held.shape)

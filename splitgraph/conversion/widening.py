@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
 from splitgraph.conversion.element_types import Slot, formal_at, slots_of
-from splitgraph.conversion.schema_history import OperatorVersion
 from splitgraph.conversion.step import Inexact, Step
+from splitgraph.deferred import np
+from splitgraph.schemas import OperatorVersion
 from splitgraph.value_type import DTYPE_NUMBERS
 
 # What each element type may be cast to so that casting the result back is exact, the first that is allowed taken.

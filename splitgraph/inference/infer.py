@@ -17,10 +17,10 @@ from splitgraph.inference.context import NodeContext
 from splitgraph.inference.filling import fill_model
 from splitgraph.inference.findings import build_analysis
 from splitgraph.inference.rules import load_rules
-from splitgraph.inference.schemas import newest_opset
 from splitgraph.inference.state import FunctionCall, GraphDetail, State
 from splitgraph.inference.walk import Walk
 from splitgraph.onnx_proto import GraphProto, ModelProto
+from splitgraph.schemas import newest_opset
 from splitgraph.value_type import UNKNOWN, ValueType
 
 

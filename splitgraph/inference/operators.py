@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from splitgraph.graph.scopes import called_function, plain_domain
 from splitgraph.inference.context import rule_of
-from splitgraph.inference.schemas import Schema, schema_of, versions_of
 from splitgraph.onnx_proto import FunctionProto, NodeProto
+from splitgraph.schemas import OperatorVersion, version_at, versions_of
 from splitgraph.variants import SPLIT_OPERATORS, Variant, openvino_split_1, variadic_split_1, variant_of
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class Operator:
     domain: str
     opset: int = 0
     since_version: int = 0
-    schema: Schema | None = None
+    schema: OperatorVersion | None = None
     variant: Variant | None = None
     function: FunctionProto | None = None
     finding: str | None = None
@@ -40,7 +40,7 @@ class Operator:
         schema = self.schema
         if schema is None:
             return True
-        fewest, most, count = schema.fewest_inputs, schema.most_inputs, len(ctx.node.input)
+        fewest, most, count = schema.min_inputs, schema.max_inputs, len(ctx.node.input)
         if not fewest <= count <= most:
             ctx.find(
                 "SG212", f"{ctx.node.op_type}-{self.since_version} takes {_range(fewest, most)} inputs, not {count}"
@@ -54,7 +54,7 @@ class Operator:
             expected = schema.attributes.get(attribute.name)
             if (
                 expected is not None
-                and attribute.type != expected
+                and attribute.type != expected.type
                 and not (attribute.ref_attr_name or attribute.type == 0)
             ):
                 ctx.find(
@@ -62,8 +62,8 @@ class Operator:
                     f"attribute {attribute.name!r} of {ctx.node.op_type}-{self.since_version} has the wrong type",
                 )
                 return False
-        for name in schema.required:
-            if name not in ctx.attributes():
+        for name, formal in schema.attributes.items():
+            if formal.required and name not in ctx.attributes():
                 ctx.find("SG212", f"{ctx.node.op_type}-{self.since_version} needs the attribute {name!r}")
                 return False
         return True
@@ -95,7 +95,7 @@ def _known_operator(domain: str, op_type: str, opset: int | None) -> Operator:
         return Operator(
             domain, finding="SG110", message=f"{op_type} is of ai.onnx, of which the model imports no opset"
         )
-    schema = schema_of(domain, op_type, opset)
+    schema = _schema(domain, op_type, opset)
     if schema is None and domain == "":
         later = [schema.since_version for schema in versions_of(domain, op_type)]
         if not later and rule_of(domain, op_type) is not None:
@@ -117,16 +117,26 @@ def _known_operator(domain: str, op_type: str, opset: int | None) -> Operator:
     return Operator(domain, opset, schema.since_version, schema, variant)
 
 
+def _schema(domain: str, op_type: str, opset: int) -> OperatorVersion | None:
+    """The version that the opset means; None where there is none, or none any more."""
+    found = version_at(domain, op_type, opset)
+    if found is None or not found.deprecated:
+        return found
+    # GroupNormalization-18 was deprecated for its own later version and not removed.
+    later = [each for each in versions_of(domain, op_type) if each.since_version > found.since_version]
+    return found if any(not each.deprecated for each in later) else None
+
+
 # Required by the schema of Resize-11 only: runtimes took them for the optional inputs that they are from 13 on, and
 # exporters leave them out.
 _TAKEN_AS_OPTIONAL = {("", "Resize"): ("roi", "scales")}
 
 
-def _left_out(schema: Schema, inputs: Sequence[str]) -> list[str]:
+def _left_out(schema: OperatorVersion, inputs: Sequence[str]) -> list[str]:
     """The inputs that a node leaves out and must not."""
-    optional = _TAKEN_AS_OPTIONAL.get((schema.domain, schema.name), ())
+    optional = _TAKEN_AS_OPTIONAL.get((schema.domain, schema.op), ())
     formals = zip(schema.inputs, inputs, strict=False)
-    return [held.name for held, given in formals if held.is_required and not given and held.name not in optional]
+    return [held.name for held, given in formals if held.option == "single" and not given and held.name not in optional]
 
 
 def _range(fewest: int, most: int) -> str:

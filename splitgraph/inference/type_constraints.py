@@ -6,11 +6,15 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from splitgraph.inference.operators import Operator
-from splitgraph.inference.schemas import Schema
+from splitgraph.schemas import OperatorVersion
 from splitgraph.value_type import ValueType
 
 if TYPE_CHECKING:
     from splitgraph.inference.context import NodeContext
+
+
+_KINDS = (("tensor(", ""), ("seq(tensor(", "sequence of "), ("optional(tensor(", "optional of "))
+_LONG_NAMES = {"float": "float32", "double": "float64"}
 
 
 def check_element_types(ctx: NodeContext, operator: Operator) -> None:
@@ -33,20 +37,35 @@ def _type_text(known: ValueType) -> str | None:
 
 
 @lru_cache(maxsize=4096)
-def _mismatch(schema: Schema, given: tuple[str | None, ...]) -> str | None:
+def _mismatch(schema: OperatorVersion, given: tuple[str | None, ...]) -> str | None:
     formals = schema.inputs
     bound: dict[str, tuple[int, str]] = {}
     for index, text in enumerate(given):
         formal = formals[min(index, len(formals) - 1)] if formals else None
-        if text is None or formal is None or formal.allowed is None:
+        allowed = _allowed(formal.types) if formal is not None else None
+        if text is None or formal is None or not allowed:
             continue
-        if text not in formal.allowed:
-            return f"input {index} is {text}; it must be {_choice(formal.allowed)}"
-        if not formal.variable:
+        if text not in allowed:
+            return f"input {index} is {text}; it must be {_choice(allowed)}"
+        if not formal.is_generic or not formal.homogeneous:
             continue
-        earlier = bound.setdefault(formal.variable, (index, text))
+        earlier = bound.setdefault(formal.type_variable, (index, text))
         if earlier[1] != text:
             return f"input {index} is {text} and input {earlier[0]} is {earlier[1]}; both must be of one type"
+    return None
+
+
+@lru_cache(maxsize=1024)
+def _allowed(types: frozenset[str]) -> frozenset[str]:
+    return frozenset(text for spelled in types if (text := _plain(spelled)) is not None)
+
+
+def _plain(spelled: str) -> str | None:
+    """A schema's spelling of a type in ours; None for one that this check does not follow."""
+    for prefix, kind in _KINDS:
+        if spelled.startswith(prefix):
+            name = spelled[len(prefix) :].rstrip(")")
+            return kind + _LONG_NAMES.get(name, name)
     return None
 
 

@@ -7,10 +7,9 @@ import operator
 from collections.abc import Iterable
 from typing import Any
 
-import onnx
-
 from splitgraph.diagnostics import SplitgraphError
 from splitgraph.formats.openvino_runtime import require_openvino
+from splitgraph.onnx_proto import ModelProto
 from splitgraph.variants.variadic_function import function_name, is_variadic_function
 from splitgraph.variants.variadic_split_1 import DOMAIN
 
@@ -18,7 +17,7 @@ from splitgraph.variants.variadic_split_1 import DOMAIN
 _COUNTS = range(1, 1025)
 
 
-def extensions(model_or_counts: onnx.ModelProto | Iterable[int] | None = None) -> list[Any]:
+def extensions(model_or_counts: ModelProto | Iterable[int] | None = None) -> list[Any]:
     """The extensions for `ov.Core().add_extension(...)` or `ov.convert_model(..., extension=...)`.
 
     model_or_counts: a ModelProto, for the VariadicSplit functions that it has; or the numbers of outputs; None: any
@@ -30,10 +29,10 @@ def extensions(model_or_counts: onnx.ModelProto | Iterable[int] | None = None) -
     return [frontend.OpExtension("VariadicSplit", name, DOMAIN, {}, {}) for name in names]
 
 
-def _counts(given: onnx.ModelProto | Iterable[int] | None) -> list[int]:
+def _counts(given: ModelProto | Iterable[int] | None) -> list[int]:
     if given is None:
         return list(_COUNTS)
-    if isinstance(given, onnx.ModelProto):
+    if isinstance(given, ModelProto):
         return [len(function.output) for function in given.functions if is_variadic_function(function)]
     try:
         counts = [operator.index(count) for count in given]

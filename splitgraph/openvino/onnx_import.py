@@ -12,10 +12,11 @@ import onnx
 
 from splitgraph.conversion.inlining import inline_functions
 from splitgraph.formats.openvino_runtime import require_openvino
+from splitgraph.onnx_proto import ModelProto
 from splitgraph.openvino.extensions import extensions
 
 
-def read_onnx(path: Path, model: onnx.ModelProto) -> Any:
+def read_onnx(path: Path, model: ModelProto) -> Any:
     """The `ov.Model` of an ONNX file, with real VariadicSplit nodes in place of our functions.
 
     path: in a folder of our own, as a copy goes beside it where other functions have to be inlined. model: what the

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
-import onnx
-from onnx import TensorProto, helper
-
 from splitgraph.conversion.adapters.registry import downward
 from splitgraph.conversion.shape_nodes import has_no_zero, reshaped
 from splitgraph.conversion.step import Inexact, Step
+from splitgraph.deferred import helper, np
+from splitgraph.graph.attributes import make_node
+from splitgraph.onnx_proto import GraphProto, TensorProto
 from splitgraph.value_type import DTYPE_NUMBERS
 
 # The operator of one step, and the bits of its neutral element: -0.0 + x is x also for x = -0.0.
@@ -100,7 +99,7 @@ def _sizes_around(step: Step, shape: str, rank: int) -> tuple[str, str]:
     return sizes[0], sizes[1]
 
 
-def _body(step: Step, operator: str, dtype: str, rank: int, exclusive: bool) -> onnx.GraphProto:
+def _body(step: Step, operator: str, dtype: str, rank: int, exclusive: bool) -> GraphProto:
     """One step of a Scan: the total so far and a slice to the new total, and what is given of it.
 
     rank: of a slice, declared as onnxruntime wants to know it.
@@ -108,8 +107,8 @@ def _body(step: Step, operator: str, dtype: str, rank: int, exclusive: bool) -> 
     total, item, new = (step.new_name(hint) for hint in ("total_in", "item", "total_out"))
     given = step.new_name("given")
     nodes = [
-        helper.make_node(operator, [total, item], [new], name=step.new_name("accumulate")),
-        helper.make_node("Identity", [total if exclusive else new], [given], name=step.new_name("give")),
+        make_node(operator, [total, item], [new], name=step.new_name("accumulate")),
+        make_node("Identity", [total if exclusive else new], [given], name=step.new_name("give")),
     ]
     number, dims = DTYPE_NUMBERS[dtype], [None] * rank
     inputs = [helper.make_tensor_value_info(name, number, dims) for name in (total, item)]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from splitgraph.conversion.adapters.registry import downward
 from splitgraph.conversion.shape_nodes import as_int64
 from splitgraph.conversion.step import Inexact, Step
+from splitgraph.deferred import np
 from splitgraph.value_type import DTYPE_NUMBERS
 
 _WIDTHS = {f"{kind}{bits}": bits for kind in ("int", "uint") for bits in (8, 16, 32, 64)}

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from splitgraph.conversion.adapters.registry import downward, upward
 from splitgraph.conversion.step import Inexact, Step
+from splitgraph.deferred import np
 from splitgraph.value_type import DTYPE_NAMES, DTYPE_NUMBERS
 
 _GREATEST = {"float8e4m3fnuz": 240.0, "float8e5m2fnuz": 57344.0}

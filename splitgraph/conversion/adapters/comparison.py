@@ -10,12 +10,11 @@ from __future__ import annotations
 import math
 from functools import partial, reduce
 
-import numpy as np
-from onnx import TensorProto
-
 from splitgraph.conversion.adapters.registry import downward
 from splitgraph.conversion.shape_nodes import static_shape, typed
 from splitgraph.conversion.step import Inexact, Step
+from splitgraph.deferred import np
+from splitgraph.onnx_proto import TensorProto
 from splitgraph.value_type import DTYPE_NUMBERS
 
 _WIDE = {"int64", "uint64"}

@@ -4,12 +4,11 @@ of types that they do not make below.
 
 from __future__ import annotations
 
-import numpy as np
-from onnx import TensorProto, helper, numpy_helper
-
 from splitgraph.conversion.adapters.registry import downward, upward
 from splitgraph.conversion.shape_nodes import as_int64
 from splitgraph.conversion.step import Inexact, Step
+from splitgraph.deferred import helper, np, numpy_helper
+from splitgraph.onnx_proto import TensorProto
 from splitgraph.value_type import DTYPE_NAMES, DTYPE_NUMBERS
 
 # The values that each type besides float32 holds: the first, and the first beyond.

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 
-from onnx import helper
-
 from splitgraph.conversion.adapters.registry import downward
 from splitgraph.conversion.step import Inexact, Step
+from splitgraph.deferred import helper
 from splitgraph.value_type import DTYPE_NUMBERS
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
-import onnx
-from onnx import TensorProto, helper
-
 from splitgraph.conversion.adapters.registry import downward
 from splitgraph.conversion.step import Inexact, Step
+from splitgraph.deferred import helper
+from splitgraph.graph.attributes import make_node
+from splitgraph.onnx_proto import GraphProto, NodeProto, TensorProto, ValueInfoProto
 from splitgraph.value_type import tensor
 
 
@@ -47,7 +47,7 @@ def branches_without_bfloat16(step: Step) -> None:
     step.form.wrap = partial(_cast_results, casts)
 
 
-def _cast_results(casts: Mapping[int, tuple[str, str]], node: onnx.NodeProto) -> None:
+def _cast_results(casts: Mapping[int, tuple[str, str]], node: NodeProto) -> None:
     """Let both branches of an If give float32: index of the output to the new name in each branch."""
     branches = (next(held.g for held in node.attribute if held.name == f"{side}_branch") for side in ("then", "else"))
     for side, branch in enumerate(branches):
@@ -59,7 +59,7 @@ def _cast_results(casts: Mapping[int, tuple[str, str]], node: onnx.NodeProto) ->
 def bodies_without_bfloat16(step: Step) -> None:
     """Below 16 no bfloat16 goes into a body or out of it: it goes as float32, and is cast on both sides."""
     body = step.value("body")
-    if step.form.original is None or not isinstance(body, onnx.GraphProto):
+    if step.form.original is None or not isinstance(body, GraphProto):
         raise Inexact("its body is not the model's")
     is_loop = step.form.op_type == "Loop"
     # The first input of a body counts the steps, and the first output says whether to go on.
@@ -83,7 +83,7 @@ def bodies_without_bfloat16(step: Step) -> None:
     step.form.wrap = partial(_cast_around, into, {index + own: step.new_name("as_float32") for index in results})
 
 
-def _is_bfloat16(step: Step, index: int, declared: onnx.ValueInfoProto) -> bool:
+def _is_bfloat16(step: Step, index: int, declared: ValueInfoProto) -> bool:
     """Whether an output is bfloat16, which of one that is left out only the body says."""
     dtype = step.output_type(index).dtype
     if dtype is None and not declared.type.tensor_type.elem_type:
@@ -91,25 +91,25 @@ def _is_bfloat16(step: Step, index: int, declared: onnx.ValueInfoProto) -> bool:
     return dtype == "bfloat16" or declared.type.tensor_type.elem_type == TensorProto.BFLOAT16
 
 
-def _cast_around(into: Mapping[int, str], out: Mapping[int, str], node: onnx.NodeProto) -> None:
+def _cast_around(into: Mapping[int, str], out: Mapping[int, str], node: NodeProto) -> None:
     """Let float32 into a body and out of it: index of its input or output to the new name."""
     body = next(held.g for held in node.attribute if held.name == "body")
     nodes = []
     for index, name in into.items():
         value = body.input[index]
-        nodes.append(helper.make_node("Cast", [name], [value.name], to=TensorProto.BFLOAT16))
+        nodes.append(make_node("Cast", [name], [value.name], to=TensorProto.BFLOAT16))
         value.name = name
         value.type.tensor_type.elem_type = TensorProto.FLOAT
-    nodes += [onnx.NodeProto.FromString(inner.SerializeToString()) for inner in body.node]
+    nodes += [NodeProto.FromString(inner.SerializeToString()) for inner in body.node]
     for index, name in out.items():
         nodes.append(_given_as_float32(body.output[index], name))
     del body.node[:]
     body.node.extend(nodes)
 
 
-def _given_as_float32(result: onnx.ValueInfoProto, name: str) -> onnx.NodeProto:
+def _given_as_float32(result: ValueInfoProto, name: str) -> NodeProto:
     """The cast that gives the result of a graph, which is renamed, in float32."""
-    node = helper.make_node("Cast", [result.name], [name], to=TensorProto.FLOAT)
+    node = make_node("Cast", [result.name], [name], to=TensorProto.FLOAT)
     result.name = name
     result.type.tensor_type.elem_type = TensorProto.FLOAT
     return node
@@ -127,12 +127,12 @@ def something_to_carry(step: Step) -> None:
     step.form.wrap = partial(_carry, step.new_name("before"), step.new_name("after"))
 
 
-def _carry(before: str, after: str, node: onnx.NodeProto) -> None:
+def _carry(before: str, after: str, node: NodeProto) -> None:
     """Let the body of a loop hand a number on."""
     body = next(held.g for held in node.attribute if held.name == "body")
-    body.node.append(helper.make_node("Identity", [before], [after]))
+    body.node.append(make_node("Identity", [before], [after]))
     body.input.append(helper.make_tensor_value_info(before, TensorProto.INT64, []))
     outputs = [body.output[0], helper.make_tensor_value_info(after, TensorProto.INT64, []), *body.output[1:]]
-    held = [onnx.ValueInfoProto.FromString(value.SerializeToString()) for value in outputs]
+    held = [ValueInfoProto.FromString(value.SerializeToString()) for value in outputs]
     del body.output[:]
     body.output.extend(held)

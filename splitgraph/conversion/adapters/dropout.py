@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
-from onnx import TensorProto
-
 from splitgraph.conversion.adapters.registry import downward, upward
 from splitgraph.conversion.step import Inexact, Step
+from splitgraph.deferred import np
+from splitgraph.onnx_proto import TensorProto
 from splitgraph.value_type import DTYPE_NUMBERS
 
 

@@ -7,13 +7,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
-from onnx import TensorProto
-
 from splitgraph.conversion.adapters.registry import downward, upward
 from splitgraph.conversion.formula import Formula, Term
 from splitgraph.conversion.shape_nodes import has_no_zero, reshaped
 from splitgraph.conversion.step import Inexact, Step
+from splitgraph.deferred import np
+from splitgraph.onnx_proto import TensorProto
 from splitgraph.value_type import DTYPE_NUMBERS
 
 # A matrix of more elements is worked out at run time, from the sines and cosines of one turn.

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from splitgraph.conversion.adapters.registry import downward, upward
 from splitgraph.conversion.adapters.sorting import topmost_of_long_integers
 from splitgraph.conversion.formula import Formula
@@ -22,8 +20,9 @@ from splitgraph.conversion.shape_nodes import (
     static_shape,
 )
 from splitgraph.conversion.step import Inexact, Step
+from splitgraph.deferred import np
 
-_GREATEST = int(np.iinfo(np.int64).max)
+_GREATEST = 2**63 - 1
 
 
 @upward("TopK", 10)

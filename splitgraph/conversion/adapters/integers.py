@@ -6,13 +6,12 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-from onnx import TensorProto
-
 from splitgraph.conversion.adapters.registry import downward
 from splitgraph.conversion.adapters.remainders import remainder_by_long_division
 from splitgraph.conversion.shape_nodes import static_shape
 from splitgraph.conversion.step import Inexact, Step
+from splitgraph.deferred import np
+from splitgraph.onnx_proto import TensorProto
 from splitgraph.value_type import DTYPE_NUMBERS
 
 _BITS = {f"{kind}{bits}": bits for kind in ("int", "uint") for bits in (8, 16, 32, 64)}

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
-from onnx import TensorProto
-
 from splitgraph.conversion.adapters.registry import downward
 from splitgraph.conversion.expansion import expand
 from splitgraph.conversion.step import Step
+from splitgraph.deferred import np
+from splitgraph.onnx_proto import TensorProto
 from splitgraph.value_type import DTYPE_NUMBERS
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from splitgraph.conversion.adapters.registry import downward, upward
 from splitgraph.conversion.step import Inexact, Step
+from splitgraph.deferred import np
 from splitgraph.value_type import DTYPE_NUMBERS
 
 _HALVES = frozenset({"float16", "bfloat16"})

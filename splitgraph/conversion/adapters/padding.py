@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-from onnx import numpy_helper
-
 from splitgraph.conversion.adapters.registry import downward, upward
 from splitgraph.conversion.shape_nodes import (
     FLOATS,
@@ -18,10 +15,11 @@ from splitgraph.conversion.shape_nodes import (
 )
 from splitgraph.conversion.step import Inexact, Step
 from splitgraph.conversion.values import Array
+from splitgraph.deferred import np, numpy_helper
 from splitgraph.value_type import DTYPE_NUMBERS
 
 _WIDER = {"int8": 6, "int16": 6, "uint8": 6, "uint16": 6, "uint32": 7}
-_GREATEST_FLOAT32 = float(np.finfo(np.float32).max)
+_GREATEST_FLOAT32 = float.fromhex("0x1.fffffep127")
 
 
 @upward("Pad", 2)

@@ -8,12 +8,10 @@ from functools import reduce
 from itertools import product
 from math import prod
 
-import numpy as np
-from onnx import numpy_helper
-
 from splitgraph.conversion.adapters.registry import downward, upward
 from splitgraph.conversion.step import Inexact, Step
 from splitgraph.conversion.values import Array
+from splitgraph.deferred import np, numpy_helper
 from splitgraph.graph.attributes import UNRESOLVED
 
 

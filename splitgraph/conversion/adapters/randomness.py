@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from onnx import TensorProto
-
 from splitgraph.conversion.adapters.registry import downward
 from splitgraph.conversion.step import Step
+from splitgraph.onnx_proto import TensorProto
 from splitgraph.value_type import DTYPE_NUMBERS
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
-import onnx
-from onnx import TensorProto, helper
-
 from splitgraph.conversion.step import Inexact, Step
+from splitgraph.deferred import helper, np
+from splitgraph.graph.attributes import make_node
+from splitgraph.onnx_proto import GraphProto, NodeProto, TensorProto
 from splitgraph.value_type import DTYPE_NUMBERS
 
 # How many times the smallest number of each type must be doubled to exceed the greatest one.
@@ -52,14 +51,14 @@ def _in_float64(step: Step, name: str, dtype: str) -> str:
     return name if dtype == "float64" else step.emit("Cast", [name], "wide", to=TensorProto.DOUBLE)
 
 
-def _body(step: Step, divisor: str, powers: list[str], rank: int) -> onnx.GraphProto:
+def _body(step: Step, divisor: str, powers: list[str], rank: int) -> GraphProto:
     """One step of the division: what is left, less the doubled divisor where that is not more."""
     count, going, left, kept, found = (step.new_name(hint) for hint in ("count", "going", "left", "kept", "found"))
-    nodes: list[onnx.NodeProto] = []
+    nodes: list[NodeProto] = []
 
     def emit(op_type: str, inputs: list[str], output: str = "") -> str:
         output = output or step.new_name(op_type.lower())
-        nodes.append(helper.make_node(op_type, inputs, [output], step.new_name(op_type.lower())))
+        nodes.append(make_node(op_type, inputs, [output], step.new_name(op_type.lower())))
         return output
 
     doubled = divisor

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 
-import numpy as np
-
 from splitgraph.conversion.formula import Formula, Term
 from splitgraph.conversion.interpolation import REACH, weights
 from splitgraph.conversion.shape_nodes import FLOATS, static_shape, typed
 from splitgraph.conversion.step import Inexact, Step
+from splitgraph.deferred import np
 
 _CROP = "tf_crop_and_resize"
 # A coordinate that should be halfway may miss it by rounding: what onnxruntime takes for halfway.

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from splitgraph.conversion.adapters.registry import downward, upward
 from splitgraph.conversion.adapters.resampling import is_sized, resize_by_gathering
 from splitgraph.conversion.shape_nodes import static_shape
 from splitgraph.conversion.step import Inexact, Step
 from splitgraph.conversion.values import Array
+from splitgraph.deferred import np
 
 _TO_NEW_MODES = {"nearest": "nearest", "bilinear": "linear"}
 # Rounding modes for which a scale that is a whole number repeats each element, from the middle of a pixel on.

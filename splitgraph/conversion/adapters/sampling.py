@@ -7,13 +7,12 @@ from __future__ import annotations
 from functools import reduce
 from math import prod
 
-import numpy as np
-
 from splitgraph.conversion.adapters.registry import downward
 from splitgraph.conversion.formula import Formula, Term
 from splitgraph.conversion.interpolation import Images
 from splitgraph.conversion.shape_nodes import FLOATS, static_shape
 from splitgraph.conversion.step import Inexact, Step
+from splitgraph.deferred import np
 
 # The names of opset 20 by those of 16, which were not all renamed.
 _MODES = {"bilinear": "linear", "bicubic": "cubic"}

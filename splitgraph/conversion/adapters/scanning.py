@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-import numpy as np
-import onnx
-from onnx import TensorProto, helper, numpy_helper
-
 from splitgraph.conversion.adapters.registry import downward, upward
 from splitgraph.conversion.step import Inexact, Step
+from splitgraph.deferred import helper, np, numpy_helper
+from splitgraph.graph.attributes import make_attribute, make_node
 from splitgraph.graph.types import type_proto
+from splitgraph.onnx_proto import GraphProto, NodeProto, TensorProto, ValueInfoProto
 from splitgraph.value_type import UNKNOWN, ValueType, tensor
 
 
@@ -72,10 +71,10 @@ def _without_batch(step: Step, name: str) -> ValueType:
     return UNKNOWN if known.dtype is None else tensor(known.dtype, None if known.shape is None else known.shape[1:])
 
 
-def _wrap(inner: _Inner, node: onnx.NodeProto) -> None:
+def _wrap(inner: _Inner, node: NodeProto) -> None:
     """Put the node's body, by now at the target opset, into a Scan in the body of another."""
     attribute = next(held for held in node.attribute if held.name == "body")
-    body = onnx.GraphProto()
+    body = GraphProto()
     body.CopyFrom(attribute.g)
     nodes = []
     inputs, outputs = list(inner.inputs), list(inner.outputs)
@@ -85,44 +84,43 @@ def _wrap(inner: _Inner, node: onnx.NodeProto) -> None:
         inputs[0] = inner.zero
         # The count of steps is a state of the inner scan that nobody reads.
         outputs.insert(0, inner.count)
-    scan = helper.make_node("Scan", inputs, outputs, inner.scan, body=body, num_scan_inputs=inner.number)
+    scan = make_node("Scan", inputs, outputs, inner.scan, body=body, num_scan_inputs=inner.number)
     if inner.directions:
-        scan.attribute.append(helper.make_attribute("scan_input_directions", list(inner.directions)))
+        scan.attribute.append(make_attribute("scan_input_directions", list(inner.directions)))
     nodes.append(scan)
     made = [
-        onnx.ValueInfoProto(name=name, type=type_proto(known))
-        for name, known in zip(inner.inputs, inner.types, strict=True)
+        ValueInfoProto(name=name, type=type_proto(known)) for name, known in zip(inner.inputs, inner.types, strict=True)
     ]
-    results = [onnx.ValueInfoProto(name=name) for name in inner.outputs]
+    results = [ValueInfoProto(name=name) for name in inner.outputs]
     attribute.g.CopyFrom(helper.make_graph(nodes, inner.body, made, results))
 
 
-def _keep_states_behind_the_end(inner: _Inner, body: onnx.GraphProto, length: str) -> None:
+def _keep_states_behind_the_end(inner: _Inner, body: GraphProto, length: str) -> None:
     """Count the steps, and choose the old states from the end of the sequence on."""
     count = helper.make_tensor_value_info(inner.t, TensorProto.INT64, [])
     nodes = [
         _number(inner.one, 1),
-        helper.make_node("Add", [inner.t, inner.one], [inner.next]),
-        helper.make_node("Less", [inner.t, length], [inner.running]),
+        make_node("Add", [inner.t, inner.one], [inner.next]),
+        make_node("Less", [inner.t, length], [inner.running]),
     ]
     for index, kept in enumerate(inner.kept_states):
         choice = [inner.running, body.output[index].name, body.input[index].name]
-        nodes.append(helper.make_node("Where", choice, [kept]))
+        nodes.append(make_node("Where", choice, [kept]))
     states = list(body.output)[: inner.states]
     scanned = list(body.output)[inner.states :]
     inputs = [count, *body.input]
     results = [helper.make_tensor_value_info(inner.next, TensorProto.INT64, [])]
     for kept, before in zip(inner.kept_states, states, strict=True):
-        results.append(onnx.ValueInfoProto(name=kept, type=before.type))
+        results.append(ValueInfoProto(name=kept, type=before.type))
     body.node.extend(nodes)
     del body.input[:], body.output[:]
     body.input.extend(inputs)
     body.output.extend([*results, *scanned])
 
 
-def _number(name: str, number: int) -> onnx.NodeProto:
+def _number(name: str, number: int) -> NodeProto:
     value = numpy_helper.from_array(np.array(number, dtype=np.int64))
-    return helper.make_node("Constant", [], [name], value=value)
+    return make_node("Constant", [], [name], value=value)
 
 
 @downward("Scan", 9)

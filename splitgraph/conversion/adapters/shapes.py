@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
-from onnx import TensorProto, helper, numpy_helper
-
 from splitgraph.conversion.adapters.registry import downward, upward
 from splitgraph.conversion.shape_nodes import counting, filled, has_no_zero, reshaped
 from splitgraph.conversion.step import Inexact, Step
+from splitgraph.deferred import helper, np, numpy_helper
+from splitgraph.onnx_proto import TensorProto
 from splitgraph.value_type import DTYPE_NUMBERS
 
 _FLOATS = ("float16", "float32", "float64")

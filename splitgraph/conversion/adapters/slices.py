@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from splitgraph.conversion.adapters.registry import downward, upward
 from splitgraph.conversion.shape_nodes import (
     as_int64,
@@ -18,8 +16,9 @@ from splitgraph.conversion.shape_nodes import (
 )
 from splitgraph.conversion.step import Inexact, Step
 from splitgraph.conversion.values import Array
+from splitgraph.deferred import np
 
-_GREATEST = int(np.iinfo(np.int64).max)
+_GREATEST = 2**63 - 1
 
 
 @upward("Slice", 10)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import numpy as np
-from onnx import helper
-
 from splitgraph.conversion.adapters.registry import downward
 from splitgraph.conversion.shape_nodes import as_int64, counting, filled, flat, positions
 from splitgraph.conversion.step import Inexact, Step
+from splitgraph.deferred import helper, np
+from splitgraph.graph.attributes import make_node
 from splitgraph.value_type import DTYPE_NUMBERS
 
-_GREATEST = int(np.iinfo(np.int64).max)
+_GREATEST = 2**63 - 1
 _SORTED = {f"{kind}{bits}" for kind in ("int", "uint", "float") for bits in (8, 16, 32, 64)}
 
 
@@ -144,12 +143,12 @@ def _order_of_rows(step: Step, rows: str, count: str) -> str:
     column, elements, keys, again = (step.new_name(hint) for hint in ("column", "elements", "keys", "order_again"))
     still, ordered, found = (step.new_name(hint) for hint in ("still", "ordered_keys", "order_found"))
     nodes = [
-        helper.make_node("Sub", [last, number], [column], step.new_name("place")),
-        helper.make_node("Gather", [rows, column], [elements], step.new_name("take"), axis=1),
-        helper.make_node("Gather", [elements, order], [keys], step.new_name("arrange"), axis=0),
-        helper.make_node("TopK", [keys, count], [ordered, again], step.new_name("sort"), largest=0),
-        helper.make_node("Gather", [order, again], [found], step.new_name("rearrange"), axis=0),
-        helper.make_node("Identity", [kept], [still], step.new_name("go_on")),
+        make_node("Sub", [last, number], [column], step.new_name("place")),
+        make_node("Gather", [rows, column], [elements], step.new_name("take"), axis=1),
+        make_node("Gather", [elements, order], [keys], step.new_name("arrange"), axis=0),
+        make_node("TopK", [keys, count], [ordered, again], step.new_name("sort"), largest=0),
+        make_node("Gather", [order, again], [found], step.new_name("rearrange"), axis=0),
+        make_node("Identity", [kept], [still], step.new_name("go_on")),
     ]
     declared = [(number, "int64", 0), (kept, "bool", 0), (order, "int64", 1), (still, "bool", 0), (found, "int64", 1)]
     values = [

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
-import onnx
-from onnx import TensorProto, helper
-
 from splitgraph.conversion.adapters.registry import downward
 from splitgraph.conversion.formula import Formula
 from splitgraph.conversion.shape_nodes import as_int64, filled, flat, scalar
 from splitgraph.conversion.step import Step
+from splitgraph.deferred import helper, np
+from splitgraph.graph.attributes import make_attribute, make_node
+from splitgraph.onnx_proto import GraphProto, NodeProto, TensorProto, ValueInfoProto
 
 
 @downward("NonMaxSuppression", 10)
@@ -77,7 +76,7 @@ def _overlaps(step: Step) -> str:
     return result
 
 
-def _body(step: Step, outer: list[str]) -> onnx.GraphProto:
+def _body(step: Step, outer: list[str]) -> GraphProto:
     """One step for each class: the box that is next in order, what is left, and how many were chosen; whether it was.
 
     outer: the order of the boxes, the first box of each batch, the rows of overlaps, the numbers of the boxes, and how
@@ -85,12 +84,12 @@ def _body(step: Step, outer: list[str]) -> onnx.GraphProto:
     """
     order, first, overlaps, numbers, most = outer
     number, going, left, count = (step.new_name(hint) for hint in ("number", "going", "left", "count"))
-    nodes: list[onnx.NodeProto] = []
+    nodes: list[NodeProto] = []
 
     def emit(op_type: str, *inputs: str, **attributes: object) -> str:
         output = step.new_name(op_type.lower())
-        node = helper.make_node(op_type, inputs, [output], name=step.new_name(f"{op_type.lower()}_node"))
-        node.attribute.extend(helper.make_attribute(name, value) for name, value in attributes.items())
+        node = make_node(op_type, inputs, [output], name=step.new_name(f"{op_type.lower()}_node"))
+        node.attribute.extend(make_attribute(name, value) for name, value in attributes.items())
         nodes.append(node)
         return output
 
@@ -117,5 +116,5 @@ def _body(step: Step, outer: list[str]) -> onnx.GraphProto:
     return helper.make_graph(nodes, "suppression", inputs, outputs)
 
 
-def _declared(name: str, kind: int, rank: int) -> onnx.ValueInfoProto:
+def _declared(name: str, kind: int, rank: int) -> ValueInfoProto:
     return helper.make_tensor_value_info(name, kind, [None] * rank)

@@ -11,15 +11,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import onnx
-from onnx import TensorProto, helper
-
 from splitgraph.contents import MAX_ITEMS
 from splitgraph.formats.openvino_ir.element_types import dtype_of
+from splitgraph.graph.attributes import make_attribute
 from splitgraph.graph.scopes import MAIN, GraphPath
 from splitgraph.graph.types import LARGEST_DIM, write_shape
 from splitgraph.inference.openvino_ir.dimensions import Dimensions
 from splitgraph.inference.openvino_ir.port_maps import write_ports
+from splitgraph.onnx_proto import IR_VERSION, AttributeProto, GraphProto, ModelProto, TensorProto
 from splitgraph.value_type import DTYPE_NUMBERS, ValueType
 from splitgraph.variants.openvino_split_1 import DOMAIN
 
@@ -45,7 +44,7 @@ class Mirror:
     symbols that stand for intervals.
     """
 
-    model: onnx.ModelProto = field(default_factory=onnx.ModelProto)
+    model: ModelProto = field(default_factory=ModelProto)
     layers: dict[GraphPath, list[Layer]] = field(default_factory=dict)
     names: dict[GraphPath, dict[tuple[int, int], str]] = field(default_factory=dict)
     given: dict[GraphPath, dict[str, ValueType]] = field(default_factory=dict)
@@ -67,7 +66,7 @@ class _Mirroring:
 
     def run(self) -> Mirror:
         made = self._result.model
-        made.ir_version = onnx.IR_VERSION
+        made.ir_version = IR_VERSION
         made.opset_import.add(domain=DOMAIN, version=max(self._source.version, 1))
         made.graph.name = self._source.name
         self._fill(made.graph, self._source.graph, MAIN)
@@ -81,7 +80,7 @@ class _Mirroring:
         self._taken.add(name)
         return name
 
-    def _fill(self, proto: onnx.GraphProto, graph: Graph, path: GraphPath) -> None:
+    def _fill(self, proto: GraphProto, graph: Graph, path: GraphPath) -> None:
         names = self._result.names[path] = _value_names(graph)
         given = self._result.given[path] = {}
         declared = self._result.declared[path] = {}
@@ -101,7 +100,7 @@ class _Mirroring:
                 self._add_node(proto, graph, layer, names, (*path, len(layers)))
                 layers.append(layer)
 
-    def _add_input(self, proto: onnx.GraphProto, layer: Layer, name: str) -> ValueType:
+    def _add_input(self, proto: GraphProto, layer: Layer, name: str) -> ValueType:
         written = layer.data.get("shape")
         port = _declared(layer.outputs[0])
         shape = port.shape if written is None else self._dimensions.read(written, layer.name)
@@ -111,7 +110,7 @@ class _Mirroring:
         write_shape(known, value.type.tensor_type)
         return known
 
-    def _add_constant(self, proto: onnx.GraphProto, layer: Layer, name: str) -> ValueType:
+    def _add_constant(self, proto: GraphProto, layer: Layer, name: str) -> ValueType:
         """A constant of few numbers with its contents, others with their type only."""
         dtype, dims = dtype_of(layer.data.get("element_type", "")), _static(self._dimensions, layer)
         number = DTYPE_NUMBERS.get(dtype or "")
@@ -128,7 +127,7 @@ class _Mirroring:
 
     def _add_node(
         self,
-        proto: onnx.GraphProto,
+        proto: GraphProto,
         graph: Graph,
         layer: Layer,
         names: Mapping[tuple[int, int], str],
@@ -141,14 +140,14 @@ class _Mirroring:
             node.attribute.extend(_split_attributes(layer))
             return
         for key, text in layer.data.items():
-            node.attribute.append(helper.make_attribute(key, text))
-        node.attribute.append(helper.make_attribute(OPERATOR_SET, layer.version))
+            node.attribute.append(make_attribute(key, text))
+        node.attribute.append(make_attribute(OPERATOR_SET, layer.version))
         for key, body in layer.bodies.items():
-            attribute = node.attribute.add(name=key, type=onnx.AttributeProto.GRAPH)
+            attribute = node.attribute.add(name=key, type=AttributeProto.GRAPH)
             attribute.g.name = key
             self._fill(attribute.g, body, (*place, key, 0))
         for key in layer.port_maps:
-            node.attribute.append(helper.make_attribute(key, write_ports(layer, key)))
+            node.attribute.append(make_attribute(key, write_ports(layer, key)))
 
 
 def is_split(layer: Layer) -> bool:
@@ -160,13 +159,13 @@ def _domain(layer: Layer) -> str:
     return DOMAIN if layer.version.startswith("opset") else EXTENSION
 
 
-def _split_attributes(layer: Layer) -> list[onnx.AttributeProto]:
+def _split_attributes(layer: Layer) -> list[AttributeProto]:
     """What the variants read: of Split its number of parts, as a number where it is one."""
     text = layer.data.get("num_splits")
     if layer.type != "Split" or text is None:
         return []
     is_number = text.strip().isascii() and text.strip().isdigit()
-    return [helper.make_attribute("num_splits", min(int(text), LARGEST_DIM) if is_number else text)]
+    return [make_attribute("num_splits", min(int(text), LARGEST_DIM) if is_number else text)]
 
 
 def _declared(port: Port) -> ValueType:

@@ -1,0 +1,68 @@
+"""One version of an operator: what its schema says of inputs, outputs and attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from splitgraph.graph.attributes import attribute_value
+from splitgraph.onnx_proto import AttributeProto
+
+Option = Literal["single", "optional", "variadic"]
+
+
+@dataclass(frozen=True, slots=True)
+class Formal:
+    """A formal input or output of an operator.
+
+    type_variable: or the type itself. types: those allowed ("tensor(float)"). homogeneous: all values bound to the
+    type variable have the same type. min_count: least number of values of a variadic one.
+    """
+
+    name: str
+    type_variable: str
+    types: frozenset[str]
+    option: Option
+    homogeneous: bool
+    min_count: int
+
+    @property
+    def is_generic(self) -> bool:
+        """True when the type is a variable that other inputs and outputs may share."""
+        return "(" not in self.type_variable
+
+
+@dataclass(frozen=True, slots=True)
+class FormalAttribute:
+    """An attribute of an operator version; type: the number of AttributeProto, default: None when there is none."""
+
+    type: int
+    required: bool
+    default: AttributeProto | None
+
+    @property
+    def default_value(self) -> Any:
+        """The default as a Python value, None when there is none."""
+        return None if self.default is None else attribute_value(self.default)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OperatorVersion:
+    """One version of an operator.
+
+    domain: "" for ai.onnx. has_function: onnx has a function body for it. min_inputs, max_inputs, max_outputs: how many
+    values a node may name.
+    """
+
+    domain: str
+    op: str
+    since_version: int
+    deprecated: bool
+    has_function: bool
+    attributes: Mapping[str, FormalAttribute]
+    inputs: tuple[Formal, ...]
+    outputs: tuple[Formal, ...]
+    min_inputs: int
+    max_inputs: int
+    max_outputs: int

@@ -1,0 +1,133 @@
+"""Reading `schemas.txt`, the table of all operators.
+
+Asking the installed onnx would load its C++ library and build its registry of all operators: most of the time and
+memory that a small model takes. `python -m splitgraph.schemas.installed` writes the table anew from the installed onnx,
+and a test compares the two. An opset that is newer than the table, and operators that a program registered with onnx
+itself, are asked of onnx.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from splitgraph.graph.attributes import make_attribute
+from splitgraph.onnx_proto import AttributeProto
+from splitgraph.schemas.operator_version import Formal, FormalAttribute, OperatorVersion, Option
+
+TABLE = Path(__file__).with_name("schemas.txt")
+
+# How many values an input or output stands for, as the table marks it: option, whether they are of one type, least
+# number.
+MARKS: Mapping[str, tuple[Option, bool, int]] = {
+    "": ("single", True, 1),
+    "?": ("optional", True, 1),
+    "*": ("variadic", True, 1),
+    "**": ("variadic", False, 1),
+    "*0": ("variadic", True, 0),
+    "**0": ("variadic", False, 0),
+}
+
+
+@cache
+def versions_of(domain: str, op: str) -> tuple[OperatorVersion, ...]:
+    """All versions of an operator, the oldest first; none for one that nobody knows."""
+    known = tuple(_parsed(row) for row in _rows().get((domain, op), ()))
+    if known or "onnx" not in sys.modules:
+        return known
+    # What a program registers with onnx is not in the table; nor can it be there before onnx is imported.
+    from splitgraph.schemas.installed import installed_versions
+
+    return installed_versions(domain, op)
+
+
+@cache
+def version_at(domain: str, op: str, opset: int) -> OperatorVersion | None:
+    """The version of an operator that an opset of its domain means; None when it does not exist there."""
+    versions = versions_of(domain, op)
+    if domain == "" and opset > newest_in_table():
+        from splitgraph.schemas.installed import installed_versions
+
+        versions = installed_versions(domain, op)
+    fitting = [version for version in versions if version.since_version <= opset]
+    return fitting[-1] if fitting else None
+
+
+def newest_opset(wanted: int = 0) -> int:
+    """The newest opset of ai.onnx: that of the table, or where an opset beyond it is wanted that of the installed
+    onnx.
+    """
+    if wanted <= newest_in_table():
+        return newest_in_table()
+    from splitgraph.schemas.installed import newest_installed
+
+    return max(newest_in_table(), newest_installed())
+
+
+@cache
+def newest_in_table() -> int:
+    """The newest opset of ai.onnx that the table covers."""
+    return int(_text().split("\n", 1)[0].split()[-1])
+
+
+@cache
+def _text() -> str:
+    return TABLE.read_text(encoding="utf-8")
+
+
+@cache
+def _rows() -> Mapping[tuple[str, str], list[str]]:
+    """The rows of each operator, not taken apart: a model uses few of them."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for row in _text().splitlines()[1:]:
+        domain, op = row.split("\t", 2)[:2]
+        found.setdefault((domain, op), []).append(row)
+    return found
+
+
+@cache
+def _types() -> tuple[frozenset[str], ...]:
+    """The sets of types that the rows refer to by number."""
+    return tuple(frozenset(row.split("\t")[1].split("|")) for row in _text().splitlines() if row.startswith("types\t"))
+
+
+def _parsed(row: str) -> OperatorVersion:
+    domain, op, version, counts, inputs, outputs, attributes = row.split("\t")
+    since, *flags = version.split()
+    return OperatorVersion(
+        domain,
+        op,
+        int(since),
+        "deprecated" in flags,
+        "function" in flags,
+        dict(_attribute(text) for text in attributes.split()),
+        tuple(_formal(text) for text in inputs.split(";") if text),
+        tuple(_formal(text) for text in outputs.split(";") if text),
+        *map(int, counts.split()),
+    )
+
+
+def _formal(text: str) -> Formal:
+    name, mark, variable, number = text.split(":")
+    option, homogeneous, least = MARKS[mark]
+    return Formal(name, variable, _types()[int(number)], option, homogeneous, least)
+
+
+def _attribute(text: str) -> tuple[str, FormalAttribute]:
+    signature, is_given, default = text.partition("=")
+    name, mark, kind = signature.split(":")
+    held = make_attribute(name, _value(int(kind), default)) if is_given else None
+    return name, FormalAttribute(int(kind), mark == "!", held)
+
+
+def _value(kind: int, text: str) -> Any:
+    if kind == AttributeProto.INT:
+        return int(text)
+    if kind == AttributeProto.FLOAT:
+        return float(text)
+    if kind == AttributeProto.INTS:
+        return [int(item) for item in text.split(",")]
+    return text.split(",") if kind == AttributeProto.STRINGS else text
