@@ -26,8 +26,8 @@ TOOLS = {
     "splitgraph": Tool(
         "splitgraph",
         "splitgraph",
-        "import splitgraph; from splitgraph.conversion import opset; from splitgraph.conversion.adapters import "
-        "load_adapters; from splitgraph.inference.rules import load_rules; load_adapters(); load_rules()",
+        "import splitgraph; splitgraph.upgrade; splitgraph.save; from splitgraph.conversion import opset; "
+        "from splitgraph.conversion.adapters import load_adapters; from splitgraph.inference.rules import load_rules; load_adapters(); load_rules()",
         "splitgraph.save(splitgraph.{verb}(source, {opset}).model, target)",
     ),
     "onnx": Tool(

@@ -85,9 +85,13 @@ class Step(Crossing):
         """The elements of an input that is the same in every run, None where that is not certain."""
         return self.values.elements(self.inputs[index]) if self.uses_input(index) else None
 
+    def integers(self, index: int) -> list[int] | None:
+        """The elements of an input of integers that is the same in every run, None where that is not certain."""
+        return self.values.integers(self.inputs[index]) if self.uses_input(index) else None
+
     def constant_ints(self, index: int, what: str) -> list[int]:
         """The elements of an input of integers; raises Inexact when they are known only at run time."""
-        found = self.values.integers(self.inputs[index]) if self.uses_input(index) else None
+        found = self.integers(index)
         if found is None:
             raise Inexact(f"{what} is an attribute {self.side}, and here it is known only at run time")
         return found

@@ -31,11 +31,10 @@ def reduced_axes_as_attribute(step: Step) -> None:
     step.require_types()
     is_noop = step.known_value("noop_with_empty_axes", 0) == 1
     step.drop("noop_with_empty_axes", why=f"it does not exist {step.side}")
-    found = step.elements(1)
-    if step.uses_input(1) and found is None:
+    axes = step.integers(1)
+    if step.uses_input(1) and axes is None:
         _reduce_at_run_time(step, is_noop)
         return
-    axes = [] if found is None else [int(axis) for axis in found.reshape(-1)]
     del step.inputs[1:]
     if axes:
         step.set("axes", axes, f"it is an attribute {step.side}")
@@ -100,7 +99,7 @@ def _reduce_at_run_time(step: Step, is_noop: bool) -> None:
 def moved_axes_as_attribute(step: Step) -> None:
     """A constant second input becomes the attribute axes; with axes known only at run time the node is a Reshape."""
     step.require_types()
-    found = step.elements(1)
+    found = step.integers(1)
     if step.uses_input(1) and found is None:
         data, axes = step.inputs
         shape = step.emit("Shape", [data], "shape")
@@ -110,8 +109,8 @@ def moved_axes_as_attribute(step: Step) -> None:
         step.replace(operator, inputs, **attributes)
         return
     del step.inputs[1:]
-    if found is not None and found.size:
-        step.set("axes", [int(axis) for axis in found.reshape(-1)], f"it is an attribute {step.side}")
+    if found:
+        step.set("axes", found, f"it is an attribute {step.side}")
     elif found is not None:
         if step.form.op_type == "Squeeze":
             raise Inexact("an empty list of axes squeezes nothing or everything, depending on who reads it")
