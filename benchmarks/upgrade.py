@@ -27,7 +27,8 @@ TOOLS = {
         "splitgraph",
         "splitgraph",
         "import splitgraph; splitgraph.upgrade; splitgraph.save; from splitgraph.conversion import opset; "
-        "from splitgraph.conversion.adapters import load_adapters; from splitgraph.inference.rules import load_rules; load_adapters(); load_rules()",
+        "from splitgraph.conversion.adapters import load_adapters; from splitgraph.inference.rules import load_rules; "
+        "load_adapters(); load_rules()",
         "splitgraph.save(splitgraph.{verb}(source, {opset}).model, target)",
     ),
     "onnx": Tool(

@@ -23,6 +23,7 @@ from splitgraph.conversion.values import Values
 from splitgraph.conversion.widening import widen
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.graph.scopes import Scope, plain_domain
+from splitgraph.inference.known import Visit
 from splitgraph.onnx_proto import AttributeProto, NodeProto
 from splitgraph.schemas import OperatorVersion
 from splitgraph.value_type import ValueType
@@ -49,14 +50,16 @@ class Ladder:
     def __post_init__(self) -> None:
         self.repeats = Repeats(self.values)
 
-    def again(self, node: NodeProto) -> Carried | None:
+    def key_of(self, node: NodeProto, visit: Visit | None) -> Key | None:
+        """What makes nodes alike, given what inference says of this one; None for one that is like no other."""
+        return self.repeats.key_of(node, visit)
+
+    def again(self, key: Key | None) -> Carried | None:
         """A node that is kept, or has attributes edited, because one like it was; None where that is not known."""
-        key = self.repeats.key_of(node)
         return None if key is None else self.repeats.unchanged.get(key)
 
-    def carry(self, node: NodeProto, location: str, emission: Emission) -> Carried:
-        """A node of ai.onnx at the target opset, or all that stands in its way."""
-        key = self.repeats.key_of(node)
+    def carry(self, node: NodeProto, key: Key | None, location: str, emission: Emission) -> Carried:
+        """A node of ai.onnx at the target opset, or all that stands in its way; key: as `key_of` gives it."""
         carried = None if key is None else self.repeats.again(key, node, emission)
         if carried is not None:
             return carried

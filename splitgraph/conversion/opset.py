@@ -5,7 +5,6 @@ guard.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from functools import cache
 from typing import NamedTuple
 
 from splitgraph.conversion.adapters import load_adapters
@@ -33,6 +32,7 @@ from splitgraph.graph.scopes import (
     plain_domain,
 )
 from splitgraph.inference import Walked, walk_model
+from splitgraph.inference.known import Visit
 from splitgraph.inference.state import GraphDetail
 from splitgraph.onnx_proto import ModelProto, NodeProto
 from splitgraph.schemas import newest_opset
@@ -83,7 +83,7 @@ def plan_opset(model: ModelProto, walked: Walked, target: int) -> Plan:
         # is looked at in the end, for in a large model they take as much memory as all else that is planned.
         names = FreshNames(used_names(model, walked.scopes, defined=MAIN), main.types)
         plan = _plan_opset(model, walked, target, names)
-        if not names.given or not any(node.name in names.given for node in model.graph.node):
+        if not names.given or names.given.isdisjoint([node.name for node in walked.scopes[0].nodes]):
             return plan
     return _plan_opset(model, walked, target, FreshNames(used_names(model, walked.scopes)))
 
@@ -97,7 +97,7 @@ def _plan_opset(model: ModelProto, walked: Walked, target: int, names: FreshName
     functions = frozenset(function_key(function) for function in model.functions)
     for root in roots(walked.scopes):
         uses = Uses(root)
-        touched = {scope.path: _touched(scope, target, functions) for scope in root}
+        touched = {scope.path: _touched(scope, walked.visits(scope), target, functions) for scope in root}
         _plan_splits(plan, model, walked, root, names, target, uses, touched)
         first, blocked = len(plan.changes), list[Sequence[Diagnostic]]()
         for scope in reversed(root):
@@ -114,22 +114,29 @@ class Touched(NamedTuple):
     others: list[int]
 
 
-def _touched(scope: Scope, target: int, functions: Collection[FunctionKey]) -> Touched:
-    source, found, nodes = scope.imports.get(""), Touched([], []), scope.nodes
+def _touched(scope: Scope, visits: Sequence[Visit | None], target: int, functions: Collection[FunctionKey]) -> Touched:
+    source, found = scope.imports.get(""), Touched([], [])
 
-    @cache
-    def kind_of(op_type: str) -> list[int] | None:
+    def place_of(node: NodeProto) -> list[int] | None:
+        op_type = node.op_type
+        if plain_domain(node.domain) != "" or (functions and called_function(node) in functions):
+            return None
         if op_type in SPLIT_OPERATORS:
             return None if variant_at(op_type, opset_of(scope.imports)) is None else found.splits
         goes = source is not None and source != target and route_of(op_type, source, target) is not None
         return found.others if goes else None
 
-    for index, node in enumerate(nodes):
-        kind = kind_of(node.op_type)
-        if kind is None or plain_domain(node.domain) != "":
-            continue
-        if not functions or called_function(node) not in functions:
-            kind.append(index)
+    # Asked once for nodes of one visit, which are of one operator.
+    places: dict[int, list[int] | None] = {}
+    for index, (node, visit) in enumerate(zip(scope.nodes, visits, strict=True)):
+        if visit is None:
+            place = place_of(node)
+        elif id(visit) in places:
+            place = places[id(visit)]
+        else:
+            place = places[id(visit)] = place_of(node)
+        if place is not None:
+            place.append(index)
     return found
 
 
@@ -264,6 +271,7 @@ def _plan_others(
     if not touched:
         return blocked
     ladder = Ladder(scope.imports[""], target, Values(walked, scope.path), scope.in_function, uses.is_read)
+    visits = walked.visits(scope)
     edits = plan.edits.get(scope.path)
     # A node that is none of its operator's has no meaning to keep; one that was only declared wrongly has.
     invalid = {found.location for found in plan.blockers if found.code != "SG301"}
@@ -272,14 +280,15 @@ def _plan_others(
         if edits is not None and index in edits.replaced:
             continue
         node = scope.nodes[index]
-        carried = ladder.again(node)
+        key = ladder.key_of(node, visits[index])
+        carried = ladder.again(key)
         if carried is not None and not carried.edits:
             continue
         location = f"{scope.location}/{node_label(node, index)}"
         if location in invalid:
             continue
         emission = new_emission(model, scope, node, index, names, target)
-        carried = carried or ladder.carry(node, location, emission)
+        carried = carried or ladder.carry(node, key, location, emission)
         blocked.append(carried.blockers)
         if carried.edits:
             plan.at(scope.path).attributes.setdefault(index, []).extend(carried.edits)

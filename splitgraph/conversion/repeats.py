@@ -18,6 +18,7 @@ from splitgraph.conversion.values import Values
 from splitgraph.diagnostics import Diagnostic
 from splitgraph.graph.names import FreshNames
 from splitgraph.graph.scopes import OPERATORS_WITH_BODIES
+from splitgraph.inference.known import Visit
 from splitgraph.onnx_proto import AttributeProto, NodeProto, TensorProto
 from splitgraph.value_type import ValueType
 
@@ -98,16 +99,21 @@ class Repeats:
     _types: dict[ValueType, int] = field(default_factory=dict)
     _known: dict[int, tuple[int, ValueType]] = field(default_factory=dict)
 
-    def key_of(self, node: NodeProto) -> Key | None:
-        """What makes nodes alike; None for one that is like no other."""
+    def key_of(self, node: NodeProto, visit: Visit | None) -> Key | None:
+        """What makes nodes alike; None for one that is like no other. visit: what inference found them to have in
+        common.
+        """
+        inputs, outputs = node.input[:], node.output[:]
+        names = inputs + outputs
+        # A name that stands twice must do so again.
+        twice = () if len(set(names)) == len(names) else tuple(map(names.index, names))
+        if visit is not None:
+            # Operator, attributes and all types are the same then. Inference holds the visit: no other has its id.
+            return id(visit), twice
         op_type = node.op_type
         if op_type in OPERATORS_WITH_BODIES or node.ByteSize() > _MOST_ATTRIBUTE_BYTES:
             return None
-        inputs, outputs = node.input[:], node.output[:]
-        names = inputs + outputs
         types = [self._number(self.values.type_of(name)) if name else -1 for name in names]
-        # A name that stands twice must do so again.
-        twice = () if len(set(names)) == len(names) else tuple(map(names.index, names))
         return op_type, len(inputs), twice, *types, *map(_WRITTEN, node.attribute[:])
 
     def _number(self, type: ValueType) -> int:

@@ -16,6 +16,7 @@ from splitgraph.inference.bindings import InputShapes, implied_bindings, read_bi
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.filling import fill_model
 from splitgraph.inference.findings import build_analysis
+from splitgraph.inference.known import Visit
 from splitgraph.inference.rules import load_rules
 from splitgraph.inference.state import FunctionCall, GraphDetail, State
 from splitgraph.inference.walk import Walk
@@ -66,6 +67,12 @@ class Walked:
     opset: Mapping[str, int]
     scopes: tuple[Scope, ...]
     graphs: Mapping[GraphPath, GraphDetail]
+
+    def visits(self, scope: Scope) -> Sequence[Visit | None]:
+        """For each node of a graph what it has in common with others, as `GraphDetail.visits`."""
+        detail = self.graphs.get(scope.path)
+        known = [] if detail is None else detail.visits
+        return known if len(known) == len(scope.nodes) else [None] * len(scope.nodes)
 
 
 def walk_model(model: ModelProto) -> Walked:

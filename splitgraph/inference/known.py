@@ -78,8 +78,12 @@ def _comparable(contents: Contents) -> object:
 
 
 class Visit(NamedTuple):
-    """What visiting a node gave: what is known of each output, and for a split node what is kept of it."""
+    """What visiting a node gave: what is known of each output, and for a split node what is kept of it.
+
+    only: what is known of the only output, where that is its type and nothing else.
+    """
 
     outputs: Sequence[Known]
     types: Sequence[ValueType]
     split: SplitDetail | None
+    only: Known | None

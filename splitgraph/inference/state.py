@@ -12,7 +12,7 @@ from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.dim import Dim, DimLike, Obligation, substitute, symbol
 from splitgraph.graph.names import declared_dimensions
 from splitgraph.graph.scopes import FunctionKey, GraphPath, Scope, function_key, opset_imports, scopes
-from splitgraph.inference.known import KnownValues
+from splitgraph.inference.known import KnownValues, Visit
 from splitgraph.onnx_proto import FunctionProto, ModelProto, TensorProto
 from splitgraph.value_type import ValueType
 from splitgraph.variants import Variant
@@ -65,12 +65,16 @@ class FoundSplit(NamedTuple):
 class GraphDetail:
     """What was inferred of one graph as written: the types of its values, the elements of its constants, its split
     nodes by index, and by index the positions at which SequenceAt nodes read, where known.
+
+    visits: for each node that walk has come to, what nodes of the same operator, attributes, and inputs and outputs of
+    which the same is known have in common: one object. None for a node that is like no other.
     """
 
     types: dict[str, ValueType] = field(default_factory=dict)
     constants: dict[str, Contents | TensorProto] = field(default_factory=dict)
     splits: dict[int, SplitDetail] = field(default_factory=dict)
     positions: dict[int, int] = field(default_factory=dict)
+    visits: list[Visit | None] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

@@ -250,13 +250,13 @@ class Walk:
 
     def run(self, nodes: Sequence[NodeProto]) -> None:
         """Infer every node in order."""
-        known, visits = self.known, self._visits
-        read = known.__getitem__
+        known, visits, types, declared = self.known, self._visits, self.types, self.declared
+        read, note = known.__getitem__, self.detail.visits.append
         for index, node in enumerate(nodes):
             op_type, outputs = node.op_type, node.output[:]
             is_long = op_type == "Constant" and node.ByteSize() > _MOST_BYTES
             if is_long or op_type in _NEVER_ALIKE or "" in outputs:
-                self._visit(node, index, outputs, self._given(node, index, nodes), None)
+                note(self._visit(node, index, outputs, self._given(node, index, nodes), None))
                 continue
             # Bytes for the attributes, one object for all that is known of an input: what the visit depends on.
             written = map(_WRITTEN, node.attribute[:])
@@ -267,9 +267,16 @@ class Walk:
                 key = (op_type, node.domain, len(outputs), *given, *written)
             visit = visits.get(key)
             if visit is None:
-                self._visit(node, index, outputs, [known[name] for name in node.input], key)
+                note(self._visit(node, index, outputs, [known[name] for name in node.input], key))
+                continue
+            found = visit.only
+            # What most nodes come to, here rather than in a call.
+            if found is not None and (name := outputs[0]) not in types and name not in declared:
+                known[name] = found
+                types[name] = found.type or UNKNOWN
+                note(visit)
             else:
-                self._repeat(visit, node, index, outputs)
+                note(self._repeat(visit, node, index, outputs))
         # Nothing is read here any more, and a large model has as many of these as values.
         known.clear()
         visits.clear()
@@ -282,14 +289,18 @@ class Walk:
                 self._report_missing(name, f"{self.location}/{node_label(node, index)}", nodes[index:])
         return [self.known.get(name) or self._look_up(name) for name in node.input]
 
-    def _repeat(self, visit: Visit, node: NodeProto, index: int, outputs: Sequence[str]) -> None:
-        """Let a node give what an earlier one of the same operator, attributes and inputs gave."""
+    def _repeat(self, visit: Visit, node: NodeProto, index: int, outputs: Sequence[str]) -> Visit | None:
+        """Let a node give what an earlier one of the same operator, attributes and inputs gave. None when more is known
+        of what it gives.
+        """
+        alike: Visit | None = visit
         if visit.split is not None:
             keep_split(self, node, index, visit.split, visit.types, ())
         known, types, declared = self.known, self.types, self.declared
         for name, found in zip(outputs, visit.outputs, strict=True):
             if name in types or name in declared:
                 self._give(name, found, node, index)
+                alike = alike if known[name] is found else None
                 continue
             known[name] = found
             types[name] = found.type or UNKNOWN
@@ -297,6 +308,7 @@ class Walk:
                 self.constants[name] = found.contents
             if found.sequence is not None:
                 self.sequences[name] = found.sequence
+        return alike
 
     def _give(self, name: str, found: Known, node: NodeProto, index: int) -> None:
         """Define an output of a node."""
@@ -325,7 +337,7 @@ class Walk:
         names: Sequence[str],
         given: list[Known],
         key: tuple[object, ...] | None,
-    ) -> None:
+    ) -> Visit | None:
         state, version, before = self.state, self.facts.version, self.state.effects
         operator = operator_of(state, self.imports, node)
         ctx = NodeContext(self, node, operator.opset, operator.since_version, index, given)
@@ -348,7 +360,11 @@ class Walk:
             # More is known of the symbols now, so that nothing may give the same again.
             self._visits.clear()
         elif key is not None and not effects and self._is_repeatable(node, operator):
-            self._visits[key] = Visit(found, outputs, ctx.split)
+            alone = len(found) == 1 and ctx.split is None and found[0].contents is None and found[0].sequence is None
+            visit = self._visits[key] = Visit(found, outputs, ctx.split, found[0] if alone else None)
+            if all(self.known.get(name) is held for name, held in zip(names, found, strict=True)):
+                return visit
+        return None
 
     def _is_repeatable(self, node: NodeProto, operator: Operator) -> bool:
         """False for a call and for a node with bodies, which are to be walked each time."""
