@@ -35,9 +35,9 @@ MARKS: Mapping[str, tuple[Option, bool, int]] = {
 @cache
 def versions_of(domain: str, op: str) -> tuple[OperatorVersion, ...]:
     """All versions of an operator, the oldest first; none for one that nobody knows."""
-    known = tuple(_parsed(row) for row in _rows().get((domain, op), ()))
-    if known or "onnx" not in sys.modules:
-        return known
+    rows = _rows().get((domain, op), ())
+    if rows or "onnx" not in sys.modules:
+        return tuple(map(_parsed, rows))
     # What a program registers with onnx is not in the table; nor can it be there before onnx is imported.
     from splitgraph.schemas.installed import installed_versions
 
@@ -47,13 +47,18 @@ def versions_of(domain: str, op: str) -> tuple[OperatorVersion, ...]:
 @cache
 def version_at(domain: str, op: str, opset: int) -> OperatorVersion | None:
     """The version of an operator that an opset of its domain means; None when it does not exist there."""
+    rows = _rows().get((domain, op), ())
+    if rows and (domain != "" or opset <= newest_in_table()):
+        # Not all of them taken apart: a model is of one opset.
+        fitting = [row for row in rows if _since(row) <= opset]
+        return _parsed(fitting[-1]) if fitting else None
     versions = versions_of(domain, op)
     if domain == "" and opset > newest_in_table():
         from splitgraph.schemas.installed import installed_versions
 
         versions = installed_versions(domain, op)
-    fitting = [version for version in versions if version.since_version <= opset]
-    return fitting[-1] if fitting else None
+    known = [version for version in versions if version.since_version <= opset]
+    return known[-1] if known else None
 
 
 def newest_opset(wanted: int = 0) -> int:
@@ -94,6 +99,11 @@ def _types() -> tuple[frozenset[str], ...]:
     return tuple(frozenset(row.split("\t")[1].split("|")) for row in _text().splitlines() if row.startswith("types\t"))
 
 
+def _since(row: str) -> int:
+    return int(row.split("\t", 3)[2].split()[0])
+
+
+@cache
 def _parsed(row: str) -> OperatorVersion:
     domain, op, version, counts, inputs, outputs, attributes = row.split("\t")
     since, *flags = version.split()

@@ -54,7 +54,7 @@ def check(cases: list[onnx.ModelProto], monkeypatch: pytest.MonkeyPatch) -> int:
     monkeypatch.setattr(repeats, "_followed", lambda *given: (used.append(1), followed(*given))[1])
     with_memory = [converted(model, target) for model, target in models]
     assert len(used) > len(models) / 4
-    monkeypatch.setattr(Repeats, "key_of", lambda self, node: None)
+    monkeypatch.setattr(Repeats, "key_of", lambda self, node, visit: None)
     without = [converted(model, target) for model, target in models]
     for (model, target), found, expected in zip(models, with_memory, without, strict=True):
         assert found == expected, f"{model.graph.node[0].op_type} to {target}"
@@ -119,6 +119,6 @@ def test_constants_within_functions(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = helper.make_graph([call], "g", inputs, outputs)
     model = helper.make_model(graph, opset_imports=imports, functions=[function], ir_version=8)
     with_memory = converted(model, 13)
-    monkeypatch.setattr(Repeats, "key_of", lambda self, node: None)
+    monkeypatch.setattr(Repeats, "key_of", lambda self, node, visit: None)
     assert isinstance(with_memory, bytes)
     assert with_memory == converted(model, 13)
