@@ -9,7 +9,7 @@ itself, are asked of onnx.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,7 @@ MARKS: Mapping[str, tuple[Option, bool, int]] = {
 @cache
 def versions_of(domain: str, op: str) -> tuple[OperatorVersion, ...]:
     """All versions of an operator, the oldest first; none for one that nobody knows."""
-    rows = _rows().get((domain, op), ())
+    rows = _rows(domain, op)
     if rows or "onnx" not in sys.modules:
         return tuple(map(_parsed, rows))
     # What a program registers with onnx is not in the table; nor can it be there before onnx is imported.
@@ -47,7 +47,7 @@ def versions_of(domain: str, op: str) -> tuple[OperatorVersion, ...]:
 @cache
 def version_at(domain: str, op: str, opset: int) -> OperatorVersion | None:
     """The version of an operator that an opset of its domain means; None when it does not exist there."""
-    rows = _rows().get((domain, op), ())
+    rows = _rows(domain, op)
     if rows and (domain != "" or opset <= newest_in_table()):
         # Not all of them taken apart: a model is of one opset.
         fitting = [row for row in rows if _since(row) <= opset]
@@ -84,19 +84,30 @@ def _text() -> str:
 
 
 @cache
-def _rows() -> Mapping[tuple[str, str], list[str]]:
-    """The rows of each operator, not taken apart: a model uses few of them."""
-    found: dict[tuple[str, str], list[str]] = {}
-    for row in _text().splitlines()[1:]:
-        domain, op = row.split("\t", 2)[:2]
-        found.setdefault((domain, op), []).append(row)
-    return found
+def _rows(domain: str, op: str) -> Sequence[str]:
+    """The rows of an operator, which stand together, the oldest version first: a model uses few operators, and taking
+    all apart would take longer than inferring a small one.
+    """
+    text, key = _text(), f"\n{domain}\t{op}\t"
+    rows, start = [], text.find(key)
+    while start >= 0 and text.startswith(key, start):
+        end = text.index("\n", start + 1)
+        rows.append(text[start + 1 : end])
+        start = end
+    return rows
 
 
 @cache
-def _types() -> tuple[frozenset[str], ...]:
-    """The sets of types that the rows refer to by number."""
-    return tuple(frozenset(row.split("\t")[1].split("|")) for row in _text().splitlines() if row.startswith("types\t"))
+def _types(number: int) -> frozenset[str]:
+    """The set of types that the rows refer to by a number."""
+    return frozenset(_types_rows()[number].split("\t")[1].split("|"))
+
+
+@cache
+def _types_rows() -> Sequence[str]:
+    text, mark = _text(), "\ntypes\t"
+    end = text.index("\n", text.rindex(mark) + 1)
+    return text[text.index(mark) + 1 : end].split("\n")
 
 
 def _since(row: str) -> int:
@@ -123,7 +134,7 @@ def _parsed(row: str) -> OperatorVersion:
 def _formal(text: str) -> Formal:
     name, mark, variable, number = text.split(":")
     option, homogeneous, least = MARKS[mark]
-    return Formal(name, variable, _types()[int(number)], option, homogeneous, least)
+    return Formal(name, variable, _types(int(number)), option, homogeneous, least)
 
 
 def _attribute(text: str) -> tuple[str, FormalAttribute]:
