@@ -83,7 +83,7 @@ _code(
 _code(
     "SG103",
     "opset that does not exist",
-    "The model imports an ai.onnx opset newer than the installed onnx knows, an opset below 1, or two opsets at once.",
+    "The model imports an opset of ai.onnx that neither splitgraph nor the installed onnx knows, one below 1, or two.",
     "Install a newer onnx, or export the model at an older opset.",
 )
 _code(

@@ -1,4 +1,4 @@
-"""onnx's messages without onnx: the same classes whoever imports first, and nothing else imported."""
+"""onnx's messages without onnx: the same classes whoever imports first; nothing is imported that is not needed."""
 
 from __future__ import annotations
 
@@ -44,6 +44,20 @@ print({HEAVY})
 """
     assert MODELS
     assert run(program, str(tmp_path / "inferred.onnx"), *map(str, MODELS)) == "[]"
+
+
+def test_upgrade_imports_neither(tmp_path: Path) -> None:
+    """What is exported is upgraded with integers alone."""
+    program = f"""
+import sys
+import splitgraph
+for path in sys.argv[2:]:
+    splitgraph.save(splitgraph.upgrade(path, 18).model, sys.argv[1])
+print({HEAVY})
+"""
+    older = [str(path) for path in MODELS if path.name.endswith((".opset13.onnx", ".opset17.onnx"))]
+    assert len(older) > 10
+    assert run(program, str(tmp_path / "upgraded.onnx"), *older) == "[]"
 
 
 def test_the_command_imports_neither() -> None:

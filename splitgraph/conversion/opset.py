@@ -52,7 +52,7 @@ def convert_opset(model: ModelProto, target: int, ir_version: int | None = None,
     """
     newest = newest_opset(target)
     if not 1 <= target <= newest:
-        raise SplitgraphError(f"there is no opset {target} of ai.onnx; this onnx knows 1 to {newest}")
+        raise SplitgraphError(f"there is no opset {target} of ai.onnx; splitgraph knows 1 to {newest}")
     load_adapters()
     walked = walk_model(model)
     plan = plan_opset(model, walked, target)
