@@ -9,7 +9,7 @@ from typing import Any
 from splitgraph.graph.attributes import make_node
 from splitgraph.graph.names import FreshNames
 from splitgraph.graph.tensors import int64_tensor
-from splitgraph.onnx_proto import AttributeProto, NodeProto, TensorProto
+from splitgraph.onnx_proto import AttributeProto, GraphProto, NodeProto, TensorProto
 from splitgraph.variants.lowering import NotRepresentable
 from splitgraph.variants.variadic_function import LOWEST_OPSET, function_name
 
@@ -20,7 +20,8 @@ class Emission:
 
     opset: of ai.onnx, in whose dialect helper nodes are written. in_function: constants are Constant nodes, as a
     function has no initializers; so they are in a model whose IR version makes every initializer an input. is_given:
-    whether an attribute of the enclosing function has a value in every call.
+    whether an attribute of the enclosing function has a value in every call. drafts: where its nodes and tensors are
+    made, one graph for all of a conversion: messages that stand alone take kilobytes each.
     """
 
     names: FreshNames
@@ -28,6 +29,7 @@ class Emission:
     in_function: bool
     prefix: str
     is_given: Callable[[str], bool]
+    drafts: GraphProto
     variadic_parts: set[int] = field(default_factory=set)
     helpers: list[NodeProto] = field(default_factory=list)
     mains: list[NodeProto] = field(default_factory=list)
@@ -39,7 +41,14 @@ class Emission:
         """An emitter for the same node that has emitted nothing yet, but perhaps into the same initializers."""
         held = [] if initializers is None else initializers
         return Emission(
-            self.names, opset, self.in_function, self.prefix, self.is_given, self.variadic_parts, initializers=held
+            self.names,
+            opset,
+            self.in_function,
+            self.prefix,
+            self.is_given,
+            self.drafts,
+            self.variadic_parts,
+            initializers=held,
         )
 
     @property
@@ -52,9 +61,13 @@ class Emission:
         key = values if isinstance(values, int) else tuple(values)
         if key not in self._constants:
             name = self.names.new(f"{self.prefix}_{hint}")
-            held = int64_tensor(name, key)
+            held = int64_tensor(name, key, self.drafts)
             if self.in_function:
-                self.helpers.append(make_node("Constant", [], [name], name=self.names.new(f"{name}_node"), value=held))
+                self.helpers.append(
+                    make_node(
+                        "Constant", [], [name], name=self.names.new(f"{name}_node"), graph=self.drafts, value=held
+                    )
+                )
             else:
                 self.initializers.append(held)
             self._constants[key] = name
@@ -64,7 +77,7 @@ class Emission:
         """Emit a helper node with one output and give that output's name."""
         output = self.names.new(f"{self.prefix}_{hint}")
         self.helpers.append(
-            make_node(op_type, list(inputs), [output], name=self.names.new(f"{output}_node"), **attributes)
+            make_node(op_type, inputs, [output], name=self.names.new(f"{output}_node"), graph=self.drafts, **attributes)
         )
         return output
 
@@ -79,7 +92,7 @@ class Emission:
 
     def _constant_axis(self, attribute: str, hint: str) -> str:
         number = self.names.new(f"{self.prefix}_{hint}_number")
-        node = make_node("Constant", [], [number], name=self.names.new(f"{number}_node"))
+        node = make_node("Constant", [], [number], name=self.names.new(f"{number}_node"), graph=self.drafts)
         node.attribute.append(_reference("value_int", attribute))
         self.helpers.append(node)
         return self.helper("Reshape", [number, self.constant([1], "one")], hint)
@@ -94,7 +107,7 @@ class Emission:
                 "Inline the function first.",
             )
         name = self.names.new(f"{self.prefix}_lengths")
-        node = make_node("Constant", [], [name], name=self.names.new(f"{name}_node"))
+        node = make_node("Constant", [], [name], name=self.names.new(f"{name}_node"), graph=self.drafts)
         node.attribute.append(AttributeProto(name="value_ints", type=AttributeProto.INTS, ref_attr_name=attribute))
         self.helpers.append(node)
         return name
@@ -117,6 +130,11 @@ class Emission:
     def new_name(self, hint: str) -> str:
         """A name that is new in every scope of the model."""
         return self.names.new(hint)
+
+    def draft(self) -> NodeProto:
+        """An empty node, to be filled and emitted."""
+        made: NodeProto = self.drafts.node.add()
+        return made
 
     def main(self, node: NodeProto) -> None:
         """Emit a node that stands for the original."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from splitgraph.graph.attributes import make_attribute, make_node
-from splitgraph.onnx_proto import AttributeProto, NodeProto
+from splitgraph.onnx_proto import AttributeProto, GraphProto, NodeProto
 
 _GRAPHS = frozenset({AttributeProto.GRAPH, AttributeProto.GRAPHS})
 
@@ -66,11 +66,11 @@ class Form:
         inputs, outputs = list(self.inputs), list(self.outputs)
         return Form(self.op_type, inputs, outputs, dict(self.attributes), self.original, self.name, self.wrap)
 
-    def node(self) -> NodeProto:
-        """The form as a node; the original itself where it is one still."""
+    def node(self, graph: GraphProto | None = None) -> NodeProto:
+        """The form as a node; the original itself where it is one still. graph: where a new one is added."""
         if self.original is not None and not self.is_edited:
             return self.original
-        node = make_node(self.op_type, self.inputs, self.outputs, name=self.name)
+        node = make_node(self.op_type, self.inputs, self.outputs, name=self.name, graph=graph)
         node.attribute.extend(self.attributes.values())
         return node
 

@@ -99,7 +99,7 @@ def _plan_variadic(plan: Plan, model: ModelProto, walked: Walked, root: Sequence
             node = scope.nodes[index]
             if node.op_type != "Split" or plain_domain(node.domain) or variant_at("Split", opset) is None:
                 continue
-            emission = new_emission(model, scope, node, index, names, opset)
+            emission = new_emission(plan, model, scope, node, index, names, opset)
             lowered = lower_split(
                 node, index, scope, found, variadic_split_1.VARIANT, emission, "convert --to variadic-split"
             )
@@ -138,7 +138,7 @@ def _plan_plain(
             if target is None or found.variant.op_type not in ("Split", "VariadicSplit"):
                 continue
             location = f"{scope.location}/{node_label(node, index)}"
-            emission = new_emission(model, scope, node, index, names, opset)
+            emission = new_emission(plan, model, scope, node, index, names, opset)
             if found.variant.op_type == "VariadicSplit":
                 reference = None
                 if found.split is not None and found.split.axis is None:

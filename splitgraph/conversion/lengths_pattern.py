@@ -15,7 +15,7 @@ from splitgraph.conversion.emission import Emission
 from splitgraph.deferred import np, numpy_helper
 from splitgraph.graph.names import FreshNames
 from splitgraph.graph.scopes import Scope, plain_domain
-from splitgraph.onnx_proto import NodeProto, TensorProto
+from splitgraph.onnx_proto import GraphProto, NodeProto, TensorProto
 from splitgraph.value_type import ValueType
 from splitgraph.variants.lowering import LowerRequest, NotRepresentable, computed_lengths
 
@@ -76,7 +76,7 @@ def axis_reference(producers: Producers, node: NodeProto, opset: int, attributes
 
 
 def _expected(node: NodeProto, opset: int, given: bool) -> Emission:
-    return Emission(FreshNames(node.input), opset, True, "expected", is_given=lambda attribute: given)
+    return Emission(FreshNames(node.input), opset, True, "expected", lambda attribute: given, GraphProto())
 
 
 def _computes(

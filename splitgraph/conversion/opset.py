@@ -198,7 +198,7 @@ def _plan_splits(
                 # Sequences and strings have one form: only the element types can stand in the way.
                 plan.blockers.extend(kept_as_is(found.variant, variant, found.data, location))
                 continue
-            emission = new_emission(model, scope, node, index, names, target)
+            emission = new_emission(plan, model, scope, node, index, names, target)
             lowered = lower_split(node, index, scope, found, variant, emission, f"opset {target}")
             plan.blockers.extend(lowered.blockers)
             plan.notes.extend(lowered.notes)
@@ -244,7 +244,7 @@ def _missing(node: NodeProto, location: str, target: int) -> Diagnostic:
 
 
 def new_emission(
-    model: ModelProto, scope: Scope, node: NodeProto, index: int, names: FreshNames, opset: int
+    plan: Plan, model: ModelProto, scope: Scope, node: NodeProto, index: int, names: FreshNames, opset: int
 ) -> Emission:
     """An emitter for one node; constants are nodes in functions, and where the IR version makes every initializer an
     input.
@@ -252,7 +252,12 @@ def new_emission(
     constants_are_nodes = scope.in_function or model.ir_version < 4
     prefix = node.name or node.output[0] or node_label(node, index)
     return Emission(
-        names, opset, constants_are_nodes, prefix, lambda attribute: attribute_is_given(model, scope, attribute)
+        names,
+        opset,
+        constants_are_nodes,
+        prefix,
+        lambda attribute: attribute_is_given(model, scope, attribute),
+        plan.drafts,
     )
 
 
@@ -287,7 +292,7 @@ def _plan_others(
         location = f"{scope.location}/{node_label(node, index)}"
         if location in invalid:
             continue
-        emission = new_emission(model, scope, node, index, names, target)
+        emission = new_emission(plan, model, scope, node, index, names, target)
         carried = carried or ladder.carry(node, key, location, emission)
         blocked.append(carried.blockers)
         if carried.edits:

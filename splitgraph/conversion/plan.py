@@ -13,7 +13,7 @@ from splitgraph.conversion.ir_version import minimum_ir_version
 from splitgraph.conversion.rewrite import Change
 from splitgraph.diagnostics import ConversionError, Diagnostic
 from splitgraph.graph.scopes import GraphPath, graph_at, opset_imports, plain_domain
-from splitgraph.onnx_proto import FunctionProto, ModelProto, NodeProto, TensorProto
+from splitgraph.onnx_proto import FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto
 from splitgraph.variants.variadic_function import variadic_function
 from splitgraph.variants.variadic_split_1 import DOMAIN
 
@@ -47,7 +47,9 @@ class GraphEdits:
 
 @dataclass(slots=True)
 class Plan:
-    """A rewrite of a model, as a list of edits by graph; `blockers` are what makes it impossible."""
+    """A rewrite of a model, as a list of edits by graph; `blockers` are what makes it impossible. drafts: the new nodes
+    and tensors, and those that came to nothing.
+    """
 
     edits: dict[GraphPath, GraphEdits] = field(default_factory=dict)
     changes: list[Change] = field(default_factory=list)
@@ -57,6 +59,7 @@ class Plan:
     opset: int | None = None
     variadic_parts: set[int] = field(default_factory=set)
     gone_functions: set[str] = field(default_factory=set)
+    drafts: GraphProto = field(default_factory=GraphProto)
 
     def at(self, path: GraphPath) -> GraphEdits:
         """The edits of one graph."""

@@ -189,7 +189,7 @@ def _followed(recipe: _Recipe, node: NodeProto, emission: Emission) -> Carried:
         original, name = (node, node.name) if form.is_node else (None, names[form.name])
         forms.append(Form(form.op_type, inputs, outputs, dict(form.attributes), original, name))
     for tensor, place in recipe.initializers:
-        made = TensorProto()
+        made = emission.drafts.initializer.add()
         made.CopyFrom(tensor)
         made.name = names[place]
         emission.initializers.append(made)

@@ -76,7 +76,7 @@ def replace_by_forms(
     made: list[NodeProto | None] = []
     edits = plan.at(scope.path)
     for form in forms:
-        made.append(form.node() if form.original is None else None)
+        made.append(form.node(plan.drafts) if form.original is None else None)
         if form.original is not None and form.is_edited:
             edits.nodes[index] = NodeEdit(form.op_type, form.inputs, form.outputs)
             if form.wrap is not None:

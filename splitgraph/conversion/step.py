@@ -136,7 +136,7 @@ class Step(Crossing):
 
     def tensor(self, held: TensorProto, hint: str) -> str:
         """The name of a new constant that holds a tensor."""
-        tensor, name = TensorProto(), self.new_name(hint)
+        tensor, name = self.emission.drafts.initializer.add(), self.new_name(hint)
         tensor.CopyFrom(held)
         if self.emission.in_function:
             # What a node holds is used again for nodes that are like it, whose constants have other names.

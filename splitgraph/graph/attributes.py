@@ -81,12 +81,23 @@ def make_attribute(name: str, value: Any) -> AttributeProto:
 
 
 def make_node(
-    op_type: str, inputs: Iterable[str], outputs: Iterable[str], name: str = "", domain: str = "", **attributes: Any
+    op_type: str,
+    inputs: Iterable[str],
+    outputs: Iterable[str],
+    name: str = "",
+    domain: str = "",
+    graph: GraphProto | None = None,
+    **attributes: Any,
 ) -> NodeProto:
-    """A node with these attributes, in the order of their names; one that is None is left out."""
-    given = sorted((key, value) for key, value in attributes.items() if value is not None)
-    node = NodeProto(op_type=op_type, input=inputs, output=outputs)
-    node.attribute.extend([make_attribute(key, value) for key, value in given])
+    """A node with these attributes, in the order of their names; one that is None is left out.
+
+    graph: where it is added; None for a node by itself.
+    """
+    make = NodeProto if graph is None else graph.node.add
+    node: NodeProto = make(op_type=op_type, input=inputs, output=outputs)
+    if attributes:
+        given = sorted((key, value) for key, value in attributes.items() if value is not None)
+        node.attribute.extend([make_attribute(key, value) for key, value in given])
     if name:
         node.name = name
     if domain:

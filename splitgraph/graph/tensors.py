@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
+from functools import lru_cache
 
 from splitgraph.contents import MAX_ITEMS, Contents, Item
-from splitgraph.onnx_proto import TensorProto
+from splitgraph.onnx_proto import GraphProto, TensorProto
 from splitgraph.value_type import DTYPE_NAMES, ValueType, tensor
 
 _INTEGERS = frozenset(
@@ -33,7 +34,12 @@ _LAYOUTS = {
 
 def tensor_type(proto: TensorProto) -> ValueType:
     """The type of a constant tensor."""
-    return tensor(DTYPE_NAMES.get(proto.data_type), tuple(proto.dims))
+    return _type_of(proto.data_type, tuple(proto.dims))
+
+
+@lru_cache(maxsize=4096)
+def _type_of(data_type: int, dims: tuple[int, ...]) -> ValueType:
+    return tensor(DTYPE_NAMES.get(data_type), dims)
 
 
 def is_external(proto: TensorProto) -> bool:
@@ -89,9 +95,13 @@ def _decoded_items(proto: TensorProto, dtype: str) -> tuple[Item, ...] | None:
     return tuple(int(item) for item in flat) if dtype in _INTEGERS else tuple(float(item) for item in flat)
 
 
-def int64_tensor(name: str, values: Sequence[int] | int) -> TensorProto:
-    """An int64 tensor: 1-D for a sequence, 0-D for an int."""
+def int64_tensor(name: str, values: Sequence[int] | int, graph: GraphProto | None = None) -> TensorProto:
+    """An int64 tensor: 1-D for a sequence, 0-D for an int. graph: to whose initializers it is added; None for a tensor
+    by itself.
+    """
     items = (values,) if isinstance(values, int) else tuple(values)
     raw = struct.pack(f"<{len(items)}q", *items)
     dims = () if isinstance(values, int) else (len(items),)
-    return TensorProto(name=name, data_type=TensorProto.INT64, dims=dims, raw_data=raw)
+    make = TensorProto if graph is None else graph.initializer.add
+    made: TensorProto = make(name=name, data_type=TensorProto.INT64, dims=dims, raw_data=raw)
+    return made

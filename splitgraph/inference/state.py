@@ -12,7 +12,7 @@ from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.dim import Dim, DimLike, Obligation, substitute, symbol
 from splitgraph.graph.names import declared_dimensions
 from splitgraph.graph.scopes import FunctionKey, GraphPath, Scope, function_key, opset_imports, scopes
-from splitgraph.inference.known import KnownValues, Visit
+from splitgraph.inference.known import Known, KnownValues, Visit
 from splitgraph.onnx_proto import FunctionProto, ModelProto, TensorProto
 from splitgraph.value_type import ValueType
 from splitgraph.variants import Variant
@@ -122,6 +122,8 @@ class State:
     # (domain, name) of every function: an operator of that name may be a call, depending on its overload.
     function_names: set[tuple[str, str]] = field(default_factory=set)
     known_values: KnownValues = field(default_factory=KnownValues)
+    # Constants of few integers, by type and raw data.
+    read_constants: dict[tuple[ValueType, bytes], Known] = field(default_factory=dict)
     # How often a visit did more than to say what its outputs are, so that it must not be left out when it repeats.
     effects: int = 0
     # quiet: a body is walked only to see where it settles. muted: what is walked is reported, but never runs.

@@ -145,11 +145,25 @@ class Walk:
         while scope is not None and name not in scope.types:
             scope = scope.parent
         held = None if scope is None else scope.constants.get(name)
-        if isinstance(held, TensorProto) and not (held.data_type in _SHAPE_DTYPES and prod(held.dims) <= _FEW):
-            known = self.state.known_values.of(self.type_of(name), None, None, unread=True)
-        else:
+        if scope is None or not isinstance(held, TensorProto):
             known = self.state.known_values.of(self.type_of(name), self.contents_of(name), self.sequence_of(name))
+        elif held.data_type in _SHAPE_DTYPES and prod(held.dims) <= _FEW:
+            known = self._read_few(scope, name, held)
+        else:
+            known = self.state.known_values.of(scope.types[name], None, None, unread=True)
         self.known[name] = known
+        return known
+
+    def _read_few(self, scope: Walk, name: str, held: TensorProto) -> Known:
+        """What is known of a constant of few integers; many constants of a model hold the same ones."""
+        key, read = (scope.types[name], held.raw_data), self.state.read_constants
+        known = read.get(key)
+        if known is None or not key[1]:
+            known = self.state.known_values.of(key[0], self.contents_of(name))
+            if known.contents is not None:
+                read[key] = known
+        elif known.contents is not None:
+            scope.constants[name] = known.contents
         return known
 
     def fresh(self) -> Dim:

@@ -45,6 +45,9 @@ class Emitter(Protocol):
     def new_name(self, hint: str) -> str:
         """A name that is new in every scope of the model."""
 
+    def draft(self) -> NodeProto:
+        """An empty node, to be filled and emitted."""
+
     def main(self, node: NodeProto) -> None:
         """Emit a node that stands for the original."""
 
@@ -89,7 +92,7 @@ def copy_node(
     """A copy of the original node with other inputs and only the attributes in `keep`; name, documentation and metadata
     stay.
     """
-    node = NodeProto()
+    node = request.emit.draft()
     node.CopyFrom(request.node)
     node.op_type = op_type
     del node.input[:]
