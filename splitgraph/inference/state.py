@@ -122,8 +122,8 @@ class State:
     # (domain, name) of every function: an operator of that name may be a call, depending on its overload.
     function_names: set[tuple[str, str]] = field(default_factory=set)
     known_values: KnownValues = field(default_factory=KnownValues)
-    # Constants of few integers, by type and raw data.
-    read_constants: dict[tuple[ValueType, bytes], Known] = field(default_factory=dict)
+    # Constants of few integers by type, which is held so that no other has its id, and raw data.
+    read_constants: dict[tuple[int, bytes], tuple[ValueType, Known, Contents]] = field(default_factory=dict)
     # How often a visit did more than to say what its outputs are, so that it must not be left out when it repeats.
     effects: int = 0
     # quiet: a body is walked only to see where it settles. muted: what is walked is reported, but never runs.
