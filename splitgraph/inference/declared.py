@@ -11,34 +11,34 @@ from splitgraph.graph.scopes import MAIN
 from splitgraph.value_type import ValueType
 
 if TYPE_CHECKING:
-    from splitgraph.inference.walk import Walk
+    from splitgraph.inference.graph_values import GraphValues
 
 # Says that what is inferred contradicts what is declared: of a name in a graph, at a location, how severe.
-Report = Callable[["Walk", str, ValueType, ValueType, str, Severity], None]
+Report = Callable[["GraphValues", str, ValueType, ValueType, str, Severity], None]
 
 
 def reconcile(
-    walk: Walk, name: str, inferred: ValueType, declared: ValueType, location: str, *, passed_in: bool = False
+    values: GraphValues, name: str, inferred: ValueType, declared: ValueType, location: str, *, passed_in: bool = False
 ) -> ValueType:
     """The two together; what is inferred wins where both say something, and a contradiction is reported with both.
 
     Names that the author gave to dimensions which inference knows nothing of are adopted. passed_in: what is
     inferred is what an input of the graph is given; for the main graph that is a shape of the caller of splitgraph.
     """
-    if passed_in and walk.path == MAIN:
-        return _reconcile(walk, name, inferred, declared, location, _report_given)
-    return _reconcile(walk, name, inferred, declared, location, _report)
+    if passed_in and values.path == MAIN:
+        return _reconcile(values, name, inferred, declared, location, _report_given)
+    return _reconcile(values, name, inferred, declared, location, _report)
 
 
 def _reconcile(
-    walk: Walk, name: str, inferred: ValueType, declared: ValueType, location: str, report: Report
+    values: GraphValues, name: str, inferred: ValueType, declared: ValueType, location: str, report: Report
 ) -> ValueType:
     if declared.kind == "unknown":
         return inferred
     if inferred.kind == "unknown":
         return declared
     if inferred.kind != declared.kind or (inferred.dtype and declared.dtype and inferred.dtype != declared.dtype):
-        report(walk, name, inferred, declared, location, "error")
+        report(values, name, inferred, declared, location, "error")
         return inferred
     merged = ValueType(
         inferred.kind, inferred.dtype or declared.dtype, inferred.shape, inferred.element or declared.element
@@ -48,91 +48,93 @@ def _reconcile(
     if inferred.shape is None:
         return merged.with_shape(declared.shape)
     if len(inferred.shape) != len(declared.shape):
-        report(walk, name, inferred, declared, location, "error")
+        report(values, name, inferred, declared, location, "error")
         return merged
-    dims = [_merge(walk, mine, theirs, location) for mine, theirs in zip(inferred.shape, declared.shape, strict=True)]
+    dims = [_merge(values, mine, theirs, location) for mine, theirs in zip(inferred.shape, declared.shape, strict=True)]
     if None in dims:
-        report(walk, name, inferred, declared, location, "error")
+        report(values, name, inferred, declared, location, "error")
         return merged
-    _note_symbolic(walk, name, inferred, declared, location, report)
-    if walk.path == MAIN:
-        _note_names(walk, inferred, declared, location)
+    _note_symbolic(values, name, inferred, declared, location, report)
+    if values.path == MAIN:
+        _note_names(values, inferred, declared, location)
     return merged.with_shape(dims)
 
 
-def _merge(walk: Walk, inferred: DimLike | None, declared: DimLike | None, location: str) -> DimLike | None:
+def _merge(values: GraphValues, inferred: DimLike | None, declared: DimLike | None, location: str) -> DimLike | None:
     """One dimension of both, None for a contradiction."""
     if inferred is None or declared is None or inferred == declared:
-        return walk.fresh() if inferred is None and declared is None else (declared if inferred is None else inferred)
-    if isinstance(inferred, Dim) and _is_unknown(walk, inferred):
+        return values.fresh() if inferred is None and declared is None else (declared if inferred is None else inferred)
+    if isinstance(inferred, Dim) and _is_unknown(values, inferred):
         # A dimension of which nothing is known takes the author's word; other values that share it keep the generated
         # name, and the obligation says that they are equal.
-        known = walk.facts.solution(inferred)
-        if walk.facts.require(Obligation(inferred, "==", declared)) == "contradiction":
+        known = values.facts.solution(inferred)
+        if values.facts.require(Obligation(inferred, "==", declared)) == "contradiction":
             return None
         # What is known of it from elsewhere is known of the name, too.
-        is_new = known not in (inferred, declared) and walk.path == MAIN
-        walk.state.definitions[str(declared)] = (known, location) if is_new else None
+        is_new = known not in (inferred, declared) and values.path == MAIN
+        values.state.definitions[str(declared)] = (known, location) if is_new else None
         return declared
     if isinstance(declared, int):
-        if isinstance(inferred, int) or walk.facts.require(Obligation(inferred, "==", declared)) == "contradiction":
+        if isinstance(inferred, int) or values.facts.require(Obligation(inferred, "==", declared)) == "contradiction":
             return None
         return declared
     return inferred
 
 
-def _is_unknown(walk: Walk, dim: Dim) -> bool:
-    return str(dim) in walk.state.generated
+def _is_unknown(values: GraphValues, dim: Dim) -> bool:
+    return str(dim) in values.state.generated
 
 
 def _note_symbolic(
-    walk: Walk, name: str, inferred: ValueType, declared: ValueType, location: str, report: Report
+    values: GraphValues, name: str, inferred: ValueType, declared: ValueType, location: str, report: Report
 ) -> None:
     """Warn where a declared name can never be the inferred dimension; names are often careless, so this is no error."""
     for mine, theirs in zip(inferred.shape or (), declared.shape or (), strict=True):
-        if isinstance(theirs, Dim) and mine is not None and mine != theirs and walk.facts.prove_ne(mine, theirs):
-            report(walk, name, inferred, declared, location, "warning")
+        if isinstance(theirs, Dim) and mine is not None and mine != theirs and values.facts.prove_ne(mine, theirs):
+            report(values, name, inferred, declared, location, "warning")
             return
 
 
-def _note_names(walk: Walk, inferred: ValueType, declared: ValueType, location: str) -> None:
+def _note_names(values: GraphValues, inferred: ValueType, declared: ValueType, location: str) -> None:
     """Keep what the author's names stand for, where no input of the model gives them their value.
 
     Runtimes do not hold a model to such names: they are explained, and nothing is concluded from them. A name of two
     values that are not proved equal explains nothing.
     """
-    state = walk.state
+    state = values.state
     for mine, theirs in zip(inferred.shape or (), declared.shape or (), strict=True):
         name = str(theirs)
-        if not isinstance(mine, Dim) or theirs != symbol(name) or mine == theirs or _is_unknown(walk, mine):
+        if not isinstance(mine, Dim) or theirs != symbol(name) or mine == theirs or _is_unknown(values, mine):
             continue
         if name in state.input_dimensions:
             continue
         known = state.definitions.get(name, (mine, location))
-        same = known is not None and walk.facts.prove_eq(known[0], mine)
+        same = known is not None and values.facts.prove_eq(known[0], mine)
         state.definitions[name] = known if same else None
 
 
-def _report(walk: Walk, name: str, inferred: ValueType, declared: ValueType, location: str, severity: Severity) -> None:
+def _report(
+    values: GraphValues, name: str, inferred: ValueType, declared: ValueType, location: str, severity: Severity
+) -> None:
     text = f"{name!r} is declared as {declared}, but inferred as {inferred}"
-    walk.report(diagnostic("SG301", text, location, severity=severity))
+    values.report(diagnostic("SG301", text, location, severity=severity))
 
 
 def _report_given(
-    walk: Walk, name: str, given: ValueType, declared: ValueType, location: str, severity: Severity
+    values: GraphValues, name: str, given: ValueType, declared: ValueType, location: str, severity: Severity
 ) -> None:
     dims, known = given.shape or (), declared.shape or ()
     if len(dims) != len(known):
         text = f"the input {name!r} is given the rank {len(dims)}, but declared as {declared}, of rank {len(known)}"
         help = f"Give {len(known)} dimensions for {name!r}, or correct its declared shape in the model."
     else:
-        wrong = [axis for axis, dim in enumerate(dims) if dim is not None and _excluded(walk, dim, known[axis])]
+        wrong = [axis for axis, dim in enumerate(dims) if dim is not None and _excluded(values, dim, known[axis])]
         differing = "; ".join(f"dimension {axis} is given as {dims[axis]}, declared as {known[axis]}" for axis in wrong)
         text = f"the shape given for the input {name!r} contradicts the declared {declared}: {differing}"
         allowed = ", ".join("?" if dim is None else str(dim) for dim in known)
         help = f"Give {name!r} a shape that fits [{allowed}], or correct its declared shape in the model."
-    walk.report(diagnostic("SG304", text, location, severity=severity, help=help))
+    values.report(diagnostic("SG304", text, location, severity=severity, help=help))
 
 
-def _excluded(walk: Walk, given: DimLike, declared: DimLike | None) -> bool:
-    return declared is not None and given != declared and walk.facts.prove_ne(given, declared)
+def _excluded(values: GraphValues, given: DimLike, declared: DimLike | None) -> bool:
+    return declared is not None and given != declared and values.facts.prove_ne(given, declared)

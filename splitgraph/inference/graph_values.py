@@ -1,0 +1,234 @@
+"""What is known of the values of one graph: types, contents, sequences; and what must hold of their dimensions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import prod
+
+from splitgraph.contents import Contents, SequenceInfo
+from splitgraph.diagnostics import Diagnostic, diagnostic
+from splitgraph.dim import Answer, Dim, DimLike, Facts, Obligation
+from splitgraph.graph.scopes import GraphPath
+from splitgraph.graph.tensors import tensor_contents, tensor_type
+from splitgraph.graph.types import value_type
+from splitgraph.inference.declared import reconcile
+from splitgraph.inference.known import OMITTED, Known
+from splitgraph.inference.state import GraphDetail, State
+from splitgraph.onnx_proto import GraphProto, TensorProto
+from splitgraph.value_type import UNKNOWN, ValueType
+
+# Constants of these types and so few elements are read at once: shapes are made of them.
+_SHAPE_DTYPES = frozenset({TensorProto.INT64, TensorProto.INT32})
+_FEW = 64
+
+
+class GraphValues:
+    """The values of one graph, or of one call of a function, as far as they are known.
+
+    parent: the enclosing graph, whose values a subgraph may read; None for the main graph and for functions.
+    """
+
+    def __init__(
+        self,
+        state: State,
+        path: GraphPath,
+        location: str,
+        imports: Mapping[str, int],
+        facts: Facts,
+        parent: GraphValues | None,
+    ) -> None:
+        self.state = state
+        self.path = path
+        self.location = location
+        self.imports = imports
+        self.facts = facts
+        self.parent = parent
+        self.types: dict[str, ValueType] = {}
+        self.constants: dict[str, Contents | TensorProto] = {}
+        self.sequences: dict[str, SequenceInfo] = {}
+        self.declared: dict[str, ValueType] = {}
+        self.detail = GraphDetail(self.types, self.constants)
+        # What is known of each value that a node here has read or given.
+        self.known: dict[str, Known] = {"": OMITTED}
+
+    @property
+    def broadcast_cache(self) -> dict[frozenset[DimLike], Dim]:
+        """The symbol that stands for the broadcast of two dimensions, by the pair."""
+        return self.state.broadcast_cache
+
+    def type_of(self, name: str) -> ValueType:
+        """The type of a value visible in this graph; UNKNOWN when nothing defines it."""
+        scope: GraphValues | None = self
+        while scope is not None:
+            found = scope.types.get(name)
+            if found is not None:
+                return found
+            scope = scope.parent
+        return UNKNOWN
+
+    def contents_of(self, name: str) -> Contents | None:
+        """What is known of the elements of a value."""
+        scope: GraphValues | None = self
+        while scope is not None:
+            held = scope.constants.get(name)
+            if held is not None:
+                if isinstance(held, Contents):
+                    return held
+                read = tensor_contents(held)
+                if read is None:
+                    del scope.constants[name]
+                else:
+                    scope.constants[name] = read
+                return read
+            if name in scope.types:
+                return None
+            scope = scope.parent
+        return None
+
+    def sequence_of(self, name: str) -> SequenceInfo | None:
+        """What is known of a sequence."""
+        scope: GraphValues | None = self
+        while scope is not None:
+            if name in scope.types:
+                return scope.sequences.get(name)
+            scope = scope.parent
+        return None
+
+    def read(self, name: str) -> Known:
+        """What is known of a value, with its elements."""
+        self.state.effects += 1
+        known = self.state.known_values.of(self.type_of(name), self.contents_of(name), self.sequence_of(name))
+        self.known[name] = known
+        return known
+
+    def refine(self, name: str, contents: Contents) -> Known:
+        """Take the elements of a value for granted for the rest of this graph."""
+        self.constants[name] = contents
+        return self.read(name)
+
+    def look_up(self, name: str) -> Known:
+        """What is known of a value that is first read in this graph; a constant's elements only where they are few
+        integers, which shapes are made of.
+        """
+        scope: GraphValues | None = self
+        while scope is not None and name not in scope.types:
+            scope = scope.parent
+        held = None if scope is None else scope.constants.get(name)
+        if scope is None or not isinstance(held, TensorProto):
+            known = self.state.known_values.of(self.type_of(name), self.contents_of(name), self.sequence_of(name))
+        elif held.data_type in _SHAPE_DTYPES and prod(held.dims) <= _FEW:
+            known = self._read_few(scope, name, held)
+        else:
+            known = self.state.known_values.of(scope.types[name], None, None, unread=True)
+        self.known[name] = known
+        return known
+
+    def _read_few(self, scope: GraphValues, name: str, held: TensorProto) -> Known:
+        """What is known of a constant of few integers; many constants of a model hold the same ones."""
+        type, raw = scope.types[name], held.raw_data
+        # Types of constants are shared objects, which are told apart by identity in a quarter of the time.
+        earlier = self.state.read_constants.get((id(type), raw))
+        if earlier is not None and earlier[0] is type:
+            scope.constants[name] = earlier[2]
+            return earlier[1]
+        contents = self.contents_of(name)
+        known = self.state.known_values.of(type, contents)
+        if raw and contents is not None:
+            self.state.read_constants[id(type), raw] = type, known, contents
+        return known
+
+    def fresh(self) -> Dim:
+        """A new generated symbol."""
+        return self.state.fresh()
+
+    def report(self, found: Diagnostic) -> None:
+        """Keep a finding."""
+        self.state.report(found)
+
+    def require(
+        self,
+        obligation: Obligation,
+        location: str,
+        code: str,
+        message: str | None,
+        noted: list[Obligation] | None = None,
+    ) -> bool:
+        """Record an obligation; report and return False when nothing can satisfy it."""
+        if self.assume(obligation, location, noted) == "contradiction":
+            earlier = isinstance(obligation.lhs, Dim) or isinstance(obligation.rhs, Dim)
+            text = message or f"{obligation} can never hold"
+            if earlier and self.facts.obligations:
+                text += f" ({obligation} contradicts what is known of the symbols)"
+            self.report(diagnostic(code, text, location))
+            return False
+        return True
+
+    def assume(self, obligation: Obligation, location: str, noted: list[Obligation] | None = None) -> Answer:
+        """Record an obligation unless nothing can satisfy it."""
+        answer = self.facts.require(obligation)
+        if answer == "assumed":
+            self.state.note_requirement(obligation, location)
+            if noted is not None:
+                noted.append(obligation)
+        return answer
+
+    # Defining values -----------------------------------------------------------------------------------------------
+
+    def is_defined(self, name: str) -> bool:
+        """True when the name is visible here."""
+        scope: GraphValues | None = self
+        while scope is not None:
+            if name in scope.types:
+                return True
+            scope = scope.parent
+        return False
+
+    def define(self, name: str, value: ValueType, location: str) -> None:
+        """Give a value its type, with unknown dimensions as fresh symbols; a name that the graph defines already is a
+        finding.
+        """
+        if name in self.types:
+            self.report(diagnostic("SG104", f"the name {name!r} is defined twice in this graph", location))
+        self.types[name] = self.complete(value)
+        self.known.pop(name, None)
+
+    def complete(self, value: ValueType) -> ValueType:
+        """The type with a fresh symbol for each unknown dimension; not so for a sequence, whose elements may differ."""
+        if value.shape is None or None not in value.shape or value.kind == "sequence":
+            return value
+        return value.with_shape([self.fresh() if dim is None else dim for dim in value.shape])
+
+    def define_graph_values(self, graph: GraphProto, given: Sequence[ValueType | None] | None = None) -> None:
+        """Define a graph's inputs and initializers. given: types of the inputs as the caller of a subgraph has them."""
+        constant_inputs = self.state.model.ir_version < 4
+        inputs = {value.name for value in graph.input}
+        for position, value in enumerate(graph.input):
+            declared = self.state.bind(value_type(value.type))
+            passed = given[position] if given is not None and position < len(given) else None
+            known = declared
+            if passed is not None:
+                known = reconcile(self, value.name, passed, declared, self.location, passed_in=True)
+            self.define(value.name, known, self.location)
+        for held in graph.initializer:
+            name = held.name
+            if name not in inputs:
+                self.define(name, tensor_type(held), self.location)
+            # From IR 4 on an initializer that is also an input is a default that a caller may override, so no constant.
+            if name not in inputs or constant_inputs:
+                self.constants[name] = held
+        for sparse in graph.sparse_initializer:
+            if sparse.values.name not in inputs:
+                dense = ValueType("tensor", tensor_type(sparse.values).dtype, tuple(sparse.dims))
+                self.define(sparse.values.name, dense, self.location)
+        for value in (*graph.value_info, *graph.output):
+            if value.type.WhichOneof("value") is not None:
+                self.declared[value.name] = self.state.bind(value_type(value.type))
+        # ONNX cannot write every type of other formats.
+        for name, given_type in self.state.given_types.get(self.path, {}).items():
+            written = self.types.get(name)
+            if written is None:
+                self.define(name, self.state.bind(given_type), self.location)
+            elif written.dtype is None:
+                self.types[name] = replace(written, dtype=given_type.dtype)
+        self.declared.update(self.state.declared_types.get(self.path, {}))
