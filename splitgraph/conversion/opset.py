@@ -280,14 +280,17 @@ def _plan_others(
     edits = plan.edits.get(scope.path)
     # A node that is none of its operator's has no meaning to keep; one that was only declared wrongly has.
     invalid = {found.location for found in plan.blockers if found.code != "SG301"}
+    # What stays as it is does so for its operator, attributes and types, which nodes of one visit share.
+    kept: set[int] = set()
     # From the last node on: what only fed a node that needs it no longer goes with it, and needs no conversion.
     for index in reversed(touched):
-        if edits is not None and index in edits.replaced:
+        visit = visits[index]
+        if id(visit) in kept or (edits is not None and index in edits.replaced):
             continue
         node = scope.nodes[index]
-        key = ladder.key_of(node, visits[index])
+        key = ladder.key_of(node, visit)
         carried = ladder.again(key)
-        if carried is not None and not carried.edits:
+        if carried is not None and carried.is_kept:
             continue
         location = f"{scope.location}/{node_label(node, index)}"
         if location in invalid:
@@ -295,6 +298,8 @@ def _plan_others(
         emission = new_emission(plan, model, scope, node, index, names, target)
         carried = carried or ladder.carry(node, key, location, emission)
         blocked.append(carried.blockers)
+        if visit is not None and carried.is_kept:
+            kept.add(id(visit))
         if carried.edits:
             plan.at(scope.path).attributes.setdefault(index, []).extend(carried.edits)
             plan.changes.append(Change(location, node.op_type, node.op_type, carried.why))

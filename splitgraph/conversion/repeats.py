@@ -46,6 +46,11 @@ class Carried:
     blockers: Sequence[Diagnostic] = ()
     why: str = ""
 
+    @property
+    def is_kept(self) -> bool:
+        """True for a node that means the same as it stands."""
+        return self.forms is None and not self.edits and not self.blockers
+
 
 class NameLog(FreshNames):
     """New names as `FreshNames` gives them, each noted with what it was asked for by."""

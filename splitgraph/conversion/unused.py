@@ -56,11 +56,7 @@ class Uses:
 
     def _read_scope(self, scope: Scope) -> None:
         self._reads.update(chain.from_iterable([node.input[:] for node in scope.nodes]))
-        producers = self._producers
-        for index, node in enumerate(scope.nodes):
-            place = (scope, index)
-            for name in node.output[:]:
-                producers[name] = place
+        self._producers.update({name: (scope, i) for i, node in enumerate(scope.nodes) for name in node.output[:]})
         if scope.is_function:
             self._reads.update(scope.proto.output)
             return
