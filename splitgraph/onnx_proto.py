@@ -8,7 +8,7 @@ class for a message.
 from __future__ import annotations
 
 import sys
-from importlib import util
+from importlib import import_module, util
 from importlib.machinery import PathFinder
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -21,9 +21,9 @@ def _load_messages() -> ModuleType:
 
     It does not go into sys.modules, where a package would be missing above it. Raises ImportError without onnx.
     """
-    imported = sys.modules.get(_MODULE)
-    if imported is not None:
-        return imported
+    if _MODULE in sys.modules:
+        # Not taken from there: another thread may be in the middle of importing it, which this waits for.
+        return import_module(_MODULE)
     package = util.find_spec("onnx")
     if package is None:
         raise ModuleNotFoundError("splitgraph needs the package onnx, which is not installed", name="onnx")

@@ -80,3 +80,21 @@ except ImportError as error:
     print(error)
 """
     assert run(program) == "splitgraph needs the package onnx, which is not installed"
+
+
+def test_an_import_in_another_thread_is_waited_for() -> None:
+    program = """
+import sys, threading
+def late():
+    while "onnx.onnx_ml_pb2" not in sys.modules:
+        pass
+    from splitgraph.onnx_proto import ModelProto
+    found.append(ModelProto)
+found = []
+thread = threading.Thread(target=late)
+thread.start()
+import onnx
+thread.join()
+print(found == [onnx.ModelProto])
+"""
+    assert run(program) == "True"

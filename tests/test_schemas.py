@@ -28,6 +28,8 @@ def test_every_installed_version_is_in_the_table_as_it_is() -> None:
 
 def test_the_table_reaches_as_far_as_the_installed_onnx() -> None:
     assert newest_opset() >= onnx.defs.onnx_opset_version()
+    for domain, opset in installed.installed_opsets().items():
+        assert table.newest_in_table(domain) >= opset
 
 
 def test_what_is_written_is_what_is_read() -> None:
@@ -35,7 +37,8 @@ def test_what_is_written_is_what_is_read() -> None:
     rows = [line.split("\t") for line in text.splitlines()[1:] if not line.startswith("types\t")]
     known = [version for domain, op in {(row[0], row[1]) for row in rows} for version in versions_of(domain, op)]
     assert len(known) == len(rows) >= len(INSTALLED)
-    assert installed.written(known, newest_opset()) == text
+    opsets = dict(entry.rsplit("=", 1) for entry in text.splitlines()[0].split("\t")[1:])
+    assert installed.written(known, {domain: int(opset) for domain, opset in opsets.items()}) == text
 
 
 @pytest.mark.parametrize(
@@ -58,7 +61,7 @@ def test_the_version_at_an_opset(op: str, opset: int, since_version: int | None)
 
 def test_an_opset_beyond_the_table_is_asked_of_onnx(monkeypatch: pytest.MonkeyPatch) -> None:
     """A newer onnx than the table's works as the table's did."""
-    monkeypatch.setattr(table, "newest_in_table", lambda: 12)
+    monkeypatch.setattr(table, "newest_in_table", lambda domain="": 12)
     newest = onnx.defs.onnx_opset_version()
     assert (newest_opset(), newest_opset(12), newest_opset(13)) == (12, 12, newest)
     found = version_at.__wrapped__("", "Split", newest)
@@ -83,3 +86,24 @@ def test_an_operator_that_a_program_registers_is_known() -> None:
         assert found.inputs[0].types == {"tensor(float)"}
     finally:
         onnx.defs.deregister_schema("Halve", 3, "com.example.registered")
+
+
+def test_a_newer_version_that_a_program_registers_is_known() -> None:
+    """Of an operator that the table has, at an opset of its domain that the table does not reach."""
+    single = onnx.defs.OpSchema.FormalParameter
+    schema = onnx.defs.OpSchema(
+        "Normalizer",
+        "ai.onnx.ml",
+        900,
+        inputs=[single("a", "T"), single("b", "T")],
+        outputs=[single("y", "T")],
+        type_constraints=[("T", ["tensor(float)"], "")],
+    )
+    onnx.defs.register_schema(schema)
+    try:
+        found = version_at.__wrapped__("ai.onnx.ml", "Normalizer", 900)
+        assert found is not None
+        assert (found.since_version, found.min_inputs) == (900, 2)
+    finally:
+        onnx.defs.deregister_schema("Normalizer", 900, "ai.onnx.ml")
+        installed.installed_versions.cache_clear()

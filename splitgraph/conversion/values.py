@@ -203,6 +203,15 @@ def _made(nodes: Iterable[NodeProto]) -> Iterator[str]:
             yield from _made(graph.node)
 
 
+def _decoded(held: TensorProto) -> Array | None:
+    """The elements of a tensor; None for a malformed one: that is the checker's matter, here it is simply not known."""
+    try:
+        found: Array = numpy_helper.to_array(held)
+    except (ValueError, TypeError, KeyError):
+        return None
+    return found
+
+
 def _is_complete(contents: Contents) -> bool:
     return all(isinstance(item, (int, float, str)) for item in contents.items)
 
@@ -212,7 +221,7 @@ def _as_array(held: Contents | TensorProto | None, known: ValueType) -> Array | 
     if held is None:
         return None
     if isinstance(held, TensorProto):
-        return None if is_external(held) else numpy_helper.to_array(held)
+        return None if is_external(held) else _decoded(held)
     number = DTYPE_NUMBERS.get(known.dtype or "")
     if number is None or not _is_complete(held):
         return None

@@ -66,12 +66,14 @@ _WRITERS: tuple[tuple[Any, Callable[[Any], Any], str, int, str, int], ...] = (
 def make_attribute(name: str, value: Any) -> AttributeProto:
     """An attribute that holds an int, float, str, bytes, TensorProto, GraphProto or TypeProto, or several of one kind.
 
-    Raises TypeError for anything else, an empty list too: nothing says of what it would be.
+    Raises ValueError for an empty list, of which nothing says what it would hold, and TypeError for anything else.
     """
     is_list = not isinstance(value, (str, bytes)) and isinstance(value, Iterable)
     items = list(value) if is_list else [value]
+    if not items:
+        raise ValueError(f"the attribute {name!r} would be an empty list, and nothing says of what")
     for kinds, written, field, kind, list_field, list_kind in _WRITERS:
-        if items and all(isinstance(item, kinds) for item in items):
+        if all(isinstance(item, kinds) for item in items):
             given = [written(item) for item in items]
             fields: dict[str, Any] = (
                 {"type": list_kind, list_field: given} if is_list else {"type": kind, field: given[0]}

@@ -22,8 +22,9 @@ def reconcile(
 ) -> ValueType:
     """The two together; what is inferred wins where both say something, and a contradiction is reported with both.
 
-    Names that the author gave to dimensions which inference knows nothing of are adopted. passed_in: what is
-    inferred is what an input of the graph is given; for the main graph that is a shape of the caller of splitgraph.
+    Names that the author gave to dimensions which inference knows nothing of are adopted, but not in the body of a
+    loop. passed_in: what is inferred is what an input of the graph is given; for the main graph that is a shape of the
+    caller of splitgraph.
     """
     if passed_in and values.path == MAIN:
         return _reconcile(values, name, inferred, declared, location, _report_given)
@@ -65,6 +66,9 @@ def _merge(values: GraphValues, inferred: DimLike | None, declared: DimLike | No
     if inferred is None or declared is None or inferred == declared:
         return values.fresh() if inferred is None and declared is None else (declared if inferred is None else inferred)
     if isinstance(inferred, Dim) and _is_unknown(values, inferred):
+        if isinstance(declared, Dim) and values.is_repeated:
+            # A name has one value in a run, and what is unknown here may have another one each time.
+            return inferred
         # A dimension of which nothing is known takes the author's word; other values that share it keep the generated
         # name, and the obligation says that they are equal.
         known = values.facts.solution(inferred)

@@ -10,7 +10,7 @@ from splitgraph.contents import Contents, SequenceInfo
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.dim import Answer, Dim, DimLike, Facts, Obligation
 from splitgraph.graph.scopes import GraphPath
-from splitgraph.graph.tensors import tensor_contents, tensor_type
+from splitgraph.graph.tensors import is_external, tensor_contents, tensor_type
 from splitgraph.graph.types import value_type
 from splitgraph.inference.declared import reconcile
 from splitgraph.inference.known import OMITTED, Known
@@ -27,6 +27,7 @@ class GraphValues:
     """The values of one graph, or of one call of a function, as far as they are known.
 
     parent: the enclosing graph, whose values a subgraph may read; None for the main graph and for functions.
+    is_repeated: the graph is in the body of a loop, so that its values are others in each iteration.
     """
 
     def __init__(
@@ -44,6 +45,8 @@ class GraphValues:
         self.imports = imports
         self.facts = facts
         self.parent = parent
+        # Of Loop, Scan and SequenceMap; the branches of If have other names.
+        self.is_repeated: bool = "body" in path or (parent is not None and parent.is_repeated)
         self.types: dict[str, ValueType] = {}
         self.constants: dict[str, Contents | TensorProto] = {}
         self.sequences: dict[str, SequenceInfo] = {}
@@ -129,7 +132,7 @@ class GraphValues:
         type, raw = scope.types[name], held.raw_data
         # Types of constants are shared objects, which are told apart by identity in a quarter of the time.
         earlier = self.state.read_constants.get((id(type), raw))
-        if earlier is not None and earlier[0] is type:
+        if earlier is not None and earlier[0] is type and not is_external(held):
             scope.constants[name] = earlier[2]
             return earlier[1]
         contents = self.contents_of(name)

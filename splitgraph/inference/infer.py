@@ -119,7 +119,8 @@ def _opsets_known(state: State) -> bool:
         text = None
         if len(opsets) > 1:
             text = f"imports several opsets of ai.onnx at once: {', '.join(map(str, opsets))}"
-        elif opsets and not 1 <= opsets[0] <= (newest := newest_opset(opsets[0])):
+        elif opsets and not 1 <= opsets[0] <= newest_opset(opsets[0]):
+            newest = newest_opset(opsets[0])
             text = f"imports opset {opsets[0]} of ai.onnx; splitgraph knows 1 to {newest}"
         if text is not None:
             state.report(diagnostic("SG103", text, location))

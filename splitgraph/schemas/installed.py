@@ -34,6 +34,16 @@ def installed_versions(domain: str, op: str) -> tuple[OperatorVersion, ...]:
     return tuple(sorted(found, key=lambda version: version.since_version))
 
 
+def installed_opsets() -> dict[str, int]:
+    """The newest opset of each domain that the installed onnx knows; of those without opsets of their own, the newest
+    version of an operator.
+    """
+    newest: dict[str, int] = {}
+    for schema in defs.get_all_schemas_with_history():
+        newest[schema.domain] = max(newest.get(schema.domain, 0), schema.since_version)
+    return newest | {"": newest_installed(), "ai.onnx.ml": defs.onnx_ml_opset_version()}
+
+
 def newest_installed() -> int:
     """The newest opset of ai.onnx that the installed onnx knows."""
     newest: int = defs.onnx_opset_version()
@@ -74,8 +84,8 @@ def _formal_attribute(attribute: Any) -> FormalAttribute:
     return FormalAttribute(attribute.type.value, attribute.required, default if default.type else None)
 
 
-def written(versions: Iterable[OperatorVersion], opset: int) -> str:
-    """The table of these versions; opset: the newest of ai.onnx that they cover."""
+def written(versions: Iterable[OperatorVersion], opsets: Mapping[str, int]) -> str:
+    """The table of these versions; opsets: the newest of each domain that they cover."""
     numbers: dict[str, int] = {}
     rows = []
     for version in sorted(versions, key=lambda held: (held.domain, held.op, held.since_version)):
@@ -91,7 +101,8 @@ def written(versions: Iterable[OperatorVersion], opset: int) -> str:
         )
         rows.append("\t".join(cells))
     sets = [f"types\t{text}" for text in numbers]
-    return "\n".join([f"Schemas of onnx's operators up to opset {opset}", *sets, *rows]) + "\n"
+    newest = [f"{domain}={opset}" for domain, opset in sorted(opsets.items())]
+    return "\n".join(["\t".join(["opsets", *newest]), *sets, *rows]) + "\n"
 
 
 def _written_formals(formals: Sequence[Formal], numbers: dict[str, int]) -> str:
@@ -112,4 +123,4 @@ def _written_attribute(name: str, attribute: FormalAttribute) -> str:
 
 
 if __name__ == "__main__":
-    TABLE.write_text(written(installed_schemas(), newest_installed()), encoding="utf-8")
+    TABLE.write_text(written(installed_schemas(), installed_opsets()), encoding="utf-8")

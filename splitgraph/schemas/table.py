@@ -2,8 +2,8 @@
 
 Asking the installed onnx would load its C++ library and build its registry of all operators: most of the time and
 memory that a small model takes. `python -m splitgraph.schemas.installed` writes the table anew from the installed onnx,
-and a test compares the two. An opset that is newer than the table, and operators that a program registered with onnx
-itself, are asked of onnx.
+and a test compares the two. An opset that is newer than the table, and operators that it does not have because a
+program registered them with onnx, are asked of onnx.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ def versions_of(domain: str, op: str) -> tuple[OperatorVersion, ...]:
 def version_at(domain: str, op: str, opset: int) -> OperatorVersion | None:
     """The version of an operator that an opset of its domain means; None when it does not exist there."""
     rows = _rows(domain, op)
-    if rows and (domain != "" or opset <= newest_in_table()):
+    if rows and opset <= newest_in_table(domain):
         # Not all of them taken apart: a model is of one opset.
         fitting = [row for row in rows if _since(row) <= opset]
         return _parsed(fitting[-1]) if fitting else None
     versions = versions_of(domain, op)
-    if domain == "" and opset > newest_in_table():
+    if domain in _opsets() and opset > newest_in_table(domain):
         from splitgraph.schemas.installed import installed_versions
 
         versions = installed_versions(domain, op)
@@ -72,10 +72,15 @@ def newest_opset(wanted: int = 0) -> int:
     return max(newest_in_table(), newest_installed())
 
 
+def newest_in_table(domain: str = "") -> int:
+    """The newest opset of a domain that the table covers; 0 for a domain that it does not have."""
+    return _opsets().get(domain, 0)
+
+
 @cache
-def newest_in_table() -> int:
-    """The newest opset of ai.onnx that the table covers."""
-    return int(_text().split("\n", 1)[0].split()[-1])
+def _opsets() -> Mapping[str, int]:
+    entries = _text().split("\n", 1)[0].split("\t")[1:]
+    return {domain: int(opset) for domain, _, opset in (entry.partition("=") for entry in entries)}
 
 
 @cache

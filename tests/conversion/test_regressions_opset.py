@@ -94,3 +94,31 @@ def test_what_an_adapter_cannot_read_is_a_refusal(monkeypatch: pytest.MonkeyPatc
         ConversionError, match=r"could not be worked out what the node means \(IndexError: list index out of range\)"
     ):
         convert_opset(invalid_model(17, node, [[4]]), 18)
+
+
+@pytest.mark.parametrize(
+    ("text", "target"),
+    [
+        ("g (float[2, 3] x) => (float[2, 3] y) <int64[0] none = {}> { y = Slice (x, none, none) }", 9),
+        ("g (float x) => (float y) <int64[0] none = {}> { y = Pad (x, none) }", 10),
+    ],
+)
+def test_an_empty_list_that_no_attribute_can_hold_is_refused(text: str, target: int) -> None:
+    model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 13]> {text}')
+    with pytest.raises(ConversionError, match="would be an empty list"):
+        convert_opset(model, target)
+
+
+@pytest.mark.parametrize(
+    ("node", "result"),
+    [("Clip (x, held)", "float"), ("QuantizeLinear (x, held)", "uint8"), ("Trilu (x, held)", "float")],
+)
+@pytest.mark.parametrize("fields", [{"data_type": 99, "dims": [2]}, {}, {"data_type": 1, "raw_data": b"123"}], ids=str)
+def test_a_malformed_constant_is_never_a_traceback(node: str, result: str, fields: dict[str, Any]) -> None:
+    text = f'<ir_version: 8, opset_import: ["" : 14]> g (float[2, 4] x) => ({result}[2, 4] y) {{ y = {node} }}'
+    model = onnx.parser.parse_model(text)
+    model.graph.initializer.add(name="held", **fields)
+    try:
+        convert_opset(model, 9)
+    except ConversionError as refusal:
+        assert refusal.diagnostics

@@ -113,3 +113,46 @@ def test_it_is_the_shape_that_runs(case: tuple[str, str, str, str, str, str | No
     at = {name: [evaluate(d, sizes) if isinstance(d, Dim) else d for d in shape] for name, shape in shapes.items()}
     (made,) = session.run(["y"], {held.name: np.ones(at[held.name], np.float32) for held in session.get_inputs()})
     assert list(made.shape) == at["y"]
+
+
+CARELESS = """<ir_version: 8, opset_import: ["" : 17]>
+g (float[N,3] x, float[K,3] m) => (y, z)
+<int64 three = {3}, bool yes = {1}>
+{
+    y, z = Loop(three, yes, m, x) <body = b (int64 i, bool going, float[N,3] one, float[held,3] other) =>
+        (bool on, float[N,3] more, float[K,3] further) {
+        on = Identity(going)
+        more = Concat<axis=0>(one, one)
+        further = Concat<axis=0>(other, other)
+    }>
+}"""
+OWN_IDENTITY = """<ir_version: 8, opset_import: ["" : 17, "my" : 1]>
+g (float[N,3] x, float[K,3] m) => (y, rows)
+<int64 three = {3}, bool yes = {1}>
+{
+    y, rows = Loop(three, yes, m) <body = b (int64 i, bool going, float[held,3] one) =>
+        (bool on, float[made,3] more, int64 row) {
+        on = my.Identity(going)
+        more = Concat<axis=0>(one, x)
+        row = Identity(i)
+    }>
+}
+<domain: "my", opset_import: ["" : 17]>
+Identity (a) => (b) { b = Not(a) }"""
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "expected"),
+    [
+        # In the body `N` is declared for what is not the model's N after the first iteration.
+        (CARELESS, "y", "float32[?, 3]"),
+        (CARELESS, "z", "float32[?, 3]"),
+        # Ends after one iteration.
+        (OWN_IDENTITY, "y", "float32[?, 3]"),
+        (OWN_IDENTITY, "rows", "int64[?]"),
+    ],
+)
+def test_what_names_suggest_is_not_believed(text: str, name: str, expected: str) -> None:
+    analysis = splitgraph.infer(onnx.parser.parse_model(text))
+    assert analysis.ok, analysis.diagnostics
+    assert str(analysis.types[name]) == expected

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+
 import onnx
 import pytest
 from onnx import TensorProto, helper
@@ -147,3 +149,25 @@ def test_a_window_larger_than_a_dimension_that_can_only_be_one(stride: int, expe
     analysis = infer_model(model)
     assert analysis.ok is (stride > 1)
     assert str(analysis.types["y"]) == expected
+
+
+@pytest.mark.parametrize("opset", [0, -1, 29_000, 2**40])
+def test_an_opset_that_nobody_knows(opset: int) -> None:
+    model = model_of('<ir_version: 8, opset_import: ["" : 18]> g (float[4] x) => (float[4] y) { y = Relu (x) }')
+    model.opset_import[0].version = opset
+    assert [found.code for found in infer_model(model).diagnostics] == ["SG103"]
+
+
+def test_constants_in_another_file_are_not_taken_for_those_here() -> None:
+    """Two of the same type, of which the second has raw data by mistake: it once had the first one's elements."""
+    model = model_of(
+        """<ir_version: 8, opset_import: ["" : 18]>
+        g (float[6] x) => (float[a, b] y, float[c, d] z) { y = Reshape (x, here) z = Reshape (x, there) }"""
+    )
+    for name in ("here", "there"):
+        model.graph.initializer.add(
+            name=name, data_type=onnx.TensorProto.INT64, dims=[2], raw_data=struct.pack("<2q", 2, 3)
+        )
+    model.graph.initializer[1].data_location = onnx.TensorProto.EXTERNAL
+    types = infer_model(model).types
+    assert (str(types["y"]), str(types["z"])) == ("float32[2, 3]", "float32[c, d]")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from splitgraph.contents import Contents, SequenceInfo, scalar
 from splitgraph.dim import Dim, DimLike, symbols_of
+from splitgraph.graph.scopes import called_function, plain_domain
 from splitgraph.graph.types import value_type
 from splitgraph.inference.context import NodeContext, rule
 from splitgraph.inference.walk import Walk
@@ -268,18 +269,23 @@ def _trips(ctx: NodeContext, graph: GraphProto, body: Body) -> DimLike | None:
     most = None if count is None else count.dims[0] if count.items else None
     start = ctx.contents(1)
     starts = not ctx.has_input(1) or (start is not None and start.scalar == 1)
-    goes_on = body.contents[0] == scalar(1) or _passes_condition(graph)
+    goes_on = body.contents[0] == scalar(1) or _passes_condition(ctx, graph)
     if most is None or not starts or not goes_on or not ctx.facts.prove_ge(most, 0):
         return None
     return most
 
 
-def _passes_condition(graph: GraphProto) -> bool:
+def _passes_condition(ctx: NodeContext, graph: GraphProto) -> bool:
     """True when the body gives its condition input back through nothing but Identity."""
+    functions = ctx.walk.state.functions
     source = {
         node.output[0]: node.input[0]
         for node in graph.node
-        if node.op_type == "Identity" and node.input and node.output
+        if node.op_type == "Identity"
+        and plain_domain(node.domain) == ""
+        and called_function(node) not in functions
+        and node.input
+        and node.output
     }
     name = graph.output[0].name
     while name in source:
