@@ -130,8 +130,10 @@ class Step(Crossing):
 
     def constant(self, values: ArrayLike, hint: str, dtype: DTypeLike = "int64") -> str:
         """The name of a new constant: an initializer, or a Constant node where there are none."""
-        if dtype == "int64" and (type(values) is int or (isinstance(values, (list, tuple)) and _are_ints(values))):
-            return self.tensor(int64_tensor("", values), hint)
+        if dtype == "int64" and isinstance(values, (int, list, tuple)):
+            items = [values] if isinstance(values, int) else values
+            if all(type(item) is int and -(2**63) <= item < 2**63 for item in items):
+                return self.tensor(int64_tensor("", values), hint)
         return self.tensor(numpy_helper.from_array(np.asarray(values, dtype=dtype)), hint)
 
     def tensor(self, held: TensorProto, hint: str) -> str:
@@ -240,7 +242,3 @@ class Step(Crossing):
     def drop_node(self) -> None:
         """Leave the node itself out; others must give its outputs."""
         self.dropped = True
-
-
-def _are_ints(values: Sequence[object]) -> bool:
-    return all(type(value) is int for value in values)

@@ -83,7 +83,8 @@ class Values:
         """Bytes that are the same for constants of the same type, shape and elements; b"" for what is no constant. None
         for one of more bytes than `most`, and for one whose elements have no bytes of their own.
         """
-        if name not in self._elements and name not in self._added:
+        if name not in self._types and name not in self._added:
+            # One of the model's own, whatever has been asked of it before.
             contents, known = self._contents(name)
             if contents is not None and _is_complete(contents):
                 return repr((known.dtype, contents)).encode()
