@@ -31,7 +31,11 @@ def build_analysis(state: State, main: Walk) -> Analysis:
         naming.count(split.lengths, times)
     reported = {id(value): naming.value(value) for values in told_apart.values() for value, _ in values}
     types = {
-        path: {name: reported[id(value)] for name, value in detail.types.items()} for path, detail in walked.items()
+        path: detail.types
+        # As it is where all types are shown as they are: a copy would be as large as the graph.
+        if all(reported[id(value)] is value for value, _ in told_apart[path])
+        else {name: reported[id(value)] for name, value in detail.types.items()}
+        for path, detail in walked.items()
     }
     counted = [(reported[id(value)], times) for values in told_apart.values() for value, times in values]
     shown: dict[int, ShownSplit] = {}

@@ -67,10 +67,13 @@ class Naming:
         return names
 
     def value(self, value: ValueType) -> ValueType:
-        """The type as it is reported."""
+        """The type as it is reported; the same object where nothing is shown otherwise."""
         if value.shape is None or not any(isinstance(dim, Dim) for dim in value.shape):
             return value
-        return value.with_shape([self.dim(dim) for dim in value.shape])
+        shown = [self.dim(dim) for dim in value.shape]
+        if all(mine is theirs for mine, theirs in zip(shown, value.shape, strict=True)):
+            return value
+        return value.with_shape(shown)
 
     def dim(self, dim: DimLike | None) -> DimLike | None:
         """The dimension as it is reported."""
