@@ -185,7 +185,8 @@ def _grown(
         return value
     shape = list(value.shape)
     for axis, (start, held, given) in enumerate(zip(first.shape, before.shape, after.shape, strict=True)):
-        if held == start or held is None or given is None or start is None:
+        # Only a dimension that the walk found to change: a number that the body declares is the author's word.
+        if str(held) not in ctx.walk.state.generated or held == start or given is None or start is None or held is None:
             continue
         growth = given - held
         if isinstance(growth, int) or symbols_of(growth) <= ctx.walk.state.input_dimensions:
