@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
-from splitgraph.graph.attributes import make_attribute, make_node
 from splitgraph.graph.tensors import tensor_contents
 from splitgraph.inference.rules.arithmetic import round_to
+from splitgraph.node_making import make_attribute, make_node
 from splitgraph.value_type import DTYPE_NAMES
 
 # Of the types that the installed onnx has.

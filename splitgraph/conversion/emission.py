@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from splitgraph.graph.attributes import make_node
 from splitgraph.graph.names import FreshNames
 from splitgraph.graph.tensors import int64_tensor
+from splitgraph.node_making import make_node
 from splitgraph.onnx_proto import AttributeProto, GraphProto, NodeProto, TensorProto
 from splitgraph.variants.lowering import NotRepresentable
 from splitgraph.variants.variadic_function import LOWEST_OPSET, function_name

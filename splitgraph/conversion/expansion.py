@@ -9,9 +9,10 @@ from splitgraph.conversion.form import Form, reads_of
 from splitgraph.conversion.schema_history import version_at
 from splitgraph.conversion.step import Inexact, Step
 from splitgraph.deferred import defs, np, numpy_helper
-from splitgraph.graph.attributes import attribute_value, make_attribute
+from splitgraph.graph.attributes import attribute_value
 from splitgraph.graph.scopes import subgraphs
 from splitgraph.graph.types import type_proto
+from splitgraph.node_making import make_attribute
 from splitgraph.onnx_proto import AttributeProto, FunctionProto, GraphProto, NodeProto, TensorProto, TypeProto
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from splitgraph.graph.attributes import make_attribute, make_node
+from splitgraph.node_making import make_attribute, make_node
 from splitgraph.onnx_proto import AttributeProto, GraphProto, NodeProto
 
 _GRAPHS = frozenset({AttributeProto.GRAPH, AttributeProto.GRAPHS})

@@ -17,11 +17,11 @@ from splitgraph.conversion.splits import LENGTHS_INPUT, lower_split
 from splitgraph.conversion.unused import Uses
 from splitgraph.diagnostics import Diagnostic, SplitgraphError, diagnostic
 from splitgraph.dim import ceildiv
-from splitgraph.graph.attributes import make_attribute
 from splitgraph.graph.names import FreshNames, used_names
 from splitgraph.graph.scopes import Scope, node_label, plain_domain, scopes
 from splitgraph.inference import Walked, walk_model
 from splitgraph.inference.state import GraphDetail, SplitDetail
+from splitgraph.node_making import make_attribute
 from splitgraph.onnx_proto import AttributeProto, ModelProto, NodeProto
 from splitgraph.variants import variadic_split_1, variant_at
 from splitgraph.variants.variadic_function import is_variadic_function

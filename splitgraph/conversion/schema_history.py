@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import cache
 
 from splitgraph import schemas
-from splitgraph.graph.attributes import make_attribute
+from splitgraph.node_making import make_attribute
 from splitgraph.onnx_proto import AttributeProto
 from splitgraph.schemas import Formal, FormalAttribute, OperatorVersion
 

@@ -15,11 +15,11 @@ from splitgraph.conversion.splits import lower_split
 from splitgraph.conversion.unused import Uses
 from splitgraph.deferred import helper
 from splitgraph.diagnostics import diagnostic
-from splitgraph.graph.attributes import make_attribute, make_node
 from splitgraph.graph.names import FreshNames
 from splitgraph.graph.scopes import Scope, node_label
 from splitgraph.inference import Walked
 from splitgraph.inference.state import GraphDetail, SplitDetail
+from splitgraph.node_making import make_attribute, make_node
 from splitgraph.onnx_proto import ModelProto, NodeProto, TensorProto
 from splitgraph.variants import variant_at
 

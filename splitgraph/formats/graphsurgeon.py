@@ -21,6 +21,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from splitgraph.deferred import np
 from splitgraph.diagnostics import ModelError
 from splitgraph.formats.model_error import model_error
 from splitgraph.onnx_proto import (
@@ -163,8 +164,6 @@ def _take_empty_lists(graph: Any) -> dict[int, list[str]]:
 
 
 def _is_empty_list(value: Any) -> bool:
-    import numpy as np
-
     return isinstance(value, (list, tuple, np.ndarray)) and len(value) == 0
 
 

@@ -8,6 +8,7 @@ from typing import BinaryIO
 
 from google.protobuf.message import EncodeError
 
+from splitgraph.deferred import numpy_helper
 from splitgraph.formats.atomic_write import WriteTogether
 from splitgraph.formats.external_data import all_tensors, byte_size, is_external
 from splitgraph.formats.model_error import model_error, shown
@@ -84,8 +85,6 @@ def _with_external_weights(model: ModelProto, location: str, file: BinaryIO, pat
 def _raw_data(tensor: TensorProto, path: Path) -> bytes:
     if tensor.HasField("raw_data"):
         return bytes(tensor.raw_data)
-    from onnx import numpy_helper
-
     try:
         return bytes(numpy_helper.from_array(numpy_helper.to_array(tensor)).raw_data)
     except ValueError as error:

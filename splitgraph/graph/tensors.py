@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from splitgraph.contents import MAX_ITEMS, Contents, Item
+from splitgraph.deferred import numpy_helper
 from splitgraph.onnx_proto import GraphProto, TensorProto
 from splitgraph.value_type import DTYPE_NAMES, ValueType, tensor
 
@@ -85,8 +86,6 @@ def _plain_items(proto: TensorProto, dtype: str, count: int) -> tuple[Item, ...]
 
 
 def _decoded_items(proto: TensorProto, dtype: str) -> tuple[Item, ...] | None:
-    from onnx import numpy_helper
-
     try:
         flat = numpy_helper.to_array(proto).reshape(-1)
     except (ValueError, TypeError):

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from splitgraph.graph.attributes import make_attribute
+from splitgraph.node_making import make_attribute
 from splitgraph.onnx_proto import AttributeProto
 from splitgraph.schemas.operator_version import Formal, FormalAttribute, OperatorVersion, Option
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from splitgraph.canonical import CanonicalSplit
+from splitgraph.node_making import make_attribute
 from splitgraph.onnx_proto import AttributeProto, NodeProto, TensorProto
 from splitgraph.value_type import ValueType
 
@@ -107,9 +108,9 @@ def set_int(node: NodeProto, name: str, value: int) -> None:
     """Set an integer attribute, replacing one of that name."""
     for attribute in node.attribute:
         if attribute.name == name:
-            attribute.CopyFrom(AttributeProto(name=name, type=AttributeProto.INT, i=value))
+            attribute.CopyFrom(make_attribute(name, value))
             return
-    node.attribute.add(name=name, type=AttributeProto.INT, i=value)
+    node.attribute.append(make_attribute(name, value))
 
 
 def set_ints(node: NodeProto, name: str, values: Sequence[int]) -> None:

@@ -8,9 +8,9 @@ form of an operator that changed after opset 11, so converting the model to anot
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
 from functools import lru_cache
 
+from splitgraph.node_making import make_node
 from splitgraph.onnx_proto import AttributeProto, FunctionProto, NodeProto, OperatorSetIdProto, TensorProto
 from splitgraph.variants.variadic_split_1 import DOMAIN, FUNCTION_PREFIX
 
@@ -81,15 +81,9 @@ def _int64_elements(tensor: TensorProto) -> tuple[int, ...]:
     return struct.unpack(f"<{len(raw) // 8}q", raw[: len(raw) // 8 * 8]) if raw else tuple(tensor.int64_data)
 
 
-def _node(op_type: str, inputs: Sequence[str], outputs: Sequence[str], **attributes: int) -> NodeProto:
-    held = [AttributeProto(name=name, type=AttributeProto.INT, i=value) for name, value in attributes.items()]
-    return NodeProto(op_type=op_type, input=inputs, output=outputs, attribute=held)
-
-
 def _constant(name: str, values: list[int]) -> NodeProto:
     held = TensorProto(name=name, data_type=TensorProto.INT64, dims=[len(values)], int64_data=values)
-    value = AttributeProto(name="value", type=AttributeProto.TENSOR, t=held)
-    return NodeProto(op_type="Constant", output=[name], attribute=[value])
+    return make_node("Constant", [], [name], value=held)
 
 
 @lru_cache(maxsize=64)
@@ -97,23 +91,23 @@ def _body(parts: int) -> tuple[NodeProto, ...]:
     nodes = [
         _constant("minus_one", [-1]),
         _constant("one", [1]),
-        _node("Cast", ["axis"], ["axis_int64"], to=TensorProto.INT64),
-        _node("Reshape", ["axis_int64", "one"], ["axes"]),
-        _node("Cast", ["split_lengths"], ["given"], to=TensorProto.INT64),
-        _node("Shape", ["data"], ["shape"]),
-        _node("Gather", ["shape", "axes"], ["dim"], axis=0),
+        make_node("Cast", ["axis"], ["axis_int64"], to=TensorProto.INT64),
+        make_node("Reshape", ["axis_int64", "one"], ["axes"]),
+        make_node("Cast", ["split_lengths"], ["given"], to=TensorProto.INT64),
+        make_node("Shape", ["data"], ["shape"]),
+        make_node("Gather", ["shape", "axes"], ["dim"], axis=0),
         # The lengths sum to the dimension; with a -1 among them, to what precedes the rest, less one.
-        _node("ReduceSum", ["given"], ["sum"], keepdims=0),
-        _node("Sub", ["dim", "sum"], ["difference"]),
-        _node("Sub", ["difference", "one"], ["rest"]),
-        _node("Equal", ["given", "minus_one"], ["is_rest"]),
-        _node("Where", ["is_rest", "rest", "given"], ["lengths"]),
+        make_node("ReduceSum", ["given"], ["sum"], keepdims=0),
+        make_node("Sub", ["dim", "sum"], ["difference"]),
+        make_node("Sub", ["difference", "one"], ["rest"]),
+        make_node("Equal", ["given", "minus_one"], ["is_rest"]),
+        make_node("Where", ["is_rest", "rest", "given"], ["lengths"]),
         _constant("bound_0", [0]),
     ]
     for index in range(parts):
         nodes.append(_constant(f"from_{index}", [index]))
         nodes.append(_constant(f"to_{index}", [index + 1]))
-        nodes.append(_node("Slice", ["lengths", f"from_{index}", f"to_{index}"], [f"length_{index}"]))
-        nodes.append(_node("Add", [f"bound_{index}", f"length_{index}"], [f"bound_{index + 1}"]))
-        nodes.append(_node("Slice", ["data", f"bound_{index}", f"bound_{index + 1}", "axes"], [f"part_{index}"]))
+        nodes.append(make_node("Slice", ["lengths", f"from_{index}", f"to_{index}"], [f"length_{index}"]))
+        nodes.append(make_node("Add", [f"bound_{index}", f"length_{index}"], [f"bound_{index + 1}"]))
+        nodes.append(make_node("Slice", ["data", f"bound_{index}", f"bound_{index + 1}", "axes"], [f"part_{index}"]))
     return tuple(nodes)

@@ -6,7 +6,7 @@ from splitgraph.conversion.adapters.registry import downward
 from splitgraph.conversion.shape_nodes import has_no_zero, reshaped
 from splitgraph.conversion.step import Inexact, Step
 from splitgraph.deferred import helper, np
-from splitgraph.graph.attributes import make_node
+from splitgraph.node_making import make_node
 from splitgraph.onnx_proto import GraphProto, TensorProto
 from splitgraph.value_type import DTYPE_NUMBERS
 

@@ -8,7 +8,7 @@ from functools import partial
 from splitgraph.conversion.adapters.registry import downward
 from splitgraph.conversion.step import Inexact, Step
 from splitgraph.deferred import helper
-from splitgraph.graph.attributes import make_node
+from splitgraph.node_making import make_node
 from splitgraph.onnx_proto import GraphProto, NodeProto, TensorProto, ValueInfoProto
 from splitgraph.value_type import tensor
 

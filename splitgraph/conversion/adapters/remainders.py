@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from splitgraph.conversion.step import Inexact, Step
 from splitgraph.deferred import helper, np
-from splitgraph.graph.attributes import make_node
+from splitgraph.node_making import make_node
 from splitgraph.onnx_proto import GraphProto, NodeProto, TensorProto
 from splitgraph.value_type import DTYPE_NUMBERS
 

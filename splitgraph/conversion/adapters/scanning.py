@@ -8,8 +8,8 @@ from functools import partial
 from splitgraph.conversion.adapters.registry import downward, upward
 from splitgraph.conversion.step import Inexact, Step
 from splitgraph.deferred import helper, np, numpy_helper
-from splitgraph.graph.attributes import make_attribute, make_node
 from splitgraph.graph.types import type_proto
+from splitgraph.node_making import make_attribute, make_node
 from splitgraph.onnx_proto import GraphProto, NodeProto, TensorProto, ValueInfoProto
 from splitgraph.value_type import UNKNOWN, ValueType, tensor
 

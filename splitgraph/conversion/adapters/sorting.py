@@ -6,7 +6,7 @@ from splitgraph.conversion.adapters.registry import downward
 from splitgraph.conversion.shape_nodes import as_int64, counting, filled, flat, positions
 from splitgraph.conversion.step import Inexact, Step
 from splitgraph.deferred import helper, np
-from splitgraph.graph.attributes import make_node
+from splitgraph.node_making import make_node
 from splitgraph.value_type import DTYPE_NUMBERS
 
 _GREATEST = 2**63 - 1

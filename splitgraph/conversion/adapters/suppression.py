@@ -7,7 +7,7 @@ from splitgraph.conversion.formula import Formula
 from splitgraph.conversion.shape_nodes import as_int64, filled, flat, scalar
 from splitgraph.conversion.step import Step
 from splitgraph.deferred import helper, np
-from splitgraph.graph.attributes import make_attribute, make_node
+from splitgraph.node_making import make_attribute, make_node
 from splitgraph.onnx_proto import GraphProto, NodeProto, TensorProto, ValueInfoProto
 
 

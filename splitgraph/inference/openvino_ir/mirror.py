@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 from splitgraph.contents import MAX_ITEMS
 from splitgraph.formats.openvino_ir.element_types import dtype_of
-from splitgraph.graph.attributes import make_attribute
 from splitgraph.graph.scopes import MAIN, GraphPath
 from splitgraph.graph.types import LARGEST_DIM, write_shape
 from splitgraph.inference.openvino_ir.dimensions import Dimensions
 from splitgraph.inference.openvino_ir.port_maps import write_ports
+from splitgraph.node_making import make_attribute
 from splitgraph.onnx_proto import IR_VERSION, AttributeProto, GraphProto, ModelProto, TensorProto
 from splitgraph.value_type import DTYPE_NUMBERS, ValueType
 from splitgraph.variants.openvino_split_1 import DOMAIN

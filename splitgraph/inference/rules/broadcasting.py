@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from splitgraph.contents import Contents, Item
+from splitgraph.deferred import np
 from splitgraph.dim import Dim, DimLike, dim_max
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.rules.operands import Dims, InvalidNode, positions
@@ -95,7 +96,5 @@ def broadcast_items(contents: Contents, shape: tuple[int, ...], count: int) -> t
         return contents.items
     if len(contents.items) == 1:
         return contents.items * count
-    import numpy as np
-
     items = contents.items
     return tuple(items[index] for index in np.broadcast_to(positions(contents), shape).reshape(-1).tolist())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from splitgraph.contents import Contents, Item
+from splitgraph.deferred import np
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.rules.operands import Positions, dims_of, int_attribute, positions, rearranged, static_count
 
@@ -19,8 +20,6 @@ def _indices(ctx: NodeContext) -> Positions | None:
     held = None if contents is None else contents.integers
     if contents is None or held is None:
         return None
-    import numpy as np
-
     return np.array(held, dtype=np.int64).reshape(contents.shape)
 
 
@@ -36,8 +35,6 @@ def _along_axis(ctx: NodeContext, data: Contents, indices: Positions) -> Positio
         )
     ):
         return None
-    import numpy as np
-
     where: list[Positions] = [*np.indices(indices.shape, dtype=np.int64)]
     where[axis] = indices
     return _at(data, where)
@@ -47,8 +44,6 @@ def _by_tuples(data: Contents, indices: Positions) -> Positions | None:
     """The positions in the data that index tuples on the last axis mean."""
     if not indices.ndim or not 1 <= indices.shape[-1] <= len(data.shape):
         return None
-    import numpy as np
-
     return _at(data, list(np.moveaxis(indices, -1, 0)))
 
 
@@ -109,6 +104,4 @@ def compress_contents(ctx: NodeContext, holds: tuple[int, ...]) -> None:
         return
     length = len(data.items) if axis is None else data.shape[axis]
     if len(holds) <= length:
-        import numpy as np
-
         ctx.set_contents(0, rearranged(data, np.compress([held != 0 for held in holds], positions(data), axis=axis)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from splitgraph.contents import Contents
+from splitgraph.deferred import np
 from splitgraph.dim import Dim, DimLike, product
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.rules.constants import required_dim
@@ -60,8 +61,6 @@ def _gather_contents(ctx: NodeContext, dims: Dims, axis: int) -> None:
     if len(data.shape) == 1:
         ctx.set_contents(0, Contents(chosen.shape, tuple([data.items[index] for index in where])))
         return
-    import numpy as np
-
     order = np.take(positions(data), np.array(where, dtype=np.int64).reshape(chosen.shape), axis=axis)
     ctx.set_contents(0, rearranged(data, order))
 
@@ -166,8 +165,6 @@ def non_zero(ctx: NodeContext) -> Sequence[ValueType]:
     rank: DimLike | None = None if dims is None else len(dims)
     if contents is None or truths is None or not contents.shape:
         return [tensor("int64", (rank, None))]
-    import numpy as np
-
     where = np.nonzero(np.array([held != 0 for held in truths]).reshape(contents.shape))
     found = tuple(int(coordinate) for row in where for coordinate in row)
     ctx.set_contents(0, Contents((len(where), len(where[0])), found))

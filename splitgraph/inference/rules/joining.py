@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 from splitgraph.contents import MAX_ITEMS, Contents, Item, vector
+from splitgraph.deferred import np
 from splitgraph.dim import Dim, DimLike, ceildiv, dim_max
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.rules.arithmetic import is_integer_type, round_to
@@ -88,8 +89,6 @@ def _concat_contents(ctx: NodeContext, dims: Dims, axis: int) -> None:
     if len(dims) == 1:
         ctx.set_contents(0, Contents((len(items),), items))
         return
-    import numpy as np
-
     first, order = 0, []
     for part in whole:
         order.append(positions(part) + first)
@@ -122,8 +121,6 @@ def tiled(ctx: NodeContext, dims: Dims, repeats: Sequence[DimLike | None]) -> li
     counts = [repeat for repeat in repeats if isinstance(repeat, int)]
     contents = ctx.contents(0) if static_count(result) is not None and len(counts) == len(dims) else None
     if contents is not None:
-        import numpy as np
-
         order = positions(contents).reshape([dim for dim in dims if isinstance(dim, int)])
         ctx.set_contents(0, rearranged(contents, np.tile(order, counts)))
     return result
@@ -191,8 +188,6 @@ def _pad_contents(ctx: NodeContext, axes: tuple[int, ...], pads: Sequence[DimLik
     counts = [pad for pad in pads if isinstance(pad, int)]
     for position, axis in enumerate(axes):
         widths[axis] = (counts[position], counts[position + len(axes)])
-    import numpy as np
-
     order = np.pad(positions(contents), widths, constant_values=len(contents.items))
     ctx.set_contents(0, rearranged(Contents(contents.shape, (*contents.items, added)), order))
 

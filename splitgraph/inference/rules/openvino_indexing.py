@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from splitgraph.contents import Contents
+from splitgraph.deferred import np
 from splitgraph.dim import DimLike, product
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.rules.constants import required_dim
@@ -89,8 +90,6 @@ def _gather_contents(ctx: NodeContext, dims: Dims, axis: int) -> None:
     if len(data.shape) == 1:
         ctx.set_contents(0, Contents(indices.shape, tuple([data.items[index] for index in where])))
         return
-    import numpy as np
-
     order = np.take(positions(data), np.array(where, dtype=np.int64).reshape(indices.shape), axis=axis)
     ctx.set_contents(0, rearranged(data, order))
 

@@ -7,12 +7,12 @@ from functools import wraps
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from splitgraph.contents import MAX_ITEMS, Contents
+from splitgraph.deferred import np
 from splitgraph.dim import DimLike
 from splitgraph.inference.context import NodeContext, Rule, rule
 from splitgraph.value_type import DTYPE_NAMES, ValueType, tensor
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 Dims = tuple[DimLike, ...]
@@ -163,8 +163,6 @@ def contents_or_unknown(ctx: NodeContext, index: int) -> Contents | None:
 
 def positions(contents: Contents) -> Positions:
     """The position of each element, in the shape of the tensor."""
-    import numpy as np
-
     return np.arange(len(contents.items)).reshape(contents.shape)
 
 
