@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from splitgraph.diagnostics import Severity, diagnostic
-from splitgraph.dim import Dim, DimLike, Obligation, symbol
+from splitgraph.dim import Dim, DimLike, Obligation, symbol, symbols_of
 from splitgraph.graph.scopes import MAIN
 from splitgraph.value_type import ValueType
 
@@ -23,8 +23,8 @@ def reconcile(
     """The two together; what is inferred wins where both say something, and a contradiction is reported with both.
 
     Names that the author gave to dimensions which inference knows nothing of are adopted, but not in the body of a
-    loop. passed_in: what is inferred is what an input of the graph is given; for the main graph that is a shape of the
-    caller of splitgraph.
+    loop, nor those of the model's inputs, which would say what nothing proves. passed_in: what is inferred is what an
+    input of the graph is given; for the main graph that is a shape of the caller of splitgraph.
     """
     if passed_in and values.path == MAIN:
         return _reconcile(values, name, inferred, declared, location, _report_given)
@@ -66,8 +66,9 @@ def _merge(values: GraphValues, inferred: DimLike | None, declared: DimLike | No
     if inferred is None or declared is None or inferred == declared:
         return values.fresh() if inferred is None and declared is None else (declared if inferred is None else inferred)
     if isinstance(inferred, Dim) and _is_unknown(values, inferred):
-        if isinstance(declared, Dim) and values.is_repeated:
-            # A name has one value in a run, and what is unknown here may have another one each time.
+        if isinstance(declared, Dim) and (values.is_repeated or symbols_of(declared) & values.state.input_dimensions):
+            # A name has one value in a run, that of the input which has it; what is unknown here may have another one,
+            # or one in each iteration, and names are often careless.
             return inferred
         # A dimension of which nothing is known takes the author's word; other values that share it keep the generated
         # name, and the obligation says that they are equal.

@@ -138,3 +138,15 @@ def test_graphs_come_by_location() -> None:
     assert analysis.graphs["main"] == analysis.types
     page = plain_text(analysis_page(analysis, "m.onnx", with_values=True))
     assert "value of main/If#0/else_branch  type\n  q                               float32[N]\n" in page
+
+
+@pytest.mark.parametrize(("declared", "shown"), [("N", "?"), ("found", "found")])
+def test_the_name_of_an_input_is_not_adopted_for_what_only_a_run_knows(declared: str, shown: str) -> None:
+    """How many elements are not 0 is not N because somebody wrote so; a name of its own says nothing wrong."""
+    text = f"""<ir_version: 8, opset_import: ["" : 18]>
+        g (float[N] x) => (int64[1, {declared}] y) {{ y = NonZero (x) }}"""
+    analysis = splitgraph.infer(onnx.parser.parse_model(text))
+    assert analysis.ok
+    assert str(analysis.types["y"]) == f"int64[1, {shown}]"
+    # What the author declared stays in the model.
+    assert analysis.model.graph.output[0].type.tensor_type.shape.dim[1].dim_param == declared
