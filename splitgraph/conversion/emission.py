@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from splitgraph.conversion.shared_lengths import SharedLengths
+from splitgraph.dim import DimLike
 from splitgraph.graph.names import FreshNames
 from splitgraph.graph.tensors import int64_tensor
 from splitgraph.node_making import make_node
@@ -21,7 +23,8 @@ class Emission:
     opset: of ai.onnx, in whose dialect helper nodes are written. in_function: constants are Constant nodes, as a
     function has no initializers; so they are in a model whose IR version makes every initializer an input. is_given:
     whether an attribute of the enclosing function has a value in every call. drafts: where its nodes and tensors are
-    made, one graph for all of a conversion: messages that stand alone take kilobytes each.
+    made, one graph for all of a conversion: messages that stand alone take kilobytes each. common: the lengths that
+    splits of its graph have in common; None where each has its own.
     """
 
     names: FreshNames
@@ -30,6 +33,7 @@ class Emission:
     prefix: str
     is_given: Callable[[str], bool]
     drafts: GraphProto
+    common: SharedLengths | None = None
     variadic_parts: set[int] = field(default_factory=set)
     helpers: list[NodeProto] = field(default_factory=list)
     mains: list[NodeProto] = field(default_factory=list)
@@ -47,7 +51,7 @@ class Emission:
             self.prefix,
             self.is_given,
             self.drafts,
-            self.variadic_parts,
+            variadic_parts=self.variadic_parts,
             initializers=held,
         )
 
@@ -96,6 +100,10 @@ class Emission:
         node.attribute.append(_reference("value_int", attribute))
         self.helpers.append(node)
         return self.helper("Reshape", [number, self.constant([1], "one")], hint)
+
+    def shared(self, total: DimLike | None, meaning: Hashable, compute: Callable[[], str]) -> str:
+        """The name of lengths of a dimension that other splits of the graph may read too; `compute` emits them."""
+        return compute() if self.common is None else self.common.of(total, meaning, compute)
 
     def lengths_reference(self, attribute: str) -> str:
         """The name of a 1-D int64 tensor with the lengths that an attribute of the enclosing function gives."""

@@ -8,9 +8,9 @@ from splitgraph.canonical import CanonicalSplit, Form, clamped_lengths
 from splitgraph.conversion.emission import Emission
 from splitgraph.conversion.inlining import inline_functions
 from splitgraph.conversion.lengths_pattern import Producers, axis_reference, lengths_are_computed
-from splitgraph.conversion.opset import check_readable, new_emission, roots
+from splitgraph.conversion.opset import check_readable, roots
 from splitgraph.conversion.plan import Plan, apply_plan, opset_of
-from splitgraph.conversion.replacing import Replacement, replace_nodes
+from splitgraph.conversion.replacing import Replacement, new_emission, replace_nodes
 from splitgraph.conversion.rewrite import Rewrite
 from splitgraph.conversion.sequences import plan_sequences
 from splitgraph.conversion.splits import LENGTHS_INPUT, lower_split
@@ -107,7 +107,7 @@ def _plan_variadic(plan: Plan, model: ModelProto, walked: Walked, root: Sequence
             plan.notes.extend(lowered.notes)
             if lowered.emission is not None and lowered.change is not None:
                 _keep_form(lowered.emission, found)
-                replacements.append((scope, index, lowered.emission, lowered.change))
+                replacements.append(Replacement(scope, index, lowered.emission, lowered.change))
     replace_nodes(plan, Uses(root), replacements)
 
 
@@ -163,7 +163,7 @@ def _plan_plain(
             plan.notes.extend(lowered.notes)
             if lowered.emission is not None and lowered.change is not None:
                 _to_plain_domain(lowered.emission)
-                replacements.append((scope, index, lowered.emission, lowered.change))
+                replacements.append(Replacement(scope, index, lowered.emission, lowered.change))
     replace_nodes(plan, uses, replacements)
     plan_sequences(plan, model, walked, root, names, uses, explicit_lengths)
 

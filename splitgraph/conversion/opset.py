@@ -4,18 +4,17 @@ guard.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from splitgraph.conversion.adapters import load_adapters
-from splitgraph.conversion.emission import Emission
 from splitgraph.conversion.guard import route_of
 from splitgraph.conversion.ir_version import set_ir_version
 from splitgraph.conversion.ladder import Ladder
 from splitgraph.conversion.plan import Plan, apply_plan, opset_of
-from splitgraph.conversion.replacing import Replacement, replace_by_forms, replace_nodes
+from splitgraph.conversion.replacing import new_emission, replace_by_forms
 from splitgraph.conversion.rewrite import Change, Rewrite
-from splitgraph.conversion.splits import lower_split
+from splitgraph.conversion.split_plan import plan_splits
 from splitgraph.conversion.unused import Uses
 from splitgraph.conversion.values import Values
 from splitgraph.diagnostics import Diagnostic, SplitgraphError, diagnostic
@@ -23,9 +22,7 @@ from splitgraph.graph.names import FreshNames, used_names
 from splitgraph.graph.scopes import (
     MAIN,
     FunctionKey,
-    GraphPath,
     Scope,
-    attribute_is_given,
     called_function,
     function_key,
     node_label,
@@ -33,11 +30,9 @@ from splitgraph.graph.scopes import (
 )
 from splitgraph.inference import Walked, walk_model
 from splitgraph.inference.known import Visit
-from splitgraph.inference.state import GraphDetail
 from splitgraph.onnx_proto import ModelProto, NodeProto
 from splitgraph.schemas import newest_opset
-from splitgraph.value_type import ValueType
-from splitgraph.variants import SPLIT_OPERATORS, Variant, variant_at
+from splitgraph.variants import SPLIT_OPERATORS, variant_at
 
 # Errors that the rewrite itself repairs.
 REPAIRABLE = frozenset({"SG207"})
@@ -98,7 +93,8 @@ def _plan_opset(model: ModelProto, walked: Walked, target: int, names: FreshName
     for root in roots(walked.scopes):
         uses = Uses(root)
         touched = {scope.path: _touched(scope, walked.visits(scope), target, functions) for scope in root}
-        _plan_splits(plan, model, walked, root, names, target, uses, touched)
+        splits = {path: found.splits for path, found in touched.items()}
+        plan_splits(plan, model, walked, root, names, target, uses, splits)
         first, blocked = len(plan.changes), list[Sequence[Diagnostic]]()
         for scope in reversed(root):
             blocked += _plan_others(plan, model, walked, scope, target, names, uses, touched[scope.path].others)
@@ -164,101 +160,6 @@ def roots(every: Sequence[Scope]) -> Iterator[list[Scope]]:
         group.append(scope)
     if group:
         yield group
-
-
-def _plan_splits(
-    plan: Plan,
-    model: ModelProto,
-    walked: Walked,
-    root: Sequence[Scope],
-    names: FreshNames,
-    target: int,
-    uses: Uses,
-    touched: Mapping[GraphPath, Touched],
-) -> None:
-    replacements: list[Replacement] = []
-    for scope in root:
-        detail: GraphDetail | None = walked.graphs.get(scope.path)
-        for index in touched[scope.path].splits:
-            node = scope.nodes[index]
-            location = f"{scope.location}/{node_label(node, index)}"
-            if detail is None or index not in detail.splits:
-                plan.blockers.append(_not_inferred(node, location))
-                continue
-            variant = variant_at(node.op_type, target)
-            if variant is None:
-                plan.blockers.append(_missing(node, location, target))
-                continue
-            found = detail.splits[index]
-            if (
-                variant.output_types is not found.variant.output_types
-                or variant.lower is None
-                or node.op_type == "SplitToSequence"
-            ):
-                # Sequences and strings have one form: only the element types can stand in the way.
-                plan.blockers.extend(kept_as_is(found.variant, variant, found.data, location))
-                continue
-            emission = new_emission(plan, model, scope, node, index, names, target)
-            lowered = lower_split(node, index, scope, found, variant, emission, f"opset {target}")
-            plan.blockers.extend(lowered.blockers)
-            plan.notes.extend(lowered.notes)
-            if lowered.emission is not None and lowered.change is not None:
-                replacements.append((scope, index, lowered.emission, lowered.change))
-    replace_nodes(plan, uses, replacements)
-
-
-def kept_as_is(before: Variant, after: Variant, data: ValueType, location: str) -> list[Diagnostic]:
-    """Blockers for a node that is kept: an element type that the target version does not take, or may not."""
-    if (
-        after.dtypes is None
-        or data.dtype in after.dtypes
-        or (before.dtypes is not None and before.dtypes <= after.dtypes)
-    ):
-        return []
-    what = (
-        f"{after.label} does not take {data.dtype}"
-        if data.dtype
-        else f"the element type is unknown, and {after.label} takes fewer types"
-    )
-    return [diagnostic("SG403", what, location)]
-
-
-def _not_inferred(node: NodeProto, location: str) -> Diagnostic:
-    return diagnostic(
-        "SG407", f"inference did not reach this {node.op_type}, so nothing is known of its parts", location
-    )
-
-
-def _missing(node: NodeProto, location: str, target: int) -> Diagnostic:
-    first = 11 if node.op_type == "SplitToSequence" else 20
-    helps = {
-        "SplitToSequence": "Stop at opset 11, or turn the sequence into plain splits first (convert --to split).",
-        "StringSplit": "Stop at opset 20; nothing older splits strings.",
-    }
-    return diagnostic(
-        "SG404",
-        f"{node.op_type} exists from opset {first} on and has no older form",
-        location,
-        help=helps.get(node.op_type),
-    )
-
-
-def new_emission(
-    plan: Plan, model: ModelProto, scope: Scope, node: NodeProto, index: int, names: FreshNames, opset: int
-) -> Emission:
-    """An emitter for one node; constants are nodes in functions, and where the IR version makes every initializer an
-    input.
-    """
-    constants_are_nodes = scope.in_function or model.ir_version < 4
-    prefix = node.name or node.output[0] or node_label(node, index)
-    return Emission(
-        names,
-        opset,
-        constants_are_nodes,
-        prefix,
-        lambda attribute: attribute_is_given(model, scope, attribute),
-        plan.drafts,
-    )
 
 
 def _plan_others(

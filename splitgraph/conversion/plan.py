@@ -63,7 +63,10 @@ class Plan:
 
     def at(self, path: GraphPath) -> GraphEdits:
         """The edits of one graph."""
-        return self.edits.setdefault(path, GraphEdits())
+        found = self.edits.get(path)
+        if found is None:
+            found = self.edits[path] = GraphEdits()
+        return found
 
     def raise_blockers(self, what: str) -> None:
         """Raise ConversionError with every blocker, if there are any."""

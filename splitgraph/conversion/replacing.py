@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from splitgraph.conversion.emission import Emission
-from splitgraph.conversion.guard import attribute_edits
+from splitgraph.conversion.guard import AttributeEdit, attribute_edits
 from splitgraph.conversion.plan import NodeEdit, Plan
 from splitgraph.conversion.repeats import Carried
 from splitgraph.conversion.rewrite import Change
 from splitgraph.conversion.splits import emitted_inputs
 from splitgraph.conversion.unused import Uses
-from splitgraph.graph.scopes import Scope
-from splitgraph.onnx_proto import NodeProto
+from splitgraph.graph.names import FreshNames
+from splitgraph.graph.scopes import Scope, attribute_is_given, node_label
+from splitgraph.onnx_proto import ModelProto, NodeProto
 
 # Operators that round: what they compute in place of another operator may differ from it in the last bits.
 _ARITHMETIC = frozenset(
@@ -22,17 +25,70 @@ _ARITHMETIC = frozenset(
         *("BatchNormalization", "InstanceNormalization", "Resize"),
     }
 )
-# A node by its scope and index, what was emitted for it, and the change as the user reads it.
-Replacement = tuple[Scope, int, Emission, Change]
+
+
+class InPlace(NamedTuple):
+    """What a node becomes without new nodes: its inputs (None: as they are), and edits of its attributes."""
+
+    inputs: Sequence[str] | None
+    attributes: Sequence[AttributeEdit]
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """What becomes of a node: by its scope and index, what was emitted for it or how it is edited, and the change as
+    the user reads it.
+    """
+
+    scope: Scope
+    index: int
+    made: Emission | InPlace
+    change: Change
+
+
+def new_emission(
+    plan: Plan, model: ModelProto, scope: Scope, node: NodeProto, index: int, names: FreshNames, opset: int
+) -> Emission:
+    """An emitter for one node; constants are nodes in functions, and where the IR version makes every initializer an
+    input.
+    """
+    constants_are_nodes = scope.in_function or model.ir_version < 4
+    prefix = node.name or node.output[0] or node_label(node, index)
+    return Emission(
+        names,
+        opset,
+        constants_are_nodes,
+        prefix,
+        lambda attribute: attribute_is_given(model, scope, attribute),
+        plan.drafts,
+    )
 
 
 def replace_nodes(plan: Plan, uses: Uses, replacements: Sequence[Replacement]) -> None:
     """Plan the replacement of nodes in graph order; one that only fed what another needs no longer goes instead."""
     first = len(plan.changes)
-    for scope, index, emission, change in reversed(replacements):
-        if plan.at(scope.path).replaced.get(index) != []:
-            replace_node(plan, uses, scope, index, emission, change)
+    for each in reversed(replacements):
+        scope, index, made = each.scope, each.index, each.made
+        if plan.at(scope.path).replaced.get(index) == []:
+            continue
+        if isinstance(made, InPlace):
+            _edit_in_place(plan, uses, scope, index, made, each.change)
+        else:
+            replace_node(plan, uses, scope, index, made, each.change)
     plan.changes[first:] = reversed(plan.changes[first:])
+
+
+def _edit_in_place(plan: Plan, uses: Uses, scope: Scope, index: int, made: InPlace, change: Change) -> None:
+    """Plan the edits of a node that stays one node with the same outputs."""
+    node, edits = scope.nodes[index], plan.at(scope.path)
+    if made.attributes:
+        edits.attributes[index] = list(made.attributes)
+    plan.changes.append(change)
+    if made.inputs is None:
+        uses.hold(node)
+        return
+    edits.nodes[index] = NodeEdit(node.op_type, made.inputs, node.output[:])
+    exchange(plan, uses, scope, index, [None], made.inputs, set(node.output))
 
 
 def replace_node(plan: Plan, uses: Uses, scope: Scope, index: int, emission: Emission, change: Change) -> None:

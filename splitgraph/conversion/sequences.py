@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 
 from splitgraph.canonical import CanonicalSplit, Form
 from splitgraph.conversion.emission import Emission
-from splitgraph.conversion.opset import new_emission
 from splitgraph.conversion.plan import Plan, opset_of
-from splitgraph.conversion.replacing import replace_node
+from splitgraph.conversion.replacing import new_emission, replace_node
 from splitgraph.conversion.rewrite import Change
 from splitgraph.conversion.splits import lower_split
 from splitgraph.conversion.unused import Uses

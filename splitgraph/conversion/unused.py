@@ -29,6 +29,12 @@ class Uses:
         self._count()
         return self._reads[name] > 0
 
+    def hold(self, node: NodeProto) -> None:
+        """Note that a node stays where it is, whoever reads its outputs."""
+        for output in node.output[:]:
+            self._exchanged.add(output)
+            self._producers.pop(output, None)
+
     def exchange(
         self, node: NodeProto, inputs: Iterable[str]
     ) -> tuple[list[tuple[Scope, int]], list[tuple[GraphPath, str]]]:
@@ -36,9 +42,7 @@ class Uses:
         reads after it, with all that fed only them.
         """
         self._reads.update(inputs)
-        for output in node.output[:]:
-            self._exchanged.add(output)
-            self._producers.pop(output, None)
+        self.hold(node)
         released = [name for name in node.input[:] if name]
         self._reads.subtract(released)
         # What is read more often than before cannot be without a reader, so that nobody need count.

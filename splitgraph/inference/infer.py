@@ -4,7 +4,7 @@ was found.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Literal
 
@@ -60,13 +60,14 @@ class Walked:
     conversion asks for.
 
     diagnostics: every finding. opset: imported version of each domain. scopes: every graph of the model. graphs: what
-    was inferred of each, by its path.
+    was inferred of each, by its path. input_dimensions: symbols in the shapes of the model's inputs.
     """
 
     diagnostics: tuple[Diagnostic, ...]
     opset: Mapping[str, int]
     scopes: tuple[Scope, ...]
     graphs: Mapping[GraphPath, GraphDetail]
+    input_dimensions: Set[str]
 
     def visits(self, scope: Scope) -> Sequence[Visit | None]:
         """For each node of a graph what it has in common with others, as `GraphDetail.visits`."""
@@ -78,7 +79,7 @@ class Walked:
 def walk_model(model: ModelProto) -> Walked:
     """Infer every value of a model, which is not changed; never raises for a wrong one."""
     state, _ = _walk(model, None, None, "clamp")
-    return Walked(tuple(state.diagnostics), dict(state.imports), state.scopes, state.details)
+    return Walked(tuple(state.diagnostics), dict(state.imports), state.scopes, state.details, state.input_dimensions)
 
 
 def _analyse(

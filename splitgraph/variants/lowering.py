@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Callable, Hashable, Sequence, Set
 from dataclasses import dataclass
 from typing import Protocol
 
 from splitgraph.canonical import CanonicalSplit
+from splitgraph.dim import DimLike
 from splitgraph.node_making import make_attribute
 from splitgraph.onnx_proto import AttributeProto, NodeProto, TensorProto
 from splitgraph.value_type import ValueType
@@ -42,6 +43,9 @@ class Emitter(Protocol):
 
     def lengths_reference(self, attribute: str) -> str:
         """The name of a 1-D int64 tensor with the lengths that an attribute of the enclosing function gives."""
+
+    def shared(self, total: DimLike | None, meaning: Hashable, compute: Callable[[], str]) -> str:
+        """The name of lengths of a dimension that other splits of the graph may read too; `compute` emits them."""
 
     def new_name(self, hint: str) -> str:
         """A name that is new in every scope of the model."""
@@ -153,7 +157,17 @@ def dimension(request: LowerRequest) -> str:
 
 def computed_lengths(request: LowerRequest) -> str:
     """The name of a 1-D int64 tensor with the lengths: the one that exists, or one computed from the data's shape
-    (opset 12 on).
+    (opset 12 on), for this split or for an earlier one of the same dimension.
+    """
+    split = request.split
+    if request.lengths is not None or split.static_lengths is not None or lengths_reference(request) is not None:
+        return own_lengths(request)
+    form = "equal" if request.divisible and split.form == "chunks" else split.form
+    return request.emit.shared(split.total, (form, split.lengths, request.parts), lambda: own_lengths(request))
+
+
+def own_lengths(request: LowerRequest) -> str:
+    """The lengths as `computed_lengths` gives them, computed from the shape of the very data that is split.
 
     Equal parts and chunks are dim // k and ceil(dim / k); chunks that overrun the dimension are clamped, as canonical
     bounds are.
@@ -273,7 +287,7 @@ def _run_time_bounds(request: LowerRequest, needed: Set[int]) -> dict[int, str]:
     names = {0: emit.constant([0], "start")} if 0 in needed else {}
     lengths = request.lengths
     if lengths is None and request.split.form == "lengths":
-        lengths = computed_lengths(request)
+        lengths = own_lengths(request)
     if lengths is None:
         dim = dimension(request)
         size = chunk_size(request, dim)

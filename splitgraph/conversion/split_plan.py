@@ -1,0 +1,154 @@
+"""Planning what becomes of the splits when a model goes to another opset."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from splitgraph.conversion.guard import AttributeEdit, attribute_edits
+from splitgraph.conversion.plan import Plan
+from splitgraph.conversion.replacing import InPlace, Replacement, new_emission, replace_nodes
+from splitgraph.conversion.rewrite import Change
+from splitgraph.conversion.shared_lengths import SharedLengths
+from splitgraph.conversion.splits import Lowered, lower_split
+from splitgraph.conversion.unused import Uses
+from splitgraph.diagnostics import Diagnostic, diagnostic
+from splitgraph.graph.names import FreshNames
+from splitgraph.graph.scopes import GraphPath, Scope, node_label
+from splitgraph.inference import Walked
+from splitgraph.inference.state import GraphDetail, SplitDetail
+from splitgraph.onnx_proto import ModelProto, NodeProto
+from splitgraph.value_type import ValueType
+from splitgraph.variants import Variant, variant_at
+
+
+class _Recipe(NamedTuple):
+    """What a split became, for those of which the same is known. inputs: each a position among the node's own, or the
+    name of lengths that are shared.
+    """
+
+    inputs: Sequence[int | str]
+    attributes: Sequence[AttributeEdit]
+    change: Change
+
+
+def plan_splits(
+    plan: Plan,
+    model: ModelProto,
+    walked: Walked,
+    root: Sequence[Scope],
+    names: FreshNames,
+    target: int,
+    uses: Uses,
+    splits: Mapping[GraphPath, Sequence[int]],
+) -> None:
+    """Plan every split of a root (main graph or function, with its subgraphs). splits: their indices, by graph."""
+    replacements: list[Replacement] = []
+    for scope in root:
+        detail: GraphDetail | None = walked.graphs.get(scope.path)
+        # In a function the names of dimensions are those of one call.
+        common = SharedLengths(frozenset() if scope.in_function else walked.input_dimensions)
+        # By what is known of a split, which is one object for all that are alike.
+        recipes: dict[int, _Recipe] = {}
+        for index in splits[scope.path]:
+            node = scope.nodes[index]
+            found = None if detail is None else detail.splits.get(index)
+            recipe = recipes.get(id(found))
+            if recipe is not None:
+                replacements.append(_followed(recipe, scope, index, node))
+                continue
+            location = f"{scope.location}/{node_label(node, index)}"
+            if found is None:
+                plan.blockers.append(_not_inferred(node, location))
+                continue
+            variant = variant_at(node.op_type, target)
+            if variant is None:
+                plan.blockers.append(_missing(node, location, target))
+                continue
+            if (
+                variant.output_types is not found.variant.output_types
+                or variant.lower is None
+                or node.op_type == "SplitToSequence"
+            ):
+                # Sequences and strings have one form: only the element types can stand in the way.
+                plan.blockers.extend(_kept_as_is(found.variant, variant, found.data, location))
+                continue
+            emission = new_emission(plan, model, scope, node, index, names, target)
+            emission.common = common
+            lowered = lower_split(node, index, scope, found, variant, emission, f"opset {target}")
+            plan.blockers.extend(lowered.blockers)
+            plan.notes.extend(lowered.notes)
+            if lowered.emission is None or lowered.change is None:
+                continue
+            replacements.append(Replacement(scope, index, lowered.emission, lowered.change))
+            recipe = _recipe(node, found, lowered, common)
+            if recipe is not None:
+                recipes[id(found)] = recipe
+    replace_nodes(plan, uses, replacements)
+
+
+def _recipe(node: NodeProto, found: SplitDetail, lowered: Lowered, common: SharedLengths) -> _Recipe | None:
+    """The recipe of a split that stays one node and reads nothing that was made for it alone; None for any other."""
+    emission, change = lowered.emission, lowered.change
+    if emission is None or change is None or lowered.notes or len(emission.mains) != 1:
+        return None
+    main, own = emission.mains[0], node.input[:]
+    if (main.op_type, main.domain, main.output[:]) != (node.op_type, node.domain, node.output[:]):
+        return None
+    inputs: list[int | str] = []
+    for position, name in enumerate(main.input):
+        if position < len(own) and own[position] == name:
+            inputs.append(position)
+        elif common.holds(name):
+            inputs.append(name)
+        else:
+            return None
+    attributes = {attribute.name: attribute for attribute in main.attribute}
+    reasons = dict.fromkeys([*attributes, *(attribute.name for attribute in node.attribute)], change.why)
+    return _Recipe(inputs, attribute_edits(node, attributes, reasons), change)
+
+
+def _followed(recipe: _Recipe, scope: Scope, index: int, node: NodeProto) -> Replacement:
+    own = node.input[:]
+    inputs = [own[each] if isinstance(each, int) else each for each in recipe.inputs]
+    made = InPlace(None if inputs == own else inputs, recipe.attributes)
+    return Replacement(
+        scope, index, made, replace(recipe.change, location=f"{scope.location}/{node_label(node, index)}")
+    )
+
+
+def _kept_as_is(before: Variant, after: Variant, data: ValueType, location: str) -> list[Diagnostic]:
+    """Blockers for a node that is kept: an element type that the target version does not take, or may not."""
+    if (
+        after.dtypes is None
+        or data.dtype in after.dtypes
+        or (before.dtypes is not None and before.dtypes <= after.dtypes)
+    ):
+        return []
+    what = (
+        f"{after.label} does not take {data.dtype}"
+        if data.dtype
+        else f"the element type is unknown, and {after.label} takes fewer types"
+    )
+    return [diagnostic("SG403", what, location)]
+
+
+def _not_inferred(node: NodeProto, location: str) -> Diagnostic:
+    return diagnostic(
+        "SG407", f"inference did not reach this {node.op_type}, so nothing is known of its parts", location
+    )
+
+
+def _missing(node: NodeProto, location: str, target: int) -> Diagnostic:
+    first = 11 if node.op_type == "SplitToSequence" else 20
+    helps = {
+        "SplitToSequence": "Stop at opset 11, or turn the sequence into plain splits first (convert --to split).",
+        "StringSplit": "Stop at opset 20; nothing older splits strings.",
+    }
+    return diagnostic(
+        "SG404",
+        f"{node.op_type} exists from opset {first} on and has no older form",
+        location,
+        help=helps.get(node.op_type),
+    )
