@@ -54,13 +54,13 @@ class Ladder:
         """What makes nodes alike, given what inference says of this one; None for one that is like no other."""
         return self.repeats.key_of(node, visit)
 
-    def again(self, key: Key | None) -> Carried | None:
-        """A node that is kept, or has attributes edited, because one like it was; None where that is not known."""
-        return None if key is None else self.repeats.unchanged.get(key)
+    def again(self, key: Key | None, node: NodeProto) -> Carried | None:
+        """A node that is kept, or edited, because one like it was; None where that is not known."""
+        return None if key is None else self.repeats.again(key, node)
 
     def carry(self, node: NodeProto, key: Key | None, location: str, emission: Emission) -> Carried:
         """A node of ai.onnx at the target opset, or all that stands in its way; key: as `key_of` gives it."""
-        carried = None if key is None else self.repeats.again(key, node, emission)
+        carried = None if key is None else self.repeats.written_again(key, node, emission)
         if carried is not None:
             return carried
         emission.names = log = NameLog(emission.names)

@@ -12,7 +12,7 @@ from splitgraph.conversion.guard import route_of
 from splitgraph.conversion.ir_version import set_ir_version
 from splitgraph.conversion.ladder import Ladder
 from splitgraph.conversion.plan import Plan, apply_plan, opset_of
-from splitgraph.conversion.replacing import new_emission, replace_by_forms
+from splitgraph.conversion.replacing import edit_in_place, new_emission, replace_by_forms
 from splitgraph.conversion.rewrite import Change, Rewrite
 from splitgraph.conversion.split_plan import plan_splits
 from splitgraph.conversion.unused import Uses
@@ -190,11 +190,16 @@ def _plan_others(
             continue
         node = scope.nodes[index]
         key = ladder.key_of(node, visit)
-        carried = ladder.again(key)
+        carried = ladder.again(key, node)
         if carried is not None and carried.is_kept:
             continue
         location = f"{scope.location}/{node_label(node, index)}"
         if location in invalid:
+            continue
+        if carried is not None and carried.in_place is not None:
+            made = carried.in_place
+            edit_in_place(plan, uses, scope, index, made, Change(location, node.op_type, made.op_type, carried.why))
+            edits = plan.edits[scope.path]
             continue
         emission = new_emission(plan, model, scope, node, index, names, target)
         carried = carried or ladder.carry(node, key, location, emission)

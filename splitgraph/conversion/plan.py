@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from splitgraph.conversion.guard import AttributeEdit
 from splitgraph.conversion.ir_version import minimum_ir_version
@@ -28,6 +28,14 @@ class NodeEdit:
     op_type: str
     inputs: Sequence[str]
     outputs: Sequence[str]
+
+
+class InPlace(NamedTuple):
+    """What a node becomes without new nodes: operator, inputs (None: as they are), and edits of its attributes."""
+
+    op_type: str
+    inputs: Sequence[str] | None
+    attributes: Sequence[AttributeEdit]
 
 
 @dataclass(slots=True)

@@ -2,7 +2,7 @@
 
 Two nodes are alike when operator, attributes, which inputs and outputs they have, and the types of these are the same.
 What the conversion of the first one looked at besides, the elements of constants, is compared before its result is
-used again, in other names.
+used again, in other names; the constants that were made for the first one serve the others, too.
 """
 
 from __future__ import annotations
@@ -14,12 +14,14 @@ from typing import NamedTuple
 from splitgraph.conversion.boundary_crossing import AttributeEdit
 from splitgraph.conversion.emission import Emission
 from splitgraph.conversion.form import Form
+from splitgraph.conversion.guard import attribute_edits
+from splitgraph.conversion.plan import InPlace
 from splitgraph.conversion.values import Values
 from splitgraph.diagnostics import Diagnostic
 from splitgraph.graph.names import FreshNames
 from splitgraph.graph.scopes import OPERATORS_WITH_BODIES
 from splitgraph.inference.known import Visit
-from splitgraph.onnx_proto import AttributeProto, NodeProto, TensorProto
+from splitgraph.onnx_proto import AttributeProto, NodeProto
 from splitgraph.value_type import ValueType
 
 Key = tuple[object, ...]
@@ -37,11 +39,12 @@ _MOST_ATTRIBUTE_BYTES = 4096
 class Carried:
     """A node at the target opset.
 
-    forms: the nodes that it became, in order; None when edits of its attributes are enough. blockers: why it cannot
-    go; then nothing else is given. why: of the change, in words.
+    forms: the nodes that it became, in order; None when edits of its attributes are enough, or of the node as another
+    was edited (in_place). blockers: why it cannot go; then nothing else is given. why: of the change, in words.
     """
 
     forms: Sequence[Form] | None = None
+    in_place: InPlace | None = None
     edits: Sequence[AttributeEdit] = ()
     blockers: Sequence[Diagnostic] = ()
     why: str = ""
@@ -49,7 +52,7 @@ class Carried:
     @property
     def is_kept(self) -> bool:
         """True for a node that means the same as it stands."""
-        return self.forms is None and not self.edits and not self.blockers
+        return self.forms is None and self.in_place is None and not self.edits and not self.blockers
 
 
 class NameLog(FreshNames):
@@ -67,10 +70,12 @@ class NameLog(FreshNames):
 
 
 class _Written(NamedTuple):
-    """A form with places for its names: of inputs, outputs, the node itself. is_node: it is the node, edited."""
+    """A form with places for its names: of inputs, outputs, the node itself; the name itself for a constant that was
+    made. is_node: it is the node, edited.
+    """
 
     op_type: str
-    inputs: Sequence[int]
+    inputs: Sequence[int | str]
     outputs: Sequence[int]
     attributes: dict[str, AttributeProto]
     name: int
@@ -80,13 +85,13 @@ class _Written(NamedTuple):
 class _Recipe(NamedTuple):
     """What a node became. read: by input, the fingerprint of the elements that it depends on. hints: what
     follows the prefix in each name that is to be made. Names are places: first the node's inputs, then its outputs,
-    then those that are made; -1 is "".
+    then those that are made; -1 is "". edits: of the attributes, where the node stays one and gives what it gave.
     """
 
     read: dict[int, bytes]
     hints: Sequence[str]
     forms: Sequence[_Written]
-    initializers: Sequence[tuple[TensorProto, int]]
+    edits: Sequence[AttributeEdit] | None
     why: str
 
 
@@ -127,11 +132,23 @@ class Repeats:
             known = self._known[id(type)] = self._types.setdefault(type, len(self._types)), type
         return known[0]
 
-    def again(self, key: Key, node: NodeProto, emission: Emission) -> Carried | None:
-        """What a node becomes because one like it did; None where there was none."""
+    def again(self, key: Key, node: NodeProto) -> Carried | None:
+        """What a node becomes, without new nodes, because one like it did; None where there was none."""
+        carried = self.unchanged.get(key)
+        if carried is None:
+            recipe = self._recipe_of(key, node)
+            carried = None if recipe is None or recipe.edits is None else _edited(recipe, recipe.edits, node)
+        return carried
+
+    def written_again(self, key: Key, node: NodeProto, emission: Emission) -> Carried | None:
+        """What a node becomes, with new nodes, because one like it did; None where there was none."""
+        recipe = self._recipe_of(key, node)
+        return None if recipe is None else _followed(recipe, node, emission)
+
+    def _recipe_of(self, key: Key, node: NodeProto) -> _Recipe | None:
         for recipe in self._recipes.get(key, ()):
             if all(self.values.fingerprint(node.input[i], _MOST_BYTES) == held for i, held in recipe.read.items()):
-                return _followed(recipe, node, emission)
+                return recipe
         return None
 
     def learn(self, key: Key, node: NodeProto, carried: Carried, emission: Emission, log: NameLog) -> None:
@@ -147,8 +164,12 @@ class Repeats:
 
 def _recipe(node: NodeProto, carried: Carried, emission: Emission, log: NameLog, values: Values) -> _Recipe | None:
     """The recipe of a node, None when it depends on more than a recipe can say."""
-    inputs = node.input[:]
-    place = {name: index for index, name in enumerate([*inputs, *node.output[:], *log.hints])} | {"": -1}
+    inputs, outputs = node.input[:], node.output[:]
+    constants = {tensor.name: tensor.name for tensor in emission.initializers}
+    hints = {name: hint for name, hint in log.hints.items() if name not in constants}
+    place: dict[str, int | str] = {name: index for index, name in enumerate([*inputs, *outputs, *hints])}
+    place.update(constants)
+    place[""] = -1
     asked = [name for name in values.asked if name not in log.hints]
     read = {inputs.index(name): values.fingerprint(name, _MOST_BYTES) for name in asked if name in inputs}
     forms = carried.forms or ()
@@ -163,24 +184,39 @@ def _recipe(node: NodeProto, carried: Carried, emission: Emission, log: NameLog,
         or any(name and repr(name) in carried.why for name in place)
     ):
         return None
+    made = {name: index for name, index in place.items() if isinstance(index, int)}
     written = [
         _Written(
             form.op_type,
             [place[name] for name in form.inputs],
-            [place[name] for name in form.outputs],
+            [made[name] for name in form.outputs],
             form.attributes,
-            -1 if form.original is not None else place[form.name],
+            -1 if form.original is not None else made[form.name],
             form.original is not None,
         )
         for form in forms
     ]
     return _Recipe(
         {index: found for index, found in read.items() if found is not None},
-        [hint[len(emission.prefix) :] for hint in log.hints.values()],
+        [hint[len(emission.prefix) :] for hint in hints.values()],
         written,
-        [(tensor, place[tensor.name]) for tensor in emission.initializers],
+        _edits(node, forms, carried.why),
         carried.why,
     )
+
+
+def _edits(node: NodeProto, forms: Sequence[Form], why: str) -> Sequence[AttributeEdit] | None:
+    """How a node's attributes are edited where it stays one node with the same outputs, None for any other."""
+    if len(forms) != 1 or forms[0].original is None or forms[0].outputs != node.output[:]:
+        return None
+    attributes = forms[0].attributes
+    return attribute_edits(node, attributes, dict.fromkeys([*attributes, *(a.name for a in node.attribute)], why))
+
+
+def _edited(recipe: _Recipe, edits: Sequence[AttributeEdit], node: NodeProto) -> Carried:
+    own, form = node.input[:], recipe.forms[0]
+    inputs = ["" if place == -1 else own[place] if isinstance(place, int) else place for place in form.inputs]
+    return Carried(in_place=InPlace(form.op_type, inputs, edits), why=recipe.why)
 
 
 def _followed(recipe: _Recipe, node: NodeProto, emission: Emission) -> Carried:
@@ -190,12 +226,8 @@ def _followed(recipe: _Recipe, node: NodeProto, emission: Emission) -> Carried:
     names.append("")
     forms = []
     for form in recipe.forms:
-        inputs, outputs = [names[place] for place in form.inputs], [names[place] for place in form.outputs]
+        inputs = [names[place] if isinstance(place, int) else place for place in form.inputs]
+        outputs = [names[place] for place in form.outputs]
         original, name = (node, node.name) if form.is_node else (None, names[form.name])
         forms.append(Form(form.op_type, inputs, outputs, dict(form.attributes), original, name))
-    for tensor, place in recipe.initializers:
-        made = emission.drafts.initializer.add()
-        made.CopyFrom(tensor)
-        made.name = names[place]
-        emission.initializers.append(made)
     return Carried(forms, why=recipe.why)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from splitgraph.conversion.emission import Emission
-from splitgraph.conversion.guard import AttributeEdit, attribute_edits
-from splitgraph.conversion.plan import NodeEdit, Plan
+from splitgraph.conversion.guard import attribute_edits
+from splitgraph.conversion.plan import InPlace, NodeEdit, Plan
 from splitgraph.conversion.repeats import Carried
 from splitgraph.conversion.rewrite import Change
 from splitgraph.conversion.splits import emitted_inputs
@@ -25,13 +24,6 @@ _ARITHMETIC = frozenset(
         *("BatchNormalization", "InstanceNormalization", "Resize"),
     }
 )
-
-
-class InPlace(NamedTuple):
-    """What a node becomes without new nodes: its inputs (None: as they are), and edits of its attributes."""
-
-    inputs: Sequence[str] | None
-    attributes: Sequence[AttributeEdit]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +64,13 @@ def replace_nodes(plan: Plan, uses: Uses, replacements: Sequence[Replacement]) -
         if plan.at(scope.path).replaced.get(index) == []:
             continue
         if isinstance(made, InPlace):
-            _edit_in_place(plan, uses, scope, index, made, each.change)
+            edit_in_place(plan, uses, scope, index, made, each.change)
         else:
             replace_node(plan, uses, scope, index, made, each.change)
     plan.changes[first:] = reversed(plan.changes[first:])
 
 
-def _edit_in_place(plan: Plan, uses: Uses, scope: Scope, index: int, made: InPlace, change: Change) -> None:
+def edit_in_place(plan: Plan, uses: Uses, scope: Scope, index: int, made: InPlace, change: Change) -> None:
     """Plan the edits of a node that stays one node with the same outputs."""
     node, edits = scope.nodes[index], plan.at(scope.path)
     if made.attributes:
@@ -87,7 +79,7 @@ def _edit_in_place(plan: Plan, uses: Uses, scope: Scope, index: int, made: InPla
     if made.inputs is None:
         uses.hold(node)
         return
-    edits.nodes[index] = NodeEdit(node.op_type, made.inputs, node.output[:])
+    edits.nodes[index] = NodeEdit(made.op_type, made.inputs, node.output[:])
     exchange(plan, uses, scope, index, [None], made.inputs, set(node.output))
 
 

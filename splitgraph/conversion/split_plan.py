@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from splitgraph.conversion.guard import AttributeEdit, attribute_edits
-from splitgraph.conversion.plan import Plan
-from splitgraph.conversion.replacing import InPlace, Replacement, new_emission, replace_nodes
+from splitgraph.conversion.plan import InPlace, Plan
+from splitgraph.conversion.replacing import Replacement, new_emission, replace_nodes
 from splitgraph.conversion.rewrite import Change
 from splitgraph.conversion.shared_lengths import SharedLengths
 from splitgraph.conversion.splits import Lowered, lower_split
@@ -112,7 +112,7 @@ def _recipe(node: NodeProto, found: SplitDetail, lowered: Lowered, common: Share
 def _followed(recipe: _Recipe, scope: Scope, index: int, node: NodeProto) -> Replacement:
     own = node.input[:]
     inputs = [own[each] if isinstance(each, int) else each for each in recipe.inputs]
-    made = InPlace(None if inputs == own else inputs, recipe.attributes)
+    made = InPlace(node.op_type, None if inputs == own else inputs, recipe.attributes)
     return Replacement(
         scope, index, made, replace(recipe.change, location=f"{scope.location}/{node_label(node, index)}")
     )
