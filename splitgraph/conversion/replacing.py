@@ -133,7 +133,7 @@ def replace_by_forms(
             edits.attributes[index] = attribute_edits(node, form.attributes, reasons)
     edits.new_initializers.extend(emission.initializers)
     plan.rounding |= any(form.op_type in _ARITHMETIC and form.op_type != node.op_type for form in forms)
-    after = ", ".join(dict.fromkeys(form.op_type for form in forms if form.op_type != "Constant"))
+    after = ", ".join(dict.fromkeys(form.op_type for form in forms if form.op_type != "Constant")) or "Constant"
     plan.changes.append(Change(location, node.op_type, after, carried.why))
     inputs = [name for form in forms for name in form.reads]
     outputs = {name for form in forms for name in form.outputs}
