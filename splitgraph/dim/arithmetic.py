@@ -68,7 +68,7 @@ class Dim:
 
     def __add__(self, other: DimLike) -> DimLike:
         if isinstance(other, int):
-            return _interned(self.terms, self.const + other)
+            return _interned(self.terms, self.const + other) if other else self
         if isinstance(other, Dim):
             return _add(self, other, 1)
         return NotImplemented
@@ -77,7 +77,7 @@ class Dim:
 
     def __sub__(self, other: DimLike) -> DimLike:
         if isinstance(other, int):
-            return _interned(self.terms, self.const - other)
+            return _interned(self.terms, self.const - other) if other else self
         if isinstance(other, Dim):
             return 0 if other is self else _add(self, other, -1)
         return NotImplemented

@@ -8,12 +8,13 @@ from math import gcd
 from typing import Literal, NamedTuple
 
 from splitgraph.dim.arithmetic import Dim, DimLike, symbol
-from splitgraph.dim.atoms import SYMBOL, Atom, Interval, Terms, atoms_by_level, coefficients_of, is_deep
+from splitgraph.dim.atoms import SYMBOL, Atom, Interval, Terms, atoms_by_level, coefficients_of, is_deep, level_of
 from splitgraph.dim.bounds import Coefficients, atom_interval, interval, lower_bound, termwise_bound
 from splitgraph.dim.congruence import Congruence, congruence_of, merged, simplified
+from splitgraph.dim.counterexamples import Counterexamples
 from splitgraph.dim.obligation import Obligation
 from splitgraph.dim.propagation import Contradiction, propagate, round_to_congruences
-from splitgraph.dim.values import evaluate, substitute, symbols_of
+from splitgraph.dim.values import substitute, symbols_of
 
 Answer = Literal["proved", "assumed", "contradiction"]
 
@@ -93,6 +94,7 @@ class Facts:
         self._intervals: dict[Atom, Interval] = {}
         self._simplified: dict[tuple[Dim, bool], DimLike] = {}
         self._positive: dict[Dim, bool] = {}
+        self._counterexamples: Counterexamples | None = None
 
     def child(self) -> Facts:
         """Facts that see these and add their own, for a scope that may not be executed."""
@@ -147,6 +149,15 @@ class Facts:
     def prove_ge(self, a: DimLike, b: DimLike) -> bool:
         """True when a >= b for all values that the symbols can have; False when there is no proof."""
         difference = a - b
+        if isinstance(difference, int):
+            return difference >= 0
+        if not level_of(difference):
+            # Of symbols alone: what holds whatever they are is seen at once.
+            low = difference.lowest
+            if low is not None and low >= 0:
+                return True
+        if any(value < 0 for value in self._values(difference)):
+            return False
         simple = self.simplify(difference)
         if self._was_required(difference) or self._is_positive(simple):
             return True
@@ -155,16 +166,24 @@ class Facts:
 
     def prove_eq(self, a: DimLike, b: DimLike) -> bool:
         """True when a == b for all values that the symbols can have; False when there is no proof."""
-        simple = self.simplify(self.solution(a - b), fixed=True)
+        difference = a - b
+        if isinstance(difference, int):
+            return difference == 0
+        if any(self._values(difference)):
+            return False
+        simple = self.simplify(self.solution(difference), fixed=True)
         if isinstance(simple, int):
             return simple == 0
-        if not self._knows_of(symbols_of(simple)) and _is_nonzero_at_one(simple):
-            return False
         return self.prove_ge(a, b) and self.prove_ge(b, a)
 
     def prove_ne(self, a: DimLike, b: DimLike) -> bool:
         """True when a == b for no values that the symbols can have; False when there is no proof."""
-        simple = self.simplify(self.solution(a - b), fixed=True)
+        difference = a - b
+        if isinstance(difference, int):
+            return difference != 0
+        if not all(self._values(difference)):
+            return False
+        simple = self.simplify(self.solution(difference), fixed=True)
         if isinstance(simple, int):
             return simple != 0
         if simple.const % gcd(*(c for _, c in simple.terms)):
@@ -173,7 +192,7 @@ class Facts:
             remainder = self.simplify(simple % modulus)
             if isinstance(remainder, int) and remainder:
                 return True
-        return any(self.prove_ge(d, 1) or self.prove_ge(-1, d) for d in (a - b, simple))
+        return any(self.prove_ge(d, 1) or self.prove_ge(-1, d) for d in (difference, simple))
 
     def prove_divisible(self, d: DimLike, k: int) -> bool:
         """True when k > 0 divides d for all values that the symbols can have; False when there is no proof."""
@@ -198,6 +217,8 @@ class Facts:
 
     def bound(self, name: str) -> tuple[int, int | None]:
         """(minimum, maximum or None) of a symbol."""
+        if self._parent is None:
+            return self._bounds.get(name, (0, None))
         low, high = 0, None
         for facts in self._chain():
             known = facts._bounds.get(name, (0, None))
@@ -267,6 +288,7 @@ class Facts:
             self._intervals.clear()
             self._simplified.clear()
             self._positive.clear()
+            self._counterexamples = None
             self._cached_version = version
 
     def _add(self, record: _Record) -> None:
@@ -335,6 +357,18 @@ class Facts:
             found = {name: facts._solved[name] for name in symbols_of(d) if name in facts._solved}
             d = substitute(d, found) if found else d
         return d
+
+    def solution_of(self, name: str) -> DimLike | None:
+        """What a symbol is by an equality; None where none says it."""
+        return next((facts._solved[name] for facts in self._chain() if name in facts._solved), None)
+
+    def _values(self, d: Dim) -> Iterator[int]:
+        """Some values that the dim can have: what fails with one of them has no proof."""
+        self._forget_if_outdated()
+        if self._counterexamples is None:
+            met = [(record.obligation, record.difference) for facts in self._chain() for record in facts._records]
+            self._counterexamples = Counterexamples(self, met)
+        return self._counterexamples.values(d)
 
     def _is_positive(self, simple: DimLike) -> bool:
         if isinstance(simple, int):
@@ -420,15 +454,6 @@ class Facts:
             seen.update(waiting)
         records = list(found.values())[:_MOST_ASSUMPTIONS]
         return [coefficients_of(polynomial) for record in records for polynomial in record.inequalities]
-
-
-def _is_nonzero_at_one(dim: Dim) -> bool:
-    """True when the dim is known not to be 0 where all its symbols are 1: there is no proof to look for that it is."""
-    try:
-        return evaluate(dim, dict.fromkeys(symbols_of(dim), 1)) != 0
-    except ZeroDivisionError:
-        # It has no value there, which says nothing of other places.
-        return False
 
 
 def _moduli(difference: Dim, residues: Iterable[_Residue]) -> list[int]:

@@ -8,7 +8,8 @@ from splitgraph.dim.arithmetic import DimLike, from_terms, product, symbol
 from splitgraph.dim.atoms import FLOOR, MAX, MOD, NESTED_MAX, SYMBOL, Atom, Monomial, add_into, atoms_by_level
 from splitgraph.dim.extrema import dim_max
 
-_OPERATIONS: Mapping[int, Callable[[Sequence[int]], int]] = {
+# The value of an atom that is not a symbol, from those of its arguments.
+OPERATIONS: Mapping[int, Callable[[Sequence[int]], int]] = {
     FLOOR: lambda args: args[0] // args[1],
     MOD: lambda args: args[0] % args[1],
     MAX: max,
@@ -32,7 +33,7 @@ def evaluate(d: DimLike, values: Mapping[str, int]) -> int:
         if atom.kind == SYMBOL:
             known[atom] = values[atom.name]
         else:
-            known[atom] = _OPERATIONS[atom.kind](args)
+            known[atom] = OPERATIONS[atom.kind](args)
     return _number(d, known)
 
 

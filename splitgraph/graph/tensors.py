@@ -82,7 +82,7 @@ def _plain_items(proto: TensorProto, dtype: str, count: int) -> tuple[Item, ...]
         items = struct.unpack(f"<{count}{layout}", raw)
     elif field is not None and not raw:
         items = tuple(getattr(proto, field))
-    return tuple([int(bool(item)) for item in items]) if items and dtype == "bool" else items
+    return tuple(map(int, map(bool, items))) if items and dtype == "bool" else items
 
 
 def _decoded_items(proto: TensorProto, dtype: str) -> tuple[Item, ...] | None:

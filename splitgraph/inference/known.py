@@ -8,7 +8,7 @@ knowledge, finding the earlier visit costs one lookup.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from splitgraph.contents import Contents, SequenceInfo
 from splitgraph.dim import Dim
@@ -77,13 +77,17 @@ def _comparable(contents: Contents) -> object:
     return contents
 
 
-class Visit(NamedTuple):
+class Visit:
     """What visiting a node gave: what is known of each output, and for a split node what is kept of it.
 
-    only: what is known of the only output, where that is its type and nothing else.
+    only: what is known of the only output, where that is a tensor and no part of a split.
     """
 
-    outputs: Sequence[Known]
-    types: Sequence[ValueType]
-    split: SplitDetail | None
-    only: Known | None
+    __slots__ = ("only", "outputs", "split", "types")
+
+    def __init__(self, outputs: Sequence[Known], types: Sequence[ValueType], split: SplitDetail | None) -> None:
+        self.outputs = outputs
+        self.types = types
+        self.split = split
+        alone = len(outputs) == 1 and split is None and outputs[0].sequence is None
+        self.only = outputs[0] if alone else None

@@ -34,24 +34,25 @@ class Operator:
     function: FunctionProto | None = None
     finding: str | None = None
     message: str = ""
+    required_attributes: tuple[str, ...] = ()
 
     def fits(self, ctx: NodeContext) -> bool:
         """Report when the number of inputs or the attributes are not the schema's. True when they are."""
         schema = self.schema
         if schema is None:
             return True
-        fewest, most, count = schema.min_inputs, schema.max_inputs, len(ctx.node.input)
+        inputs = ctx.node.input[:]
+        fewest, most, count = schema.min_inputs, schema.max_inputs, len(inputs)
         if not fewest <= count <= most:
             ctx.find(
                 "SG212", f"{ctx.node.op_type}-{self.since_version} takes {_range(fewest, most)} inputs, not {count}"
             )
             return False
-        inputs = ctx.node.input[:]
         for name in _left_out(schema, inputs) if "" in inputs else ():
             ctx.find("SG212", f"{ctx.node.op_type}-{self.since_version} needs the input {name!r}")
             return False
-        for attribute in ctx.node.attribute:
-            expected = schema.attributes.get(attribute.name)
+        for written, attribute in ctx.attributes().items():
+            expected = schema.attributes.get(written)
             if (
                 expected is not None
                 and attribute.type != expected.type
@@ -62,8 +63,8 @@ class Operator:
                     f"attribute {attribute.name!r} of {ctx.node.op_type}-{self.since_version} has the wrong type",
                 )
                 return False
-        for name, formal in schema.attributes.items():
-            if formal.required and name not in ctx.attributes():
+        for name in self.required_attributes:
+            if name not in ctx.attributes():
                 ctx.find("SG212", f"{ctx.node.op_type}-{self.since_version} needs the attribute {name!r}")
                 return False
         return True
@@ -114,7 +115,8 @@ def _known_operator(domain: str, op_type: str, opset: int | None) -> Operator:
     if variant is None and domain == "" and op_type in SPLIT_OPERATORS:
         what = f"{op_type}-{schema.since_version} is newer than this splitgraph"
         return Operator(domain, opset, schema.since_version, schema, finding="SG302", message=what)
-    return Operator(domain, opset, schema.since_version, schema, variant)
+    required = tuple([name for name, formal in schema.attributes.items() if formal.required])
+    return Operator(domain, opset, schema.since_version, schema, variant, required_attributes=required)
 
 
 def _schema(domain: str, op_type: str, opset: int) -> OperatorVersion | None:

@@ -30,8 +30,8 @@ from splitgraph.variants import openvino_split_1, variadic_split_1
 
 Bindings = Mapping[str, AttributeProto]
 
-# Operators whose attributes are graphs, too long to compare; and SequenceAt, whose position is noted.
-_NEVER_ALIKE = frozenset({"If", "Loop", "Scan", "SequenceMap", "SequenceAt"})
+# Operators whose attributes are graphs, too long to compare; SequenceAt, whose position is noted; some Constants.
+_LOOKED_AT = frozenset({"If", "Loop", "Scan", "SequenceMap", "SequenceAt", "Constant"})
 # A longer Constant holds weights: comparing them would cost more than it saves.
 _MOST_BYTES = 4096
 _WRITTEN = AttributeProto.SerializeToString
@@ -62,22 +62,21 @@ class Walk(GraphValues):
 
     def run(self, nodes: Sequence[NodeProto]) -> None:
         """Infer every node in order."""
-        known, visits, types, declared = self.known, self._visits, self.types, self.declared
-        read, note = known.__getitem__, self.detail.visits.append
+        known, types, declared, constants = self.known, self.types, self.declared, self.constants
+        read, earlier, note = known.__getitem__, self._visits.get, self.detail.visits.append
         for index, node in enumerate(nodes):
             op_type, outputs = node.op_type, node.output[:]
-            is_long = op_type == "Constant" and node.ByteSize() > _MOST_BYTES
-            if is_long or op_type in _NEVER_ALIKE or "" in outputs:
+            if "" in outputs or (op_type in _LOOKED_AT and _is_never_alike(op_type, node)):
                 note(self._visit(node, index, outputs, self._given(node, index, nodes), None))
                 continue
             # Bytes for the attributes, one object for all that is known of an input: what the visit depends on.
-            written = map(_WRITTEN, node.attribute[:])
+            written = node.attribute[:]
             try:
-                key = (op_type, node.domain, len(outputs), *map(read, node.input[:]), *written)
+                key = (op_type, node.domain, len(outputs), *map(read, node.input[:]), *map(_WRITTEN, written))
             except KeyError:
                 given = self._given(node, index, nodes)
-                key = (op_type, node.domain, len(outputs), *given, *written)
-            visit = visits.get(key)
+                key = (op_type, node.domain, len(outputs), *given, *map(_WRITTEN, written))
+            visit = earlier(key)
             if visit is None:
                 note(self._visit(node, index, outputs, [known[name] for name in node.input], key))
                 continue
@@ -86,12 +85,14 @@ class Walk(GraphValues):
             if found is not None and (name := outputs[0]) not in types and name not in declared:
                 known[name] = found
                 types[name] = found.type or UNKNOWN
+                if found.contents is not None:
+                    constants[name] = found.contents
                 note(visit)
             else:
                 note(self._repeat(visit, node, index, outputs))
         # Nothing is read here any more, and a large model has as many of these as values.
         known.clear()
-        visits.clear()
+        self._visits.clear()
         self.state.details[self.path] = self.detail
 
     def _given(self, node: NodeProto, index: int, nodes: Sequence[NodeProto]) -> list[Known]:
@@ -177,8 +178,7 @@ class Walk(GraphValues):
             # More is known of the symbols now, so that nothing may give the same again.
             self._visits.clear()
         elif key is not None and not effects and self._is_repeatable(node, operator):
-            alone = len(found) == 1 and ctx.split is None and found[0].contents is None and found[0].sequence is None
-            visit = self._visits[key] = Visit(found, outputs, ctx.split, found[0] if alone else None)
+            visit = self._visits[key] = Visit(found, outputs, ctx.split)
             if all(self.known.get(name) is held for name, held in zip(names, found, strict=True)):
                 return visit
         return None
@@ -298,6 +298,10 @@ class Walk(GraphValues):
             elif attribute.ref_attr_name in self.bindings:
                 bound[attribute.name] = self.bindings[attribute.ref_attr_name]
         return bound
+
+
+def _is_never_alike(op_type: str, node: NodeProto) -> bool:
+    return op_type != "Constant" or node.ByteSize() > _MOST_BYTES
 
 
 def _walks_bodies(operator: Operator, ctx: NodeContext) -> bool:
