@@ -4,7 +4,8 @@ guard.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from operator import attrgetter
 from typing import NamedTuple
 
 from splitgraph.conversion.adapters import load_adapters
@@ -34,6 +35,7 @@ from splitgraph.onnx_proto import ModelProto, NodeProto
 from splitgraph.schemas import newest_opset
 from splitgraph.variants import SPLIT_OPERATORS, variant_at
 
+_NAME_OF: Callable[[NodeProto], str] = attrgetter("name")
 # Errors that the rewrite itself repairs.
 REPAIRABLE = frozenset({"SG207"})
 
@@ -78,7 +80,7 @@ def plan_opset(model: ModelProto, walked: Walked, target: int) -> Plan:
         # is looked at in the end, for in a large model they take as much memory as all else that is planned.
         names = FreshNames(used_names(model, walked.scopes, defined=MAIN), main.types)
         plan = _plan_opset(model, walked, target, names)
-        if not names.given or names.given.isdisjoint([node.name for node in walked.scopes[0].nodes]):
+        if not names.given or names.given.isdisjoint(map(_NAME_OF, walked.scopes[0].nodes)):
             return plan
     return _plan_opset(model, walked, target, FreshNames(used_names(model, walked.scopes)))
 
@@ -122,15 +124,14 @@ def _touched(scope: Scope, visits: Sequence[Visit | None], target: int, function
         goes = source is not None and source != target and route_of(op_type, source, target) is not None
         return found.others if goes else None
 
-    # Asked once for nodes of one visit, which are of one operator.
-    places: dict[int, list[int] | None] = {}
-    for index, (node, visit) in enumerate(zip(scope.nodes, visits, strict=True)):
-        if visit is None:
-            place = place_of(node)
-        elif id(visit) in places:
-            place = places[id(visit)]
-        else:
-            place = places[id(visit)] = place_of(node)
+    nodes = scope.nodes
+    # Asked once for nodes of one visit, which are of one operator; most need nothing, and are not looked at.
+    one_of = {visit: index for index, visit in enumerate(visits)}
+    places = {visit: place_of(nodes[index]) for visit, index in one_of.items() if visit is not None}
+    wanted = {None, *(visit for visit, place in places.items() if place is not None)}
+    for index in [index for index, visit in enumerate(visits) if visit in wanted]:
+        visit = visits[index]
+        place = place_of(nodes[index]) if visit is None else places[visit]
         if place is not None:
             place.append(index)
     return found
