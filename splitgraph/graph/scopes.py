@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from operator import attrgetter
 from typing import Any
 
 from splitgraph.onnx_proto import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto
@@ -24,7 +23,9 @@ _PLAIN = ("", "ai.onnx")
 # The operators of ai.onnx that have bodies, which a test compares with onnx's schemas. Looking at all attributes of all
 # nodes for some takes a tenth of a model's inference.
 OPERATORS_WITH_BODIES = frozenset({"If", "Loop", "Scan", "SequenceMap"})
-_OPERATOR_OF: Callable[[NodeProto], tuple[str, str]] = attrgetter("op_type", "domain")
+
+
+HavingBodies = Callable[["Scope"], Iterable[int]]
 
 
 def opset_imports(entries: Iterable[OperatorSetIdProto]) -> dict[str, int]:
@@ -103,25 +104,33 @@ def function_location(function: FunctionProto) -> str:
     return f"{domain}::{name}" + (f":{overload}" if overload else "")
 
 
-def scopes(model: ModelProto) -> Iterator[Scope]:
+def scopes(model: ModelProto, having_bodies: HavingBodies | None = None) -> Iterator[Scope]:
     """Every graph of a model: the main graph and its subgraphs in node order, then each function's body and its
-    subgraphs.
+    subgraphs. having_bodies: the nodes of a graph, by index, among which are all that have bodies, where that is known.
     """
+    for root in roots(model):
+        yield from _with_subgraphs(root, having_bodies or _all_nodes)
+
+
+def roots(model: ModelProto) -> Iterator[Scope]:
+    """The main graph and each function's body."""
     imports = opset_imports(model.opset_import)
-    yield from _with_subgraphs(Scope(model.graph, MAIN, "main", imports))
+    yield Scope(model.graph, MAIN, "main", imports)
     for index, function in enumerate(model.functions):
         own = {**imports, **opset_imports(function.opset_import)}
-        yield from _with_subgraphs(Scope(function, ("F", index), function_location(function), own))
+        yield Scope(function, ("F", index), function_location(function), own)
 
 
-def _with_subgraphs(root: Scope) -> Iterator[Scope]:
+def _all_nodes(scope: Scope) -> Iterable[int]:
+    return range(len(scope.nodes))
+
+
+def _with_subgraphs(root: Scope, having_bodies: HavingBodies) -> Iterator[Scope]:
     waiting = [root]
     while waiting:
         scope = waiting.pop()
         yield scope
-        # Most graphs have no node with bodies, and to list their few operators takes a third of looking at each node.
-        if not any(map(_may_have_bodies, set(map(_OPERATOR_OF, scope.nodes)))):
-            continue
+        nodes = scope.nodes
         inner = [
             Scope(
                 graph,
@@ -129,18 +138,13 @@ def _with_subgraphs(root: Scope) -> Iterator[Scope]:
                 subgraph_location(scope.location, node_label(node, index), attribute.name, position),
                 scope.imports,
             )
-            for index, node in enumerate(scope.nodes)
-            if _may_have_bodies(_OPERATOR_OF(node))
+            for index in having_bodies(scope)
+            if (node := nodes[index]).op_type in OPERATORS_WITH_BODIES or node.domain not in _PLAIN
             for attribute in node.attribute
             if attribute.type in _GRAPHS
             for position, graph in _graphs_in(attribute)
         ]
         waiting.extend(reversed(inner))
-
-
-def _may_have_bodies(operator: tuple[str, str]) -> bool:
-    op_type, domain = operator
-    return op_type in OPERATORS_WITH_BODIES or domain not in _PLAIN
 
 
 def graph_at(model: ModelProto, path: GraphPath) -> Any:

@@ -90,11 +90,15 @@ def _analyse(
 
 
 def _walk(
-    model: ModelProto, bind: Mapping[str, int] | None, input_shapes: InputShapes | None, empty_chunks: str
+    model: ModelProto,
+    bind: Mapping[str, int] | None,
+    input_shapes: InputShapes | None,
+    empty_chunks: str,
+    reserved: Set[str] = frozenset(),
 ) -> tuple[State, Walk]:
     given = read_input_shapes(model, input_shapes)
     bound = {**implied_bindings(model, given), **read_bindings(model, bind)}
-    state = State(model, empty_chunks, bound)
+    state = State(model, empty_chunks, bound, reserved=set(reserved))
     load_rules()
     facts = Facts()
     main = Walk(state, MAIN, "main", state.imports, facts, bindings={})
@@ -105,6 +109,10 @@ def _walk(
         _walk_function_bodies(state, facts)
     else:
         main.define_graph_values(model.graph, None)
+    if state.find_scopes():
+        # A subgraph names a dimension as one was named that nobody knew. To list subgraphs before would mean to look at
+        # every node once more, and this hardly ever happens.
+        return _walk(model, bind, input_shapes, empty_chunks, state.reserved)
     return state, main
 
 

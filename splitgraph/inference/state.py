@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ from splitgraph.contents import Contents
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.dim import Dim, DimLike, Obligation, substitute, symbol
 from splitgraph.graph.names import declared_dimensions
-from splitgraph.graph.scopes import FunctionKey, GraphPath, Scope, function_key, opset_imports, scopes
+from splitgraph.graph.scopes import FunctionKey, GraphPath, Scope, function_key, opset_imports, roots, scopes
 from splitgraph.inference.known import Known, KnownValues, Visit
 from splitgraph.onnx_proto import FunctionProto, ModelProto, TensorProto
 from splitgraph.value_type import ValueType
@@ -145,8 +145,21 @@ class State:
         self.input_dimensions = {
             dim.dim_param for value in self.model.graph.input for dim in value.type.tensor_type.shape.dim
         }
-        self.scopes = tuple(scopes(self.model))
-        self.reserved = declared_dimensions(self.scopes)
+        self.reserved |= declared_dimensions(roots(self.model))
+
+    def find_scopes(self) -> set[str]:
+        """List every graph of the model, which is walked by now. Gives the dimensions that these declare in names of
+        generated symbols.
+        """
+        self.scopes = tuple(scopes(self.model, self._having_bodies))
+        self.reserved |= declared_dimensions(self.scopes)
+        return self.reserved & self.generated
+
+    def _having_bodies(self, scope: Scope) -> Iterable[int]:
+        """Nodes with bodies are like no other, which the walk over a graph has noted."""
+        visits = self.details[scope.path].visits if scope.path in self.details else []
+        count = len(scope.nodes)
+        return [i for i, visit in enumerate(visits) if visit is None] if len(visits) == count else range(count)
 
     def fresh(self) -> Dim:
         """A new generated symbol, of a name that the model does not use."""

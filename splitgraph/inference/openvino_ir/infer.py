@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
@@ -16,6 +16,7 @@ from splitgraph.inference.openvino_ir.mirror import Mirror, mirror
 from splitgraph.inference.rules import load_openvino_rules
 from splitgraph.inference.state import State
 from splitgraph.inference.walk import Walk
+from splitgraph.value_type import ValueType
 
 if TYPE_CHECKING:
     from splitgraph.formats.openvino_ir import OpenVINOModel
@@ -47,7 +48,21 @@ def analyse_mirror(
     """The analysis of the mirror itself, in whose terms conversion finds the layers."""
     given = read_input_shapes(mirrored.model, input_shapes)
     bound: Mapping[str, DimLike] = {**implied_bindings(mirrored.model, given), **read_bindings(mirrored.model, bind)}
-    state = State(mirrored.model, empty_chunks, bound)
+    state, main = _walk(mirrored, given, bound, empty_chunks, frozenset())
+    if state.find_scopes():
+        state, main = _walk(mirrored, given, bound, empty_chunks, state.reserved)
+        state.find_scopes()
+    return build_analysis(state, main)
+
+
+def _walk(
+    mirrored: Mirror,
+    given: Sequence[ValueType | None] | None,
+    bound: Mapping[str, DimLike],
+    empty_chunks: Literal["clamp", "error"],
+    reserved: Set[str],
+) -> tuple[State, Walk]:
+    state = State(mirrored.model, empty_chunks, bound, reserved=set(reserved))
     state.given_types, state.declared_types = mirrored.given, mirrored.declared
     load_openvino_rules()
     facts = Facts()
@@ -59,4 +74,4 @@ def analyse_mirror(
     main = Walk(state, MAIN, "main", state.imports, facts, bindings={})
     main.define_graph_values(mirrored.model.graph, given)
     main.run(mirrored.model.graph.node)
-    return build_analysis(state, main)
+    return state, main
