@@ -107,7 +107,7 @@ def _plan_variadic(plan: Plan, model: ModelProto, walked: Walked, root: Sequence
             plan.notes.extend(lowered.notes)
             if lowered.emission is not None and lowered.change is not None:
                 _keep_form(lowered.emission, found)
-                replacements.append(Replacement(scope, index, lowered.emission, lowered.change))
+                replacements.append((scope, index, lowered.emission, lowered.change))
     replace_nodes(plan, Uses(root), replacements)
 
 
@@ -163,7 +163,7 @@ def _plan_plain(
             plan.notes.extend(lowered.notes)
             if lowered.emission is not None and lowered.change is not None:
                 _to_plain_domain(lowered.emission)
-                replacements.append(Replacement(scope, index, lowered.emission, lowered.change))
+                replacements.append((scope, index, lowered.emission, lowered.change))
     replace_nodes(plan, uses, replacements)
     plan_sequences(plan, model, walked, root, names, uses, explicit_lengths)
 

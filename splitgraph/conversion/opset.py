@@ -126,8 +126,7 @@ def _touched(scope: Scope, visits: Sequence[Visit | None], target: int, function
 
     nodes = scope.nodes
     # Asked once for nodes of one visit, which are of one operator; most need nothing, and are not looked at.
-    one_of = {visit: index for index, visit in enumerate(visits)}
-    places = {visit: place_of(nodes[index]) for visit, index in one_of.items() if visit is not None}
+    places = {visit: place_of(nodes[visit.index]) for visit in dict.fromkeys(visits) if visit is not None}
     wanted = {None, *(visit for visit, place in places.items() if place is not None)}
     for index in [index for index, visit in enumerate(visits) if visit in wanted]:
         visit = visits[index]

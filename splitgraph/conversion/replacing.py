@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from splitgraph.conversion.emission import Emission
 from splitgraph.conversion.guard import attribute_edits
@@ -26,16 +25,9 @@ _ARITHMETIC = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Replacement:
-    """What becomes of a node: by its scope and index, what was emitted for it or how it is edited, and the change as
-    the user reads it.
-    """
-
-    scope: Scope
-    index: int
-    made: Emission | InPlace
-    change: Change
+# A node by its scope and index, what was emitted for it or how it is edited (None: not at all), and the change as the
+# user reads it.
+Replacement = tuple[Scope, int, Emission | InPlace | None, Change]
 
 
 def new_emission(
@@ -59,14 +51,16 @@ def new_emission(
 def replace_nodes(plan: Plan, uses: Uses, replacements: Sequence[Replacement]) -> None:
     """Plan the replacement of nodes in graph order; one that only fed what another needs no longer goes instead."""
     first = len(plan.changes)
-    for each in reversed(replacements):
-        scope, index, made = each.scope, each.index, each.made
+    for scope, index, made, change in reversed(replacements):
         if plan.at(scope.path).replaced.get(index) == []:
             continue
-        if isinstance(made, InPlace):
-            edit_in_place(plan, uses, scope, index, made, each.change)
+        if made is None:
+            plan.changes.append(change)
+            uses.hold(scope.nodes[index])
+        elif isinstance(made, InPlace):
+            edit_in_place(plan, uses, scope, index, made, change)
         else:
-            replace_node(plan, uses, scope, index, made, each.change)
+            replace_node(plan, uses, scope, index, made, change)
     plan.changes[first:] = reversed(plan.changes[first:])
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 from splitgraph.conversion.guard import AttributeEdit, attribute_edits
@@ -25,10 +24,10 @@ from splitgraph.variants import Variant, variant_at
 
 class _Recipe(NamedTuple):
     """What a split became, for those of which the same is known. inputs: each a position among the node's own, or the
-    name of lengths that are shared.
+    name of lengths that are shared; None where they are as they were.
     """
 
-    inputs: Sequence[int | str]
+    inputs: Sequence[int | str] | None
     attributes: Sequence[AttributeEdit]
     change: Change
 
@@ -81,7 +80,7 @@ def plan_splits(
             plan.notes.extend(lowered.notes)
             if lowered.emission is None or lowered.change is None:
                 continue
-            replacements.append(Replacement(scope, index, lowered.emission, lowered.change))
+            replacements.append((scope, index, lowered.emission, lowered.change))
             recipe = _recipe(node, found, lowered, common)
             if recipe is not None:
                 recipes[id(found)] = recipe
@@ -106,16 +105,19 @@ def _recipe(node: NodeProto, found: SplitDetail, lowered: Lowered, common: Share
             return None
     attributes = {attribute.name: attribute for attribute in main.attribute}
     reasons = dict.fromkeys([*attributes, *(attribute.name for attribute in node.attribute)], change.why)
-    return _Recipe(inputs, attribute_edits(node, attributes, reasons), change)
+    kept = inputs == list(range(len(own)))
+    return _Recipe(None if kept else inputs, attribute_edits(node, attributes, reasons), change)
 
 
 def _followed(recipe: _Recipe, scope: Scope, index: int, node: NodeProto) -> Replacement:
+    like, location = recipe.change, f"{scope.location}/{node_label(node, index)}"
+    change = Change(location, like.before, like.after, like.why)
+    if recipe.inputs is None:
+        made = InPlace(node.op_type, None, recipe.attributes) if recipe.attributes else None
+        return scope, index, made, change
     own = node.input[:]
     inputs = [own[each] if isinstance(each, int) else each for each in recipe.inputs]
-    made = InPlace(node.op_type, None if inputs == own else inputs, recipe.attributes)
-    return Replacement(
-        scope, index, made, replace(recipe.change, location=f"{scope.location}/{node_label(node, index)}")
-    )
+    return scope, index, InPlace(node.op_type, inputs, recipe.attributes), change
 
 
 def _kept_as_is(before: Variant, after: Variant, data: ValueType, location: str) -> list[Diagnostic]:

@@ -31,8 +31,9 @@ class Uses:
 
     def hold(self, node: NodeProto) -> None:
         """Note that a node stays where it is, whoever reads its outputs."""
-        for output in node.output[:]:
-            self._exchanged.add(output)
+        outputs = node.output[:]
+        self._exchanged.update(outputs)
+        for output in outputs if self._is_counted else ():
             self._producers.pop(output, None)
 
     def exchange(

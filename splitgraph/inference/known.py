@@ -80,12 +80,16 @@ def _comparable(contents: Contents) -> object:
 class Visit:
     """What visiting a node gave: what is known of each output, and for a split node what is kept of it.
 
-    only: what is known of the only output, where that is a tensor and no part of a split.
+    index: of the node in its graph. only: what is known of the only output, where that is a tensor and no part of a
+    split.
     """
 
-    __slots__ = ("only", "outputs", "split", "types")
+    __slots__ = ("index", "only", "outputs", "split", "types")
 
-    def __init__(self, outputs: Sequence[Known], types: Sequence[ValueType], split: SplitDetail | None) -> None:
+    def __init__(
+        self, index: int, outputs: Sequence[Known], types: Sequence[ValueType], split: SplitDetail | None
+    ) -> None:
+        self.index = index
         self.outputs = outputs
         self.types = types
         self.split = split

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from splitgraph.canonical import CanonicalSplit
 from splitgraph.dim import Dim, Obligation
-from splitgraph.graph.scopes import node_label
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.state import FoundSplit, SplitDetail
 from splitgraph.onnx_proto import NodeProto
@@ -42,19 +41,8 @@ def keep_split(
     obligations: tuple[Obligation, ...],
 ) -> None:
     """Keep what is reported of a split node, and what conversion needs of it."""
-    label = node_label(node, index)
     walk.detail.splits[index] = detail
-    walk.state.add_split(
-        FoundSplit(
-            label,
-            f"{walk.location}/{label}",
-            node.input[0] if node.input else "",
-            tuple(node.output),
-            detail,
-            outputs,
-            obligations,
-        )
-    )
+    walk.state.add_split(FoundSplit(walk.location, node, index, detail, outputs, obligations))
 
 
 def _repaired(ctx: NodeContext, errors: tuple[str, ...]) -> CanonicalSplit | None:

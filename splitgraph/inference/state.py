@@ -11,9 +11,18 @@ from splitgraph.contents import Contents
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.dim import Dim, DimLike, Obligation, substitute, symbol
 from splitgraph.graph.names import declared_dimensions
-from splitgraph.graph.scopes import FunctionKey, GraphPath, Scope, function_key, opset_imports, roots, scopes
+from splitgraph.graph.scopes import (
+    FunctionKey,
+    GraphPath,
+    Scope,
+    function_key,
+    node_label,
+    opset_imports,
+    roots,
+    scopes,
+)
 from splitgraph.inference.known import Known, KnownValues, Visit
-from splitgraph.onnx_proto import FunctionProto, ModelProto, TensorProto
+from splitgraph.onnx_proto import FunctionProto, ModelProto, NodeProto, TensorProto
 from splitgraph.value_type import ValueType
 from splitgraph.variants import Variant
 from splitgraph.variants.variadic_function import is_variadic_function
@@ -47,18 +56,38 @@ class SplitDetail:
 
 
 class FoundSplit(NamedTuple):
-    """A split node of a model in internal names.
+    """A split node of a model in internal names; what is only reported is read when it is.
 
-    outputs: types of those that the operator gives. obligations: what the node was the first to require.
+    graph: its location. place: of the node in the graph. outputs: types of those that the operator gives. obligations:
+    what the node was the first to require.
     """
 
-    name: str
-    location: str
-    input_name: str
-    output_names: tuple[str, ...]
+    graph: str
+    node: NodeProto
+    place: int
     detail: SplitDetail
     outputs: Sequence[ValueType]
     obligations: tuple[Obligation, ...]
+
+    @property
+    def name(self) -> str:
+        """The node's name, or what stands for it."""
+        return node_label(self.node, self.place)
+
+    @property
+    def location(self) -> str:
+        """Where the node is, as people read it."""
+        return f"{self.graph}/{self.name}"
+
+    @property
+    def input_name(self) -> str:
+        """What is split; "" without an input."""
+        return self.node.input[0] if self.node.input else ""
+
+    @property
+    def output_names(self) -> tuple[str, ...]:
+        """The parts."""
+        return tuple(self.node.output)
 
 
 @dataclass(slots=True)
@@ -158,8 +187,9 @@ class State:
     def _having_bodies(self, scope: Scope) -> Iterable[int]:
         """Nodes with bodies are like no other, which the walk over a graph has noted."""
         visits = self.details[scope.path].visits if scope.path in self.details else []
-        count = len(scope.nodes)
-        return [i for i, visit in enumerate(visits) if visit is None] if len(visits) == count else range(count)
+        if len(visits) != len(scope.nodes):
+            return range(len(scope.nodes))
+        return [index for index, visit in enumerate(visits) if visit is None] if None in visits else ()
 
     def fresh(self) -> Dim:
         """A new generated symbol, of a name that the model does not use."""

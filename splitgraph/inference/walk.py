@@ -178,7 +178,7 @@ class Walk(GraphValues):
             # More is known of the symbols now, so that nothing may give the same again.
             self._visits.clear()
         elif key is not None and not effects and self._is_repeatable(node, operator):
-            visit = self._visits[key] = Visit(found, outputs, ctx.split)
+            visit = self._visits[key] = Visit(index, found, outputs, ctx.split)
             if all(self.known.get(name) is held for name, held in zip(names, found, strict=True)):
                 return visit
         return None
