@@ -6,7 +6,6 @@ from dataclasses import replace
 from functools import cache
 
 from splitgraph import schemas
-from splitgraph.node_making import make_attribute
 from splitgraph.onnx_proto import AttributeProto
 from splitgraph.schemas import Formal, FormalAttribute, OperatorVersion
 
@@ -35,13 +34,13 @@ def versions_between(op: str, lowest: int, highest: int) -> tuple[OperatorVersio
 def _constant_fill() -> OperatorVersion:
     """The experimental operator that onnx 1.0 to 1.3 had, as its document gives it."""
     types = frozenset(f"tensor({name})" for name in ("float", "int32", "int64", "bool"))
-    kinds, make = AttributeProto, make_attribute
+    kinds = AttributeProto
     attributes = {
-        "value": FormalAttribute(kinds.FLOAT, False, make("value", 0.0)),
-        "dtype": FormalAttribute(kinds.INT, False, make("dtype", 1)),
-        "shape": FormalAttribute(kinds.INTS, False, None),
-        "extra_shape": FormalAttribute(kinds.INTS, False, None),
-        "input_as_shape": FormalAttribute(kinds.INT, False, None),
+        "value": FormalAttribute("value", kinds.FLOAT, False, 0.0),
+        "dtype": FormalAttribute("dtype", kinds.INT, False, 1),
+        "shape": FormalAttribute("shape", kinds.INTS, False),
+        "extra_shape": FormalAttribute("extra_shape", kinds.INTS, False),
+        "input_as_shape": FormalAttribute("input_as_shape", kinds.INT, False),
     }
     inputs = (Formal("input", "T1", types, "optional", True, 1),)
     outputs = (Formal("output", "T2", types, "single", True, 1),)

@@ -11,6 +11,7 @@ from typing import Any
 
 from onnx import defs
 
+from splitgraph.graph.attributes import attribute_value
 from splitgraph.schemas.operator_version import Formal, FormalAttribute, OperatorVersion, Option
 from splitgraph.schemas.table import MARKS, TABLE
 
@@ -58,7 +59,7 @@ def _described(schema: Any) -> OperatorVersion:
         schema.since_version,
         schema.deprecated,
         schema.has_function or schema.has_context_dependent_function,
-        {name: _formal_attribute(attribute) for name, attribute in sorted(schema.attributes.items())},
+        {name: _formal_attribute(name, attribute) for name, attribute in sorted(schema.attributes.items())},
         tuple(_formal(parameter, constraints) for parameter in schema.inputs),
         tuple(_formal(parameter, constraints) for parameter in schema.outputs),
         schema.min_input,
@@ -79,9 +80,10 @@ def _formal(parameter: Any, constraints: Mapping[str, frozenset[str]]) -> Formal
     )
 
 
-def _formal_attribute(attribute: Any) -> FormalAttribute:
+def _formal_attribute(name: str, attribute: Any) -> FormalAttribute:
     default = attribute.default_value
-    return FormalAttribute(attribute.type.value, attribute.required, default if default.type else None)
+    value = attribute_value(default) if default.type else None
+    return FormalAttribute(name, attribute.type.value, attribute.required, value)
 
 
 def written(versions: Iterable[OperatorVersion], opsets: Mapping[str, int]) -> str:
@@ -117,7 +119,7 @@ def _written_formals(formals: Sequence[Formal], numbers: dict[str, int]) -> str:
 
 def _written_attribute(name: str, attribute: FormalAttribute) -> str:
     text, value = f"{name}:{'!' * attribute.required}:{attribute.type}", attribute.default_value
-    if attribute.default is None:
+    if value is None:
         return text
     return f"{text}={','.join(map(str, value)) if isinstance(value, tuple) else value}"
 

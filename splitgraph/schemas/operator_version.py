@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
-from splitgraph.graph.attributes import attribute_value
+from splitgraph.node_making import make_attribute
 from splitgraph.onnx_proto import AttributeProto
 
 Option = Literal["single", "optional", "variadic"]
@@ -33,18 +34,21 @@ class Formal:
         return "(" not in self.type_variable
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FormalAttribute:
-    """An attribute of an operator version; type: the number of AttributeProto, default: None when there is none."""
+    """An attribute of an operator version; type: the number of AttributeProto, default_value: as a Python value, None
+    when there is none.
+    """
 
+    name: str
     type: int
     required: bool
-    default: AttributeProto | None
+    default_value: Any = None
 
-    @property
-    def default_value(self) -> Any:
-        """The default as a Python value, None when there is none."""
-        return None if self.default is None else attribute_value(self.default)
+    @cached_property
+    def default(self) -> AttributeProto | None:
+        """The default as a node would have it, None when there is none. Few of them are ever asked for."""
+        return None if self.default_value is None else make_attribute(self.name, self.default_value)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

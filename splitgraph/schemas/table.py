@@ -9,15 +9,16 @@ program registered them with onnx, are asked of onnx.
 from __future__ import annotations
 
 import sys
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from splitgraph.node_making import make_attribute
 from splitgraph.onnx_proto import AttributeProto
 from splitgraph.schemas.operator_version import Formal, FormalAttribute, OperatorVersion, Option
 
+_TYPES = "types\t"
 TABLE = Path(__file__).with_name("schemas.txt")
 
 # How many values an input or output stands for, as the table marks it: option, whether they are of one type, least
@@ -79,13 +80,19 @@ def newest_in_table(domain: str = "") -> int:
 
 @cache
 def _opsets() -> Mapping[str, int]:
-    entries = _text().split("\n", 1)[0].split("\t")[1:]
+    entries = _lines()[0].split("\t")[1:]
     return {domain: int(opset) for domain, _, opset in (entry.partition("=") for entry in entries)}
 
 
 @cache
-def _text() -> str:
-    return TABLE.read_text(encoding="utf-8")
+def _lines() -> list[str]:
+    return TABLE.read_text(encoding="utf-8").splitlines()
+
+
+@cache
+def _first_row() -> int:
+    """Where the rows of operators begin, behind the newest opsets and the sets of types."""
+    return next(index for index, line in enumerate(_lines()) if index and not line.startswith(_TYPES))
 
 
 @cache
@@ -93,26 +100,17 @@ def _rows(domain: str, op: str) -> Sequence[str]:
     """The rows of an operator, which stand together, the oldest version first: a model uses few operators, and taking
     all apart would take longer than inferring a small one.
     """
-    text, key = _text(), f"\n{domain}\t{op}\t"
-    rows, start = [], text.find(key)
-    while start >= 0 and text.startswith(key, start):
-        end = text.index("\n", start + 1)
-        rows.append(text[start + 1 : end])
-        start = end
-    return rows
+    lines, key = _lines(), f"{domain}\t{op}\t"
+    start = end = bisect_left(lines, key, lo=_first_row())
+    while end < len(lines) and lines[end].startswith(key):
+        end += 1
+    return lines[start:end]
 
 
 @cache
 def _types(number: int) -> frozenset[str]:
     """The set of types that the rows refer to by a number."""
-    return frozenset(_types_rows()[number].split("\t")[1].split("|"))
-
-
-@cache
-def _types_rows() -> Sequence[str]:
-    text, mark = _text(), "\ntypes\t"
-    end = text.index("\n", text.rindex(mark) + 1)
-    return text[text.index(mark) + 1 : end].split("\n")
+    return frozenset(_lines()[1 + number].removeprefix(_TYPES).split("|"))
 
 
 def _since(row: str) -> int:
@@ -145,8 +143,7 @@ def _formal(text: str) -> Formal:
 def _attribute(text: str) -> tuple[str, FormalAttribute]:
     signature, is_given, default = text.partition("=")
     name, mark, kind = signature.split(":")
-    held = make_attribute(name, _value(int(kind), default)) if is_given else None
-    return name, FormalAttribute(int(kind), mark == "!", held)
+    return name, FormalAttribute(name, int(kind), mark == "!", _value(int(kind), default) if is_given else None)
 
 
 def _value(kind: int, text: str) -> Any:
@@ -155,5 +152,5 @@ def _value(kind: int, text: str) -> Any:
     if kind == AttributeProto.FLOAT:
         return float(text)
     if kind == AttributeProto.INTS:
-        return [int(item) for item in text.split(",")]
-    return text.split(",") if kind == AttributeProto.STRINGS else text
+        return tuple(int(item) for item in text.split(","))
+    return tuple(text.split(",")) if kind == AttributeProto.STRINGS else text
