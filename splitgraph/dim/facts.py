@@ -89,10 +89,12 @@ class Facts:
         # Symbols that equalities express through others, and by symbol those whose solution speaks of it.
         self._solved: dict[str, DimLike] = {}
         self._solved_with: dict[str, set[str]] = {}
+        # Grows with each answer that might be another one if more were known: a proof stays one, its absence may not.
+        self.open_questions = 0
         self._version = 0
         self._cached_version = 0
         self._intervals: dict[Atom, Interval] = {}
-        self._simplified: dict[tuple[Dim, bool], DimLike] = {}
+        self._plainer: dict[tuple[Dim, bool], DimLike] = {}
         self._positive: dict[Dim, bool] = {}
         self._counterexamples: Counterexamples | None = None
 
@@ -132,67 +134,40 @@ class Facts:
         """
         difference = obligation.lhs - obligation.rhs
         equal = obligation.relation == "=="
-        if self.prove_eq(difference, 0) if equal else self.prove_ge(difference, 0):
+        if isinstance(difference, int):
+            return "proved" if difference == 0 or (difference > 0 and not equal) else "contradiction"
+        if self._is_zero(difference) if equal else self._is_nonnegative(difference):
             return "proved"
-        if isinstance(difference, int) or self._is_impossible(difference, equal):
+        if self._is_never_zero(difference) if equal else self._is_nonnegative(-1 - difference):
             return "contradiction"
         congruence = congruence_of(difference) if equal else None
         return self._record(_Record(obligation, difference, symbols_of(difference), congruence))
 
     def range_of(self, d: DimLike) -> Interval:
         """(lowest, highest) value that the dim can take; None: unbounded, or not known."""
-        simple = self.simplify(d)
-        if isinstance(simple, int) or not self._knows_of(symbols_of(simple)):
-            return (simple, simple) if isinstance(simple, int) else simple.interval
-        return interval(simple, self.interval_of)
+        self.open_questions += not isinstance(d, int)
+        return self._range_of(d)
 
     def prove_ge(self, a: DimLike, b: DimLike) -> bool:
         """True when a >= b for all values that the symbols can have; False when there is no proof."""
         difference = a - b
         if isinstance(difference, int):
             return difference >= 0
-        if not level_of(difference):
-            # Of symbols alone: what holds whatever they are is seen at once.
-            low = difference.lowest
-            if low is not None and low >= 0:
-                return True
-        if any(value < 0 for value in self._values(difference)):
-            return False
-        simple = self.simplify(difference)
-        if self._was_required(difference) or self._is_positive(simple):
-            return True
-        solved = self.solution(simple)
-        return solved is not simple and self._is_positive(self.simplify(solved))
+        return self._counted(self._is_nonnegative(difference))
 
     def prove_eq(self, a: DimLike, b: DimLike) -> bool:
         """True when a == b for all values that the symbols can have; False when there is no proof."""
         difference = a - b
         if isinstance(difference, int):
             return difference == 0
-        if any(self._values(difference)):
-            return False
-        simple = self.simplify(self.solution(difference), fixed=True)
-        if isinstance(simple, int):
-            return simple == 0
-        return self.prove_ge(a, b) and self.prove_ge(b, a)
+        return self._counted(self._is_zero(difference))
 
     def prove_ne(self, a: DimLike, b: DimLike) -> bool:
         """True when a == b for no values that the symbols can have; False when there is no proof."""
         difference = a - b
         if isinstance(difference, int):
             return difference != 0
-        if not all(self._values(difference)):
-            return False
-        simple = self.simplify(self.solution(difference), fixed=True)
-        if isinstance(simple, int):
-            return simple != 0
-        if simple.const % gcd(*(c for _, c in simple.terms)):
-            return True
-        for modulus in _moduli(simple, self._residues_of(symbols_of(simple))):
-            remainder = self.simplify(simple % modulus)
-            if isinstance(remainder, int) and remainder:
-                return True
-        return any(self.prove_ge(d, 1) or self.prove_ge(-1, d) for d in (difference, simple))
+        return self._counted(self._is_never_zero(difference))
 
     def prove_divisible(self, d: DimLike, k: int) -> bool:
         """True when k > 0 divides d for all values that the symbols can have; False when there is no proof."""
@@ -203,14 +178,66 @@ class Facts:
 
         fixed: also put the number in place of a symbol that can have only one value.
         """
+        self.open_questions += not isinstance(d, int)
+        return self._simplified(d, fixed=fixed)
+
+    def _counted(self, proved: bool) -> bool:
+        self.open_questions += not proved
+        return proved
+
+    def _range_of(self, d: DimLike) -> Interval:
+        simple = self._simplified(d)
+        if isinstance(simple, int) or not self._knows_of(symbols_of(simple)):
+            return (simple, simple) if isinstance(simple, int) else simple.interval
+        return interval(simple, self.interval_of)
+
+    def _is_nonnegative(self, difference: DimLike) -> bool:
+        if isinstance(difference, int):
+            return difference >= 0
+        if not level_of(difference):
+            # Of symbols alone: what holds whatever they are is seen at once.
+            low = difference.lowest
+            if low is not None and low >= 0:
+                return True
+        if any(value < 0 for value in self._values(difference)):
+            return False
+        simple = self._simplified(difference)
+        if self._was_required(difference) or self._is_positive(simple):
+            return True
+        solved = self.solution(simple)
+        return solved is not simple and self._is_positive(self._simplified(solved))
+
+    def _is_zero(self, difference: Dim) -> bool:
+        if any(self._values(difference)):
+            return False
+        simple = self._simplified(self.solution(difference), fixed=True)
+        if isinstance(simple, int):
+            return simple == 0
+        return self._is_nonnegative(difference) and self._is_nonnegative(-difference)
+
+    def _is_never_zero(self, difference: Dim) -> bool:
+        if not all(self._values(difference)):
+            return False
+        simple = self._simplified(self.solution(difference), fixed=True)
+        if isinstance(simple, int):
+            return simple != 0
+        if simple.const % gcd(*(c for _, c in simple.terms)):
+            return True
+        for modulus in _moduli(simple, self._residues_of(symbols_of(simple))):
+            remainder = self._simplified(simple % modulus)
+            if isinstance(remainder, int) and remainder:
+                return True
+        return any(self._is_nonnegative(d - 1) or self._is_nonnegative(-1 - d) for d in (difference, simple))
+
+    def _simplified(self, d: DimLike, *, fixed: bool = False) -> DimLike:
         if isinstance(d, int):
             return d
         self._forget_if_outdated()
-        known = self._simplified.get((d, fixed))
+        known = self._plainer.get((d, fixed))
         if known is None:
             names = symbols_of(d)
             known = self._freshly_simplified(d, names, fixed) if self._knows_of(names) else d
-            self._simplified[(d, fixed)] = known
+            self._plainer[(d, fixed)] = known
         return known
 
     # What propagation asks for -----------------------------------------------------------------------------------
@@ -286,7 +313,7 @@ class Facts:
         version = self.version
         if version != self._cached_version:
             self._intervals.clear()
-            self._simplified.clear()
+            self._plainer.clear()
             self._positive.clear()
             self._counterexamples = None
             self._cached_version = version
@@ -401,12 +428,9 @@ class Facts:
         terms, const = difference.terms, difference.const
         return any(facts._least and facts._least.get(terms, -const - 1) >= -const for facts in self._chain())
 
-    def _is_impossible(self, difference: DimLike, equal: bool) -> bool:
-        return self.prove_ne(difference, 0) if equal else self.prove_ge(-1, difference)
-
     def _is_excluded(self, difference: Dim, equal: bool) -> bool:
         """True when the bounds alone leave no way for the difference to be 0, or >= 0."""
-        low, high = self.range_of(self.simplify(difference, fixed=True))
+        low, high = self._range_of(self._simplified(difference, fixed=True))
         return (high is not None and high < 0) or (equal and low is not None and low > 0)
 
     def _chain(self) -> Iterator[Facts]:

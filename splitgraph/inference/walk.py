@@ -57,13 +57,16 @@ class Walk(GraphValues):
     ) -> None:
         super().__init__(state, path, location, imports, facts, parent)
         self.bindings = bindings
+        # What may be another visit when more is known of the symbols, and what stays as it is.
         self._visits: dict[tuple[object, ...], Visit] = {}
+        self._settled: dict[tuple[object, ...], Visit] = {}
         self._reported_missing: set[str] = set()
 
     def run(self, nodes: Sequence[NodeProto]) -> None:
         """Infer every node in order."""
         known, types, declared, constants = self.known, self.types, self.declared, self.constants
-        read, earlier, note = known.__getitem__, self._visits.get, self.detail.visits.append
+        read, note = known.__getitem__, self.detail.visits.append
+        earlier, settled = self._visits.get, self._settled.get
         for index, node in enumerate(nodes):
             op_type, outputs = node.op_type, node.output[:]
             if "" in outputs or (op_type in _LOOKED_AT and _is_never_alike(op_type, node)):
@@ -76,7 +79,7 @@ class Walk(GraphValues):
             except KeyError:
                 given = self._given(node, index, nodes)
                 key = (op_type, node.domain, len(outputs), *given, *map(_WRITTEN, written))
-            visit = earlier(key)
+            visit = settled(key) or earlier(key)
             if visit is None:
                 note(self._visit(node, index, outputs, [known[name] for name in node.input], key))
                 continue
@@ -93,6 +96,7 @@ class Walk(GraphValues):
         # Nothing is read here any more, and a large model has as many of these as values.
         known.clear()
         self._visits.clear()
+        self._settled.clear()
         self.state.details[self.path] = self.detail
 
     def _given(self, node: NodeProto, index: int, nodes: Sequence[NodeProto]) -> list[Known]:
@@ -157,6 +161,7 @@ class Walk(GraphValues):
         key: tuple[object, ...] | None,
     ) -> Visit | None:
         state, version, before = self.state, self.facts.version, self.state.effects
+        open_questions = self.facts.open_questions
         operator = operator_of(state, self.imports, node)
         ctx = NodeContext(self, node, operator.opset, operator.since_version, index, given)
         outputs = self._infer(ctx, operator)
@@ -178,7 +183,8 @@ class Walk(GraphValues):
             # More is known of the symbols now, so that nothing may give the same again.
             self._visits.clear()
         elif key is not None and not effects and self._is_repeatable(node, operator):
-            visit = self._visits[key] = Visit(index, found, outputs, ctx.split)
+            visits = self._settled if open_questions == self.facts.open_questions else self._visits
+            visit = visits[key] = Visit(index, found, outputs, ctx.split)
             if all(self.known.get(name) is held for name, held in zip(names, found, strict=True)):
                 return visit
         return None

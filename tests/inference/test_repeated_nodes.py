@@ -9,7 +9,8 @@ import onnx
 import pytest
 from onnx import numpy_helper, parser
 
-from splitgraph.inference import infer_model
+from splitgraph.graph.scopes import MAIN
+from splitgraph.inference import infer_model, walk_model
 from splitgraph.inference.analysis import Analysis
 from splitgraph.inference.walk import Walk
 
@@ -102,6 +103,19 @@ def test_what_a_node_says_of_its_input_holds_for_the_next() -> None:
     analysis = infer(body, "float[N, 8] x, int64[2] n")
     assert analysis.splits[0].lengths == analysis.splits[1].lengths
     assert shapes(analysis, "y", "z") == shapes(analysis, "a", "b")
+
+
+def test_only_what_more_may_be_known_of_is_visited_again() -> None:
+    """Between the two, the split says what N is: a Slice had asked for that, a Relu had not."""
+    body = "y = Slice (x, zero, four)  r = Relu (x)  a, b = Split (x, lengths)  z = Slice (x, zero, four)  s = Relu (x)"
+    model = parser.parse_model(f'<ir_version: 10, opset_import: ["": 18]> g (float[N, 3] x) => () {{ {body} }}')
+    constants = {"zero": [0], "four": [4], "lengths": [4, 4]}
+    model.graph.initializer.extend(numpy_helper.from_array(np.array(held), name) for name, held in constants.items())
+    found = walk_model(model).graphs[MAIN]
+    first, relu, _, second, other = found.visits
+    assert relu is other
+    assert first is not None and second is not None and first is not second
+    assert [str(found.types[name]) for name in ("y", "z")] == ["float32[min(N, 4), 3]", "float32[4, 3]"]
 
 
 @pytest.mark.parametrize("path", MODELS, ids=lambda path: path.stem)
