@@ -30,8 +30,8 @@ from splitgraph.variants import openvino_split_1, variadic_split_1
 
 Bindings = Mapping[str, AttributeProto]
 
-# Operators whose attributes are graphs, too long to compare; SequenceAt, whose position is noted; some Constants.
-_LOOKED_AT = frozenset({"If", "Loop", "Scan", "SequenceMap", "SequenceAt", "Constant"})
+# Operators whose attributes are graphs, too long to compare; and SequenceAt, whose position is noted.
+_NEVER_ALIKE = frozenset({"If", "Loop", "Scan", "SequenceMap", "SequenceAt"})
 # A longer Constant holds weights: comparing them would cost more than it saves.
 _MOST_BYTES = 4096
 _WRITTEN = AttributeProto.SerializeToString
@@ -69,7 +69,8 @@ class Walk(GraphValues):
         earlier, settled = self._visits.get, self._settled.get
         for index, node in enumerate(nodes):
             op_type, outputs = node.op_type, node.output[:]
-            if "" in outputs or (op_type in _LOOKED_AT and _is_never_alike(op_type, node)):
+            is_long = op_type == "Constant" and node.ByteSize() > _MOST_BYTES
+            if is_long or op_type in _NEVER_ALIKE or "" in outputs:
                 note(self._visit(node, index, outputs, self._given(node, index, nodes), None))
                 continue
             # Bytes for the attributes, one object for all that is known of an input: what the visit depends on.
@@ -304,10 +305,6 @@ class Walk(GraphValues):
             elif attribute.ref_attr_name in self.bindings:
                 bound[attribute.name] = self.bindings[attribute.ref_attr_name]
         return bound
-
-
-def _is_never_alike(op_type: str, node: NodeProto) -> bool:
-    return op_type != "Constant" or node.ByteSize() > _MOST_BYTES
 
 
 def _walks_bodies(operator: Operator, ctx: NodeContext) -> bool:
