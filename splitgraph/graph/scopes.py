@@ -108,11 +108,11 @@ def scopes(model: ModelProto, having_bodies: HavingBodies | None = None) -> Iter
     """Every graph of a model: the main graph and its subgraphs in node order, then each function's body and its
     subgraphs. having_bodies: the nodes of a graph, by index, among which are all that have bodies, where that is known.
     """
-    for root in roots(model):
+    for root in outermost(model):
         yield from _with_subgraphs(root, having_bodies or _all_nodes)
 
 
-def roots(model: ModelProto) -> Iterator[Scope]:
+def outermost(model: ModelProto) -> Iterator[Scope]:
     """The main graph and each function's body."""
     imports = opset_imports(model.opset_import)
     yield Scope(model.graph, MAIN, "main", imports)

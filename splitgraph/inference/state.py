@@ -18,7 +18,7 @@ from splitgraph.graph.scopes import (
     function_key,
     node_label,
     opset_imports,
-    roots,
+    outermost,
     scopes,
 )
 from splitgraph.inference.known import Known, KnownValues, Visit
@@ -174,7 +174,7 @@ class State:
         self.input_dimensions = {
             dim.dim_param for value in self.model.graph.input for dim in value.type.tensor_type.shape.dim
         }
-        self.reserved |= declared_dimensions(roots(self.model))
+        self.reserved |= declared_dimensions(outermost(self.model))
 
     def find_scopes(self) -> set[str]:
         """List every graph of the model, which is walked by now. Gives the dimensions that these declare in names of
