@@ -305,3 +305,23 @@ def test_deep_dims_can_be_asked_about() -> None:
     assert facts.prove_ge(dim, 0)
     assert facts.range_of(dim)[0] is not None
     assert facts.require(Obligation(dim, ">=", 7)) == "assumed"
+
+
+def test_what_has_no_value_has_no_proof() -> None:
+    """A divisor that is 0 by what is known: inference of a model ended in a ZeroDivisionError."""
+    facts = Facts()
+    quotient = symbol("A") // symbol("C")
+    assert facts.require(Obligation(symbol("C"), "==", 0)) == "assumed"
+    assert not facts.prove_eq(quotient, 1)
+    assert not facts.prove_ne(quotient, 1)
+    assert not facts.prove_ge(quotient, 1)
+    assert facts.simplify(quotient, fixed=True) == quotient
+    assert facts.require(Obligation(quotient, "==", symbol("B"))) == "contradiction"
+    assert facts.obligations == (Obligation(symbol("C"), "==", 0),)
+
+
+def test_what_has_a_value_is_divided_by_no_0() -> None:
+    facts = Facts()
+    assert facts.require(Obligation(symbol("D"), "==", symbol("A") // symbol("C"))) == "assumed"
+    assert facts.require(Obligation(symbol("C"), "==", 0)) == "contradiction"
+    assert facts.prove_eq(symbol("D"), symbol("A") // symbol("C"))

@@ -44,10 +44,11 @@ def plan_splits(
 ) -> None:
     """Plan every split of a root (main graph or function, with its subgraphs). splits: their indices, by graph."""
     replacements: list[Replacement] = []
+    dimensions = _certain_dimensions(model)
     for scope in root:
         detail: GraphDetail | None = walked.graphs.get(scope.path)
         # In a function the names of dimensions are those of one call.
-        common = SharedLengths(frozenset() if scope.in_function else walked.input_dimensions)
+        common = SharedLengths(frozenset() if scope.in_function else dimensions)
         # By what is known of a split, which is one object for all that are alike.
         recipes: dict[int, _Recipe] = {}
         for index in splits[scope.path]:
@@ -85,6 +86,17 @@ def plan_splits(
             if recipe is not None:
                 recipes[id(found)] = recipe
     replace_nodes(plan, uses, replacements)
+
+
+def _certain_dimensions(model: ModelProto) -> frozenset[str]:
+    """Symbols in the shapes of the inputs that the caller has to give: of those that have a default, the default may be
+    of another size.
+    """
+    named: dict[bool, set[str]] = {True: set(), False: set()}
+    defaults = {tensor.name for tensor in model.graph.initializer}
+    for value in model.graph.input:
+        named[value.name in defaults].update(dim.dim_param for dim in value.type.tensor_type.shape.dim)
+    return frozenset(named[False] - named[True])
 
 
 def _recipe(node: NodeProto, found: SplitDetail, lowered: Lowered, common: SharedLengths) -> _Recipe | None:

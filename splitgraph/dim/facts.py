@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from math import gcd
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from splitgraph.dim.arithmetic import Dim, DimLike, symbol
 from splitgraph.dim.atoms import SYMBOL, Atom, Interval, Terms, atoms_by_level, coefficients_of, is_deep, level_of
 from splitgraph.dim.bounds import Coefficients, atom_interval, interval, lower_bound, termwise_bound
-from splitgraph.dim.congruence import Congruence, congruence_of, merged, simplified
+from splitgraph.dim.congruence import Congruence, congruence_of, simplified
 from splitgraph.dim.counterexamples import Counterexamples
 from splitgraph.dim.obligation import Obligation
 from splitgraph.dim.propagation import Contradiction, propagate, round_to_congruences
+from splitgraph.dim.records import Record, Residue, moduli_of
 from splitgraph.dim.values import substitute, symbols_of
 
 Answer = Literal["proved", "assumed", "contradiction"]
@@ -30,43 +31,8 @@ _WIDEST_ASSUMPTION = 64
 # Obligations that are looked at again when the bounds of their symbols move.
 _MOST_REVISITED = 64
 
-# Moduli, of the remainders known of one polynomial, that are each tried to show that a difference is never 0.
-_MOST_MODULI = 8
-
 # Equalities of more terms are not solved for a symbol: what it stands for would grow with each.
 _MOST_TERMS = 8
-
-
-class _Record(NamedTuple):
-    obligation: Obligation
-    difference: Dim
-    names: frozenset[str]
-    congruence: Congruence | None
-
-    @property
-    def inequalities(self) -> list[Dim]:
-        """Polynomials that are >= 0."""
-        return [self.difference, -self.difference] if self.obligation.relation == "==" else [self.difference]
-
-    @property
-    def is_bound(self) -> bool:
-        """True when the bounds of a symbol say all of it."""
-        terms = self.difference.terms
-        return len(terms) == 1 and len(terms[0][0]) == 1 and terms[0][0][0].kind == SYMBOL
-
-
-class _Residue(NamedTuple):
-    """What all remainders known of one polynomial say together, its symbols, and the least of their moduli."""
-
-    congruence: Congruence
-    names: frozenset[str]
-    moduli: tuple[int, ...]
-
-    def and_also(self, other: _Residue) -> _Residue | None:
-        """Both together; None when they contradict each other."""
-        both = merged(self.congruence, other.congruence)
-        moduli = tuple(sorted({*self.moduli, *other.moduli})[:_MOST_MODULI])
-        return None if both is None else _Residue(both, self.names, moduli)
 
 
 class Facts:
@@ -78,12 +44,12 @@ class Facts:
     def __init__(self, bounds: Mapping[str, tuple[int, int | None]] = {}) -> None:
         self._parent: Facts | None = None
         self._bounds = {name: (max(low, 0), high) for name, (low, high) in bounds.items()}
-        self._records: list[_Record] = []
-        self._records_of: dict[str, list[_Record]] = {}  # by symbol, without those that are too wide to lean on
+        self._records: list[Record] = []
+        self._records_of: dict[str, list[Record]] = {}  # by symbol, without those that are too wide to lean on
         self._in_wide_records: set[str] = set()
         # Terms that are known to be at least a number.
         self._least: dict[Terms, int] = {}
-        self._residues: dict[Terms, _Residue] = {}
+        self._residues: dict[Terms, Residue] = {}
         # Under one symbol of each, the one with the fewest, the terms whose remainder is known.
         self._residues_under: dict[str, list[Terms]] = {}
         # Symbols that equalities express through others, and by symbol those whose solution speaks of it.
@@ -129,45 +95,54 @@ class Facts:
     def require(self, obligation: Obligation) -> Answer:
         """Take the obligation for granted from here on, unless it follows already or cannot hold.
 
-        "proved": it follows; nothing is recorded. "contradiction": no values of the symbols meet it and what is known;
-        nothing is recorded. "assumed": it was recorded.
+        "proved": it follows; nothing is recorded. "contradiction": no values of the symbols meet it and what is known,
+        or one side has no value, as a divisor is 0 by what is known; nothing is recorded. "assumed": it was recorded.
         """
         difference = obligation.lhs - obligation.rhs
         equal = obligation.relation == "=="
         if isinstance(difference, int):
             return "proved" if difference == 0 or (difference > 0 and not equal) else "contradiction"
+        try:
+            return self._require(obligation, difference, equal)
+        except ZeroDivisionError:
+            return "contradiction"
+
+    def _require(self, obligation: Obligation, difference: Dim, equal: bool) -> Answer:
         if self._is_zero(difference) if equal else self._is_nonnegative(difference):
             return "proved"
         if self._is_never_zero(difference) if equal else self._is_nonnegative(-1 - difference):
             return "contradiction"
         congruence = congruence_of(difference) if equal else None
-        return self._record(_Record(obligation, difference, symbols_of(difference), congruence))
+        return self._record(Record(obligation, difference, symbols_of(difference), congruence))
 
     def range_of(self, d: DimLike) -> Interval:
         """(lowest, highest) value that the dim can take; None: unbounded, or not known."""
         self.open_questions += not isinstance(d, int)
-        return self._range_of(d)
+        try:
+            return self._range_of(d)
+        except ZeroDivisionError:
+            return None, None
 
     def prove_ge(self, a: DimLike, b: DimLike) -> bool:
         """True when a >= b for all values that the symbols can have; False when there is no proof."""
         difference = a - b
         if isinstance(difference, int):
             return difference >= 0
-        return self._counted(self._is_nonnegative(difference))
+        return self._proves(self._is_nonnegative, difference)
 
     def prove_eq(self, a: DimLike, b: DimLike) -> bool:
         """True when a == b for all values that the symbols can have; False when there is no proof."""
         difference = a - b
         if isinstance(difference, int):
             return difference == 0
-        return self._counted(self._is_zero(difference))
+        return self._proves(self._is_zero, difference)
 
     def prove_ne(self, a: DimLike, b: DimLike) -> bool:
         """True when a == b for no values that the symbols can have; False when there is no proof."""
         difference = a - b
         if isinstance(difference, int):
             return difference != 0
-        return self._counted(self._is_never_zero(difference))
+        return self._proves(self._is_never_zero, difference)
 
     def prove_divisible(self, d: DimLike, k: int) -> bool:
         """True when k > 0 divides d for all values that the symbols can have; False when there is no proof."""
@@ -179,9 +154,17 @@ class Facts:
         fixed: also put the number in place of a symbol that can have only one value.
         """
         self.open_questions += not isinstance(d, int)
-        return self._simplified(d, fixed=fixed)
+        try:
+            return self._simplified(d, fixed=fixed)
+        except ZeroDivisionError:
+            return d
 
-    def _counted(self, proved: bool) -> bool:
+    def _proves(self, holds: Callable[[Dim], bool], difference: Dim) -> bool:
+        try:
+            proved = holds(difference)
+        except ZeroDivisionError:
+            # A divisor is 0 by what is known, so that there is no value to prove anything of.
+            proved = False
         self.open_questions += not proved
         return proved
 
@@ -223,7 +206,7 @@ class Facts:
             return simple != 0
         if simple.const % gcd(*(c for _, c in simple.terms)):
             return True
-        for modulus in _moduli(simple, self._residues_of(symbols_of(simple))):
+        for modulus in moduli_of(simple, self._residues_of(symbols_of(simple))):
             remainder = self._simplified(simple % modulus)
             if isinstance(remainder, int) and remainder:
                 return True
@@ -282,7 +265,7 @@ class Facts:
 
     # -------------------------------------------------------------------------------------------------------------
 
-    def _record(self, record: _Record) -> Answer:
+    def _record(self, record: Record) -> Answer:
         """Add the record unless it contradicts the others; all that follows is tried on a child first."""
         if record.congruence is not None and self._with_residue(record) is None:
             return "contradiction"
@@ -318,7 +301,7 @@ class Facts:
             self._counterexamples = None
             self._cached_version = version
 
-    def _add(self, record: _Record) -> None:
+    def _add(self, record: Record) -> None:
         self._records.append(record)
         if record.obligation.relation == "==":
             self._solve(record.difference)
@@ -336,7 +319,7 @@ class Facts:
         for name in record.names:
             self._records_of.setdefault(name, []).append(record)
 
-    def _add_residue(self, record: _Record) -> None:
+    def _add_residue(self, record: Record) -> None:
         residue = self._with_residue(record)
         assert residue is not None
         terms = residue.congruence.terms
@@ -345,10 +328,10 @@ class Facts:
             self._residues_under.setdefault(under, []).append(terms)
         self._residues[terms] = residue
 
-    def _with_residue(self, record: _Record) -> _Residue | None:
+    def _with_residue(self, record: Record) -> Residue | None:
         """The remainder of the record together with what is known already; None when they contradict each other."""
         assert record.congruence is not None
-        found = _Residue(record.congruence, symbols_of(record.congruence.value), (record.congruence.modulus,))
+        found = Residue(record.congruence, symbols_of(record.congruence.value), (record.congruence.modulus,))
         for facts in self._chain():
             known = facts._residues.get(record.congruence.terms)
             if known is not None:
@@ -369,7 +352,10 @@ class Facts:
             value = (known - coefficient * symbol(name)) * -coefficient
             if name not in symbols_of(value) and not is_deep(value):
                 for other in self._solved_with.pop(name, ()):
-                    self._note_solution(other, substitute(self._solved[other], {name: value}))
+                    try:
+                        self._note_solution(other, substitute(self._solved[other], {name: value}))
+                    except ZeroDivisionError:
+                        del self._solved[other]
                 self._note_solution(name, value)
                 return
 
@@ -439,13 +425,13 @@ class Facts:
             yield facts
             facts = facts._parent
 
-    def _records_with(self, name: str) -> Iterator[_Record]:
+    def _records_with(self, name: str) -> Iterator[Record]:
         for facts in self._chain():
             yield from facts._records_of.get(name, ())
 
-    def _residues_of(self, names: Iterable[str]) -> list[_Residue]:
+    def _residues_of(self, names: Iterable[str]) -> list[Residue]:
         """What is known of the remainders of polynomials of these symbols and no others, in one order."""
-        found: dict[Terms, _Residue] = {}
+        found: dict[Terms, Residue] = {}
         among = frozenset(names)
         for facts in self._chain():
             if not facts._residues:
@@ -469,7 +455,7 @@ class Facts:
 
     def _assumptions(self, names: Iterable[str]) -> list[Coefficients]:
         """Polynomials known to be >= 0 that share symbols with the names, or with such polynomials in turn."""
-        found: dict[int, _Record] = {}
+        found: dict[int, Record] = {}
         waiting, seen = sorted(names), set(names)
         while waiting and len(found) < _MOST_ASSUMPTIONS:
             nearest = list(islice((r for name in waiting for r in self._records_with(name)), _MOST_LOOKED_AT))
@@ -478,13 +464,3 @@ class Facts:
             seen.update(waiting)
         records = list(found.values())[:_MOST_ASSUMPTIONS]
         return [coefficients_of(polynomial) for record in records for polynomial in record.inequalities]
-
-
-def _moduli(difference: Dim, residues: Iterable[_Residue]) -> list[int]:
-    """Numbers above 1 by which the remainder of the difference may be known."""
-    found: set[int] = set()
-    for residue in residues:
-        inside = {monomial for monomial, _ in residue.congruence.terms}
-        outside = gcd(*(c for monomial, c in difference.terms if monomial not in inside))
-        found |= {*residue.moduli, residue.congruence.modulus, gcd(residue.congruence.modulus, outside)}
-    return sorted(found - {1})

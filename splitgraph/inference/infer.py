@@ -60,14 +60,13 @@ class Walked:
     conversion asks for.
 
     diagnostics: every finding. opset: imported version of each domain. scopes: every graph of the model. graphs: what
-    was inferred of each, by its path. input_dimensions: symbols in the shapes of the model's inputs.
+    was inferred of each, by its path.
     """
 
     diagnostics: tuple[Diagnostic, ...]
     opset: Mapping[str, int]
     scopes: tuple[Scope, ...]
     graphs: Mapping[GraphPath, GraphDetail]
-    input_dimensions: Set[str]
 
     def visits(self, scope: Scope) -> Sequence[Visit | None]:
         """For each node of a graph what it has in common with others, as `GraphDetail.visits`."""
@@ -79,7 +78,7 @@ class Walked:
 def walk_model(model: ModelProto) -> Walked:
     """Infer every value of a model, which is not changed; never raises for a wrong one."""
     state, _ = _walk(model, None, None, "clamp")
-    return Walked(tuple(state.diagnostics), dict(state.imports), state.scopes, state.details, state.input_dimensions)
+    return Walked(tuple(state.diagnostics), dict(state.imports), state.scopes, state.details)
 
 
 def _analyse(

@@ -24,9 +24,12 @@ def solve(obligations: Iterable[Obligation], generated: Collection[str]) -> dict
 
 
 def resolve(dim: DimLike, solved: Mapping[str, DimLike]) -> DimLike:
-    """The dimension with everything put in that its symbols equal."""
+    """The dimension with everything put in that its symbols equal; as it is where that makes a divisor 0."""
     while solved and not isinstance(dim, int) and not solved.keys().isdisjoint(symbols_of(dim)):
-        dim = substitute(dim, solved)
+        try:
+            dim = substitute(dim, solved)
+        except ZeroDivisionError:
+            break
     return dim
 
 

@@ -171,3 +171,28 @@ def test_constants_in_another_file_are_not_taken_for_those_here() -> None:
     model.graph.initializer[1].data_location = onnx.TensorProto.EXTERNAL
     types = infer_model(model).types
     assert (str(types["y"]), str(types["z"])) == ("float32[2, 3]", "float32[c, d]")
+
+
+NOTHING = "p = Split <axis = 0> (x, none)"
+FOUND = "i = NonZero (v) x = Transpose (i)"
+SIZES_OF_NOTHING = {
+    "before": (f"{NOTHING} DIVISION", "float[C, 4] x"),
+    "after": (f"DIVISION {NOTHING}", "float[C, 4] x"),
+    "a generated symbol, before": (f"{FOUND} {NOTHING} DIVISION", "float[M] v"),
+    "a generated symbol, after": (f"{FOUND} DIVISION {NOTHING}", "float[M] v"),
+}
+DIVISIONS = {
+    "reshape": "s = Shape <start = 0, end = 1> (x) t = Concat <axis = 0> (minus, s) z = Reshape (y, t)",
+    "arithmetic": "s = Shape <start = 0, end = 1> (x) u = Shape <start = 0, end = 1> (y) d = Div (u, s)"
+    " q = Expand (one, d) h = Shape (q) k = Sub (h, one) z = Expand (minus, k) e = Slice (y, none, d)",
+}
+
+
+@pytest.mark.parametrize("division", DIVISIONS.values(), ids=DIVISIONS)
+@pytest.mark.parametrize(("order", "given"), SIZES_OF_NOTHING.values(), ids=SIZES_OF_NOTHING)
+def test_division_by_a_dimension_that_is_found_to_be_0(order: str, given: str, division: str) -> None:
+    """It ended in a ZeroDivisionError."""
+    constants = "int64[1] none = {0}, int64[1] minus = {-1}, int64[1] one = {1}"
+    text = f"g ({given}, float[A, 4] y) => () <{constants}> {{ {order.replace('DIVISION', division)} }}"
+    analysis = infer_model(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 18]> {text}'))
+    assert analysis.types["z"].dtype in ("float32", "int64")
