@@ -76,7 +76,7 @@ class ShownSplit(NamedTuple):
 
 def _shown_split(naming: Naming, found: FoundSplit) -> ShownSplit:
     outputs = [naming.value(value) for value in found.outputs]
-    outputs += [UNKNOWN] * (len(found.node.output) - len(outputs))
+    outputs += [UNKNOWN] * (len(found.output_names) - len(outputs))
     lengths = tuple([naming.dim(length) for length in found.detail.lengths])
     named = {str(dim) for value in outputs for dim in (value.shape or ()) if isinstance(dim, Dim)}
     meanings = [f"{name} == {naming.meanings[name]}" for name in sorted(named & naming.meanings.keys())]

@@ -77,7 +77,7 @@ class Walked:
 
 def walk_model(model: ModelProto) -> Walked:
     """Infer every value of a model, which is not changed; never raises for a wrong one."""
-    state, _ = _walk(model, None, None, "clamp")
+    state, _ = _walk(model, None, None, "clamp", is_reported=False)
     return Walked(tuple(state.diagnostics), dict(state.imports), state.scopes, state.details)
 
 
@@ -94,10 +94,12 @@ def _walk(
     input_shapes: InputShapes | None,
     empty_chunks: str,
     reserved: Set[str] = frozenset(),
+    *,
+    is_reported: bool = True,
 ) -> tuple[State, Walk]:
     given = read_input_shapes(model, input_shapes)
     bound = {**implied_bindings(model, given), **read_bindings(model, bind)}
-    state = State(model, empty_chunks, bound, reserved=set(reserved))
+    state = State(model, empty_chunks, bound, reserved=set(reserved), is_reported=is_reported)
     load_rules()
     facts = Facts()
     main = Walk(state, MAIN, "main", state.imports, facts, bindings={})
@@ -111,7 +113,7 @@ def _walk(
     if state.find_scopes():
         # A subgraph names a dimension as one was named that nobody knew. To list subgraphs before would mean to look at
         # every node once more, and this hardly ever happens.
-        return _walk(model, bind, input_shapes, empty_chunks, state.reserved)
+        return _walk(model, bind, input_shapes, empty_chunks, state.reserved, is_reported=is_reported)
     return state, main
 
 

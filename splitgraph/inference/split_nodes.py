@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from splitgraph.canonical import CanonicalSplit
 from splitgraph.dim import Dim, Obligation
+from splitgraph.graph.scopes import node_label
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.state import FoundSplit, SplitDetail
 from splitgraph.onnx_proto import NodeProto
@@ -42,7 +43,11 @@ def keep_split(
 ) -> None:
     """Keep what is reported of a split node, and what conversion needs of it."""
     walk.detail.splits[index] = detail
-    walk.state.add_split(FoundSplit(walk.location, node, index, detail, outputs, obligations))
+    if not walk.state.keeps_reports:
+        return
+    label, inputs = node_label(node, index), node.input[:]
+    given, location = inputs[0] if inputs else "", f"{walk.location}/{label}"
+    walk.state.reports.append(FoundSplit(label, location, given, tuple(node.output[:]), detail, outputs, obligations))
 
 
 def _repaired(ctx: NodeContext, errors: tuple[str, ...]) -> CanonicalSplit | None:

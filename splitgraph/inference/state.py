@@ -16,13 +16,12 @@ from splitgraph.graph.scopes import (
     GraphPath,
     Scope,
     function_key,
-    node_label,
     opset_imports,
     outermost,
     scopes,
 )
 from splitgraph.inference.known import Known, KnownValues, Visit
-from splitgraph.onnx_proto import FunctionProto, ModelProto, NodeProto, TensorProto
+from splitgraph.onnx_proto import FunctionProto, ModelProto, TensorProto
 from splitgraph.value_type import ValueType
 from splitgraph.variants import Variant
 from splitgraph.variants.variadic_function import is_variadic_function
@@ -56,38 +55,18 @@ class SplitDetail:
 
 
 class FoundSplit(NamedTuple):
-    """A split node of a model in internal names; what is only reported is read when it is.
+    """A split node of a model in internal names.
 
-    graph: its location. place: of the node in the graph. outputs: types of those that the operator gives. obligations:
-    what the node was the first to require.
+    outputs: types of those that the operator gives. obligations: what the node was the first to require.
     """
 
-    graph: str
-    node: NodeProto
-    place: int
+    name: str
+    location: str
+    input_name: str
+    output_names: tuple[str, ...]
     detail: SplitDetail
     outputs: Sequence[ValueType]
     obligations: tuple[Obligation, ...]
-
-    @property
-    def name(self) -> str:
-        """The node's name, or what stands for it."""
-        return node_label(self.node, self.place)
-
-    @property
-    def location(self) -> str:
-        """Where the node is, as people read it."""
-        return f"{self.graph}/{self.name}"
-
-    @property
-    def input_name(self) -> str:
-        """What is split; "" without an input."""
-        return self.node.input[0] if self.node.input else ""
-
-    @property
-    def output_names(self) -> tuple[str, ...]:
-        """The parts."""
-        return tuple(self.node.output)
 
 
 @dataclass(slots=True)
@@ -128,6 +107,8 @@ class State:
     variadic: set[FunctionKey] = field(default_factory=set)
     imports: dict[str, int] = field(default_factory=dict)
     diagnostics: list[Diagnostic] = field(default_factory=list)
+    # Conversion asks for no report of the splits.
+    is_reported: bool = True
     reports: list[FoundSplit] = field(default_factory=list)
     details: dict[GraphPath, GraphDetail] = field(default_factory=dict)
     calls: dict[FunctionKey, list[FunctionCall]] = field(default_factory=dict)
@@ -226,10 +207,10 @@ class State:
         if not (self.quiet or self.muted):
             self.requirements.append((obligation, location))
 
-    def add_split(self, found: FoundSplit) -> None:
-        """Keep a split that is to be reported."""
-        if not self.quiet:
-            self.reports.append(found)
+    @property
+    def keeps_reports(self) -> bool:
+        """Whether a split that is found now is reported."""
+        return self.is_reported and not self.quiet
 
     def bind(self, value: ValueType) -> ValueType:
         """The type with the caller's bindings of symbols put in."""
