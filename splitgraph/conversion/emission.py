@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from splitgraph.conversion.shared_lengths import SharedLengths
 from splitgraph.dim import DimLike
 from splitgraph.graph.names import FreshNames
+from splitgraph.graph.scopes import Scope, attribute_is_given, node_label
 from splitgraph.graph.tensors import int64_tensor
 from splitgraph.node_making import make_node
-from splitgraph.onnx_proto import AttributeProto, GraphProto, NodeProto, TensorProto
+from splitgraph.onnx_proto import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto
 from splitgraph.variants.lowering import NotRepresentable
 from splitgraph.variants.variadic_function import LOWEST_OPSET, function_name
 
@@ -158,6 +160,25 @@ class Emission:
             )
         self.variadic_parts.add(parts)
         return function_name(parts)
+
+
+def new_emission(
+    drafts: GraphProto,
+    model: ModelProto,
+    scope: Scope,
+    node: NodeProto,
+    index: int,
+    names: FreshNames,
+    opset: int,
+    common: SharedLengths | None = None,
+) -> Emission:
+    """An emitter for one node of a model; constants are nodes in functions, and where the IR version makes every
+    initializer an input.
+    """
+    constants_are_nodes = scope.in_function or model.ir_version < 4
+    prefix = node.name or node.output[0] or node_label(node, index)
+    given = partial(attribute_is_given, model, scope)
+    return Emission(names, opset, constants_are_nodes, prefix, given, drafts, common)
 
 
 def _reference(name: str, attribute: str) -> AttributeProto:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from splitgraph.canonical import CanonicalSplit, Form, clamped_lengths
-from splitgraph.conversion.emission import Emission
+from splitgraph.conversion.emission import Emission, new_emission
 from splitgraph.conversion.inlining import inline_functions
 from splitgraph.conversion.lengths_pattern import Producers, axis_reference, lengths_are_computed
 from splitgraph.conversion.opset import check_readable, roots
 from splitgraph.conversion.plan import Plan, apply_plan, opset_of
-from splitgraph.conversion.replacing import Replacement, new_emission, replace_nodes
+from splitgraph.conversion.replacing import Replacement, replace_nodes
 from splitgraph.conversion.rewrite import Rewrite
 from splitgraph.conversion.sequences import plan_sequences
 from splitgraph.conversion.splits import LENGTHS_INPUT, lower_split
@@ -99,7 +99,7 @@ def _plan_variadic(plan: Plan, model: ModelProto, walked: Walked, root: Sequence
             node = scope.nodes[index]
             if node.op_type != "Split" or plain_domain(node.domain) or variant_at("Split", opset) is None:
                 continue
-            emission = new_emission(plan, model, scope, node, index, names, opset)
+            emission = new_emission(plan.drafts, model, scope, node, index, names, opset)
             lowered = lower_split(
                 node, index, scope, found, variadic_split_1.VARIANT, emission, "convert --to variadic-split"
             )
@@ -138,7 +138,7 @@ def _plan_plain(
             if target is None or found.variant.op_type not in ("Split", "VariadicSplit"):
                 continue
             location = f"{scope.location}/{node_label(node, index)}"
-            emission = new_emission(plan, model, scope, node, index, names, opset)
+            emission = new_emission(plan.drafts, model, scope, node, index, names, opset)
             if found.variant.op_type == "VariadicSplit":
                 reference = None
                 if found.split is not None and found.split.axis is None:

@@ -8,6 +8,7 @@ reason.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
@@ -156,11 +157,16 @@ def _misfit_message(op: str, slot: Slot, side: str, in_function: bool) -> str:
 
 
 def attribute_edits(
-    node: NodeProto, attributes: dict[str, AttributeProto], reasons: dict[str, str]
+    node: NodeProto, attributes: Mapping[str, AttributeProto], reasons: Mapping[str, str] | str
 ) -> list[AttributeEdit]:
+    """The edits that give a node these attributes. reasons: of each that differs, or one of all."""
+
+    def why(name: str) -> str:
+        return reasons if isinstance(reasons, str) else reasons[name]
+
     before = {attribute.name: attribute for attribute in node.attribute}
-    edits = [AttributeEdit(name, "remove", None, reasons[name]) for name in before if name not in attributes]
+    edits = [AttributeEdit(name, "remove", None, why(name)) for name in before if name not in attributes]
     for name, attribute in attributes.items():
         if before.get(name) is not attribute and before.get(name) != attribute:
-            edits.append(AttributeEdit(name, "set", attribute, reasons[name]))
+            edits.append(AttributeEdit(name, "set", attribute, why(name)))
     return edits

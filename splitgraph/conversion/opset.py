@@ -9,11 +9,12 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from splitgraph.conversion.adapters import load_adapters
+from splitgraph.conversion.emission import new_emission
 from splitgraph.conversion.guard import route_of
 from splitgraph.conversion.ir_version import set_ir_version
 from splitgraph.conversion.ladder import Ladder
 from splitgraph.conversion.plan import Plan, apply_plan, opset_of
-from splitgraph.conversion.replacing import edit_in_place, new_emission, replace_by_forms
+from splitgraph.conversion.replacing import edit_in_place, replace_by_forms
 from splitgraph.conversion.rewrite import Change, Rewrite
 from splitgraph.conversion.split_plan import plan_splits
 from splitgraph.conversion.unused import Uses
@@ -201,7 +202,7 @@ def _plan_others(
             edit_in_place(plan, uses, scope, index, made, Change(location, node.op_type, made.op_type, carried.why))
             edits = plan.edits[scope.path]
             continue
-        emission = new_emission(plan, model, scope, node, index, names, target)
+        emission = new_emission(plan.drafts, model, scope, node, index, names, target)
         carried = carried or ladder.carry(node, key, location, emission)
         blocked.append(carried.blockers)
         if visit is not None and carried.is_kept:

@@ -209,8 +209,7 @@ def _edits(node: NodeProto, forms: Sequence[Form], why: str) -> Sequence[Attribu
     """How a node's attributes are edited where it stays one node with the same outputs, None for any other."""
     if len(forms) != 1 or forms[0].original is None or forms[0].outputs != node.output[:]:
         return None
-    attributes = forms[0].attributes
-    return attribute_edits(node, attributes, dict.fromkeys([*attributes, *(a.name for a in node.attribute)], why))
+    return attribute_edits(node, forms[0].attributes, why)
 
 
 def _edited(recipe: _Recipe, edits: Sequence[AttributeEdit], node: NodeProto) -> Carried:

@@ -11,9 +11,8 @@ from splitgraph.conversion.repeats import Carried
 from splitgraph.conversion.rewrite import Change
 from splitgraph.conversion.splits import emitted_inputs
 from splitgraph.conversion.unused import Uses
-from splitgraph.graph.names import FreshNames
-from splitgraph.graph.scopes import Scope, attribute_is_given, node_label
-from splitgraph.onnx_proto import ModelProto, NodeProto
+from splitgraph.graph.scopes import Scope
+from splitgraph.onnx_proto import NodeProto
 
 # Operators that round: what they compute in place of another operator may differ from it in the last bits.
 _ARITHMETIC = frozenset(
@@ -28,24 +27,6 @@ _ARITHMETIC = frozenset(
 # A node by its scope and index, what was emitted for it or how it is edited (None: not at all), and the change as the
 # user reads it.
 Replacement = tuple[Scope, int, Emission | InPlace | None, Change]
-
-
-def new_emission(
-    plan: Plan, model: ModelProto, scope: Scope, node: NodeProto, index: int, names: FreshNames, opset: int
-) -> Emission:
-    """An emitter for one node; constants are nodes in functions, and where the IR version makes every initializer an
-    input.
-    """
-    constants_are_nodes = scope.in_function or model.ir_version < 4
-    prefix = node.name or node.output[0] or node_label(node, index)
-    return Emission(
-        names,
-        opset,
-        constants_are_nodes,
-        prefix,
-        lambda attribute: attribute_is_given(model, scope, attribute),
-        plan.drafts,
-    )
 
 
 def replace_nodes(plan: Plan, uses: Uses, replacements: Sequence[Replacement]) -> None:
@@ -123,8 +104,7 @@ def replace_by_forms(
             edits.nodes[index] = NodeEdit(form.op_type, form.inputs, form.outputs)
             if form.wrap is not None:
                 edits.wraps[index] = form.wrap
-            reasons = dict.fromkeys([*form.attributes, *(a.name for a in node.attribute)], carried.why)
-            edits.attributes[index] = attribute_edits(node, form.attributes, reasons)
+            edits.attributes[index] = attribute_edits(node, form.attributes, carried.why)
     edits.new_initializers.extend(emission.initializers)
     plan.rounding |= any(form.op_type in _ARITHMETIC and form.op_type != node.op_type for form in forms)
     after = ", ".join(dict.fromkeys(form.op_type for form in forms if form.op_type != "Constant")) or "Constant"

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from splitgraph.conversion.emission import new_emission
 from splitgraph.conversion.guard import AttributeEdit, attribute_edits
 from splitgraph.conversion.plan import InPlace, Plan
-from splitgraph.conversion.replacing import Replacement, new_emission, replace_nodes
+from splitgraph.conversion.replacing import Replacement, replace_nodes
 from splitgraph.conversion.rewrite import Change
 from splitgraph.conversion.shared_lengths import SharedLengths
 from splitgraph.conversion.splits import Lowered, lower_split
@@ -74,8 +75,7 @@ def plan_splits(
                 # Sequences and strings have one form: only the element types can stand in the way.
                 plan.blockers.extend(_kept_as_is(found.variant, variant, found.data, location))
                 continue
-            emission = new_emission(plan, model, scope, node, index, names, target)
-            emission.common = common
+            emission = new_emission(plan.drafts, model, scope, node, index, names, target, common)
             lowered = lower_split(node, index, scope, found, variant, emission, f"opset {target}")
             plan.blockers.extend(lowered.blockers)
             plan.notes.extend(lowered.notes)
@@ -116,9 +116,8 @@ def _recipe(node: NodeProto, found: SplitDetail, lowered: Lowered, common: Share
         else:
             return None
     attributes = {attribute.name: attribute for attribute in main.attribute}
-    reasons = dict.fromkeys([*attributes, *(attribute.name for attribute in node.attribute)], change.why)
     kept = inputs == list(range(len(own)))
-    return _Recipe(None if kept else inputs, attribute_edits(node, attributes, reasons), change)
+    return _Recipe(None if kept else inputs, attribute_edits(node, attributes, change.why), change)
 
 
 def _followed(recipe: _Recipe, scope: Scope, index: int, node: NodeProto) -> Replacement:
