@@ -78,10 +78,12 @@ def plan_opset(model: ModelProto, walked: Walked, target: int) -> Plan:
     main = walked.graphs.get(MAIN)
     if main is not None:
         # Names that the walk knows are not listed again. Nor are those of nodes, which a new name hardly ever is: that
-        # is looked at in the end, for in a large model they take as much memory as all else that is planned.
+        # is looked at in the end, for in a large model they take as much memory as all else that is planned. ONNX keeps
+        # names of nodes and of values apart, so that those of new initializers need not be looked for among them.
         names = FreshNames(used_names(model, walked.scopes, defined=MAIN), main.types)
         plan = _plan_opset(model, walked, target, names)
-        if not names.given or names.given.isdisjoint(map(_NAME_OF, walked.scopes[0].nodes)):
+        others = names.given - {held.name for edits in plan.edits.values() for held in edits.new_initializers}
+        if not others or others.isdisjoint(map(_NAME_OF, walked.scopes[0].nodes)):
             return plan
     return _plan_opset(model, walked, target, FreshNames(used_names(model, walked.scopes)))
 

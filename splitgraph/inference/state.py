@@ -75,7 +75,8 @@ class GraphDetail:
     nodes by index, and by index the positions at which SequenceAt nodes read, where known.
 
     visits: for each node that walk has come to, what nodes of the same operator, attributes, and inputs and outputs of
-    which the same is known have in common: one object. None for a node that is like no other.
+    which the same is known have in common: one object. None for a node that is like no other. having_bodies: the nodes
+    among them whose attributes hold graphs, by index.
     """
 
     types: dict[str, ValueType] = field(default_factory=dict)
@@ -83,6 +84,7 @@ class GraphDetail:
     splits: dict[int, SplitDetail] = field(default_factory=dict)
     positions: dict[int, int] = field(default_factory=dict)
     visits: list[Visit | None] = field(default_factory=list)
+    having_bodies: list[int] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,11 +168,10 @@ class State:
         return self.reserved & self.generated
 
     def _having_bodies(self, scope: Scope) -> Iterable[int]:
-        """Nodes with bodies are like no other, which the walk over a graph has noted."""
-        visits = self.details[scope.path].visits if scope.path in self.details else []
-        if len(visits) != len(scope.nodes):
-            return range(len(scope.nodes))
-        return [index for index, visit in enumerate(visits) if visit is None] if None in visits else ()
+        detail, count = self.details.get(scope.path), len(scope.nodes)
+        if detail is None or len(detail.visits) != count:
+            return range(count)
+        return detail.having_bodies
 
     def fresh(self) -> Dim:
         """A new generated symbol, of a name that the model does not use."""

@@ -16,6 +16,7 @@ from splitgraph.graph.scopes import (
     subgraph_location,
     subgraphs,
 )
+from splitgraph.inference.constant_nodes import read_constant
 from splitgraph.inference.context import RULES, NodeContext, rule_of
 from splitgraph.inference.declared import reconcile
 from splitgraph.inference.graph_values import GraphValues
@@ -35,6 +36,10 @@ _NEVER_ALIKE = frozenset({"If", "Loop", "Scan", "SequenceMap", "SequenceAt"})
 # A longer Constant holds weights: comparing them would cost more than it saves.
 _MOST_BYTES = 4096
 _WRITTEN = AttributeProto.SerializeToString
+_WRITTEN_NODE = NodeProto.SerializeToString
+
+# What nodes that give the same have in common: the attribute of a Constant; operator, inputs and attributes of others.
+Key = bytes | tuple[object, ...]
 
 
 class Walk(GraphValues):
@@ -58,8 +63,8 @@ class Walk(GraphValues):
         super().__init__(state, path, location, imports, facts, parent)
         self.bindings = bindings
         # What may be another visit when more is known of the symbols, and what stays as it is.
-        self._visits: dict[tuple[object, ...], Visit] = {}
-        self._settled: dict[tuple[object, ...], Visit] = {}
+        self._visits: dict[Key, Visit] = {}
+        self._settled: dict[Key, Visit] = {}
         self._reported_missing: set[str] = set()
 
     def run(self, nodes: Sequence[NodeProto]) -> None:
@@ -67,19 +72,26 @@ class Walk(GraphValues):
         known, types, declared, constants = self.known, self.types, self.declared, self.constants
         read, note = known.__getitem__, self.detail.visits.append
         earlier, settled = self._visits.get, self._settled.get
+        key: Key
         for index, node in enumerate(nodes):
-            op_type, outputs = node.op_type, node.output[:]
-            is_long = op_type == "Constant" and node.ByteSize() > _MOST_BYTES
-            if is_long or op_type in _NEVER_ALIKE or "" in outputs:
-                note(self._visit(node, index, outputs, self._given(node, index, nodes), None))
-                continue
-            # Bytes for the attributes, one object for all that is known of an input: what the visit depends on.
-            written = node.attribute[:]
-            try:
-                key = (op_type, node.domain, len(outputs), *map(read, node.input[:]), *map(_WRITTEN, written))
-            except KeyError:
-                given = self._given(node, index, nodes)
-                key = (op_type, node.domain, len(outputs), *given, *map(_WRITTEN, written))
+            op_type = node.op_type
+            written = _WRITTEN_NODE(node) if op_type == "Constant" else b""
+            constant = read_constant(written) if 0 < len(written) <= _MOST_BYTES else None
+            if constant is not None:
+                outputs, key = [constant[0]], constant[1]
+            else:
+                outputs = node.output[:]
+                if len(written) > _MOST_BYTES or op_type in _NEVER_ALIKE or "" in outputs:
+                    note(self._visit(node, index, outputs, self._given(node, index, nodes), None))
+                    continue
+                # Bytes for the attributes, one object for all that is known of an input: what the visit depends on.
+                try:
+                    key = (op_type, node.domain, len(outputs), *map(read, node.input[:]))
+                except KeyError:
+                    key = (op_type, node.domain, len(outputs), *self._given(node, index, nodes))
+                # Most nodes have none, and a list of them is slow to make.
+                if node.attribute:
+                    key += tuple(map(_WRITTEN, node.attribute[:]))
             visit = settled(key) or earlier(key)
             if visit is None:
                 note(self._visit(node, index, outputs, [known[name] for name in node.input], key))
@@ -159,7 +171,7 @@ class Walk(GraphValues):
         index: int,
         names: Sequence[str],
         given: list[Known],
-        key: tuple[object, ...] | None,
+        key: Key | None,
     ) -> Visit | None:
         state, version, before = self.state, self.facts.version, self.state.effects
         open_questions = self.facts.open_questions
@@ -170,6 +182,9 @@ class Walk(GraphValues):
             self._walk_bodies(ctx)
         if node.op_type == "SequenceAt":
             self._note_position(ctx)
+        has_bodies = any(subgraphs(node))
+        if has_bodies:
+            self.detail.having_bodies.append(index)
         effects, found = state.effects - before, list[Known]()
         for position, name in enumerate(names):
             if not name:
@@ -183,16 +198,16 @@ class Walk(GraphValues):
         if version != self.facts.version:
             # More is known of the symbols now, so that nothing may give the same again.
             self._visits.clear()
-        elif key is not None and not effects and self._is_repeatable(node, operator):
+        elif key is not None and not effects and self._is_repeatable(node, operator, has_bodies):
             visits = self._settled if open_questions == self.facts.open_questions else self._visits
             visit = visits[key] = Visit(index, found, outputs, ctx.split)
             if all(self.known.get(name) is held for name, held in zip(names, found, strict=True)):
                 return visit
         return None
 
-    def _is_repeatable(self, node: NodeProto, operator: Operator) -> bool:
+    def _is_repeatable(self, node: NodeProto, operator: Operator, has_bodies: bool) -> bool:
         """False for a call and for a node with bodies, which are to be walked each time."""
-        return (operator.domain, node.op_type) not in self.state.function_names and not any(subgraphs(node))
+        return not has_bodies and (operator.domain, node.op_type) not in self.state.function_names
 
     def _walk_bodies(self, ctx: NodeContext) -> None:
         """Walk the bodies of an operator without a rule, with the types that they declare."""

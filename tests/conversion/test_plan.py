@@ -267,6 +267,33 @@ def test_new_names_are_new_in_every_scope(target: int) -> None:
     assert_same(model, converted, 6, 7)
 
 
+@pytest.mark.parametrize("named", ["mean_axes", "mean_axes_1", "n"])
+def test_a_new_constant_may_be_called_as_a_node_is(named: str) -> None:
+    # Names of nodes are apart from those of values (namespaces in ONNX's IR.md).
+    nodes = [
+        helper.make_node("ReduceMean", ["x"], ["y"], name="mean", axes=[0]),
+        helper.make_node("Relu", ["y"], ["z"], name=named),
+    ]
+    converted = convert(model_of(nodes, outputs_of("z"), opset=17, shape=("N",)), 18)
+    assert [*initializers(converted)] == ["mean_axes"]
+    assert [node.name for node in converted.graph.node] == ["mean", named]
+
+
+def test_a_new_node_is_never_called_as_another_is() -> None:
+    def names(relu: str) -> list[str]:
+        nodes = [
+            helper.make_node("Relu", ["x"], ["y"], name=relu),
+            helper.make_node("Mish", ["y"], ["z"], name="mish"),
+        ]
+        return [node.name for node in convert(model_of(nodes, outputs_of("z"), opset=18, shape=("N",)), 13).graph.node]
+
+    made = names("relu")[1:]
+    assert len(set(made)) == len(made) > 1
+    for taken in {*made} - {"mish"}:
+        given = names(taken)
+        assert given[0] == taken and len(set(given)) == len(given)
+
+
 def test_splits_without_names_get_distinct_helpers() -> None:
     nodes = [split(["x"], "ab", "", num_outputs=2), split(["x"], "cd", "", num_outputs=2)]
     model = model_of(nodes, outputs_of("abcd"), opset=18, shape=("N",))
