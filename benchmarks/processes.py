@@ -57,6 +57,8 @@ def measure_cost(tool: Tool, source: Path, target: Path, runs: int) -> Cost | st
     program = PROGRAM.format(imports=tool.imports, work=tool.work)
     seconds, whole, memory, beyond = [], [], 0.0, 0.0
     for _ in range(runs):
+        # Each writes a new file: what it costs to write over an old one depends on whether that is kept meanwhile.
+        target.unlink(missing_ok=True)
         try:
             done = subprocess.run(
                 [sys.executable, "-c", program, source, target],

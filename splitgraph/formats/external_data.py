@@ -89,7 +89,7 @@ def all_tensors(model: ModelProto) -> Iterator[TensorProto]:
 
 
 def _that_hold_tensors(nodes: Iterable[NodeProto]) -> list[AttributeProto]:
-    return [held for node in nodes for held in node.attribute if held.type not in _WITHOUT_TENSORS]
+    return [held for node in nodes for held in node.attribute[:] if held.type not in _WITHOUT_TENSORS]
 
 
 def _sparse_parts(sparse_tensors: Iterable[SparseTensorProto]) -> Iterator[TensorProto]:
@@ -107,14 +107,21 @@ def is_external(tensor: TensorProto) -> bool:
 _EXTERNAL_FIELD = TensorProto(data_location=TensorProto.EXTERNAL).SerializeToString()
 
 
+# Bytes for each node that take as long to search as the node's tensors to be looked at.
+_MOST_SEARCHED = 1024
+
+
 def byte_size(tensor: TensorProto) -> int | None:
     """Bytes that a tensor of this type and shape takes as raw data; None for strings and unknown types."""
     bits = _BITS.get(tensor.data_type)
     return None if bits is None else (math.prod(tensor.dims) * bits + 7) // 8
 
 
-def may_be_external(data: bytes) -> bool:
-    """False when no tensor of the model in these bytes is external, which costs a hundredth of looking at each."""
+def may_be_external(model: ModelProto, data: bytes) -> bool:
+    """False when no tensor of a model is external. data: the bytes of the model."""
+    if len(data) > _MOST_SEARCHED * len(model.graph.node):
+        return any(map(is_external, all_tensors(model)))
+    # Without weights this takes a fraction of looking at each tensor.
     return _EXTERNAL_FIELD in data or b"location" in data
 
 

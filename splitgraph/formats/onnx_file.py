@@ -52,7 +52,7 @@ def load_onnx(path: StrPath, *, external_data: Literal["load", "keep"] = "load")
         is_clean = is_clean_text(data)
         model = _parse(data, path)
         _require_model(model, is_clean, path)
-        references = external_references(model, model_folder(path), path) if may_be_external(data) else []
+        references = external_references(model, model_folder(path), path) if may_be_external(model, data) else []
         del data
         wanted = references if external_data == "load" else small_references(references)
         load_external_data(wanted, model_folder(path), path)
@@ -165,7 +165,7 @@ def save_onnx(model: ModelProto, path: StrPath, *, source: StrPath | None = None
 def _save(model: ModelProto, path: StrPath, target: Path, source: StrPath, overwrite: bool) -> None:
     folder = model_folder(path)
     content = serialized(model)
-    is_whole = content is not None and not may_be_external(content)
+    is_whole = content is not None and not may_be_external(model, content)
     references = [] if is_whole else external_references(model, model_folder(source), source)
     locations = {reference.location for reference in references}
     for location in sorted(locations):
