@@ -1,4 +1,4 @@
-"""Arithmetic of integers below the opset of its operator: Mod, BitShift, BitCast, MatMulInteger, ConvInteger; and Mod
+"""Arithmetic of integers below the opset of its operator: Mod, BitShift, MatMulInteger, ConvInteger; and Mod
 of floats.
 """
 
@@ -134,22 +134,6 @@ def complement(step: Step) -> None:
     dtype = step.known_dtype()
     ones = -1 if dtype.startswith("i") else np.iinfo(dtype).max
     step.replace("Sub", [step.constant(ones, "ones", dtype), step.inputs[0]])
-
-
-@downward("BitCast", 26)
-def bits_of_integers(step: Step) -> None:
-    """Cast between integers of one width keeps the bits; those of a truth value are 0 and 1."""
-    dtype = step.known_dtype()
-    wanted = {number: name for name, number in DTYPE_NUMBERS.items()}.get(step.known_value("to"), "")
-    if dtype == wanted:
-        step.replace("Identity", step.inputs)
-    elif (dtype in _BITS and _BITS.get(wanted) == _BITS[dtype]) or (dtype, wanted) in (
-        ("bool", "uint8"),
-        ("bool", "int8"),
-    ):
-        step.replace("Cast", step.inputs, to=DTYPE_NUMBERS[wanted])
-    else:
-        raise Inexact(f"no older operator gives the bits of {dtype} as {wanted or 'another type'}")
 
 
 @downward("MatMulInteger", 10)

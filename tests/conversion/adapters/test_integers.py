@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from conversion.adapters.execute import Array, assert_same, build, converted, operators, refusal, run, run_reference
-from onnx import TensorProto, helper
+from conversion.adapters.execute import Array, assert_same, build, converted, operators, run, run_reference
+from onnx import helper
 
 INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
 REALS = [0.0, -0.0, 1.0, -1.0, 2.5, -2.5, 7.0, -7.25, 1e-30, -1e-30, 3e4, np.inf, -np.inf, np.nan]
@@ -49,16 +49,6 @@ def python_shift(data: Array, amount: Array, direction: str) -> Array:
             shifted = (x << y) % 2**bits if 0 <= y < bits else 0
         result[place] = shifted - 2**bits if shifted > limits.max else shifted
     return result
-
-
-@pytest.mark.parametrize(
-    ("model", "target", "reason"),
-    [
-        (unary("BitCast", 26, "float32", "int32", to=TensorProto.INT32), 25, "the bits of float32 as int32"),
-    ],
-)
-def test_refusals(model: onnx.ModelProto, target: int, reason: str) -> None:
-    assert reason in refusal(model, target) or "does not take" in refusal(model, target)
 
 
 @pytest.mark.parametrize("dtype", INTEGERS)
@@ -108,16 +98,6 @@ def test_shifts_that_are_constant_and_short_are_kept() -> None:
 def test_complement_below_18(dtype: str, target: int) -> None:
     a = numbers(dtype)
     assert_same([~a], run_reference(converted(unary("BitwiseNot", 18, dtype, dtype), target), {"a": a}))
-
-
-@pytest.mark.parametrize(
-    ("dtype", "wanted"), [("int8", "uint8"), ("uint64", "int64"), ("bool", "uint8"), ("int16", "int16")]
-)
-def test_bits_below_26(dtype: str, wanted: str) -> None:
-    number = helper.np_dtype_to_tensor_dtype(np.dtype(wanted))
-    a = np.array([True, False]) if dtype == "bool" else numbers(dtype)
-    after = converted(unary("BitCast", 26, dtype, wanted, to=number), 18)
-    assert_same([a.view(wanted)], run(after, {"a": a}))
 
 
 @pytest.mark.parametrize("zeros", [(None, None), ((), ()), ((4,), (5,)), ((1,), (1,)), ((4, 1), None)])
