@@ -3,8 +3,9 @@
     python tests/inference/openvino_ir/make_layers.py
 
 Needs openvino, which the tests that read these files do not. In the files, the output ports of layers declare nothing
-(-1), so that every shape has to be inferred. Each group of `layer_models` is one IR; each of its results is recorded
-with its bounds, and with its shape when it is run alone with the dynamic dimensions set to each of SIZES.
+(-1), so that every shape has to be inferred. Each group of `layer_models` and `body_layer_models` is one IR; each of
+its results is recorded with its bounds, and with its shape when it is run alone with the dynamic dimensions set to each
+of SIZES.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import body_layer_models  # noqa: F401 - registers its groups
 import layer_models
 import numpy as np
 import openvino as ov
