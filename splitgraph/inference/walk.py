@@ -85,13 +85,12 @@ class Walk(GraphValues):
                     note(self._visit(node, index, outputs, self._given(node, index, nodes), None))
                     continue
                 # Bytes for the attributes, one object for all that is known of an input: what the visit depends on.
+                attributes = node.attribute
+                each = map(_WRITTEN, attributes[:]) if attributes else ()
                 try:
-                    key = (op_type, node.domain, len(outputs), *map(read, node.input[:]))
+                    key = (op_type, node.domain, len(outputs), *map(read, node.input[:]), *each)
                 except KeyError:
-                    key = (op_type, node.domain, len(outputs), *self._given(node, index, nodes))
-                # Most nodes have none, and a list of them is slow to make.
-                if node.attribute:
-                    key += tuple(map(_WRITTEN, node.attribute[:]))
+                    key = (op_type, node.domain, len(outputs), *self._given(node, index, nodes), *each)
             visit = settled(key) or earlier(key)
             if visit is None:
                 note(self._visit(node, index, outputs, [known[name] for name in node.input], key))
