@@ -180,7 +180,7 @@ def _plan_others(
     if not touched:
         return blocked
     ladder = Ladder(scope.imports[""], target, Values(walked, scope.path), scope.in_function, uses.is_read)
-    visits = walked.visits(scope)
+    visits, nodes = walked.visits(scope), scope.nodes
     edits = plan.edits.get(scope.path)
     # A node that is none of its operator's has no meaning to keep; one that was only declared wrongly has.
     invalid = {found.location for found in plan.blockers if found.code != "SG301"}
@@ -191,7 +191,7 @@ def _plan_others(
         visit = visits[index]
         if id(visit) in kept or (edits is not None and index in edits.replaced):
             continue
-        node = scope.nodes[index]
+        node = nodes[index]
         key = ladder.key_of(node, visit)
         carried = ladder.again(key, node)
         if carried is not None and carried.is_kept:

@@ -37,7 +37,7 @@ def replace_nodes(plan: Plan, uses: Uses, replacements: Sequence[Replacement]) -
             continue
         if made is None:
             plan.changes.append(change)
-            uses.hold(scope.nodes[index])
+            uses.hold(scope, index)
         elif isinstance(made, InPlace):
             edit_in_place(plan, uses, scope, index, made, change)
         else:
@@ -47,15 +47,16 @@ def replace_nodes(plan: Plan, uses: Uses, replacements: Sequence[Replacement]) -
 
 def edit_in_place(plan: Plan, uses: Uses, scope: Scope, index: int, made: InPlace, change: Change) -> None:
     """Plan the edits of a node that stays one node with the same outputs."""
-    node, edits = scope.nodes[index], plan.at(scope.path)
+    edits = plan.at(scope.path)
     if made.attributes:
         edits.attributes[index] = list(made.attributes)
     plan.changes.append(change)
     if made.inputs is None:
-        uses.hold(node)
+        uses.hold(scope, index)
         return
-    edits.nodes[index] = NodeEdit(made.op_type, made.inputs, node.output[:])
-    exchange(plan, uses, scope, index, [None], made.inputs, set(node.output))
+    outputs = scope.nodes[index].output[:]
+    edits.nodes[index] = NodeEdit(made.op_type, made.inputs, outputs)
+    exchange(plan, uses, scope, index, [None], made.inputs, set(outputs))
 
 
 def replace_node(plan: Plan, uses: Uses, scope: Scope, index: int, emission: Emission, change: Change) -> None:
@@ -81,7 +82,7 @@ def exchange(
     """
     edits = plan.at(scope.path)
     edits.replaced[index] = made
-    nodes, initializers = uses.exchange(scope.nodes[index], inputs)
+    nodes, initializers = uses.exchange(scope, index, inputs)
     edits.gone_values |= set(scope.nodes[index].output) - outputs
     for inner, gone in nodes:
         plan.at(inner.path).replaced[gone] = []

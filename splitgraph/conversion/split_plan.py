@@ -52,8 +52,9 @@ def plan_splits(
         common = SharedLengths(frozenset() if scope.in_function else dimensions)
         # By what is known of a split, which is one object for all that are alike.
         recipes: dict[int, _Recipe] = {}
+        nodes = scope.nodes
         for index in splits[scope.path]:
-            node = scope.nodes[index]
+            node = nodes[index]
             found = None if detail is None else detail.splits.get(index)
             recipe = recipes.get(id(found))
             if recipe is not None:

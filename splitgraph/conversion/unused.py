@@ -21,23 +21,24 @@ class Uses:
         self._reads: Counter[str] = Counter()
         self._producers: dict[str, tuple[Scope, int]] = {}
         self._initializers: dict[str, Scope] = {}
-        # Outputs of nodes that gave way to others.
-        self._exchanged: set[str] = set()
+        # Nodes that stay, or gave way to others.
+        self._held: list[tuple[Scope, int]] = []
 
     def is_read(self, name: str) -> bool:
         """True when a node or a graph's outputs name the value."""
         self._count()
         return self._reads[name] > 0
 
-    def hold(self, node: NodeProto) -> None:
+    def hold(self, scope: Scope, index: int) -> None:
         """Note that a node stays where it is, whoever reads its outputs."""
-        outputs = node.output[:]
-        self._exchanged.update(outputs)
-        for output in outputs if self._is_counted else ():
+        if not self._is_counted:
+            self._held.append((scope, index))
+            return
+        for output in scope.nodes[index].output[:]:
             self._producers.pop(output, None)
 
     def exchange(
-        self, node: NodeProto, inputs: Iterable[str]
+        self, scope: Scope, index: int, inputs: Iterable[str]
     ) -> tuple[list[tuple[Scope, int]], list[tuple[GraphPath, str]]]:
         """Note that a node gives way to others, which read `inputs`; give the nodes and the initializers that nobody
         reads after it, with all that fed only them.
@@ -46,8 +47,8 @@ class Uses:
         reads = self._reads
         for name in inputs:
             reads[name] = reads.get(name, 0) + 1
-        self.hold(node)
-        released = [name for name in node.input[:] if name]
+        self.hold(scope, index)
+        released = [name for name in scope.nodes[index].input[:] if name]
         for name in released:
             reads[name] = reads.get(name, 0) - 1
         # What is read more often than before cannot be without a reader, so that nobody need count.
@@ -60,8 +61,8 @@ class Uses:
         self._is_counted = True
         for scope in self._root:
             self._read_scope(scope)
-        for name in self._exchanged:
-            self._producers.pop(name, None)
+        for scope, index in self._held:
+            self.hold(scope, index)
 
     def _read_scope(self, scope: Scope) -> None:
         self._reads.update(chain.from_iterable([node.input[:] for node in scope.nodes]))
