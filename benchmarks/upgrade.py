@@ -47,6 +47,7 @@ TOOLS = {
 BASELINE = "onnx.load + onnx.save"
 MODELS: dict[str, Callable[[], onnx.ModelProto]] = {
     "GPT-2-like, 12 layers": lambda: models.decoder(12),
+    "GPT-2-like, 12 layers of width 768": lambda: models.decoder(12, 768, 12),
     "GPT-2-like, 48 layers": lambda: models.decoder(48),
     "GPT-2-like, 400 layers": lambda: models.decoder(400),
     "a third splits, 20,000 nodes": lambda: models.splits(20_000),
