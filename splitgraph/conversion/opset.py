@@ -205,7 +205,13 @@ def _plan_others(
             edits = plan.edits[scope.path]
             continue
         emission = new_emission(plan.drafts, model, scope, node, index, names, target)
-        carried = carried or ladder.carry(node, key, location, emission)
+        try:
+            carried = carried or ladder.carry(node, key, location, emission)
+        except Exception:
+            # Where a model is invalid, nothing need hold that an adapter relies on; it is refused, and why is known.
+            if not plan.blockers:
+                raise
+            continue
         blocked.append(carried.blockers)
         if visit is not None and carried.is_kept:
             kept.add(id(visit))

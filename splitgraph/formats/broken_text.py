@@ -16,20 +16,28 @@ from splitgraph.onnx_proto import AttributeProto, ModelProto, NodeProto, TensorP
 
 _WRITTEN_NODE = NodeProto.SerializeToString
 
-# The check by parsing takes as much memory and time again as reading the file, which beyond this is mostly weights.
+# The check by parsing takes as much memory and time again as reading the file. A larger one may be mostly weights: then
+# it is parsed again only if it has a node for each so many bytes, and never beyond the second size.
 _MOST_PARSED_TWICE = 8 * 2**20
+_BYTES_FOR_A_NODE = 4096
+_MOST_PARSED_EVER = 64 * 2**20
 _WITH_GRAPHS = frozenset({AttributeProto.GRAPH, AttributeProto.GRAPHS})
 # Of a tensor in a node that is parsed twice.
 _MOST_ELEMENTS = 4096
 
 
-def is_clean_text(data: bytes) -> bool:
+def is_clean_text(data: bytes, model: ModelProto | None = None) -> bool:
     """True when every string of the model in these bytes is UTF-8; False when one is not, or when that is not known.
 
-    ONNX's schema does not make protobuf look at strings, but that of the same fields in proto3 does, in a tenth of the
-    time that it takes to look at each field from Python.
+    model: what is in the bytes, where that is known; then a larger file may be looked at. ONNX's schema does not make
+    protobuf look at strings, but that of the same fields in proto3 does, in a tenth of the time that it takes to look
+    at each field from Python.
     """
-    return len(data) <= _MOST_PARSED_TWICE and _is_strictly(ModelProto, data)
+    most = _MOST_PARSED_TWICE
+    if model is not None:
+        nodes = len(model.graph.node) + sum(len(function.node) for function in model.functions)
+        most = min(nodes * _BYTES_FOR_A_NODE, _MOST_PARSED_EVER)
+    return len(data) <= most and _is_strictly(ModelProto, data)
 
 
 def _is_strictly(message: Any, data: bytes) -> bool:
@@ -70,6 +78,8 @@ def find_broken_text(model: ModelProto) -> str | None:
             if not (isinstance(message.name, str) and isinstance(message.doc_string, str)):
                 return "TensorProto.name or doc_string"
             pending += message.external_data
+            # Newer than the oldest onnx that is supported, as are other fields of this name.
+            pending += getattr(message, "metadata_props", ())
             continue
         for field, value in message.ListFields():
             if field.type == FieldDescriptor.TYPE_STRING:

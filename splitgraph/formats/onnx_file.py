@@ -51,7 +51,7 @@ def load_onnx(path: StrPath, *, external_data: Literal["load", "keep"] = "load")
         # Before the model is made: both at once would take twice the memory.
         is_clean = is_clean_text(data)
         model = _parse(data, path)
-        _require_model(model, is_clean, path)
+        _require_model(model, is_clean or is_clean_text(data, model), path)
         references = external_references(model, model_folder(path), path) if may_be_external(model, data) else []
         del data
         wanted = references if external_data == "load" else small_references(references)

@@ -26,8 +26,7 @@ def read_constant(written: bytes) -> tuple[str, bytes] | None:
     size = len(head)
     try:
         end = head[1] + 2
-        # The first byte of a longer length never is that of one that ends here.
-        named = end == size or (head[end] == _NAME and end + 2 + head[end + 1] == size)
+        named = end == size or (head[end] == _NAME and head[end + 1] < _ONE_BYTE and end + 2 + head[end + 1] == size)
         if not (named and head[0] == _OUTPUT and 2 < end < 2 + _ONE_BYTE and _is_one_attribute(attribute)):
             return None
         return head[2:end].decode(), attribute

@@ -53,11 +53,7 @@ class Operator:
             return False
         for written, attribute in ctx.attributes().items():
             expected = schema.attributes.get(written)
-            if (
-                expected is not None
-                and attribute.type != expected.type
-                and not (attribute.ref_attr_name or attribute.type == 0)
-            ):
+            if expected is not None and attribute.type != expected.type and not attribute.ref_attr_name:
                 ctx.find(
                     "SG212",
                     f"attribute {attribute.name!r} of {ctx.node.op_type}-{self.since_version} has the wrong type",

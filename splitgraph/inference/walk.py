@@ -35,6 +35,7 @@ Bindings = Mapping[str, AttributeProto]
 _NEVER_ALIKE = frozenset({"If", "Loop", "Scan", "SequenceMap", "SequenceAt"})
 # A longer Constant holds weights: comparing them would cost more than it saves.
 _MOST_BYTES = 4096
+_HOW_TO_TYPE = "Set AttributeProto.type of the attribute, as onnx.helper.make_attribute does."
 _WRITTEN = AttributeProto.SerializeToString
 _WRITTEN_NODE = NodeProto.SerializeToString
 
@@ -232,6 +233,12 @@ class Walk(GraphValues):
         if operator.finding is not None:
             self.report(diagnostic(operator.finding, operator.message, ctx.location))
             return ()
+        is_known = operator.schema is not None or operator.variant is not None or operator.function is not None
+        if is_known and (untyped := _untyped(ctx.node)):
+            # Runtimes refuse it; to guess the type, or to take the attribute for absent, might change what it means.
+            text = f"attribute {untyped[0]!r} of {ctx.node.op_type} has no type, which it must have"
+            self.report(diagnostic("SG212", text, ctx.location, help=_HOW_TO_TYPE))
+            return ()
         if operator.variant is not None:
             return visit_split(ctx, operator.variant)
         if operator.function is not None:
@@ -319,6 +326,11 @@ class Walk(GraphValues):
             elif attribute.ref_attr_name in self.bindings:
                 bound[attribute.name] = self.bindings[attribute.ref_attr_name]
         return bound
+
+
+def _untyped(node: NodeProto) -> list[str]:
+    """Names of the attributes that do not say of which type they are, but those that refer to one of a function."""
+    return [attribute.name for attribute in node.attribute if not attribute.type and not attribute.ref_attr_name]
 
 
 def _walks_bodies(operator: Operator, ctx: NodeContext) -> bool:

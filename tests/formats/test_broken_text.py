@@ -83,6 +83,10 @@ TEXTS: dict[str, tuple[Callable[[ModelProto], object], str]] = {
     ),
     "node in a branch": (lambda m: setattr(m.graph.node[3].attribute[0].g.node[0], "name", MARK), "NodeProto.name"),
     "initializer": (lambda m: setattr(m.graph.initializer[0], "name", MARK), "TensorProto.name or doc_string"),
+    "metadata of an initializer": (
+        lambda m: m.graph.initializer[0].metadata_props.add(value=MARK),
+        "StringStringEntryProto.value",
+    ),
     "external data": (
         lambda m: m.graph.initializer[0].external_data.add(key=MARK),
         "StringStringEntryProto.key",
@@ -96,10 +100,12 @@ TEXTS: dict[str, tuple[Callable[[ModelProto], object], str]] = {
 }
 
 
-@pytest.fixture(params=["small", "large"])
+@pytest.fixture(params=["small", "large", "large with many nodes"])
 def size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    if request.param == "large":
+    if request.param != "small":
         monkeypatch.setattr(broken_text, "_MOST_PARSED_TWICE", 0)
+    if request.param == "large":
+        monkeypatch.setattr(broken_text, "_BYTES_FOR_A_NODE", 0)
     return str(request.param)
 
 

@@ -51,10 +51,21 @@ def test_what_says_more_is_not_read(node: NodeProto) -> None:
     assert read_constant(node.SerializeToString()) is None
 
 
+def with_a_node_in_its_name() -> bytes:
+    """A node whose name, of 256 bytes, goes on like a node where a name of 128 bytes would end."""
+    operator, attribute = b'"\x08Constant', NodeProto(attribute=[VALUE]).SerializeToString()
+    shown = operator + b"*" + bytes([128 + (126 + len(attribute)) % 128, (126 + len(attribute)) // 128])
+    name = (b"n" * 127 + shown).ljust(256, b"n")
+    whole = b"\x12\x01c\x1a\x80\x02" + name + operator + attribute
+    assert NodeProto.FromString(whole).op_type == "Constant"
+    return whole
+
+
 @pytest.mark.parametrize(
     "broken",
     [
         constant().SerializeToString().replace(b"\x12\x01c", b"\x12\x01\xff"),
+        with_a_node_in_its_name(),
         b"",
         b"\x12",
         b'"\x08Constant*',

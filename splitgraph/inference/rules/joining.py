@@ -188,7 +188,8 @@ def _pad_contents(ctx: NodeContext, axes: tuple[int, ...], pads: Sequence[DimLik
     counts = [pad for pad in pads if isinstance(pad, int)]
     for position, axis in enumerate(axes):
         widths[axis] = (counts[position], counts[position + len(axes)])
-    order = np.pad(positions(contents), widths, constant_values=len(contents.items))
+    # NumPy pads no scalar.
+    order = np.pad(positions(contents), widths, constant_values=len(contents.items)) if widths else positions(contents)
     ctx.set_contents(0, rearranged(Contents(contents.shape, (*contents.items, added)), order))
 
 
