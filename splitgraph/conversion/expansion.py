@@ -70,17 +70,25 @@ def has_body(op_type: str, since_version: int) -> bool:
     return version is not None and version.has_function
 
 
+def _schema_with_body(op_type: str, since_version: int) -> Any:
+    """The schema that holds the body; raises Inexact where there is none, or the installed onnx is older than that."""
+    if not has_body(op_type, since_version):
+        raise Inexact("has no function body to expand")
+    schema: Any = defs.get_schema(op_type, since_version, "") if defs.has(op_type, since_version, "") else None
+    if schema is None or schema.since_version != since_version:
+        raise Inexact("the installed onnx does not know its function body", "install a newer onnx")
+    return schema
+
+
 def _body(step: Step) -> tuple[Any, int]:
     """The body, and the opset that its nodes are written for: of those that it is given for the nearest to the
     target.
     """
-    op, version = step.form.op_type, step.old.since_version
-    schema: Any = defs.get_schema(op, version, "")
+    op = step.form.op_type
+    schema = _schema_with_body(op, step.old.since_version)
     if schema.has_function:
         nearest = _nearest(schema.function_opset_versions, step.facts.target)
         return _parsed(schema.get_function_with_opset_version(nearest)), nearest
-    if not schema.has_context_dependent_function:
-        raise Inexact("has no function body to expand")
     types = []
     for name in step.inputs:
         proto = type_proto(step.values.type_of(name)) if name else TypeProto()

@@ -72,6 +72,9 @@ def _run(ctx: NodeContext, operator: Operator, given: Given) -> list[ValueType]:
         schema = defs.get_schema(ctx.node.op_type, operator.since_version, operator.domain)
     except defs.SchemaError:
         return []
+    if schema.since_version != operator.since_version:
+        # The installed onnx knows an older version only, which may mean something else.
+        return []
     types: dict[str, TypeProto] = {}
     stand_ins: dict[str, DimLike] = {}
     for name, known in given.items():

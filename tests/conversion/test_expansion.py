@@ -20,7 +20,9 @@ from conversion.adapters.execute import (
 )
 from onnx import TensorProto, helper
 
+from splitgraph.conversion.expansion import _schema_with_body
 from splitgraph.conversion.opset import convert_opset
+from splitgraph.conversion.step import Inexact
 
 
 def every_name(graph: Any) -> list[str]:
@@ -65,6 +67,39 @@ def test_without_a_body_it_is_refused() -> None:
         helper.make_node("StringConcat", ["a", "b"], ["c"]), 20, {"a": declared, "b": declared}, {"c": declared}
     )
     assert "has no function body to expand" in refusal(model, 19)
+
+
+class OlderOnnx:
+    """onnx's registry of operators as a release has it that ends at an opset."""
+
+    def __init__(self, newest: int) -> None:
+        self.newest = newest
+
+    def has(self, op_type: str, opset: int, domain: str) -> bool:
+        return bool(onnx.defs.has(op_type, min(opset, self.newest), domain))
+
+    def get_schema(self, op_type: str, opset: int, domain: str) -> Any:
+        return onnx.defs.get_schema(op_type, min(opset, self.newest), domain)
+
+
+@pytest.mark.parametrize(
+    ("op_type", "opset", "newest", "reason"),
+    [
+        # Not there at all, there in an older version only, and without a body in any.
+        ("Mish", 18, 17, "the installed onnx does not know its function body"),
+        ("Mish", 22, 21, "the installed onnx does not know its function body"),
+        ("Det", 11, 10, "has no function body to expand"),
+    ],
+)
+def test_a_body_that_the_installed_onnx_does_not_have_is_refused(
+    op_type: str, opset: int, newest: int, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("splitgraph.conversion.expansion.defs", OlderOnnx(newest))
+    with pytest.raises(Inexact, match=reason):
+        _schema_with_body(op_type, opset)
+    monkeypatch.setattr("splitgraph.conversion.expansion.defs", OlderOnnx(opset))
+    if op_type == "Mish":
+        assert _schema_with_body(op_type, opset).since_version == opset
 
 
 def test_a_body_that_needs_an_unknown_type_is_refused() -> None:
