@@ -22,6 +22,7 @@ from onnx.reference.op_run import OpRun
 from splitgraph.execution.model_edits import name_omitted_outputs, nodes_within, scoped_nodes
 from splitgraph.execution.reference_operators import implementation
 from splitgraph.execution.values import UnsupportedError, Value
+from splitgraph.schemas import version_at
 
 # Operators that the evaluator runs with the meaning of a later version: (operator, the first version that it runs
 # rightly).
@@ -94,6 +95,12 @@ class _Evaluator(ReferenceEvaluator):
             since_version = onnx.defs.get_schema(node.op_type, opset).since_version
         except onnx.defs.SchemaError:
             raise UnsupportedError(f"{node.op_type} does not exist at opset {opset}") from None
+        meant = version_at("", node.op_type, opset)
+        if meant is not None and meant.since_version > since_version:
+            raise UnsupportedError(
+                f"the installed onnx {onnx.__version__} knows {node.op_type}-{since_version}, and not yet "
+                f"{node.op_type}-{meant.since_version}, which the model means"
+            )
         first = _FIRST_FAITHFUL_VERSION.get(node.op_type, 1)
         if since_version < first:
             wrong = f"runs {node.op_type}-{since_version} with the meaning of {node.op_type}-{first}"

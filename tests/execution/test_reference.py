@@ -246,6 +246,23 @@ def test_an_operator_that_would_run_with_another_versions_meaning_is_refused(ope
         reference.load(model)
 
 
+@pytest.mark.parametrize(
+    ("operator", "opset", "refused"), [("Relu", 14, True), ("Relu", 13, False), ("Abs", 14, False)]
+)
+def test_a_version_that_the_installed_onnx_does_not_know_is_refused(
+    operator: str, opset: int, refused: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As if onnx ended at opset 13, where Relu-14 is Relu-13 to it.
+    known = onnx.defs.get_schema
+    monkeypatch.setattr("onnx.defs.get_schema", lambda op, opset=13, domain="": known(op, min(opset, 13), domain))
+    model = model_of([node(operator, ["x"], ["y"])], [value("x")], ["y"], opset=opset)
+    if not refused:
+        reference.load(model)
+        return
+    with pytest.raises(UnsupportedError, match="knows Relu-13, and not yet Relu-14"):
+        reference.load(model)
+
+
 def test_an_operator_that_does_not_exist_at_the_opset_is_refused() -> None:
     model = model_of([node("GridSample", ["x", "x"], ["y"])], [value("x")], ["y"], opset=15)
     with pytest.raises(UnsupportedError, match="does not exist at opset 15"):
