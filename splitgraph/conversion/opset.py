@@ -40,6 +40,9 @@ _NAME_OF: Callable[[NodeProto], str] = attrgetter("name")
 # Errors that the rewrite itself repairs.
 REPAIRABLE = frozenset({"SG207"})
 
+# What adapters and guards raise over a node that lacks what it must have, or has it of another kind.
+_CONTRADICTIONS = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError)
+
 
 def convert_opset(model: ModelProto, target: int, ir_version: int | None = None, *, owned: bool = False) -> Rewrite:
     """A copy of the model at another opset of ai.onnx, every node exact; the model itself is not changed.
@@ -184,6 +187,8 @@ def _plan_others(
     edits = plan.edits.get(scope.path)
     # A node that is none of its operator's has no meaning to keep; one that was only declared wrongly has.
     invalid = {found.location for found in plan.blockers if found.code != "SG301"}
+    # An invalid node of a function is told where the function is called, so that `invalid` does not hold it.
+    is_valid = not any(found.severity == "error" and found.code not in REPAIRABLE for found in walked.diagnostics)
     # What stays as it is does so for its operator, attributes and types, which nodes of one visit share.
     kept: set[int] = set()
     # From the last node on: what only fed a node that needs it no longer goes with it, and needs no conversion.
@@ -207,9 +212,9 @@ def _plan_others(
         emission = new_emission(plan.drafts, model, scope, node, index, names, target)
         try:
             carried = carried or ladder.carry(node, key, location, emission)
-        except Exception:
-            # Where a model is invalid, nothing need hold that an adapter relies on; it is refused, and why is known.
-            if not plan.blockers:
+        except _CONTRADICTIONS:
+            # An adapter relies on what inference accepts. The errors that inference found are blockers already.
+            if is_valid:
                 raise
             continue
         blocked.append(carried.blockers)

@@ -105,8 +105,6 @@ def is_external(tensor: TensorProto) -> bool:
 
 # The field data_location with the value EXTERNAL, as protobuf writes it.
 _EXTERNAL_FIELD = TensorProto(data_location=TensorProto.EXTERNAL).SerializeToString()
-
-
 # Bytes for each node that take as long to search as the node's tensors to be looked at.
 _MOST_SEARCHED = 1024
 

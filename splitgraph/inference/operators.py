@@ -66,6 +66,11 @@ class Operator:
         return True
 
 
+def untyped_attributes(node: NodeProto) -> list[str]:
+    """Names of the attributes that do not say of which type they are, but those that refer to one of a function."""
+    return [attribute.name for attribute in node.attribute if not attribute.type and not attribute.ref_attr_name]
+
+
 def operator_of(state: State, imports: Mapping[str, int], node: NodeProto) -> Operator:
     """What the node is, at the opset that its graph imports."""
     if state.functions:

@@ -168,6 +168,7 @@ class State:
         return self.reserved & self.generated
 
     def _having_bodies(self, scope: Scope) -> Iterable[int]:
+        """The nodes with bodies as the walk noted them; all nodes of a graph that it did not walk to the end."""
         detail, count = self.details.get(scope.path), len(scope.nodes)
         if detail is None or len(detail.visits) != count:
             return range(count)

@@ -21,7 +21,7 @@ from splitgraph.inference.context import RULES, NodeContext, rule_of
 from splitgraph.inference.declared import reconcile
 from splitgraph.inference.graph_values import GraphValues
 from splitgraph.inference.known import Known, Visit
-from splitgraph.inference.operators import Operator, operator_of
+from splitgraph.inference.operators import Operator, operator_of, untyped_attributes
 from splitgraph.inference.split_nodes import keep_split, visit_split
 from splitgraph.inference.state import FunctionCall, State
 from splitgraph.inference.type_constraints import check_element_types
@@ -234,7 +234,7 @@ class Walk(GraphValues):
             self.report(diagnostic(operator.finding, operator.message, ctx.location))
             return ()
         is_known = operator.schema is not None or operator.variant is not None or operator.function is not None
-        if is_known and (untyped := _untyped(ctx.node)):
+        if is_known and (untyped := untyped_attributes(ctx.node)):
             # Runtimes refuse it; to guess the type, or to take the attribute for absent, might change what it means.
             text = f"attribute {untyped[0]!r} of {ctx.node.op_type} has no type, which it must have"
             self.report(diagnostic("SG212", text, ctx.location, help=_HOW_TO_TYPE))
@@ -326,11 +326,6 @@ class Walk(GraphValues):
             elif attribute.ref_attr_name in self.bindings:
                 bound[attribute.name] = self.bindings[attribute.ref_attr_name]
         return bound
-
-
-def _untyped(node: NodeProto) -> list[str]:
-    """Names of the attributes that do not say of which type they are, but those that refer to one of a function."""
-    return [attribute.name for attribute in node.attribute if not attribute.type and not attribute.ref_attr_name]
 
 
 def _walks_bodies(operator: Operator, ctx: NodeContext) -> bool:

@@ -1,6 +1,4 @@
-"""Arithmetic of integers below the opset of its operator: Mod, BitShift, MatMulInteger, ConvInteger; and Mod
-of floats.
-"""
+"""Arithmetic of integers below the opset of its operator: Mod, BitShift, MatMulInteger and so on; and Mod of floats."""
 
 from __future__ import annotations
 
