@@ -51,8 +51,8 @@ def version_at(domain: str, op: str, opset: int) -> OperatorVersion | None:
     rows = _rows(domain, op)
     if rows and opset <= newest_in_table(domain):
         # Not all of them taken apart: a model is of one opset.
-        fitting = [row for row in rows if _since(row) <= opset]
-        return _parsed(fitting[-1]) if fitting else None
+        fitting = next((row for row in reversed(rows) if _since(row) <= opset), None)
+        return None if fitting is None else _parsed(fitting)
     versions = versions_of(domain, op)
     if domain in _opsets() and opset > newest_in_table(domain):
         from splitgraph.schemas.installed import installed_versions
@@ -86,7 +86,8 @@ def _opsets() -> Mapping[str, int]:
 
 @cache
 def _lines() -> list[str]:
-    return TABLE.read_text(encoding="utf-8").splitlines()
+    # Not as text, which would look for the ends of lines twice.
+    return TABLE.read_bytes().decode().splitlines()
 
 
 @cache

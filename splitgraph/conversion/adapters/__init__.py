@@ -6,6 +6,7 @@ where the generic guard cannot keep the node, edits it, or raises `Inexact`.
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
 
@@ -14,7 +15,8 @@ from splitgraph.conversion.adapters.registry import Adapter, adapter_of, downwar
 __all__ = ["Adapter", "adapter_of", "downward", "load_adapters", "registered", "upward"]
 
 
+@cache
 def load_adapters() -> None:
-    """Import every family, which registers its adapters."""
+    """Import every family, which registers its adapters, once."""
     for family in iter_modules(__path__):
         import_module(f"{__name__}.{family.name}")
