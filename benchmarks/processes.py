@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from statistics import median
@@ -27,9 +29,12 @@ print(seconds, time.process_time(), memory("VmHWM"), before)
 ONNX = "import onnx; onnx.defs.get_schema('Add'); "
 # Seconds after which a run counts as failed.
 PATIENCE = 300
+# Compiled modules are kept here, as an installation has them: compiling its own each time, a checkout of splitgraph on a
+# machine that keeps none (PYTHONDONTWRITEBYTECODE) would take three times as long to import as an installed onnx.
+COMPILED = tempfile.TemporaryDirectory(prefix="splitgraph-benchmark-")
 # NumPy's OpenBLAS starts a thread for each core, which spins for a while although nobody multiplies here: counted in,
 # what onnx needs for a small model would be twice or three times as much.
-ALONE = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+ALONE = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "PYTHONPYCACHEPREFIX": COMPILED.name, "PYTHONDONTWRITEBYTECODE": ""}
 
 
 class Tool(NamedTuple):
@@ -54,6 +59,7 @@ class Cost(NamedTuple):
 
 def measure_cost(tool: Tool, source: Path, target: Path, runs: int) -> Cost | str:
     """The cost of a tool on a model; the last line of what it says when it fails."""
+    _compile(tool.imports)
     program = PROGRAM.format(imports=tool.imports, work=tool.work)
     seconds, whole, memory, beyond = [], [], 0.0, 0.0
     for _ in range(runs):
@@ -80,6 +86,12 @@ def measure_cost(tool: Tool, source: Path, target: Path, runs: int) -> Cost | st
         if seconds[0] > 10:
             break
     return Cost(median(seconds), median(whole), memory, beyond)
+
+
+@cache
+def _compile(imports: str) -> None:
+    """Let a process that is not measured compile and keep what is imported; what goes wrong is said by the next one."""
+    subprocess.run([sys.executable, "-c", imports], capture_output=True, check=False, timeout=PATIENCE, env=ALONE)
 
 
 def version_of(tool: Tool) -> str:
