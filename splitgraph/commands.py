@@ -45,13 +45,13 @@ def infer(
     bindings = parse_bindings(bind)
     if output is not None:
         refuse_existing(output, force=force)
-    loaded = open_model(model, external_data="keep").content
-    names = set[str]() if isinstance(loaded, OpenVINOModel) else dimension_names(loaded)
+    loaded = open_model(model, external_data="keep")
+    names = set[str]() if isinstance(loaded.content, OpenVINOModel) else dimension_names(loaded.content)
     shapes = parse_input_shapes(input_shape, names)
-    analysis = api.infer(loaded, bind=bindings, input_shapes=shapes)
+    analysis = api.infer(loaded.content, bind=bindings, input_shapes=shapes)
     written = output if analysis.ok else None
     if written is not None:
-        write(analysis.model, written, source=model, overwrite=force)
+        write(analysis.model, written, source=loaded, overwrite=force)
     if as_json:
         print_document(analysis_json(analysis, str(model), with_values))
     else:
@@ -104,7 +104,8 @@ def rewrite(task: Task, destination: Destination) -> int:
     """Load, rewrite, verify, save and report; a model is written only after everything else went well."""
     model, force = destination.model, destination.force
     path = rewritten_path(model, destination.output, in_place=destination.in_place, force=force, tag=task.tag)
-    before = open_model(model, external_data="keep").content
+    loaded = open_model(model, external_data="keep")
+    before = loaded.content
     try:
         result = task.rewrite(before)
         if is_ir_name(path) and isinstance(result.model, ModelProto):
@@ -115,7 +116,7 @@ def rewrite(task: Task, destination: Destination) -> int:
     if destination.verify is not False:
         result, code = _verified(before, result, destination)
     if code == CLEAN:
-        write(result.model, path, source=model, overwrite=force or destination.in_place)
+        write(result.model, path, source=loaded, overwrite=force or destination.in_place)
     _report_rewrite(result, task, destination, path if code == CLEAN else None)
     return code
 
@@ -146,7 +147,8 @@ def _verified(before: Model, result: Rewrite, destination: Destination) -> tuple
     if verification.verdict == "not-run":
         code = NOT_CHECKED if wanted else CLEAN
         reasons = "; ".join(d.message for d in verification.diagnostics) or "no engine could run both models"
-        findings = (*findings, diagnostic("SG501", reasons, severity="error" if wanted else "warning"))
+        help = next((d.help for d in verification.diagnostics if d.code == "SG501"), None)
+        findings = (*findings, diagnostic("SG501", reasons, severity="error" if wanted else "warning", help=help))
     elif verification.verdict == "different":
         code = FINDINGS
         first = verification.first_difference

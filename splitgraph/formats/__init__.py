@@ -5,6 +5,7 @@ models of the OpenVINO runtime.
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -12,8 +13,8 @@ from typing import Any, Literal
 from splitgraph.diagnostics import ModelError
 from splitgraph.formats.graphsurgeon import from_model, is_graphsurgeon, to_model
 from splitgraph.formats.model_error import model_error
-from splitgraph.formats.onnx_file import load_onnx, require_path, save_onnx, with_weights
-from splitgraph.formats.openvino_ir import OpenVINOModel, is_ir, load_ir, save_ir
+from splitgraph.formats.onnx_file import load_onnx, read_onnx, require_path, save_onnx, with_weights
+from splitgraph.formats.openvino_ir import OpenVINOModel, is_ir, load_ir, save_ir, weights_path
 from splitgraph.formats.openvino_runtime import from_ov_model, is_ov_model, to_ov_model
 from splitgraph.onnx_proto import GraphProto, ModelProto
 
@@ -41,6 +42,8 @@ _HINTS = {
     bytes: "use onnx.load_from_string first",
     GraphProto: "wrap it with onnx.helper.make_model, which adds the opset",
 }
+# By these endings `onnx.load` takes a file for one of its text formats.
+_TEXT_NAMES = frozenset({".json", ".onnxjson", ".textproto", ".txtpb", ".pbtxt", ".prototxt", ".onnxtext", ".onnxtxt"})
 _ONNX_NAME = "Give it a name that ends in .onnx."
 
 
@@ -51,12 +54,14 @@ class LoadedModel:
     content: what the other parts work on; for the kinds "onnx" and "openvino" it is the caller's own, and never
     modified. kind: what went in; "openvino" is an OpenVINOModel, or with a path the file of one, and "ov.Model" is of
     the OpenVINO runtime. path: the file, None for what is in memory. original: the caller's gs.Graph or ov.Model.
+    files: what was read, the model's own file and those of its weights.
     """
 
     content: Model
     kind: Literal["onnx", "path", "graphsurgeon", "openvino", "ov.Model"]
     path: Path | None = None
     original: Any = None
+    files: Collection[Path] = ()
 
     @property
     def model(self) -> ModelProto:
@@ -91,8 +96,9 @@ def open_model(source: Any, *, external_data: Literal["load", "keep"] = "load") 
     require_path(source)
     path = Path(source)
     if is_ir(path):
-        return LoadedModel(load_ir(path), "openvino", path)
-    return LoadedModel(load_onnx(path, external_data=external_data), "path", path)
+        return LoadedModel(load_ir(path), "openvino", path, files=(path, weights_path(path)))
+    model, files = read_onnx(path, external_data=external_data)
+    return LoadedModel(model, "path", path, files=files)
 
 
 def give_back(model: Model, loaded: LoadedModel) -> Any:
@@ -121,16 +127,22 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     write(loaded.content, Path(path))
 
 
-def write(model: Model, path: Path, *, source: Path | None = None, overwrite: bool = True) -> None:
-    """Write a model to a file of its own format. source: the ONNX file it was read from, beside which its external
-    data is. Raises ModelError.
+def write(model: Model, path: Path, *, source: LoadedModel | None = None, overwrite: bool = True) -> None:
+    """Write a model to a file of its own format. source: what was read from a file and became the model; its files are
+    only replaced when that file itself is written over. Raises ModelError.
     """
+    origin = None if source is None else source.path
+    is_replaced = origin is not None and os.path.exists(path) and os.path.exists(origin) and path.samefile(origin)
+    kept = () if source is None or is_replaced else source.files
     if isinstance(model, OpenVINOModel):
-        save_ir(model, path, overwrite=overwrite)
+        save_ir(model, path, overwrite=overwrite, kept=kept)
         return
     if is_ir_name(path):
         raise model_error("SG101", "is the name of OpenVINO IR, and the model is ONNX", path, help=_ONNX_NAME)
-    save_onnx(model, path, source=source, overwrite=overwrite)
+    if path.suffix.lower() in _TEXT_NAMES:
+        text = "is the name of a model as text, which ONNX's tools would look for in it; splitgraph writes protobuf"
+        raise model_error("SG101", text, path, help=_ONNX_NAME)
+    save_onnx(model, path, source=origin, overwrite=overwrite, kept=kept)
 
 
 def is_ir_name(path: object) -> bool:

@@ -7,10 +7,12 @@ import errno
 import os
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
+
+from splitgraph.formats.model_error import model_error
 
 # What file systems answer that cannot sync a folder; there is nothing to sync on them.
 _FOLDER_SYNC_UNSUPPORTED = {errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
@@ -30,9 +32,12 @@ class WriteTogether:
 
     Used as a context: `with WriteTogether() as files: files.open(path) ...`. Leaving the block normally puts every
     file in its place; leaving it with any exception, KeyboardInterrupt included, removes every trace. Raises OSError.
+
+    kept: files that are never replaced, those of the model that was read.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, kept: Collection[Path] = ()) -> None:
+        self._kept = kept
         self._staged: list[_Staged] = []
         self._new_folders: list[Path] = []
 
@@ -50,8 +55,11 @@ class WriteTogether:
     @contextlib.contextmanager
     def open(self, target: Path) -> Iterator[BinaryIO]:
         """A binary file that will be `target`; its folder is made if need be, and an overwritten file's permissions
-        are kept.
+        are kept. Raises ModelError (SG108) for one of the files that are never replaced.
         """
+        if target.exists() and any(kept.exists() and target.samefile(kept) for kept in self._kept):
+            help = "Choose another name or folder with -o; or write over the model itself, with --in-place."
+            raise model_error("SG108", "belongs to the model that was read, which would be lost", target, help=help)
         self._make_folder(target.parent)
         mark = f".splitgraph-{os.urandom(8).hex()}"
         staged = _Staged(target, target.parent / f"{mark}.tmp", target.parent / f"{mark}.old")

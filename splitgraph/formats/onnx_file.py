@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Collection
 from pathlib import Path
 from typing import Literal
 
@@ -45,6 +46,11 @@ def load_onnx(path: StrPath, *, external_data: Literal["load", "keep"] = "load")
     data that cannot be read, SG111 a model without the parts that the format requires. An opset that does not exist,
     a cycle and the like are not the file's fault: inference reports them.
     """
+    return read_onnx(path, external_data=external_data)[0]
+
+
+def read_onnx(path: StrPath, *, external_data: Literal["load", "keep"] = "load") -> tuple[ModelProto, list[Path]]:
+    """`load_onnx`, and the files that the model was in: its own, and those of its external data."""
     require_path(path)
     try:
         data = _read(path)
@@ -58,7 +64,8 @@ def load_onnx(path: StrPath, *, external_data: Literal["load", "keep"] = "load")
         load_external_data(wanted, model_folder(path), path)
     except MemoryError:
         raise model_error("SG101", "does not fit into this machine's memory", path) from None
-    return model
+    locations = dict.fromkeys(reference.location for reference in references)
+    return model, [Path(path), *(model_folder(path) / location for location in locations)]
 
 
 def with_weights(model: ModelProto, source: StrPath) -> ModelProto:
@@ -143,26 +150,35 @@ def _require_model(model: ModelProto, is_clean: bool, path: StrPath) -> None:
         raise model_error("SG111", f"has a string that is not UTF-8 ({broken})", path)
 
 
-def save_onnx(model: ModelProto, path: StrPath, *, source: StrPath | None = None, overwrite: bool = True) -> None:
+def save_onnx(
+    model: ModelProto,
+    path: StrPath,
+    *,
+    source: StrPath | None = None,
+    overwrite: bool = True,
+    kept: Collection[Path] = (),
+) -> None:
     """Write an ONNX file; afterwards it is there whole, or what was there before is unchanged.
 
     source: the file that the model was loaded from with external_data="keep"; its data files are copied into the new
     folder, under the same relative names. Without it, a model's external data must already lie beside `path`. A model
     beyond protobuf's 2 GiB is written with external data, in `<name>.data` beside it. A symbolic link is written
-    through, permissions are kept.
+    through, permissions are kept. kept: files that are not replaced, not even with `overwrite`.
 
     Raises ModelError: SG107 external data that cannot be read, SG108 `path` exists and overwrite is False (or a data
-    file would replace another), SG109 cannot be written.
+    file would replace another, or something one of the kept files), SG109 cannot be written.
     """
     require_path(path)
     try:
         target = writable_target(path, overwrite)
-        _save(model, path, target, path if source is None else source, overwrite)
+        _save(model, path, target, path if source is None else source, overwrite, kept)
     except OSError as error:
         raise model_error("SG109", f"cannot be written: {system_reason(error)}", path) from error
 
 
-def _save(model: ModelProto, path: StrPath, target: Path, source: StrPath, overwrite: bool) -> None:
+def _save(
+    model: ModelProto, path: StrPath, target: Path, source: StrPath, overwrite: bool, kept: Collection[Path]
+) -> None:
     folder = model_folder(path)
     content = serialized(model)
     is_whole = content is not None and not may_be_external(model, content)
@@ -171,7 +187,7 @@ def _save(model: ModelProto, path: StrPath, target: Path, source: StrPath, overw
     for location in sorted(locations):
         if os.path.realpath(folder / location) == os.path.realpath(path):
             raise model_error("SG108", f"is the external data {shown(location)} of the model itself", path)
-    with WriteTogether() as files:
+    with WriteTogether(kept) as files:
         stage_copies(references, model_folder(source), folder, files, Path(path), overwrite=overwrite)
         stage_model(model, content, Path(path), target, locations, files, overwrite=overwrite)
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import onnx
+import onnx.external_data_helper
 import onnx.numpy_helper
 import pytest
 from onnx import helper
@@ -85,6 +87,65 @@ def test_external_data_goes_along(arguments: list[str], run: Run, folder: Path) 
     (weights,) = onnx.load(written).graph.initializer
     assert onnx.numpy_helper.to_array(weights).sum() == np.arange(600).sum()
     assert len(written.read_bytes()) < len(data)
+
+
+# Where "w" and "v" are, and what is written over: the other file, or one that a copy would take the name of.
+OWN_DATA = {
+    "a data file": (("w.bin", "sub/v.bin"), "sub/v.bin"),
+    "a data file in the same folder": (("w.bin", "v.bin"), "v.bin"),
+    "a copy over another data file": (("w.bin", "sub/w.bin"), "sub/new.onnx"),
+    "the weights of an IR": (("model.bin", "v.bin"), "model.xml"),
+}
+
+
+@pytest.mark.parametrize("command", [["upgrade", "model.onnx", "--opset", "18"], ["infer", "model.onnx"]])
+@pytest.mark.parametrize("size", [1, 100])
+@pytest.mark.parametrize("name", OWN_DATA)
+def test_data_of_the_model_is_never_overwritten(
+    name: str, size: int, command: list[str], run: Run, folder: Path
+) -> None:
+    """Not even with --force, and neither what was read into the model because it is small."""
+    locations, output = OWN_DATA[name]
+    if output.endswith(".xml") and (command[0] == "infer" or find_spec("openvino") is None):
+        pytest.skip("infer writes no IR of an ONNX model")
+    model = weighted_model()
+    model.graph.node.insert(1, helper.make_node("Add", ["sum", "v"], ["more"]))
+    model.graph.node[2].input[0] = "more"
+    del model.graph.initializer[:]
+    Path("sub").mkdir()
+    for location, initializer in zip(locations, ("w", "v"), strict=True):
+        tensor = onnx.numpy_helper.from_array(np.full((size, 6), len(location), np.float32), initializer)
+        Path(location).write_bytes(tensor.raw_data)
+        onnx.external_data_helper.set_external_data(tensor, location)
+        tensor.ClearField("raw_data")
+        model.graph.initializer.append(tensor)
+    Path("model.onnx").write_bytes(model.SerializeToString())
+    held = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    code, out, err = run(*command, "-o", output, "--force")
+    if size == 1 and output == "sub/new.onnx":
+        # Its data is in the model, and there is nothing to copy.
+        assert code == 0
+        held[folder / output] = (folder / output).read_bytes()
+    else:
+        assert (code, out, err[-8:]) == (2, "", "[SG108]\n")
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == held
+
+
+@pytest.mark.parametrize("name", ["x.json", "x.textproto", "x.ONNXTXT"])
+def test_names_of_text_formats_are_refused(name: str, run: Run, folder: Path) -> None:
+    """onnx.load would look for text in it."""
+    code, out, err = run("upgrade", "model.onnx", "--opset", "18", "-o", name)
+    assert (code, out) == (2, "")
+    assert "text" in err
+    assert files(folder) == {"model.onnx"}
+
+
+@pytest.mark.parametrize("arguments", [["model.onnx", "-o", "x" * 300], ["x" * 300]])
+def test_a_name_that_is_too_long(arguments: list[str], run: Run, folder: Path) -> None:
+    code, out, err = run("upgrade", *arguments, "--opset", "18", "--json")
+    assert code == 2
+    assert not json.loads(out)["ok"]
+    assert "xxx: " in err
 
 
 def test_missing_external_data_is_an_unreadable_file(run: Run, folder: Path) -> None:

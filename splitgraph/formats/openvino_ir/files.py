@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Collection
 from pathlib import Path
 from typing import BinaryIO
 
@@ -118,12 +119,12 @@ def _require_regular(file: Path, path: Path) -> None:
     raise refusal("SG107", f"its weights cannot be read: {shown(file.name)} {what}", path)
 
 
-def save_ir(model: OpenVINOModel, path: StrPath, *, overwrite: bool = True) -> None:
+def save_ir(model: OpenVINOModel, path: StrPath, *, overwrite: bool = True, kept: Collection[Path] = ()) -> None:
     """Write an IR: the .xml at `path`, and the .bin of the same name beside it; both are there whole afterwards, or
-    what was there before is unchanged.
+    what was there before is unchanged. kept: files that are not replaced, not even with `overwrite`.
 
     Raises ModelError: SG101 not a file name that ends in .xml, SG108 one of the files exists and overwrite is False,
-    SG109 cannot be written.
+    or is one of those kept, SG109 cannot be written.
     """
     require_path(path)
     if Path(path).suffix.lower() != ".xml":
@@ -133,18 +134,18 @@ def save_ir(model: OpenVINOModel, path: StrPath, *, overwrite: bool = True) -> N
     except UnicodeEncodeError as error:
         raise model_error("SG109", f"cannot be written: a name is not UTF-8 ({error.reason})", path) from None
     try:
-        _save(model, content, path, overwrite)
+        _save(model, content, path, overwrite, kept)
     except OSError as error:
         raise model_error("SG109", f"cannot be written: {system_reason(error)}", path) from error
 
 
-def _save(model: OpenVINOModel, content: bytes, path: StrPath, overwrite: bool) -> None:
+def _save(model: OpenVINOModel, content: bytes, path: StrPath, overwrite: bool, kept: Collection[Path]) -> None:
     target = writable_target(path, overwrite)
     weights = weights_path(path)
     weights_target = None
     if model.has_weights and not _holds_weights(model, weights):
         weights_target = writable_target(weights, overwrite)
-    with WriteTogether() as files:
+    with WriteTogether(kept) as files:
         if weights_target is not None:
             with files.open(weights_target) as file:
                 _write_weights(model, file)
