@@ -16,6 +16,8 @@ Array = npt.NDArray[Any]
 
 _WORDS = ("alpha", "b", "gamma delta", "naïve", "42", "x-y", "two  spaces", "tab\there", "Ω", "end.")
 _NARROW_INTEGERS = {"int4": (-8, 7), "uint4": (0, 15), "int2": (-2, 1), "uint2": (0, 3)}
+# Few integers are drawn from so many, or they would be the same in each case.
+_ROOM = 8
 # From this attempt on integers are 0 or 1, which most operators take as index, axis or size.
 _TIMID_ATTEMPT = 4
 
@@ -28,12 +30,17 @@ def draw_elements(
     case: int,
     attempt: int,
     delimiters: Sequence[str] = (),
+    is_index: bool = False,
+    may_be_zero: bool = True,
 ) -> Array:
     """Random elements of an ONNX type, distinct where the type has room for it.
 
     Floating-point numbers are normally distributed, and positive in every third case: logarithms and roots of the
-    others are NaN, which shows no difference. Integers are small and positive; in every second case, if it is the first
-    attempt, of both signs. Strings hold words, white space and the delimiters.
+    others are NaN, which shows no difference. Integers are small and positive, but in the first attempt of every second
+    of three cases of both signs, and of every third with a 0 among them; few of them differ from case to case. Strings
+    hold words, white space and the delimiters.
+
+    is_index: integers should stay below the number of elements. may_be_zero: integers may be 0.
     """
     size = int(np.prod(tuple(shape), dtype=np.int64))
     if dtype == "string":
@@ -44,25 +51,33 @@ def draw_elements(
         low, high = _NARROW_INTEGERS[dtype]
         flat = rng.integers(low, high + 1, size=size).astype(_dtype(dtype))
     elif dtype.startswith(("int", "uint")):
-        flat = _integers(
-            size, np.dtype(dtype), rng, signed=case % 2 == 1 and attempt == 0, timid=attempt >= _TIMID_ATTEMPT
-        )
+        if attempt >= _TIMID_ATTEMPT:
+            flat = rng.integers(0, 2, size=size).astype(dtype)
+        else:
+            kind = case % 3 if attempt == 0 else 0
+            least = {1: 1 if is_index else 2, 2: 0 if may_be_zero else 1}.get(kind, 1)
+            room = _ROOM if kind == 1 and not is_index else 1
+            flat = _integers(size, np.dtype(dtype), rng, least=least, room=room, signed=kind == 1)
     elif dtype.startswith("complex"):
         flat = (rng.standard_normal(size) + 1j * rng.standard_normal(size)).astype(dtype)
     elif dtype == "float8e8m0":
         flat = (2.0 ** rng.integers(-4, 5, size=size)).astype(_dtype(dtype))
     else:
         numbers = rng.standard_normal(size)
+        if size == 1 and attempt == 0:
+            # Of both signs, by the case.
+            numbers = np.abs(numbers) * (-1) ** case
         flat = (np.abs(numbers) if case % 3 == 2 else numbers).astype(np.float32 if dtype != "float64" else np.float64)
         flat = flat.astype(_dtype(dtype))
     return flat.reshape(tuple(shape))
 
 
-def _integers(size: int, dtype: np.dtype[Any], rng: np.random.Generator, *, signed: bool, timid: bool) -> Array:
-    if timid:
-        return rng.integers(0, 2, size=size).astype(dtype)
-    most = min(max(size, 8), int(np.iinfo(dtype).max))
-    numbers = rng.permutation(np.arange(size, dtype=np.int64) % most) + 1
+def _integers(
+    size: int, dtype: np.dtype[Any], rng: np.random.Generator, *, least: int, room: int, signed: bool
+) -> Array:
+    """Distinct integers from `least` on, of at least `room` that could be drawn."""
+    most = min(max(size, 8), int(np.iinfo(dtype).max) - least)
+    numbers = rng.permutation(np.arange(max(size, room), dtype=np.int64) % most)[:size] + least
     if signed and dtype.kind == "i":
         numbers = numbers * rng.choice([-1, 1], size=size)
     return numbers.astype(dtype)

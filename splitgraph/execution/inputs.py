@@ -30,6 +30,9 @@ Array = npt.NDArray[Any]
 _LARGEST_INPUT = 256 * 2**20
 # From this attempt on every free dimension is 1, which broadcasts with whatever it may have to agree with.
 _PLAIN_ATTEMPT = 7
+# Operators that read at positions, which not every runtime checks, and that divide.
+_INDEXED = ("Gather", "Scatter", "ArrayFeatureExtractor", "OneHot", "TensorScatter", "NegativeLogLikelihoodLoss")
+_DIVISIONS = ("Div", "Mod", "Divide", "FloorMod")
 # For the dimensions of an input of undeclared rank.
 _GUESSED_RANK = 2
 
@@ -96,6 +99,7 @@ class InputMaker:
         self._given = {own.get(name, name): value for name, value in (given or {}).items()}
         self._inputs = [item for item in _describe_inputs(analysis) if item.name not in left_out]
         self._delimiters = _delimiters(analysis.model)
+        self._divides_integers = _divides_integers(analysis)
         self._check_given()
         fixed = self._fixed_symbols(bind or {})
         self._symbols = _symbols_in_order(self._inputs)
@@ -105,13 +109,6 @@ class InputMaker:
     def varies(self) -> bool:
         """True when another case can have other inputs."""
         return any(item.name not in self._given for item in self._inputs)
-
-    @property
-    def has_choices(self) -> bool:
-        """True when cases can differ in sizes, or in a condition, and not in elements only."""
-        free = set(self._symbols) - set(self._chooser.fixed)
-        conditions = (item.type.dtype == "bool" and not item.type.rank for item in self._inputs)
-        return bool(free) or any(conditions) or any(item.type.kind == "optional" for item in self._inputs)
 
     def unknown_rank(self) -> UnknownRank | None:
         """The first value whose rank is unknown, an input that is not given before others; None when there is none."""
@@ -168,11 +165,18 @@ class InputMaker:
         fitting = self._fitting_numbers(item, wanted, shape, draw)
         if fitting is not None:
             return fitting.astype(_numpy_dtype(wanted.dtype))
-        if wanted.dtype == "bool" and not shape:
+        if wanted.dtype == "bool" and math.prod(shape) == 1:
             draw.conditions += 1
-            return np.array(_condition(item, draw.case, draw.conditions - 1))
+            return np.full(shape, _condition(item, draw.case, draw.conditions - 1))
         return draw_elements(
-            wanted.dtype, shape, draw.rng, case=draw.case, attempt=draw.attempt, delimiters=self._delimiters
+            wanted.dtype,
+            shape,
+            draw.rng,
+            case=draw.case,
+            attempt=draw.attempt,
+            delimiters=self._delimiters,
+            is_index=any(use.node.op_type.startswith(_INDEXED) for use in item.uses),
+            may_be_zero=not self._divides_integers,
         )
 
     def _fitting_numbers(self, item: _Input, wanted: ValueType, shape: tuple[int, ...], draw: _Draw) -> Array | None:
@@ -325,6 +329,15 @@ def _condition(item: _Input, case: int, position: int) -> bool:
     if any(use.node.op_type == "Loop" and use.position == 1 for use in item.uses):
         return True
     return (case >> position) % 2 == 0
+
+
+def _divides_integers(analysis: Analysis) -> bool:
+    """True when a node may divide by an integer: by 0, a runtime may end the process."""
+    divisors = [
+        node.input[1] for node, _ in scoped_nodes(analysis.model) if node.op_type in _DIVISIONS and len(node.input) > 1
+    ]
+    dtypes = [analysis.types.get(name, UNKNOWN).dtype or "" for name in divisors]
+    return not all(dtype.startswith(("float", "bfloat", "complex")) for dtype in dtypes)
 
 
 def _delimiters(model: onnx.ModelProto) -> tuple[str, ...]:

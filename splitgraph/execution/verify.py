@@ -22,6 +22,7 @@ A model whose only fault is a Split-18 without `split` and `num_outputs` is comp
 from __future__ import annotations
 
 import importlib.util
+import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -78,7 +79,7 @@ def verify_models(
 ) -> Verification:
     """Run both models, ONNX or OpenVINO IR, on the same inputs and compare what they give; neither model is changed.
 
-    samples: cases with different sizes of the symbolic dimensions (a model without any gets at most two). seed: of the
+    samples: cases with different sizes of the symbolic dimensions and other elements. seed: of the
     random elements. bind: sizes by symbol. inputs: arrays by name, the others are made up. rtol, atol: tolerances for
     floating-point numbers (see `comparison` for narrow types). timeout: seconds for everything. Raises ValueError for
     arguments that fit nothing.
@@ -100,12 +101,19 @@ def verify_models(
         return replace(blank, diagnostics=(fault,))
     if meaning is not first:
         maker = InputMaker(meaning.analysis, seed=seed, bind=bind, given=inputs, left_out=first.left_out)
-    trial = _Trial(meaning, second, maker, _number_of_cases(maker, samples), rtol, atol)
+    trial = _Trial(meaning, second, maker, samples if maker.varies else 1, rtol, atol)
     if not bind and not inputs:
         trial.second_maker = _second_maker(second, first, seed)
     ports = [None if subject.ports is None else subject.ports.as_json() for subject in (meaning, second)]
-    with workplace([meaning.model, second.model], ports) as place:
-        return trial.decide(place, _engines(engine, first, second), deadline, blank)
+    try:
+        with workplace([meaning.model, second.model], ports) as place:
+            return trial.decide(place, _engines(engine, first, second), deadline, blank)
+    except OSError as error:
+        # A full disk, say, which is no fault of the models.
+        reason = f"nothing can be run from the temporary folder {tempfile.gettempdir()}: {error.strerror or error}"
+        help = "Make room there, or name another folder in the environment variable TMPDIR."
+        found = diagnostic("SG501", reason, severity="warning", help=help)
+        return replace(blank, diagnostics=(*trial.diagnostics, found))
 
 
 def _second_maker(second: Subject, first: Subject, seed: int) -> InputMaker | None:
@@ -407,12 +415,6 @@ def _bad_model(which: str, fault: Diagnostic) -> Diagnostic:
 
 def _split_faults(analysis: Analysis) -> list[Diagnostic]:
     return [found for found in analysis.diagnostics if found.severity == "error" and found.code.startswith("SG2")]
-
-
-def _number_of_cases(maker: InputMaker, samples: int) -> int:
-    if not maker.varies:
-        return 1
-    return samples if maker.has_choices else min(samples, 2)
 
 
 def _engines(engine: Engine, *subjects: Subject) -> list[str]:

@@ -165,6 +165,43 @@ def test_integers_are_distinct_and_of_both_signs_in_the_second_case() -> None:
     assert second["x"].min() < 0 < second["x"].max()
 
 
+DRAWN_APART = [
+    ("int64", (), {1, 0}),
+    ("uint8", (1,), {1, 0}),
+    ("int32", (2, 3), {0}),
+    ("bool", (), {True, False}),
+    ("bool", (1, 1), {True, False}),
+]
+
+
+@pytest.mark.parametrize(("dtype", "shape", "among"), DRAWN_APART)
+def test_what_few_elements_are_differs_from_case_to_case(dtype: str, shape: Any, among: set[int]) -> None:
+    """Or a condition would have one value, and a scalar be equal to its cube."""
+    number = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    drawn = [case["x"] for case in draw(identity(shape, number))]
+    assert all(each.shape == shape for each in drawn)
+    found = {element for each in drawn for element in each.ravel().tolist()}
+    assert among <= found
+    assert dtype == "bool" or max(map(abs, found)) > 1
+
+
+@pytest.mark.parametrize("operator", ["Div", "Mod"])
+def test_integers_that_may_divide_are_not_0(operator: str) -> None:
+    """A runtime may end the process over it."""
+    inputs = [value("x", (3,), INT64), value("y", (3,), INT64)]
+    model = model_of([node(operator, ["x", "y"], ["z"])], inputs, [value("z", (3,), INT64)])
+    assert all((case["y"] != 0).all() for case in draw(model, 6))
+
+
+def test_positions_stay_among_the_elements() -> None:
+    model = model_of([node("Gather", ["x", "i"], ["y"])], [value("x", (2,)), value("i", (1,), INT64)], ["y"])
+    assert all(abs(case["i"]).max() <= 1 for case in draw(model, 6))
+
+
+def test_one_number_is_of_both_signs() -> None:
+    assert {float(np.sign(case["x"])) for case in draw(identity(()))} == {1.0, -1.0}
+
+
 def test_narrow_integers_stay_in_range() -> None:
     rng = np.random.default_rng(0)
     for name, low, high in (("int4", -8, 7), ("uint4", 0, 15)):
@@ -296,7 +333,6 @@ def test_given_arrays_fix_the_sizes_of_the_others() -> None:
     assert values["x"] is given["x"]
     assert values["y"].shape == (7, 11)
     assert made.varies
-    assert not made.has_choices
     assert not maker(identity(("N", 4)), given={"x": np.zeros((2, 4), np.float32)}).varies
 
 

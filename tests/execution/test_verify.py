@@ -148,11 +148,11 @@ EQUAL: dict[str, tuple[onnx.ModelProto, onnx.ModelProto, int]] = {
     "attribute and input": (split_model(11, lengths=[1, 3], axis=1), split_model(13, lengths=[1, 3], axis=1), 3),
     "omitted outputs": (split_model(11, outputs=["", "b"]), split_model(18, outputs=["", "b"], num_outputs=2), 3),
     "of 1 and 2": (split_model(1, axis=0), split_model(2), 3),
-    "without symbols": (split_model(13, dims=(2, 4)), split_model(18, dims=(2, 4), num_outputs=2), 2),
+    "without symbols": (split_model(13, dims=(2, 4)), split_model(18, dims=(2, 4), num_outputs=2), 3),
     "empty parts": (
         split_model(18, dims=(5, 4), outputs="abcd", num_outputs=4),
         split_model(18, dims=(5, 4), outputs="abcd", lengths=[2, 2, 1, 0]),
-        2,
+        3,
     ),
     "a repaired split": (split_model(18), split_model(18, num_outputs=2), 3),
 }
