@@ -126,6 +126,39 @@ class _Gather(OpRun):
         return (np.asarray(np.take(data, indices.astype(np.int64), axis=axis)),)
 
 
+class _Cast1(OpRun):
+    """Cast-1, whose `to` is the name of a type."""
+
+    def _run(self, data: Array, to: str = "", **_: Any) -> tuple[Array]:
+        return (data.astype(onnx.helper.tensor_dtype_to_np_dtype(onnx.TensorProto.DataType.Value(to.upper()))),)
+
+
+class _BatchNormalization(OpRun):
+    """BatchNormalization as it was until opset 13, which the evaluator runs with statistics of the batch.
+
+    Versions 1 and 6 say by an attribute whether it trains, the others by giving more than one output. With spatial=0
+    there is a mean for each element of a channel.
+    """
+
+    def _run(
+        self,
+        data: Array,
+        scale: Array,
+        bias: Array,
+        mean: Array,
+        variance: Array,
+        epsilon: float = 1e-5,
+        is_test: int | None = None,
+        spatial: int | None = None,
+        **_: Any,
+    ) -> tuple[Array]:
+        if is_test == 0 or sum(map(bool, self.onnx_node.output)) > 1:
+            raise UnsupportedError(f"{self.op_type} trains here, which the reference engine does not do")
+        shape = (1, -1, *data.shape[2:]) if spatial == 0 else (1, -1, *[1] * (data.ndim - 2))
+        scale, bias, mean, variance = (each.reshape(shape) for each in (scale, bias, mean, variance))
+        return ((scale * (data - mean) / np.sqrt(variance + epsilon) + bias).astype(data.dtype),)
+
+
 class _Optional(OpRun):
     """Optional, giving the element itself or None, which is how the evaluator's other operators take it."""
 
@@ -167,20 +200,31 @@ _FLATTENING: Mapping[str, Callable[[Array], Array]] = {
     "LogSoftmax": _log_softmax,
     "Hardmax": _hardmax,
 }
-_BY_VERSION: Mapping[tuple[str, int], type[OpRun]] = {
-    (op_type, version): _kernel_class(op_type, version)
-    for op_type, versions in ONNX_KERNEL_VERSIONS.items()
-    for version in versions
-    if version <= onnx.defs.onnx_opset_version()
-} | {
-    (op_type, version): type(
-        op_type,
-        (_Flattened,),
-        {"normalise": staticmethod(normalise), "op_schema": onnx.defs.get_schema(op_type, version)},
-    )
-    for op_type, normalise in _FLATTENING.items()
-    for version in (1, 11)
-}
+_BY_VERSION: Mapping[tuple[str, int], type[OpRun]] = (
+    {
+        (op_type, version): _kernel_class(op_type, version)
+        for op_type, versions in ONNX_KERNEL_VERSIONS.items()
+        for version in versions
+        if version <= onnx.defs.onnx_opset_version()
+    }
+    | {
+        (op_type, version): type(
+            op_type,
+            (_Flattened,),
+            {"normalise": staticmethod(normalise), "op_schema": onnx.defs.get_schema(op_type, version)},
+        )
+        for op_type, normalise in _FLATTENING.items()
+        for version in (1, 11)
+    }
+    | {
+        (op_type, version): type(op_type, (kind,), {"op_schema": onnx.defs.get_schema(op_type, version)})
+        for op_type, kind, versions in (
+            ("Cast", _Cast1, (1,)),
+            ("BatchNormalization", _BatchNormalization, (1, 6, 7, 9)),
+        )
+        for version in versions
+    }
+)
 _BY_NAME: Mapping[str, type[OpRun]] = {
     "Gather": type("Gather", (_Gather,), {}),
     "Loop": type("Loop", (_Loop,), {}),

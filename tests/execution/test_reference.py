@@ -337,3 +337,40 @@ def test_an_omitted_output_is_not_an_omitted_input() -> None:
     before = model.SerializeToString()
     np.testing.assert_array_equal(run(model, x=FOUR)[0], np.minimum(FOUR, 5))
     assert model.SerializeToString() == before
+
+
+def test_cast_1_names_the_type() -> None:
+    model = model_of([node("Cast", ["x"], ["y"], to="INT64")], [value("x", (2,))], [value("y", (2,), INT64)], opset=5)
+    (found,) = run(model, x=np.array([1.7, -2.3], np.float32))
+    assert (found.dtype, found.tolist()) == (np.int64, [1, -2])
+
+
+SCALE, BIAS, MEAN, VARIANCE = (np.array(each, np.float32) for each in ([2, 1], [0.5, 0], [1, -1], [4, 1]))
+BEFORE_14 = {1: 5, 6: 6, 7: 8, 9: 13}
+
+
+def batch_normalization(opset: int, outputs: int = 1, **attributes: int) -> onnx.ModelProto:
+    """Opsets 1 and 6 say by is_test what they do."""
+    names = ["y", "mean_out", "var_out", "saved_mean", "saved_var"][:outputs]
+    made = node("BatchNormalization", ["x", "scale", "bias", "mean", "var"], names, epsilon=0.0, **attributes)
+    if opset < 6:
+        made.attribute.append(helper.make_attribute("consumed_inputs", [0, 0, 0, 1, 1]))
+    return model_of([made], [value(name) for name in ("x", "scale", "bias", "mean", "var")], names, opset=opset)
+
+
+@pytest.mark.parametrize("version", BEFORE_14)
+@pytest.mark.parametrize("shape", [(3, 2), (3, 2, 4, 5)])
+def test_batch_normalization_takes_the_statistics_that_are_given(version: int, shape: tuple[int, ...]) -> None:
+    """onnx's evaluator takes those of the batch, as if it trained."""
+    x = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+    attributes = {"is_test": 1} if version < 7 else {}
+    feeds = {"x": x, "scale": SCALE, "bias": BIAS, "mean": MEAN, "var": VARIANCE}
+    (found,) = run(batch_normalization(BEFORE_14[version], **attributes), **feeds)
+    scale, bias, mean, variance = (each.reshape(2, *[1] * (x.ndim - 2)) for each in (SCALE, BIAS, MEAN, VARIANCE))
+    np.testing.assert_allclose(found, scale * (x - mean) / np.sqrt(variance) + bias, rtol=1e-6)
+
+
+@pytest.mark.parametrize("model", [batch_normalization(6), batch_normalization(8, outputs=5)])
+def test_batch_normalization_that_trains_is_refused(model: onnx.ModelProto) -> None:
+    with pytest.raises(UnsupportedError, match="trains"):
+        run(model, x=np.ones((3, 2), np.float32), scale=SCALE, bias=BIAS, mean=MEAN, var=VARIANCE)
