@@ -21,7 +21,7 @@ _FILLED = {f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 6
 
 def filled(step: Step, shape: str, value: int, hint: str, dtype: str = "int64") -> str:
     """A tensor of one value; its shape is the contents of `shape`, int64[rank]. Needs opset 9."""
-    if dtype not in _FILLED:
+    if dtype not in _FILLED and (step.opset < 20 or dtype != "bfloat16"):
         raise Inexact(f"ConstantOfShape does not make {dtype} {step.side}")
     held = helper.make_tensor("", DTYPE_NUMBERS[dtype], [1], [value])
     return step.emit("ConstantOfShape", [shape], hint, value=held)
@@ -79,6 +79,41 @@ def has_no_zero(step: Step, name: str) -> bool:
     return shape is not None and all(isinstance(dim, int) and dim > 0 for dim in shape)
 
 
+def without_empty(step: Step, data: str, shape: str, dtype: str) -> tuple[str, str]:
+    """The data and its shape (int64[rank]) as they are; or, where a dimension is 0, zeros of a shape with 1 for each
+    such dimension. `cut_to` undoes it. Needs opset 9, and at least one dimension.
+    """
+    elements, solid, _ = _with_elements(step, data, shape, dtype)
+    return step.emit("Reshape", [elements, solid], "not_empty"), solid
+
+
+def cut_to(step: Step, data: str, shape: str, like: str) -> str:
+    """What `data` has within `shape`, the shape of the value `like`: it may have more along dimensions that may be 0.
+
+    Written without Slice, whose ends can only be computed from opset 10 on.
+    """
+    sizes = step.values.type_of(like).shape or ()
+    for axis in [axis for axis, size in enumerate(sizes) if not isinstance(size, int) or size <= 0]:
+        size = step.emit("Gather", [shape, step.constant([axis], "axis")], "size", axis=0)
+        data = step.emit("Gather", [data, counting(step, size, "kept")], "cut", axis=axis)
+    return data
+
+
+def _with_elements(step: Step, data: str, shape: str, dtype: str) -> tuple[str, str, str]:
+    """The elements of data in one dimension, and where there are none as many as `shape` has with 1 for each 0; that
+    shape; and whether there is a 0 in it, bool[1].
+    """
+    zero = step.emit("Equal", [shape, step.constant([0], "zero")], "is_zero")
+    total = step.emit("ReduceSum", [as_int64(step, zero, "zeros")], "zero_count", keepdims=1)
+    hollow = step.emit("Cast", [total], "is_empty", to=TensorProto.BOOL)
+    solid = step.emit("Where", [zero, step.constant([1], "one"), shape], "without_zeros")
+    # Without a dimension of 0 one of the shape may be -1, and no element is put in.
+    product = step.emit("ReduceProd", [solid], "element_count", keepdims=1)
+    count = step.emit("Where", [hollow, product, step.constant([0], "none")], "added_count")
+    added = filled(step, count, 0, "added", dtype)
+    return step.emit("Concat", [flat(step, data, "elements"), added], "padded", axis=0), solid, hollow
+
+
 def reshaped(
     step: Step, data: str, shape: str, *, dtype: str | None, dense: bool
 ) -> tuple[str, list[str], dict[str, int] | dict[str, list[int]]]:
@@ -94,14 +129,7 @@ def reshaped(
         return "Reshape", [data, shape], {"allowzero": 1}
     if dtype is None:
         raise Inexact("a dimension may be 0, and the element type is unknown", "declare the shape of the input")
-    zero = step.emit("Equal", [shape, step.constant([0], "zero")], "is_zero")
-    total = step.emit("ReduceSum", [as_int64(step, zero, "zeros")], "zero_count", keepdims=1)
-    hollow = step.emit("Cast", [total], "is_empty", to=TensorProto.BOOL)
-    solid = step.emit("Where", [zero, step.constant([1], "one"), shape], "without_zeros")
-    # Without a dimension of 0 one of the shape may be -1, and no element is put in.
-    product = step.emit("ReduceProd", [solid], "element_count", keepdims=1)
-    count = step.emit("Where", [hollow, product, step.constant([0], "none")], "added_count")
-    both = step.emit("Concat", [flat(step, data, "elements"), filled(step, count, 0, "added", dtype)], "padded", axis=0)
+    both, solid, hollow = _with_elements(step, data, shape, dtype)
     # A dimension of 1 in front, since a scalar cannot be sliced.
     first = step.constant([1], "first")
     whole = step.emit("Reshape", [both, step.emit("Concat", [first, solid], "with_first", axis=0)], "reshaped")

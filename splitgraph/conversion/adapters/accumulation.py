@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from splitgraph.conversion.adapters.registry import downward
-from splitgraph.conversion.shape_nodes import has_no_zero, reshaped
-from splitgraph.conversion.step import Inexact, Step
+from splitgraph.conversion.shape_nodes import cut_to, has_no_zero, without_empty
+from splitgraph.conversion.step import Step
 from splitgraph.deferred import helper, np
 from splitgraph.node_making import make_node
 from splitgraph.onnx_proto import GraphProto, TensorProto
@@ -25,14 +25,18 @@ def accumulate_by_scan(step: Step) -> None:
     exclusive, reverse = step.known_value("exclusive", 0), step.known_value("reverse", 0)
     if exclusive or dtype.startswith(("int", "uint")):
         neutral = abs(neutral)
-    known = step.elements(1)
-    shape = step.emit("Shape", [step.inputs[0]], "shape")
-    data, axis = step.inputs[0], 1
+    known, given = step.elements(1), step.inputs[0]
+    if 0 in (step.input_type(0).shape or ()):
+        step.replace("Identity", [given])
+        return
+    shape = given_shape = step.emit("Shape", [given], "shape")
+    data, axis, is_dense = given, 1, has_no_zero(step, given)
+    if not is_dense:
+        # onnxruntime's Scan fails over a dimension of 0, or divides by it, and the reference evaluator's loses others.
+        data, shape = without_empty(step, data, shape, dtype)
     if known is None:
         before, behind = _sizes_around(step, shape, rank)
         folded = step.emit("Concat", [before, step.constant([-1], "rest"), behind], "folded_shape", axis=0)
-        if not has_no_zero(step, data):
-            raise Inexact("the axis is known only at run time, and a dimension may be 0", "make the axis a constant")
         data = step.emit("Reshape", [data, folded], "folded")
         state_shape = step.emit("Concat", [before, behind], "state_shape", axis=0)
     else:
@@ -52,16 +56,15 @@ def accumulate_by_scan(step: Step) -> None:
     }
     _, found = step.emit_many("Scan", [state, data], ["total", "totals"], **attributes)
     if known is None:
-        op_type, inputs, more = reshaped(step, found, shape, dtype=dtype, dense=True)
-        step.replace(op_type, inputs, **more)
-    else:
-        step.replace("Identity", [found])
+        found = step.emit("Reshape", [found, shape], "unfolded")
+    step.replace("Identity", [found if is_dense else cut_to(step, found, given_shape, given)])
 
 
 @downward("Round", 11)
 def round_half_to_even(step: Step) -> None:
     """Without their sign, numbers and what is left of them above their floor are exact: up from more than a half, and
-    from a half above an odd number. 0 and NaN stay what they are.
+    from a half above an odd number. The sign, also that of 0, comes back as a factor, as onnxruntime's Where makes 0 of
+    -0.
     """
     dtype = step.known_dtype()
     wide = "float64" if dtype == "float64" else "float32"
@@ -77,10 +80,11 @@ def round_half_to_even(step: Step) -> None:
     tie = step.emit("And", [step.emit("Not", [step.emit("Less", [rest, half], "less")], "not_less"), odd], "ties_up")
     up = step.emit("Or", [step.emit("Greater", [rest, half], "more_than_half"), tie], "is_up")
     rounded = step.emit("Add", [floor, step.emit("Cast", [up], "one_up", to=DTYPE_NUMBERS[wide])], "rounded")
-    is_negative = step.emit("Less", [data, zero], "is_negative")
-    signed = step.emit("Where", [is_negative, step.emit("Neg", [rounded], "negative"), rounded], "signed")
-    inputs = [step.emit("Greater", [size, zero], "is_some"), signed, data]
-    step.replace("Cast", [step.emit("Where", inputs, "result")], to=DTYPE_NUMBERS[dtype])
+    one, minus_one = step.constant(1.0, "one", wide), step.constant(-1.0, "minus_one", wide)
+    inverse = step.emit("Div", [one, data], "inverse")
+    sides = [step.emit("Less", [each, zero], "is_less") for each in (data, inverse)]
+    sign = step.emit("Where", [step.emit("Or", sides, "is_negative"), minus_one, one], "sign")
+    step.replace("Cast", [step.emit("Mul", [rounded, sign], "result")], to=DTYPE_NUMBERS[dtype])
 
 
 def _sizes_around(step: Step, shape: str, rank: int) -> tuple[str, str]:
