@@ -29,8 +29,8 @@ print(seconds, time.process_time(), memory("VmHWM"), before)
 ONNX = "import onnx; onnx.defs.get_schema('Add'); "
 # Seconds after which a run counts as failed.
 PATIENCE = 300
-# Compiled modules are kept here, as an installation has them: compiling its own each time, a checkout of splitgraph on a
-# machine that keeps none (PYTHONDONTWRITEBYTECODE) would take three times as long to import as an installed onnx.
+# Compiled modules are kept here, as an installation has them: compiling its own each time, a checkout on a
+# machine that keeps none (PYTHONDONTWRITEBYTECODE) would take three times as long to import.
 COMPILED = tempfile.TemporaryDirectory(prefix="splitgraph-benchmark-")
 # NumPy's OpenBLAS starts a thread for each core, which spins for a while although nobody multiplies here: counted in,
 # what onnx needs for a small model would be twice or three times as much.

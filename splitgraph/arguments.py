@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 # A name of a dimension may well contain "-" (batch-size), but whoever types one of these means arithmetic.
 _ARITHMETIC = re.compile(r"[+*/%(]| - ")
+# No dimension has more digits, and Python reads no number of thousands of them.
+_NUMBER = re.compile(r"[0-9]{1,19}")
+_MOST_SHOWN = 200
 _DIMENSION = "an integer of at least 0, a symbol, an expression such as N + 2 or (N + 1)//2, or ?"
 
 
@@ -23,8 +26,9 @@ def parse_bindings(texts: Iterable[str]) -> dict[str, int]:
     bindings: dict[str, int] = {}
     for text in texts:
         name, _, number = text.rpartition("=")
-        if not name or not re.fullmatch(r"[0-9]+", number):
-            raise _usage(f"--bind {text} is not of the form NAME=NUMBER with a number of at least 0, such as N=4")
+        if not name or not _NUMBER.fullmatch(number):
+            form = "NAME=NUMBER with a number of at least 0 and at most 19 digits, such as N=4"
+            raise _usage(f"--bind {_shortened(text)} is not of the form {form}")
         if bindings.setdefault(name, int(number)) != int(number):
             raise _usage(f"--bind gives {name} two values, {bindings[name]} and {number}")
     return bindings
@@ -58,7 +62,8 @@ def rewritten_path(model: Path, output: Path | None, *, in_place: bool, force: b
             raise _usage("--in-place writes to the model itself, so -o has no meaning beside it; give one of the two")
         return model
     path = output or model.with_name(f"{model.stem}.{tag}{model.suffix or '.onnx'}")
-    if path.exists() and model.exists() and os.path.samefile(path, model):
+    # Not with Path.exists, which a name that is too long makes raise.
+    if os.path.exists(path) and os.path.exists(model) and os.path.samefile(path, model):
         raise _usage(f"{path} is the model itself; pass --in-place to overwrite it, or another name with -o")
     refuse_existing(path, force=force)
     return path
@@ -81,9 +86,10 @@ def _parse_dimension(written: str, argument: str, names: Collection[str]) -> int
         return symbol(text)
     if text == "?":
         return None
-    wrong = _usage(f"--input-shape {argument}: {text or 'nothing'} is no dimension; allowed: {_DIMENSION}")
+    shown, argument = _shortened(text), _shortened(argument)
+    wrong = _usage(f"--input-shape {argument}: {shown or 'nothing'} is no dimension; allowed: {_DIMENSION}")
     if not text or re.match(r"-?[0-9.]+$", text):
-        if re.fullmatch(r"[0-9]+", text):
+        if _NUMBER.fullmatch(text):
             return int(text)
         raise wrong
     dim = parse_dim(text)
@@ -91,7 +97,7 @@ def _parse_dimension(written: str, argument: str, names: Collection[str]) -> int
         try:
             dim = parse_expression(text)
         except ValueError as error:
-            raise _usage(f"--input-shape {argument}: {text}: {error}; allowed: {_DIMENSION}") from error
+            raise _usage(f"--input-shape {argument}: {shown}: {error}; allowed: {_DIMENSION}") from error
     if isinstance(dim, int) and dim < 0:
         raise wrong
     return dim
@@ -108,6 +114,10 @@ def _split_at_commas(text: str) -> list[str]:
         else:
             pieces[-1] += char
     return pieces
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
 
 
 def _usage(message: str) -> SplitgraphError:

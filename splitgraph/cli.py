@@ -5,8 +5,11 @@ from __future__ import annotations
 import functools
 import io
 import os
+import signal
 import sys
-from collections.abc import Callable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
@@ -63,7 +66,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
-        return int(program.main(arguments, prog_name="splitgraph", standalone_mode=False) or CLEAN)
+        with _stopped_cleanly():
+            return int(program.main(arguments, prog_name="splitgraph", standalone_mode=False) or CLEAN)
     except click.UsageError as error:
         path = error.ctx.command_path if error.ctx else "splitgraph"
         print(f"error: {error.format_message()}\nTry '{path} --help' for help.", file=sys.stderr)
@@ -82,6 +86,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
         text = printable(f"{type(error).__name__}: {error}")
         print(f"internal error: {text} (please report it; SPLITGRAPH_DEBUG=1 shows where it happened)", file=sys.stderr)
         return INTERNAL_ERROR
+
+
+@contextmanager
+def _stopped_cleanly() -> Iterator[None]:
+    """Let what asks the process to stop (`timeout`, a container, a closed terminal) end it as an exception does, which
+    ends engines and removes temporary files.
+    """
+
+    def stop(number: int, _: object) -> None:
+        raise SystemExit(128 + number)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    asked = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    # What is ignored, as `nohup` has it, stays so.
+    earlier = {number: signal.getsignal(number) for number in asked if signal.getsignal(number) is signal.SIG_DFL}
+    for number in earlier:
+        signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        for number, handler in earlier.items():
+            signal.signal(number, handler)
 
 
 @click.group(

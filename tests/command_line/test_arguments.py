@@ -27,7 +27,9 @@ def test_bindings(texts: list[str], bindings: dict[str, int]) -> None:
     assert parse_bindings(texts) == bindings
 
 
-@pytest.mark.parametrize("texts", [["N"], ["N="], ["=4"], ["N=-1"], ["N=x"], ["N=1.5"], ["N=4", "N=5"], [""], ["N= 4"]])
+@pytest.mark.parametrize(
+    "texts", [["N"], ["N="], ["=4"], ["N=-1"], ["N=x"], ["N=1.5"], ["N=4", "N=5"], [""], ["N= 4"], ["N=" + "9" * 5000]]
+)
 def test_wrong_bindings(texts: list[str], run: Run, folder: Path) -> None:
     with pytest.raises(SplitgraphError, match="--bind"):
         parse_bindings(texts)
@@ -56,7 +58,7 @@ def test_input_shapes(text: str, shape: tuple) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["x", "=1,2", "x=1,,2", "x=-1", "x=1.5", "x=2 - 3", "x=N +", "x=f(N)", "x=(N", "x=1,2,"]
+    "text", ["x", "=1,2", "x=1,,2", "x=-1", "x=1.5", "x=2 - 3", "x=N +", "x=f(N)", "x=(N", "x=1,2,", "x=" + "9" * 5000]
 )
 def test_wrong_input_shapes(text: str, run: Run, folder: Path) -> None:
     with pytest.raises(SplitgraphError, match="--input-shape"):

@@ -6,6 +6,7 @@ import errno
 import io
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -17,6 +18,7 @@ import pytest
 
 import splitgraph
 from splitgraph import api, cli
+from splitgraph.execution import child
 
 from .program import ROOT, Run, files, in_child, split_model
 
@@ -102,6 +104,40 @@ def test_an_interrupt_is_one_line_and_leaves_nothing(run: Run, folder: Path, mon
     code, out, err = run("upgrade", "model.onnx", "--opset", "18")
     assert (code, out, err.strip()) == (130, "", "interrupted")
     assert files(folder) == {"model.onnx"}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_to_stop_ends_engines_and_leaves_nothing(
+    number: int, run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+
+    def stop_within_the_engine(module: str, workplace: Path, seconds: float) -> str:
+        seen.append(workplace)
+        os.kill(os.getpid(), number)
+        raise AssertionError("the signal was not delivered")
+
+    monkeypatch.setattr(child, "run_module", stop_within_the_engine)
+    with pytest.raises(SystemExit) as stopped:
+        run("upgrade", "model.onnx", "--opset", "18")
+    assert stopped.value.code == 128 + number
+    assert seen and not any(each.exists() for each in seen)
+    assert files(folder) == {"model.onnx"}
+    assert signal.getsignal(number) is signal.SIG_DFL
+
+
+def test_a_full_temporary_folder_is_no_fault_of_the_model(
+    run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(child, "save_model", raising(OSError(errno.ENOSPC, "No space left on device")))
+    code, out, err = run("verify", "model.onnx", "model.onnx", "--json")
+    assert (code, json.loads(out)["verdict"]) == (3, "not-run")
+    assert "No space left" in json.loads(out)["diagnostics"][0]["message"]
+    code, out, err = run("upgrade", "model.onnx", "--opset", "18")
+    assert code == 0
+    assert "No space left" in err
+    assert "TMPDIR" in err
 
 
 def test_a_reader_that_stops_reading_is_no_error(folder: Path) -> None:
