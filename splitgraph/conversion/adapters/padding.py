@@ -104,7 +104,11 @@ def pads_of_all_axes(step: Step) -> None:
 
 @downward("Pad", 19)
 def wrapped_by_gathering(step: Step) -> None:
-    """Each axis is gathered at the indices from -begin to length + end, modulo its length."""
+    """Each axis is gathered at the indices from -begin to length + end, modulo its length.
+
+    The document does not say whether what negative pads remove still comes back round the other end; as in onnxruntime,
+    it does not.
+    """
     if step.known_value("mode", "constant") != "wrap":
         step.require_types()
         raise Inexact("its mode is unknown")
@@ -163,7 +167,8 @@ def _padded(length: int, begin: int, end: int, mode: str) -> Array:
     if mode == "edge":
         return np.clip(places, 0, length - 1)
     if mode == "wrap":
-        return places % length
+        kept = np.arange(max(-begin, 0), length - max(-end, 0))
+        return kept[np.arange(-max(begin, 0), len(kept) + max(end, 0)) % len(kept)] if len(kept) else kept
     if mode == "reflect":
         # Backwards and forwards again is a period; a single element is its own reflection.
         period = max(2 * (length - 1), 1)
@@ -178,15 +183,16 @@ def _padded_at_run_time(step: Step, length: str, begin: str, end: str, mode: str
     row = step.emit(
         "Reshape", [step.emit("Where", [none, zero, total], "at_least_none"), step.constant([1], "row")], "row"
     )
-    places = step.emit("Sub", [counting(step, row, "numbers"), begin], "places")
+    numbers = counting(step, row, "numbers")
+    if mode == "wrap":
+        return _wrapped_at_run_time(step, length, begin, end, numbers)
+    places = step.emit("Sub", [numbers, begin], "places")
     too_low = step.emit("Less", [places, zero], "is_before")
     last = step.emit("Sub", [length, one], "last")
     too_high = step.emit("Greater", [places, last], "is_behind")
     if mode == "edge":
         low = step.emit("Where", [too_low, zero, places], "not_before")
         return step.emit("Where", [too_high, last, low], "indices")
-    if mode == "wrap":
-        return step.emit("Mod", [places, length], "indices")
     if mode == "reflect":
         mirrored = step.emit("Where", [too_low, step.emit("Neg", [places], "mirrored"), places], "from_front")
         distance = step.emit("Sub", [mirrored, last], "beyond_last")
@@ -194,6 +200,21 @@ def _padded_at_run_time(step: Step, length: str, begin: str, end: str, mode: str
         return step.emit("Where", [is_beyond, step.emit("Sub", [last, distance], "from_end"), mirrored], "indices")
     low = step.emit("Where", [too_low, length, places], "not_before")
     return step.emit("Where", [too_high, length, low], "indices")
+
+
+def _wrapped_at_run_time(step: Step, length: str, begin: str, end: str, numbers: str) -> str:
+    """Round and round what negative pads leave of the axis."""
+    zero, one = step.constant(0, "zero"), step.constant(1, "one")
+    parts = []
+    for pad in (begin, end):
+        removes = step.emit("Less", [pad, zero], "removes")
+        parts.append(step.emit("Where", [removes, pad, zero], "minus_removed"))
+    added = step.emit("Sub", [begin, parts[0]], "added_before")
+    kept = step.emit("Add", [step.emit("Add", [length, parts[0]], "without_front"), parts[1]], "kept")
+    # Of nothing that is left there are no numbers, but engines look at the divisor all the same.
+    divisor = step.emit("Where", [step.emit("Less", [zero, kept], "is_left"), kept, one], "divisor")
+    around = step.emit("Mod", [step.emit("Sub", [numbers, added], "places"), divisor], "around")
+    return step.emit("Sub", [around, parts[0]], "indices")
 
 
 @upward("Clip", 6)

@@ -37,6 +37,13 @@ def quantized_by_arithmetic(step: Step) -> None:
         return
     if step.upper.since_version == 21 and _takes_zero_point(step, dtype):
         return
+    if step.upper.since_version == 23 and _says_type_of_scale(step, "precision"):
+        return
+    if dtype.startswith("float8") and step.upper.since_version == 21:
+        # The zero point is 0, and Cast rounds and saturates as the operator does.
+        steps = step.emit("Div", [step.inputs[0], _alignment(step)(step.inputs[1])], "steps")
+        step.replace("Cast", [steps], to=DTYPE_NUMBERS[dtype], saturate=step.known_value("saturate", 1))
+        return
     if dtype not in _RANGES:
         raise Inexact(f"quantization to {dtype} is written with no other operators")
     if step.upper.since_version == 10:
@@ -69,13 +76,15 @@ def dequantized_by_arithmetic(step: Step) -> None:
         if step.upper.since_version == 25 or not step.is_set("block_size"):
             return
         narrow = _BYTES[narrow]
-    if narrow not in _DEQUANTIZED:
+    if step.upper.since_version == 23 and _says_type_of_scale(step, "output_dtype"):
+        return
+    if narrow not in _DEQUANTIZED and not (narrow.startswith("float8") and step.upper.since_version in (21, 23)):
         raise Inexact(f"dequantization of {narrow} is written with no other operators")
     made = DTYPE_NAMES[step.known_value("output_dtype", 0) or DTYPE_NUMBERS[step.known_dtype(1)]]
     aligned = _alignment(step)
     data = _cast(step, step.inputs[0], narrow, "float32")
-    # The zero point of int32 is 0.
-    if step.uses_input(2) and narrow != "int32":
+    # The zero point of int32 is 0, and that of float8.
+    if step.uses_input(2) and narrow in _RANGES:
         data = step.emit("Sub", [data, _cast(step, aligned(step.inputs[2]), narrow, "float32")], "difference")
     factors = [data, _cast(step, aligned(step.inputs[1]), step.known_dtype(1), "float32")]
     if made == "float32":
@@ -132,6 +141,15 @@ def _quantized_dtype(step: Step) -> str:
     if step.uses_input(2):
         return step.known_dtype(2)
     return DTYPE_NAMES[step.known_value("output_dtype", 0) or TensorProto.UINT8]
+
+
+def _says_type_of_scale(step: Step, name: str) -> bool:
+    """True when an attribute says what holds without it, which is all that is in the way."""
+    if step.known_value(name, 0) != DTYPE_NUMBERS[step.known_dtype(1)]:
+        return False
+    step.require_types()
+    step.drop(name, why="it is the type of the scale")
+    return True
 
 
 def _takes_one_scale(step: Step) -> bool:

@@ -141,7 +141,10 @@ def _scales(step: Step) -> Array | None:
         return None
     found = np.asarray(sizes, dtype=np.float32) / np.asarray(shape, dtype=np.float32)
     given = zip(shape, found, sizes, strict=True)
-    exact = all(math.floor(float(np.float32(dim) * scale)) == size for dim, scale, size in given)
+    # Some multiply in float32, and some in float64.
+    exact = all(
+        math.floor(dim * float(scale)) == math.floor(np.float32(dim) * scale) == size for dim, scale, size in given
+    )
     return found if exact else None
 
 

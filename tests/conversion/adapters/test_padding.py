@@ -130,6 +130,22 @@ def test_wrapping_around(pads: tuple[int, ...], dtype: str) -> None:
                 replace(each, expected=expected).check()
 
 
+@pytest.mark.parametrize("pads", [(-1, 1), (-1, 4), (1, -1), (5, -2), (-1, -1), (-3, 0)])
+@pytest.mark.parametrize("target", [18, 13, 10])
+def test_what_negative_pads_remove_does_not_come_back(pads: tuple[int, int], target: int) -> None:
+    """The document does not say; onnxruntime wraps what is left."""
+    x = np.arange(3, dtype=np.float32)
+    kept = x[max(-pads[0], 0) : 3 - max(-pads[1], 0)]
+    expected = [np.pad(kept, (max(pads[0], 0), max(pads[1], 0)), "wrap") if kept.size else kept]
+    for given, held in ((("x",), ("p",)), (("x", "p"), ())):
+        parts = {"x": x, "p": np.array(pads)}
+        case = Crossing(
+            "", "Pad", 19, target, {n: parts[n] for n in given}, {n: parts[n] for n in held}, {"mode": "wrap"}
+        )
+        for each in both_shapes(case):
+            replace(each, expected=expected).check()
+
+
 # Clip --------------------------------------------------------------------------------------------------------------
 
 

@@ -114,6 +114,40 @@ def test_one_scale_for_each_block_below_21(make: Any, dtype: str, block: int, si
         assert_same(run_reference(before, feeds), run(converted(before, target), feeds))
 
 
+FLOAT8 = ["float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz"]
+
+
+@pytest.mark.parametrize("make", [quantize, dequantize])
+@pytest.mark.parametrize("dtype", FLOAT8)
+@pytest.mark.parametrize("zero", [True, False])
+@pytest.mark.parametrize("target", [20, 19])
+def test_blocks_of_float8_below_21(make: Any, dtype: str, zero: bool, target: int) -> None:
+    """The zero point is 0: a product of what Cast gives, or what Cast makes of a quotient."""
+    for saturate in (1, 0) if make is quantize else (None,):
+        attributes = {} if saturate is None else {"saturate": saturate}
+        if make is quantize and not zero:
+            attributes["output_dtype"] = number_of(dtype)
+        before = make(21, (2, 7), (2, 3), dtype, zero=zero, axis=1, block_size=3, **attributes)
+        feeds = feeds_of(before)
+        if zero:
+            feeds["z"] = np.zeros_like(feeds["z"])
+        found, expected = (run_reference(each, feeds)[0] for each in (converted(before, target), before))
+        assert found.dtype == expected.dtype
+        np.testing.assert_array_equal(found.astype(np.float32), expected.astype(np.float32))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "float8e4m3fn"])
+@pytest.mark.parametrize("float_type", ["float32", "float16"])
+def test_attributes_that_say_what_holds_below_23(dtype: str, float_type: str) -> None:
+    number = number_of(float_type)
+    for before in (
+        quantize(23, (2, 3), (), dtype, float_type, precision=number),
+        dequantize(23, (2, 3), (), dtype, float_type, output_dtype=number),
+    ):
+        (node,) = converted(before, 22).graph.node
+        assert (node.op_type, list(node.attribute)) == (before.graph.node[0].op_type, [])
+
+
 @pytest.mark.parametrize("make", [quantize, dequantize])
 @pytest.mark.parametrize("dtype", ["int16", "uint16"])
 @pytest.mark.parametrize("scale", [(), (3,)])

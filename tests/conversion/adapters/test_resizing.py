@@ -6,6 +6,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from conversion.adapters.crossings import Crossing
 from conversion.adapters.execute import operators, random_array, run
@@ -49,6 +50,19 @@ def resize(source: int, target: int, held: dict[str, Any], **attributes: Any) ->
 )
 def test_refusals(case: Crossing, words: str) -> None:
     assert words in case.refused()
+
+
+@pytest.mark.parametrize("mode", ["nearest", "linear"])
+@pytest.mark.parametrize("target", [10, 9])
+@pytest.mark.parametrize(("size", "wanted"), [(3, 5), (5, 7), (3, 7), (10, 14), (29, 59), (4, 8), (7, 7)])
+def test_scales_give_the_size_that_is_asked_for(mode: str, target: int, size: int, wanted: int) -> None:
+    """7 / 5 as float32 is less, and 5 times it, rounded down, is 6."""
+    attributes = {"mode": mode, "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+    x, sizes = random_array((1, 1, 2, size)), np.array([1, 1, 2, wanted])
+    inputs = ["x", "", "", "sizes"]
+    case = Crossing("", "Resize", 13, target, {"x": x}, {"sizes": sizes}, attributes, inputs, tolerance=1e-6)
+    inferred = onnx.shape_inference.infer_shapes(case.check(), strict_mode=True)
+    assert [dim.dim_value for dim in inferred.graph.output[0].type.tensor_type.shape.dim] == sizes.tolist()
 
 
 @pytest.mark.parametrize("mode", ["nearest", "bilinear"])
