@@ -30,8 +30,8 @@ Array = npt.NDArray[Any]
 _LARGEST_INPUT = 256 * 2**20
 # From this attempt on every free dimension is 1, which broadcasts with whatever it may have to agree with.
 _PLAIN_ATTEMPT = 7
-# Operators that read at positions, which not every runtime checks, and that divide.
-_INDEXED = ("Gather", "Scatter", "ArrayFeatureExtractor", "OneHot", "TensorScatter", "NegativeLogLikelihoodLoss")
+# Parts of the names of operators that read at positions, which not every runtime checks; and operators that divide.
+_INDEXED = ("Gather", "Scatter", "Feature", "OneHot", "Loss", "Embed", "Attention", "Sequence")
 _DIVISIONS = ("Div", "Mod", "Divide", "FloorMod")
 # For the dimensions of an input of undeclared rank.
 _GUESSED_RANK = 2
@@ -175,7 +175,7 @@ class InputMaker:
             case=draw.case,
             attempt=draw.attempt,
             delimiters=self._delimiters,
-            is_index=any(use.node.op_type.startswith(_INDEXED) for use in item.uses),
+            is_index=any(part in use.node.op_type for use in item.uses for part in _INDEXED),
             may_be_zero=not self._divides_integers,
         )
 

@@ -75,8 +75,10 @@ class WriteTogether:
     def _make_folder(self, folder: Path) -> None:
         missing = [parent for parent in (folder, *folder.parents) if not parent.exists()]
         for parent in reversed(missing):
-            self._new_folders.append(parent)
-            parent.mkdir()
+            # It may be another name of one that was just made: "sub/.." is only there when "sub" is.
+            if not parent.exists():
+                self._new_folders.append(parent)
+                parent.mkdir()
 
     def _put_in_place(self) -> None:
         try:

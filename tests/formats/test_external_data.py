@@ -244,12 +244,13 @@ def test_saved_elsewhere_takes_its_data_along(tmp_path: Path) -> None:
     assert sorted(os.listdir(tmp_path / "out")) == ["new.onnx", "weights.bin"]
 
 
-def test_folders_of_data_are_made(tmp_path: Path) -> None:
+@pytest.mark.parametrize("location", ["deep/w.bin", "deep/deeper/../w.bin", "deep/../w.bin"])
+def test_folders_of_data_are_made(tmp_path: Path, location: str) -> None:
     model = add_model(np.arange(3000, dtype=np.float32))
-    (tmp_path / "in" / "deep").mkdir(parents=True)
+    (tmp_path / "in" / "deep" / "deeper").mkdir(parents=True)
     (tmp_path / "out").mkdir()
-    (tmp_path / "in" / "deep" / "w.bin").write_bytes(model.graph.initializer[0].raw_data)
-    external(model.graph.initializer[0], "deep/w.bin")
+    (tmp_path / "in" / location).write_bytes(model.graph.initializer[0].raw_data)
+    external(model.graph.initializer[0], location)
     save_onnx(model, tmp_path / "out" / "new.onnx", source=tmp_path / "in" / "model.onnx")
     assert load_onnx(tmp_path / "out" / "new.onnx") == add_model(np.arange(3000, dtype=np.float32))
 
