@@ -72,6 +72,7 @@ def test_locations_that_lead_outside(tmp_path: Path, location: str, external_dat
         (".", "not a regular file"),
         ("no.bin", "is missing"),
         ("w.bin/x", "cannot be read"),
+        ("w.bin/", "cannot be read"),
         ("loop", "cannot be read"),
     ],
 )
