@@ -203,10 +203,10 @@ def windows_start_inside(c: Crossing) -> bool:
     if c.value("ceil_mode", 0) == 0:
         return True
     auto_pad = c.value("auto_pad", "NOTSET")
-    if auto_pad in ("SAME_UPPER", "SAME_LOWER") and not c.upward:
-        # onnx's own inference below 22 takes it for a window more.
-        c.drop("ceil_mode", why=f"with auto_pad={auto_pad} there are as many windows without it")
     if auto_pad in ("SAME_UPPER", "SAME_LOWER", "VALID"):
+        if not c.upward and _is_ceiling_idle(c, auto_pad):
+            # onnx's own inference below 22 takes it for a window more.
+            c.drop("ceil_mode", why=f"with auto_pad={auto_pad} there are as many windows without it")
         return True
     kernel = c.value("kernel_shape", ())
     if kernel is UNRESOLVED or c.value("auto_pad", "NOTSET") is UNRESOLVED:
@@ -218,6 +218,27 @@ def windows_start_inside(c: Crossing) -> bool:
     ends = pads[len(kernel) :]
     sizes = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
     return all(stride + end <= size for stride, end, size in zip(strides, ends, sizes, strict=True))
+
+
+def _is_ceiling_idle(c: Crossing, auto_pad: str) -> bool:
+    """True when a pool with auto_pad has as many windows without ceil_mode, also for onnxruntime, which counts those
+    with holes in its own way, and one more of VALID than the document where it starts inside.
+    """
+    shape, kernel = c.shape(0), c.value("kernel_shape", ())
+    ones = (1,) * len(kernel) if kernel is not UNRESOLVED else ()
+    strides, dilations = c.value("strides", ones), c.value("dilations", ones)
+    if UNRESOLVED in (kernel, strides, dilations):
+        return False
+    if auto_pad != "VALID":
+        return all(dilation == 1 for dilation in dilations)
+    sizes = (shape or ())[2:]
+    if len(sizes) != len(kernel) or not all(isinstance(size, int) for size in sizes):
+        return False
+    spans = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
+    rests = zip(sizes, spans, strides, strict=True)
+    # The next window after the last whole one: it is there when a part of it is, and it starts inside.
+    return all((size - span) % stride == 0 or size - span - (size - span) % stride + stride >= size
+               for size, span, stride in rests)  # fmt: skip
 
 
 def mask_covers_all_keys(c: Crossing) -> bool:

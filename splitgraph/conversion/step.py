@@ -117,6 +117,12 @@ class Step(Crossing):
             raise Inexact(f"{name} is an attribute of the enclosing function", "inline the function first")
         return value
 
+    def is_set(self, name: str) -> bool:
+        """True when an integer attribute is not 0; raises Inexact for one that refers to an attribute of the enclosing
+        function, which may be either.
+        """
+        return bool(self.known_value(name, 0))
+
     def require_types(self) -> None:
         """Raise Inexact for an element type that the new version may not take."""
         for slot in misfits(slots_of(self.facts, self.old), self.new, skip_renamed=True):

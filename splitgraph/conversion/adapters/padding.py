@@ -168,7 +168,11 @@ def _padded(length: int, begin: int, end: int, mode: str) -> Array:
         return np.clip(places, 0, length - 1)
     if mode == "wrap":
         kept = np.arange(max(-begin, 0), length - max(-end, 0))
-        return kept[np.arange(-max(begin, 0), len(kept) + max(end, 0)) % len(kept)] if len(kept) else kept
+        if len(kept):
+            return kept[np.arange(-max(begin, 0), len(kept) + max(end, 0)) % len(kept)]
+        if max(begin, end) > 0:
+            raise Inexact("negative pads remove all, and nothing is left that could be wrapped around")
+        return kept
     if mode == "reflect":
         # Backwards and forwards again is a period; a single element is its own reflection.
         period = max(2 * (length - 1), 1)

@@ -14,6 +14,8 @@ from splitgraph.conversion.values import Array
 from splitgraph.deferred import np, numpy_helper
 from splitgraph.graph.attributes import UNRESOLVED
 
+_NO_WINDOW = "a window is larger than the input with its padding"
+
 
 @dataclass(slots=True)
 class _Window:
@@ -78,6 +80,8 @@ def _greatest_of_slices(step: Step) -> None:
     sizes, windows = _spatial_sizes(step), _windows(step)
     dilations = step.known_value("dilations")
     counts = [window.count(size, up=False) for window, size in zip(windows, sizes, strict=True)]
+    if min(counts) < 1:
+        raise Inexact(_NO_WINDOW)
     places = [list(range(0, k * d, d)) for k, d in zip(kernel, dilations, strict=True)]
     for window, size, count, axis in zip(windows, sizes, counts, places, strict=True):
         starts = [index * window.stride - window.begin for index in range(count)]
@@ -293,7 +297,7 @@ def _sums(step: Step, data: str) -> str:
         raise Inexact(f"windows with holes do not exist below it, and the number of channels is {found}")
     spans = zip(_windows(step), (shape or ())[2:], strict=True)
     if any(isinstance(size, int) and window.count(size, up=False) < 1 for window, size in spans):
-        raise Inexact("a window is larger than the input with its padding")
+        raise Inexact(_NO_WINDOW)
     ones = step.constant(np.ones((channels, 1, *kernel)), "ones", step.known_dtype(0))
     kept = {name: step.known_value(name, None) for name in ("strides", "pads", "dilations")}
     return step.emit("Conv", [data, ones], "sums", group=channels, **kept)

@@ -37,7 +37,9 @@ def quantized_by_arithmetic(step: Step) -> None:
         return
     if step.upper.since_version == 21 and _takes_zero_point(step, dtype):
         return
-    if step.upper.since_version == 23 and _says_type_of_scale(step, "precision"):
+    # Below 23 the data is of the type of the scale.
+    is_of_scale = step.known_dtype(0) == step.known_dtype(1)
+    if step.upper.since_version == 23 and is_of_scale and _says_type_of_scale(step, "precision"):
         return
     if dtype.startswith("float8") and step.upper.since_version == 21:
         # The zero point is 0, and Cast rounds and saturates as the operator does.

@@ -146,6 +146,12 @@ def test_what_negative_pads_remove_does_not_come_back(pads: tuple[int, int], tar
             replace(each, expected=expected).check()
 
 
+def test_nothing_left_to_wrap_around() -> None:
+    case = Crossing("", "Pad", 19, 18, {"x": np.ones(2, np.float32)}, {"p": np.array([3, -2])}, {"mode": "wrap"},
+                    expected=[np.ones(3, np.float32)])  # fmt: skip
+    assert "nothing is left" in case.refused()
+
+
 # Clip --------------------------------------------------------------------------------------------------------------
 
 

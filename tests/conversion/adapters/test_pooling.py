@@ -59,6 +59,7 @@ REFUSED = [
     ),
     (("AveragePool", 19, (5,), ("y",), 0), {"kernel_shape": [2], "dilations": [2]}, 18, "number of channels is 0"),
     (("AveragePool", 19, (2,)), {"kernel_shape": [2], "dilations": [2]}, 18, "larger than the input"),
+    (("MaxPool", 10, (2,)), {"kernel_shape": [2], "dilations": [2]}, 9, "larger than the input"),
     (
         ("AveragePool", 19, (8,)),
         {"kernel_shape": [2], "dilations": [2], "auto_pad": "SAME_LOWER"},
@@ -139,7 +140,31 @@ def test_ceil_mode_with_auto_pad_goes_below_22(op: str, auto_pad: str) -> None:
         before.graph.output[0].type.tensor_type.shape.dim[2].dim_value = -(-size // 3)
         for target in (21, 18, 10):
             after = converted(before, target)
-            assert "ceil_mode" not in {attribute.name for attribute in after.graph.node[0].attribute}
+            assert not has_ceil_mode(after)
+
+
+def has_ceil_mode(model: onnx.ModelProto) -> bool:
+    return "ceil_mode" in {attribute.name for attribute in model.graph.node[0].attribute}
+
+
+@pytest.mark.parametrize("op", ["MaxPool", "AveragePool", "LpPool"])
+@pytest.mark.parametrize(("kernel", "stride"), [(1, 2), (2, 3), (3, 2)])
+def test_ceil_mode_with_valid_goes_where_it_makes_no_window(op: str, kernel: int, stride: int) -> None:
+    """A window that starts in the data is one more in runtimes, and stays."""
+    for size in range(kernel, 12):
+        before = pool(op, 22, (size,), kernel_shape=[kernel], strides=[stride], auto_pad="VALID", ceil_mode=1)
+        feeds = {"x": random_array((1, 2, size))}
+        (expected,) = run(before, feeds)
+        before.graph.output[0].type.tensor_type.shape.dim[2].dim_value = expected.shape[2]
+        after = converted(before, 21)
+        assert has_ceil_mode(after) == (expected.shape[2] > (size - kernel) // stride + 1)
+        assert_same([expected], run(after, feeds), 1e-6)
+
+
+def test_ceil_mode_of_windows_with_holes_stays() -> None:
+    """onnxruntime counts them otherwise with auto_pad, with ceil_mode and without."""
+    attributes = {"kernel_shape": [2], "dilations": [2], "strides": [3], "auto_pad": "SAME_UPPER", "ceil_mode": 1}
+    assert has_ceil_mode(converted(pool("MaxPool", 22, (6,), **attributes), 21))
 
 
 def test_windows_in_padding_that_counts_below_22() -> None:

@@ -136,6 +136,19 @@ def test_blocks_of_float8_below_21(make: Any, dtype: str, zero: bool, target: in
         np.testing.assert_array_equal(found.astype(np.float32), expected.astype(np.float32))
 
 
+def test_precision_of_another_type_is_no_idle_attribute() -> None:
+    """Below 23 the data and the scale are of one type."""
+    inputs = {"x": ("float16", (2, 3)), "s": ("float32", ())}
+    before = build(
+        helper.make_node("QuantizeLinear", list(inputs), ["y"], precision=number_of("float32")),
+        23,
+        inputs,
+        {"y": ("uint8", (2, 3))},
+    )
+    feeds = {"x": np.array([[-1, 0.5, 1.5], [2.5, 700, 3]], np.float16), "s": np.array(0.5, np.float32)}
+    assert_same(run_reference(before, feeds), run(converted(before, 22), feeds))
+
+
 @pytest.mark.parametrize("dtype", ["int8", "uint16", "float8e4m3fn"])
 @pytest.mark.parametrize("float_type", ["float32", "float16"])
 def test_attributes_that_say_what_holds_below_23(dtype: str, float_type: str) -> None:
