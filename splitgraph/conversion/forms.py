@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from splitgraph.canonical import CanonicalSplit, Form, clamped_lengths
 from splitgraph.conversion.emission import Emission, new_emission
 from splitgraph.conversion.inlining import inline_functions
-from splitgraph.conversion.lengths_pattern import Producers, axis_reference, lengths_are_computed
+from splitgraph.conversion.lengths_pattern import Producers, axis_reference, has_no_rest, lengths_are_computed
 from splitgraph.conversion.opset import check_readable, roots
 from splitgraph.conversion.plan import Plan, apply_plan, opset_of
 from splitgraph.conversion.replacing import Replacement, replace_nodes
@@ -148,6 +149,8 @@ def _plan_plain(
                         continue
                 node = _with_axis(node, found, reference)
                 found = _with_form(node, found, producers, opset, explicit_lengths)
+                if found.rest_possible and has_no_rest(producers, node, found.data, opset):
+                    found = replace(found, rest_possible=False, lengths_dtype="int64")
             lowered = lower_split(
                 node,
                 index,

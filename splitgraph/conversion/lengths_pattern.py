@@ -1,5 +1,5 @@
-"""Recognising a tensor of lengths that splitgraph computed for equal parts or chunks, and an axis that it took from an
-attribute of a function, so that the way back is lossless.
+"""Recognising a tensor of lengths that splitgraph computed for equal parts or chunks, or without a -1, and an axis that
+it took from an attribute of a function, so that the way back is lossless.
 
 Inference cannot follow lengths where the rank is unknown, nor an attribute that each call may give otherwise, but nodes
 that are exactly those which lowering writes mean what lowering means by them.
@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from splitgraph.canonical import CanonicalSplit, Form
 from splitgraph.conversion.emission import Emission
+from splitgraph.conversion.splits import without_rest
 from splitgraph.deferred import np, numpy_helper
 from splitgraph.graph.names import FreshNames
 from splitgraph.graph.scopes import Scope, plain_domain
@@ -55,6 +56,46 @@ def lengths_are_computed(
         for each in forms
         for given in (False, True)
     )
+
+
+def has_no_rest(producers: Producers, node: NodeProto, data: ValueType, opset: int) -> bool:
+    """True when the lengths of a VariadicSplit call come from the nodes that put the rest in place of a -1, along the
+    axis of the call: there is no -1 among them.
+    """
+    # From the lengths up to the lengths that were given, and to the axis.
+    given = _above(producers, node.input[2], ("Where", 2), ("Cast", 0))
+    axis = _above(
+        producers, node.input[2], ("Where", 1), ("Sub", 0), ("Sub", 0), ("Gather", 1), ("Reshape", 0), ("Cast", 0)
+    )
+    if given is None or axis is None:
+        return False
+    along, wanted = (_number(producers.constant(name)) for name in (axis, node.input[1]))
+    if along is None or wanted is None:
+        return False
+    if along != wanted and (not data.rank or (along - wanted) % data.rank):
+        return False
+    alike, expected = NodeProto(), _expected(node, opset, given=False)
+    alike.CopyFrom(node)
+    alike.input[1] = axis
+    lengths = without_rest(alike, given, expected)
+    return _same(producers, {made.output[0]: made for made in expected.helpers}, lengths, node.input[2])
+
+
+def _number(tensor: TensorProto | None) -> int | None:
+    if tensor is None or tensor.data_location == TensorProto.EXTERNAL:
+        return None
+    array = numpy_helper.to_array(tensor)
+    return int(array.item()) if array.size == 1 and array.dtype.kind in "iu" else None
+
+
+def _above(producers: Producers, name: str, *steps: tuple[str, int]) -> str | None:
+    """What a value is computed from, a step for each operator and which of its inputs; None where it is another."""
+    for op_type, index in steps:
+        made = producers.nodes.get(name)
+        if made is None or made.op_type != op_type or len(made.input) <= index:
+            return None
+        name = made.input[index]
+    return name
 
 
 def axis_reference(producers: Producers, node: NodeProto, opset: int, attributes: Iterable[str]) -> str | None:

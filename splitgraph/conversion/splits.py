@@ -132,7 +132,7 @@ def run_time_lengths(node: NodeProto, detail: SplitDetail, split: CanonicalSplit
         # A tensor that serves as it is stays the author's own; one that would need a computation becomes a constant.
         return name if detail.lengths_dtype == "int64" and not detail.rest_possible else None
     if detail.variant.op_type == "VariadicSplit":
-        return _without_rest(node, name, emission) if detail.rest_possible else _as_int64(name, detail, emission)
+        return without_rest(node, name, emission) if detail.rest_possible else _as_int64(name, detail, emission)
     return _as_int64(name, detail, emission)
 
 
@@ -146,7 +146,7 @@ def _as_int64(name: str, detail: SplitDetail, emission: Emission) -> str:
     return emission.helper("Cast", [name], "lengths", to=TensorProto.INT64)
 
 
-def _without_rest(node: NodeProto, name: str, emission: Emission) -> str:
+def without_rest(node: NodeProto, name: str, emission: Emission) -> str:
     """Lengths of a VariadicSplit with the rest in place of a -1 that only run time knows of."""
     axis = emission.helper(
         "Reshape",

@@ -277,3 +277,47 @@ def test_what_cannot_have_been_meant_is_not_repaired(
         with pytest.raises(splitgraph.ConversionError) as raised:
             rewrite()
         assert "SG407" in [found.code for found in raised.value.diagnostics]
+
+
+def there_and_back(model: onnx.ModelProto) -> onnx.ModelProto:
+    variadic = splitgraph.convert(model, "variadic-split").model
+    plain: onnx.ModelProto = splitgraph.convert(variadic, "split").model
+    onnx.checker.check_model(plain, full_check=True)
+    return plain
+
+
+# What is edited of the nodes that put the rest in place of a -1, so that they no longer do.
+EDITS: dict[str, tuple[str, int]] = {
+    "nothing": ("", 0),
+    "-1 is compared with something else": ("Equal", 1),
+    "the rest is less by something else": ("Sub", 1),
+    "the rest is of another value": ("Shape", 0),
+    "another axis": ("Cast", 0),
+}
+
+
+@pytest.mark.parametrize("axis", [0, -1])
+@pytest.mark.parametrize("edit", EDITS)
+def test_a_rest_is_ruled_out_once(axis: int, edit: str) -> None:
+    """Lengths without a -1 are recognised by the nodes that made them so; others are not believed."""
+    first = there_and_back(calling(axis, None, ("N", "M")))
+    op_type, position = EDITS[edit]
+    if op_type:
+        made = [node for node in first.graph.node if node.op_type == op_type]
+        # The axis is cast before the lengths, and 1 is subtracted last.
+        edited = made[-1] if op_type == "Sub" else made[0]
+        shape = [1] if op_type == "Equal" else []
+        other = np.full(shape, -2 if op_type == "Equal" else 1 + axis if op_type == "Cast" else 7)
+        if op_type == "Shape":
+            other = np.zeros((3, 5), np.float32)
+        first.graph.initializer.append(numpy_helper.from_array(other, "other"))
+        edited.input[position] = "other"
+    second = there_and_back(first)
+    assert (len(second.graph.node) == len(first.graph.node)) == (edit == "nothing")
+    if edit == "nothing":
+        assert len(second.graph.initializer) == len(first.graph.initializer)
+        for lengths in ([1, 3], [-1, 2], [4, -1]):
+            size = 4 if lengths[0] == 1 else 5
+            data = {"x": np.arange(size**2, dtype=np.float32).reshape(size, size), "lengths": np.array(lengths)}
+            for want, have in zip(run(load(first), data), run(load(second), data), strict=True):
+                np.testing.assert_array_equal(want, have)
