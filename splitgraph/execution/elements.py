@@ -36,9 +36,9 @@ def draw_elements(
     """Random elements of an ONNX type, distinct where the type has room for it.
 
     Floating-point numbers are normally distributed, and positive in every third case: logarithms and roots of the
-    others are NaN, which shows no difference. Integers are small and positive, but in the first attempt of every second
-    of three cases of both signs, and of every third with a 0 among them; few of them differ from case to case. Strings
-    hold words, white space and the delimiters.
+    others are NaN, which shows no difference; a single one has another sign from case to case. Integers are small and
+    positive; in the first attempt those of the second case of three are of both signs, and those of the third begin
+    with 0. Strings hold words, white space and the delimiters.
 
     is_index: integers should stay below the number of elements. may_be_zero: integers may be 0.
     """

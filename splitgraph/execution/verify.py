@@ -79,8 +79,8 @@ def verify_models(
 ) -> Verification:
     """Run both models, ONNX or OpenVINO IR, on the same inputs and compare what they give; neither model is changed.
 
-    samples: cases with different sizes of the symbolic dimensions and other elements. seed: of the
-    random elements. bind: sizes by symbol. inputs: arrays by name, the others are made up. rtol, atol: tolerances for
+    samples: cases, with different sizes of the symbolic dimensions and different elements. seed: of the random
+    elements. bind: sizes by symbol. inputs: arrays by name, the others are made up. rtol, atol: tolerances for
     floating-point numbers (see `comparison` for narrow types). timeout: seconds for everything. Raises ValueError for
     arguments that fit nothing.
     """

@@ -113,21 +113,25 @@ def test_some_axes(axes: tuple[int, ...], target: int) -> None:
         Crossing("", "Pad", 18, target, first, rest, {}, inputs).check()
 
 
+def check_wrapping(x: Any, pads: tuple[int, ...], target: int, expected: Any) -> None:
+    """Pads that are known, and pads of run time; static and symbolic shapes."""
+    parts = {"x": x, "p": np.array(pads)}
+    for given, held in ((("x",), ("p",)), (("x", "p"), ())):
+        case = Crossing(
+            "", "Pad", 19, target, {n: parts[n] for n in given}, {n: parts[n] for n in held}, {"mode": "wrap"}
+        )
+        for each in both_shapes(case):
+            replace(each, expected=[expected]).check()
+
+
 @pytest.mark.parametrize("pads", [(1, 0, 2, 3), (-1, 2, 0, 9), (3, 4, 6, 8), (0, 0, 0, 0)])
 @pytest.mark.parametrize("dtype", ["float32", "int64"])
 def test_wrapping_around(pads: tuple[int, ...], dtype: str) -> None:
     x = X.astype(dtype)
     rows = np.arange(-pads[0], 3 + pads[2]) % 3
     columns = np.arange(-pads[1], 4 + pads[3]) % 4
-    expected = [x[rows][:, columns]]
     for target in (18, 13, 11, 10):
-        for given, held in ((("x",), ("p",)), (("x", "p"), ())):
-            parts = {"x": x, "p": np.array(pads)}
-            case = Crossing(
-                "", "Pad", 19, target, {n: parts[n] for n in given}, {n: parts[n] for n in held}, {"mode": "wrap"}
-            )
-            for each in both_shapes(case):
-                replace(each, expected=expected).check()
+        check_wrapping(x, pads, target, x[rows][:, columns])
 
 
 @pytest.mark.parametrize("pads", [(-1, 1), (-1, 4), (1, -1), (5, -2), (-1, -1), (-3, 0)])
@@ -136,14 +140,7 @@ def test_what_negative_pads_remove_does_not_come_back(pads: tuple[int, int], tar
     """The document does not say; onnxruntime wraps what is left."""
     x = np.arange(3, dtype=np.float32)
     kept = x[max(-pads[0], 0) : 3 - max(-pads[1], 0)]
-    expected = [np.pad(kept, (max(pads[0], 0), max(pads[1], 0)), "wrap") if kept.size else kept]
-    for given, held in ((("x",), ("p",)), (("x", "p"), ())):
-        parts = {"x": x, "p": np.array(pads)}
-        case = Crossing(
-            "", "Pad", 19, target, {n: parts[n] for n in given}, {n: parts[n] for n in held}, {"mode": "wrap"}
-        )
-        for each in both_shapes(case):
-            replace(each, expected=expected).check()
+    check_wrapping(x, pads, target, np.pad(kept, (max(pads[0], 0), max(pads[1], 0)), "wrap") if kept.size else kept)
 
 
 def test_nothing_left_to_wrap_around() -> None:
