@@ -4,7 +4,7 @@ operator does not exist.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -304,10 +304,32 @@ class _Climb:
         _inherit(step, made)
         self.read.update(name for form in made for name in form.reads)
         self.ladder.values.note([form.node() for form in made], opset)
-        result = []
+        taken = []
         for form in made:
-            result += self._take_written(form, opset)
-        return result
+            blockers, reasons = len(self.blockers), len(self.reasons)
+            result = self._take_written(form, opset)
+            taken.append((result, self.blockers[blockers:], self.reasons[reasons:]))
+            del self.blockers[blockers:], self.reasons[reasons:]
+        return self._still_needed(taken, step.facts.node.output)
+
+    def _still_needed(
+        self, taken: Sequence[tuple[list[Form], list[Diagnostic], list[str]]], outputs: Iterable[str]
+    ) -> list[Form]:
+        """The forms of what was taken further that the outputs still depend on. What only fed a node that needs it no
+        longer, as an input that became an attribute, goes, and so does what stood in its way.
+        """
+        wanted = {name for name in outputs if name}
+        kept = []
+        for each in reversed(taken):
+            if any(not wanted.isdisjoint(form.outputs) for form in each[0]):
+                wanted.update(name for form in each[0] for name in form.reads)
+                kept.append(each)
+        forms: list[Form] = []
+        for made, blockers, reasons in reversed(kept):
+            forms += made
+            self.blockers += blockers
+            self.reasons += reasons
+        return forms
 
     def _take_written(self, form: Form, opset: int) -> list[Form]:
         """Take what was written for an opset from there to the target, with its subgraphs."""

@@ -33,7 +33,7 @@ def test_one_blocker_for_a_node(target: int) -> None:
     assert [found.location for found in raised.value.diagnostics] == ["main/Unique#0", "main/Unique#1"]
     for found in raised.value.diagnostics:
         assert found.message.startswith("Unique cannot go below opset 9, where what it is written with has no equal: ")
-        assert "ConstantOfShape exists from opset 9 on" in found.message
+        assert "NonZero exists from opset 9 on" in found.message
         assert found.help == "Stop at opset 9."
 
 

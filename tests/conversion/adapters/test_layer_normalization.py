@@ -64,3 +64,18 @@ def test_a_large_mean_costs_no_accuracy() -> None:
     exact = x.astype(np.float64)
     exact = (exact - exact.mean(-1, keepdims=True)) / np.sqrt(exact.var(-1, keepdims=True) + 1e-5)
     np.testing.assert_allclose(found, exact, atol=2e-3)
+
+
+@pytest.mark.parametrize("opset", [8, 7])
+@pytest.mark.parametrize("batch", [2, "N"])
+def test_what_computed_axes_goes_where_they_become_an_attribute(batch: int | str, opset: int) -> None:
+    """The body computes them with NonZero, which does not exist below 9 and is not needed there."""
+    values = [helper.make_tensor_value_info("x", TensorProto.FLOAT, [batch, 3, WIDTH])]
+    values.append(helper.make_tensor_value_info("s", TensorProto.FLOAT, [WIDTH]))
+    node = helper.make_node("RMSNormalization", ["x", "s"], ["y"], axis=-1)
+    results = [helper.make_tensor_value_info("y", TensorProto.FLOAT, [batch, 3, WIDTH])]
+    graph = helper.make_graph([node], "g", values, results)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=10)
+    converted = convert_opset(model, opset).model
+    onnx.checker.check_model(converted, full_check=True)
+    assert splitgraph.verify(model, converted).verdict == "equal"
