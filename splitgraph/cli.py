@@ -34,6 +34,9 @@ from splitgraph.report.text import printable
 ENGINES = ["auto", "reference", "onnxruntime", "openvino"]
 
 Command = Callable[..., int]
+# What a command prints with --json when it fails, from its options and what is wrong.
+_Failed = Callable[[Mapping[str, Any], Sequence[Diagnostic]], Document]
+_DOCUMENTS: dict[str, _Failed] = {}
 
 
 class _Program(click.Group):
@@ -46,13 +49,24 @@ class _Program(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; whoever reads our output through a pipe may stop reading at any time."""
         try:
-            return super().invoke(ctx)
+            return self._invoke(ctx)
         except BrokenPipeError:
             # What Python still holds back would fail again when it is flushed at exit.
             nowhere = os.open(os.devnull, os.O_WRONLY)
             for stream in (sys.stdout, sys.stderr):
                 os.dup2(nowhere, stream.fileno())
             raise click.exceptions.Exit(BROKEN_PIPE) from None
+
+    def _invoke(self, ctx: click.Context) -> Any:
+        typed: Sequence[str] = ctx.obj
+        try:
+            return super().invoke(ctx)
+        except click.UsageError as error:
+            document = _DOCUMENTS.get(ctx.invoked_subcommand or "")
+            if document is not None and "--json" in typed:
+                # What was typed wrongly may be an option before the model: which model was meant is not known.
+                print_document(document({"model": ""}, [Diagnostic("SG601", "error", error.format_message())]))
+            raise
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -65,9 +79,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # A name that the terminal's encoding lacks is printed as an escape; it is no reason to fail.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+    typed = list(sys.argv[1:] if arguments is None else arguments)
     try:
         with _stopped_cleanly():
-            return int(program.main(arguments, prog_name="splitgraph", standalone_mode=False) or CLEAN)
+            return int(program.main(typed, prog_name="splitgraph", standalone_mode=False, obj=typed) or CLEAN)
     except click.UsageError as error:
         path = error.ctx.command_path if error.ctx else "splitgraph"
         print(f"error: {error.format_message()}\nTry '{path} --help' for help.", file=sys.stderr)
@@ -127,12 +142,12 @@ def program(context: click.Context) -> int:
     return CLEAN
 
 
-def _reports_errors(
-    document: Callable[[Mapping[str, Any], Sequence[Diagnostic]], Document],
-) -> Callable[[Command], Command]:
+def _reports_errors(document: _Failed) -> Callable[[Command], Command]:
     """Turn the errors of a command into a line on stderr, an exit code, and with --json the given document."""
 
     def decorate(command: Command) -> Command:
+        _DOCUMENTS[command.__name__] = document
+
         @functools.wraps(command)
         def run(**options: Any) -> int:
             try:
@@ -161,10 +176,21 @@ def _failed_verification(options: Mapping[str, Any], diagnostics: Sequence[Diagn
     return failed_verification_json(diagnostics)
 
 
-_model = click.argument("model", type=click.Path(path_type=Path))
+class _File(click.Path):
+    """The path of a file. An empty one, as of a shell variable that is not set, would be the current folder."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path; fails for an empty one."""
+        if not value:
+            self.fail("is empty; give the path of a file.", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+_FILE = _File(path_type=Path)
+_model = click.argument("model", type=_FILE)
 _json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 _bind = click.option("--bind", multiple=True, metavar="N=4", help="Give a symbolic dimension a value; repeatable.")
-_output = click.option("-o", "--output", type=click.Path(path_type=Path), metavar="OUT", help="Write the model here.")
+_output = click.option("-o", "--output", type=_FILE, metavar="OUT", help="Write the model here.")
 _force = click.option("--force", is_flag=True, help="Overwrite an existing output.")
 _opset = click.option("--opset", type=int, required=True, metavar="N", help="The ai.onnx opset to convert to.")
 _ir_version = click.option("--ir-version", type=int, metavar="N", help="Give the result this IR version.")
@@ -262,8 +288,8 @@ def convert(to: Literal["split", "variadic-split"], explicit_lengths: bool, **op
 
 
 @program.command()
-@click.argument("before", type=click.Path(path_type=Path))
-@click.argument("after", type=click.Path(path_type=Path))
+@click.argument("before", type=_FILE)
+@click.argument("after", type=_FILE)
 @click.option("--samples", type=click.IntRange(min=1), default=3, show_default=True, help="Sets of inputs at most.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the random inputs.")
 @_bind

@@ -56,28 +56,39 @@ def test_version(run: Run) -> None:
     assert run("--version") == (0, f"splitgraph {splitgraph.__version__}\n", "")
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        [],
-        ["frobnicate"],
-        ["infer"],
-        ["infer", "model.onnx", "--frobnicate"],
-        ["upgrade", "model.onnx"],
-        ["upgrade", "model.onnx", "--opset", "eighteen"],
-        ["convert", "model.onnx"],
-        ["convert", "model.onnx", "--to", "slices"],
-        ["verify", "model.onnx"],
-        ["verify", "model.onnx", "model.onnx", "--engine", "tensorrt"],
-        ["verify", "model.onnx", "model.onnx", "--samples", "0"],
-    ],
-)
+WRONG_USAGE = [
+    [],
+    ["frobnicate"],
+    ["infer"],
+    ["infer", ""],
+    ["infer", "model.onnx", "-o", ""],
+    ["infer", "model.onnx", "--frobnicate"],
+    ["infer", "model.onnx", "more.onnx"],
+    ["upgrade", "model.onnx"],
+    ["upgrade", "model.onnx", "--opset", "eighteen"],
+    ["convert", "model.onnx"],
+    ["convert", "model.onnx", "--to", "slices"],
+    ["verify", "model.onnx"],
+    ["verify", "model.onnx", "model.onnx", "--engine", "tensorrt"],
+    ["verify", "model.onnx", "model.onnx", "--samples", "0"],
+]
+
+
+@pytest.mark.parametrize("arguments", WRONG_USAGE)
 def test_wrong_usage(arguments: list[str], run: Run, folder: Path) -> None:
     code, out, err = run(*arguments)
     assert (code, out) == (2, "")
     assert err
     assert "Traceback" not in err
     assert files(folder) == {"model.onnx"}
+
+
+@pytest.mark.parametrize("arguments", [each for each in WRONG_USAGE if each[:1] not in ([], ["frobnicate"])])
+def test_wrong_usage_of_a_program(arguments: list[str], run: Run, folder: Path) -> None:
+    code, out, err = run(*arguments, "--json")
+    (found,) = json.loads(out)["diagnostics"]
+    assert (code, found["code"]) == (2, "SG601")
+    assert err.startswith(f"error: {found['message']}\n")
 
 
 def raising(error: BaseException) -> Callable[..., None]:
