@@ -1,11 +1,21 @@
-"""Inlining model-local functions, which some readers of ONNX do not know, by onnx's own inliner."""
+"""Inlining model-local functions, which some readers of ONNX do not know, by onnx's own inliner.
+
+That one leaves out the defaults of a function's attributes, and gives an output that is an input the input's name: both
+are written out for it before.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
 
 import onnx
 import onnx.inliner
 
-from splitgraph.onnx_proto import ModelProto, TensorProto
+from splitgraph.conversion.plan import opset_of
+from splitgraph.graph.names import FreshNames
+from splitgraph.graph.scopes import FunctionKey, called_function, function_key, opset_imports, subgraphs
+from splitgraph.node_making import make_node
+from splitgraph.onnx_proto import FunctionProto, ModelProto, NodeProto, TensorProto
 from splitgraph.variants.variadic_function import is_variadic_function
 
 
@@ -14,12 +24,17 @@ def inline_functions(model: ModelProto) -> ModelProto:
     functions stay, and a model without others comes back itself.
 
     Weights pass by the inliner, which could not take more than 2 GiB of them. Raises ValueError where it refuses the
-    model: functions that import another opset than the model does.
+    model, functions that import another opset than the model does, and where a default would be lost.
     """
     ours = [(function.domain, function.name) for function in model.functions if is_variadic_function(function)]
     if len(ours) == len(model.functions):
         return model
     light = _without_weights(model)
+    functions = {function_key(function): function for function in light.functions}
+    for function in light.functions:
+        _give_outputs_of_its_own(function, light)
+    for nodes in (light.graph.node, *(function.node for function in light.functions)):
+        _write_defaults(nodes, functions)
     try:
         inlined: ModelProto = onnx.inliner.inline_selected_functions(light, ours, exclude=True)
     except RuntimeError as error:
@@ -27,6 +42,53 @@ def inline_functions(model: ModelProto) -> ModelProto:
     del inlined.graph.initializer[:]
     inlined.graph.initializer.extend(model.graph.initializer)
     return inlined
+
+
+def _write_defaults(nodes: Iterable[NodeProto], functions: Mapping[FunctionKey, FunctionProto]) -> None:
+    """Give every call the attributes that it leaves out and the function has a default for. Raises ValueError for one
+    that passes an attribute on which the function around it may not have been given: the default holds then.
+    """
+    for node in _all_nodes(nodes):
+        function = functions.get(called_function(node))
+        if function is None:
+            continue
+        given = {attribute.name: attribute for attribute in node.attribute}
+        for default in function.attribute_proto:
+            held = given.get(default.name)
+            if held is None:
+                node.attribute.append(default)
+            elif held.ref_attr_name in _without_default(functions.values()):
+                text = f"{function.name!r} is called with {held.ref_attr_name!r} of the enclosing function for"
+                raise ValueError(f"{text} {default.name!r}, which has a default where that is not given")
+
+
+def _without_default(functions: Iterable[FunctionProto]) -> set[str]:
+    """Names of attributes that a function may be called without, and has no value for then."""
+    return {name for function in functions for name in function.attribute}
+
+
+def _give_outputs_of_its_own(function: FunctionProto, model: ModelProto) -> None:
+    """Copy what a function hands out as it came in, or twice."""
+    own = (name for node in _all_nodes(function.node) for name in (*node.input, *node.output))
+    names = FreshNames((*function.input, *function.output, *own))
+    handed_out = {"", *function.input}
+    copied = 0
+    for index, name in enumerate(function.output):
+        if name in handed_out:
+            function.output[index] = names.new(name)
+            function.node.append(make_node("Identity", [name], [function.output[index]]))
+            copied += 1
+        handed_out.add(name)
+    if copied and "" not in opset_imports(function.opset_import):
+        function.opset_import.add(domain="", version=opset_of(opset_imports(model.opset_import)))
+
+
+def _all_nodes(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:
+    """The nodes and those in their subgraphs."""
+    for node in nodes:
+        yield node
+        for _, _, graph in subgraphs(node):
+            yield from _all_nodes(graph.node)
 
 
 def _without_weights(model: ModelProto) -> ModelProto:

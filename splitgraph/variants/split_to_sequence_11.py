@@ -33,7 +33,9 @@ def lift(site: SplitSite) -> CanonicalSplit | None:
         return None
     total = dimension_on(data, axis)
     if not site.has_input(1):
-        return split_by_size(site, axis, total, 1, squeezed=site.attribute("keepdims", 1) == 0)
+        keepdims = site.attribute("keepdims", 1)
+        # Of a function that is given no value for it, not even the rank of the parts is known.
+        return split_by_size(site, axis, total, 1, squeezed=not keepdims) if isinstance(keepdims, int) else None
     contents = site.contents(1)
     shape = site.input(1).shape if contents is None else contents.shape
     if shape is None:
