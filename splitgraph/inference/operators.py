@@ -53,6 +53,9 @@ class Operator:
             return False
         for written, attribute in ctx.attributes().items():
             expected = schema.attributes.get(written)
+            if expected is None and not written.startswith(_INTERNAL):
+                ctx.find("SG212", _unknown_attribute(schema, written))
+                return False
             if expected is not None and attribute.type != expected.type and not attribute.ref_attr_name:
                 ctx.find(
                     "SG212",
@@ -130,6 +133,8 @@ def _schema(domain: str, op_type: str, opset: int) -> OperatorVersion | None:
     return found if any(not each.deprecated for each in later) else None
 
 
+# How names of attributes begin that tools keep for themselves, which onnx's checker accepts on every operator.
+_INTERNAL = "__"
 # Required by the schema of Resize-11 only: runtimes took them for the optional inputs that they are from 13 on, and
 # exporters leave them out.
 _TAKEN_AS_OPTIONAL = {("", "Resize"): ("roi", "scales")}
@@ -140,6 +145,15 @@ def _left_out(schema: OperatorVersion, inputs: Sequence[str]) -> list[str]:
     optional = _TAKEN_AS_OPTIONAL.get((schema.domain, schema.op), ())
     formals = zip(schema.inputs, inputs, strict=False)
     return [held.name for held, given in formals if held.option == "single" and not given and held.name not in optional]
+
+
+def _unknown_attribute(schema: OperatorVersion, name: str) -> str:
+    """What to say of an attribute that the version does not have: to ignore it might change what the node means."""
+    text = f"{schema.op}-{schema.since_version} has no attribute {name!r}"
+    those = [each.since_version for each in versions_of(schema.domain, schema.op) if name in each.attributes]
+    if not those:
+        return text
+    return f"{text}; {schema.op}-{(min if min(those) > schema.since_version else max)(those)} has it"
 
 
 def _range(fewest: int, most: int) -> str:
