@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from splitgraph.conversion.left_out import left_out_in
 from splitgraph.conversion.shared_lengths import SharedLengths
 from splitgraph.dim import DimLike
 from splitgraph.graph.names import FreshNames
@@ -17,6 +18,9 @@ from splitgraph.onnx_proto import AttributeProto, GraphProto, ModelProto, NodePr
 from splitgraph.variants.lowering import NotRepresentable
 from splitgraph.variants.variadic_function import LOWEST_OPSET, function_name
 
+if TYPE_CHECKING:
+    from splitgraph.conversion.plan import Plan
+
 
 @dataclass(slots=True)
 class Emission:
@@ -26,7 +30,8 @@ class Emission:
     function has no initializers; so they are in a model whose IR version makes every initializer an input. is_given:
     whether an attribute of the enclosing function has a value in every call. drafts: where its nodes and tensors are
     made, one graph for all of a conversion: messages that stand alone take kilobytes each. common: the lengths that
-    splits of its graph have in common; None where each has its own.
+    splits of its graph have in common; None where each has its own. left_out: inputs of the enclosing function that a
+    call leaves out.
     """
 
     names: FreshNames
@@ -36,6 +41,7 @@ class Emission:
     is_given: Callable[[str], bool]
     drafts: GraphProto
     common: SharedLengths | None = None
+    left_out: Collection[str] = ()
     variadic_parts: set[int] = field(default_factory=set)
     helpers: list[NodeProto] = field(default_factory=list)
     mains: list[NodeProto] = field(default_factory=list)
@@ -53,6 +59,7 @@ class Emission:
             self.prefix,
             self.is_given,
             self.drafts,
+            left_out=self.left_out,
             variadic_parts=self.variadic_parts,
             initializers=held,
         )
@@ -163,7 +170,7 @@ class Emission:
 
 
 def new_emission(
-    drafts: GraphProto,
+    plan: Plan,
     model: ModelProto,
     scope: Scope,
     node: NodeProto,
@@ -178,7 +185,8 @@ def new_emission(
     constants_are_nodes = scope.in_function or model.ir_version < 4
     prefix = node.name or node.output[0] or node_label(node, index)
     given = partial(attribute_is_given, model, scope)
-    return Emission(names, opset, constants_are_nodes, prefix, given, drafts, common)
+    left_out = left_out_in(plan.left_out, scope)
+    return Emission(names, opset, constants_are_nodes, prefix, given, plan.drafts, common, left_out)
 
 
 def _reference(name: str, attribute: str) -> AttributeProto:

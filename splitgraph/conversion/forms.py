@@ -8,6 +8,7 @@ from dataclasses import replace
 from splitgraph.canonical import CanonicalSplit, Form, clamped_lengths
 from splitgraph.conversion.emission import Emission, new_emission
 from splitgraph.conversion.inlining import inline_functions
+from splitgraph.conversion.left_out import left_out_inputs
 from splitgraph.conversion.lengths_pattern import Producers, axis_reference, has_no_rest, lengths_are_computed
 from splitgraph.conversion.opset import check_readable, roots
 from splitgraph.conversion.plan import Plan, apply_plan, opset_of
@@ -41,12 +42,13 @@ def convert_forms(model: ModelProto, to: str, *, explicit_lengths: bool = False)
     if to not in ("split", "variadic-split"):
         raise SplitgraphError(f"splits cannot be converted to {to!r}; the targets are 'split' and 'variadic-split'")
     walked = walk_model(model)
-    plan = Plan()
+    plan = Plan(left_out=left_out_inputs(model, walked.scopes))
     check_readable(plan, walked)
     if to == "split" and explicit_lengths and not plan.blockers:
         inlined = _with_functions_inlined(plan, model)
         if inlined is not model:
             model, walked = inlined, walk_model(inlined)
+            plan.left_out = left_out_inputs(model, walked.scopes)
     names = FreshNames(used_names(model, walked.scopes))
     ours = {function.name for function in model.functions if is_variadic_function(function)}
     if not any(found.code == "SG103" for found in plan.blockers):
@@ -100,7 +102,7 @@ def _plan_variadic(plan: Plan, model: ModelProto, walked: Walked, root: Sequence
             node = scope.nodes[index]
             if node.op_type != "Split" or plain_domain(node.domain) or variant_at("Split", opset) is None:
                 continue
-            emission = new_emission(plan.drafts, model, scope, node, index, names, opset)
+            emission = new_emission(plan, model, scope, node, index, names, opset)
             lowered = lower_split(
                 node, index, scope, found, variadic_split_1.VARIANT, emission, "convert --to variadic-split"
             )
@@ -139,7 +141,7 @@ def _plan_plain(
             if target is None or found.variant.op_type not in ("Split", "VariadicSplit"):
                 continue
             location = f"{scope.location}/{node_label(node, index)}"
-            emission = new_emission(plan.drafts, model, scope, node, index, names, opset)
+            emission = new_emission(plan, model, scope, node, index, names, opset)
             if found.variant.op_type == "VariadicSplit":
                 reference = None
                 if found.split is not None and found.split.axis is None:

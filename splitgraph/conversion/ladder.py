@@ -4,7 +4,7 @@ operator does not exist.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -15,6 +15,7 @@ from splitgraph.conversion.emission import Emission
 from splitgraph.conversion.expansion import expand, has_body
 from splitgraph.conversion.form import Form, needed
 from splitgraph.conversion.guard import Route, blockers_at, check_node, route_of
+from splitgraph.conversion.left_out import blocker, reads_left_out, without_left_out
 from splitgraph.conversion.repeats import Carried, Key, NameLog, Repeats
 from splitgraph.conversion.schema_history import version_at
 from splitgraph.conversion.splits import lower_split
@@ -44,6 +45,8 @@ class Ladder:
     values: Values
     in_function: bool
     is_read: Callable[[str], bool]
+    # Inputs of the function that the graph is in which a call leaves out.
+    left_out: Collection[str] = ()
     repeats: Repeats = field(init=False)
     _stops: dict[Key, int] = field(default_factory=dict)
 
@@ -52,7 +55,7 @@ class Ladder:
 
     def key_of(self, node: NodeProto, visit: Visit | None) -> Key | None:
         """What makes nodes alike, given what inference says of this one; None for one that is like no other."""
-        return self.repeats.key_of(node, visit)
+        return None if reads_left_out(node, self.left_out) else self.repeats.key_of(node, visit)
 
     def again(self, key: Key | None, node: NodeProto) -> Carried | None:
         """A node that is kept, or edited, because one like it was; None where that is not known."""
@@ -77,6 +80,10 @@ class Ladder:
         emission = climb.emission
         facts = self._facts(Form.of(node), node, self.source, climb.location)
         edits, blockers = check_node(facts)
+        if reads_left_out(node, self.left_out):
+            absent = without_left_out(node, self.left_out)
+            if edits or blockers or any(check_node(self._facts(Form.of(absent), absent, self.source, climb.location))):
+                return Carried(blockers=[blocker(node, self.left_out, "SG405", climb.location)])
         if not blockers:
             return Carried(edits=edits, why="; ".join(edit.why for edit in edits))
         forms = climb.take(Form.of(node), self.source)
@@ -114,7 +121,7 @@ class Ladder:
         """The opset nearest to the target that a node can go to."""
         towards = 1 if self.target > self.source else -1
         for opset in range(self.target - towards, self.source, -towards):
-            trial = Ladder(self.source, opset, self.values, self.in_function, self.is_read)
+            trial = Ladder(self.source, opset, self.values, self.in_function, self.is_read, self.left_out)
             emission = climb.emission.afresh(opset)
             if not trial._carry(node, _Climb(trial, climb.location, emission)).blockers:
                 return opset

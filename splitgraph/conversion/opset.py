@@ -13,6 +13,7 @@ from splitgraph.conversion.emission import new_emission
 from splitgraph.conversion.guard import route_of
 from splitgraph.conversion.ir_version import set_ir_version
 from splitgraph.conversion.ladder import Ladder
+from splitgraph.conversion.left_out import left_out_in, left_out_inputs
 from splitgraph.conversion.plan import Plan, apply_plan, opset_of
 from splitgraph.conversion.replacing import edit_in_place, replace_by_forms
 from splitgraph.conversion.rewrite import Change, Rewrite
@@ -92,7 +93,7 @@ def plan_opset(model: ModelProto, walked: Walked, target: int) -> Plan:
 
 
 def _plan_opset(model: ModelProto, walked: Walked, target: int, names: FreshNames) -> Plan:
-    plan = Plan(opset=target)
+    plan = Plan(opset=target, left_out=left_out_inputs(model, walked.scopes))
     check_readable(plan, walked)
     if any(found.code == "SG103" for found in plan.blockers):
         return plan
@@ -182,7 +183,8 @@ def _plan_others(
     blocked: list[Sequence[Diagnostic]] = []
     if not touched:
         return blocked
-    ladder = Ladder(scope.imports[""], target, Values(walked, scope.path), scope.in_function, uses.is_read)
+    values, left_out = Values(walked, scope.path), left_out_in(plan.left_out, scope)
+    ladder = Ladder(scope.imports[""], target, values, scope.in_function, uses.is_read, left_out)
     visits, nodes = walked.visits(scope), scope.nodes
     edits = plan.edits.get(scope.path)
     # A node that is none of its operator's has no meaning to keep; one that was only declared wrongly has.
@@ -209,7 +211,7 @@ def _plan_others(
             edit_in_place(plan, uses, scope, index, made, Change(location, node.op_type, made.op_type, carried.why))
             edits = plan.edits[scope.path]
             continue
-        emission = new_emission(plan.drafts, model, scope, node, index, names, target)
+        emission = new_emission(plan, model, scope, node, index, names, target)
         try:
             carried = carried or ladder.carry(node, key, location, emission)
         except _CONTRADICTIONS:

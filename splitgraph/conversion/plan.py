@@ -55,8 +55,8 @@ class GraphEdits:
 
 @dataclass(slots=True)
 class Plan:
-    """A rewrite of a model, as a list of edits by graph; `blockers` are what makes it impossible. drafts: the new nodes
-    and tensors, and those that came to nothing.
+    """A rewrite of a model, as a list of edits by graph; `blockers` are what makes it impossible. left_out: the inputs
+    of functions that a call leaves out. drafts: the new nodes and tensors, and those that came to nothing.
     """
 
     edits: dict[GraphPath, GraphEdits] = field(default_factory=dict)
@@ -65,6 +65,7 @@ class Plan:
     notes: list[Diagnostic] = field(default_factory=list)
     rounding: bool = False
     opset: int | None = None
+    left_out: Mapping[int, frozenset[str]] = field(default_factory=dict)
     variadic_parts: set[int] = field(default_factory=set)
     gone_functions: set[str] = field(default_factory=set)
     drafts: GraphProto = field(default_factory=GraphProto)

@@ -116,7 +116,7 @@ def _plan_sequence(
     target = variant_at("Split", opset)
     if split is None or split.lengths is None or target is None:
         return
-    emission = new_emission(plan.drafts, model, scope, node, index, names, opset)
+    emission = new_emission(plan, model, scope, node, index, names, opset)
     parts = [names.new(f"{node.output[0]}_{position}") for position in range(len(split.lengths))]
     form = _plain_form(split)
     stand_in = _documented(NodeProto(op_type="Split"), node)
@@ -187,7 +187,7 @@ def _plan_reader(
     uses: Uses,
 ) -> None:
     node = reader.node
-    emission = new_emission(plan.drafts, model, reader.scope, node, reader.index, names, opset_of(reader.scope.imports))
+    emission = new_emission(plan, model, reader.scope, node, reader.index, names, opset_of(reader.scope.imports))
     if node.op_type == "SequenceAt":
         read = make_node("Identity", [parts[reader.position or 0]], list(node.output))
     elif node.op_type == "SequenceLength":

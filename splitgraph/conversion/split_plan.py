@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from splitgraph.conversion.emission import new_emission
 from splitgraph.conversion.guard import AttributeEdit, attribute_edits
+from splitgraph.conversion.left_out import left_out_in, reads_left_out
 from splitgraph.conversion.plan import InPlace, Plan
 from splitgraph.conversion.replacing import Replacement, replace_nodes
 from splitgraph.conversion.rewrite import Change
@@ -56,7 +57,9 @@ def plan_splits(
         for index in splits[scope.path]:
             node = nodes[index]
             found = None if detail is None else detail.splits.get(index)
-            recipe = recipes.get(id(found))
+            # What inference knows of an input that a call leaves out is not all that there is to it.
+            is_like_others = not reads_left_out(node, left_out_in(plan.left_out, scope))
+            recipe = recipes.get(id(found)) if is_like_others else None
             if recipe is not None:
                 replacements.append(_followed(recipe, scope, index, node))
                 continue
@@ -76,14 +79,14 @@ def plan_splits(
                 # Sequences and strings have one form: only the element types can stand in the way.
                 plan.blockers.extend(_kept_as_is(found.variant, variant, found.data, location))
                 continue
-            emission = new_emission(plan.drafts, model, scope, node, index, names, target, common)
+            emission = new_emission(plan, model, scope, node, index, names, target, common)
             lowered = lower_split(node, index, scope, found, variant, emission, f"opset {target}")
             plan.blockers.extend(lowered.blockers)
             plan.notes.extend(lowered.notes)
             if lowered.emission is None or lowered.change is None:
                 continue
             replacements.append((scope, index, lowered.emission, lowered.change))
-            recipe = _recipe(node, found, lowered, common)
+            recipe = _recipe(node, found, lowered, common) if is_like_others else None
             if recipe is not None:
                 recipes[id(found)] = recipe
     replace_nodes(plan, uses, replacements)

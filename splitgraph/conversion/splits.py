@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from splitgraph.canonical import CanonicalSplit
 from splitgraph.conversion.emission import Emission
+from splitgraph.conversion.left_out import blocker, reads_left_out
 from splitgraph.conversion.rewrite import Change
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.graph.scopes import Scope, node_label
@@ -69,6 +70,8 @@ def lower_split(
         return Lowered()
     if explicit_lengths and target == detail.variant and not repaired and _is_written_out(node, split, target, counted):
         return Lowered()
+    if reads_left_out(node, emission.left_out):
+        return Lowered(blockers=(blocker(node, emission.left_out, "SG408", location),))
     notes: tuple[Diagnostic, ...] = ()
     if repaired:
         notes = (
