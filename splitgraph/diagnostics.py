@@ -218,8 +218,10 @@ _code(
 _code(
     "SG214",
     "operator does not exist at this opset",
-    "The operator was introduced at a later opset than the model imports.",
-    "Import a newer opset.",
+    "The operator was introduced at a later opset than the model imports, or removed before it. onnxruntime's "
+    "optimizer writes such nodes into models that it saves (LayerNormalization below 17), and runs them.",
+    "Export the model at an opset that has the operator, or convert it first and let a runtime optimize it after that. "
+    "To raise the imported opset alone would change what other operators mean.",
 )
 _code(
     "SG215",
@@ -238,6 +240,13 @@ _code(
     "axis input of the wrong type or rank",
     "The axis input must be an integer scalar (VariadicSplit also takes the shape [1]).",
     "Cast or reshape the axis.",
+)
+_code(
+    "SG219",
+    "runtimes disagree on keepdims beside a chunk size",
+    "By the specification SplitToSequence ignores keepdims when split is given. onnxruntime drops the axis of chunks "
+    "of length 1 all the same, as PyTorch's exporter means it where it writes unbind, and refuses other chunks.",
+    "Leave split out, which means chunks of length 1, or leave keepdims out: runtimes agree on either.",
 )
 
 # 3xx: inference of everything else -----------------------------------------------------------------------------

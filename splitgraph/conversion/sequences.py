@@ -14,6 +14,7 @@ from splitgraph.conversion.splits import lower_split
 from splitgraph.conversion.unused import Uses
 from splitgraph.deferred import helper
 from splitgraph.diagnostics import diagnostic
+from splitgraph.graph.attributes import attribute_value
 from splitgraph.graph.names import FreshNames
 from splitgraph.graph.scopes import Scope, node_label
 from splitgraph.inference import Walked
@@ -62,6 +63,11 @@ def plan_sequences(
             _plan_sequence(plan, model, scope, index, found, readers, names, uses, explicit_lengths)
 
 
+def _drops_axis(node: NodeProto) -> bool:
+    """True for a node with a keepdims of 0, or with one that the enclosing function gives."""
+    return any(attribute.name == "keepdims" and attribute_value(attribute) != 1 for attribute in node.attribute)
+
+
 def _readers(
     walked: Walked, root: Sequence[Scope], scope: Scope, node: NodeProto, found: SplitDetail
 ) -> list[Reader] | str:
@@ -71,6 +77,8 @@ def _readers(
         return "the split is invalid"
     if split.lengths is None or split.axis is None or len(split.lengths) > MAX_PARTS:
         return "the number of its parts or its axis is known only at run time"
+    if split.form == "size" and any(node.input[1:]) and _drops_axis(node):
+        return "runtimes disagree on keepdims=0 beside a chunk size (SG219)"
     count = len(split.lengths)
     if count == 0:
         return "it is empty, and a Split has at least one part"

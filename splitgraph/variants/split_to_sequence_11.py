@@ -2,8 +2,8 @@
 
 Inputs: input (T), split (int32 or int64, optional: a scalar is the size of each chunk, the last one smaller; 1-D are
 the lengths, each >= 0, summing to the dimension; without it the chunks have length 1). Attributes: axis (default 0),
-keepdims (default 1; with 0 and no `split` the chunks lose the axis; ignored when `split` is given). T: every type but
-bfloat16 and younger ones. Output: one sequence.
+keepdims (default 1; with 0 and no `split` the chunks lose the axis; ignored when `split` is given, though not by
+every runtime). T: every type but bfloat16 and younger ones. Output: one sequence.
 """
 
 from __future__ import annotations
@@ -44,6 +44,9 @@ def lift(site: SplitSite) -> CanonicalSplit | None:
         site.find("SG211", f"split is a scalar or a 1-D tensor, not of rank {len(shape)}")
         return None
     if len(shape) == 0:
+        if site.attribute("keepdims", 1) != 1:
+            text = "keepdims=0 is ignored beside a chunk size, but onnxruntime drops the axis of chunks of length 1"
+            site.find("SG219", text, severity="warning")
         size = None if contents is None else contents.dims[0]
         return split_by_size(site, axis, total, size)
     return _lift_lengths(site, axis, total, shape[0])

@@ -87,6 +87,9 @@ KEPT = {
     "a size known at run time": model_of(
         [split(), at("first", "y")], [value("y", [None, 3])], [FIRST], [value("lengths", [], TensorProto.INT64)]
     ),
+    "keepdims=0 beside a chunk size": model_of(
+        [split(keepdims=0), at("first", "y")], [value("y", [1, 3])], [held("lengths", 1), FIRST]
+    ),
     "no parts at all": model_of(
         [split(lengths=False), helper.make_node("SequenceLength", ["q"], ["n"])], [LENGTH], shape=(0, 3)
     ),
@@ -297,3 +300,18 @@ def test_sequences_have_no_form_below_opset_11() -> None:
     assert "SG404" in [found.code for found in raised.value.diagnostics]
     plain = splitgraph.convert(model, "split").model
     assert_same(model, splitgraph.downgrade(plain, 9).model, x(7, 3))
+
+
+@pytest.mark.parametrize("lengths", [1, 2])
+def test_runtimes_disagree_on_keepdims_beside_a_chunk_size(lengths: int) -> None:
+    """As PyTorch's scripted unbind is exported: onnxruntime drops the axis, which the specification says it keeps."""
+    model = model_of([split(keepdims=0), at("first", "y")], [value("y", [None, 3])], [held("lengths", lengths), FIRST])
+    analysis = splitgraph.infer(model)
+    assert [(found.code, found.severity) for found in analysis.diagnostics] == [("SG219", "warning")]
+    assert analysis.types["y"].shape == (lengths, 3)
+
+
+@pytest.mark.parametrize("attributes", [{}, {"keepdims": 1}])
+def test_runtimes_agree_without_it(attributes: dict[str, Any]) -> None:
+    model = model_of([split(**attributes), at("first", "y")], [value("y", [None, 3])], [held("lengths", 1), FIRST])
+    assert splitgraph.infer(model).diagnostics == ()
