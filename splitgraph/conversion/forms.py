@@ -170,7 +170,8 @@ def _plan_plain(
                 _to_plain_domain(lowered.emission)
                 replacements.append((scope, index, lowered.emission, lowered.change))
     replace_nodes(plan, uses, replacements)
-    plan_sequences(plan, model, walked, root, names, uses, explicit_lengths)
+    why = "convert --to split"
+    plan_sequences(plan, model, walked, root, names, uses, why, explicit_lengths=explicit_lengths)
 
 
 def _is_counted(node: NodeProto, found: SplitDetail, uncounted: set[str]) -> bool:

@@ -17,6 +17,7 @@ from splitgraph.conversion.left_out import left_out_in, left_out_inputs
 from splitgraph.conversion.plan import Plan, apply_plan, opset_of
 from splitgraph.conversion.replacing import edit_in_place, replace_by_forms
 from splitgraph.conversion.rewrite import Change, Rewrite
+from splitgraph.conversion.sequences import plan_sequences
 from splitgraph.conversion.split_plan import plan_splits
 from splitgraph.conversion.unused import Uses
 from splitgraph.conversion.values import Values
@@ -41,6 +42,8 @@ _NAME_OF: Callable[[NodeProto], str] = attrgetter("name")
 # Errors that the rewrite itself repairs.
 REPAIRABLE = frozenset({"SG207"})
 
+_SEQUENCES_EXIST_FROM = 11
+
 # What adapters and guards raise over a node that lacks what it must have, or has it of another kind.
 _CONTRADICTIONS = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError)
 
@@ -57,6 +60,9 @@ def convert_opset(model: ModelProto, target: int, ir_version: int | None = None,
         raise SplitgraphError(f"there is no opset {target} of ai.onnx; splitgraph knows 1 to {newest}")
     load_adapters()
     walked = walk_model(model)
+    plain = None if target >= _SEQUENCES_EXIST_FROM else _without_sequences(model, walked)
+    if plain is not None:
+        model, walked, owned = plain.model, walk_model(plain.model), True
     plan = plan_opset(model, walked, target)
     source = walked.opset.get("", target)
     plan.raise_blockers(f"the model cannot go from opset {source} to {target}")
@@ -64,8 +70,26 @@ def convert_opset(model: ModelProto, target: int, ir_version: int | None = None,
     if ir_version is not None:
         set_ir_version(converted, ir_version, target if "" in walked.opset else None)
     to_opset = {**walked.opset, **({"": target} if "" in walked.opset else {})}
-    changes, notes = tuple(plan.changes), tuple(plan.notes)
+    changes, notes = (*(plain.changes if plain is not None else ()), *plan.changes), tuple(plan.notes)
     return Rewrite(converted, changes, notes, None, dict(walked.opset), to_opset, plan.rounding)
+
+
+def _without_sequences(model: ModelProto, walked: Walked) -> Rewrite | None:
+    """The model with plain splits for the sequences whose readers allow it; None where there is none, or an error."""
+    found = (split for graph in walked.graphs.values() for split in graph.splits.values())
+    if not any(split.variant.op_type == "SplitToSequence" for split in found):
+        return None
+    plan = Plan(left_out=left_out_inputs(model, walked.scopes))
+    check_readable(plan, walked)
+    if plan.blockers:
+        return None
+    names = FreshNames(used_names(model, walked.scopes))
+    for root in roots(walked.scopes):
+        why = f"below opset {_SEQUENCES_EXIST_FROM} there are no sequences"
+        plan_sequences(plan, model, walked, root, names, Uses(root), why)
+    if plan.blockers or not plan.edits:
+        return None
+    return Rewrite(apply_plan(plan, model), tuple(plan.changes), tuple(plan.notes), None, walked.opset, walked.opset)
 
 
 def check_readable(plan: Plan, walked: Walked) -> None:

@@ -44,10 +44,12 @@ def plan_sequences(
     root: Sequence[Scope],
     names: FreshNames,
     uses: Uses,
-    explicit_lengths: bool,
+    why: str,
+    *,
+    explicit_lengths: bool = False,
 ) -> None:
     """Plan the conversion of every SplitToSequence whose readers allow it; the others are kept, with a note that says
-    why.
+    why they are. why: the others are not.
     """
     for scope in root:
         details: GraphDetail = walked.graphs.get(scope.path) or GraphDetail()
@@ -60,7 +62,7 @@ def plan_sequences(
             if isinstance(readers, str):
                 plan.notes.append(diagnostic("SG408", f"kept as a sequence: {readers}", location, severity="info"))
                 continue
-            _plan_sequence(plan, model, scope, index, found, readers, names, uses, explicit_lengths)
+            _plan_sequence(plan, model, scope, index, found, readers, names, uses, why, explicit_lengths)
 
 
 def _drops_axis(node: NodeProto) -> bool:
@@ -117,6 +119,7 @@ def _plan_sequence(
     readers: Sequence[Reader],
     names: FreshNames,
     uses: Uses,
+    why: str,
     explicit_lengths: bool,
 ) -> None:
     node, split = scope.nodes[index], found.split
@@ -133,17 +136,13 @@ def _plan_sequence(
     stand_in.output.extend(parts)
     stand_in.attribute.append(make_attribute("axis", split.axis))
     plain = replace(found, split=replace(split, form=form or split.form, squeezed=False))
-    lowered = lower_split(
-        stand_in, index, scope, plain, target, emission, "convert --to split", explicit_lengths=explicit_lengths
-    )
+    lowered = lower_split(stand_in, index, scope, plain, target, emission, why, explicit_lengths=explicit_lengths)
     plan.blockers.extend(lowered.blockers)
     if lowered.emission is None:
         return
     if split.squeezed:
         parts = _squeeze(emission, parts, split.axis or 0)
-    change = Change(
-        f"{scope.location}/{node_label(node, index)}", found.variant.label, target.label, "convert --to split"
-    )
+    change = Change(f"{scope.location}/{node_label(node, index)}", found.variant.label, target.label, why)
     replace_node(plan, uses, scope, index, emission, change)
     for reader in readers:
         _plan_reader(plan, model, reader, parts, split.squeezed, names, uses)

@@ -160,7 +160,7 @@ def _not_inferred(node: NodeProto, location: str) -> Diagnostic:
 def _missing(node: NodeProto, location: str, target: int) -> Diagnostic:
     first = 11 if node.op_type == "SplitToSequence" else 20
     helps = {
-        "SplitToSequence": "Stop at opset 11, or turn the sequence into plain splits first (convert --to split).",
+        "SplitToSequence": "Stop at opset 11. 'convert --to split' says why it cannot be a plain split.",
         "StringSplit": "Stop at opset 20; nothing older splits strings.",
     }
     return diagnostic(
