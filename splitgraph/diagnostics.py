@@ -78,7 +78,7 @@ _code(
     "SG102",
     "cycle or wrong node order",
     "A node reads a value that only a later node, or the node itself, produces. ONNX wants nodes in topological order.",
-    "Sort the nodes, or remove the cycle; export the model again.",
+    "Sort the nodes, as Graph.toposort of onnx_graphsurgeon does, or remove the cycle; export the model again.",
 )
 _code(
     "SG103",
