@@ -1,5 +1,5 @@
-"""The cases of the opset reports: onnx's node tests as they are, inside an If body, inside a function, and with
-constants where real models have them.
+"""The cases of the opset reports: onnx's node tests as they are, inside an If body, inside a function, with
+attributes that a call of the function gives, and with constants where real models have them.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import onnx
 from onnx import helper, numpy_helper
 from onnx.backend.test.case.node import collect_testcases
 
-Wrap = Literal["none", "if", "function", "constants"]
-WRAPS: tuple[Wrap, ...] = ("none", "if", "function", "constants")
+Wrap = Literal["none", "if", "function", "references", "constants"]
+WRAPS: tuple[Wrap, ...] = ("none", "if", "function", "references", "constants")
 
 # The first IR version with model-local functions.
 _FUNCTIONS_SINCE = 8
@@ -111,6 +111,10 @@ def wrapped(case: NodeCase, wrap: Wrap) -> NodeCase | None:
     if wrap == "function":
         _into_function(model)
         return replace(case, name=f"{case.name}[function]", model=model)
+    if wrap == "references":
+        _into_function(model)
+        made = replace(case, name=f"{case.name}[references]", model=model)
+        return made if _hand_in_attributes(model) else None
     if wrap == "constants":
         given = _hold_parameters(model, case.data_sets[0][0])
         made = replace(case, name=f"{case.name}[constants]", model=model, data_sets=[(given, case.data_sets[0][1])])
@@ -134,6 +138,22 @@ def _into_function(model: onnx.ModelProto) -> None:
     graph.node.append(helper.make_node("Wrapped", names, results, name="call", domain="tests"))
     model.opset_import.append(helper.make_opsetid("tests", 1))
     model.ir_version = max(model.ir_version, _FUNCTIONS_SINCE)
+
+
+def _hand_in_attributes(model: onnx.ModelProto) -> bool:
+    """Let the call of the function give the attributes of its nodes, which refer to them; False without any."""
+    (function,), (call,) = model.functions, model.graph.node
+    for index, node in enumerate(function.node):
+        for attribute in node.attribute:
+            if attribute.type in (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS):
+                continue
+            given = call.attribute.add()
+            given.CopyFrom(attribute)
+            given.name = f"{attribute.name}_{index}"
+            function.attribute.append(given.name)
+            reference = onnx.AttributeProto(name=attribute.name, type=attribute.type, ref_attr_name=given.name)
+            attribute.CopyFrom(reference)
+    return bool(call.attribute)
 
 
 def _hold_parameters(model: onnx.ModelProto, given: Sequence[Any]) -> list[Any]:

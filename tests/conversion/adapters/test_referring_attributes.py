@@ -57,12 +57,24 @@ def normalized() -> onnx.ModelProto:
     return build(node, 15, inputs, dict.fromkeys(("y", "m", "v"), ("float32", None)))
 
 
+def remainder() -> onnx.ModelProto:
+    node = helper.make_node("Mod", ["a", "b"], ["y"], fmod=1)
+    return build(node, 28, dict.fromkeys("ab", ("float32", (3,))), {"y": ("float32", (3,))})
+
+
+def cast() -> onnx.ModelProto:
+    node = helper.make_node("Cast", ["x"], ["y"], to=onnx.TensorProto.FLOAT8E4M3FNUZ, saturate=1)
+    return build(node, 24, {"x": ("float32", (3,))}, {"y": ("float8e4m3fnuz", (3,))})
+
+
 REFERRING = [
     ("count_include_pad", pool(22, kernel_shape=[2, 2], dilations=[2, 2], pads=[1, 1, 1, 1]), 22, 18),
     ("count_include_pad", pool(10, kernel_shape=[2, 2], strides=[2, 2], ceil_mode=1), 10, 9),
     ("linear_before_reset", recurrent(), 7, 2),
     ("block_size", quantized(), 21, 20),
     ("training_mode", normalized(), 15, 13),
+    ("fmod", remainder(), 28, 18),
+    ("saturate", cast(), 24, 23),
 ]
 
 
