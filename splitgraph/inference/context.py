@@ -126,8 +126,8 @@ class NodeContext:
 
     def attribute(self, name: str, default: Any = None) -> Any:
         """An attribute as int, float, str, tuple, TensorProto or GraphProto; `default` when absent; UNRESOLVED for a
-        reference
-        to an attribute of a function whose caller is not known."""
+        reference to an attribute of a function whose caller is not known.
+        """
         written = self.attributes().get(name)
         if written is None:
             return default
@@ -139,6 +139,18 @@ class NodeContext:
             if written is None:
                 return default
         return attribute_value(written)
+
+    def is_unbound(self, name: str) -> bool:
+        """True for an attribute that refers to an attribute of a function whose caller is not known."""
+        written = self.attributes().get(name) if self.walk.bindings is None else None
+        return written is not None and bool(written.ref_attr_name)
+
+    def has_attribute(self, name: str) -> bool:
+        """True when the attribute is given, be it by the caller of a function."""
+        written, bound = self.attributes().get(name), self.walk.bindings
+        if written is None or not written.ref_attr_name:
+            return written is not None
+        return bound is None or written.ref_attr_name in bound
 
     def fresh(self) -> Dim:
         """A new generated symbol: a dimension of which nothing is known but that it is one and the same wherever it

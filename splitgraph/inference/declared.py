@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from splitgraph.diagnostics import Severity, diagnostic
 from splitgraph.dim import Dim, DimLike, Obligation, symbol, symbols_of
@@ -27,13 +27,21 @@ def reconcile(
     input of the graph is given; for the main graph that is a shape of the caller of splitgraph.
     """
     if passed_in and values.path == MAIN:
-        return _reconcile(values, name, inferred, declared, location, _report_given)
-    return _reconcile(values, name, inferred, declared, location, _report)
+        return _reconcile(values, inferred, Declaration(name, declared, location, passed_in), _report_given)
+    return _reconcile(values, inferred, Declaration(name, declared, location, passed_in), _report)
 
 
-def _reconcile(
-    values: GraphValues, name: str, inferred: ValueType, declared: ValueType, location: str, report: Report
-) -> ValueType:
+class Declaration(NamedTuple):
+    """What is declared of a value, and where it gets its type; passed_in: as that of an input of its graph."""
+
+    name: str
+    type: ValueType
+    location: str
+    passed_in: bool
+
+
+def _reconcile(values: GraphValues, inferred: ValueType, declaration: Declaration, report: Report) -> ValueType:
+    name, declared, location, _ = declaration
     if declared.kind == "unknown":
         return inferred
     if inferred.kind == "unknown":
@@ -51,7 +59,12 @@ def _reconcile(
     if len(inferred.shape) != len(declared.shape):
         report(values, name, inferred, declared, location, "error")
         return merged
-    dims = [_merge(values, mine, theirs, location) for mine, theirs in zip(inferred.shape, declared.shape, strict=True)]
+    dims = [
+        _merge_number(values, mine, theirs, declaration)
+        if isinstance(theirs, int)
+        else _merge(values, mine, theirs, location)
+        for mine, theirs in zip(inferred.shape, declared.shape, strict=True)
+    ]
     if None in dims:
         report(values, name, inferred, declared, location, "error")
         return merged
@@ -61,8 +74,42 @@ def _reconcile(
     return merged.with_shape(dims)
 
 
-def _merge(values: GraphValues, inferred: DimLike | None, declared: DimLike | None, location: str) -> DimLike | None:
-    """One dimension of both, None for a contradiction."""
+def _merge_number(
+    values: GraphValues, inferred: DimLike | None, number: int, declaration: Declaration
+) -> DimLike | None:
+    """A dimension that is declared as a number; None where it cannot be that number.
+
+    What no other value has takes the author's word. What the number demands of other values is an obligation, which
+    changes none of their types. What the model leaves to its caller stays open, as runtimes take any size for it; but
+    within a body that is given it, it is the number.
+    """
+    if not isinstance(inferred, Dim):
+        return number if inferred in (None, number) else None
+    if values.facts.prove_ne(inferred, number):
+        return None
+    state, obligation, known = values.state, Obligation(inferred, "==", number), _solved(values, inferred)
+    unnamed = symbols_of(known) & state.generated
+    if unnamed == symbols_of(known) and not values.holds_any(unnamed):
+        return None if values.facts.require(obligation) == "contradiction" else number
+    if not unnamed.isdisjoint(state.open_dimensions) and not values.facts.prove_eq(inferred, number):
+        _report_demand(values, Obligation(known, "==", number), declaration)
+        if not declaration.passed_in:
+            return inferred
+    if unnamed:
+        state.declared_numbers.add(obligation)
+    return None if values.assume(obligation, declaration.location) == "contradiction" else number
+
+
+def _solved(values: GraphValues, dim: Dim) -> DimLike:
+    """The dimension in terms of what its symbols equal; as it is where that makes a divisor 0."""
+    try:
+        return values.facts.solution(dim)
+    except ZeroDivisionError:
+        return dim
+
+
+def _merge(values: GraphValues, inferred: DimLike | None, declared: Dim | None, location: str) -> DimLike | None:
+    """One dimension of both, where no number is declared; None for a contradiction."""
     if inferred is None or declared is None or inferred == declared:
         return values.fresh() if inferred is None and declared is None else (declared if inferred is None else inferred)
     if isinstance(inferred, Dim) and _is_unknown(values, inferred):
@@ -78,10 +125,6 @@ def _merge(values: GraphValues, inferred: DimLike | None, declared: DimLike | No
         # What is known of it from elsewhere is known of the name, too.
         is_new = known not in (inferred, declared) and values.path == MAIN
         values.state.definitions[str(declared)] = (known, location) if is_new else None
-        return declared
-    if isinstance(declared, int):
-        if isinstance(inferred, int) or values.facts.require(Obligation(inferred, "==", declared)) == "contradiction":
-            return None
         return declared
     return inferred
 
@@ -123,6 +166,21 @@ def _report(
 ) -> None:
     text = f"{name!r} is declared as {declared}, but inferred as {inferred}"
     values.report(diagnostic("SG301", text, location, severity=severity))
+
+
+def _report_demand(values: GraphValues, demand: Obligation, declaration: Declaration) -> None:
+    """Warn of a declaration that holds for one size only of what the model leaves open, unless another said as much."""
+    state, name = values.state, declaration.name
+    if state.quiet or state.muted or state.declared_sizes.require(demand) == "proved":
+        return
+    holder, axis = values.holder_of(symbols_of(demand.lhs) & state.open_dimensions)
+    text = (
+        f"{name!r} is declared as {declaration.type}, which holds for one size only of dimension {axis} of {holder!r}"
+    )
+    help = (
+        f"Leave it open in the declaration of {name!r}, too, or declare that size for {holder!r} if there is no other."
+    )
+    values.report(diagnostic("SG301", text, declaration.location, severity="warning", help=help))
 
 
 def _report_given(

@@ -10,7 +10,7 @@ from splitgraph.graph.scopes import GraphPath, graph_at, subgraph_at
 from splitgraph.graph.types import type_proto
 from splitgraph.inference.analysis import Analysis
 from splitgraph.inference.naming import tally
-from splitgraph.onnx_proto import FunctionProto, GraphProto, ModelProto, TypeProto, ValueInfoProto
+from splitgraph.onnx_proto import FunctionProto, GraphProto, ModelProto, TensorShapeProto, TypeProto, ValueInfoProto
 from splitgraph.value_type import ValueType
 
 
@@ -109,6 +109,11 @@ def _write(value: ValueInfoProto, inferred: ValueType | None) -> None:
         value.type.MergeFrom(made) if value.type.WhichOneof("value") is None else value.type.CopyFrom(made)
 
 
+def _is_number(dim: TensorShapeProto.Dimension) -> bool:
+    """True for a dimension that is declared as a number; exporters write -1 for what they leave open."""
+    return dim.HasField("dim_value") and dim.dim_value >= 0
+
+
 def _refine(declared: TypeProto.Tensor, inferred: TypeProto.Tensor) -> None:
     if not declared.elem_type:
         declared.elem_type = inferred.elem_type
@@ -118,8 +123,8 @@ def _refine(declared: TypeProto.Tensor, inferred: TypeProto.Tensor) -> None:
         declared.shape.CopyFrom(inferred.shape)
         return
     for mine, theirs in zip(declared.shape.dim, inferred.shape.dim, strict=True):
-        # A name that the author gave stays; a number says more than a name.
-        if theirs.HasField("dim_value") or not mine.dim_param:
+        # A name or number that the author gave stays; a number says more than a name.
+        if theirs.HasField("dim_value") or not (mine.dim_param or _is_number(mine)):
             denotation = mine.denotation
             mine.CopyFrom(theirs)
             mine.denotation = denotation

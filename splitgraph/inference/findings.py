@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from splitgraph.diagnostics import Diagnostic, diagnostic
-from splitgraph.dim import Dim, DimLike, Obligation, substitute, symbol, symbols_of
+from splitgraph.dim import Dim, DimLike, Facts, Obligation, substitute, symbol, symbols_of
 from splitgraph.graph.scopes import MAIN, GraphPath, Scope
 from splitgraph.inference.analysis import Analysis, Completeness, SplitReport
 from splitgraph.inference.left_open import values_left_open
@@ -19,7 +19,7 @@ from splitgraph.value_type import UNKNOWN, ValueType
 
 def build_analysis(state: State, main: Walk) -> Analysis:
     """The analysis of a walked model; `details` holds the shown types of every graph and what conversion needs."""
-    solved = solve(main.facts.obligations, state.generated)
+    solved = solve([each for each in main.facts.obligations if each not in state.declared_numbers], state.generated)
     naming = Naming(state.generated, state.reserved, solved)
     walked = {path: detail for path, detail in state.details.items() if path[:1] != ("call",) and path[:1] != ("F",)}
     walked.setdefault(main.path, main.detail)
@@ -27,6 +27,8 @@ def build_analysis(state: State, main: Walk) -> Analysis:
     for values in told_apart.values():
         for value, times in values:
             naming.count(value.shape or (), times)
+    # What is required of a symbol is shown with it.
+    naming.count([each.lhs for each in state.declared_numbers], 1)
     for split, times in tally([found.detail for found in state.reports]):
         naming.count(split.lengths, times)
     reported = {id(value): naming.value(value) for values in told_apart.values() for value, _ in values}
@@ -106,7 +108,7 @@ def _shown_report(naming: Naming, found: FoundSplit, done: dict[int, ShownSplit]
 
 def _shown_obligation(naming: Naming, obligation: Obligation) -> str | None:
     """The obligation in shown names; None when it speaks of a dimension that is not shown at all, or goes without
-    saying because both sides are shown alike.
+    saying because it holds for all sizes, as it does where both sides are shown alike.
     """
     if obligation not in naming.obligations:
         naming.obligations[obligation] = _show_obligation(naming, obligation)
@@ -115,7 +117,8 @@ def _shown_obligation(naming: Naming, obligation: Obligation) -> str | None:
 
 def _show_obligation(naming: Naming, obligation: Obligation) -> str | None:
     lhs, rhs = resolve(obligation.lhs, naming.solved), resolve(obligation.rhs, naming.solved)
-    if lhs == rhs:
+    known = Facts()
+    if known.prove_eq(lhs, rhs) if obligation.relation == "==" else known.prove_ge(lhs, rhs):
         return None
     names = symbols_of(lhs) | symbols_of(rhs)
     values = {}

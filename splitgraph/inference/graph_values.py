@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
+from itertools import islice
 from math import prod
 
 from splitgraph.contents import Contents, SequenceInfo
 from splitgraph.diagnostics import Diagnostic, diagnostic
-from splitgraph.dim import Answer, Dim, DimLike, Facts, Obligation
+from splitgraph.dim import Answer, Dim, DimLike, Facts, Obligation, symbols_of
 from splitgraph.graph.scopes import GraphPath
 from splitgraph.graph.tensors import is_external, tensor_contents, tensor_type
 from splitgraph.graph.types import value_type
 from splitgraph.inference.declared import reconcile
 from splitgraph.inference.known import OMITTED, Known
 from splitgraph.inference.state import GraphDetail, State
-from splitgraph.onnx_proto import GraphProto, TensorProto
+from splitgraph.onnx_proto import GraphProto, NodeProto, TensorProto
 from splitgraph.value_type import UNKNOWN, ValueType
 
 # Constants of these types and so few elements are read at once: shapes are made of them.
@@ -51,7 +52,11 @@ class GraphValues:
         self.constants: dict[str, Contents | TensorProto] = {}
         self.sequences: dict[str, SequenceInfo] = {}
         self.declared: dict[str, ValueType] = {}
+        self.nodes: Sequence[NodeProto] = ()
         self.detail = GraphDetail(self.types, self.constants)
+        # The symbols of the first so many types.
+        self._held: set[str] = set()
+        self._searched = 0
         # What is known of each value that a node here has read or given.
         self.known: dict[str, Known] = {"": OMITTED}
 
@@ -59,6 +64,13 @@ class GraphValues:
     def broadcast_cache(self) -> dict[frozenset[DimLike], Dim]:
         """The symbol that stands for the broadcast of two dimensions, by the pair."""
         return self.state.broadcast_cache
+
+    def enclosing(self) -> Iterator[GraphValues]:
+        """The graphs around this one, from the inside out."""
+        graph = self.parent
+        while graph is not None:
+            yield graph
+            graph = graph.parent
 
     def type_of(self, name: str) -> ValueType:
         """The type of a value visible in this graph; UNKNOWN when nothing defines it."""
@@ -176,6 +188,25 @@ class GraphValues:
                 noted.append(obligation)
         return answer
 
+    def holds_any(self, symbols: Set[str]) -> bool:
+        """True when a value that is visible here has one of these symbols in its shape."""
+        for graph in (self, *self.enclosing()):
+            for value in islice(graph.types.values(), graph._searched, None):
+                graph._held |= _symbols(value)
+            graph._searched = len(graph.types)
+            if not symbols.isdisjoint(graph._held):
+                return True
+        return False
+
+    def holder_of(self, symbols: Set[str]) -> tuple[str, int]:
+        """The first value that is visible here with one of these symbols in its shape, and the axis."""
+        for graph in (self, *self.enclosing()):
+            for name, value in graph.types.items():
+                for axis, dim in enumerate(value.shape or ()):
+                    if isinstance(dim, Dim) and not symbols.isdisjoint(symbols_of(dim)):
+                        return name, axis
+        raise LookupError(f"no value has one of the dimensions {sorted(symbols)}")
+
     # Defining values -----------------------------------------------------------------------------------------------
 
     def is_defined(self, name: str) -> bool:
@@ -186,6 +217,10 @@ class GraphValues:
                 return True
             scope = scope.parent
         return False
+
+    def produces(self, name: str) -> bool:
+        """True when a node of this graph gives the value, be it one that the walk has not come to."""
+        return any(name in node.output for node in self.nodes)
 
     def define(self, name: str, value: ValueType, location: str) -> None:
         """Give a value its type, with unknown dimensions as fresh symbols; a name that the graph defines already is a
@@ -213,6 +248,8 @@ class GraphValues:
             if passed is not None:
                 known = reconcile(self, value.name, passed, declared, self.location, passed_in=True)
             self.define(value.name, known, self.location)
+        if self.parent is None:
+            self.state.open_dimensions = frozenset(self.state.generated)
         for held in graph.initializer:
             name = held.name
             if name not in inputs:
@@ -235,3 +272,7 @@ class GraphValues:
             elif written.dtype is None:
                 self.types[name] = replace(written, dtype=given_type.dtype)
         self.declared.update(self.state.declared_types.get(self.path, {}))
+
+
+def _symbols(value: ValueType) -> frozenset[str]:
+    return frozenset().union(*(symbols_of(dim) for dim in value.shape or () if isinstance(dim, Dim)))

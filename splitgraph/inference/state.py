@@ -9,7 +9,7 @@ from typing import NamedTuple
 from splitgraph.canonical import CanonicalSplit
 from splitgraph.contents import Contents
 from splitgraph.diagnostics import Diagnostic, diagnostic
-from splitgraph.dim import Dim, DimLike, Obligation, substitute, symbol
+from splitgraph.dim import Dim, DimLike, Facts, Obligation, substitute, symbol
 from splitgraph.graph.names import declared_dimensions
 from splitgraph.graph.scopes import (
     FunctionKey,
@@ -121,6 +121,11 @@ class State:
     # it stands for, or None where two values of one name differ.
     requirements: list[tuple[Obligation, str]] = field(default_factory=list)
     definitions: dict[str, tuple[DimLike, str] | None] = field(default_factory=dict)
+    # What numbers that are declared of later values demand of generated symbols: no reason to show earlier ones so.
+    declared_numbers: set[Obligation] = field(default_factory=set)
+    # Generated symbols that stand for what the model's inputs leave open; what warnings of declarations say of them.
+    open_dimensions: frozenset[str] = frozenset()
+    declared_sizes: Facts = field(default_factory=Facts)
     # Generated symbols that stand for two dimensions broadcast together: those, and the first node that does so.
     broadcasts: dict[str, tuple[Dim, Dim, str]] = field(default_factory=dict)
     # Of a model of another format than ONNX, by graph and name: the types of inputs and constants, and those that it

@@ -69,6 +69,12 @@ def _plain(spelled: str) -> str | None:
     return None
 
 
+def only_dtype(types: frozenset[str]) -> str | None:
+    """The element type of a tensor that can have no other, None for all else; types: those that a schema allows."""
+    text = _plain(next(iter(types))) if len(types) == 1 else None
+    return None if text is None or " " in text else text
+
+
 def _choice(allowed: frozenset[str]) -> str:
     names = sorted(allowed)
     return names[0] if len(names) == 1 else f"one of {', '.join(names)}"

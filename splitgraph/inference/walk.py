@@ -25,6 +25,7 @@ from splitgraph.inference.operators import Operator, operator_of, untyped_attrib
 from splitgraph.inference.split_nodes import keep_split, visit_split
 from splitgraph.inference.state import FunctionCall, State
 from splitgraph.inference.type_constraints import check_element_types
+from splitgraph.inference.unbound import infer_unbound
 from splitgraph.onnx_proto import AttributeProto, FunctionProto, NodeProto
 from splitgraph.value_type import UNKNOWN, ValueType
 from splitgraph.variants import openvino_split_1, variadic_split_1
@@ -70,6 +71,7 @@ class Walk(GraphValues):
 
     def run(self, nodes: Sequence[NodeProto]) -> None:
         """Infer every node in order."""
+        self.nodes = nodes
         known, types, declared, constants = self.known, self.types, self.declared, self.constants
         read, note = known.__getitem__, self.detail.visits.append
         earlier, settled = self._visits.get, self._settled.get
@@ -83,7 +85,7 @@ class Walk(GraphValues):
             else:
                 outputs = node.output[:]
                 if len(written) > _MOST_BYTES or op_type in _NEVER_ALIKE or "" in outputs:
-                    note(self._visit(node, index, outputs, self._given(node, index, nodes), None))
+                    note(self._visit(node, index, outputs, self._given(node, index), None))
                     continue
                 # Bytes for the attributes, one object for all that is known of an input: what the visit depends on.
                 attributes = node.attribute
@@ -91,7 +93,7 @@ class Walk(GraphValues):
                 try:
                     key = (op_type, node.domain, len(outputs), *map(read, node.input[:]), *each)
                 except KeyError:
-                    key = (op_type, node.domain, len(outputs), *self._given(node, index, nodes), *each)
+                    key = (op_type, node.domain, len(outputs), *self._given(node, index), *each)
             visit = settled(key) or earlier(key)
             if visit is None:
                 note(self._visit(node, index, outputs, [known[name] for name in node.input], key))
@@ -112,14 +114,14 @@ class Walk(GraphValues):
         self._settled.clear()
         self.state.details[self.path] = self.detail
 
-    def _given(self, node: NodeProto, index: int, nodes: Sequence[NodeProto]) -> list[Known]:
+    def _given(self, node: NodeProto, index: int) -> list[Known]:
         """What is known of a node's inputs, of which some are read for the first time here."""
         given = []
         for name in node.input:
             found = self.known.get(name)
             if found is None:
                 if name not in self.types and not self.is_defined(name):
-                    self._report_missing(name, f"{self.location}/{node_label(node, index)}", nodes[index:])
+                    self._report_missing(name, f"{self.location}/{node_label(node, index)}")
                 found = self.look_up(name)
             given.append(found)
         return given
@@ -258,7 +260,7 @@ class Walk(GraphValues):
         if operator.schema is not None and not operator.fits(ctx):
             return ()
         if self.bindings is None and any(attribute.ref_attr_name for attribute in ctx.node.attribute):
-            return ()
+            return infer_unbound(ctx, operator, rule)
         outputs = None if rule is None else rule(ctx)
         if operator.schema is None:
             return outputs or ()
@@ -271,12 +273,15 @@ class Walk(GraphValues):
 
         return infer_with_onnx(ctx, operator)
 
-    def _report_missing(self, name: str, location: str, later: Sequence[NodeProto]) -> None:
+    def _report_missing(self, name: str, location: str) -> None:
         if name in self._reported_missing:
             return
         self._reported_missing.add(name)
-        if any(name in node.output for node in later):
+        if self.produces(name):
             text = f"reads {name!r}, which this node or a later one produces: a cycle, or nodes out of order"
+            self.report(diagnostic("SG102", text, location))
+        elif any(graph.produces(name) for graph in self.enclosing()):
+            text = f"reads {name!r}, which the node around it or a later one produces: a cycle, or nodes out of order"
             self.report(diagnostic("SG102", text, location))
         else:
             self.report(

@@ -150,3 +150,144 @@ def test_the_name_of_an_input_is_not_adopted_for_what_only_a_run_knows(declared:
     assert str(analysis.types["y"]) == f"int64[1, {shown}]"
     # What the author declared stays in the model.
     assert analysis.model.graph.output[0].type.tensor_type.shape.dim[1].dim_param == declared
+
+
+NUMBERS = [
+    # What is declared is what is inferred, or what nothing else says.
+    ("(float[N, 6] x) => (float[N, 6] y)", "y = Relu (x)", {"x": "float32[N, 6]"}, (), []),
+    ("(float[1, 6] x) => (float[1, 6] y)", "y = Relu (x)", {"x": "float32[1, 6]"}, (), []),
+    ("(float[6] x) => (int64[1, 5] y)", "y = NonZero (x)", {"y": "int64[1, 5]"}, (), []),
+    # What it demands of an input that has a name is an obligation; the input stays as it is declared itself.
+    (
+        "(float[N, 6] x) => (float[1, 6] y)",
+        "y = Relu (x)",
+        {"x": "float32[N, 6]", "y": "float32[1, 6]"},
+        ("N == 1",),
+        [],
+    ),
+    (
+        "(float[N, 6] x) => (float[1, 6] y, float[] z)",
+        "z, w, v = Split <axis = 1> (x) y = Relu (x)",
+        {"x": "float32[N, 6]", "z": "float32[N, 2]"},
+        ("N == 1",),
+        [],
+    ),
+    ("(float[N] x) => (float[6] y)", "y = Concat <axis = 0> (x, x)", {"x": "float32[N]"}, ("N == 3",), []),
+    # One without a name stays open, as for runtimes, and there is a warning.
+    (
+        "(float[?, 4] x) => (int64[1] y)",
+        "y = ArgMax <axis = 1, keepdims = 0> (x)",
+        {"x": "float32[unk0, 4]"},
+        (),
+        ["x"],
+    ),
+    (
+        "(float[?, 6] x) => (float[1, 6] y, float[] z)",
+        "z, w, v = Split <axis = 1> (x) y = Relu (x)",
+        {"x": "float32[unk0, 6]", "y": "float32[unk0, 6]", "z": "float32[unk0, 2]"},
+        (),
+        ["x"],
+    ),
+    ("(float[?] x, float[2] z) => (float[5] y)", "y = Concat <axis = 0> (x, z)", {"x": "float32[unk0]"}, (), ["x"]),
+    # One warning, however many values declare it, and one more where another size follows.
+    (
+        "(float[?, 4] x) => (float[2, 4] y, float[8] z, float[3, 4] w)",
+        "y = Relu (x) s = Constant <value_ints = [-1]> () z = Reshape (x, s) w = Neg (x)",
+        {"x": "float32[unk0, 4]", "z": "float32[4*unk0]"},
+        (),
+        ["x", "x"],
+    ),
+    (
+        "(float[?, 4] x) => (float[1, 4] y, float[1, 4] z, float[1, 4] w)",
+        "y = Relu (x) z = Neg (y) w = Abs (x)",
+        {"x": "float32[unk0, 4]", "z": "float32[unk0, 4]"},
+        (),
+        ["x"],
+    ),
+    # What an earlier node found is required to be so.
+    (
+        "(float[6] x) => (int64[1, 5] z)",
+        "y = NonZero (x) z = Neg (y)",
+        {"y": "int64[1, unk0]", "z": "int64[1, 5]"},
+        ("unk0 == 5",),
+        [],
+    ),
+]
+
+
+@pytest.mark.parametrize(("signature", "body", "types", "obligations", "holders"), NUMBERS)
+def test_a_number_that_is_declared_changes_nothing_before_it_and_is_never_silent(
+    signature: str, body: str, types: dict[str, str], obligations: tuple[str, ...], holders: list[str]
+) -> None:
+    """A declaration once gave an input its batch, and nobody was told; runtimes run any batch."""
+    analysis = analysed(signature, body, '"" : 13')
+    assert {name: str(analysis.types[name]) for name in types} == types
+    assert analysis.obligations == obligations
+    assert all(analysis.required_by.values())
+    assert severities(analysis) == [("SG301", "warning")] * len(holders)
+    for found, holder in zip(analysis.diagnostics, holders, strict=True):
+        assert f"holds for one size only of dimension 0 of {holder!r}" in found.message
+
+
+def test_a_number_declared_in_a_branch_is_required_there_only() -> None:
+    analysis = analysed(
+        "(bool c, float[N, 2] x, float[?, 2] z) => (float[] y)",
+        """y = If (c) <
+            then_branch = t () => (float[3, 2] p) { p = Relu (x) },
+            else_branch = e () => (float[4, 2] q) { q = Relu (z) }
+        >""",
+    )
+    assert shown(analysis, "x", "z") == ["float32[N, 2]", "float32[unk0, 2]"]
+    assert analysis.required_by == {"N == 3": ("main/If#0/then_branch/Relu#0",)}
+    assert [(found.code, found.location) for found in analysis.diagnostics] == [
+        ("SG301", "main/If#0/else_branch/Relu#0")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("signature", "body"),
+    [
+        ("(float[N, 4] x) => (float[1, 4] y, float[2, 4] z)", "y = Relu (x) z = Neg (x)"),
+        ("(float[?] x) => (float[5] y)", "y = Concat <axis = 0> (x, x)"),
+        ("(float[?] x, float[2] z) => (float[1] y)", "y = Concat <axis = 0> (x, z)"),
+    ],
+)
+def test_a_number_that_nothing_can_be_is_an_error(signature: str, body: str) -> None:
+    assert severities(analysed(signature, body)) == [("SG301", "error")]
+
+
+def test_a_number_declared_of_what_a_body_is_given_is_believed_within_it() -> None:
+    analysis = analysed(
+        "(float[?, 2] x) => (seq(float[]) y)",
+        """parts = SequenceConstruct (x)
+           y = SequenceMap (parts, x) <body = b (float[] part, float[3, 2] whole) => (float[] sum) {
+            sum = Neg (whole)
+        }>""",
+    )
+    assert shown(analysis, "x", "y") == ["float32[unk0, 2]", "sequence(float32[3, 2])"]
+    assert severities(analysis) == [("SG301", "warning")]
+
+
+def test_a_number_that_is_declared_stays_in_the_model() -> None:
+    analysis = analysed("(float[?, 4] x) => (float[1, 4] y)", "y = Relu (x)")
+    assert analysis.model.graph.output[0].type.tensor_type.shape.dim[0].dim_value == 1
+
+
+HALVES_BY_INPUT = """<ir_version: 8, opset_import: ["" : 13, "my" : 1]>
+g (float[N, 8] x) => (float[LEFT] y, float[RIGHT] z) { y, z = my.f (x) }
+<domain: "my", opset_import: ["" : 13]>
+f (x, l) => (y, z) { y, z = Split <axis = 1> (x, l) }"""
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "obligations"),
+    [
+        # That lengths are not negative goes without saying of numbers, but not of what is left of one.
+        ("N, 4", "N, 4", ()),
+        ("N, K", "N, M", ("8 >= K", "K + M == 8")),
+    ],
+)
+def test_what_holds_for_all_sizes_is_no_obligation(left: str, right: str, obligations: tuple[str, ...]) -> None:
+    """`4 >= 0` was one."""
+    text = HALVES_BY_INPUT.replace("LEFT", left).replace("RIGHT", right)
+    assert splitgraph.infer(onnx.parser.parse_model(text)).obligations == obligations

@@ -156,3 +156,48 @@ def test_what_names_suggest_is_not_believed(text: str, name: str, expected: str)
     analysis = splitgraph.infer(onnx.parser.parse_model(text))
     assert analysis.ok, analysis.diagnostics
     assert str(analysis.types[name]) == expected
+
+
+COUNTED = """<ir_version: 8, opset_import: ["" : 13]>
+g (float[4,3] x, int64 n, GIVEN yes) => (float[K,3] y)
+{
+    y = Loop(n, yes) <body = b (NUMBER i, CONDITION going) => (CONDITION on, float[3] row) {
+        on = Identity(going)
+        at = Constant<value_ints = [1]>()
+        number = Reshape(i, at)
+        part = Gather<axis = 0>(x, number)
+        row = Squeeze(part)
+    }>
+}"""
+
+
+@pytest.mark.parametrize(
+    ("number", "condition", "given", "known", "codes"),
+    [
+        ("int64[2]", "bool", "bool", "int64[1]", ["SG301"]),
+        ("int64[1, 1]", "bool", "bool", "int64[]", ["SG301"]),
+        ("float[1]", "bool", "bool", "int64[1]", ["SG301"]),
+        # The condition and the result, which is that of the first iteration.
+        ("int64", "bool[1]", "bool", "int64[]", ["SG301", "SG301"]),
+        ("int64", "bool", "bool", "int64[]", []),
+        # As converters from TensorFlow write it.
+        ("int64[1]", "bool", "bool", "int64[1]", []),
+        ("int64[K]", "bool", "bool", "int64[1]", []),
+        ("int64[1]", "bool[1]", "bool[1]", "int64[1]", []),
+    ],
+)
+def test_an_iteration_number_and_a_condition_of_one_element(
+    number: str, condition: str, given: str, known: str, codes: list[str]
+) -> None:
+    """A vector of one element is passed where the body declares one, as onnxruntime does, and is no contradiction."""
+    text = COUNTED.replace("NUMBER", number).replace("CONDITION", condition).replace("GIVEN", given)
+    model = onnx.parser.parse_model(text)
+    analysis = splitgraph.infer(model)
+    assert [found.code for found in analysis.diagnostics] == codes
+    body = analysis.graphs["main/Loop#0/body"]
+    assert str(body["i"]) == known
+    if not codes:
+        assert str(body["going"]) == condition.removesuffix("[1]") + ("[1]" if "[1]" in condition else "[]")
+        session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+        inputs = {"x": np.ones((4, 3), np.float32), "n": np.array(2), "yes": np.ones([1] * ("[1]" in given), bool)}
+        assert session.run(["y"], inputs)[0].shape == (2, 3)

@@ -187,7 +187,7 @@ def linear_regressor(ctx: NodeContext) -> Sequence[ValueType]:
 
 
 def _targets(ctx: NodeContext, name: str, default: int | None) -> int | None:
-    if name not in ctx.attributes():
+    if not ctx.has_attribute(name):
         return default
     count = int_attribute(ctx, name, 1)
     if count < 1:
@@ -251,6 +251,8 @@ def _check_tree(ctx: NodeContext) -> None:
     lengths: dict[str, dict[str, int]] = {"nodes_": {}, "leaf_": {}}
     for name in ctx.attribute_names():
         held = ctx.attribute(name)
+        if held is None:
+            continue
         if isinstance(held, TensorProto):
             dtype = DTYPE_NAMES.get(held.data_type)
             wanted = "uint8" if name == "nodes_modes" else given

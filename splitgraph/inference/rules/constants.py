@@ -8,7 +8,6 @@ from typing import Any
 
 from splitgraph.contents import MAX_ITEMS, Contents, Item, scalar, vector
 from splitgraph.dim import DimLike
-from splitgraph.graph.attributes import UNRESOLVED
 from splitgraph.graph.tensors import tensor_contents, tensor_type
 from splitgraph.inference.context import NodeContext, rule
 from splitgraph.inference.rules.comparison import cast_item
@@ -43,11 +42,11 @@ def constant(ctx: NodeContext) -> Sequence[ValueType]:
     if len(given) != 1:
         raise InvalidNode(f"exactly one of its value attributes must be given, not {len(given)}")
     name = given[0]
-    value = ctx.attribute(name)
-    if value is UNRESOLVED and name in _PLAIN_VALUES:
+    if name in _PLAIN_VALUES and ctx.is_unbound(name):
         # An attribute of the enclosing function: its type and rank are those of the attribute's form.
         return [tensor(_PLAIN_VALUES[name], (None,) if name.endswith("s") else ())]
-    if value is UNRESOLVED or value is None:
+    value = ctx.attribute(name)
+    if value is None:
         return [UNKNOWN]
     if name == "value":
         return [_tensor_constant(ctx, value)]
@@ -185,6 +184,8 @@ def identity(ctx: NodeContext) -> Sequence[ValueType]:
 @operator("Cast", gives=(None,))
 def cast_to(ctx: NodeContext) -> Sequence[ValueType]:
     """The input in another element type, which version 1 names by a string."""
+    if ctx.is_unbound("to"):
+        return [tensor(None, dims_of(ctx, 0))]
     to = ctx.attribute("to")
     target = _LONG_NAMES.get(to.lower(), to.lower()) if isinstance(to, str) else DTYPE_NAMES.get(to)
     if target not in DTYPE_NUMBERS:

@@ -162,8 +162,7 @@ def infer_loop(ctx: NodeContext) -> Sequence[ValueType]:
         if given is not None and (len(given) > 1 or (given and isinstance(given[0], int) and given[0] != 1)):
             ctx.find("SG302", f"the {what} of Loop is {ctx.input(index)}; it must have one element")
             return ()
-    counters: list[ValueType] = [tensor("int64", ()), tensor("bool", ())]
-    body, results = walk_until_settled(ctx, counters, carried, (), first=1)
+    body, results = walk_until_settled(ctx, _counters(ctx, graph), carried, (), first=1)
     if body is None:
         return ()
     trips = _trips(ctx, graph, body)
@@ -171,6 +170,18 @@ def infer_loop(ctx: NodeContext) -> Sequence[ValueType]:
         results = [_grown(ctx, results, index, carried[index], body, trips) for index in range(len(results))]
     stacked = ctx.fresh() if trips is None else trips
     return [*results, *(_stacked(ctx, scanned, stacked) for scanned in body.types[1 + len(carried) :])]
+
+
+def _counters(ctx: NodeContext, graph: GraphProto) -> list[ValueType]:
+    """The types of the body's iteration number and condition: scalars, or vectors of one element where it declares
+    vectors, as converters from TensorFlow do and runtimes pass them. A condition that goes in as a scalar is none.
+    """
+    number, condition = (value_type(value.type).shape for value in graph.input[:2])
+    is_vector = number is not None and len(number) == 1, condition is not None and len(condition) == 1
+    return [
+        tensor("int64", (1,) if is_vector[0] else ()),
+        tensor("bool", (1,) if is_vector[1] and ctx.input(1).shape != () else ()),
+    ]
 
 
 def _grown(

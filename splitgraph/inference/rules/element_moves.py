@@ -99,7 +99,7 @@ def compress_contents(ctx: NodeContext, holds: tuple[int, ...]) -> None:
     data = _data(ctx)
     if data is None:
         return
-    axis = int_attribute(ctx, "axis", 0) if "axis" in ctx.attributes() else None
+    axis = int_attribute(ctx, "axis", 0) if ctx.has_attribute("axis") else None
     if axis is not None and not -len(data.shape) <= axis < len(data.shape):
         return
     length = len(data.items) if axis is None else data.shape[axis]

@@ -13,12 +13,12 @@ from splitgraph.inference.rules.broadcasting import broadcast_dims, broadcast_it
 from splitgraph.inference.rules.operands import (
     Dims,
     InvalidNode,
+    check_axis,
     dims_of,
     dims_of_rank,
     int_attribute,
     known_dtype,
     merged_dim,
-    normal_axis,
     operator,
     static_count,
 )
@@ -226,7 +226,7 @@ def along_axis(ctx: NodeContext) -> Sequence[ValueType]:
     dims = dims_of(ctx, 0)
     if dims is not None and ctx.since_version >= _AXIS_IN_RANGE_SINCE:
         by_default = -1 if ctx.since_version >= _LAST_AXIS_SINCE else 1
-        normal_axis(int_attribute(ctx, "axis", by_default), len(dims))
+        check_axis(ctx, by_default, len(dims))
     return [tensor(ctx.input(0).dtype, dims)]
 
 
@@ -294,7 +294,7 @@ def operand_items(
     count = static_count(shape)
     if count is None or shape is None:
         return None
-    if ctx.since_version < _NUMPY_BROADCAST_SINCE and "axis" in ctx.attributes():
+    if ctx.since_version < _NUMPY_BROADCAST_SINCE and ctx.has_attribute("axis"):
         return None
     static = tuple(dim for dim in shape if isinstance(dim, int))
     held: list[Contents] = []

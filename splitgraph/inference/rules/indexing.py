@@ -18,6 +18,7 @@ from splitgraph.inference.rules.element_moves import (
 from splitgraph.inference.rules.operands import (
     Dims,
     InvalidNode,
+    check_axis,
     dims_of,
     dims_of_rank,
     int_attribute,
@@ -70,7 +71,7 @@ def gather_elements(ctx: NodeContext) -> Sequence[ValueType]:
     """One element of the data for each of the indices."""
     dims, indices = dims_of(ctx, 0), dims_of(ctx, 1)
     if dims is not None:
-        normal_axis(int_attribute(ctx, "axis", 0), len(dims))
+        check_axis(ctx, 0, len(dims))
     if dims is not None and indices is not None and len(dims) != len(indices):
         raise InvalidNode(f"the data has rank {len(dims)} and the indices rank {len(indices)}; both must be the same")
     gather_element_contents(ctx)
@@ -105,7 +106,7 @@ def scatter(ctx: NodeContext) -> Sequence[ValueType]:
     """The data with some elements replaced."""
     dims = dims_of(ctx, 0)
     if dims is not None and ctx.node.op_type in ("Scatter", "ScatterElements"):
-        normal_axis(int_attribute(ctx, "axis", 0), len(dims))
+        check_axis(ctx, 0, len(dims))
     if ctx.node.op_type == "TensorScatter":
         _check_update(ctx, dims)
     scatter_contents(ctx)
@@ -139,7 +140,7 @@ def compress(ctx: NodeContext) -> Sequence[ValueType]:
     holds = None if condition is None else condition.integers
     if holds is not None:
         compress_contents(ctx, holds)
-    if "axis" not in ctx.attributes():
+    if not ctx.has_attribute("axis"):
         return [tensor(dtype, (_kept(ctx, None if dims is None else product(dims), holds),))]
     if dims is None:
         return [tensor(dtype, None)]
@@ -224,7 +225,7 @@ def unique(ctx: NodeContext) -> Sequence[ValueType]:
     dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
     count = ctx.fresh()
     vector = tensor("int64", (count,))
-    if "axis" not in ctx.attributes():
+    if not ctx.has_attribute("axis"):
         inverse = None if dims is None else product(dims)
         return [tensor(dtype, (count,)), vector, tensor("int64", (inverse,)), vector]
     if dims is None:

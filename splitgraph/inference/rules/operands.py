@@ -108,6 +108,14 @@ def normal_axis(axis: int, rank: int, name: str = "axis", *, end_allowed: bool =
     return axis + rank if axis < 0 else axis
 
 
+def check_axis(ctx: NodeContext, default: int, rank: int) -> None:
+    """Raise InvalidNode for an attribute `axis` out of range, for a node of which it changes no type; one that only a
+    call of a function tells is left to the call.
+    """
+    if not ctx.is_unbound("axis"):
+        normal_axis(int_attribute(ctx, "axis", default), rank)
+
+
 def normal_axes(axes: Sequence[int], rank: int) -> tuple[int, ...]:
     """Distinct axes counted from the front. Raises InvalidNode when one is out of range or stands twice."""
     normal = tuple(normal_axis(axis, rank) for axis in axes)

@@ -29,7 +29,7 @@ def recurrent(ctx: NodeContext) -> Sequence[ValueType]:
         raise InvalidNode(f"direction is {direction!r}; it must be forward, reverse or bidirectional")
     directions = 2 if direction == "bidirectional" else 1
     hidden: DimLike | None = None if recurrence is None else recurrence[2]
-    if "hidden_size" in ctx.attributes():
+    if ctx.has_attribute("hidden_size"):
         size = int_attribute(ctx, "hidden_size", 0)
         hidden = size if hidden is None else merged_dim(ctx, size, hidden, "hidden_size and the recurrence weights")
     batch_first = bool(int_attribute(ctx, "layout", 0))

@@ -157,6 +157,8 @@ def normalized(ctx: NodeContext) -> tuple[ValueType, ValueType]:
     stash = DTYPE_NAMES.get(int_attribute(ctx, "stash_type", 1))
     if dims is None:
         return tensor(dtype, None), tensor(stash, None)
+    if ctx.is_unbound("axis"):
+        return tensor(dtype, dims), tensor(stash, (None,) * len(dims))
     axis = normal_axis(int_attribute(ctx, "axis", -1), len(dims))
     return tensor(dtype, dims), tensor(stash, dims[:axis] + (1,) * (len(dims) - axis))
 

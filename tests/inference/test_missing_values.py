@@ -1,0 +1,39 @@
+"""Values that a node reads before anything gives them: nodes out of order where something does later, else missing."""
+
+from __future__ import annotations
+
+import onnx
+import pytest
+
+from splitgraph.inference import infer_model
+
+IF = "y = If (c) <then_branch = t () => (float[N] a) {{ {} }}, else_branch = e () => (float[N] b) {{ b = Neg (x) }}>"
+AROUND = "which the node around it or a later one produces"
+HERE = "which this node or a later one produces"
+NOTHING = "which no input, initializer or earlier node defines"
+IN_BRANCH = "main/If#0/then_branch"
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        ("z = Abs (x) " + IF.format("a = Relu (z)"), []),
+        ("y = Relu (z) z = Abs (x)", [("SG102", "main/Relu#0", HERE)]),
+        ("y = Relu (y)", [("SG102", "main/Relu#0", HERE)]),
+        ("y = Relu (z)", [("SG105", "main/Relu#0", NOTHING)]),
+        (IF.format("a = Relu (z)"), [("SG105", f"{IN_BRANCH}/Relu#0", NOTHING)]),
+        (IF.format("a = Relu (z) z = Abs (x)"), [("SG102", f"{IN_BRANCH}/Relu#0", HERE)]),
+        # As quantizers leave it: what feeds the branch was put at the end.
+        (IF.format("a = Relu (z)") + " z = Abs (x)", [("SG102", f"{IN_BRANCH}/Relu#0", AROUND)]),
+        (IF.format("a = Relu (y)"), [("SG102", f"{IN_BRANCH}/Relu#0", AROUND)]),
+        (
+            IF.format(IF.format("a = Relu (z)").replace("y = ", "a = ")) + " z = Abs (x)",
+            [("SG102", f"{IN_BRANCH}/If#0/then_branch/Relu#0", AROUND)],
+        ),
+    ],
+)
+def test_a_value_that_is_read_too_early(body: str, found: list[tuple[str, str, str]]) -> None:
+    text = f'<ir_version: 8, opset_import: ["" : 13]> g (float[N] x, bool c) => (float[N] y) {{ {body} }}'
+    reported = infer_model(onnx.parser.parse_model(text)).diagnostics
+    assert [(each.code, each.location) for each in reported] == [(code, location) for code, location, _ in found]
+    assert all(text in each.message for each, (_, _, text) in zip(reported, found, strict=True))
