@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from splitgraph.diagnostics import Severity, diagnostic
 from splitgraph.dim import Dim, DimLike, Obligation, symbol, symbols_of
-from splitgraph.graph.scopes import MAIN
+from splitgraph.dim.spelling import is_identifier
+from splitgraph.graph.scopes import MAIN, GraphPath
 from splitgraph.value_type import ValueType
 
 if TYPE_CHECKING:
     from splitgraph.inference.graph_values import GraphValues
+
+_BRANCHES = ("then_branch", "else_branch")
 
 # Says that what is inferred contradicts what is declared: of a name in a graph, at a location, how severe.
 Report = Callable[["GraphValues", str, ValueType, ValueType, str, Severity], None]
@@ -117,6 +120,8 @@ def _merge(values: GraphValues, inferred: DimLike | None, declared: Dim | None, 
             # A name has one value in a run, that of the input which has it; what is unknown here may have another one,
             # or one in each iteration, and names are often careless.
             return inferred
+        if isinstance(declared, Dim) and _is_taken(values, inferred, declared):
+            return inferred
         # A dimension of which nothing is known takes the author's word; other values that share it keep the generated
         # name, and the obligation says that they are equal.
         known = values.facts.solution(inferred)
@@ -127,6 +132,30 @@ def _merge(values: GraphValues, inferred: DimLike | None, declared: Dim | None, 
         values.state.definitions[str(declared)] = (known, location) if is_new else None
         return declared
     return inferred
+
+
+def _is_taken(values: GraphValues, inferred: Dim, declared: Dim) -> bool:
+    """True for a name that stands for another unknown dimension already: exporters give all outputs of a node the name
+    of the first one's. That of a branch which does not run when this one does is no other; and a name that is a formula
+    in the exporter's own language says how the dimension is computed, wherever it stands.
+    """
+    name, own = str(declared), values.path
+    if not is_identifier(name):
+        return False
+    adopted = values.state.adopted.setdefault(name, {})
+    others = [path for path, graph in adopted.items() if (path != own or graph is values) and not _excludes(path, own)]
+    if others and not values.facts.prove_eq(inferred, declared):
+        return True
+    adopted[own] = values
+    return False
+
+
+def _excludes(one: GraphPath, other: GraphPath) -> bool:
+    """True for graphs that are in different branches of one node."""
+    for left, right in zip(one, other, strict=False):
+        if left != right:
+            return left in _BRANCHES and right in _BRANCHES
+    return False
 
 
 def _is_unknown(values: GraphValues, dim: Dim) -> bool:

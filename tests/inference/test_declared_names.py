@@ -291,3 +291,43 @@ def test_what_holds_for_all_sizes_is_no_obligation(left: str, right: str, obliga
     """`4 >= 0` was one."""
     text = HALVES_BY_INPUT.replace("LEFT", left).replace("RIGHT", right)
     assert splitgraph.infer(onnx.parser.parse_model(text)).obligations == obligations
+
+
+@pytest.mark.parametrize(
+    ("signature", "body", "types"),
+    [
+        # PyTorch's exporter gives all parts of a split the name of the first one's length.
+        (
+            "(float[T] x, int64[3] l) => (float[S] a, float[S] b, float[S] c)",
+            "a, b, c = Split <axis = 0> (x, l)",
+            ["float32[S]", "float32[unk0]", "float32[T - S - unk0]"],
+        ),
+        (
+            "(float[K] x, float[K] z) => (int64[1, D] a, int64[1, D] b)",
+            "a = NonZero (x) b = NonZero (z)",
+            ["int64[1, D]", "int64[1, ?]"],
+        ),
+        (
+            "(float[?, 4] x, float[?, 4] z) => (float[batch, 4] a, float[batch, 4] b)",
+            "a = Relu (x) b = Relu (z)",
+            ["float32[batch, 4]", "float32[unk0, 4]"],
+        ),
+        # One value, whatever it is called where.
+        (
+            "(float[K] x) => (int64[1, D] a, int64[1, D] b)",
+            "a = NonZero (x) b = Neg (a)",
+            ["int64[1, D]", "int64[1, D]"],
+        ),
+    ],
+)
+def test_a_name_stands_for_one_unknown_dimension(signature: str, body: str, types: list[str]) -> None:
+    analysis = analysed(signature, body)
+    assert (severities(analysis), shown(analysis, *"abc"[: len(types)])) == ([], types)
+
+
+def test_a_formula_of_the_exporter_stands_for_each_dimension_that_it_computes() -> None:
+    analysis = analysed("(float[K] x, float[K] z) => (int64[1, D] a, int64[1, D] b)", "a = NonZero (x) b = NonZero (z)")
+    model = analysis.model
+    for value in model.graph.output:
+        value.type.tensor_type.shape.dim[1].dim_param = "Min(K, 4)"
+    assert shown(splitgraph.infer(model), "a", "b") == ["int64[1, Min(K, 4)]"] * 2
