@@ -14,7 +14,6 @@ from splitgraph.onnx_proto import TensorProto
 from splitgraph.value_type import DTYPE_NUMBERS
 
 FLOATS = ("float16", "float32", "float64")
-_GREATEST = 2**63 - 1
 # What ConstantOfShape makes below opset 20.
 _FILLED = {f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)} | {"bool", *FLOATS}
 
@@ -83,7 +82,7 @@ def without_empty(step: Step, data: str, shape: str, dtype: str) -> tuple[str, s
     """The data and its shape (int64[rank]) as they are; or, where a dimension is 0, zeros of a shape with 1 for each
     such dimension. `cut_to` undoes it. Needs opset 9, and at least one dimension.
     """
-    elements, solid, _ = _with_elements(step, data, shape, dtype)
+    elements, solid = _with_elements(step, data, shape, dtype)
     return step.emit("Reshape", [elements, solid], "not_empty"), solid
 
 
@@ -99,9 +98,9 @@ def cut_to(step: Step, data: str, shape: str, like: str) -> str:
     return data
 
 
-def _with_elements(step: Step, data: str, shape: str, dtype: str) -> tuple[str, str, str]:
-    """The elements of data in one dimension, and where there are none as many as `shape` has with 1 for each 0; that
-    shape; and whether there is a 0 in it, bool[1].
+def _with_elements(step: Step, data: str, shape: str, dtype: str) -> tuple[str, str]:
+    """The elements of data in one dimension, and where there are none as many as `shape` has with 1 for each 0; and
+    that shape.
     """
     zero = step.emit("Equal", [shape, step.constant([0], "zero")], "is_zero")
     total = step.emit("ReduceSum", [as_int64(step, zero, "zeros")], "zero_count", keepdims=1)
@@ -111,40 +110,7 @@ def _with_elements(step: Step, data: str, shape: str, dtype: str) -> tuple[str, 
     product = step.emit("ReduceProd", [solid], "element_count", keepdims=1)
     count = step.emit("Where", [hollow, product, step.constant([0], "none")], "added_count")
     added = filled(step, count, 0, "added", dtype)
-    return step.emit("Concat", [flat(step, data, "elements"), added], "padded", axis=0), solid, hollow
-
-
-def reshaped(
-    step: Step, data: str, shape: str, *, dtype: str | None, dense: bool
-) -> tuple[str, list[str], dict[str, int] | dict[str, list[int]]]:
-    """The operator, inputs and attributes that give `data` the shape that the contents of `shape` are, where a 0 means
-    a dimension of 0. dense: the data has no dimension of 0, so that Reshape cannot meet one.
-
-    From opset 14 on Reshape does so with allowzero=1. Below, an element is put in for each dimension of 0 and sliced
-    away again, since Reshape would copy a dimension of the data there; needs opset 10 and the element type.
-    """
-    if dense:
-        return "Reshape", [data, shape], {}
-    if step.opset >= 14:
-        return "Reshape", [data, shape], {"allowzero": 1}
-    if dtype is None:
-        raise Inexact("a dimension may be 0, and the element type is unknown", "declare the shape of the input")
-    both, solid, hollow = _with_elements(step, data, shape, dtype)
-    # A dimension of 1 in front, since a scalar cannot be sliced.
-    first = step.constant([1], "first")
-    whole = step.emit("Reshape", [both, step.emit("Concat", [first, solid], "with_first", axis=0)], "reshaped")
-    ends = step.emit("Where", [hollow, shape, step.constant([_GREATEST], "all")], "ends")
-    ends = step.emit("Concat", [first, ends], "all_ends", axis=0)
-    starts = step.emit("Sub", [ends, ends], "starts")
-    return "Squeeze", [step.emit("Slice", [whole, starts, ends], "sliced"), *_first_axis(step)], _no_axis(step)
-
-
-def _first_axis(step: Step) -> list[str]:
-    return [step.constant([0], "first_axis")] if step.opset >= 13 else []
-
-
-def _no_axis(step: Step) -> dict[str, list[int]]:
-    return {} if step.opset >= 13 else {"axes": [0]}
+    return step.emit("Concat", [flat(step, data, "elements"), added], "padded", axis=0), solid
 
 
 def static_shape(step: Step, name: str) -> tuple[int, ...] | None:

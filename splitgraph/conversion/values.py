@@ -79,14 +79,30 @@ class Values:
         contents, _ = self._contents(name)
         return None if contents is None or contents.integers is None else list(contents.integers)
 
+    def contents(self, name: str) -> Contents | None:
+        """The elements of a small value of the model's own as far as they are known, in symbols where they depend on
+        dimensions; None where nothing is.
+        """
+        self.asked.add(name)
+        return self._contents(name)[0]
+
+    def branches(self) -> Iterator[Mapping[str, GraphDetail]]:
+        """What is known of the subgraphs of each node of the graph, by the attribute that holds them."""
+        found: dict[int, dict[str, GraphDetail]] = {}
+        for path, detail in self._details.items():
+            if path[:-3] == self._path and len(path) == len(self._path) + 3:
+                found.setdefault(path[-3], {})[path[-2]] = detail
+        yield from found.values()
+
     def fingerprint(self, name: str, most: int) -> bytes | None:
-        """Bytes that are the same for constants of the same type, shape and elements; b"" for what is no constant. None
-        for one of more bytes than `most`, and for one whose elements have no bytes of their own.
+        """Bytes that are the same for constants of the same type, shape and elements, and for values of which the same
+        is known in symbols; b"" for those of which nothing is. None for one of more bytes than `most`, and for one
+        whose elements have no bytes of their own.
         """
         if name not in self._types and name not in self._added:
             # One of the model's own, whatever has been asked of it before.
             contents, known = self._contents(name)
-            if contents is not None and _is_complete(contents):
+            if contents is not None:
                 return repr((known.dtype, contents)).encode()
         elements = self.elements(name)
         if elements is None:

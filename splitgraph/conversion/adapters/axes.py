@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from splitgraph.conversion.adapters.registry import downward, upward
-from splitgraph.conversion.shape_nodes import has_no_zero, mask_of_axes, positions, reshaped
+from splitgraph.conversion.adapters.reshaping import reshaped
+from splitgraph.conversion.shape_nodes import has_no_zero, mask_of_axes, positions
 from splitgraph.conversion.step import Inexact, Step
 
 _REDUCTIONS_18 = (
@@ -81,8 +82,8 @@ def _reduce_at_run_time(step: Step, is_noop: bool) -> None:
     kept, gone = step.emit("Where", [mask, one, shape], "kept"), step.emit("Where", [mask, shape, one], "gone")
     pairs = [step.emit("Reshape", [sizes, column], "as_column") for sizes in (kept, gone)]
     paired = step.emit("Reshape", [step.emit("Concat", pairs, "pairs", axis=1), step.constant([-1], "row")], "paired")
-    dense, dtype = has_no_zero(step, data), step.input_type(0).dtype
-    operator, inputs, attributes = reshaped(step, data, paired, dtype=dtype, dense=dense)
+    dense = has_no_zero(step, data)
+    operator, inputs, attributes = reshaped(step, data, paired, dense=dense)
     in_pairs = step.emit(operator, inputs, "in_pairs", **attributes)
     reduced = {"axes": list(range(1, 2 * rank, 2)), "keepdims": 0}
     step.reasons["axes"] = "the axes are known only at run time"
@@ -91,7 +92,7 @@ def _reduce_at_run_time(step: Step, is_noop: bool) -> None:
         return
     with_ones = step.emit(step.form.op_type, [in_pairs], "with_ones", **reduced)
     left = step.emit("Gather", [shape, positions(step, step.emit("Not", [mask], "is_kept"), "kept_axes")], "left")
-    operator, inputs, attributes = reshaped(step, with_ones, left, dtype=dtype, dense=dense)
+    operator, inputs, attributes = reshaped(step, with_ones, left, dense=dense)
     step.replace(operator, inputs, **attributes)
 
 
@@ -105,7 +106,7 @@ def moved_axes_as_attribute(step: Step) -> None:
         shape = step.emit("Shape", [data], "shape")
         new = _squeezed(step, shape, axes) if step.form.op_type == "Squeeze" else _unsqueezed(step, shape, axes)
         dense = has_no_zero(step, data)
-        operator, inputs, attributes = reshaped(step, data, new, dtype=step.input_type(0).dtype, dense=dense)
+        operator, inputs, attributes = reshaped(step, data, new, dense=dense)
         step.replace(operator, inputs, **attributes)
         return
     del step.inputs[1:]

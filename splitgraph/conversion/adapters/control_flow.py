@@ -2,30 +2,82 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from splitgraph.conversion.adapters.registry import downward
 from splitgraph.conversion.step import Inexact, Step
 from splitgraph.deferred import helper
+from splitgraph.inference.state import GraphDetail
 from splitgraph.node_making import make_node
 from splitgraph.onnx_proto import GraphProto, NodeProto, TensorProto, ValueInfoProto
-from splitgraph.value_type import tensor
+from splitgraph.value_type import Shape, tensor
 
 
 @downward("If", 11)
 def branches_of_one_shape(step: Step) -> None:
-    """Below 11, both branches give the same shapes: so they do where the shapes of the outputs are static, unless these
-    are the shapes of the one branch that a known condition chooses.
+    """Below 11, both branches give the same shapes: so they do where the shapes of the outputs are static, and where
+    those that are inferred in both branches are equal, whatever names each of them declares. The shapes of the one
+    branch that a known condition chooses say nothing of the other, which never runs: any other will do.
     """
-    if step.elements(0) is not None:
-        raise Inexact("below it, both branches must give the same shapes, and one of them never runs")
+    condition = step.elements(0)
+    if condition is not None:
+        _give_one_branch_twice(step, bool(condition.reshape(-1)[0]))
+        return
+    found = _shapes_of_branches(step)
     for index, name in enumerate(step.outputs):
         shape = step.output_type(index).shape
-        if name and (shape is None or not all(isinstance(size, int) for size in shape)):
+        is_static = shape is not None and all(isinstance(size, int) for size in shape)
+        if name and not is_static and not (found and all(_are_equal(*each[index]) for each in found)):
             raise Inexact(
                 "below it, both branches must give the same shapes", "declare the shapes of what the branches give"
             )
+
+
+def _give_one_branch_twice(step: Step, condition: bool) -> None:
+    """Let the branch that never runs be what the other one is."""
+    if step.form.original is None:
+        raise Inexact("its branches are not the model's")
+    taken, other = ("then_branch", "else_branch") if condition else ("else_branch", "then_branch")
+    step.reasons[other] = f"it never runs, and gives the same shapes as {taken}, as it must {step.side}, being the same"
+    step.form.wrap = partial(_copy_branch, taken, other, step.form.wrap)
+
+
+def _copy_branch(taken: str, other: str, before: Callable[[NodeProto], None] | None, node: NodeProto) -> None:
+    if before is not None:
+        before(node)
+    branches = {held.name: held.g for held in node.attribute}
+    branches[other].CopyFrom(branches[taken])
+
+
+def _shapes_of_branches(step: Step) -> list[list[tuple[Shape | None, Shape | None]]]:
+    """The shapes of each output in both branches, as inferred, which may be those of several nodes: where they stand in
+    the graph is not known, and the names in branches of different nodes may be the same.
+    """
+    branches = [step.value(f"{side}_branch") for side in ("then", "else")]
+    if not all(isinstance(branch, GraphProto) for branch in branches):
+        return []
+    results = [[value.name for value in branch.output] for branch in branches]
+    found = []
+    for details in step.values.branches():
+        pair = [details.get(f"{side}_branch") for side in ("then", "else")]
+        walked = [each.types for each, branch in zip(pair, branches, strict=True) if each and _is_of(each, branch)]
+        if len(walked) == len(branches):
+            shapes = [
+                [(types.get(name) or step.values.type_of(name)).shape for name in names]
+                for types, names in zip(walked, results, strict=True)
+            ]
+            found.append(list(zip(*shapes, strict=True)))
+    return found
+
+
+def _is_of(detail: GraphDetail, graph: GraphProto) -> bool:
+    """True when the details may be of the graph: they have its values."""
+    return all(name in detail.types for node in graph.node for name in node.output if name)
+
+
+def _are_equal(one: Shape | None, other: Shape | None) -> bool:
+    return one is not None and None not in one and one == other
 
 
 @downward("If", 16)

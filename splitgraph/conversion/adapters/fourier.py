@@ -8,8 +8,9 @@ import math
 from dataclasses import dataclass
 
 from splitgraph.conversion.adapters.registry import downward, upward
+from splitgraph.conversion.adapters.reshaping import reshaped
 from splitgraph.conversion.formula import Formula, Term
-from splitgraph.conversion.shape_nodes import has_no_zero, reshaped
+from splitgraph.conversion.shape_nodes import has_no_zero
 from splitgraph.conversion.step import Inexact, Step
 from splitgraph.deferred import np
 from splitgraph.onnx_proto import TensorProto
@@ -47,7 +48,7 @@ def transform_axis_as_attribute(step: Step) -> None:
 
 def _transform_folded(step: Step) -> None:
     data, length, axis_input = step.inputs
-    rank, dtype, formula = step.known_rank(), step.known_dtype(), Formula(step)
+    rank, formula = step.known_rank(), Formula(step)
     modes = {name: step.known_value(name, 0) for name in ("inverse", "onesided")}
     sizes, places = formula.sizes(data, rank), formula.number(range(rank))
     axis = formula.given(axis_input, "int64").reshape(1)
@@ -56,13 +57,13 @@ def _transform_folded(step: Step) -> None:
     sides = [formula.where(side, signal, formula.number([1])) for side in (places < axis, is_axis, places > axis)]
     folds = [step.emit("ReduceProd", [side.name], "size", keepdims=1) for side in sides]
     four = step.emit("Concat", [*folds, formula.vector(sizes[-1:]).name], "folded_shape", axis=0)
-    operator, inputs, attributes = reshaped(step, data, four, dtype=dtype, dense=has_no_zero(step, data))
+    operator, inputs, attributes = reshaped(step, data, four, dense=has_no_zero(step, data))
     folded = step.emit(operator, inputs, "folded", **attributes)
     found = step.emit("DFT", [folded, length] if length else [folded], "found", axis=1, **modes)
     found_shape = formula.held(step.emit("Shape", [found], "found_shape"), "int64")
     shape = formula.where(is_axis, formula.element(found_shape, 1), formula.vector(sizes))
     shape = formula.where(places.equals(rank - 1), formula.element(found_shape, 3), shape)
-    operator, inputs, attributes = reshaped(step, found, shape.name, dtype=dtype, dense=False)
+    operator, inputs, attributes = reshaped(step, found, shape.name, dense=False)
     step.reasons["axis"] = f"the axis is an attribute {step.side}, and known only at run time"
     step.replace(operator, inputs, **attributes)
 
@@ -140,14 +141,14 @@ def transform_by_matrices(step: Step) -> None:
         signal = data
         if parts == 2:
             signal = step.emit("Gather", [data, step.constant([part], "part")], "part", axis=rank - 1)
-        signal = _reshaped(step, signal, three, wide, dense)
+        signal = _reshaped(step, signal, three, dense)
         if taken is not room:
             bounds = [formula.vector([bound]).name for bound in (0, taken, 1)]
             signal = step.emit("Slice", [signal, *bounds], "taken")
         signals.append(signal)
     results = _products(step, *transform.matrices(), signals, real_only=inverse and half)
     shape = formula.vector([*sizes[:axis], given, *sizes[axis + 1 : -1], 1])
-    shaped = [_reshaped(step, result, shape, wide, dense) for result in results]
+    shaped = [_reshaped(step, result, shape, dense) for result in results]
     whole = step.emit("Concat", shaped, "whole", axis=rank - 1)
     step.replace("Cast", [whole], to=DTYPE_NUMBERS[dtype]) if dtype != wide else step.replace("Identity", [whole])
 
@@ -167,8 +168,8 @@ def _products(step: Step, cosines: Term, sines: Term, signals: list[str], *, rea
     return result
 
 
-def _reshaped(step: Step, data: str, shape: Term, dtype: str, dense: bool) -> str:
-    operator, inputs, attributes = reshaped(step, data, shape.name, dtype=dtype, dense=dense)
+def _reshaped(step: Step, data: str, shape: Term, dense: bool) -> str:
+    operator, inputs, attributes = reshaped(step, data, shape.name, dense=dense)
     return step.emit(operator, inputs, "reshaped", **attributes)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from splitgraph.conversion.adapters.registry import downward, upward
+from splitgraph.conversion.adapters.reshaping import reshaped
 from splitgraph.conversion.adapters.sorting import topmost_of_long_integers
 from splitgraph.conversion.formula import Formula
 from splitgraph.conversion.shape_nodes import (
@@ -15,7 +16,6 @@ from splitgraph.conversion.shape_nodes import (
     filled,
     flat,
     has_no_zero,
-    reshaped,
     scalar,
     static_shape,
 )
@@ -175,13 +175,23 @@ def gathered_without_batch(step: Step) -> None:
 def gathered_by_offsets(step: Step) -> None:
     """The last dimension of the indices counts into the first dimensions of the data, which are made one."""
     rank, depth = step.known_rank(0), _tuple_length(step)
-    if not has_no_zero(step, step.inputs[0]):
-        raise Inexact("a dimension of the data may be 0", "declare the shape of the input")
     shape = step.emit("Shape", [step.inputs[0]], "shape")
-    rest = [step.emit("Gather", [shape, step.constant(range(depth, rank), "rest")], "rest")] if depth < rank else []
-    merged = step.emit("Concat", [step.constant([-1], "merged"), *rest], "merged_shape", axis=0)
-    data = step.emit("Reshape", [step.inputs[0], merged], "merged_data")
+    operator, inputs, attributes = _merged(step, shape, depth, rank)
+    data = step.emit(operator, inputs, "merged_data", **attributes)
     step.replace("Gather", [data, _offsets(step, shape, depth)], axis=0)
+
+
+def _merged(step: Step, shape: str, depth: int, rank: int) -> tuple[str, list[str], dict[str, int]]:
+    """The node that makes the first dimensions of the data one, by operator, inputs and attributes."""
+    rest = [step.emit("Gather", [shape, step.constant(range(depth, rank), "rest")], "rest")] if depth < rank else []
+    # What is left for -1 is 0 where one of the first dimensions is; where one of the others is, it could be anything.
+    dense = all(isinstance(dim, int) and dim > 0 for dim in (step.input_type(0).shape or ())[depth:])
+    first = step.constant([-1], "merged")
+    if not dense:
+        sizes = step.emit("Gather", [shape, step.constant(range(depth), "first")], "first")
+        first = step.emit("ReduceProd", [sizes], "merged", axes=[0], keepdims=1)
+    merged = step.emit("Concat", [first, *rest], "merged_shape", axis=0)
+    return reshaped(step, step.inputs[0], merged, dense=dense)
 
 
 @downward("ScatterND", 11)
@@ -257,5 +267,5 @@ def _offsets(step: Step, shape: str, depth: int) -> str:
 def _gather_flat(step: Step, data: str, places: str, shape: str) -> None:
     taken = step.emit("Gather", [data, places], "taken", axis=0)
     dense = has_no_zero(step, step.inputs[1])
-    operator, inputs, attributes = reshaped(step, taken, shape, dtype=step.input_type(0).dtype, dense=dense)
+    operator, inputs, attributes = reshaped(step, taken, shape, dense=dense)
     step.replace(operator, inputs, **attributes)

@@ -12,7 +12,9 @@ from splitgraph.conversion.adapters.registry import downward, upward
 from splitgraph.conversion.step import Inexact, Step
 from splitgraph.conversion.values import Array
 from splitgraph.deferred import np, numpy_helper
+from splitgraph.dim import Facts
 from splitgraph.graph.attributes import UNRESOLVED
+from splitgraph.onnx_proto import TensorProto
 
 _NO_WINDOW = "a window is larger than the input with its padding"
 
@@ -236,12 +238,61 @@ def _write_ceiling(step: Step) -> Array | None:
     if not step.is_set("ceil_mode") or step.value("auto_pad", "NOTSET").startswith("SAME"):
         step.drop("ceil_mode", why="both roundings give as many windows")
         return None
+    if _fits_every_size(step):
+        _write_padding_of_every_size(step)
+        return None
     sizes = _spatial_sizes(step)
     if step.old.since_version < 22 and not all(
         window.last_starts_inside(n, window.count(n, up=True)) for window, n in _sized(step, sizes)
     ):
         raise Inexact("here a window starts in the padding, and what it gives below 22 is not said")
     return _write_padding(step, sizes)
+
+
+def _fits_every_size(step: Step) -> bool:
+    """True where the input's size is not static, and more padding gives the same windows as ceil_mode, whatever it is.
+
+    One element less than a stride more makes as many windows as rounding up does. The last begins at most so far behind
+    the last place where a whole window fits: inside, when with what is there at the end this is less than its span. How
+    many elements count must not depend on it: without padding that counts it does not.
+    """
+    shape, pads = step.shape(0), step.known_value("pads", ())
+    if shape is None or all(isinstance(size, int) for size in shape[2:]):
+        return False
+    if step.value("auto_pad", "NOTSET") != "NOTSET" or (step.is_set("count_include_pad") and any(pads)):
+        return False
+    return all(window.end + window.stride - 1 < window.span for window in _windows(step))
+
+
+def _write_padding_of_every_size(step: Step) -> None:
+    windows, why = _windows(step), "as many windows as with ceil_mode"
+    step.drop("ceil_mode", why=why)
+    step.drop("count_include_pad", why="there was no padding, and what is beyond the input does not count")
+    for window in windows:
+        window.end += window.stride - 1
+    pads = [window.begin for window in windows] + [window.end for window in windows]
+    if any(pads):
+        step.set("pads", pads, why)
+    _leave_out_windows_that_do_not_fit(step, windows)
+
+
+def _leave_out_windows_that_do_not_fit(step: Step, windows: list[_Window]) -> None:
+    """Where not even the padding makes room for a window there are none: but onnxruntime, which rounds a room of less
+    than nothing towards 0, has one there without ceil_mode, as it does not have with it.
+    """
+    # Steps of 1 leave nothing to round.
+    spare = [window.begin + window.end - window.span if window.stride > 1 else 0 for window in windows]
+    rooms = [0, 0, *spare]
+    sizes = zip(step.shape(0) or (), rooms, strict=True)
+    if all(room >= 0 or (size is not None and Facts().prove_ge(size + room, 0)) for size, room in sizes):
+        return
+    room = step.emit("Add", [step.emit("Shape", [step.inputs[0]], "shape"), step.constant(rooms, "padding")], "room")
+    is_missing = step.emit("Less", [room, step.constant([0], "zero")], "is_missing")
+    is_there = step.emit("Cast", [step.emit("Not", [is_missing], "is_there")], "one_or_none", to=TensorProto.INT64)
+    for index in range(len(step.outputs)):
+        if step.uses_output(index):
+            old = step.redirect(index, "of_all_windows")
+            step.emit_after("Tile", [step.outputs[index], is_there], old)
 
 
 def _write_padding(step: Step, sizes: list[int]) -> Array | None:

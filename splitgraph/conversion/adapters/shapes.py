@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from splitgraph.conversion.adapters.registry import downward, upward
-from splitgraph.conversion.shape_nodes import counting, filled, has_no_zero, reshaped
+from splitgraph.conversion.adapters.reshaping import copying, reshaped
+from splitgraph.conversion.shape_nodes import counting, filled, has_no_zero
 from splitgraph.conversion.step import Inexact, Step
 from splitgraph.deferred import helper, np, numpy_helper
 from splitgraph.onnx_proto import TensorProto
@@ -35,20 +36,18 @@ def shape_as_attribute(step: Step) -> None:
 
 @downward("Reshape", 14)
 def dimensions_of_zero(step: Step) -> None:
-    """Below 14, a 0 in the shape copies a dimension: without one in shape or data it makes no difference; a tensor
-    without elements is made by other means.
+    """Below 14, a 0 in the shape copies a dimension: where none is 0 unless that dimension is, it makes no difference;
+    elsewhere a tensor without elements is made by other means.
     """
     step.require_types()
     step.drop("allowzero", why=f"it does not exist {step.side}")
-    shape = step.elements(1)
+    # Data without a dimension of 0 can only take on shapes without one.
     dense = has_no_zero(step, step.inputs[0])
-    if shape is None or (not dense and 0 in shape):
-        # Data without a dimension of 0 can only take on shapes without one.
-        dtype = step.input_type(0).dtype
-        operator, inputs, attributes = reshaped(step, step.inputs[0], step.inputs[1], dtype=dtype, dense=dense)
-        step.replace(operator, inputs, **attributes)
-    elif 0 in shape:
+    if dense and 0 in (step.integers(1) or ()):
         raise Inexact("it makes no elements of some")
+    written = None if dense else copying(step)
+    operator, inputs, attributes = written or reshaped(step, *step.inputs, dense=dense)
+    step.replace(operator, list(inputs), **attributes)
 
 
 @upward("Tile", 6)

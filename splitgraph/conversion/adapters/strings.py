@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from splitgraph.conversion.adapters.registry import downward
-from splitgraph.conversion.shape_nodes import flat, has_no_zero, reshaped
+from splitgraph.conversion.adapters.reshaping import reshaped
+from splitgraph.conversion.shape_nodes import flat, has_no_zero
 from splitgraph.conversion.step import Inexact, Step
 
 
@@ -22,6 +23,6 @@ def equal_of_strings(step: Step) -> None:
     for name, (start, end) in zip(step.inputs, bounds, strict=True):
         own = step.emit("Slice", [numbers, start, end], "own_numbers")
         shape = step.emit("Shape", [name], "shape")
-        operator, inputs, attributes = reshaped(step, own, shape, dtype="int64", dense=has_no_zero(step, name))
+        operator, inputs, attributes = reshaped(step, own, shape, dense=has_no_zero(step, name))
         numbered.append(step.emit(operator, inputs, "numbered", **attributes))
     step.replace("Equal", numbered)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import onnx
 import pytest
@@ -30,17 +32,140 @@ def condition(opset: int, declared: bool, size: int | str = 3) -> onnx.ModelProt
     return build(node, opset, inputs, {"y": ("float32", (2, "m"))})
 
 
-def test_branches_of_unknown_shapes_are_refused() -> None:
-    model = condition(11, declared=False, size="n")
+Branch = tuple[str, tuple[int | str, ...] | None]
+
+
+def branching(then: Branch, other: Branch, *, prefixes: tuple[str, ...] = ("",)) -> onnx.ModelProto:
+    """A node If for each prefix of the names of its outputs, of which the branches, each with what is declared of its
+    result, give all of x, float32[n, 8], its rows but the first, all of it twice, or half its columns. The names in the
+    branches are the same.
+    """
+    nodes = []
+    for prefix in prefixes:
+        branches = {}
+        for side, (part, dims) in (("then", then), ("else", other)):
+            made = {
+                "Relu": [helper.make_node("Relu", ["x"], [side])],
+                "Neg": [helper.make_node("Neg", ["x"], [side])],
+                "Rows": [helper.make_node("Slice", ["x", "one", "many", "zero"], [side])],
+                "Wide": [helper.make_node("Concat", ["x", "x"], [side], axis=0)],
+                "Halves": [helper.make_node("Split", ["x"], [side, f"{side}_rest"], axis=1)],
+                "Outer": [helper.make_node("Identity", ["w"], [side])],
+            }[part]
+            result = onnx.ValueInfoProto(name=side) if dims is None else value(side, ("float32", dims))
+            branches[f"{side}_branch"] = helper.make_graph(made, side, [], [result])
+        nodes.append(helper.make_node("If", ["c"], [f"{prefix}y"], **branches))
+    nodes.insert(0, helper.make_node("Abs", ["x"], ["w"]))
+    inputs = {"c": ("bool", ()), "x": ("float32", ("n", 8))}
+    held = {"zero": np.array([0]), "one": np.array([1]), "many": np.array([99])}
+    outputs = {f"{prefix}y": ("float32", (None, None)) for prefix in prefixes}
+    return build(nodes, 11, inputs, outputs, held)
+
+
+@pytest.mark.parametrize(
+    ("then", "other"),
+    [
+        (("Relu", ("a", 8)), ("Rows", ("b", 8))),
+        (("Relu", None), ("Rows", None)),
+        (("Relu", ("n", 8)), ("Wide", None)),
+        (("Relu", ("a", 8)), ("Halves", ("a", 4))),
+        (("Relu", None), ("Halves", None)),
+    ],
+    ids=str,
+)
+def test_branches_of_other_shapes_are_refused(then: Branch, other: Branch) -> None:
+    for one, two in ((then, other), (other, then)):
+        assert "both branches must give the same shapes" in refusal(branching(one, two), 10)
+
+
+def test_what_is_known_of_the_branches_of_another_node_is_not_taken_for_its_own() -> None:
+    """Branches of the same names: of those of the first node, and of those of the last."""
+    same, others = (
+        branching(("Relu", None), (part, None), prefixes=("first_", "last_")).graph.node[1:] for part in ("Neg", "Rows")
+    )
+    for first, last in ((same[0], others[1]), (others[0], same[1])):
+        model = branching(("Relu", None), ("Neg", None), prefixes=("first_", "last_"))
+        model.graph.node[1].CopyFrom(first)
+        model.graph.node[2].CopyFrom(last)
+        assert "both branches must give the same shapes" in refusal(model, 10)
+
+
+@pytest.mark.parametrize(
+    ("then", "other"),
+    [
+        (("Relu", ("a", 8)), ("Neg", ("b", 8))),
+        (("Relu", ("n", 8)), ("Neg", ("m", 8))),
+        (("Relu", ("a", 8)), ("Neg", None)),
+        (("Relu", None), ("Neg", None)),
+        (("Halves", ("a", 4)), ("Halves", ("b", 4))),
+        (("Rows", ("a", 8)), ("Rows", ("b", 8))),
+        (("Outer", ("a", 8)), ("Relu", ("b", 8))),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("target", [10, 7])
+def test_branches_of_one_inferred_shape(then: Branch, other: Branch, target: int) -> None:
+    before = branching(then, other)
+    after = converted(before, target)
+    for chosen, rows in product((True, False), (0, 1, 3)):
+        feeds = {"c": np.array(chosen), "x": random_array((rows, 8))}
+        assert_same(run(before, feeds), run(after, feeds))
+
+
+@pytest.mark.parametrize(
+    ("then", "other"),
+    [
+        (("Relu", None), ("Rows", None)),
+        (("Rows", ("a", 8)), ("Halves", ("b", 4))),
+        (("Outer", ("n", 8)), ("Wide", ("a", 8))),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("chosen", [True, False])
+@pytest.mark.parametrize("is_node", [True, False])
+@pytest.mark.parametrize("target", [10, 7])
+def test_branches_that_never_run(then: Branch, other: Branch, chosen: bool, is_node: bool, target: int) -> None:
+    before = branching(then, other, prefixes=("first_", "last_"))
+    held = onnx.numpy_helper.from_array(np.array(chosen), "c")
+    del before.graph.input[0]
+    if is_node:
+        before.graph.node.insert(0, helper.make_node("Constant", [], ["c"], value=held))
+    else:
+        before.graph.initializer.append(held)
+    after = converted(before, target)
+    for rows in (0, 1, 3):
+        feeds = {"x": random_array((rows, 8))}
+        assert_same(run(before, feeds), run(after, feeds))
+    nodes = [node for node in after.graph.node if node.op_type == "If"]
+    assert all(node.attribute[0].g == node.attribute[1].g for node in nodes)
+
+
+def test_a_default_condition_that_a_caller_may_override_chooses_no_branch() -> None:
+    model = branching(("Relu", None), ("Rows", None))
+    model.graph.initializer.append(onnx.numpy_helper.from_array(np.array(True), "c"))
     assert "both branches must give the same shapes" in refusal(model, 10)
 
 
-def test_branches_that_never_run_are_refused() -> None:
-    """A known condition leaves the shape of one branch, which says nothing of the other."""
-    model = condition(11, declared=False)
-    model.graph.initializer.append(onnx.numpy_helper.from_array(np.array(True), "c"))
-    del model.graph.input[0]
-    assert "one of them never runs" in refusal(model, 10)
+def test_known_branches_within_branches() -> None:
+    """The inner node is copied as it was converted, and reads what is made around it."""
+    before = branching(("Relu", None), ("Rows", None))
+    inner, outer = before.graph.node[-1], branching(("Relu", None), ("Rows", None), prefixes=("outer_",)).graph.node[-1]
+    del before.graph.input[0]
+    before.graph.initializer.append(onnx.numpy_helper.from_array(np.array(True), "c"))
+    branch = next(held.g for held in outer.attribute if held.name == "then_branch")
+    for held in inner.attribute:
+        held.g.node[0].input[0] = "here"
+    branch.node[0].output[0] = "here"
+    branch.node.append(inner)
+    branch.output[0].name = "y"
+    del before.graph.node[-1]
+    before.graph.node.append(outer)
+    before.graph.node.append(helper.make_node("Identity", ["outer_y"], ["y_out"]))
+    before.graph.output[0].name = "y_out"
+    after = converted(before, 10)
+    for rows in (0, 1, 3):
+        feeds = {"x": random_array((rows, 8))}
+        assert_same(run(before, feeds), run(after, feeds))
 
 
 @pytest.mark.parametrize("declared", [False, True])

@@ -9,7 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 from conversion.adapters.crossings import Crossing, both_shapes
-from conversion.adapters.execute import operators, random_array
+from conversion.adapters.execute import assert_same, build, converted, operators, random_array, refusal, run
+from onnx import helper
+
+Dims = tuple[int | str, ...]
 
 X = random_array((4, 5, 6))
 TIES = np.random.default_rng(1).integers(0, 4, (3, 6)).astype(np.float32)
@@ -176,6 +179,79 @@ def test_reductions(reduction: str, dtype: str, target: int) -> None:
         Crossing(
             "", "ScatterND", 18, target, {"x": x, "i": tuples, "u": updates}, {}, attributes, tolerance=1e-6
         ).check()
+
+
+@pytest.mark.parametrize(
+    ("op_type", "axis", "data", "indices"),
+    [
+        ("ScatterElements", 1, ("N", 3), ("N", 3)),
+        ("ScatterElements", -1, (4, "N", 3), (2, "M", 2)),
+        ("ScatterElements", 0, (5, "N"), (0, "M")),
+        ("ScatterND", 0, ("N", "M"), (3, 2)),
+        ("ScatterND", 0, (4, "M"), (2, 1)),
+    ],
+)
+@pytest.mark.parametrize(("reduction", "target"), [("add", 15), ("mul", 13), ("max", 17)])
+def test_reductions_of_slices_of_unknown_size(
+    op_type: str, axis: int, data: Dims, indices: Dims, reduction: str, target: int
+) -> None:
+    attributes = {"axis": axis} if op_type == "ScatterElements" else {}
+    node = helper.make_node(op_type, ["x", "i", "u"], ["y"], reduction=reduction, **attributes)
+    updates = indices if attributes else (*indices[:-1], *data[int(indices[-1]) :])
+    inputs = {"x": ("float32", data), "i": ("int64", indices), "u": ("float32", updates)}
+    before = build(node, 18, inputs, {"y": ("float32", data)})
+    after = converted(before, target)
+    for size in (0, 1, 3):
+        shapes = [[size if isinstance(dim, str) else dim for dim in dims] for dims in (data, indices, updates)]
+        length = shapes[0][axis]
+        if not attributes and size == 0 and len(shapes[0]) == indices[-1]:
+            continue
+        most = length if attributes else min(shapes[0][: shapes[1][-1]])
+        places = np.random.default_rng(size).integers(-most, most, shapes[1])
+        feeds = {"x": random_array(shapes[0]), "i": places, "u": random_array(shapes[2], seed=1)}
+        assert_same(run(before, feeds), run(after, feeds), 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("op_type", "shape", "indices"),
+    [("ScatterElements", (3, "N"), ("N", 3)), ("ScatterND", (3, 3), ("N", 1)), ("ScatterND", (3, 3), ("N", 3, 1))],
+)
+def test_reductions_of_unknown_many_slices_are_refused(op_type: str, shape: Dims, indices: Dims) -> None:
+    node = helper.make_node(op_type, ["x", "i", "u"], ["y"], reduction="add")
+    inputs = {"x": ("float32", shape), "i": ("int64", indices), "u": ("float32", None)}
+    assert "how many there are is not known" in refusal(build(node, 18, inputs, {"y": ("float32", shape)}), 15)
+
+
+@pytest.mark.parametrize(
+    ("data", "indices"),
+    [
+        (("N", "M"), ("K", 2)),
+        (("N",), ("K", 1)),
+        (("N", "M", 3), ("N", "K", 2)),
+        (("N", "M", "N"), ("K", 1)),
+        (("N", "M", 2, "M"), ("K", 2)),
+        ((0, 2), ("K", 1)),
+        ((2, 0), ("K", 1)),
+        ((2, 0), ("K", 2)),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("dtype", ["float32", "bool", "int64"])
+def test_tuples_of_indices_into_dimensions_of_unknown_size(data: Dims, indices: Dims, dtype: str) -> None:
+    node = helper.make_node("GatherND", ["x", "i"], ["y"])
+    rank = len(indices) - 1 + len(data) - int(indices[-1])
+    before = build(node, 18, {"x": (dtype, data), "i": ("int64", indices)}, {"y": (dtype, [None] * rank)})
+    after = converted(before, 9)
+    for n, m, k in product((0, 1, 3), (0, 1, 2), (0, 1, 5)):
+        sizes = {"N": n, "M": m, "K": k}
+        shapes = [[sizes[dim] if isinstance(dim, str) else dim for dim in dims] for dims in (data, indices)]
+        counted = shapes[0][: shapes[1][-1]]
+        if 0 in counted and 0 not in shapes[1]:
+            # No index is valid.
+            continue
+        places = np.stack([np.random.default_rng(k).integers(-c, max(c, 1), shapes[1][:-1]) for c in counted], -1)
+        feeds = {"x": random_array(shapes[0], dtype), "i": places}
+        assert_same(run(before, feeds), run(after, feeds))
 
 
 @pytest.mark.parametrize(

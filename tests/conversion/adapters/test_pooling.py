@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 import onnx
@@ -35,7 +36,20 @@ def pool(
 
 
 REFUSED = [
-    (("MaxPool", 10, ("h", 5)), {"kernel_shape": [2, 2], "strides": [2, 2], "ceil_mode": 1}, 9, "which is not static"),
+    (("MaxPool", 10, ("h", 5)), {"kernel_shape": [2, 2], "strides": [3, 2], "ceil_mode": 1}, 9, "which is not static"),
+    (
+        ("MaxPool", 10, ("h",)),
+        {"kernel_shape": [2], "strides": [2], "pads": [0, 1], "ceil_mode": 1},
+        9,
+        "which is not static",
+    ),
+    (("MaxPool", 10, ("h",)), {"kernel_shape": [2], "auto_pad": "VALID", "ceil_mode": 1}, 9, "which is not static"),
+    (
+        ("AveragePool", 10, ("h",)),
+        {"kernel_shape": [2], "pads": [1, 0], "count_include_pad": 1, "ceil_mode": 1},
+        9,
+        "which is not static",
+    ),
     (("MaxPool", 10, (5, 5), ("y", "i")), {"kernel_shape": [2, 2], "dilations": [2, 2]}, 9, "windows with holes"),
     (("MaxPool", 10, (1,)), {"kernel_shape": [2], "dilations": [2], "pads": [1, 1]}, 9, "nothing but padding"),
     (("MaxPool", 8, (5, 5), ("y", "i")), {"kernel_shape": [2, 2]}, 7, "Indices does not exist"),
@@ -104,6 +118,82 @@ def test_ceil_mode_below_10(op: str, sizes: tuple[int, ...], attributes: dict[st
     assert operators(after) == [op]
     feeds = {"x": random_array((2, 2, *sizes))}
     assert_same(run(before, feeds), run(after, feeds), 1e-6)
+
+
+def outcome(model: onnx.ModelProto, x: Any) -> list[Any] | None:
+    """What a model gives, None where it does not run."""
+    try:
+        return run(model, {"x": x})
+    except Exception:
+        return None
+
+
+@pytest.mark.parametrize(
+    ("op", "source", "target"),
+    [
+        ("MaxPool", 10, 9),
+        ("MaxPool", 12, 9),
+        ("MaxPool", 22, 7),
+        ("AveragePool", 10, 9),
+        ("AveragePool", 11, 7),
+        ("AveragePool", 19, 9),
+        ("AveragePool", 22, 9),
+        ("LpPool", 18, 17),
+        ("LpPool", 22, 9),
+    ],
+)
+def test_ceil_mode_of_every_size(op: str, source: int, target: int) -> None:
+    """Windows that begin inside, whatever the size is: also where it is less than a window."""
+    compared = 0
+    for kernel, stride, begin, end in product((1, 2, 3, 5), (1, 2, 3), (0, 1), (0, 1)):
+        if begin >= kernel or end + stride - 1 >= kernel:
+            continue
+        attributes = {"kernel_shape": [kernel], "strides": [stride], "pads": [begin, end], "ceil_mode": 1}
+        before = pool(op, source, ("h",), **attributes)
+        after = converted(before, target)
+        if stride == 1 or kernel < stride + begin + end:
+            assert operators(after) == [op]
+        else:
+            assert (operators(after)[0], operators(after)[-1]) == ("Shape", "Tile")
+        for size in (*range(9), 12):
+            x = random_array((2, 2, size))
+            expected = outcome(before, x)
+            if expected is not None:
+                assert_same(expected, run(after, {"x": x}), 1e-6)
+                compared += 1
+    assert compared > 100
+
+
+@pytest.mark.parametrize(
+    ("op", "attributes"),
+    [
+        ("MaxPool", {"strides": [2, 1], "pads": [1, 0, 0, 1]}),
+        ("AveragePool", {"strides": [2, 3], "pads": [0, 1, 0, 0]}),
+        ("AveragePool", {"strides": [2, 3], "count_include_pad": 1}),
+        ("AveragePool", {"count_include_pad": 1}),
+    ],
+)
+@pytest.mark.parametrize("source", [11, 19, 22])
+def test_ceil_mode_of_images_of_every_size(op: str, attributes: dict[str, Any], source: int) -> None:
+    outputs = ("y", "i") if op == "MaxPool" else ("y",)
+    for sizes in (("h", "w"), ("h", 7)):
+        before = pool(op, source, sizes, outputs, kernel_shape=[3, 3], ceil_mode=1, **attributes)
+        after = converted(before, 9)
+        for height in (1, 3, 4, 6):
+            x = random_array((1, 2, height, 7))
+            expected = outcome(before, x)
+            assert expected is not None or (height == 1 and "strides" not in attributes)
+            if expected is not None:
+                assert_same(expected, run(after, {"x": x}), 1e-6)
+
+
+@pytest.mark.parametrize("attributes", [{"strides": [2]}, {"strides": [3], "pads": [1, 0]}])
+def test_mean_with_holes_of_every_size(attributes: dict[str, Any]) -> None:
+    before = pool("AveragePool", 19, ("h",), kernel_shape=[2], dilations=[3], ceil_mode=1, **attributes)
+    after = converted(before, 9)
+    for size in range(4, 12):
+        feeds = {"x": random_array((1, 2, size))}
+        assert_same(run(before, feeds), run(after, feeds), 1e-6)
 
 
 @pytest.mark.parametrize(("sizes", "attributes"), [each for each in WINDOWS if "auto_pad" not in each[1]])

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
 import onnx
 import pytest
 from conversion.adapters.crossings import Crossing, both_shapes
-from conversion.adapters.execute import assert_same, build, converted, operators, random_array, refusal, run
+from conversion.adapters.execute import (
+    assert_same,
+    build,
+    converted,
+    operators,
+    random_array,
+    refusal,
+    run,
+    value,
+)
 from onnx import TensorProto, helper, numpy_helper
 
 X = random_array((2, 3, 4))
@@ -49,12 +59,184 @@ def test_shape_becomes_an_attribute() -> None:
     [((2, 3), (3, 2)), ((2, 0, 3), (0, 6)), ((0, 2), (2, 0, 5)), ((2, 3), (-1,)), ((0,), (0, 0)), ((1,), ())],
 )
 @pytest.mark.parametrize("dtype", ["float32", "bool"])
-@pytest.mark.parametrize("target", [13, 11])
+@pytest.mark.parametrize("target", [13, 11, 8])
 def test_dimensions_of_zero(shape: tuple[int, ...], new: tuple[int, ...], dtype: str, target: int) -> None:
     x, held = random_array(shape, dtype), np.array(new, np.int64)
     for first, rest in (({"x": x}, {"s": held}), ({"x": x, "s": held}, {})):
         for case in both_shapes(Crossing("", "Reshape", 14, target, first, rest, {"allowzero": 1})):
             case.check()
+
+
+def viewed(dims: tuple[str | int, ...], lengths: tuple[str | int, ...], *, given: int | None = None) -> onnx.ModelProto:
+    """Reshape with allowzero to lengths of which a name is a dimension of the data, "A*B" a product of two, and "?" is
+    known only at run time. given: how many lengths are given at run time, instead of all that.
+    """
+    nodes, held, inputs = [], {}, {"x": ("float32", dims)}
+
+    def size(name: str) -> str:
+        axis = dims.index(name)
+        nodes.append(helper.make_node("Shape", ["x"], [f"{name}{len(nodes)}"], start=axis, end=axis + 1))
+        return str(nodes[-1].output[0])
+
+    parts = []
+    for place, length in enumerate(lengths):
+        if isinstance(length, int):
+            held[f"l{place}"] = np.array([length])
+            parts.append(f"l{place}")
+        elif length == "?":
+            inputs[f"l{place}"] = ("int64", (1,))
+            parts.append(f"l{place}")
+        else:
+            factors = []
+            for factor in length.split("*"):
+                if factor.isdigit():
+                    held[f"n{factor}"] = np.array([int(factor)])
+                factors.append(f"n{factor}" if factor.isdigit() else size(factor))
+            if len(factors) == 2:
+                nodes.append(helper.make_node("Mul", factors, [f"p{place}"]))
+            parts.append(f"p{place}" if len(factors) == 2 else factors[0])
+    if given is None:
+        nodes.append(helper.make_node("Concat", parts, ["s"], axis=0))
+    else:
+        inputs["s"] = ("int64", (given,))
+    nodes.append(helper.make_node("Reshape", ["x", "s"], ["y"], allowzero=1))
+    return build(nodes, 18, inputs, {"y": ("float32", [None] * (given or len(lengths)))}, held)
+
+
+def sizes_of(dims: tuple[str | int, ...]) -> list[dict[str, int]]:
+    names = list(dict.fromkeys(name for name in dims if isinstance(name, str)))
+    return [dict(zip(names, sizes, strict=True)) for sizes in product((0, 1, 3), repeat=len(names))]
+
+
+@pytest.mark.parametrize(
+    ("dims", "lengths", "written"),
+    [
+        # A 0 copies a 0.
+        (("B", "T", 4), ("B", "T", 2, 2), []),
+        (("B", "T", 2, 2), ("B", "T", 4), []),
+        (("B", 4, "T"), ("B", "2*T", 2), None),
+        (("B", "T", 4), ("B", "4*T"), []),
+        (("B", "T", 4), ("2*B", "T", 2), []),
+        (("B", 6, 4), ("2*B", 3, 4), []),
+        (("B", 4, 3), ("2*B", "?"), None),
+        # So it does once dimensions of 1 are put in, or taken out in the end.
+        (("B", "T"), ("B", 1, "T"), ["Unsqueeze"]),
+        (("B", "T", 6), ("B", 2, "T", 3), ["Unsqueeze"]),
+        (("B", 6, "T", "U"), ("B", 2, 3, "T", "U"), ["Unsqueeze"]),
+        (("B", 2, 3, "T", "U"), ("B", 6, "T", "U"), ["Squeeze"]),
+        (("B", 1, 2, "T"), ("B", 2, "T"), ["Squeeze"]),
+        (("B", 6, 1, "T", 1), ("B", 6, "T"), ["Squeeze"]),
+        # Nothing but the first dimension can be 0.
+        (("B", 4, 3), ("?", 2, 3), []),
+        # What is left takes a 0 on.
+        (("B", "T", 4), ("B*T", 4), []),
+        (("T", "B", 4), ("B*T", 2, 2), []),
+        (("B", 2, "T", 4), (2, "B*T", 4), []),
+        # A length of 0 meets a dimension that is none.
+        (("B", 2, "T"), ("B", "T", 2), None),
+        (("B", "T", 4), ("T", "B", 4), None),
+        (("B", 2, "T", 4), ("2*B", "T", 4), None),
+        (("B", "T", 4), ("T", "4*B"), None),
+        (("B", "T", 4), ("4*B", "T", 1, 1), []),
+        # One length that inference works out of the others, of which a 0 leaves it open.
+        (("B", "T", 4), ("?", "T", 4), None),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("target", [13, 9])
+def test_lengths_of_zero_among_dynamic_ones(
+    dims: tuple[str | int, ...], lengths: tuple[str | int, ...], written: list[str] | None, target: int
+) -> None:
+    """written: the operators for the Reshape besides itself; None where it takes more."""
+    before = viewed(dims, lengths)
+    after = converted(before, target)
+    others = {"Shape", "Slice", "Mul", "Concat", "Reshape"}
+    found = [operator for operator in operators(after) if operator not in others]
+    assert found == (["Cast", "Cast", "Expand"] if written is None else written)
+    for sizes in sizes_of(dims):
+        x = random_array([sizes[dim] if isinstance(dim, str) else dim for dim in dims])
+        feeds = {"x": x}
+        if "?" in lengths:
+            whole = [np.prod([sizes.get(f, 0) or int(f.isdigit() and f) for f in str(n).split("*")]) for n in lengths]
+            rest = int(np.prod([n for n, length in zip(whole, lengths, strict=True) if length != "?"]))
+            # Of nothing, any number.
+            feeds[f"l{lengths.index('?')}"] = np.array([x.size // rest if rest else 0])
+        assert_same(run(before, feeds), run(after, feeds))
+
+
+@pytest.mark.parametrize("target", [13, 9])
+def test_lengths_that_nothing_is_known_of(target: int) -> None:
+    for dims, written in ((("B", 4), None), (("B", "T"), None), (("B",), [])):
+        before = viewed(dims, (), given=len(dims))
+        after = converted(before, target)
+        assert [n for n in operators(after) if n != "Reshape"] == (
+            ["Cast", "Cast", "Expand"] if written is None else []
+        )
+        for sizes in sizes_of(dims):
+            x = random_array([sizes[dim] if isinstance(dim, str) else dim for dim in dims])
+            feeds = {"x": x, "s": np.array(x.shape[::-1])}
+            assert_same(run(before, feeds), run(after, feeds))
+
+
+def test_alike_nodes_of_which_other_lengths_are_known() -> None:
+    """What inference works out is the same: that of the second may still be 0 where that of the first is not."""
+    nodes = [
+        helper.make_node("Shape", ["x"], ["b"], start=0, end=1),
+        helper.make_node("Shape", ["x"], ["t"], start=1, end=2),
+        helper.make_node("Concat", ["b", "t", "four"], ["s"], axis=0),
+        helper.make_node("Concat", ["n", "t", "four"], ["r"], axis=0),
+        helper.make_node("Reshape", ["x", "s"], ["y"], allowzero=1),
+        helper.make_node("Reshape", ["x", "r"], ["z"], allowzero=1),
+    ]
+    inputs = {"x": ("float32", ("B", "T", 4)), "n": ("int64", (1,))}
+    outputs = {"y": ("float32", [None] * 3), "z": ("float32", [None] * 3)}
+    for listed in (nodes, [*nodes[:4], nodes[5], nodes[4]]):
+        before = build(listed, 18, inputs, outputs, {"four": np.array([4])})
+        after = converted(before, 13)
+        for x, n in ((random_array((2, 3, 4)), 2), (random_array((2, 0, 4)), 0), (random_array((0, 3, 4)), 0)):
+            feeds = {"x": x, "n": np.array([n])}
+            assert_same(run(before, feeds), run(after, feeds))
+
+
+@pytest.mark.parametrize(
+    ("lengths", "written"), [(("B", "T", -1, 2), []), (("B", "?", -1, 2), []), (("T", -1), ["Cast", "Cast", "Expand"])]
+)
+def test_a_0_beside_a_rest(lengths: tuple[str | int, ...], written: list[str]) -> None:
+    """It is not valid, though onnxruntime takes it: it takes none of what is written."""
+    before = viewed(("B", "T", 4), lengths)
+    after = converted(before, 13)
+    assert [n for n in operators(after) if n not in ("Shape", "Slice", "Concat", "Reshape")] == written
+    for sizes in sizes_of(("B", "T")):
+        feeds = {"x": random_array((sizes["B"], sizes["T"], 4))}
+        if "?" in lengths:
+            feeds["l1"] = np.array([sizes["T"]])
+        if 0 in sizes.values() and not (lengths[0] == "T" and sizes["T"]):
+            with pytest.raises(Exception, match="cannot be reshaped"):
+                run(after, feeds)
+        else:
+            assert_same(run(before, feeds), run(after, feeds))
+
+
+def test_lengths_that_the_author_knows() -> None:
+    """What is known of the lengths in the model is how many there are."""
+    before = viewed(("B", 6), (), given=3)
+    assert "Expand" in operators(converted(before, 13))
+    before.graph.output[0].CopyFrom(value("y", ("float32", ("B", 3, 2))))
+    after = converted(before, 13)
+    assert operators(after) == ["Reshape"]
+    for size in (0, 1, 3):
+        feeds = {"x": random_array((size, 6)), "s": np.array([size, 3, 2])}
+        assert_same(run(before, feeds), run(after, feeds))
+
+
+@pytest.mark.parametrize("lengths", [(-1, 2), (2, -1), (1, 4, -1)])
+def test_what_is_left_of_nothing(lengths: tuple[int, ...]) -> None:
+    """A valid -1 has no 0 beside it."""
+    before = viewed(("B", 4), lengths)
+    after = converted(before, 13)
+    assert [n for n in operators(after) if n not in ("Concat", "Reshape")] == []
+    for size in (0, 1, 3):
+        assert_same(run(before, {"x": X[0, :1].repeat(size, 0)}), run(after, {"x": X[0, :1].repeat(size, 0)}))
 
 
 @pytest.mark.parametrize("target", [6, 9, 13, 18])

@@ -1,0 +1,155 @@
+"""Reshape where a 0 among the lengths means a dimension of 0, which Reshape does not take it for below opset 14.
+
+There a 0 copies the dimension of the data at the same place: that is the same where that dimension is 0 too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+
+from splitgraph.conversion.shape_nodes import flat
+from splitgraph.conversion.step import Step
+from splitgraph.dim import Dim, DimLike, Facts, evaluate, product
+from splitgraph.onnx_proto import TensorProto
+from splitgraph.value_type import Shape
+
+# Operator, inputs and attributes.
+_Written = tuple[str, list[str], dict[str, object]]
+# What is known of every dimension: it is not negative.
+_ANY = Facts()
+
+
+def reshaped(step: Step, data: str, shape: str, *, dense: bool) -> tuple[str, list[str], dict[str, int]]:
+    """The operator, inputs and attributes that give `data` the shape that the contents of `shape` are, where a 0 means
+    a dimension of 0. dense: the data has no dimension of 0, so that Reshape cannot meet one.
+
+    From opset 14 on Reshape does so with allowzero=1. Below, data without elements first gets a dimension of 0 wherever
+    the shape has one, for Reshape to copy: Expand to 0 there and to 1 elsewhere does so, and leaves elements as they
+    are. Needs opset 8.
+    """
+    if dense:
+        return "Reshape", [data, shape], {}
+    if step.opset >= 14:
+        return "Reshape", [data, shape], {"allowzero": 1}
+    is_filled = step.emit("Cast", [shape], "is_not_zero", to=TensorProto.BOOL)
+    ones = step.emit("Cast", [is_filled], "one_or_zero", to=TensorProto.INT64)
+    return "Reshape", [step.emit("Expand", [flat(step, data, "elements"), ones], "with_zeros"), shape], {}
+
+
+def copying(step: Step) -> _Written | None:
+    """The operator, inputs and attributes that give what the node, a Reshape for which a 0 is a dimension of 0, gives,
+    from a Reshape that copies a dimension where a length is 0; None where it might copy another than 0.
+    """
+    lengths, dims = _lengths(step), step.input_type(0).shape
+    if lengths is None:
+        return None
+    if _copies_zeros(lengths, dims):
+        return "Reshape", step.inputs, {}
+    if dims is None:
+        return None
+    found = _with_the_rest(step, lengths, dims)
+    if found is not None:
+        return found
+    return _lined_up(step, lengths, dims) if len(lengths) > len(dims) else _folded(step, lengths, dims)
+
+
+def _lengths(step: Step) -> Sequence[DimLike | None] | None:
+    """The lengths as far as they are known, None where not even their number is.
+
+    They are those that were followed, not the dimensions of the result: inference works one that it cannot follow out
+    of the others, of which a 0 would leave it open. Of several it takes the author's word, which says what is no 0.
+    """
+    known = step.integers(1)
+    if known is not None:
+        return known
+    contents = step.values.contents(step.inputs[1])
+    dims = step.output_type().shape
+    lengths = contents.dims if contents is not None else None if dims is None else (None,) * len(dims)
+    if lengths is None or dims is None or len(dims) != len(lengths) or lengths.count(None) == 1 < len(lengths):
+        return lengths
+    pairs = zip(lengths, dims, strict=True)
+    return [dim if length is None and isinstance(dim, int) else length for length, dim in pairs]
+
+
+def _copies_zeros(lengths: Sequence[DimLike | None], dims: Shape | None) -> bool:
+    """True when a length is never 0, or 0 only where the dimension of the data at its place is."""
+    return all(_copies_zero(place, lengths, dims) for place in range(len(lengths)))
+
+
+def _copies_zero(place: int, lengths: Sequence[DimLike | None], dims: Shape | None) -> bool:
+    length = lengths[place]
+    if length is not None and _ANY.prove_ne(length, 0):
+        return True
+    if dims is None or place >= len(dims):
+        return False
+    dim = dims[place]
+    if dim == 0 or _is_zero_with(dim, length):
+        return True
+    # A length of 0 is only fit for data without elements: here, with a dimension of 0 at this place, or, where another
+    # 0 is copied beside a -1, which is valid on neither side, at that place.
+    others = [axis for axis, dim in enumerate(dims) if axis != place and not _is_positive(dim)]
+    return not others or (-1 in lengths and all(_is_copied(axis, lengths, dims) for axis in others))
+
+
+def _is_copied(place: int, lengths: Sequence[DimLike | None], dims: Shape) -> bool:
+    """True when a dimension of 0 is copied."""
+    return place < len(lengths) and _is_zero_with(lengths[place], dims[place])
+
+
+def _with_the_rest(step: Step, lengths: Sequence[DimLike | None], dims: Shape) -> _Written | None:
+    """With -1 for one length that is not a number: what is left, also where that is 0."""
+    computed = [length for length in lengths if not isinstance(length, int) or length <= 0]
+    known = [dim for dim in dims if dim is not None]
+    if len(computed) != 1 or not isinstance(computed[0], Dim) or len(known) < len(dims):
+        return None
+    # Of lengths that contradict the data a -1 would make something.
+    if product(length for length in lengths if length is not None) != product(known):
+        return None
+    rest = step.constant([length if isinstance(length, int) else -1 for length in lengths], "lengths")
+    return "Reshape", [step.inputs[0], rest], {}
+
+
+def _lined_up(step: Step, lengths: Sequence[DimLike | None], dims: Shape) -> _Written | None:
+    """With dimensions of 1 put in, so that those that may be 0 are where they are copied."""
+    for axes in combinations(range(len(lengths)), len(lengths) - len(dims)):
+        if _copies_zeros(lengths, _with_ones(dims, axes)):
+            data = step.emit("Unsqueeze", [step.inputs[0], step.constant(axes, "axes")], "lined_up")
+            return "Reshape", [data, step.inputs[1]], {}
+    return None
+
+
+def _folded(step: Step, lengths: Sequence[DimLike | None], dims: Shape) -> _Written | None:
+    """With lengths of 1 put in, so that those that may be 0 are where they are copied; they are taken out again."""
+    for axes in combinations(range(len(dims)), len(dims) - len(lengths)):
+        pairs = list(zip(_with_ones(lengths, axes), dims, strict=True))
+        if all(
+            (isinstance(length, int) and length > 0) or (length is not None and length == dim) for length, dim in pairs
+        ):
+            copied = step.constant([length if isinstance(length, int) else 0 for length, _ in pairs], "lengths")
+            folded = step.emit("Reshape", [step.inputs[0], copied], "folded")
+            return "Squeeze", [folded, step.constant(axes, "axes")], {}
+    return None
+
+
+def _with_ones(dims: Sequence[DimLike | None], axes: Sequence[int]) -> Shape:
+    others = iter(dims)
+    return tuple(1 if axis in axes else next(others) for axis in range(len(dims) + len(axes)))
+
+
+def _is_zero_with(dim: DimLike | None, length: DimLike | None) -> bool:
+    """True when a number of times the dimension is a multiple of the length: 0 where that is."""
+    if dim is None or not isinstance(length, Dim):
+        return False
+    if dim == length:
+        return True
+    try:
+        # Whatever number all terms of the length have as a factor, its value where every symbol is 1 has too.
+        multiple = evaluate(length, dict.fromkeys(length.symbols, 1)) * dim
+    except ZeroDivisionError:
+        return False
+    return multiple != 0 and (multiple // length) * length == multiple
+
+
+def _is_positive(dim: DimLike | None) -> bool:
+    return dim is not None and _ANY.prove_ge(dim, 1)
