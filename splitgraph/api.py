@@ -18,7 +18,7 @@ from splitgraph.onnx_proto import ModelProto
 if TYPE_CHECKING:
     import numpy as np
 
-    from splitgraph.conversion.rewrite import Rewrite
+    from splitgraph.conversion.rewrite import Rewrite, Tolerance
     from splitgraph.dim import Dim
     from splitgraph.execution.verification import Verification
     from splitgraph.inference.analysis import Analysis
@@ -193,14 +193,26 @@ def _finish(loaded: LoadedModel, rewrite: Rewrite, verify: bool) -> Rewrite:
     if verify:
         from splitgraph.execution import verify_models
 
-        verification = verify_models(loaded.content, rewrite.model, **rewrite.tolerance._asdict())
+        verification = verify_models(loaded.content, rewrite.model, **tolerance_of(rewrite)._asdict())
         if verification.verdict == "different":
             found = verification.first_difference
-            where = "" if found is None else f": {found.name}: {found.reason}"
-            text = f"the rewritten model gives something else than the original{where}"
+            told = () if found is None else filter(None, (found.name, found.reason))
+            text = ": ".join(("the rewritten model gives something else than the original", *told))
             raise VerificationError(text, [diagnostic("SG502", text)])
         rewrite = replace(rewrite, verification=verification)
     return replace(rewrite, model=give_back(rewrite.model, loaded))
+
+
+def tolerance_of(rewrite: Rewrite) -> Tolerance:
+    """How far the results of a rewrite may be from the original's: its tolerance, or where operators were written out
+    in a model that computes in halves, what these have.
+    """
+    if not rewrite.rounding or not isinstance(rewrite.model, ModelProto):
+        return rewrite.tolerance
+    from splitgraph.conversion.rewrite import Tolerance
+    from splitgraph.execution.rounding import rounding_tolerances
+
+    return Tolerance(*rounding_tolerances(rewrite.model, *rewrite.tolerance))
 
 
 __all__ = ["convert", "downgrade", "infer", "load", "save", "upgrade", "verify"]

@@ -26,6 +26,7 @@ from splitgraph.report.pages import (
     findings_phrase,
     findings_table,
     rewrite_page,
+    verification_notes,
     verification_page,
 )
 from splitgraph.report.printing import print_document, print_notice, print_result, say_error, working
@@ -142,7 +143,7 @@ def _verified(before: Model, result: Rewrite, destination: Destination) -> tuple
     with working("running both models"):
         source = destination.model
         original, rewritten = _with_weights(before, source), _with_weights(result.model, source)
-        verification = api.verify(original, rewritten, **result.tolerance._asdict())
+        verification = api.verify(original, rewritten, **api.tolerance_of(result)._asdict())
     code, findings = CLEAN, result.diagnostics
     if verification.verdict == "not-run":
         code = NOT_CHECKED if wanted else CLEAN
@@ -152,7 +153,8 @@ def _verified(before: Model, result: Rewrite, destination: Destination) -> tuple
     elif verification.verdict == "different":
         code = FINDINGS
         first = verification.first_difference
-        reason = "the rewritten model gives something else" if first is None else f"{first.name}: {first.reason}"
+        told = () if first is None else filter(None, (first.name, first.reason))
+        reason = ": ".join(told) or "the rewritten model gives something else"
         findings = (*findings, diagnostic("SG502", reason))
     return replace(result, verification=verification, diagnostics=findings), code
 
@@ -178,5 +180,7 @@ def _report_rewrite(result: Rewrite, task: Task, destination: Destination, writt
         print_result(rewrite_page(result, output=str(written), to_form=form))
     if result.diagnostics:
         print_notice([findings_table(result.diagnostics)])
+    if written is None and result.verification is not None:
+        print_notice(verification_notes(result.verification))
     if written is None:
         print_notice([line("Nothing was written.")])

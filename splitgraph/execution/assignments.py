@@ -98,17 +98,20 @@ class Chooser:
     fixed: Mapping[str, int] = field(default_factory=dict)
     taken: Collection[int] = ()
 
-    def choose(self, earlier: Sequence[Assignment] = (), scale: int = 0) -> Assignment | None:
+    def choose(
+        self, earlier: Sequence[Assignment] = (), scale: int = 0, small: Collection[str] = ()
+    ) -> Assignment | None:
         """An assignment unlike those of earlier cases where that is possible; None when none meets the constraints.
 
-        scale: 0 prefers small sizes, 1 to 4 larger ones.
+        scale: 0 prefers small sizes, 1 to 4 larger ones. small: symbols whose sizes stay small all the same.
         """
         if not all(constraint.holds({}) for constraint in self.constraints if not constraint.symbols):
             return None
         chosen: Assignment = {}
         used = set(self.taken)
         for group in self._groups():
-            found = self._solve(group, used, earlier, _SCALES[scale % len(_SCALES)])
+            scales = {name: _SCALES[0 if name in small else scale % len(_SCALES)] for name in group}
+            found = self._solve(group, used, earlier, scales)
             if found is None:
                 return None
             chosen.update(found)
@@ -133,7 +136,7 @@ class Chooser:
         return list(groups.values())
 
     def _solve(
-        self, group: Sequence[str], used: Collection[int], earlier: Sequence[Assignment], scale: int
+        self, group: Sequence[str], used: Collection[int], earlier: Sequence[Assignment], scales: Mapping[str, int]
     ) -> Assignment | None:
         constraints_on = {name: _limits(name, self.bounds) for name in group}
         for constraint in self.constraints:
@@ -141,7 +144,7 @@ class Chooser:
                 constraints_on[name].append(constraint)
         group = self._sums_last(group)
         before = {name: [case[name] for case in earlier if name in case] for name in group}
-        domains = {name: self._domain(name, constraints_on[name], before[name], scale) for name in group}
+        domains = {name: self._domain(name, constraints_on[name], before[name], scales[name]) for name in group}
         for wish in _wishes(domains, used, before):
             search = _Search(group, constraints_on, domains, wish, len(group) + _BUDGET // (1 + len(group) // 16))
             found = search.run()

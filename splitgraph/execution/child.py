@@ -52,6 +52,7 @@ class Failure:
 
     stage and model (0 before, 1 after): what was under way. case: None at loading. unsupported: the engine crashed,
     timed out or lacks something, so that nothing follows for the model; otherwise it refused the model on these inputs.
+    invalid: the engine did not load the model because it breaks ONNX's rules.
     """
 
     stage: Stage
@@ -59,6 +60,7 @@ class Failure:
     case: int | None
     unsupported: bool
     reason: str
+    invalid: bool = False
 
 
 @dataclass(slots=True)
@@ -204,7 +206,7 @@ def _collect(folder: Path, abnormal: str, memory: int) -> EngineRun:
     for event in _read_events(folder / "events.jsonl"):
         last = event
         if event["event"] == "failed":
-            run.failures.append(_failure(event, event["unsupported"], event["reason"]))
+            run.failures.append(_failure(event, event["unsupported"], event["reason"], invalid=event["invalid"]))
         elif event["event"] == "end" and event["stage"] == "run":
             outputs = read_values(folder / event["outputs"])
             run.outputs[event["model"]][event["case"], event["attempt"]] = list(outputs.values())
@@ -220,8 +222,8 @@ def _with_limit(failure: Failure, memory: int) -> Failure:
     return replace(failure, reason=out_of_memory(memory, failure.reason))
 
 
-def _failure(event: Mapping[str, Any], unsupported: bool, reason: str) -> Failure:
-    return Failure(event["stage"], event["model"], event.get("case"), unsupported, reason)
+def _failure(event: Mapping[str, Any], unsupported: bool, reason: str, *, invalid: bool = False) -> Failure:
+    return Failure(event["stage"], event["model"], event.get("case"), unsupported, reason, invalid)
 
 
 def _read_events(path: Path) -> Iterator[dict[str, Any]]:

@@ -36,7 +36,7 @@ _NARROW_FLOATS: Mapping[str, tuple[float, float]] = {
     "float8_e5m2": (2.0**-2, 2.0**-16),
     "float8_e5m2fnuz": (2.0**-2, 2.0**-17),
 }
-_HALF_TYPES = ("float16", "bfloat16")
+HALF_TYPES = ("float16", "bfloat16")
 _EXACT_FLOATS = ("float4_e2m1fn", "float8_e8m0fnu")
 
 
@@ -134,8 +134,14 @@ class Comparison:
             return 0.0, 0.0
         if dtype.name not in _NARROW_FLOATS:
             return self.rtol, self.atol
-        eps, least = _NARROW_FLOATS[dtype.name]
-        return max(self.rtol, 2 * eps if dtype.name in _HALF_TYPES else eps), max(self.atol, least)
+        rtol, atol = narrow_tolerances(dtype.name)
+        return max(self.rtol, rtol), max(self.atol, atol)
+
+
+def narrow_tolerances(name: str) -> tuple[float, float]:
+    """The least tolerances (rtol, atol) for a narrow floating-point type, by numpy's or ml_dtypes' name."""
+    eps, least = _NARROW_FLOATS[name]
+    return 2 * eps if name in HALF_TYPES else eps, least
 
 
 def compare_interfaces(before: onnx.ModelProto, after: onnx.ModelProto) -> Difference | None:

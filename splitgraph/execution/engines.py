@@ -17,7 +17,7 @@ import numpy as np
 import onnx
 
 from splitgraph.execution.memory import says_out_of_memory
-from splitgraph.execution.model_edits import name_omitted_outputs, oldest_equal_opset, relabel
+from splitgraph.execution.model_edits import is_default_domain, name_omitted_outputs, oldest_equal_opset, relabel
 from splitgraph.execution.openvino_engine import load_ir, load_onnx
 from splitgraph.execution.reference import load as load_reference
 from splitgraph.execution.reference import run as run_reference
@@ -25,6 +25,8 @@ from splitgraph.execution.values import UnsupportedError, Value, as_text, dtype_
 
 Run = Callable[[Mapping[str, Value]], list[Value]]
 
+# onnxruntime has the operators of older opsets only in part.
+OLDEST_ONNXRUNTIME_OPSET = 7
 # The newest opset and IR version that onnxruntime 1.31 reads; later opsets are relabelled where no operator changed.
 _ONNXRUNTIME_OPSET = 26
 _ONNXRUNTIME_IR = 13
@@ -42,8 +44,12 @@ _NARROW_TYPES: Mapping[str, tuple[int, str]] = {
 }
 
 
+# How onnxruntime refuses a node: In Node, ("name", Split, "domain", -1) : ("x": tensor(float),) -> ("y",) , Error ...
+_REFUSED_NODE = re.compile(
+    r'In Node, \("(?P<name>.*?)", (?P<operator>\w+), "(?P<domain>[^"]*)", -?\d+\) : .* , Error (?P<error>.+)'
+)
 # Where onnxruntime raised an exception: a file, a line and a function, before what it has to say.
-_PLACE_IN_SOURCE = re.compile(r"/\S+:\d+ [^(]*?onnxruntime::[^(]*\([^)]*\)\s+(?:const )?")
+_PLACE_IN_SOURCE = re.compile(r"/\S+:\d+ [^(]*?onnxruntime::[^(]*\([^)]*\)(?:::<lambda\(\)>)?\s+(?:const )?")
 
 
 def load_engine(engine: str, path: Path, ports: Mapping[str, Any] | None = None) -> Run:
@@ -74,6 +80,18 @@ def _through(run: Run, ports: Mapping[str, Any] | None, *, permute: bool) -> Run
     return renamed
 
 
+def is_invalid(error: Exception) -> bool:
+    """True when an exception raised while loading says that the model breaks ONNX's rules, whatever the engine has.
+
+    An operator or a domain that onnxruntime does not know may well exist.
+    """
+    text = str(error)
+    if type(error).__name__ != "InvalidGraph" or "No Op registered" in text:
+        return False
+    node = _REFUSED_NODE.search(text)
+    return node is None or is_default_domain(node["domain"])
+
+
 def is_unsupported(error: Exception) -> bool:
     """True when an exception raised while running says that the engine lacks something, not that the model is wrong."""
     root = _root(error)
@@ -101,7 +119,11 @@ def reason_of(error: BaseException) -> str:
     status = re.search(r"Name:'([^']*)' Status Message: (.*)", text, re.DOTALL)
     if status:
         text = f"node {status[1]!r}: {status[2]}" if status[1] else status[2]
+    refused = _REFUSED_NODE.search(text)
+    if refused:
+        text = f"{refused['operator']} {refused['name']!r}: {refused['error']}"
     text = re.sub(r"^\[ONNXRuntimeError\] : \d+ : \w+ : (Load model from .* failed: ?)?", "", text)
+    text = re.sub(r"^Exception during initialization: | node with name ''$", "", text)
     text = _PLACE_IN_SOURCE.sub("", text)
     told = [line.strip() for line in text.splitlines() if line.strip()]
     line = _openvino_reason(told) or (told[0] if told else type(_root(error)).__name__)
@@ -126,17 +148,33 @@ def _load_reference(path: Path) -> Run:
 def _load_onnxruntime(path: Path) -> Run:
     model = onnx.load(str(path), load_external_data=False)
     name_omitted_outputs(model)
-    relabel(model, _ONNXRUNTIME_OPSET, _ONNXRUNTIME_IR)
+    is_guaranteed = _is_of_guaranteed_opset(model)
+    is_original = not relabel(model, _ONNXRUNTIME_OPSET, _ONNXRUNTIME_IR)
     try:
         session = _session(model, path)
-    except Exception:
+    except Exception as error:
+        if is_guaranteed and is_original and is_invalid(error):
+            raise
         oldest = max(oldest_equal_opset(model), _OLD_ONNXRUNTIME_OPSET)
         if not relabel(model, oldest, _OLD_ONNXRUNTIME_IR):
-            raise
-        session = _session(model, path)
+            raise UnsupportedError(reason_of(error)) from None
+        session = _relabelled_session(model, path)
     if any(value.type in _NARROW_TYPES for value in (*session.get_inputs(), *session.get_outputs())):
         return lambda feeds: _run_by_values(session, feeds)
     return lambda feeds: _run_by_arrays(session, feeds)
+
+
+def _is_of_guaranteed_opset(model: onnx.ModelProto) -> bool:
+    imports = (item for item in model.opset_import if is_default_domain(item.domain))
+    return all(item.version >= OLDEST_ONNXRUNTIME_OPSET for item in imports)
+
+
+def _relabelled_session(model: onnx.ModelProto, path: Path) -> Any:
+    """A session for a model under a label that is not its own, which its types may well be too new for."""
+    try:
+        return _session(model, path)
+    except Exception as error:
+        raise UnsupportedError(reason_of(error)) from None
 
 
 def _session(model: onnx.ModelProto, path: Path) -> Any:

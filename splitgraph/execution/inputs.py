@@ -14,12 +14,14 @@ import numpy as np
 import numpy.typing as npt
 import onnx
 
-from splitgraph.dim import Dim, DimLike, evaluate, symbol, symbols_of
-from splitgraph.execution.assignments import Assignment, Chooser, Constraint, parse_obligation
+from splitgraph.dim import Dim, DimLike, evaluate, product, symbol, symbols_of
+from splitgraph.execution.assignments import Assignment, Chooser, Constraint
 from splitgraph.execution.comparison import caller_inputs
+from splitgraph.execution.demands import read_demands, read_split_demands
 from splitgraph.execution.elements import draw_elements
 from splitgraph.execution.model_edits import is_default_domain, scoped_nodes
-from splitgraph.execution.roles import Request, Use, find_uses, required_count, value_for
+from splitgraph.execution.operator_roles import Request
+from splitgraph.execution.roles import Use, find_uses, required_count, value_for
 from splitgraph.execution.values import Value, dtype_by_name, is_text
 from splitgraph.inference.analysis import Analysis
 from splitgraph.value_type import DTYPE_NUMBERS, UNKNOWN, ValueType
@@ -28,10 +30,15 @@ Array = npt.NDArray[Any]
 
 # A single input larger than this is not allocated.
 _LARGEST_INPUT = 256 * 2**20
+# From this attempt on only what splits demand is met, as an engine may be less strict than inference elsewhere.
+_LENIENT_ATTEMPT = 5
 # From this attempt on every free dimension is 1, which broadcasts with whatever it may have to agree with.
 _PLAIN_ATTEMPT = 7
+# Inputs of a retry that would take more have small leading dimensions, as of large images a few will do, or only such.
+_LARGEST_RETRY = 8 * 2**20
 # Parts of the names of operators that read at positions, which not every runtime checks; and operators that divide.
 _INDEXED = ("Gather", "Scatter", "Feature", "OneHot", "Loss", "Embed", "Attention", "Sequence")
+_SCATTERS = ("ScatterND", "ScatterNDUpdate")
 _DIVISIONS = ("Div", "Mod", "Divide", "FloorMod")
 # For the dimensions of an input of undeclared rank.
 _GUESSED_RANK = 2
@@ -103,7 +110,11 @@ class InputMaker:
         self._check_given()
         fixed = self._fixed_symbols(bind or {})
         self._symbols = _symbols_in_order(self._inputs)
-        self._chooser = self._make_chooser(fixed)
+        self._fixed = fixed
+        counts = _count_demands(self._inputs)
+        self._demands = [*read_demands(analysis, self._symbols), *counts, *_room_demands(self._inputs, analysis)]
+        self._of_splits = [*read_split_demands(analysis, self._symbols), *counts]
+        self._choosers = self._make_choosers(fixed)
 
     @property
     def varies(self) -> bool:
@@ -135,11 +146,7 @@ class InputMaker:
         An input with a default is given in the first attempt at the second case only, and left to its default
         elsewhere.
         """
-        sizes = self._plain_sizes() if attempt >= _PLAIN_ATTEMPT else None
-        if sizes is None:
-            sizes = self._chooser.choose(earlier, attempt)
-        if sizes is None:
-            raise InputError("no sizes of the inputs' dimensions meet the model's obligations")
+        sizes = self._choose_sizes(attempt, earlier)
         draw = _Draw(sizes, np.random.default_rng([self._seed, case, attempt]), case, attempt)
         values: dict[str, Value] = {}
         for item in self._inputs:
@@ -149,8 +156,37 @@ class InputMaker:
                 values[self._names.get(item.name, item.name)] = self._draw_value(item, item.type, draw)
         return values, sizes
 
+    def _choose_sizes(self, attempt: int, earlier: Sequence[Assignment]) -> Assignment:
+        if attempt >= _PLAIN_ATTEMPT:
+            plain = self._plain_sizes()
+            if plain is not None:
+                return plain
+        choosers = self._choosers[-1:] if attempt >= _LENIENT_ATTEMPT else self._choosers
+        sizes = _first_choice(choosers, earlier, attempt)
+        if sizes is None:
+            raise InputError("no sizes of the inputs' dimensions meet the model's obligations")
+        if attempt and self._bytes(sizes) > _LARGEST_RETRY:
+            leading = {
+                str(item.type.shape[0]) for item in self._inputs if item.type.shape and (item.type.rank or 0) > 2
+            }
+            for small in (leading, set(self._symbols)):
+                smaller = _first_choice(choosers, earlier, attempt, small)
+                if smaller is not None and self._bytes(smaller) <= _LARGEST_RETRY:
+                    return smaller
+        return sizes
+
     def _plain_sizes(self) -> Assignment | None:
-        return self._make_chooser(dict.fromkeys(self._symbols, 1) | dict(self._chooser.fixed)).choose()
+        ones = dict.fromkeys(self._symbols, 1) | self._fixed
+        return _first_choice(self._make_choosers(ones)[-1:], (), 0)
+
+    def _bytes(self, sizes: Assignment) -> int:
+        """What the tensors among the inputs take, roughly."""
+        total = 0
+        for item in self._inputs:
+            if item.type.kind == "tensor" and item.type.dtype in DTYPE_NUMBERS:
+                shape = [evaluate(dim, sizes) for dim in item.type.shape or () if dim is not None]
+                total += math.prod(shape) * _numpy_dtype(item.type.dtype).itemsize
+        return total
 
     def _draw_value(self, item: _Input, wanted: ValueType, draw: _Draw) -> Value:
         element = wanted.element or ValueType("tensor", wanted.dtype, wanted.shape)
@@ -203,21 +239,26 @@ class InputMaker:
         except KeyError:
             return None
 
-    def _make_chooser(self, fixed: Mapping[str, int]) -> Chooser:
-        names = {*self._symbols, *self._analysis.symbols}
-        demands = _read_demands(self._analysis, names) + _count_demands(self._inputs)
-        usable = [demand for demand in demands if demand.symbols and demand.symbols <= set(self._symbols)]
+    def _make_choosers(self, fixed: Mapping[str, int]) -> list[Chooser]:
+        """Those that find sizes, of which each demands less than the one before; the last has what splits demand alone.
+
+        A dimension had better not be empty. A branch that is never taken may demand what the rest of the model rules
+        out, and what is declared of a value may be wrong.
+        """
+        choosers = []
+        for demands in (self._demands, self._of_splits):
+            usable = [demand for demand in demands if demand.symbols and demand.symbols <= set(self._symbols)]
+            firmly = [demand for demand in usable if "_branch" not in demand.location]
+            steps = ((usable, 1), (usable, 0), (firmly, 0))
+            found = (self._chooser(constraints, least, fixed) for constraints, least in steps)
+            choosers += [chooser for chooser in found if chooser.choose() is not None][:1]
+        return choosers
+
+    def _chooser(self, demands: Sequence[Constraint], least: int, fixed: Mapping[str, int]) -> Chooser:
         static = {dim for item in self._inputs for dim in item.type.shape or () if isinstance(dim, int)}
         bounds = {name: bound for name, bound in self._analysis.symbols.items() if name in self._symbols}
-        firmly = [demand for demand in usable if "_branch" not in demand.location]
-        # A dimension had better not be empty; and a branch that is never taken may demand what the rest of the model
-        # rules out.
-        for constraints, least in ((usable, 1), (usable, 0), (firmly, 0)):
-            expressions = [Constraint(dim, ">=", least) for dim in self._expressions()]
-            chooser = Chooser(self._symbols, constraints + expressions, bounds, fixed, static)
-            if chooser.choose() is not None:
-                break
-        return chooser
+        expressions = [Constraint(dim, ">=", least) for dim in self._expressions()]
+        return Chooser(self._symbols, [*demands, *expressions], bounds, fixed, static)
 
     def _expressions(self) -> list[Dim]:
         """The dimensions of the inputs that are more than a symbol."""
@@ -299,9 +340,11 @@ def _symbols_in_order(inputs: Iterable[_Input]) -> list[str]:
     return list(names)
 
 
-def _read_demands(analysis: Analysis, names: set[str]) -> list[Constraint]:
-    read = [parse_obligation(text, names, split.location) for split in analysis.splits for text in split.obligations]
-    return [demand for demand in read if demand is not None]
+def _first_choice(
+    choosers: Sequence[Chooser], earlier: Sequence[Assignment], scale: int, small: Collection[str] = ()
+) -> Assignment | None:
+    choices = (chooser.choose(earlier, scale, small) for chooser in choosers)
+    return next((sizes for sizes in choices if sizes is not None), None)
 
 
 def _count_demands(inputs: Iterable[_Input]) -> list[Constraint]:
@@ -312,6 +355,20 @@ def _count_demands(inputs: Iterable[_Input]) -> list[Constraint]:
             count = required_count(use)
             if count is not None and item.type.rank == 1 and item.type.shape and item.type.shape[0] is not None:
                 demands.append(Constraint(item.type.shape[0], "==", count, "main"))
+    return demands
+
+
+def _room_demands(inputs: Iterable[_Input], analysis: Analysis) -> list[Constraint]:
+    """There are as many places as are written to, so that none need be written to twice, which has no order."""
+    demands = []
+    for item in inputs:
+        scatters = [use.node for use in item.uses if use.node.op_type in _SCATTERS and use.position == 1]
+        for node in scatters if item.type.shape else ():
+            *places, depth = item.type.shape or ()
+            room = (analysis.types.get(node.input[0], UNKNOWN).shape or ())[: depth if isinstance(depth, int) else 0]
+            known = [dim for dim in room if dim is not None], [dim for dim in places if dim is not None]
+            if room and (len(known[0]), len(known[1])) == (len(room), len(places)):
+                demands.append(Constraint(product(known[0]), ">=", product(known[1]), "main"))
     return demands
 
 

@@ -1,7 +1,8 @@
 """OpenVINO's CPU plugin as an engine, for ONNX models and IR, with what is known of its faults kept from the models.
 
 Measured with OpenVINO 2026.4: it does not check that the rest of a VariadicSplit is not negative, and reads beyond the
-data; it computes int64 as int32.
+data; it computes int64 as int32; where it has refused inputs, it gives what it gave before when it gets inputs of the
+same shapes again; and a loop that does not run at all gives what it gave before.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ Array = npt.NDArray[Any]
 Run = Callable[[Mapping[str, Value]], list[Value]]
 
 _PRECISE = {"INFERENCE_PRECISION_HINT": "f32"}
+# Of which OpenVINO keeps the state of the run before; an If may hold one.
+_LOOPS = frozenset({"If", "Loop", "TensorIterator"})
 # Element types that numpy lacks, by OpenVINO's name: how ml_dtypes calls them, and their bits.
 _NARROW: Mapping[str, tuple[str, int]] = {
     "bf16": ("bfloat16", 16),
@@ -63,30 +66,51 @@ def load_ir(path: Path, outputs: Sequence[str] | None = None) -> Run:
 
 def _compiled(model: Any, inputs: Mapping[str, int], outputs: Sequence[int]) -> Run:
     """The function that runs a model; inputs: where each name goes. outputs: which of its outputs to give."""
-    import openvino
-
-    core = openvino.Core()
     splits, watch = _rests(model)
-    guard = core.compile_model(watch, "CPU", _PRECISE).create_infer_request() if splits else None
-    request = core.compile_model(model, "CPU", _PRECISE).create_infer_request()
+    guard = _Compiled(watch) if splits else None
+    compiled = _Compiled(model)
 
     def run(feeds: Mapping[str, Value]) -> list[Value]:
         _refuse_what_is_lost(feeds.values())
+        tensors = {}
         for name, value in feeds.items():
             if name not in inputs:
                 raise UnsupportedError(f"OpenVINO made a constant of the input {name!r}, which has a default")
             index = inputs[name]
-            tensor = _tensor(value, model.inputs[index].get_element_type())
-            for each in (request,) if guard is None else (guard, request):
-                each.set_input_tensor(index, tensor)
+            tensors[index] = _tensor(value, model.inputs[index].get_element_type())
         if guard is not None:
-            guard.infer()
+            found = guard.infer(tensors)
             for index, name in enumerate(splits):
-                _check_rest(name, *(guard.get_output_tensor(2 * index + part) for part in (0, 1)))
-        request.infer()
+                _check_rest(name, *(found.get_output_tensor(2 * index + part) for part in (0, 1)))
+        request = compiled.infer(tensors)
         return [_array(request.get_output_tensor(index)) for index in outputs]
 
     return run
+
+
+class _Compiled:
+    """A compiled model, which is compiled anew where what it gives would depend on what was run before."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+        self._forgets = all(node.get_type_name() not in _LOOPS for node in model.get_ordered_ops())
+        self._request = self._new_request()
+
+    def infer(self, tensors: Mapping[int, Any]) -> Any:
+        """The request that holds the outputs, by the tensor of each input."""
+        request = self._request or self._new_request()
+        self._request = None  # until it has not failed
+        for index, tensor in tensors.items():
+            request.set_input_tensor(index, tensor)
+        request.infer()
+        if self._forgets:
+            self._request = request
+        return request
+
+    def _new_request(self) -> Any:
+        import openvino
+
+        return openvino.Core().compile_model(self._model, "CPU", _PRECISE).create_infer_request()
 
 
 def _refuse_what_is_lost(values: Iterable[Value]) -> None:

@@ -7,26 +7,16 @@ functions, to the first operators that give its elements a meaning.
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
 import onnx
 
+from splitgraph.execution.layer_roles import for_layer
 from splitgraph.execution.model_edits import is_default_domain
-
-Integers = npt.NDArray[np.int64]
-Shape = Sequence[int]
-Dims = Callable[[str], "Shape | None"]
+from splitgraph.execution.operator_roles import Integers, Request, compose, for_operator
 
 _PASSES_ON = frozenset({"Identity", "Cast", "Squeeze", "Unsqueeze", "Reshape", "Flatten"})
-# Operators whose first input's dimension along `axis` bounds the indices in their second.
-_INDEXING = frozenset({"Gather", "GatherElements", "ScatterElements", "Scatter"})
-_REDUCTIONS = frozenset(
-    f"Reduce{kind}" for kind in ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare")
-)
 FUNCTION_DOMAIN = "org.splitgraph"
 # The domain under which layers of OpenVINO IR are mirrored, and which of them pass their elements on.
 LAYER_DOMAIN = "org.openvinotoolkit"
@@ -39,32 +29,6 @@ class Use:
 
     node: onnx.NodeProto
     position: int
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """A value that is asked for: its shape (None where the role decides it), the random generator, and what inference
-    knows.
-
-    dims: the shape of a value in this case, None when unknown. axes: of splits, by their outputs.
-    """
-
-    shape: Shape | None
-    rng: np.random.Generator
-    dims: Dims
-    axes: Mapping[tuple[str, ...], int]
-
-    @property
-    def count(self) -> int:
-        """Number of elements."""
-        return int(np.prod(self.shape or (), dtype=np.int64))
-
-    def full(self, values: Iterable[int]) -> Integers | None:
-        """The values in the shape asked for; None when their number does not fit."""
-        array = np.array(list(values), dtype=np.int64)
-        if self.shape is None:
-            return array
-        return array.reshape(tuple(self.shape)) if array.size == self.count else None
 
 
 def find_uses(model: onnx.ModelProto) -> dict[str, list[Use]]:
@@ -129,52 +93,8 @@ def value_for(use: Use, request: Request) -> Integers | None:
     if _is_variadic_split(node):
         return _for_variadic_split(use, request)
     if node.domain == LAYER_DOMAIN:
-        return _for_layer(use, request)
-    if not is_default_domain(node.domain):
-        return None
-    make = _ROLES.get((node.op_type, use.position))
-    if make is None and node.op_type in _INDEXING and use.position == 1:
-        make = _indices
-    if make is None and node.op_type in _REDUCTIONS and use.position == 1:
-        make = _axes
-    return None if make is None else make(node, request)
-
-
-def compose(total: int, parts: int, rng: np.random.Generator) -> list[int]:
-    """A random way to write a number as a sum, with every part at least 1 where that is possible."""
-    least = 1 if total >= parts else 0
-    cuts = np.sort(rng.integers(0, total - least * parts + 1, size=max(parts - 1, 0)))
-    edges = [0, *cuts.tolist(), total - least * parts]
-    return [high - low + least for low, high in itertools.pairwise(edges)]
-
-
-def _attribute(node: onnx.NodeProto, name: str, default: int) -> int:
-    return next((int(a.i) for a in node.attribute if a.name == name and not a.ref_attr_name), default)
-
-
-def _split_axis(node: onnx.NodeProto, request: Request) -> int:
-    return request.axes.get(tuple(node.output), _attribute(node, "axis", 0))
-
-
-def _dim_along(node: onnx.NodeProto, request: Request, axis: int) -> int | None:
-    shape = request.dims(node.input[0])
-    if shape is None or not -len(shape) <= axis < len(shape):
-        return None
-    return shape[axis]
-
-
-def _split_lengths(node: onnx.NodeProto, request: Request) -> Integers | None:
-    total = _dim_along(node, request, _split_axis(node, request))
-    return None if total is None else request.full(compose(total, len(node.output), request.rng))
-
-
-def _sequence_lengths(node: onnx.NodeProto, request: Request) -> Integers | None:
-    total = _dim_along(node, request, _split_axis(node, request))
-    if total is None:
-        return None
-    if not request.shape:  # a scalar, also where the rank is open: the size of a chunk
-        return np.array(request.rng.integers(1, max(total, 1) + 1), dtype=np.int64)
-    return request.full(compose(total, request.count, request.rng)) if request.count else None
+        return for_layer(node, use.position, request)
+    return for_operator(node, use.position, request) if is_default_domain(node.domain) else None
 
 
 def _for_variadic_split(use: Use, request: Request) -> Integers | None:
@@ -185,108 +105,3 @@ def _for_variadic_split(use: Use, request: Request) -> Integers | None:
     if use.position == 1:
         return request.full([axis])
     return request.full(compose(shape[axis], len(use.node.output), request.rng)) if use.position == 2 else None
-
-
-def _for_layer(use: Use, request: Request) -> Integers | None:
-    """The axis of a Split, and indices that are within every axis of what a Gather reads."""
-    shape = request.dims(use.node.input[0])
-    if not shape or use.position != 1:
-        return None
-    if use.node.op_type == "Split":
-        return request.full([request.axes.get(tuple(use.node.output), len(shape) - 1)])
-    if use.node.op_type == "Gather" and min(shape) > 0:
-        return request.full(request.rng.integers(0, min(shape), size=request.count).tolist())
-    return None
-
-
-def _indices(node: onnx.NodeProto, request: Request) -> Integers | None:
-    dim = _dim_along(node, request, _attribute(node, "axis", 0))
-    if not dim or request.shape is None:
-        return None
-    if node.op_type.startswith("Scatter") and request.count <= dim and len(request.shape) <= 1:
-        return request.rng.permutation(dim)[: request.count].reshape(request.shape)  # twice the same has no order
-    return request.rng.integers(0, dim, size=request.shape)
-
-
-def _axes(node: onnx.NodeProto, request: Request) -> Integers | None:
-    shape = request.dims(node.input[0])
-    if shape is None:
-        return None
-    extra = request.count if node.op_type == "Unsqueeze" else 0
-    if node.op_type == "Squeeze":
-        return request.full([axis for axis, dim in enumerate(shape) if dim == 1][: request.count])
-    if request.count > len(shape) + extra:
-        return None
-    return request.full(sorted(request.rng.permutation(len(shape) + extra)[: request.count].tolist()))
-
-
-def _one_axis(node: onnx.NodeProto, request: Request) -> Integers | None:
-    shape = request.dims(node.input[0])
-    return None if not shape else request.full(request.rng.integers(0, len(shape), size=request.count).tolist())
-
-
-def _reshape_target(node: onnx.NodeProto, request: Request) -> Integers | None:
-    shape = request.dims(node.input[0])
-    if request.shape is None or not request.count:
-        return None
-    if shape is not None and len(shape) == request.count:
-        return request.full(shape)
-    return request.full([1] * (request.count - 1) + [-1])
-
-
-def _expand_target(node: onnx.NodeProto, request: Request) -> Integers | None:
-    shape = request.dims(node.input[0])
-    if request.shape is None or shape is None:
-        return None
-    padded = [2] * (request.count - len(shape)) + [3 if dim == 1 else dim for dim in shape]
-    return request.full(padded[len(padded) - request.count :])
-
-
-def _slice_starts(node: onnx.NodeProto, request: Request) -> Integers | None:
-    return request.full(request.rng.integers(0, 2, size=request.count).tolist())
-
-
-def _slice_ends(node: onnx.NodeProto, request: Request) -> Integers | None:
-    return request.full(request.rng.integers(2, 6, size=request.count).tolist())
-
-
-def _small(low: int, high: int) -> Callable[[onnx.NodeProto, Request], Integers | None]:
-    """Numbers from `low` to `high`, whatever the operator."""
-    return lambda _, request: request.full(request.rng.integers(low, high + 1, size=request.count).tolist())
-
-
-def _top_k(node: onnx.NodeProto, request: Request) -> Integers | None:
-    dim = _dim_along(node, request, _attribute(node, "axis", -1))
-    return request.full([int(request.rng.integers(1, max(dim or 1, 1) + 1))])
-
-
-_ROLES: Mapping[tuple[str, int], Callable[[onnx.NodeProto, Request], Integers | None]] = {
-    ("Split", 1): _split_lengths,
-    ("SplitToSequence", 1): _sequence_lengths,
-    ("Loop", 0): _small(2, 4),
-    ("Reshape", 1): _reshape_target,
-    ("Expand", 1): _expand_target,
-    ("Tile", 1): _small(1, 3),
-    ("Pad", 1): _small(0, 2),
-    ("TopK", 1): _top_k,
-    ("ConstantOfShape", 0): _small(2, 5),
-    ("Range", 0): _small(0, 1),
-    ("Range", 1): _small(4, 8),
-    ("Range", 2): _small(1, 2),
-    ("OneHot", 1): _small(3, 8),
-    ("EyeLike", 0): _small(0, 1),
-    ("Trilu", 1): _small(-1, 1),
-    ("CumSum", 1): _one_axis,
-    ("Squeeze", 1): _axes,
-    ("Unsqueeze", 1): _axes,
-    ("Slice", 1): _slice_starts,
-    ("Slice", 2): _slice_ends,
-    ("Slice", 3): _axes,
-    ("Slice", 4): _small(1, 1),
-    ("SequenceAt", 1): _small(0, 0),
-    ("SequenceErase", 1): _small(0, 0),
-    ("SequenceInsert", 2): _small(0, 0),
-    ("ConcatFromSequence", 1): _small(0, 0),
-    ("Resize", 2): _small(1, 2),
-    ("Resize", 3): _small(4, 6),
-}

@@ -15,7 +15,7 @@ class Difference:
     """The first value that differs.
 
     name: of the input or output, "" when the second model failed as a whole. case: index from 0, None for a difference
-    of the interface. reason: what differs.
+    of the interface or a second model that is invalid. reason: what differs.
     """
 
     name: str

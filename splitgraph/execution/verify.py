@@ -9,7 +9,9 @@ How a verdict comes about:
 - An engine that crashes, runs out of time, cannot load one of the models, lacks something, runs the first model on none
   of the inputs, or gives the first model's outputs another type than declared has not run; the next one is tried.
 - The second model refusing, while running, inputs on which the first one ran is a difference only if no other engine
-  decides: an engine may have limits of its own, and onnxruntime refuses empty parts of Split-18, for one.
+  decides: an engine may have limits of its own, and onnxruntime refuses empty parts of Split-18, for one. So is a
+  second model that an engine refuses to load as against ONNX's rules, for which it lacks nothing (see
+  `engines.is_invalid`), where the first one runs.
 - A difference proves nothing where the models draw random numbers without a seed.
 
 OpenVINO IR is run by OpenVINO alone. An ONNX model is compared with it as another engine runs it where there is one, as
@@ -21,10 +23,9 @@ A model whose only fault is a Split-18 without `split` and `num_outputs` is comp
 
 from __future__ import annotations
 
-import importlib.util
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
@@ -33,9 +34,12 @@ import numpy.typing as npt
 import onnx
 
 from splitgraph.diagnostics import Diagnostic, diagnostic
+from splitgraph.execution import advice
+from splitgraph.execution.advice import installing, is_installed
 from splitgraph.execution.assignments import Assignment
 from splitgraph.execution.child import Attempt, EngineRun, Failure, Workplace, workplace
 from splitgraph.execution.comparison import Comparison, caller_inputs, compare_interfaces, misfits, mistyped
+from splitgraph.execution.engines import OLDEST_ONNXRUNTIME_OPSET
 from splitgraph.execution.inputs import InputError, InputMaker
 from splitgraph.execution.memory import says_out_of_memory
 from splitgraph.execution.model_edits import fill_num_outputs, is_default_domain
@@ -48,10 +52,11 @@ from splitgraph.inference.analysis import Analysis
 
 Engine = Literal["auto", "reference", "onnxruntime", "openvino"]
 
-# Further inputs that a case is tried with when the first model refuses the first ones.
-_RETRIES = 8
-# onnxruntime has the operators of older opsets only in part.
-_OLDEST_ONNXRUNTIME_OPSET = 7
+# Further attempts at a case when the first model refuses the inputs of the first one. Each group is drawn, and run in
+# one process, only if none of the group before it was accepted.
+_RETRIES = (range(1, 3), range(3, 9))
+# From this attempt on inputs are drawn by the second model where only that one names its dimensions.
+_SECOND_MAKERS_ATTEMPT = 5
 # More seconds than any run takes, and fewer than the operating system's timers overflow at.
 _LONGEST_TIMEOUT = 1e6
 # What an engine may use of the time that is left, if another one comes after it.
@@ -102,6 +107,8 @@ def verify_models(
     if meaning is not first:
         maker = InputMaker(meaning.analysis, seed=seed, bind=bind, given=inputs, left_out=first.left_out)
     trial = _Trial(meaning, second, maker, samples if maker.varies else 1, rtol, atol)
+    if engine != "auto":
+        trial.wanted = engine
     if not bind and not inputs:
         trial.second_maker = _second_maker(second, first, seed)
     ports = [None if subject.ports is None else subject.ports.as_json() for subject in (meaning, second)]
@@ -130,7 +137,8 @@ def _second_maker(second: Subject, first: Subject, seed: int) -> InputMaker | No
 class _Outcome:
     """What one engine found: a verdict, or None with the reason why it did not run.
 
-    refusal: the second model refused, while running, inputs on which the first one ran.
+    refusal: the second model refused inputs on which the first one ran, or is itself refused as invalid.
+    inputs_refused: the first model ran on none of the inputs.
     """
 
     verdict: Literal["equal", "different"] | None
@@ -140,6 +148,7 @@ class _Outcome:
     cases: int = 0
     max_abs_diff: float | None = None
     max_rel_diff: float | None = None
+    inputs_refused: bool = False
 
 
 @dataclass(slots=True)
@@ -155,9 +164,11 @@ class _Trial:
     # What later attempts are drawn by, where there is one.
     second_maker: InputMaker | None = None
     diagnostics: list[Diagnostic] = field(default_factory=list)
-    # The first model ran on none of the inputs that an engine was given.
-    inputs_refused: bool = False
     memory_ran_out: bool = False
+    # The engine that matters most, and those that did not decide, with the reason: "" where the first model ran on none
+    # of the inputs.
+    wanted: str = "onnxruntime"
+    failed: list[tuple[str, str]] = field(default_factory=list)
 
     def decide(self, place: Workplace, engines: Sequence[str], deadline: float, blank: Verification) -> Verification:
         """Ask the engines in turn until one decides."""
@@ -166,10 +177,11 @@ class _Trial:
             try:
                 outcome = self._ask(place, engine, deadline, last=position == len(engines) - 1)
             except InputError as error:
-                return self._not_run(blank, str(error))
+                return self._not_run(blank, str(error), advice.INPUTS)
             if outcome.verdict is not None:
                 return self._decided(blank, engine, outcome)
             self.diagnostics.append(diagnostic("SG503", f"{engine}: {outcome.reason}", severity="warning"))
+            self.failed.append((engine, "" if outcome.inputs_refused else outcome.reason))
             if outcome.refusal is not None and refusal is None:
                 refusal = engine, outcome.refusal
         if refusal is None:
@@ -178,9 +190,12 @@ class _Trial:
         return self._decided(blank, name, _Outcome("different", difference=difference))
 
     def _decided(self, blank: Verification, engine: str, outcome: _Outcome) -> Verification:
-        if outcome.verdict == "different" and self.before.draws_random_numbers:
+        difference = outcome.difference
+        # What an invalid model would give does not matter.
+        of_values = difference is not None and difference.case is not None
+        if of_values and self.before.draws_random_numbers:
             return self._not_run(
-                blank, "the model draws random numbers without a seed, so its outputs cannot be compared"
+                blank, "the model draws random numbers without a seed, so its outputs cannot be compared", advice.SEEDS
             )
         return replace(
             blank,
@@ -193,24 +208,23 @@ class _Trial:
             diagnostics=tuple(self.diagnostics),
         )
 
-    def _not_run(self, blank: Verification, reason: str) -> Verification:
-        return replace(blank, diagnostics=(*self.diagnostics, diagnostic("SG501", reason, severity="warning")))
+    def _not_run(self, blank: Verification, reason: str, help: str) -> Verification:
+        found = diagnostic("SG501", reason, severity="warning", help=help)
+        return replace(blank, diagnostics=(*self.diagnostics, found))
 
     def _nothing_ran(self, blank: Verification) -> Verification:
         reason = "no engine could run both models"
         if self.memory_ran_out:
-            text = f"{reason} in the memory that running a model may take"
-            found = diagnostic("SG501", text, severity="warning", help="Give smaller sizes with --bind.")
-            return replace(blank, diagnostics=(*self.diagnostics, found))
-        unknown = self.maker.unknown_rank() if self.inputs_refused else None
+            return self._not_run(blank, f"{reason} in the memory that running a model may take", advice.SMALLER)
+        refused = any(not reason for _, reason in self.failed)
+        unknown = self.maker.unknown_rank() if refused else None
         if unknown is None:
-            return self._not_run(blank, reason)
+            return self._not_run(blank, reason, advice.where_engines_fail(self.wanted, *self.failed[0]))
         text = f"{reason}: {unknown.reason}, so that sizes that fit are a guess"
-        found = diagnostic("SG501", text, severity="warning", help=unknown.help)
-        return replace(blank, diagnostics=(*self.diagnostics, found))
+        return self._not_run(blank, text, unknown.help)
 
     def _ask(self, place: Workplace, engine: str, deadline: float, *, last: bool) -> _Outcome:
-        lacking = next((name for name in engine.split("+") if not _is_installed(name)), None)
+        lacking = next((name for name in engine.split("+") if not is_installed(name)), None)
         if lacking is not None:
             return _Outcome(None, "is not installed")
         fault = self._known_fault(engine)
@@ -224,12 +238,14 @@ class _Trial:
             given[case, 0], chosen = self.maker.draw(case, 0, sizes)
             sizes.append(chosen)
         run = self._run(place, engine, given, deadline, last)
-        rejected = self._rejected(run)
-        if rejected and self.maker.varies and not _obstacle(run):
+        for attempts in _RETRIES if self.maker.varies else ():
+            rejected = self._rejected(run)
+            if not rejected or _obstacle(run):
+                break
             kept = [chosen for case, chosen in enumerate(sizes) if case not in rejected]
             again: dict[tuple[int, int], Mapping[str, Value]] = {}
             for case in rejected:
-                again.update(self._further_attempts(case, kept))
+                again.update(self._further_attempts(case, attempts, kept))
             given.update(again)
             if again:
                 _merge(run, self._run(place, engine, again, deadline, last))
@@ -245,10 +261,10 @@ class _Trial:
         return None
 
     def _further_attempts(
-        self, case: int, kept: Sequence[Assignment]
+        self, case: int, attempts: Iterable[int], kept: Sequence[Assignment]
     ) -> Iterator[tuple[tuple[int, int], Mapping[str, Value]]]:
-        for attempt in range(1, _RETRIES + 1):
-            second = self.second_maker if attempt > _RETRIES // 2 else None
+        for attempt in attempts:
+            second = self.second_maker if attempt >= _SECOND_MAKERS_ATTEMPT else None
             try:
                 inputs, _ = (second or self.maker).draw(case, attempt, () if second else kept)
             except InputError:  # the sizes are too large; why smaller ones were refused is what the caller has to hear
@@ -296,6 +312,9 @@ class _Trial:
 
     def _without_difference(self, run: EngineRun, comparison: Comparison, compared: int) -> _Outcome:
         obstacle = _obstacle(run)
+        if obstacle is not None and obstacle.invalid and run.outputs[0]:
+            reason = f"the model after is refused as invalid, the one before runs: {obstacle.reason}"
+            return _Outcome(None, reason, Difference("", None, reason))
         if obstacle is not None:
             self.memory_ran_out |= says_out_of_memory(obstacle.reason)
             return _Outcome(None, _describe(obstacle))
@@ -305,12 +324,12 @@ class _Trial:
             return _Outcome(None, reason, Difference("", refused.case, reason))
         if not compared:
             first = next((failure.reason for failure in run.failures), "no inputs were tried")
-            self.inputs_refused = True
-            return _Outcome(None, f"the model before runs on none of the inputs tried: {first}")
+            reason = f"the model before runs on none of the inputs tried: {first}"
+            return _Outcome(None, reason, inputs_refused=True)
         if compared < self.samples:
             count = f"{self.samples - compared} of {self.samples} cases were left out"
             left_out = f"{count}: the model before runs on none of the inputs tried for them"
-            self.diagnostics.append(diagnostic("SG503", left_out, severity="info"))
+            self.diagnostics.append(diagnostic("SG503", left_out, severity="info", help=advice.INPUTS))
         return _Outcome("equal", "", None, None, compared, comparison.max_abs_diff, comparison.max_rel_diff)
 
     def _difference(
@@ -401,8 +420,8 @@ def _lacking_engine(engine: Engine, *subjects: Subject) -> Diagnostic | None:
         return diagnostic(
             "SG501", f"{engine} does not run OpenVINO IR; only openvino does", severity="warning", help=help
         )
-    if not _is_installed("openvino"):
-        help = "Install it: pip install 'splitgraph[openvino]'"
+    if not is_installed("openvino"):
+        help = installing("openvino")
         text = "OpenVINO is not installed, and nothing else runs OpenVINO IR"
         return diagnostic("SG501", text, severity="warning", help=help)
     return None
@@ -425,17 +444,13 @@ def _engines(engine: Engine, *subjects: Subject) -> list[str]:
         return ["openvino"]
     opsets = [item.version for model in models for item in model.opset_import if is_default_domain(item.domain)]
     order = ["onnxruntime", "reference"]
-    if opsets and min(opsets) < _OLDEST_ONNXRUNTIME_OPSET:
+    if opsets and min(opsets) < OLDEST_ONNXRUNTIME_OPSET:
         order.reverse()
-    found = [name for name in order if _is_installed(name)]
+    found = [name for name in order if is_installed(name)]
     if len(models) == len(subjects):
         return found
     pairs = ["+".join("openvino" if subject.is_ir else name for subject in subjects) for name in found]
     return [*pairs, "openvino"]
-
-
-def _is_installed(engine: str) -> bool:
-    return engine == "reference" or importlib.util.find_spec(engine) is not None
 
 
 def _obstacle(run: EngineRun) -> Failure | None:

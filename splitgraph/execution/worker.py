@@ -3,12 +3,13 @@
 FOLDER holds `job.json`: {"engines": [name, name], "seconds", "memory": bytes, "models": [file, file], "ports": [see
 `engines.load_engine`, ...], "cases": [{"case": 0, "attempt": 0, "inputs": file}, ...]}. Both models are loaded, and
 each case is run by the first and then the second. A case that the first refuses is not given to the second, and further
-attempts at a case that it accepted are left out. What happens is written to `events.jsonl`, a line at a time and
-flushed, so that the last line tells what a crash interrupted:
+attempts at a case that it accepted are left out. Where the second is invalid, the first is run all the same, to tell
+whether that one is right; any other failure to load ends the job. What happens is written to `events.jsonl`, a line at
+a time and flushed, so that the last line tells what a crash interrupted:
 
     {"event": "start", "stage": "load" | "run", "model": 0 | 1, "case": 0, "attempt": 0}
     {"event": "end", ..., "outputs": file}                      for stage "run": its values are named "0", "1", ...
-    {"event": "failed", ..., "unsupported": true, "reason": ""}   unsupported: the engine lacks something
+    {"event": "failed", ..., "unsupported": true, "invalid": false, "reason": ""}   see `child.Failure`
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TextIO
 
-from splitgraph.execution.engines import Run, is_unsupported, load_engine, normalise, reason_of
+from splitgraph.execution.engines import Run, is_invalid, is_unsupported, load_engine, normalise, reason_of
 from splitgraph.execution.values import read_values, write_values
 
 
@@ -29,15 +30,9 @@ def main(folder: Path) -> None:
     job = json.loads((folder / "job.json").read_text("utf-8"))
     _limit(job["seconds"], job["memory"])
     with (folder / "events.jsonl").open("a", encoding="utf-8") as events:
-        runs: list[Run] = []
-        for model, name in enumerate(job["models"]):
-            where = {"stage": "load", "model": model}
-            run = _load(job["engines"][model], folder / name, job["ports"][model], where, events)
-            if run is None:
-                return
-            runs.append(run)
+        runs = _load_both(job, folder, events)
         accepted: set[int] = set()
-        for case in job["cases"]:
+        for case in job["cases"] if runs else ():
             if case["case"] in accepted:
                 continue
             feeds = read_values(folder / case["inputs"])
@@ -66,17 +61,20 @@ def _limit(seconds: float, memory: int) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (allowed, hard))
 
 
-def _load(
-    engine: str, path: Path, ports: Mapping[str, Any] | None, where: Mapping[str, Any], events: TextIO
-) -> Run | None:
-    _write(events, {"event": "start", **where})
-    try:
-        run = load_engine(engine, path, ports)
-    except Exception as error:
-        _write(events, {"event": "failed", **where, "unsupported": True, "reason": reason_of(error)})
-        return None
-    _write(events, {"event": "end", **where})
-    return run
+def _load_both(job: Mapping[str, Any], folder: Path, events: TextIO) -> list[Run]:
+    """What runs the models; the first one alone where the second is invalid, nothing where there is nothing to tell."""
+    runs: list[Run] = []
+    for model, name in enumerate(job["models"]):
+        where = {"stage": "load", "model": model}
+        _write(events, {"event": "start", **where})
+        try:
+            runs.append(load_engine(job["engines"][model], folder / name, job["ports"][model]))
+        except Exception as error:
+            failure = {"unsupported": True, "invalid": is_invalid(error), "reason": reason_of(error)}
+            _write(events, {"event": "failed", **where, **failure})
+            return runs if failure["invalid"] else []
+        _write(events, {"event": "end", **where})
+    return runs
 
 
 def _run(run: Run, feeds: Mapping[str, Any], folder: Path, where: Mapping[str, Any], events: TextIO) -> bool:
@@ -86,7 +84,7 @@ def _run(run: Run, feeds: Mapping[str, Any], folder: Path, where: Mapping[str, A
         name = f"outputs_{where['model']}_{where['case']}_{where['attempt']}.bin"
         write_values(folder / name, {str(index): value for index, value in enumerate(outputs)})
     except Exception as error:
-        failure = {"unsupported": is_unsupported(error), "reason": reason_of(error)}
+        failure = {"unsupported": is_unsupported(error), "invalid": False, "reason": reason_of(error)}
         _write(events, {"event": "failed", **where, **failure})
         return False
     _write(events, {"event": "end", **where, "outputs": name})

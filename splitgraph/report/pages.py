@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from splitgraph.diagnostics import CodeInfo, Diagnostic
 from splitgraph.report.layout import BLANK, Block, Cell, Line, line, table
-from splitgraph.report.text import count, dim_text, opset_text, parts_text
+from splitgraph.report.text import count, dim_text, opset_text, parts_text, shortened
 
 if TYPE_CHECKING:
     from splitgraph.conversion.rewrite import Change, Rewrite
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 SEVERITY_STYLES = {"error": "bold red", "warning": "yellow", "info": "blue"}
 VERDICT_STYLES = {"equal": "bold green", "different": "bold red", "not-run": "bold yellow"}
 
+# Characters of a note under a verdict.
+_NOTE = 110
 # A name in an obligation.
 _WORD = re.compile(r"[^\W\d]\w*")
 # "Split-13", "org.splitgraph.VariadicSplit_3-1": what a change calls a node of the split family.
@@ -64,7 +66,8 @@ def rewrite_page(rewrite: Rewrite, *, output: str, to_form: str | None = None) -
     checked = "not verified" if verification is None else verification_phrase(verification)
     verdict_style = "" if verification is None else VERDICT_STYLES[verification.verdict]
     summary = line((opset, "bold"), f" · {changes_phrase(rewrite.changes, to_form)} · ", (checked, verdict_style))
-    return [summary, line("wrote ", (output, "bold"))]
+    notes = [] if verification is None else verification_notes(verification)
+    return [summary, *notes, line("wrote ", (output, "bold"))]
 
 
 def changes_phrase(changes: Sequence[Change], to_form: str | None = None) -> str:
@@ -93,6 +96,21 @@ def verification_phrase(verification: Verification) -> str:
             return "could not be verified"
 
 
+def verification_notes(verification: Verification) -> list[Line]:
+    """Which engines did not decide, and what else limits a verdict, a short line each; none where nothing was run, as
+    the findings say why.
+    """
+    if verification.verdict == "not-run":
+        return []
+    first = verification.first_difference
+    texts = [
+        f"not run by {found.message}" if found.severity == "warning" else found.message
+        for found in verification.diagnostics
+        if first is None or first.reason not in found.message
+    ]
+    return [line("  ", (shortened(text, _NOTE), "dim")) for text in texts]
+
+
 def verification_page(verification: Verification) -> list[Block]:
     """What `verify` prints."""
     spans: list[str | tuple[str, str]] = [(verification.verdict, VERDICT_STYLES[verification.verdict])]
@@ -100,7 +118,8 @@ def verification_page(verification: Verification) -> list[Block]:
         spans.append(f" · {count(verification.cases, 'input')} · {verification.engine}")
     blocks: list[Block] = [line(*spans)]
     blocks += [Line((("  " + text, ""),)) for text in _measured(verification)]
-    if verification.diagnostics:
+    blocks += verification_notes(verification)
+    if verification.diagnostics and verification.verdict == "not-run":
         blocks += [BLANK, findings_table(verification.diagnostics)]
     return blocks
 
@@ -218,8 +237,9 @@ def _measured(verification: Verification) -> list[str]:
     texts: list[str] = []
     if verification.first_difference is not None:
         first = verification.first_difference
-        where = first.name if first.case is None else f"{first.name}, input {first.case + 1}"
-        texts.append(f"first difference: {where}: {first.reason}")
+        case = "" if first.case is None else f"input {first.case + 1}"
+        where = ", ".join(filter(None, (first.name, case)))
+        texts.append(": ".join(filter(None, ("first difference", where, first.reason))))
     if verification.max_abs_diff is not None:
         # Nothing is relative to a difference of 0.
         relative = f", relative {verification.max_rel_diff:.3g}" if verification.max_rel_diff else ""

@@ -33,6 +33,15 @@ def display_width(text: str) -> int:
     return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
 
 
+def shortened(text: str, width: int) -> str:
+    """The text on one line of at most so many characters, cut between words where it is longer."""
+    words = " ".join(text.split())
+    if len(words) <= width:
+        return words
+    kept = words[: width - 1].rpartition(" ")[0] or words[: width - 1]
+    return f"{kept.rstrip(' :,;(')}…"
+
+
 def count(number: int, noun: str) -> str:
     """A number with its noun: "1 node", "1,204 nodes"."""
     return f"{number:,} {noun if number == 1 else noun + 's'}"

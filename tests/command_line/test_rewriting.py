@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import onnx
 import onnx.numpy_helper
 import pytest
@@ -111,11 +112,15 @@ def test_a_wrong_model_is_not_converted(run: Run, folder: Path) -> None:
 DIFFERENT = Verification("different", "reference", 1, 0.5, 0.5, Difference("p0", 0, "0.5 is not 1.0"), ())
 
 
+INVALID = Verification("different", "onnxruntime", 0, None, None, Difference("", None, "refused as invalid"), ())
+
+
 @pytest.mark.parametrize(
     ("verification", "arguments", "code", "written", "finding"),
     [
         (DIFFERENT, [], 1, False, "SG502"),
         (DIFFERENT, ["--verify"], 1, False, "SG502"),
+        (INVALID, [], 1, False, "SG502"),
         (NOT_RUN, [], 0, True, "SG501"),
         (NOT_RUN, ["--verify"], 3, False, "SG501"),
         (DIFFERENT, ["--no-verify"], 0, True, None),
@@ -147,6 +152,37 @@ def test_what_verification_decides(
     assert document["output"] == ("model.opset18.onnx" if written else None)
     assert [found["code"] for found in document["diagnostics"]] == ([finding] if finding else [])
     assert (document["verification"] is None) == ("--no-verify" in arguments)
+
+
+@pytest.mark.parametrize(("verification", "told"), [(DIFFERENT, "p0: 0.5 is not 1.0"), (INVALID, "refused as invalid")])
+def test_what_differs_is_told(
+    verification: Verification, told: str, run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(api, "verify", lambda before, after, **tolerance: verification)
+    assert f"  {told}\n" in run("upgrade", "model.onnx", "--opset", "18")[2]
+
+
+def normalised_in_halves() -> onnx.ModelProto:
+    """float32 in and out, as a converter to float16 that keeps the types of inputs and outputs makes it."""
+    nodes = [
+        helper.make_node("Cast", ["x"], ["h"], to=TensorProto.FLOAT16),
+        helper.make_node("LayerNormalization", ["h", "s", "b"], ["n"], axis=-1),
+        helper.make_node("MatMul", ["n", "w"], ["m"]),
+        helper.make_node("LayerNormalization", ["m", "s", "b"], ["o"], axis=-1),
+        helper.make_node("Cast", ["o"], ["y"], to=TensorProto.FLOAT),
+    ]
+    weights = {"s": np.ones(64), "b": np.zeros(64), "w": np.random.default_rng(0).standard_normal((64, 64))}
+    kept = [onnx.numpy_helper.from_array(array.astype(np.float16), name) for name, array in weights.items()]
+    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["N", 64]) for name in "xy"]
+    graph = helper.make_graph(nodes, "g", values[:1], values[1:], kept)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def test_other_arithmetic_in_halves_is_held_to_halves(run: Run, folder: Path) -> None:
+    onnx.save(normalised_in_halves(), "halves.onnx")
+    code, out, _ = run("downgrade", "halves.onnx", "--opset", "16", "-o", "old.onnx")
+    assert (code, "verified equal on 3 inputs" in out) == (0, True)
+    assert run("verify", "halves.onnx", "old.onnx")[0] == 1
 
 
 def test_notes_about_a_rewrite_go_to_stderr(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from onnx import TensorProto, helper
 
 from splitgraph.execution.elements import draw_elements
 from splitgraph.execution.inputs import InputError, InputMaker
-from splitgraph.execution.roles import compose
+from splitgraph.execution.operator_roles import compose
 from splitgraph.inference import infer_model
 
 from .small_models import constant, graph_of, model_of, node, split_model, value
@@ -98,6 +98,58 @@ def test_sizes_meet_the_obligations(model: onnx.ModelProto, holds: Any) -> None:
     sizes = [case["x"].shape[0] for case in draw(model)]
     assert all(holds(size) and size > 1 for size in sizes)
     assert len(set(sizes)) == 3 or set(sizes) == {6}
+
+
+def upsampled(*later: onnx.NodeProto, **options: Any) -> onnx.ModelProto:
+    """x beside what it is when halved and doubled again, and later nodes that read "half"."""
+    nodes = [
+        node("MaxPool", ["x"], ["half"], kernel_shape=[2, 2], strides=[2, 2], ceil_mode=1),
+        node("Resize", ["half", "", "scales"], ["doubled"]),
+        node("Concat", ["x", "doubled"], ["y"], axis=1),
+        *later,
+    ]
+    scales = constant("scales", [1, 1, 2, 2], np.float32)
+    wide = constant("wide", np.ones((1, 1, 5, 1)), np.float32)
+    outputs = [later[-1].output[0]] if later else []
+    model = model_of(nodes, [value("x", ("b", 1, "h", "w"))], ["y", *outputs], [scales, wide])
+    model.graph.value_info.extend(options.get("declared", ()))
+    return model
+
+
+DEMANDED = [
+    # model, what must hold of the shape of x
+    (upsampled(), lambda b, c, h, w: h % 2 == w % 2 == 0),
+    (upsampled(node("Concat", ["half", "wide"], ["z"], axis=3)), lambda b, c, h, w: (b, h) == (1, 10) and w % 2 == 0),
+    (
+        upsampled(
+            node("Concat", ["half", "wide"], ["z"], axis=3), declared=[value("half", ("b", 1, "rows", "columns"))]
+        ),
+        lambda b, c, h, w: (b, h) == (1, 10) and w % 2 == 0,
+    ),
+]
+
+
+@pytest.mark.parametrize(("model", "holds"), DEMANDED)
+def test_sizes_meet_what_other_nodes_than_splits_demand(model: onnx.ModelProto, holds: Any) -> None:
+    assert all(holds(*case["x"].shape) for case in draw(model))
+
+
+def test_a_binding_against_a_demand_of_no_split_is_tried() -> None:
+    """Inference may be stricter than an engine, which has the last word."""
+    assert [case["x"].shape[2] for case in draw(upsampled(), bind={"h": 3})] == [3, 3, 3]
+
+
+def test_later_attempts_meet_what_splits_demand_alone() -> None:
+    made = maker(upsampled())
+    shapes = [made.draw(0, attempt)[0]["x"].shape for attempt in range(6)]
+    assert [shape[2] % 2 == shape[3] % 2 == 0 for shape in shapes] == [True] * 5 + [False]
+
+
+def test_large_images_come_in_small_batches() -> None:
+    made = maker(identity(("b", 3, "h", "w")))
+    shapes = [made.draw(0, attempt)[0]["x"].shape for attempt in range(1, 5)]
+    assert max(min(shape[2:]) for shape in shapes) >= 224
+    assert all(np.prod(shape) * 4 <= 8 << 20 for shape in shapes)
 
 
 def test_dimensions_that_sum() -> None:
@@ -277,6 +329,13 @@ def test_lengths_reach_splits_in_subgraphs_and_functions(model: onnx.ModelProto)
 
 
 ROLES = [
+    (node("GatherND", ["x", "i"], ["y"]), ("K", 2), lambda i, x: ((i >= 0) & (i < x.shape)).all()),
+    (node("GatherND", ["x", "i"], ["y"], batch_dims=1), ("N", 1), lambda i, x: ((i >= 0) & (i < x.shape[1])).all()),
+    (
+        node("ScatterND", ["x", "i", "x"], ["y"]),
+        (6, 1),
+        lambda i, x: ((i >= 0) & (i < x.shape[0])).all() and len(set(i.ravel().tolist())) == 6,
+    ),
     (node("Gather", ["x", "i"], ["y"], axis=1), ("K",), lambda i, x: ((i >= 0) & (i < x.shape[1])).all()),
     (node("Reshape", ["x", "i"], ["y"]), (3,), lambda i, x: i.tolist() == [1, 1, -1]),
     (node("Reshape", ["x", "i"], ["y"]), (2,), lambda i, x: tuple(i) == x.shape),
@@ -343,19 +402,23 @@ def test_the_same_seed_draws_the_same() -> None:
     assert not all((a["x"] == b["x"]).all() for a, b in zip(first, other, strict=True))
 
 
-def test_what_only_a_branch_demands_may_be_left_unmet() -> None:
-    def branch(lengths: list[int], name: str) -> onnx.GraphProto:
-        return graph_of(
-            [node("Split", ["x", f"{name}l"], [f"{name}a", f"{name}b"])],
-            [],
-            [f"{name}a"],
-            [constant(f"{name}l", lengths)],
-            name,
-        )
+def split_branch(lengths: list[int], name: str) -> onnx.GraphProto:
+    split = node("Split", ["x", f"{name}l"], [f"{name}a", f"{name}b"])
+    return graph_of([split], [], [f"{name}a"], [constant(f"{name}l", lengths)], name)
 
+
+def concat_branch(lengths: list[int], name: str) -> onnx.GraphProto:
+    beside = constant(f"{name}b", np.ones((sum(lengths), 1)), np.float32)
+    return graph_of([node("Concat", ["x", f"{name}b"], [f"{name}a"], axis=1)], [], [f"{name}a"], [beside], name)
+
+
+@pytest.mark.parametrize("branch", [split_branch, concat_branch])
+def test_what_only_a_branch_demands_may_be_left_unmet(branch: Any) -> None:
     choice = node("If", ["c"], ["y"], then_branch=branch([2, 3], "t"), else_branch=branch([2, 4], "e"))
-    model = model_of([choice], [value("c", (), BOOL), value("x")], ["y"])
-    assert all(len(case["x"]) > 1 for case in draw(model))
+    halves = node("Concat", ["x", "beside"], ["z"], axis=1)
+    inputs = [value("c", (), BOOL), value("x")]
+    model = model_of([choice, halves], inputs, ["y", "z"], [constant("beside", np.ones((4, 1)), np.float32)])
+    assert all(len(case["x"]) == 4 for case in draw(model))
 
 
 @pytest.mark.parametrize(("total", "parts"), [(6, 2), (6, 6), (2, 4), (0, 3), (1, 1)])

@@ -11,7 +11,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from splitgraph.execution import verify, verify_models
+from splitgraph.execution import verify_models
 from splitgraph.execution.child import EngineRun, Failure, Workplace
 
 from .small_models import constant, graph_of, model_of, node, split_model, value
@@ -251,6 +251,26 @@ def test_inputs_that_the_first_model_refuses_are_drawn_again() -> None:
     assert (found.verdict, found.cases) == ("equal", 3)
 
 
+@pytest.mark.parametrize(
+    ("accepted", "groups"), [(0, [[0]]), (1, [[0], [1, 2]]), (3, [[0], [1, 2], [3, 4, 5, 6, 7, 8]])]
+)
+def test_further_inputs_are_drawn_only_until_one_is_accepted(
+    monkeypatch: pytest.MonkeyPatch, accepted: int, groups: list[list[int]]
+) -> None:
+    ran: list[list[int]] = []
+
+    def run(self: Workplace, name: str, attempts: list[Any], seconds: float) -> EngineRun:
+        ran.append(sorted({attempt.attempt for attempt in attempts}))
+        refused = [Failure("run", 0, each.case, False, "no") for each in attempts if each.attempt < accepted]
+        found = answers([each for each in attempts if each.attempt == accepted])
+        found.failures.extend(refused)
+        return found
+
+    monkeypatch.setattr(Workplace, "run", run)
+    found = verify_models(halves(), halves())
+    assert (found.verdict, found.cases, ran) == ("equal", 3, groups)
+
+
 def branches(lengths: list[int]) -> onnx.ModelProto:
     def branch(name: str, sizes: list[int]) -> onnx.GraphProto:
         split = node("Split", ["x", f"{name}_sizes"], [f"{name}_a", f"{name}_b"], axis=1)
@@ -298,6 +318,16 @@ def cannot_load_the_second(attempts: list[Any]) -> EngineRun:
     return EngineRun(failures=[Failure("load", 1, None, True, "NOT_IMPLEMENTED")])
 
 
+def calls_the_second_invalid(attempts: list[Any]) -> EngineRun:
+    run = EngineRun(failures=[Failure("load", 1, None, True, "Split '': has 3 inputs", invalid=True)])
+    run.outputs[0].update({(attempt.case, attempt.attempt): OUTPUT for attempt in attempts})
+    return run
+
+
+def calls_both_invalid(attempts: list[Any]) -> EngineRun:
+    return EngineRun(failures=[Failure("load", 0, None, True, "Split '': has 3 inputs", invalid=True)])
+
+
 def refuses_the_first(attempts: list[Any]) -> EngineRun:
     return EngineRun(failures=[Failure("run", 0, attempt.case, False, "index out of range") for attempt in attempts])
 
@@ -327,6 +357,12 @@ DECISIONS: list[tuple[Answer, Answer, str, str]] = [
     (refuses_the_first, refuses_the_first, "not-run", ""),
     (gives_doubles, answers, "equal", "reference"),
     (gives_doubles, gives_doubles, "not-run", ""),
+    (calls_both_invalid, calls_both_invalid, "not-run", ""),
+    (calls_both_invalid, answers, "equal", "reference"),
+    (calls_the_second_invalid, answers, "equal", "reference"),
+    (calls_the_second_invalid, differs, "different", "reference"),
+    (calls_the_second_invalid, crashes_on_the_second, "different", "onnxruntime"),
+    (cannot_load_the_second, calls_the_second_invalid, "different", "reference"),
     (refuses_the_second, answers, "equal", "reference"),
     (refuses_the_second, differs, "different", "reference"),
     (refuses_the_second, crashes_on_the_second, "different", "onnxruntime"),
@@ -365,7 +401,7 @@ def test_the_order_of_the_engines(monkeypatch: pytest.MonkeyPatch, opset: int, f
 
 
 def test_an_engine_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verify.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     found = verify_models(halves(), halves(), engine="onnxruntime")
     assert (found.verdict, found.diagnostics[0].message) == ("not-run", "onnxruntime: is not installed")
     found = verify_models(halves(), halves(), samples=1)

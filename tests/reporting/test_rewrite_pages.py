@@ -92,9 +92,33 @@ def test_blockers_page_is_the_one_of_the_design() -> None:
     )
 
 
+REFUSED = Diagnostic("SG503", "warning", f"onnxruntime: loading the model after: {'very ' * 30}long", "", "tried")
+LEFT_OUT = Diagnostic("SG503", "info", "1 of 3 cases were left out", "", "Give sizes.")
+NOTED = f"  not run by onnxruntime: loading the model after:{' very' * 12}…\n  1 of 3 cases were left out\n"
+
+
+def test_who_did_not_run_the_models_is_noted_under_the_verdict() -> None:
+    verification = make_verification(cases=2, engine="reference", diagnostics=(REFUSED, LEFT_OUT))
+    page = plain_text(rewrite_page(make_rewrite(SPLIT_CHANGE, verification=verification), output="out.onnx"))
+    verdict = "opset 13 → 18 · 1 split rewritten · verified equal on 2 inputs (reference)\n"
+    assert page == f"{verdict}{NOTED}wrote out.onnx\n"
+    head = "equal · 2 inputs · reference\n  largest difference: 0\n"
+    assert plain_text(verification_page(verification)) == head + NOTED
+
+
 @pytest.mark.parametrize(
     ("verification", "shown"),
     [
+        (
+            make_verification(
+                "different",
+                cases=0,
+                max_abs_diff=None,
+                first_difference=Difference("", None, "the model after is refused"),
+                diagnostics=(Diagnostic("SG503", "warning", "onnxruntime: the model after is refused", "", ""),),
+            ),
+            "different\n  first difference: the model after is refused\n",
+        ),
         (
             make_verification(max_abs_diff=1.25e-7, max_rel_diff=3e-6, proofs=("main/s", "main/t")),
             "equal · 3 inputs · onnxruntime\n"

@@ -8,7 +8,7 @@ from splitgraph.inference.analysis import SplitReport
 from splitgraph.report.pages import (
     split_parts,
 )
-from splitgraph.report.text import count, display_width, opset_text, parts_text, printable
+from splitgraph.report.text import count, display_width, opset_text, parts_text, printable, shortened
 from splitgraph.value_type import UNKNOWN, sequence, tensor
 
 from .results import dims, make_split
@@ -67,6 +67,22 @@ def test_count(number: int, shown: str) -> None:
 def test_parts_text(lengths: list, shown: str) -> None:
     assert parts_text(dims(*lengths)) == shown
     assert parts_text(dims(*lengths), brief=True) == shown
+
+
+SHORTENED = [
+    ("short", 10, "short"),
+    ("exactly 10", 10, "exactly 10"),
+    ("two\n  lines", 10, "two lines"),
+    ("words beyond", 10, "words…"),
+    ("no mark: here", 10, "no mark…"),
+    ("oneverylongword", 10, "oneverylo…"),
+]
+
+
+@pytest.mark.parametrize(("text", "width", "shown"), SHORTENED)
+def test_shortened(text: str, width: int, shown: str) -> None:
+    assert shortened(text, width) == shown
+    assert len(shown) <= width
 
 
 def test_a_long_list_of_parts_is_cut_only_when_brief() -> None:

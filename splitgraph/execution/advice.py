@@ -1,0 +1,63 @@
+"""What to do where no engine could compare two models, by the reason why."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from importlib import metadata
+
+INPUTS = "Give sizes that fit with --bind, or arrays for the inputs: splitgraph.verify(..., inputs={...})."
+SMALLER = "Give smaller sizes with --bind."
+SEEDS = "Give every operator that draws random numbers a seed, in both models."
+LONGER = "Give it more time (--timeout of verify), or smaller sizes with --bind."
+LOCALE = "Install the locale that it names on this machine."
+UNKNOWN_OPERATOR = "Compare the models in a runtime that knows the operator, or give it as a function of the model."
+
+_UNKNOWN_OPERATOR = ("no op registered", "not a registered function", "is unknown", "does not exist at opset")
+_TOO_NEW = ("not implemented", "opset", "ir version", "ir_version")
+_NO_KERNEL = re.compile(r"Could not find an implementation for (\w+)\((\d+)\)")
+
+
+def is_installed(engine: str) -> bool:
+    """Whether an engine can be asked at all."""
+    return engine == "reference" or importlib.util.find_spec(engine) is not None
+
+
+def installing(engine: str) -> str:
+    """How to install an engine."""
+    return f"Install it: pip install 'splitgraph[{engine}]'"
+
+
+def where_engines_fail(wanted: str, engine: str, reason: str) -> str:
+    """What to do where an engine did not run the models.
+
+    wanted: the engine that was asked for, onnxruntime where it was left open. engine: the one that failed first.
+    reason: what it said, "" where it ran the first model on none of the inputs.
+    """
+    if not is_installed(wanted):
+        return f"{wanted} is not installed. {installing(wanted)}"
+    if not reason:
+        return INPUTS
+    text = reason.lower()
+    if "did not finish" in text or "in the time given" in text:
+        return LONGER
+    if "locale" in text:
+        return LOCALE
+    if any(part in text for part in _UNKNOWN_OPERATOR):
+        return UNKNOWN_OPERATOR
+    named = _with_version(engine)
+    kernel = _NO_KERNEL.search(reason)
+    if kernel is not None:
+        return f"{named} lacks {kernel[1]}-{kernel[2]} for these types: verify at an opset that it runs."
+    if any(part in text for part in _TOO_NEW):
+        return f"Verify at an opset that {named} runs, or with a newer version of it."
+    return f"{named} fails on the models: try another version of it."
+
+
+def _with_version(engine: str) -> str:
+    package = "onnx" if engine == "reference" else engine
+    name = "the reference evaluator of onnx" if engine == "reference" else engine
+    try:
+        return f"{name} {metadata.version(package)}"
+    except metadata.PackageNotFoundError:  # installed under another name, such as onnxruntime-gpu
+        return name
