@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from splitgraph.inference.context import NodeContext, Rule
-from splitgraph.inference.operators import Operator
-from splitgraph.inference.type_constraints import check_element_types, only_dtype
+from splitgraph.inference.type_constraints import only_dtype
 from splitgraph.schemas import Formal, OperatorVersion
 from splitgraph.value_type import UNKNOWN, ValueType, tensor
 
@@ -43,21 +42,8 @@ class UnboundContext(NodeContext):
         return super().has_attribute(name)
 
 
-def infer_unbound(ctx: NodeContext, operator: Operator, rule: Rule | None) -> Sequence[ValueType]:
-    """The types of the outputs as far as they are the same for every value of the attributes that nobody knows."""
-    outputs = None if rule is None else _without_asking(ctx, rule)
-    if operator.schema is None:
-        return outputs or ()
-    if not ctx.errors:
-        check_element_types(ctx, operator)
-    if outputs is not None or ctx.errors:
-        return outputs or ()
-    # onnx's own inference would take the attribute for 0.
-    return [_schema_type(ctx, operator.schema, formal) for formal in operator.schema.outputs]
-
-
-def _without_asking(ctx: NodeContext, rule: Rule) -> Sequence[ValueType] | None:
-    """What the rule gives; None when it asks for what nobody knows."""
+def without_asking(ctx: NodeContext, rule: Rule) -> Sequence[ValueType] | None:
+    """The types that a rule gives whatever the attributes are that nobody knows; None when it asks for one of them."""
     state = ctx.walk.state
     quiet, muted = state.quiet, state.muted
     try:
@@ -68,6 +54,11 @@ def _without_asking(ctx: NodeContext, rule: Rule) -> Sequence[ValueType] | None:
         ctx.contents_out.clear()
         ctx.sequences_out.clear()
         return None
+
+
+def schema_types(ctx: NodeContext, schema: OperatorVersion) -> list[ValueType]:
+    """What the schema alone says of the outputs: their element types, where these are the same for every attribute."""
+    return [_schema_type(ctx, schema, formal) for formal in schema.outputs]
 
 
 def _schema_type(ctx: NodeContext, schema: OperatorVersion, output: Formal) -> ValueType:

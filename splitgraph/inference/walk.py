@@ -25,7 +25,7 @@ from splitgraph.inference.operators import Operator, operator_of, untyped_attrib
 from splitgraph.inference.split_nodes import keep_split, visit_split
 from splitgraph.inference.state import FunctionCall, State
 from splitgraph.inference.type_constraints import check_element_types
-from splitgraph.inference.unbound import infer_unbound
+from splitgraph.inference.unbound import schema_types, without_asking
 from splitgraph.onnx_proto import AttributeProto, FunctionProto, NodeProto
 from splitgraph.value_type import UNKNOWN, ValueType
 from splitgraph.variants import openvino_split_1, variadic_split_1
@@ -259,15 +259,17 @@ class Walk(GraphValues):
             return ()
         if operator.schema is not None and not operator.fits(ctx):
             return ()
-        if self.bindings is None and any(attribute.ref_attr_name for attribute in ctx.node.attribute):
-            return infer_unbound(ctx, operator, rule)
-        outputs = None if rule is None else rule(ctx)
+        is_unbound = self.bindings is None and any(attribute.ref_attr_name for attribute in ctx.node.attribute)
+        outputs = None if rule is None else without_asking(ctx, rule) if is_unbound else rule(ctx)
         if operator.schema is None:
             return outputs or ()
         if not ctx.errors:
             check_element_types(ctx, operator)
         if outputs is not None or ctx.errors:
             return outputs or ()
+        if is_unbound:
+            # onnx's own inference would take the attribute for 0.
+            return schema_types(ctx, operator.schema)
         # Imported where it is needed, because it imports onnx's C++ library.
         from splitgraph.inference.fallback import infer_with_onnx
 
