@@ -50,6 +50,7 @@ class Rewrite:
     @property
     def tolerance(self) -> Tolerance:
         """How far results may be from the original's: the default, or ten times that where operators were written
-        out, whose rounding errors add up over a whole model.
+        out, whose rounding errors add up over a whole model. Where such a model computes in float16 or bfloat16, the
+        verbs themselves allow for these (`api.tolerance_of`).
         """
         return Tolerance(1e-4, 1e-5) if self.rounding else Tolerance(1e-5, 1e-6)
