@@ -16,28 +16,20 @@ from splitgraph.onnx_proto import AttributeProto, ModelProto, NodeProto, TensorP
 
 _WRITTEN_NODE = NodeProto.SerializeToString
 
-# The check by parsing takes as much memory and time again as reading the file. A larger one may be mostly weights: then
-# it is parsed again only if it has a node for each so many bytes, and never beyond the second size.
+# The check by parsing takes as much memory and time again as reading the file, and a larger one may be mostly weights.
 _MOST_PARSED_TWICE = 8 * 2**20
-_BYTES_FOR_A_NODE = 4096
-_MOST_PARSED_EVER = 64 * 2**20
 _WITH_GRAPHS = frozenset({AttributeProto.GRAPH, AttributeProto.GRAPHS})
 # Of a tensor in a node that is parsed twice.
 _MOST_ELEMENTS = 4096
 
 
-def is_clean_text(data: bytes, model: ModelProto | None = None) -> bool:
-    """True when every string of the model in these bytes is UTF-8; False when one is not, or when that is not known.
+def is_clean_text(data: bytes) -> bool:
+    """True when every string of the model in these bytes is UTF-8; False when one is not, or when they are many.
 
-    model: what is in the bytes, where that is known; then a larger file may be looked at. ONNX's schema does not make
-    protobuf look at strings, but that of the same fields in proto3 does, in a tenth of the time that it takes to look
-    at each field from Python.
+    ONNX's schema does not make protobuf look at strings, but that of the same fields in proto3 does, in a tenth of the
+    time that it takes to look at each field from Python.
     """
-    most = _MOST_PARSED_TWICE
-    if model is not None:
-        nodes = len(model.graph.node) + sum(len(function.node) for function in model.functions)
-        most = min(nodes * _BYTES_FOR_A_NODE, _MOST_PARSED_EVER)
-    return len(data) <= most and _is_strictly(ModelProto, data)
+    return len(data) <= _MOST_PARSED_TWICE and _is_strictly(ModelProto, data)
 
 
 def _is_strictly(message: Any, data: bytes) -> bool:
@@ -64,10 +56,13 @@ def _strict_pool() -> DescriptorPool:
     return pool
 
 
-def find_broken_text(model: ModelProto) -> str | None:
+def find_broken_text(model: ModelProto, nodes: bytes | None = None) -> str | None:
     """The first string field that is not UTF-8 ("NodeProto.name"), None when all are; a tensor's numbers are never
     touched.
+
+    nodes: those of the main graph, as `node_bytes` has them.
     """
+    are_clean = nodes is not None and _is_strictly(NodeProto, nodes)
     pending: list[Any] = [model]
     while pending:
         message = pending.pop()
@@ -82,6 +77,8 @@ def find_broken_text(model: ModelProto) -> str | None:
             pending += getattr(message, "metadata_props", ())
             continue
         for field, value in message.ListFields():
+            if are_clean and field.name == "node" and message is model.graph:
+                continue
             if field.type == FieldDescriptor.TYPE_STRING:
                 texts = (value,) if isinstance(value, (str, bytes)) else value
                 if not all(isinstance(text, str) for text in texts):

@@ -27,6 +27,7 @@ from splitgraph.formats.external_data import (
 )
 from splitgraph.formats.large_model import MAX_PROTO_BYTES, serialized, stage_model
 from splitgraph.formats.model_error import model_error, shown, system_reason
+from splitgraph.formats.node_bytes import node_bytes
 from splitgraph.formats.recognition import describe_content
 from splitgraph.formats.wire import explain_unreadable
 from splitgraph.onnx_proto import IR_VERSION, ModelProto
@@ -57,9 +58,11 @@ def read_onnx(path: StrPath, *, external_data: Literal["load", "keep"] = "load")
         # Before the model is made: both at once would take twice the memory.
         is_clean = is_clean_text(data)
         model = _parse(data, path)
-        _require_model(model, is_clean or is_clean_text(data, model), path)
-        references = external_references(model, model_folder(path), path) if may_be_external(model, data) else []
-        del data
+        nodes = None if is_clean else node_bytes(model, len(data))
+        _require_model(model, nodes, path, is_clean=is_clean)
+        is_whole = not may_be_external(model, data, nodes, is_foreign=True)
+        references = [] if is_whole else external_references(model, model_folder(path), path)
+        del data, nodes
         wanted = references if external_data == "load" else small_references(references)
         load_external_data(wanted, model_folder(path), path)
     except MemoryError:
@@ -137,7 +140,7 @@ def _not_a_model(data: bytes, path: StrPath, fault: str) -> ModelError:
     return model_error("SG101", f"is not a readable ONNX model: it {fault}", path)
 
 
-def _require_model(model: ModelProto, is_clean: bool, path: StrPath) -> None:
+def _require_model(model: ModelProto, nodes: bytes | None, path: StrPath, *, is_clean: bool) -> None:
     if model.ir_version > IR_VERSION:
         import onnx
 
@@ -145,7 +148,7 @@ def _require_model(model: ModelProto, is_clean: bool, path: StrPath) -> None:
         raise model_error("SG106", message, path)
     if not (model.graph.node or model.graph.input or model.graph.output or model.graph.initializer):
         raise model_error("SG111", "has an empty graph: no nodes, inputs, outputs or initializers", path)
-    broken = None if is_clean else find_broken_text(model)
+    broken = None if is_clean else find_broken_text(model, nodes)
     if broken is not None:
         raise model_error("SG111", f"has a string that is not UTF-8 ({broken})", path)
 
@@ -181,7 +184,7 @@ def _save(
 ) -> None:
     folder = model_folder(path)
     content = serialized(model)
-    is_whole = content is not None and not may_be_external(model, content)
+    is_whole = content is not None and not may_be_external(model, content, is_foreign=False)
     references = [] if is_whole else external_references(model, model_folder(source), source)
     locations = {reference.location for reference in references}
     for location in sorted(locations):

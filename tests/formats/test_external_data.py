@@ -12,10 +12,10 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from splitgraph.diagnostics import ModelError
-from splitgraph.formats import load_onnx, open_model, save, save_onnx, with_weights
+from splitgraph.formats import broken_text, load_onnx, node_bytes, open_model, save, save_onnx, with_weights
 from splitgraph.formats.external_data import all_tensors, byte_size
 
-from .tiny_models import add_model, external, float_value, model_of, write_external_model
+from .tiny_models import add_model, external, field, float_value, model_of, write_external_model
 
 WEIGHTS = np.arange(6, dtype=np.float32).reshape(2, 3)
 
@@ -190,6 +190,44 @@ def test_every_place_of_a_tensor_is_found(tmp_path: Path) -> None:
         external(found, f"{number}.bin")
     (tmp_path / "model.onnx").write_bytes(model.SerializeToString())
     assert load_onnx(tmp_path / "model.onnx").SerializeToString() == expected
+
+
+# How many bytes of text a file may have to be parsed twice, and of nodes to be looked at as bytes.
+SEARCHES = {"whole file": (2**20, 0), "its nodes": (0, 2**20), "each tensor": (0, 0)}
+
+
+@pytest.mark.parametrize(("parsed_twice", "for_a_node"), SEARCHES.values(), ids=SEARCHES)
+def test_a_tensor_is_found_wherever_it_is_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parsed_twice: int, for_a_node: int
+) -> None:
+    monkeypatch.setattr(broken_text, "_MOST_PARSED_TWICE", parsed_twice)
+    monkeypatch.setattr(node_bytes, "_BYTES_FOR_A_NODE", for_a_node)
+    model = crowded_model()
+    if not parsed_twice:
+        model.graph.initializer.append(tensor("weights", [112, 1] * 9999))
+    expected = model.SerializeToString()
+    (tmp_path / "out").mkdir()
+    for number in range(len(list(all_tensors(model)))):
+        model = onnx.ModelProto.FromString(expected)
+        found = list(all_tensors(model))[number]
+        (tmp_path / f"{number}.bin").write_bytes(found.raw_data)
+        external(found, f"{number}.bin")
+        (tmp_path / "model.onnx").write_bytes(model.SerializeToString())
+        assert load_onnx(tmp_path / "model.onnx").SerializeToString() == expected
+        save_onnx(model, tmp_path / "out" / "model.onnx", source=tmp_path / "model.onnx")
+        assert (tmp_path / "out" / f"{number}.bin").exists()
+
+
+@pytest.mark.parametrize("written", [b"\x70\x01", b"\x70\x81\x00", b"\x70\x81\x80\x00"])
+def test_numbers_that_take_more_bytes_than_they_need(tmp_path: Path, written: bytes) -> None:
+    content = write_external_model(tmp_path).read_bytes()
+    assert content.count(b"\x70\x01") == 1
+    # A graph that follows another is put together with it: the initializer is written by hand.
+    model = onnx.ModelProto.FromString(content)
+    held = model.graph.initializer.pop().SerializeToString().replace(b"\x70\x01", written)
+    path = tmp_path / "other.onnx"
+    path.write_bytes(model.SerializeToString() + field(7, field(5, held)))
+    assert load_onnx(path) == add_model(WEIGHTS)
 
 
 def test_sizes_agree_with_onnx() -> None:

@@ -48,15 +48,15 @@ def write_external_model(folder: Path, location: str = "w.bin", **entries: objec
 def nested_model(levels: int) -> bytes:
     """A file with an If within an If within an If ..., in wire format: protobuf makes none that it could not read."""
     inner = float_value("y").SerializeToString()
-    graph = _field(12, inner)
+    graph = field(12, inner)
     for _ in range(levels):
-        attribute = _field(1, b"then_branch") + _field(6, graph) + b"\xa0\x01\x05"
-        node = _field(2, b"y") + _field(4, b"If") + _field(5, attribute)
-        graph = _field(1, node) + _field(12, inner)
-    return onnx.ModelProto(ir_version=10).SerializeToString() + _field(7, graph)
+        attribute = field(1, b"then_branch") + field(6, graph) + b"\xa0\x01\x05"
+        node = field(2, b"y") + field(4, b"If") + field(5, attribute)
+        graph = field(1, node) + field(12, inner)
+    return onnx.ModelProto(ir_version=10).SerializeToString() + field(7, graph)
 
 
-def _field(number: int, content: bytes) -> bytes:
+def field(number: int, content: bytes) -> bytes:
     """A length-delimited field."""
     length = len(content)
     varint = bytearray()
