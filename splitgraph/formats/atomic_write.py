@@ -1,4 +1,9 @@
-"""Writing files so that each is either the old one or the new one, whole, whatever happens in between."""
+"""Writing files so that each is either the old one or the new one, whole, whatever happens in between.
+
+That is so in a power cut, too, where something would be lost: before an old file is replaced, the new one is on the
+disk. Files that replace nothing are left to the system, which writes them out when it likes, as other programs do: for
+28 MB that is a quarter of all that a conversion takes.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +25,14 @@ _FOLDER_SYNC_UNSUPPORTED = {errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno
 
 @dataclass(frozen=True, slots=True)
 class _Staged:
-    """A file written in full beside its target; backup: where the old file stays reachable until all is done."""
+    """A file written in full beside its target; backup: where the old file stays reachable until all is done.
+    replaces: there is an old file.
+    """
 
     target: Path
     temporary: Path
     backup: Path
+    replaces: bool
 
 
 class WriteTogether:
@@ -62,15 +70,17 @@ class WriteTogether:
             raise model_error("SG108", "belongs to the model that was read, which would be lost", target, help=help)
         self._make_folder(target.parent)
         mark = f".splitgraph-{os.urandom(8).hex()}"
-        staged = _Staged(target, target.parent / f"{mark}.tmp", target.parent / f"{mark}.old")
+        replaces = target.exists()
+        staged = _Staged(target, target.parent / f"{mark}.tmp", target.parent / f"{mark}.old", replaces)
         # Noted before it exists: an interrupt between the two must not leave it behind.
         self._staged.append(staged)
         with os.fdopen(os.open(staged.temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o666), "wb") as file:
-            if target.exists():
+            if replaces:
                 os.chmod(staged.temporary, stat.S_IMODE(target.stat().st_mode))
             yield file
-            file.flush()
-            os.fsync(file.fileno())
+            if replaces:
+                file.flush()
+                os.fsync(file.fileno())
 
     def _make_folder(self, folder: Path) -> None:
         missing = [parent for parent in (folder, *folder.parents) if not parent.exists()]
@@ -81,12 +91,17 @@ class WriteTogether:
                 parent.mkdir()
 
     def _put_in_place(self) -> None:
+        is_loss_possible = any(staged.replaces for staged in self._staged)
         try:
+            for staged in self._staged:
+                # A file that replaces another may refer to one that does not.
+                if is_loss_possible and not staged.replaces:
+                    _sync(staged.temporary)
             for staged in self._staged:
                 if staged.target.exists():
                     _keep_reachable(staged.target, staged.backup)
                 os.replace(staged.temporary, staged.target)
-            for folder in {staged.target.parent for staged in self._staged}:
+            for folder in {staged.target.parent for staged in self._staged if is_loss_possible}:
                 _sync_folder(folder)
         except BaseException:
             self._put_back()
@@ -131,6 +146,15 @@ def _keep_reachable(target: Path, backup: Path) -> None:
     except OSError:
         # Not every file system has hard links.
         shutil.copy2(target, backup)
+
+
+def _sync(path: Path) -> None:
+    """Have a file's contents on the disk; Windows does so only for one that is open for writing."""
+    descriptor = os.open(path, os.O_RDWR | _BINARY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _sync_folder(folder: Path) -> None:

@@ -8,7 +8,7 @@ import signal
 import stat
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -125,8 +125,8 @@ FAULTS = [
 @pytest.mark.parametrize("fault", [disk_full, interrupted])
 @pytest.mark.parametrize(
     ("name", "inject", "exists"),
-    # A new file has no permissions to keep, so that chmod is only called for an old one.
-    [(*case, exists) for case in FAULTS for exists in (True, False) if exists or case[0] != "chmod"],
+    # A new file has no permissions to keep, and takes nothing away that a power cut could lose.
+    [(*case, exists) for case in FAULTS for exists in (True, False) if exists or case[0] not in ("chmod", "fsync")],
 )
 def test_failing_write_leaves_the_old_file(
     tmp_path: Path,
@@ -214,8 +214,42 @@ def test_file_system_that_cannot_sync_folders(tmp_path: Path, monkeypatch: pytes
         raise OSError(errno.EINVAL, "Invalid argument")
 
     monkeypatch.setattr(os, "fsync", only_for_folders(unsupported))
+    (tmp_path / "model.onnx").write_bytes(OLD)
     save_onnx(add_model(), tmp_path / "model.onnx")
     assert load_onnx(tmp_path / "model.onnx") == add_model()
+
+
+@pytest.mark.parametrize(
+    ("old", "synced"),
+    [((), []), (("a",), ["a", "b", ""]), (("b",), ["b", "a", ""]), (("a", "b"), ["a", "b", ""])],
+)
+def test_what_is_on_the_disk_before_an_old_file_goes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, old: Sequence[str], synced: Sequence[str]
+) -> None:
+    for name in old:
+        (tmp_path / name).write_bytes(OLD)
+    sync, replace = os.fsync, os.replace
+    done: list[str] = []
+
+    def note(descriptor: int) -> None:
+        status = os.fstat(descriptor)
+        staged = {b"new a": "a", b"new b": "b"}
+        same = [path for path in tmp_path.iterdir() if os.path.samestat(path.stat(), status)]
+        done.append("" if stat.S_ISDIR(status.st_mode) else staged[same[0].read_bytes()])
+        sync(descriptor)
+
+    def last(*arguments: Any) -> None:
+        assert done == [name for name in synced if name]
+        replace(*arguments)
+
+    monkeypatch.setattr(os, "fsync", note)
+    monkeypatch.setattr(os, "replace", last)
+    with WriteTogether() as files:
+        for name in ("a", "b"):
+            with files.open(tmp_path / name) as file:
+                file.write(b"new " + name.encode())
+    assert done == synced
+    assert [(tmp_path / name).read_bytes() for name in ("a", "b")] == [b"new a", b"new b"]
 
 
 @pytest.mark.parametrize("moment", ["fsync", "link", "replace"])
