@@ -7,6 +7,8 @@ onnx.proto.
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 # Field number and wire type (length-delimited) of NodeProto's fields, and the operator's whole field.
 _OUTPUT = 2 << 3 | 2
 _NAME = 3 << 3 | 2
@@ -16,18 +18,25 @@ _ATTRIBUTE = 5 << 3 | 2
 _ONE_BYTE = 128
 
 
-def read_constant(written: bytes) -> tuple[str, bytes] | None:
+# A longer Constant holds weights: comparing them would cost more than it saves.
+MOST_BYTES = 4096
+
+
+def read_constant(written: bytes, earlier: Container[object] = ()) -> tuple[str, bytes] | None:
     """The output of a Constant node and its attribute as bytes, from the bytes of the node.
 
-    None unless the node is an output, perhaps a name, the operator and one attribute, in this order and nothing else,
-    with an output of less than 128 bytes and a name, too: what else there is means something, or is rare.
+    earlier: attributes that were read before, among other things. None unless the node is an output, perhaps a name,
+    the operator and one attribute, in this order and nothing else, all short, with an output of less than 128 bytes and
+    a name, too: what else there is means something, or is rare.
     """
     head, _, attribute = written.partition(_OPERATOR)
     size = len(head)
     try:
         end = head[1] + 2
         named = end == size or (head[end] == _NAME and head[end + 1] < _ONE_BYTE and end + 2 + head[end + 1] == size)
-        if not (named and head[0] == _OUTPUT and 2 < end < 2 + _ONE_BYTE and _is_one_attribute(attribute)):
+        if not (named and head[0] == _OUTPUT and 2 < end < 2 + _ONE_BYTE):
+            return None
+        if attribute not in earlier and not (len(written) <= MOST_BYTES and _is_one_attribute(attribute)):
             return None
         return head[2:end].decode(), attribute
     except (IndexError, UnicodeDecodeError):

@@ -4,7 +4,7 @@ is wrong with it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from splitgraph.diagnostics import diagnostic
 from splitgraph.dim import Facts
@@ -16,7 +16,7 @@ from splitgraph.graph.scopes import (
     subgraph_location,
     subgraphs,
 )
-from splitgraph.inference.constant_nodes import read_constant
+from splitgraph.inference.constant_nodes import MOST_BYTES, read_constant
 from splitgraph.inference.context import RULES, NodeContext, rule_of
 from splitgraph.inference.declared import reconcile
 from splitgraph.inference.graph_values import GraphValues
@@ -34,8 +34,6 @@ Bindings = Mapping[str, AttributeProto]
 
 # Operators whose attributes are graphs, too long to compare; and SequenceAt, whose position is noted.
 _NEVER_ALIKE = frozenset({"If", "Loop", "Scan", "SequenceMap", "SequenceAt"})
-# A longer Constant holds weights: comparing them would cost more than it saves.
-_MOST_BYTES = 4096
 _HOW_TO_TYPE = "Set AttributeProto.type of the attribute, as onnx.helper.make_attribute does."
 _WRITTEN = AttributeProto.SerializeToString
 _WRITTEN_NODE = NodeProto.SerializeToString
@@ -64,7 +62,7 @@ class Walk(GraphValues):
     ) -> None:
         super().__init__(state, path, location, imports, facts, parent)
         self.bindings = bindings
-        # What may be another visit when more is known of the symbols, and what stays as it is.
+        # Of what may repeat, and of that what stays as it is when more is known of the symbols.
         self._visits: dict[Key, Visit] = {}
         self._settled: dict[Key, Visit] = {}
         self._reported_missing: set[str] = set()
@@ -73,34 +71,36 @@ class Walk(GraphValues):
         """Infer every node in order."""
         self.nodes = nodes
         known, types, declared, constants = self.known, self.types, self.declared, self.constants
-        read, note = known.__getitem__, self.detail.visits.append
-        earlier, settled = self._visits.get, self._settled.get
+        visits, read, note = self._visits, self.known.__getitem__, self.detail.visits.append
+        earlier = visits.get
         key: Key
+        each: Iterable[bytes]
         for index, node in enumerate(nodes):
             op_type = node.op_type
-            written = _WRITTEN_NODE(node) if op_type == "Constant" else b""
-            constant = read_constant(written) if 0 < len(written) <= _MOST_BYTES else None
+            constant = read_constant(_WRITTEN_NODE(node), visits) if op_type == "Constant" else None
             if constant is not None:
                 outputs, key = [constant[0]], constant[1]
             else:
-                outputs = node.output[:]
-                if len(written) > _MOST_BYTES or op_type in _NEVER_ALIKE or "" in outputs:
-                    note(self._visit(node, index, outputs, self._given(node, index), None))
-                    continue
-                # Bytes for the attributes, one object for all that is known of an input: what the visit depends on.
-                attributes = node.attribute
-                each = map(_WRITTEN, attributes[:]) if attributes else ()
+                outputs, attributes = node.output[:], node.attribute
+                if attributes:
+                    if op_type in _NEVER_ALIKE or (op_type == "Constant" and node.ByteSize() > MOST_BYTES):
+                        note(self._visit(node, index, outputs, self._given(node, index), None))
+                        continue
+                    # Bytes for the attributes, one object for all that is known of an input: what the visit depends on.
+                    each = map(_WRITTEN, attributes[:])
+                else:
+                    each = ()
                 try:
                     key = (op_type, node.domain, len(outputs), *map(read, node.input[:]), *each)
                 except KeyError:
                     key = (op_type, node.domain, len(outputs), *self._given(node, index), *each)
-            visit = settled(key) or earlier(key)
+            visit = earlier(key)
             if visit is None:
                 note(self._visit(node, index, outputs, [known[name] for name in node.input], key))
                 continue
             found = visit.only
             # What most nodes come to, here rather than in a call.
-            if found is not None and (name := outputs[0]) not in types and name not in declared:
+            if found is not None and (name := outputs[0]) and name not in types and name not in declared:
                 known[name] = found
                 types[name] = found.type or UNKNOWN
                 if found.contents is not None:
@@ -130,6 +130,8 @@ class Walk(GraphValues):
         """Let a node give what an earlier one of the same operator, attributes and inputs gave. None when more is known
         of what it gives.
         """
+        if "" in outputs:
+            return self._visit(node, index, outputs, self._given(node, index), None)
         alike: Visit | None = visit
         if visit.split is not None:
             keep_split(self, node, index, visit.split, visit.types, ())
@@ -157,7 +159,7 @@ class Walk(GraphValues):
                 version = self.facts.version
                 inferred = reconcile(self, name, inferred, declared, location)
                 if version != self.facts.version:
-                    self._visits.clear()
+                    self._forget_unsettled()
             self.define(name, inferred, location)
             found = self.state.known_values.of(self.types[name], found.contents, found.sequence)
         self.known[name] = found
@@ -198,18 +200,24 @@ class Walk(GraphValues):
             found.append(known)
             self._give(name, known, node, index)
         if version != self.facts.version:
-            # More is known of the symbols now, so that nothing may give the same again.
-            self._visits.clear()
-        elif key is not None and not effects and self._is_repeatable(node, operator, has_bodies):
-            visits = self._settled if open_questions == self.facts.open_questions else self._visits
-            visit = visits[key] = Visit(index, found, outputs, ctx.split)
+            # More is known of the symbols now, so that what asked about them may not give the same again.
+            self._forget_unsettled()
+        elif key is not None and not effects and "" not in names and self._is_repeatable(node, operator, has_bodies):
+            visit = self._visits[key] = Visit(index, found, outputs, ctx.split)
+            if open_questions == self.facts.open_questions:
+                self._settled[key] = visit
             if all(self.known.get(name) is held for name, held in zip(names, found, strict=True)):
                 return visit
         return None
 
     def _is_repeatable(self, node: NodeProto, operator: Operator, has_bodies: bool) -> bool:
         """False for a call and for a node with bodies, which are to be walked each time."""
-        return not has_bodies and (operator.domain, node.op_type) not in self.state.function_names
+        is_call = (operator.domain, node.op_type) in self.state.function_names
+        return not (has_bodies or is_call or node.op_type in _NEVER_ALIKE)
+
+    def _forget_unsettled(self) -> None:
+        self._visits.clear()
+        self._visits.update(self._settled)
 
     def _walk_bodies(self, ctx: NodeContext) -> None:
         """Walk the bodies of an operator without a rule, with the types that they declare."""

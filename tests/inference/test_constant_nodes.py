@@ -12,7 +12,8 @@ from splitgraph.inference import infer_model
 from splitgraph.inference.constant_nodes import read_constant
 
 VALUE = AttributeProto(name="value_int", type=AttributeProto.INT, i=7)
-LONG = AttributeProto(name="value_ints", type=AttributeProto.INTS, ints=range(3000))
+LONG = AttributeProto(name="value_ints", type=AttributeProto.INTS, ints=range(1000))
+TOO_LONG = AttributeProto(name="value_ints", type=AttributeProto.INTS, ints=range(3000))
 
 
 def constant(**fields: object) -> NodeProto:
@@ -29,6 +30,7 @@ OTHER_NODES = {
     "a long name": constant(name="c" * 128),
     "a very long name": constant(name="c" * 300),
     "no attribute": constant(attribute=[]),
+    "too long an attribute": constant(attribute=[TOO_LONG]),
     "two attributes": constant(attribute=[VALUE, VALUE]),
     "a domain": constant(domain="ai.onnx"),
     "an overload": constant(overload="o"),
@@ -48,7 +50,10 @@ OTHER_NODES = {
 
 @pytest.mark.parametrize("node", OTHER_NODES.values(), ids=OTHER_NODES)
 def test_what_says_more_is_not_read(node: NodeProto) -> None:
-    assert read_constant(node.SerializeToString()) is None
+    written = node.SerializeToString()
+    assert read_constant(written) is None
+    earlier = {read_constant(constant().SerializeToString())[1]}
+    assert read_constant(written, earlier) is None
 
 
 def with_a_node_in_its_name() -> bytes:

@@ -57,6 +57,26 @@ def test_a_name_that_is_defined_again_is_reported() -> None:
     assert [code for code, _ in findings(analysis)] == ["SG104"]
 
 
+@pytest.mark.parametrize(
+    "order", [("a, m", "b, omitted", "c, n"), ("b, omitted", "a, m", "c, n"), ("c, n", "a, m", "b, omitted")]
+)
+def test_an_omitted_output_is_nothing(order: tuple[str, ...]) -> None:
+    # What a node that omits it gives is no more known under the name "" than that input is there.
+    body = "  ".join(f"{outputs} = Dropout (x)" for outputs in order)
+    model = parser.parse_model(f'<ir_version: 10, opset_import: ["": 18]> g (float[N, M] x) => () {{ {body} }}')
+    model.graph.node.add(op_type="Clip", input=["x", "", "top"], output=["d"])
+    model.graph.initializer.append(numpy_helper.from_array(np.float32(1), "top"))
+    for node in model.graph.node:
+        node.output[:] = ["" if name == "omitted" else name for name in node.output]
+    analysis = infer_model(model)
+    assert not analysis.diagnostics
+    assert {name: str(analysis.types[name]) for name in "abcmnd"} == {
+        **dict.fromkeys("abcd", "float32[N, M]"),
+        **dict.fromkeys("mn", "bool[N, M]"),
+    }
+    assert "" not in analysis.types
+
+
 def test_attributes_tell_nodes_apart() -> None:
     analysis = infer("y = Transpose <perm = [0, 1]> (x)  z = Transpose <perm = [1, 0]> (x)")
     assert shapes(analysis, "y", "z") == ["float32[N, M]", "float32[M, N]"]
