@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from splitgraph.dim.arithmetic import Dim, DimLike, ceildiv, product, sum_dims, symbol
+from splitgraph.dim.atoms import level_of
 from splitgraph.dim.extrema import dim_max, dim_min
 from splitgraph.dim.facts import Answer, Facts
 from splitgraph.dim.obligation import Obligation
@@ -20,6 +21,7 @@ __all__ = [
     "dim_min",
     "evaluate",
     "is_spellable",
+    "level_of",
     "parse_dim",
     "parse_expression",
     "product",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from math import prod
 from typing import Any
 
@@ -15,6 +14,20 @@ from google.protobuf.message_factory import GetMessageClass
 from splitgraph.onnx_proto import AttributeProto, ModelProto, NodeProto, TensorProto
 
 _WRITTEN_NODE = NodeProto.SerializeToString
+
+
+def _strict_classes() -> dict[Any, Any]:
+    file = FileDescriptorProto()
+    ModelProto.DESCRIPTOR.file.CopyToProto(file)
+    file.syntax = "proto3"
+    pool = DescriptorPool()
+    pool.Add(file)
+    both = (ModelProto, NodeProto)
+    return {message: GetMessageClass(pool.FindMessageTypeByName(message.DESCRIPTOR.full_name)) for message in both}
+
+
+# The messages whose strings must be UTF-8; made at once, for every model that is read is looked at.
+_STRICT = _strict_classes()
 
 # The check by parsing takes as much memory and time again as reading the file, and a larger one may be mostly weights.
 _MOST_PARSED_TWICE = 8 * 2**20
@@ -35,25 +48,10 @@ def is_clean_text(data: bytes) -> bool:
 def _is_strictly(message: Any, data: bytes) -> bool:
     """True when the bytes are those of a message with UTF-8 in every string."""
     try:
-        _strict_class(message.DESCRIPTOR.full_name).FromString(data)
+        _STRICT[message].FromString(data)
     except DecodeError:
         return False
     return True
-
-
-@cache
-def _strict_class(name: str) -> Any:
-    return GetMessageClass(_strict_pool().FindMessageTypeByName(name))
-
-
-@cache
-def _strict_pool() -> DescriptorPool:
-    file = FileDescriptorProto()
-    ModelProto.DESCRIPTOR.file.CopyToProto(file)
-    file.syntax = "proto3"
-    pool = DescriptorPool()
-    pool.Add(file)
-    return pool
 
 
 def find_broken_text(model: ModelProto, nodes: bytes | None = None) -> str | None:

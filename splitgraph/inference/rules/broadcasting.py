@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from splitgraph.contents import Contents, Item
 from splitgraph.deferred import np
-from splitgraph.dim import Dim, DimLike, dim_max
+from splitgraph.dim import Dim, DimLike, Facts, dim_max, level_of
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.rules.operands import Dims, InvalidNode, positions
 
@@ -45,13 +45,24 @@ def _both_symbolic(ctx: NodeContext, a: Dim, b: Dim) -> DimLike:
         return known
     # The result broadcast with either of the two once more is itself.
     made = cache[pair] = ctx.fresh()
-    (a_low, a_high), (b_low, b_high) = ctx.facts.range_of(a), ctx.facts.range_of(b)
-    if a_high is not None and b_high is not None:
+    highest = _range_of_both(ctx.facts, a, b)
+    if highest is not None:
         # It is one of the two.
-        ctx.facts.tighten(str(made), max(min(a_low or 0, b_low or 0), 0), max(a_high, b_high))
+        ctx.facts.tighten(str(made), *highest)
     ctx.walk.state.broadcasts[str(made)] = (a, b, ctx.location)
     cache[frozenset((a, made))] = cache[frozenset((b, made))] = made
     return made
+
+
+def _range_of_both(facts: Facts, a: Dim, b: Dim) -> tuple[int, int] | None:
+    """The (lowest, highest) value that one of two dimensions can take, None where one has no highest."""
+    # The plainer one first: it is quickly found to be unbounded, and the other need not be looked at.
+    plain, other = sorted((a, b), key=level_of)
+    low, high = facts.range_of(plain)
+    if high is None:
+        return None
+    least, most = facts.range_of(other)
+    return None if most is None else (max(min(low or 0, least or 0), 0), max(high, most))
 
 
 def _provable(ctx: NodeContext, a: Dim, b: Dim) -> DimLike | None:

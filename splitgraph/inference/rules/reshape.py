@@ -140,7 +140,7 @@ def _is_symbol(dim: Dim) -> bool:
 
 def _require_equal_count(ctx: NodeContext, dims: Dims, result: Dims) -> None:
     before, after = product(dims), product(result)
-    if before == after or ctx.facts.prove_eq(before, after):
+    if before == after:
         return
     found = f"{before} elements cannot be reshaped to {_text(result)}, which has {after}"
     if isinstance(before, int) and isinstance(after, int):
