@@ -177,12 +177,15 @@ def _reshaped(step: Step, data: str, shape: Term, dense: bool) -> str:
 def transform_frames(step: Step) -> None:
     """The frames are gathered, multiplied with the window, and transformed by DFT."""
     step.dialect = 17
-    parts = (step.input_type(0).shape or (None,))[-1]
+    signal, shape = step.inputs[0], step.input_type(0).shape
+    is_flat = shape is not None and len(shape) == 2
+    if is_flat:
+        signal = step.emit("Unsqueeze", [signal, step.constant([2], "axis")], "signal")
     onesided = step.known_value("onesided", 1)
-    if onesided and parts != 1:
+    if onesided and not is_flat and (shape or (None,))[-1] != 1:
         raise Inexact("half of a transform is for real input only")
     formula = Formula(step)
-    room = formula.sizes(step.inputs[0], 3)[1]
+    room = formula.sizes(signal, 3)[1]
     hop = _number(step, formula, 1, "int64")
     if step.uses_input(3):
         length = _number(step, formula, 3, "int64")
@@ -190,7 +193,7 @@ def transform_frames(step: Step) -> None:
         length = formula.sizes(step.inputs[2], 1)[0] if step.uses_input(2) else room
     frames = (room - length) // hop + 1
     places = formula.counting(frames).reshape(-1, 1) * hop + formula.counting(length).reshape(1, -1)
-    framed = step.emit("Gather", [step.inputs[0], places.name], "frames", axis=1)
+    framed = step.emit("Gather", [signal, places.name], "frames", axis=1)
     if step.uses_input(2):
         column = step.emit("Reshape", [step.inputs[2], step.constant([-1, 1], "column")], "window")
         framed = step.emit("Mul", [framed, column], "windowed")

@@ -86,8 +86,14 @@ def _dft_length(ctx: NodeContext, dim: DimLike, doubled: bool) -> DimLike | None
 
 @operator("STFT")
 def stft(ctx: NodeContext) -> Sequence[ValueType]:
-    """The transforms of frames that move along the signal."""
-    dtype, dims, shape = ctx.input(0).dtype, dims_of_rank(ctx, 0, 3), dims_of_rank(ctx, 2, 1)
+    """The transforms of frames that move along the signal.
+
+    The document has signals of rank 3; onnx's own inference and onnxruntime take rank 2 for real ones without the last
+    dimension, and exported models rely on it.
+    """
+    dtype, dims, shape = ctx.input(0).dtype, dims_of(ctx, 0), dims_of_rank(ctx, 2, 1)
+    if dims is not None and len(dims) not in (2, 3):
+        raise InvalidNode(f"input 0 has rank {len(dims)}; it must have rank 3, or rank 2 for a real signal")
     step, length = scalar_dim(ctx, 1), _frame_length(ctx, dims, shape)
     bins = length // 2 + 1 if length is not None and int_attribute(ctx, "onesided", 1) else length
     batch = None if dims is None else dims[0]

@@ -166,6 +166,16 @@ def test_frames_below_17(hop: int, window: int | None, length: int | None, onesi
     replace(case, given={"x": SIGNAL, **held}, constants={}).check()
 
 
+@pytest.mark.parametrize("onesided", [0, 1])
+@pytest.mark.parametrize("target", [16, 9])
+def test_frames_of_signals_without_the_last_dimension(target: int, onesided: int) -> None:
+    signal = random_array((2, 20))
+    held = {"hop": np.array(5), "window": np.hanning(10).astype(np.float32)}
+    expected = frames_of(signal[..., None], 5, held["window"], onesided)
+    attributes = {"onesided": onesided}
+    Crossing("", "STFT", 17, target, {"x": signal}, held, attributes, None, 1, [expected], 1e-5).check()
+
+
 def test_frames_of_complex_signals() -> None:
     signal = random_array((1, 20, 2))
     held = {"hop": np.array(5), "window": np.hanning(10).astype(np.float32)}
