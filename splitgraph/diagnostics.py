@@ -253,7 +253,8 @@ _code(
 _code(
     "SG301",
     "declared and inferred types differ",
-    "The model declares a type or shape that contradicts what its nodes produce.",
+    "The model declares a type or shape that contradicts what its nodes produce. Runtimes go by the nodes, and so does "
+    "conversion where only the shape is wrong: the declaration is kept as it is, with a warning.",
     "Correct the declaration, or the node that it disagrees with.",
 )
 _code(

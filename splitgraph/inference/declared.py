@@ -193,8 +193,12 @@ def _note_names(values: GraphValues, inferred: ValueType, declared: ValueType, l
 def _report(
     values: GraphValues, name: str, inferred: ValueType, declared: ValueType, location: str, severity: Severity
 ) -> None:
-    text = f"{name!r} is declared as {declared}, but inferred as {inferred}"
-    values.report(diagnostic("SG301", text, location, severity=severity))
+    found = diagnostic(
+        "SG301", f"{name!r} is declared as {declared}, but inferred as {inferred}", location, severity=severity
+    )
+    if inferred.kind == declared.kind and inferred.dtype == declared.dtype:
+        values.state.misdeclared.add(found)
+    values.report(found)
 
 
 def _report_demand(values: GraphValues, demand: Obligation, declaration: Declaration) -> None:

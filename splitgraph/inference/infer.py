@@ -60,13 +60,14 @@ class Walked:
     conversion asks for.
 
     diagnostics: every finding. opset: imported version of each domain. scopes: every graph of the model. graphs: what
-    was inferred of each, by its path.
+    was inferred of each, by its path. misdeclared: the findings of declarations that are wrong in their shape alone.
     """
 
     diagnostics: tuple[Diagnostic, ...]
     opset: Mapping[str, int]
     scopes: tuple[Scope, ...]
     graphs: Mapping[GraphPath, GraphDetail]
+    misdeclared: frozenset[Diagnostic] = frozenset()
 
     def visits(self, scope: Scope) -> Sequence[Visit | None]:
         """For each node of a graph what it has in common with others, as `GraphDetail.visits`."""
@@ -78,7 +79,8 @@ class Walked:
 def walk_model(model: ModelProto) -> Walked:
     """Infer every value of a model, which is not changed; never raises for a wrong one."""
     state, _ = _walk(model, None, None, "clamp", is_reported=False)
-    return Walked(tuple(state.diagnostics), dict(state.imports), state.scopes, state.details)
+    misdeclared = frozenset(state.misdeclared)
+    return Walked(tuple(state.diagnostics), dict(state.imports), state.scopes, state.details, misdeclared)
 
 
 def _analyse(

@@ -145,6 +145,8 @@ class State:
     read_constants: dict[tuple[int, bytes], tuple[ValueType, Known, Contents]] = field(default_factory=dict)
     # How often a visit did more than to say what its outputs are, so that it must not be left out when it repeats.
     effects: int = 0
+    # Findings of declarations that are wrong in their shape alone, which no node's meaning hangs on.
+    misdeclared: set[Diagnostic] = field(default_factory=set)
     # quiet: a body is walked only to see where it settles. muted: what is walked is reported, but never runs.
     quiet: int = 0
     muted: int = 0
