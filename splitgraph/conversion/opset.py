@@ -98,15 +98,13 @@ def check_readable(plan: Plan, walked: Walked) -> None:
     is repaired, and shapes that are declared wrongly: runtimes go by what nodes give, and so does conversion. These are
     kept as they are, with a warning.
     """
-    for found in _errors(walked):
-        if found in walked.misdeclared:
-            plan.notes.append(replace(found, severity="warning", message=f"{found.message}; it is kept as declared"))
-        else:
-            plan.blockers.append(found)
+    plan.blockers += _errors(walked)
+    for found in walked.misdeclared:
+        plan.notes.append(replace(found, severity="warning", message=f"{found.message}; it is kept as declared"))
 
 
-def _errors(walked: Walked) -> Iterator[Diagnostic]:
-    return (found for found in walked.diagnostics if found.severity == "error" and found.code not in REPAIRABLE)
+def _errors(walked: Walked) -> list[Diagnostic]:
+    return [found for found in walked.diagnostics if found.severity == "error" and found.code not in REPAIRABLE]
 
 
 def plan_opset(model: ModelProto, walked: Walked, target: int) -> Plan:
@@ -222,7 +220,7 @@ def _plan_others(
     # A node that is none of its operator's has no meaning to keep; one that was only declared wrongly has.
     invalid = {found.location for found in plan.blockers if found.code != "SG301"}
     # An invalid node of a function is told where the function is called, so that `invalid` does not hold it.
-    is_valid = walked.misdeclared.issuperset(_errors(walked))
+    is_valid = not _errors(walked)
     # What stays as it is does so for its operator, attributes and types, which nodes of one visit share.
     kept: set[int] = set()
     # From the last node on: what only fed a node that needs it no longer goes with it, and needs no conversion.

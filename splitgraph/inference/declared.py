@@ -196,7 +196,7 @@ def _report(
     found = diagnostic(
         "SG301", f"{name!r} is declared as {declared}, but inferred as {inferred}", location, severity=severity
     )
-    if inferred.kind == declared.kind and inferred.dtype == declared.dtype:
+    if severity == "error" and inferred.kind == declared.kind and inferred.dtype == declared.dtype:
         values.state.misdeclared.add(found)
     values.report(found)
 

@@ -16,7 +16,7 @@ from splitgraph.graph.types import value_type
 from splitgraph.inference.declared import reconcile
 from splitgraph.inference.known import OMITTED, Known
 from splitgraph.inference.state import GraphDetail, State
-from splitgraph.onnx_proto import GraphProto, NodeProto, TensorProto
+from splitgraph.onnx_proto import GraphProto, NodeProto, TensorProto, ValueInfoProto
 from splitgraph.value_type import UNKNOWN, ValueType
 
 # Constants of these types and so few elements are read at once: shapes are made of them.
@@ -242,7 +242,7 @@ class GraphValues:
         constant_inputs = self.state.model.ir_version < 4
         inputs = {value.name for value in graph.input}
         for position, value in enumerate(graph.input):
-            declared = self.state.bind(value_type(value.type))
+            declared = self._declared(value, is_believed=self.parent is None)
             passed = given[position] if given is not None and position < len(given) else None
             known = declared
             if passed is not None:
@@ -263,7 +263,7 @@ class GraphValues:
                 self.define(sparse.values.name, dense, self.location)
         for value in (*graph.value_info, *graph.output):
             if value.type.WhichOneof("value") is not None:
-                self.declared[value.name] = self.state.bind(value_type(value.type))
+                self.declared[value.name] = self._declared(value)
         # ONNX cannot write every type of other formats.
         for name, given_type in self.state.given_types.get(self.path, {}).items():
             written = self.types.get(name)
@@ -272,6 +272,10 @@ class GraphValues:
             elif written.dtype is None:
                 self.types[name] = replace(written, dtype=given_type.dtype)
         self.declared.update(self.state.declared_types.get(self.path, {}))
+
+    def _declared(self, value: ValueInfoProto, *, is_believed: bool = False) -> ValueType:
+        declared = self.state.bind(value_type(value.type))
+        return declared if is_believed or self.state.believes_shapes else declared.with_shape(None)
 
 
 def _symbols(value: ValueType) -> frozenset[str]:

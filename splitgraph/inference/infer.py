@@ -60,14 +60,15 @@ class Walked:
     conversion asks for.
 
     diagnostics: every finding. opset: imported version of each domain. scopes: every graph of the model. graphs: what
-    was inferred of each, by its path. misdeclared: the findings of declarations that are wrong in their shape alone.
+    was inferred of each, by its path. misdeclared: declarations that are wrong in their shape alone; then no shape that
+    is declared of what nodes give was believed.
     """
 
     diagnostics: tuple[Diagnostic, ...]
     opset: Mapping[str, int]
     scopes: tuple[Scope, ...]
     graphs: Mapping[GraphPath, GraphDetail]
-    misdeclared: frozenset[Diagnostic] = frozenset()
+    misdeclared: tuple[Diagnostic, ...] = ()
 
     def visits(self, scope: Scope) -> Sequence[Visit | None]:
         """For each node of a graph what it has in common with others, as `GraphDetail.visits`."""
@@ -79,7 +80,10 @@ class Walked:
 def walk_model(model: ModelProto) -> Walked:
     """Infer every value of a model, which is not changed; never raises for a wrong one."""
     state, _ = _walk(model, None, None, "clamp", is_reported=False)
-    misdeclared = frozenset(state.misdeclared)
+    misdeclared = tuple([found for found in state.diagnostics if found in state.misdeclared])
+    if misdeclared:
+        # Who is wrong once may be wrong where nothing contradicts it, and conversion would build upon that.
+        state, _ = _walk(model, None, None, "clamp", is_reported=False, believes_shapes=False)
     return Walked(tuple(state.diagnostics), dict(state.imports), state.scopes, state.details, misdeclared)
 
 
@@ -98,10 +102,18 @@ def _walk(
     reserved: Set[str] = frozenset(),
     *,
     is_reported: bool = True,
+    believes_shapes: bool = True,
 ) -> tuple[State, Walk]:
     given = read_input_shapes(model, input_shapes)
     bound = {**implied_bindings(model, given), **read_bindings(model, bind)}
-    state = State(model, empty_chunks, bound, reserved=set(reserved), is_reported=is_reported)
+    state = State(
+        model,
+        empty_chunks,
+        bound,
+        reserved=set(reserved),
+        is_reported=is_reported,
+        believes_shapes=believes_shapes,
+    )
     load_rules()
     facts = Facts()
     main = Walk(state, MAIN, "main", state.imports, facts, bindings={})
@@ -115,7 +127,8 @@ def _walk(
     if state.find_scopes():
         # A subgraph names a dimension as one was named that nobody knew. To list subgraphs before would mean to look at
         # every node once more, and this hardly ever happens.
-        return _walk(model, bind, input_shapes, empty_chunks, state.reserved, is_reported=is_reported)
+        options = {"is_reported": is_reported, "believes_shapes": believes_shapes}
+        return _walk(model, bind, input_shapes, empty_chunks, state.reserved, **options)
     return state, main
 
 

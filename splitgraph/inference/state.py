@@ -145,7 +145,9 @@ class State:
     read_constants: dict[tuple[int, bytes], tuple[ValueType, Known, Contents]] = field(default_factory=dict)
     # How often a visit did more than to say what its outputs are, so that it must not be left out when it repeats.
     effects: int = 0
-    # Findings of declarations that are wrong in their shape alone, which no node's meaning hangs on.
+    # Whether what is declared of a value that nodes give is believed, where they do not say it themselves; findings of
+    # declarations that are wrong in their shape alone, which no node's meaning hangs on.
+    believes_shapes: bool = True
     misdeclared: set[Diagnostic] = field(default_factory=set)
     # quiet: a body is walked only to see where it settles. muted: what is walked is reported, but never runs.
     quiet: int = 0

@@ -69,6 +69,24 @@ def test_a_wrong_shape_is_kept_with_a_warning(body: str, declared: str, inside: 
     assert splitgraph.verify(before, after).verdict == "equal"
 
 
+@pytest.mark.parametrize(("shape", "succeeds"), [("[1] {4}", True), ("[2] {1, 4}", False)])
+def test_nothing_else_that_is_declared_is_believed(shape: str, succeeds: bool) -> None:
+    # Which branch runs is not known: the rank of `r` is that of both, or none, whatever is declared of it.
+    text = f"""<ir_version: 8, opset_import: ["": 11]> g (float[4] x, bool c) => (float[4, 1] y) <float[4] r> {{
+      r = If (c) <
+        then_branch = t () => (float[4] u) {{ u = Relu (x) }},
+        else_branch = e () => (float[4] v) {{ s = Constant <value = int64{shape}> ()  v = Reshape (x, s) }}
+      >
+      y = Unsqueeze <axes = [-1]> (r)
+    }}"""
+    if succeeds:
+        assert splitgraph.downgrade(parser.parse_model(text), 9).diagnostics == ()
+        return
+    with pytest.raises(ConversionError) as caught:
+        splitgraph.downgrade(parser.parse_model(text), 9)
+    assert {found.location for found in caught.value.diagnostics} >= {"main/Unsqueeze#1"}
+
+
 def test_both_faults_are_told_where_one_of_them_blocks() -> None:
     made = model(SPLIT + "  z = Concat <axis = 9> (x, x)", "float[6]")
     with pytest.raises(ConversionError) as caught:
