@@ -51,6 +51,8 @@ _ORDERED: _Table = {
     "float8e5m2": "float16 float32",
     "float8e5m2fnuz": "float16 float32",
 }
+# No engine clips float64 at opset 11; integers of 32 bits are left to the adapter, which chooses between the bounds.
+_CLIPPED: _Table = {dtype: wide for dtype, wide in _ORDERED.items() if dtype not in ("int32", "uint32")}
 # The low bits of sums, differences and products depend on low bits only, and Cast to a narrower integer keeps these.
 _MODULAR: _Table = {
     "int8": "int32 int64",
@@ -85,11 +87,12 @@ _TABLES: tuple[tuple[str, _Table], ...] = (
         _MOVED,
     ),
     (
-        "ArgMax ArgMin Clip GlobalMaxPool Greater GreaterOrEqual IsInf IsNaN Less LessOrEqual Max MaxPool "
+        "ArgMax ArgMin GlobalMaxPool Greater GreaterOrEqual IsInf IsNaN Less LessOrEqual Max MaxPool "
         "MaxRoiPool Min NonZero ReduceMax ReduceMin Relu Sign TopK Unique",
         _ORDERED,
     ),
     ("Abs Add CumSum Gemm MatMul Mul Neg ReduceSum ReduceSumSquare ReduceProd Sub Sum", _MODULAR),
+    ("Clip", _CLIPPED),
     ("Div Mod", _DIVIDED),
     (
         "Acos Acosh Asin Asinh Atan Atanh AveragePool BatchNormalization Ceil Celu Conv ConvTranspose Cos Cosh "

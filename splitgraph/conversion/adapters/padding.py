@@ -18,6 +18,7 @@ from splitgraph.conversion.values import Array
 from splitgraph.deferred import np, numpy_helper
 from splitgraph.value_type import DTYPE_NUMBERS
 
+_WHERE_SINCE = 9
 _WIDER = {"int8": 6, "int16": 6, "uint8": 6, "uint16": 6, "uint32": 7}
 _GREATEST_FLOAT32 = float.fromhex("0x1.fffffep127")
 
@@ -252,19 +253,23 @@ def bounds_as_inputs(step: Step) -> None:
 
 @downward("Clip", 12)
 def integers_by_choice(step: Step) -> None:
-    """Below 12 Clip takes floating-point numbers only; of integers the bound is chosen where they are beyond it."""
+    """Below 12 Clip takes floating-point numbers only; of integers the bound is chosen where they are beyond it, and below
+    9, where nothing chooses, those of 32 bits are clipped as float64.
+    """
     dtype = step.known_dtype(0)
     if not dtype.startswith(("int", "uint")) or dtype.endswith(("int4", "int2")):
         step.require_types()
         raise Inexact(f"it does not clip {dtype}")
-    wider = _WIDER.get(dtype)
+    may_choose = step.facts.target >= _WHERE_SINCE or dtype not in ("int32", "uint32")
+    wider = _WIDER.get(dtype) if may_choose else DTYPE_NUMBERS["float64"]
     if wider is None:
         _choose(step)
         return
     # Engines compare few types of integers.
     step.inputs[:] = [step.emit("Cast", [name], "as_integer", to=wider) if name else "" for name in step.inputs]
     old = step.redirect(0, "clipped")
-    _choose(step)
+    if may_choose:
+        _choose(step)
     step.emit_after("Cast", [step.outputs[0]], old, to=DTYPE_NUMBERS[dtype])
 
 
