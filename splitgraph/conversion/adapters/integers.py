@@ -15,6 +15,8 @@ from splitgraph.value_type import DTYPE_NUMBERS
 _BITS = {f"{kind}{bits}": bits for kind in ("int", "uint") for bits in (8, 16, 32, 64)}
 # Exact sums of integers in float32.
 _FLOAT_LIMIT = 2**24
+# Numbers of 8 bits, less a zero point, are so many times a number of at most its size, and a smaller number.
+_PART = 16
 
 
 @downward("Mod", 10)
@@ -142,16 +144,28 @@ def matmul_of_integers(step: Step) -> None:
 
 @downward("ConvInteger", 10)
 def convolution_of_integers(step: Step) -> None:
-    """Both operands less their zero points, convolved as floats that hold every sum: float32 for small windows."""
+    """Both operands less their zero points, convolved as floats that hold every sum: as float32 where windows are small
+    or, with the data in two parts, of middling size. Of float64 engines have no convolution.
+    """
     shape = static_shape(step, step.inputs[1])
-    terms = math.prod(shape[1:]) if shape else None
-    wide = "float32" if terms is not None and terms * 255**2 < _FLOAT_LIMIT else "float64"
+    terms = math.prod(shape[1:]) if shape else math.inf
+    wide = "float32" if terms * _PART * 255 < _FLOAT_LIMIT else "float64"
     data, weights = _centred(step, 0, wide, last=False), _centred(step, 1, wide, last=False)
-    result = step.redirect(0, "real")
-    attributes = dict(step.attributes)
-    step.replace("Conv", [data, weights])
-    step.attributes |= attributes
-    step.emit_after("Cast", [step.outputs[0]], result, to=TensorProto.INT32)
+    if wide == "float64" or terms * 255**2 < _FLOAT_LIMIT:
+        step.replace("Cast", [_convolved(step, data, weights)], to=TensorProto.INT32)
+        return
+    part = step.constant(_PART, "part", wide)
+    high = step.emit("Floor", [step.emit("Div", [data, part], "quotient")], "high")
+    low = step.emit("Sub", [data, step.emit("Mul", [high, part], "of_high")], "low")
+    sums = [_cast(step, _convolved(step, each, weights), wide, "int32") for each in (high, low)]
+    raised = step.emit("Mul", [sums[0], step.constant(_PART, "part", "int32")], "raised")
+    step.replace("Add", [raised, sums[1]])
+
+
+def _convolved(step: Step, data: str, weights: str) -> str:
+    found = step.emit("Conv", [data, weights], "sums")
+    step.before[-1].attributes |= step.attributes
+    return found
 
 
 def _centred(step: Step, index: int, dtype: str, *, last: bool) -> str:

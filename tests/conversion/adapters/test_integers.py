@@ -138,3 +138,20 @@ def test_convolution_of_integers_below_10(with_zeros: bool) -> None:
     windows = np.lib.stride_tricks.sliding_window_view(data, (3, 3), (2, 3))[:, :, ::2]
     expected = np.einsum("nchwij,fcij->nfhw", windows, weights).astype(np.int32)
     assert_same([expected], run(converted(model, 9), feeds))
+
+
+@pytest.mark.parametrize("channels", [257, 258, 259, 4111, 4112, 4113])
+@pytest.mark.parametrize("target", [9, 7])
+def test_long_sums_of_integers_below_10(channels: int, target: int) -> None:
+    # Of the greatest and the smallest products, whose sums float32 holds up to 258 of them, and of parts up to 4112.
+    x, w = np.full((1, channels, 2, 2), 255, np.uint8), np.full((2, channels, 1, 1), 255, np.uint8)
+    x[0, :, 1], w[1], x[0, 0, 0, 1], w[:, -1] = 0, 0, 254, 253
+    feeds = {"x": x, "w": w, "xz": np.array(0, np.uint8), "wz": np.array([0, 255], np.uint8)}
+    inputs = {"x": ("uint8", x.shape), "w": ("uint8", w.shape), "xz": ("uint8", ()), "wz": ("uint8", (2,))}
+    weights = w.astype(np.int32) - feeds["wz"].astype(np.int32)[:, None, None, None]
+    expected = np.einsum("nchw,fcij->nfhw", x.astype(np.int32), weights).astype(np.int32)
+    model = build(helper.make_node("ConvInteger", list(feeds), ["y"]), 10, inputs, {"y": ("int32", expected.shape)})
+    after = converted(model, target)
+    # onnxruntime convolves no float64.
+    found = run_reference(after, feeds) if channels > 4112 else run(after, feeds)
+    assert_same([expected], found)
