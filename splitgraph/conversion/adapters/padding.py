@@ -253,8 +253,8 @@ def bounds_as_inputs(step: Step) -> None:
 
 @downward("Clip", 12)
 def integers_by_choice(step: Step) -> None:
-    """Below 12 Clip takes floating-point numbers only; of integers the bound is chosen where they are beyond it. Below 9
-    nothing chooses, and those of 32 bits are clipped as float64.
+    """Below 12 Clip takes floating-point numbers only; of integers the bound is chosen where they are beyond it.
+    Below 9 nothing chooses, and those of 32 bits are clipped as float64.
     """
     dtype = step.known_dtype(0)
     if not dtype.startswith(("int", "uint")) or dtype.endswith(("int4", "int2")):
