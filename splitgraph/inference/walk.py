@@ -16,6 +16,7 @@ from splitgraph.graph.scopes import (
     subgraph_location,
     subgraphs,
 )
+from splitgraph.graph.tensors import tensor_type
 from splitgraph.inference.constant_nodes import MOST_BYTES, read_constant
 from splitgraph.inference.context import RULES, NodeContext, rule_of
 from splitgraph.inference.declared import reconcile
@@ -34,6 +35,8 @@ Bindings = Mapping[str, AttributeProto]
 
 # Operators whose attributes are graphs, too long to compare; and SequenceAt, whose position is noted.
 _NEVER_ALIKE = frozenset({"If", "Loop", "Scan", "SequenceMap", "SequenceAt"})
+# Bytes of a Constant's attribute, beyond which it is as likely weights of which there are no others.
+_MOST_ALIKE = 64
 _HOW_TO_TYPE = "Set AttributeProto.type of the attribute, as onnx.helper.make_attribute does."
 _WRITTEN = AttributeProto.SerializeToString
 _WRITTEN_NODE = NodeProto.SerializeToString
@@ -65,6 +68,8 @@ class Walk(GraphValues):
         # Of what may repeat, and of that what stays as it is when more is known of the symbols.
         self._visits: dict[Key, Visit] = {}
         self._settled: dict[Key, Visit] = {}
+        # By the bytes of their attribute, the first of the constants that are held like initializers.
+        self._held_constants: dict[bytes, str] = {}
         self._reported_missing: set[str] = set()
 
     def run(self, nodes: Sequence[NodeProto]) -> None:
@@ -77,7 +82,13 @@ class Walk(GraphValues):
         each: Iterable[bytes]
         for index, node in enumerate(nodes):
             op_type = node.op_type
-            constant = read_constant(_WRITTEN_NODE(node), visits) if op_type == "Constant" else None
+            constant = None
+            if op_type == "Constant":
+                constant = read_constant(_WRITTEN_NODE(node), visits)
+                is_alike = constant is not None and len(constant[1]) <= _MOST_ALIKE
+                if not is_alike and self._hold(node, b"" if constant is None else constant[1]):
+                    note(None)
+                    continue
             if constant is not None:
                 outputs, key = [constant[0]], constant[1]
             else:
@@ -112,7 +123,28 @@ class Walk(GraphValues):
         known.clear()
         self._visits.clear()
         self._settled.clear()
+        self._held_constants.clear()
         self.state.details[self.path] = self.detail
+
+    def _hold(self, node: NodeProto, written: bytes) -> bool:
+        """Define what a Constant gives as an initializer is defined, its elements unread; False for a node that is
+        anything but a plain constant tensor of a name of its own. written: its attribute, where that is short.
+        """
+        attribute = node.attribute[0] if len(node.attribute) == 1 else None
+        if attribute is None or (attribute.name, attribute.type) != ("value", AttributeProto.TENSOR):
+            return False
+        operator = operator_of(self.state, self.imports, node)
+        if operator.schema is None or operator.domain or operator.finding or attribute.ref_attr_name or node.input:
+            return False
+        outputs, type = node.output[:], tensor_type(attribute.t)
+        name = outputs[0] if len(outputs) == 1 else ""
+        if not name or name in self.types or self.declared.get(name, type) != type:
+            return False
+        first = self._held_constants.setdefault(written, name) if written else name
+        self.types[name] = type
+        self.constants[name] = self.constants.get(first, attribute.t)
+        self.known[name] = self.known.get(first) or self.look_up(name)
+        return True
 
     def _given(self, node: NodeProto, index: int) -> list[Known]:
         """What is known of a node's inputs, of which some are read for the first time here."""

@@ -96,19 +96,20 @@ def slice_contents(
     ctx: NodeContext, dims: Dims, axes: Sequence[int], starts: Bounds, ends: Bounds, steps: Bounds
 ) -> Contents | None:
     """What a slice of the first input, of these dimensions, holds."""
-    contents = ctx.contents(0) if static_count(dims) is not None else None
-    if contents is None:
-        return None
     whole: list[slice] = [slice(None)] * len(dims)
     for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
-        dim = contents.shape[axis]
+        dim = dims[axis]
         if not isinstance(start, int) or not isinstance(end, int) or not isinstance(step, int):
             return None
-        if _is_disputed(dim, start, end, step):
+        if not isinstance(dim, int) or _is_disputed(dim, start, end, step):
             return None
         # Below the first element there is no index for a backward slice to end at; None says it.
         stop = None if step < 0 and end < -dim else end
         whole[axis] = slice(start, stop, step)
+    # Asked for last: the elements of weights are read when somebody wants them.
+    contents = ctx.contents(0) if static_count(dims) is not None else None
+    if contents is None:
+        return None
     if len(dims) == 1:
         kept = contents.items[whole[0]]
         return Contents((len(kept),), kept)
