@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 from splitgraph.dim.arithmetic import Dim, DimLike, sum_dims, symbol
@@ -23,6 +24,7 @@ class _Token(NamedTuple):
     place: int
 
 
+@lru_cache(maxsize=4096)
 def parse_dim(text: str) -> DimLike:
     """The dimension that a `dim_param` says: an expression when it is written as ours are, else a symbol.
 

@@ -71,9 +71,10 @@ def _reconcile(values: GraphValues, inferred: ValueType, declaration: Declaratio
     if None in dims:
         report(values, name, inferred, declared, location, "error")
         return merged
-    _note_symbolic(values, name, inferred, declared, location, report)
-    if values.path == MAIN:
-        _note_names(values, inferred, declared, location)
+    if values.state.is_reported:
+        _note_symbolic(values, name, inferred, declared, location, report)
+        if values.path == MAIN:
+            _note_names(values, inferred, declared, location)
     return merged.with_shape(dims)
 
 

@@ -109,7 +109,7 @@ class State:
     variadic: set[FunctionKey] = field(default_factory=set)
     imports: dict[str, int] = field(default_factory=dict)
     diagnostics: list[Diagnostic] = field(default_factory=list)
-    # Conversion asks for no report of the splits.
+    # Conversion asks for no report of the splits, for no warnings, and not what the author's names stand for.
     is_reported: bool = True
     reports: list[FoundSplit] = field(default_factory=list)
     details: dict[GraphPath, GraphDetail] = field(default_factory=dict)
