@@ -11,9 +11,10 @@ from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message import DecodeError
 from google.protobuf.message_factory import GetMessageClass
 
-from splitgraph.onnx_proto import AttributeProto, ModelProto, NodeProto, TensorProto
+from splitgraph.onnx_proto import AttributeProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
 
 _WRITTEN_NODE = NodeProto.SerializeToString
+_WRITTEN_VALUE = ValueInfoProto.SerializeToString
 
 
 def _strict_classes() -> dict[Any, Any]:
@@ -22,8 +23,8 @@ def _strict_classes() -> dict[Any, Any]:
     file.syntax = "proto3"
     pool = DescriptorPool()
     pool.Add(file)
-    both = (ModelProto, NodeProto)
-    return {message: GetMessageClass(pool.FindMessageTypeByName(message.DESCRIPTOR.full_name)) for message in both}
+    kinds = (ModelProto, NodeProto, ValueInfoProto)
+    return {kind: GetMessageClass(pool.FindMessageTypeByName(kind.DESCRIPTOR.full_name)) for kind in kinds}
 
 
 # The messages whose strings must be UTF-8; made at once, for every model that is read is looked at.
@@ -84,7 +85,9 @@ def find_broken_text(model: ModelProto, nodes: bytes | None = None) -> str | Non
             elif field.type == FieldDescriptor.TYPE_MESSAGE:
                 if hasattr(value, "DESCRIPTOR"):
                     pending.append(value)
-                else:
+                elif field.name != "value_info" or not _is_strictly(
+                    ValueInfoProto, b"".join(map(_WRITTEN_VALUE, value))
+                ):
                     pending.extend(value)
     return None
 
