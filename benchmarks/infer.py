@@ -52,6 +52,7 @@ MODELS: dict[str, Callable[[], onnx.ModelProto]] = {
     "GPT-2-like, 12 layers": lambda: models.decoder(12),
     "GPT-2-like, 48 layers": lambda: models.decoder(48),
     "GPT-2-like, 400 layers": lambda: models.decoder(400),
+    "ShuffleNet-like": models.convolutional,
     "a third splits, 20,000 nodes": lambda: models.splits(20_000),
     "a third splits, 200,000 nodes": lambda: models.splits(200_000),
     "200 nested halvings": lambda: models.halvings(200),

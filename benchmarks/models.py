@@ -1,4 +1,6 @@
-"""Models made for measuring: a decoder like GPT-2 with dynamic sizes, chains of splits, nested halvings, nested Ifs."""
+"""Models made for measuring: a decoder like GPT-2 and a convolutional network like ShuffleNet, both with dynamic sizes;
+chains of splits, nested halvings, nested Ifs.
+"""
 
 from __future__ import annotations
 
@@ -113,6 +115,62 @@ def decoder(layers: int, width: int = 64, heads: int = 4) -> onnx.ModelProto:
     initializers = [numpy_helper.from_array(np.zeros(shape, np.float32), name) for name, shape in weights.items()]
     values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in inputs.items()]
     return _model(graph.nodes, values, x, initializers)
+
+
+class _Convolutions(_Graph):
+    """Convolutions as exported, with the normalization behind each in its weights."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weights: list[onnx.TensorProto] = []
+
+    def convolved(self, value: str, given: int, made: int, size: int, *, stride: int = 1, group: int = 1) -> str:
+        names = [f"{kind}_{len(self.weights)}" for kind in ("weight", "bias")]
+        for name, shape in zip(names, ((made, given // group, size, size), (made,)), strict=True):
+            self.weights.append(numpy_helper.from_array(np.zeros(shape, np.float32), name))
+        sizes = {"kernel_shape": [size] * 2, "strides": [stride] * 2, "pads": [size // 2] * 4, "dilations": [1, 1]}
+        return self.node("Conv", [value, *names], group=group, **sizes)
+
+    def branch(self, value: str, given: int, made: int, stride: int) -> str:
+        """Narrow, deep, narrow again."""
+        value = self.node("Relu", [self.convolved(value, given, made, 1)])
+        value = self.convolved(value, made, made, 3, stride=stride, group=made)
+        return self.node("Relu", [self.convolved(value, made, made, 1)])
+
+    def shuffled(self, one: str, other: str, channels: int) -> str:
+        """The channels of both by turns."""
+        value = self.node("Concat", [one, other], axis=1)
+        batch, *rest = (self.size(value, axis) for axis in (0, 2, 3))
+        apart = [batch, self.constant([2]), self.constant([channels // 2]), *rest]
+        value = self.node("Reshape", [value, self.node("Concat", apart, axis=0)])
+        value = self.node("Transpose", [value], perm=[0, 2, 1, 3, 4])
+        together = [batch, self.constant([channels]), *rest]
+        return self.node("Reshape", [value, self.node("Concat", together, axis=0)])
+
+
+def convolutional() -> onnx.ModelProto:
+    """ShuffleNet V2 as it is exported: dynamic batch, height and width, 9 MB of weights, and a split in 13 of its 16
+    units, which have other shapes in each of three stages.
+    """
+    graph = _Convolutions()
+    value = graph.node("Relu", [graph.convolved("x", 3, 24, 3, stride=2)])
+    value = graph.node("MaxPool", [value], kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
+    given = 24
+    for made, units in ((116, 4), (232, 8), (464, 4)):
+        shortcut = graph.convolved(value, given, given, 3, stride=2, group=given)
+        shortcut = graph.node("Relu", [graph.convolved(shortcut, given, made // 2, 1)])
+        value = graph.shuffled(shortcut, graph.branch(value, given, made // 2, 2), made)
+        for _ in range(units - 1):
+            parts = [f"kept_{len(graph.nodes)}", f"worked_{len(graph.nodes)}"]
+            graph.node("Split", [value, graph.constant([made // 2] * 2)], *parts, axis=1)
+            value = graph.shuffled(parts[0], graph.branch(parts[1], made // 2, made // 2, 1), made)
+        given = made
+    value = graph.node("Relu", [graph.convolved(value, given, 1024, 1)])
+    value = graph.node("ReduceMean", [value, graph.constant([2, 3])], keepdims=0)
+    graph.weights.append(numpy_helper.from_array(np.zeros((1000, 1024), np.float32), "classes"))
+    result = graph.node("Gemm", [value, "classes"], transB=1)
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", 3, "height", "width"])
+    return _model(graph.nodes, [x], result, graph.weights)
 
 
 def splits(nodes: int) -> onnx.ModelProto:

@@ -2,7 +2,7 @@
 
 python benchmarks/upgrade.py [RUNS [TOOL ...]]
 
-A process for each run, imports and onnx's registry of operators paid before the clock starts. The peers are onnx's
+A process for each run, imports and the registries of operators paid before the clock starts. The peers are onnx's
 version_converter and onnxscript's, which falls back to onnx's where it knows no step of its own; one that is not
 installed is left out. A result that onnx's checker refuses, or that is not at the target opset, is no result.
 """
@@ -28,7 +28,7 @@ TOOLS = {
         "splitgraph",
         "import splitgraph; splitgraph.upgrade; splitgraph.save; from splitgraph.conversion import opset; "
         "from splitgraph.conversion.adapters import load_adapters; from splitgraph.inference.rules import load_rules; "
-        "load_adapters(); load_rules()",
+        "load_adapters(); load_rules(); from splitgraph.schemas import newest_opset; newest_opset()",
         "splitgraph.save(splitgraph.{verb}(source, {opset}).model, target)",
     ),
     "onnx": Tool(
@@ -50,6 +50,7 @@ MODELS: dict[str, Callable[[], onnx.ModelProto]] = {
     "GPT-2-like, 12 layers of width 768": lambda: models.decoder(12, 768, 12),
     "GPT-2-like, 48 layers": lambda: models.decoder(48),
     "GPT-2-like, 400 layers": lambda: models.decoder(400),
+    "ShuffleNet-like": models.convolutional,
     "a third splits, 20,000 nodes": lambda: models.splits(20_000),
 }
 # From which opset to which; the models are made at 18, and taken down by splitgraph for those that go up.
@@ -99,9 +100,10 @@ def main() -> None:
         source, target = Path(folder) / "model.onnx", Path(folder) / "converted.onnx"
         for name, make in MODELS.items():
             newest = make()
-            # The checker demands a shape of each output; every model here gives one value of rank 3.
+            # The checker demands a shape of each output; every model here gives one value.
+            rank = len(splitgraph.infer(newest).types[newest.graph.output[0].name].shape)
             newest.graph.output[0].type.tensor_type.shape.dim.extend(
-                onnx.TensorShapeProto.Dimension() for _ in range(3)
+                onnx.TensorShapeProto.Dimension() for _ in range(rank)
             )
             for before, after in WAYS:
                 model = newest if before == models.OPSET else splitgraph.downgrade(newest, before).model
