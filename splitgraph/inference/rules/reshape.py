@@ -112,13 +112,12 @@ def _never_copies(ctx: NodeContext, dims: Dims | None, position: int, dim: Dim) 
 
 def _cannot_copy(ctx: NodeContext, dims: Dims | None, position: int, dim: Dim) -> bool:
     """True where 0 would not be valid, would mean 0 all the same, or is proved not to occur."""
-    if dims is not None:
-        if position >= len(dims):
-            return True
-        there = dims[position]
-        if there == dim or (there // dim) * dim == there or ctx.facts.prove_eq(there, dim):
-            return True
-    return ctx.facts.prove_ge(dim, 1)
+    if dims is not None and (position >= len(dims) or dims[position] == dim):
+        return True
+    if ctx.facts.prove_ge(dim, 1):
+        return True
+    there = None if dims is None else dims[position]
+    return there is not None and ((there // dim) * dim == there or ctx.facts.prove_eq(there, dim))
 
 
 def _may_copy(ctx: NodeContext, dims: Dims | None, position: int, dim: Dim) -> bool:
