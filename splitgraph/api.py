@@ -6,7 +6,7 @@ import operator
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from splitgraph import formats
 from splitgraph.diagnostics import SplitgraphError, VerificationError, diagnostic
@@ -18,7 +18,7 @@ from splitgraph.onnx_proto import ModelProto
 if TYPE_CHECKING:
     import numpy as np
 
-    from splitgraph.conversion.rewrite import Rewrite, Tolerance
+    from splitgraph.conversion.rewrite import Rewrite
     from splitgraph.dim import Dim
     from splitgraph.execution.verification import Verification
     from splitgraph.inference.analysis import Analysis
@@ -116,13 +116,16 @@ def verify(
     engine: Engine = "auto",
     rtol: float = 1e-5,
     atol: float = 1e-6,
+    rounding: bool = False,
     timeout: float = 300,
 ) -> Verification:
     """Run two models on the same inputs and compare what they give.
 
     samples: sets of inputs; dimensions differ between them. bind: values for symbols. inputs: arrays for inputs by
     name; the others are made up to fit. engine: which runtime; "auto" tries one after the other. rtol, atol: tolerances
-    for floating point. timeout: seconds. Raises ModelError for a file that cannot be read, SplitgraphError for wrong
+    for floating point. rounding: `after` is a rewrite of `before` that rounds otherwise (`Rewrite.rounding`); a
+    difference beyond the tolerances is then measured against what rounding does to `before`, and info SG504 says so
+    where it is as large. timeout: seconds. Raises ModelError for a file that cannot be read, SplitgraphError for wrong
     arguments.
     """
     from splitgraph.execution import verify_models
@@ -139,6 +142,7 @@ def verify(
             engine=engine,
             rtol=rtol,
             atol=atol,
+            rounding=rounding,
             timeout=timeout,
         )
     except ValueError as error:
@@ -203,16 +207,23 @@ def _finish(loaded: LoadedModel, rewrite: Rewrite, verify: bool) -> Rewrite:
     return replace(rewrite, model=give_back(rewrite.model, loaded))
 
 
-def tolerance_of(rewrite: Rewrite) -> Tolerance:
+class Closeness(NamedTuple):
+    """How close the results of a rewrite must be to the original's, as arguments of `verify`."""
+
+    rtol: float
+    atol: float
+    rounding: bool
+
+
+def tolerance_of(rewrite: Rewrite) -> Closeness:
     """How far the results of a rewrite may be from the original's: its tolerance, or where operators were written out
-    in a model that computes in halves, what these have.
+    in a model that computes in halves, what these have; and whether rounding may do more.
     """
     if not rewrite.rounding or not isinstance(rewrite.model, ModelProto):
-        return rewrite.tolerance
-    from splitgraph.conversion.rewrite import Tolerance
+        return Closeness(*rewrite.tolerance, rounding=False)
     from splitgraph.execution.rounding import rounding_tolerances
 
-    return Tolerance(*rounding_tolerances(rewrite.model, *rewrite.tolerance))
+    return Closeness(*rounding_tolerances(rewrite.model, *rewrite.tolerance), rounding=True)
 
 
 __all__ = ["convert", "downgrade", "infer", "load", "save", "upgrade", "verify"]

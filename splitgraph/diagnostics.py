@@ -368,6 +368,15 @@ _code(
     "Please report it with the model; nothing was written.",
 )
 _code("SG503", "engine failed", "An engine crashed, timed out or refused the model.", "The next engine was tried.")
+_code(
+    "SG504",
+    "differs by what rounding does",
+    "Operators were written as arithmetic, and some results differ by more than the tolerances, as the model magnifies "
+    "rounding: by a logarithm of a sum that cancels, or a step of a quantization. The original was run again with "
+    "noise of about a rounding error at those operators, and its own results moved as far: each difference is at most "
+    "8 times, and all of an output together at most twice, what that moved.",
+    "Nothing to do; compare the two models on data of your own where the last digits matter.",
+)
 
 # 6xx: how the program was called ---------------------------------------------------------------------------------
 _code(

@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 import onnx
 
+from splitgraph.execution.movement import Movements
 from splitgraph.execution.values import Value, is_text
 from splitgraph.execution.verification import Difference
 from splitgraph.value_type import DTYPE_NAMES
@@ -45,11 +46,13 @@ class Comparison:
     """The tolerances, and the largest differences of floating-point numbers met so far (None before the first
     comparison).
 
-    max_rel_diff is relative to the value of the first model and leaves out where that is 0.
+    max_rel_diff is relative to the value of the first model and leaves out where that is 0. movements: how far rounding
+    moves the first model's outputs, by which more may be allowed than the tolerances do.
     """
 
     rtol: float
     atol: float
+    movements: Movements | None = None
     max_abs_diff: float | None = None
     max_rel_diff: float | None = None
 
@@ -64,14 +67,14 @@ class Comparison:
         self.max_rel_diff = self.max_rel_diff or 0.0
         if len(before) != len(after):
             return Difference("", case, f"before gives {len(before)} outputs, after {len(after)}")
-        for name, left, right in zip(names, before, after, strict=True):
-            reason = self._compare(left, right)
+        for position, (name, left, right) in enumerate(zip(names, before, after, strict=True)):
+            reason = self._compare(left, right, (case, position))
             if reason:
                 return Difference(name, case, reason)
         return None
 
-    def _compare(self, before: Value, after: Value) -> str:
-        """Why two values differ, "" when they do not."""
+    def _compare(self, before: Value, after: Value, place: tuple[int, int] | None = None) -> str:
+        """Why two values differ, "" when they do not; place: the case and the position, of a whole output."""
         kinds = _kind_of(before), _kind_of(after)
         if kinds[0] != kinds[1]:
             return f"before gives {kinds[0]}, after {kinds[1]}"
@@ -81,7 +84,7 @@ class Comparison:
             return self._compare_maps(before, after)
         if isinstance(before, list):
             return self._compare_sequences(before, after)
-        return self._compare_arrays(before, after)
+        return self._compare_arrays(before, after, place)
 
     def _compare_maps(self, before: Mapping[Any, Value], after: Mapping[Any, Value]) -> str:
         if before.keys() != after.keys():
@@ -95,16 +98,16 @@ class Comparison:
         reasons = (self._compare(left, right) for left, right in zip(before, after, strict=True))
         return next((f"element {index}: {reason}" for index, reason in enumerate(reasons) if reason), "")
 
-    def _compare_arrays(self, before: Array, after: Array) -> str:
+    def _compare_arrays(self, before: Array, after: Array, place: tuple[int, int] | None) -> str:
         if before.dtype != after.dtype:
             return f"before gives elements of type {_type_name(before)}, after {_type_name(after)}"
         if before.shape != after.shape:
             return f"before gives the shape {list(before.shape)}, after {list(after.shape)}"
         if before.size == 0:
             return ""
-        return _first_wrong(before, after, self._wrong(before, after))
+        return _first_wrong(before, after, self._wrong(before, after, place))
 
-    def _wrong(self, before: Array, after: Array) -> npt.NDArray[np.bool_]:
+    def _wrong(self, before: Array, after: Array, place: tuple[int, int] | None = None) -> npt.NDArray[np.bool_]:
         """Where two arrays of one type and shape differ by more than is allowed."""
         if before.dtype.kind == "c":
             real = self._wrong(before.real, after.real)
@@ -118,7 +121,10 @@ class Comparison:
             gap = np.where(same, 0.0, np.abs(right - left))
             finite = np.isfinite(left) & np.isfinite(right)
             self._note(gap[finite], np.abs(left)[finite])
-            near = finite & (gap <= atol + rtol * np.abs(left))
+            allowed = atol + rtol * np.abs(left)
+            near = finite & (gap <= allowed)
+            if self.movements is not None and place is not None and not (same | near).all():
+                near |= self.movements.excuse(*place, gap, allowed) & finite
         return np.asarray(~(same | near))
 
     def _note(self, gap: Array, size: Array) -> None:

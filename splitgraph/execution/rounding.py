@@ -13,7 +13,7 @@ from splitgraph.inference import infer_model
 from splitgraph.value_type import DTYPE_NAMES, UNKNOWN
 
 # Operators that give elements as they are: weights may be kept in halves that nothing computes with.
-_MOVES = frozenset(
+MOVES = frozenset(
     {"Cast", "CastLike", "Concat", "Constant", "ConstantOfShape", "Expand", "Flatten", "Gather", "Identity", "Reshape"}
     | {"Slice", "Split", "Squeeze", "Tile", "Transpose", "Unsqueeze"}
 )
@@ -40,7 +40,7 @@ def _computed(model: onnx.ModelProto) -> Iterator[str | None]:
     types = infer_model(model, fill=False).graphs
     for scope in scopes(model):
         if scope.location in types:
-            nodes = (node for node in scope.nodes if node.op_type not in _MOVES)
+            nodes = (node for node in scope.nodes if node.op_type not in MOVES)
             yield from (types[scope.location].get(name, UNKNOWN).dtype for node in nodes for name in node.output)
     for function in model.functions:
         casts = (node for node in nodes_within(function.node) if node.op_type == "Cast")

@@ -12,6 +12,7 @@ How a verdict comes about:
   decides: an engine may have limits of its own, and onnxruntime refuses empty parts of Split-18, for one. So is a
   second model that an engine refuses to load as against ONNX's rules, for which it lacks nothing (see
   `engines.is_invalid`), where the first one runs.
+- A difference of floating-point numbers that rounding makes as well is none in a rewrite that rounds otherwise.
 - A difference proves nothing where the models draw random numbers without a seed.
 
 OpenVINO IR is run by OpenVINO alone. An ONNX model is compared with it as another engine runs it where there is one, as
@@ -23,11 +24,12 @@ A model whose only fault is a Split-18 without `split` and `num_outputs` is comp
 
 from __future__ import annotations
 
+import math
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -45,12 +47,12 @@ from splitgraph.execution.memory import says_out_of_memory
 from splitgraph.execution.model_edits import fill_num_outputs, is_default_domain
 from splitgraph.execution.openvino_faults import openvino_fault
 from splitgraph.execution.proofs import prove_equal_splits
+from splitgraph.execution.sensitivity import Case, measure_movements, rounding_note
 from splitgraph.execution.subjects import Model, Subject, read_subjects
 from splitgraph.execution.values import Value
 from splitgraph.execution.verification import Difference, Verification
+from splitgraph.execution.verify_arguments import Engine, check_arguments
 from splitgraph.inference.analysis import Analysis
-
-Engine = Literal["auto", "reference", "onnxruntime", "openvino"]
 
 # Further attempts at a case when the first model refuses the inputs of the first one. Each group is drawn, and run in
 # one process, only if none of the group before it was accepted.
@@ -80,16 +82,18 @@ def verify_models(
     engine: Engine = "auto",
     rtol: float = 1e-5,
     atol: float = 1e-6,
+    rounding: bool = False,
     timeout: float = 300,
 ) -> Verification:
     """Run both models, ONNX or OpenVINO IR, on the same inputs and compare what they give; neither model is changed.
 
     samples: cases, with different sizes of the symbolic dimensions and different elements. seed: of the random
     elements. bind: sizes by symbol. inputs: arrays by name, the others are made up. rtol, atol: tolerances for
-    floating-point numbers (see `comparison` for narrow types). timeout: seconds for everything. Raises ValueError for
-    arguments that fit nothing.
+    floating-point numbers (see `comparison` for narrow types). rounding: the second model is a rewrite of the first
+    with operators written as arithmetic, so that more is allowed where rounding does more (see `sensitivity`). timeout:
+    seconds for everything. Raises ValueError for arguments that fit nothing.
     """
-    _check_arguments(samples, seed, engine, rtol, atol, timeout)
+    check_arguments(samples, seed, engine, rtol, atol, timeout)
     deadline = time.monotonic() + min(timeout, _LONGEST_TIMEOUT)
     subjects = read_subjects(before, after)
     if isinstance(subjects, Difference):
@@ -107,6 +111,7 @@ def verify_models(
     if meaning is not first:
         maker = InputMaker(meaning.analysis, seed=seed, bind=bind, given=inputs, left_out=first.left_out)
     trial = _Trial(meaning, second, maker, samples if maker.varies else 1, rtol, atol)
+    trial.rounding = rounding
     if engine != "auto":
         trial.wanted = engine
     if not bind and not inputs:
@@ -161,6 +166,7 @@ class _Trial:
     samples: int
     rtol: float
     atol: float
+    rounding: bool = False
     # What later attempts are drawn by, where there is one.
     second_maker: InputMaker | None = None
     diagnostics: list[Diagnostic] = field(default_factory=list)
@@ -249,7 +255,10 @@ class _Trial:
             given.update(again)
             if again:
                 _merge(run, self._run(place, engine, again, deadline, last))
-        return self._judge(run, given, engine)
+        outcome = self._judge(run, given, Comparison(*self._tolerances(engine)))
+        if self.rounding and outcome.verdict == "different":
+            return self._allow_for_rounding(outcome, run, given, engine, deadline)
+        return outcome
 
     def _known_fault(self, engine: str) -> str | None:
         """What OpenVINO is known to do wrong in one of the models, for which the model is not to blame."""
@@ -292,8 +301,36 @@ class _Trial:
             return self.rtol, self.atol
         return max(self.rtol, _RTOL_BETWEEN_ENGINES), max(self.atol, _ATOL_BETWEEN_ENGINES)
 
-    def _judge(self, run: EngineRun, given: Mapping[tuple[int, int], Mapping[str, Value]], engine: str) -> _Outcome:
-        comparison = Comparison(*self._tolerances(engine))
+    def _allow_for_rounding(
+        self,
+        outcome: _Outcome,
+        run: EngineRun,
+        given: Mapping[tuple[int, int], Mapping[str, Value]],
+        engine: str,
+        deadline: float,
+    ) -> _Outcome:
+        """The outcome, or another where rounding moves the first model as far as the second differs from it."""
+        if self._judge(run, given, Comparison(self.rtol, math.inf)).verdict == "different":
+            return outcome
+        names = [value.name for value in self.before.interface.graph.output]
+        tolerances = self._tolerances(engine)
+        cases = {
+            key[0]: Case(given[key], outputs)
+            for key, outputs in run.outputs[0].items()
+            if key in run.outputs[1]
+            and Comparison(*tolerances).compare_outputs(names, outputs, run.outputs[1][key], key[0])
+        }
+        for movements in measure_movements(self.before, self.after, cases, engine, deadline):
+            found = self._judge(run, given, Comparison(*tolerances, movements))
+            if found.verdict != "different":
+                note = rounding_note(movements)
+                self.diagnostics += [note] if note else []
+                return found
+        return outcome
+
+    def _judge(
+        self, run: EngineRun, given: Mapping[tuple[int, int], Mapping[str, Value]], comparison: Comparison
+    ) -> _Outcome:
         compared = 0
         for key in sorted(run.outputs[0]):
             difference = self._misdeclared_input(key[0], given[key])
@@ -359,27 +396,6 @@ class _Trial:
 
     def _named(self, outputs: Sequence[Value]) -> dict[str, Value]:
         return dict(zip((value.name for value in self.before.interface.graph.output), outputs, strict=False))
-
-
-def _check_arguments(samples: int, seed: int, engine: str, rtol: float, atol: float, timeout: float) -> None:
-    if engine not in get_args(Engine):
-        raise ValueError(f"there is no engine {engine!r}; there are: {', '.join(get_args(Engine))}")
-    for name, number, least in (("samples", samples, 1), ("seed", seed, 0)):
-        if isinstance(number, bool) or not isinstance(number, (int, np.integer)):
-            raise ValueError(f"{name} is {number!r}; it must be an integer")
-        if number < least:
-            raise ValueError(f"{name} is {number}; it must be at least {least}")
-    for name, tolerance in (("rtol", rtol), ("atol", atol)):
-        if not _is_number(tolerance) or not tolerance >= 0:
-            raise ValueError(f"{name} is {tolerance!r}; it must be a number of at least 0")
-    if not _is_number(timeout):
-        raise ValueError(f"timeout is {timeout!r}; it must be a number of seconds")
-    if not timeout > 0:
-        raise ValueError(f"timeout is {timeout}; it must be more than 0 seconds")
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 
 def _meaningful(first: Subject, second: Subject) -> tuple[Subject, Diagnostic | None]:
