@@ -19,9 +19,10 @@ from splitgraph.execution.noise import with_noise, written_otherwise
 from splitgraph.execution.subjects import Subject
 from splitgraph.execution.values import Value
 
-# Models with noise, each with its own seeds, and how often each is run on a case: onnxruntime goes on drawing other
-# numbers, the reference evaluator begins anew. Four runs tell most; the others are for what chance left quiet.
-_ROUNDS = 4
+# How often the model is run with noise on each case, at most, and how often one copy of it with seeds of its own:
+# onnxruntime goes on drawing other numbers, the reference evaluator begins anew. A few runs tell most; the others are for
+# what chance left quiet.
+_RUNS = 16
 _REPETITIONS = {"onnxruntime": 4}
 # Bytes of weights above which a model is not copied to be run again and again.
 _LARGEST_WEIGHTS = 2**30
@@ -47,7 +48,7 @@ def measure_movements(
     if not places or _weights(before.model) > _LARGEST_WEIGHTS:
         return
     movements = Movements()
-    for seed in range(_ROUNDS):
+    for seed in range(_RUNS // _repetitions(engine)):
         noisy = with_noise(before, places, seed)
         try:
             moved = list(_run(noisy, cases, engine, deadline))
@@ -65,7 +66,7 @@ def _run(
     model: onnx.ModelProto, cases: Mapping[int, Case], engine: str, deadline: float
 ) -> Iterator[tuple[int, list[Value]]]:
     """What a model gives for each case, as often as it is repeated."""
-    repetitions = _REPETITIONS.get(engine, 1)
+    repetitions = _repetitions(engine)
     left = deadline - time.monotonic()
     if left <= 0:
         return
@@ -80,6 +81,10 @@ def _run(
         yield number // repetitions, outputs
 
 
+def _repetitions(engine: str) -> int:
+    return _REPETITIONS.get(engine, 1)
+
+
 def _weights(model: object) -> int:
     return sum(len(tensor.raw_data) for tensor in model.graph.initializer) if isinstance(model, onnx.ModelProto) else 0
 
@@ -88,10 +93,8 @@ def rounding_note(movements: Movements) -> Diagnostic | None:
     """That a difference beyond the tolerances was accounted for by rounding; None where there was none."""
     if movements.excused is None:
         return None
-    text = (
-        f"differences beyond the tolerances are at most {movements.excused:.2g} times what rounding alone does to the "
-        "model before"
-    )
+    times = f"{movements.excused:.2g} times"
+    text = f"beyond the tolerances by at most {times} what rounding does to the original's results"
     return diagnostic("SG504", text, severity="info")
 
 
