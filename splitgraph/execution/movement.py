@@ -23,7 +23,7 @@ TOGETHER = 2.0
 # Of so many elements, one may have been left quiet in every run by chance (a term that is 0, a sine at its crest), and
 # differ by as much as the output moves elsewhere (the root of the mean square).
 QUIET_BY_CHANCE = 2000
-_FLOATS = ("float16", "bfloat16", "float32", "float64")
+FLOATS = ("float16", "bfloat16", "float32", "float64")
 
 
 @dataclass(slots=True)
@@ -84,6 +84,6 @@ def _is_comparable(still: Value, moved: Value) -> bool:
         isinstance(still, np.ndarray)
         and isinstance(moved, np.ndarray)
         and still.dtype == moved.dtype
-        and still.dtype.name in _FLOATS
+        and still.dtype.name in FLOATS
         and still.shape == moved.shape
     )

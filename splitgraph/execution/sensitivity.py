@@ -1,88 +1,70 @@
 """Measuring how far a model's outputs move by rounding, to tell that from a mistake of its rewrite.
 
 This is asked only of a rewrite in which operators were written as arithmetic, and only after its results were found to
-differ by more than the tolerances; see `noise` for what is run, and `movement` for what it accounts for.
+differ by more than the tolerances. First what was written otherwise must give the same by itself (`replacements`), as
+what drowns rounding would drown a mistake there, too. Then the original is run with noise there (`noise`), and may be
+differed from as far as that moves it (`movement`).
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 
 import onnx
 
 from splitgraph.diagnostics import Diagnostic, diagnostic
-from splitgraph.execution.child import Attempt, workplace
+from splitgraph.execution.child import Attempt
 from splitgraph.execution.movement import Movements
-from splitgraph.execution.noise import with_noise, written_otherwise
+from splitgraph.execution.noise import with_noise
+from splitgraph.execution.replacements import Case, agree_alone, find_replacements, run_alone
 from splitgraph.execution.subjects import Subject
-from splitgraph.execution.values import Value
 
 # How often the model is run with noise on each case, at most, and how often one copy of it with seeds of its own:
-# onnxruntime goes on drawing other numbers, the reference evaluator begins anew. A few runs tell most; the others are for
-# what chance left quiet.
+# onnxruntime goes on drawing other numbers, the reference evaluator begins anew. A few runs tell most; the others are
+# for what chance left quiet.
 _RUNS = 16
 _REPETITIONS = {"onnxruntime": 4}
 # Bytes of weights above which a model is not copied to be run again and again.
 _LARGEST_WEIGHTS = 2**30
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
-    """What a model was given, and what it gave."""
-
-    inputs: Mapping[str, Value]
-    outputs: Sequence[Value]
-
-
 def measure_movements(
-    before: Subject, after: Subject, cases: Mapping[int, Case], engine: str, deadline: float
+    before: Subject,
+    after: Subject,
+    cases: Mapping[int, Case],
+    engine: str,
+    deadline: float,
+    tolerances: tuple[float, float],
 ) -> Iterator[Movements]:
     """How far the outputs of the first model move, after each round of runs with noise where the second one has other
     arithmetic: the same object with more and more in it.
 
-    Nothing comes where the second model has no other arithmetic, and nothing more once time is up or no run succeeds.
+    Nothing comes where the second model has no other arithmetic, or where that gives something else by itself, and
+    nothing more once time is up or no run succeeds.
     """
-    places = written_otherwise(before, after)
-    if not places or _weights(before.model) > _LARGEST_WEIGHTS:
+    found = find_replacements(before, after)
+    if found is None or _weights(before.model) > _LARGEST_WEIGHTS:
         return
-    movements = Movements()
-    for seed in range(_RUNS // _repetitions(engine)):
-        noisy = with_noise(before, places, seed)
-        try:
-            moved = list(_run(noisy, cases, engine, deadline))
-        except OSError:  # no room for one more model
-            return
-        if not moved:
-            return
-        for case, outputs in moved:
-            movements.add(case, cases[case].outputs, outputs)
-        movements.excused = None
-        yield movements
-
-
-def _run(
-    model: onnx.ModelProto, cases: Mapping[int, Case], engine: str, deadline: float
-) -> Iterator[tuple[int, list[Value]]]:
-    """What a model gives for each case, as often as it is repeated."""
-    repetitions = _repetitions(engine)
-    left = deadline - time.monotonic()
-    if left <= 0:
-        return
+    movements, repetitions = Movements(), _REPETITIONS.get(engine, 1)
     attempts = [
         Attempt(case * repetitions + repetition, 0, told.inputs)
         for case, told in cases.items()
         for repetition in range(repetitions)
     ]
-    with workplace([model], [None]) as place:
-        run = place.run(engine, attempts, left)
-    for (number, _), outputs in run.outputs[0].items():
-        yield number // repetitions, outputs
-
-
-def _repetitions(engine: str) -> int:
-    return _REPETITIONS.get(engine, 1)
+    try:
+        if not agree_alone(before, found, cases, engine, deadline, tolerances):
+            return
+        for seed in range(_RUNS // repetitions):
+            moved = run_alone(with_noise(before, found.places, seed), attempts, engine, deadline)
+            if not moved:
+                return
+            for number, outputs in moved.items():
+                case = number // repetitions
+                movements.add(case, cases[case].outputs, outputs)
+            movements.excused = None
+            yield movements
+    except OSError:  # no room for one more model
+        return
 
 
 def _weights(model: object) -> int:

@@ -320,7 +320,7 @@ class _Trial:
             if key in run.outputs[1]
             and Comparison(*tolerances).compare_outputs(names, outputs, run.outputs[1][key], key[0])
         }
-        for movements in measure_movements(self.before, self.after, cases, engine, deadline):
+        for movements in measure_movements(self.before, self.after, cases, engine, deadline, tolerances):
             found = self._judge(run, given, Comparison(*tolerances, movements))
             if found.verdict != "different":
                 note = rounding_note(movements)
