@@ -100,16 +100,17 @@ class _NoiseMaker:
     def _noise(self, source: str, target: str, dtype: str, times: float) -> list[onnx.NodeProto]:
         """Nodes that give `target`, which is `source` with each element times a random number close to 1."""
         drawn = dtype if dtype in _DRAWN else "float32"
-        read, factor, noisy = source, next(self.names), target
+        read, noisy = source, target
         nodes = []
         if dtype != drawn:
             read, noisy = next(self.names), next(self.names)
             nodes.append(make_node("Cast", [source], [read], to=DTYPE_NUMBERS[drawn]))
-        most = _NOISE[dtype] * times
-        random = make_node("RandomUniformLike", [read], [factor], dtype=DTYPE_NUMBERS[drawn])
-        bounds = {"low": 1 - most, "high": 1 + most, "seed": float(next(self.seeds))}
+        most, exponent, factor = _NOISE[dtype] * times, next(self.names), next(self.names)
+        random = make_node("RandomUniformLike", [read], [exponent], dtype=DTYPE_NUMBERS[drawn])
+        # The attributes are float32, which has no number this close to 1 but 1; as exponents they keep what they are.
+        bounds = {"low": -most, "high": most, "seed": float(next(self.seeds))}
         random.attribute.extend(make_attribute(key, number) for key, number in bounds.items())
-        nodes += [random, make_node("Mul", [read, factor], [noisy])]
+        nodes += [random, make_node("Exp", [exponent], [factor]), make_node("Mul", [read, factor], [noisy])]
         if dtype != drawn:
             nodes.append(make_node("Cast", [noisy], [target], to=DTYPE_NUMBERS[dtype]))
         return nodes

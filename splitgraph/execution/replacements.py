@@ -51,7 +51,7 @@ class Replacements:
 
 
 def find_replacements(before: Subject, after: Subject) -> Replacements | None:
-    """None where nothing was replaced by other arithmetic, or something in a subgraph was, which cannot be run alone."""
+    """None where nothing is done with other arithmetic, or something in a subgraph is, which cannot be run alone."""
     if not isinstance(before.model, onnx.ModelProto) or not isinstance(after.model, onnx.ModelProto):
         return None
     search = _Search(before.model, after)
