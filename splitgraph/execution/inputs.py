@@ -6,7 +6,7 @@ What is drawn depends on the model, the seed, the case and the attempt only, so 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,6 +34,10 @@ _LARGEST_INPUT = 256 * 2**20
 _LENIENT_ATTEMPT = 5
 # From this attempt on every free dimension is 1, which broadcasts with whatever it may have to agree with.
 _PLAIN_ATTEMPT = 7
+# From this attempt on the last dimension of floating-point inputs is as long as here, and every other one 1: a signal,
+# from which a model cuts windows. Integers are that length, too, as they may say how much of the signal counts.
+_SIGNAL_ATTEMPT = 9
+_SIGNAL_LENGTHS = (4000, 256)
 # Inputs of a retry that would take more have small leading dimensions, as of large images a few will do, or only such.
 _LARGEST_RETRY = 8 * 2**20
 # Parts of the names of operators that read at positions, which not every runtime checks; and operators that divide.
@@ -158,7 +162,7 @@ class InputMaker:
 
     def _choose_sizes(self, attempt: int, earlier: Sequence[Assignment]) -> Assignment:
         if attempt >= _PLAIN_ATTEMPT:
-            plain = self._plain_sizes()
+            plain = self._plain_sizes(_signal_length(attempt))
             if plain is not None:
                 return plain
         choosers = self._choosers[-1:] if attempt >= _LENIENT_ATTEMPT else self._choosers
@@ -175,8 +179,13 @@ class InputMaker:
                     return smaller
         return sizes
 
-    def _plain_sizes(self) -> Assignment | None:
-        ones = dict.fromkeys(self._symbols, 1) | self._fixed
+    def _plain_sizes(self, length: int | None) -> Assignment | None:
+        """Sizes of 1, but for the length of signals where there should be some."""
+        ones = dict.fromkeys(self._symbols, 1)
+        if length is not None:
+            signals = [item.type.shape[-1] for item in self._inputs if item.type.shape and _is_float(item.type)]
+            ones.update((str(dim), length) for dim in signals if str(dim) in ones)
+        ones |= self._fixed
         return _first_choice(self._make_choosers(ones)[-1:], (), 0)
 
     def _bytes(self, sizes: Assignment) -> int:
@@ -204,6 +213,9 @@ class InputMaker:
         if wanted.dtype == "bool" and math.prod(shape) == 1:
             draw.conditions += 1
             return np.full(shape, _condition(item, draw.case, draw.conditions - 1))
+        number = self._number_for(item, wanted, draw) if (wanted.dtype or "").startswith(("int", "uint")) else None
+        if number is not None:
+            return np.full(shape, number).astype(_numpy_dtype(wanted.dtype))
         return draw_elements(
             wanted.dtype,
             shape,
@@ -214,6 +226,26 @@ class InputMaker:
             is_index=any(part in use.node.op_type for use in item.uses for part in _INDEXED),
             may_be_zero=not self._divides_integers,
         )
+
+    def _number_for(self, item: _Input, wanted: ValueType, draw: _Draw) -> int | None:
+        """What an integer input is compared with, in the second case, so that what follows from that is run as well (a
+        sampling rate, of which a model has one branch each); or the length of the signals beside it.
+        """
+        length = _signal_length(draw.attempt)
+        if wanted.rank == 0 and draw.case % 3 == 1 and (draw.attempt == 0 or length is not None):
+            compared = [name for use in item.uses if use.node.op_type == "Equal" for name in use.node.input]
+            found = [array for array in self._constants(compared) if array.size == 1]
+            if found:
+                return int(found[0].item())
+        return length if wanted.dtype in ("int32", "int64") else None
+
+    def _constants(self, names: Collection[str]) -> Iterator[Array]:
+        """Those of the main graph that have these names."""
+        graph = self._analysis.model.graph
+        yield from (onnx.numpy_helper.to_array(tensor) for tensor in graph.initializer if tensor.name in names)
+        for node in graph.node if names else ():
+            if node.op_type == "Constant" and node.output[0] in names:
+                yield from (onnx.numpy_helper.to_array(a.t) for a in node.attribute if a.name == "value")
 
     def _fitting_numbers(self, item: _Input, wanted: ValueType, shape: tuple[int, ...], draw: _Draw) -> Array | None:
         if wanted.dtype in ("bool", "string"):
@@ -370,6 +402,17 @@ def _room_demands(inputs: Iterable[_Input], analysis: Analysis) -> list[Constrai
             if room and (len(known[0]), len(known[1])) == (len(room), len(places)):
                 demands.append(Constraint(product(known[0]), ">=", product(known[1]), "main"))
     return demands
+
+
+def _signal_length(attempt: int) -> int | None:
+    """How long signals are in an attempt; None where they are like any other dimension."""
+    if attempt < _SIGNAL_ATTEMPT:
+        return None
+    return _SIGNAL_LENGTHS[(attempt - _SIGNAL_ATTEMPT) % len(_SIGNAL_LENGTHS)]
+
+
+def _is_float(value: ValueType) -> bool:
+    return (value.dtype or "").startswith(("float", "bfloat"))
 
 
 def _shape_of(item: _Input, wanted: ValueType, sizes: Assignment) -> tuple[int, ...]:

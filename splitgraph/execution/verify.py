@@ -56,7 +56,7 @@ from splitgraph.inference.analysis import Analysis
 
 # Further attempts at a case when the first model refuses the inputs of the first one. Each group is drawn, and run in
 # one process, only if none of the group before it was accepted.
-_RETRIES = (range(1, 3), range(3, 9))
+_RETRIES = (range(1, 3), range(3, 9), range(9, 11))
 # From this attempt on inputs are drawn by the second model where only that one names its dimensions.
 _SECOND_MAKERS_ATTEMPT = 5
 # More seconds than any run takes, and fewer than the operating system's timers overflow at.
@@ -290,7 +290,9 @@ class _Trial:
     ) -> EngineRun:
         left = deadline - time.monotonic()
         attempts = [Attempt(case, attempt, inputs) for (case, attempt), inputs in given.items()]
-        return place.run(engine, attempts, max(left if last else left * _SHARE, 0.0))
+        run = place.run(engine, attempts, max(left if last else left * _SHARE, 0.0))
+        run.failures = [_of_its_inputs(failure) for failure in run.failures]
+        return run
 
     def _rejected(self, run: EngineRun) -> list[int]:
         accepted = {case for case, _ in run.outputs[0]}
@@ -472,6 +474,14 @@ def _engines(engine: Engine, *subjects: Subject) -> list[str]:
 def _obstacle(run: EngineRun) -> Failure | None:
     """The first failure that says something of the engine and nothing of the models."""
     return next((failure for failure in run.failures if failure.unsupported), None)
+
+
+def _of_its_inputs(failure: Failure) -> Failure:
+    """A crash of the first model while it runs, as a refusal of what it was given: onnxruntime divides by sizes that
+    inputs too small for a model make 0, and dies of it.
+    """
+    is_crash = failure.stage == "run" and failure.model == 0 and failure.reason.startswith("crashed (SIGFPE)")
+    return replace(failure, unsupported=False) if is_crash else failure
 
 
 def _describe(failure: Failure) -> str:
