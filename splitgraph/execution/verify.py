@@ -325,7 +325,7 @@ class _Trial:
         for movements in measure_movements(self.before, self.after, cases, engine, deadline, tolerances):
             found = self._judge(run, given, Comparison(*tolerances, movements))
             if found.verdict != "different":
-                note = rounding_note(movements)
+                note = rounding_note(movements) if found.verdict == "equal" else None
                 self.diagnostics += [note] if note else []
                 return found
         return outcome
