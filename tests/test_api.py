@@ -50,6 +50,7 @@ SIGNATURES = {
         "engine": "auto",
         "rtol": 1e-5,
         "atol": 1e-6,
+        "rounding": False,
         "timeout": 300,
     },
 }
