@@ -39,9 +39,9 @@ class Case:
 class Replacements:
     """What a rewrite does with other arithmetic.
 
-    places: indices of the nodes of the original's main graph. alone: the rewrite's own nodes in their stead, with the
-    values that both have for inputs. read: the original's names of these inputs, in their order; given: of what the
-    outputs stand for.
+    places: indices of the nodes of the original's main graph. alone: the rewrite's own nodes in their stead, and in the
+    stead of those that were edited, with the values that both have for inputs. read: the original's names of these
+    inputs, in their order; given: of what the outputs stand for.
     """
 
     places: list[int]
@@ -65,7 +65,10 @@ def find_replacements(before: Subject, after: Subject) -> Replacements | None:
         places += found
     if not places:
         return None
-    given = [name for index in places for name in before.model.graph.node[index].output if name in search.nodes]
+    # A mistake of what was only edited would be drowned as well.
+    nodes = before.model.graph.node
+    edited = [node for index, node in enumerate(nodes) if index in places or search.is_edited(node)]
+    given = [name for node in edited for name in node.output if name in search.nodes]
     return search.cut_out(places, given, before.analysis.types)
 
 
@@ -86,6 +89,9 @@ class _Search:
                     self.nodes.update(dict.fromkeys(made, node))
                     self.dtypes.update((name, types.get(name, UNKNOWN).dtype) for name in made)
         self.changed = _changed_functions(before.functions, after.model.functions)
+        held = {tensor.name: tensor for tensor in before.graph.initializer}
+        tensors = (tensor for tensor in after.model.graph.initializer if tensor.name in held)
+        self.altered = {tensor.name for tensor in tensors if tensor != held[tensor.name]}
 
     def is_rewritten(self, node: onnx.NodeProto) -> bool:
         """Whether the rewrite has other nodes for one of the original's, which compute floating-point numbers."""
@@ -100,6 +106,12 @@ class _Search:
             for name, maker in self._behind(others)
             if maker is not None
         )
+
+    def is_edited(self, node: onnx.NodeProto) -> bool:
+        """Whether the rewrite has a node for one of the original's that is not just the same."""
+        if not self.altered.isdisjoint(node.input):
+            return True
+        return any(name in self.nodes and self.nodes[name] != node for name in node.output)
 
     def _behind(self, outputs: Iterable[str]) -> Iterator[tuple[str, onnx.NodeProto | None]]:
         """Outputs and what they are computed from, up to the values that both models have: names, and which node of the

@@ -122,6 +122,11 @@ WRONG: dict[str, tuple[Nodes, onnx.ModelProto]] = {
     "an axis": ([*normalization(), *QUIET], sensitive([*arithmetic(axis=0), *QUIET])),
     "the second of two": (twice(normalization), sensitive(twice(arithmetic, lambda: arithmetic(bias="no_bias")))),
     "the first of two": (twice(normalization), sensitive(twice(lambda: arithmetic(bias="no_bias"), arithmetic))),
+    "what follows": ([*normalization(), *QUIET], sensitive([*arithmetic(), *QUIET], two=1.0005)),
+    "an attribute of what follows": (
+        [*normalization(), node("Softmax", ["t"], ["y"], axis=0)],
+        sensitive([*arithmetic(), node("Softmax", ["t"], ["y"])]),
+    ),
     "a type": (
         [*normalization(), *QUIET],
         sensitive([*renamed(arithmetic(), {"x": "x"}, "r_"), node("Cast", ["r_t"], ["t"], to=TensorProto.DOUBLE)]),
