@@ -142,8 +142,8 @@ def _verified(before: Model, result: Rewrite, destination: Destination) -> tuple
     wanted = bool(destination.verify)
     with working("running both models"):
         source = destination.model
-        original, rewritten = _with_weights(before, source), _with_weights(result.model, source)
-        verification = api.verify(original, rewritten, **api.tolerance_of(result)._asdict())
+        rewritten = replace(result, model=_with_weights(result.model, source))
+        verification = api.verify_rewrite(_with_weights(before, source), rewritten)
     code, findings = CLEAN, result.diagnostics
     if verification.verdict == "not-run":
         code = NOT_CHECKED if wanted else CLEAN

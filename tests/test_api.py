@@ -50,7 +50,6 @@ SIGNATURES = {
         "engine": "auto",
         "rtol": 1e-5,
         "atol": 1e-6,
-        "rounding": False,
         "timeout": 300,
     },
 }
