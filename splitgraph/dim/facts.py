@@ -182,10 +182,12 @@ class Facts:
             low = difference.lowest
             if low is not None and low >= 0:
                 return True
+        if self._was_required(difference):
+            return True
         if any(value < 0 for value in self._values(difference)):
             return False
         simple = self._simplified(difference)
-        if self._was_required(difference) or self._is_positive(simple):
+        if self._is_positive(simple):
             return True
         solved = self.solution(simple)
         return solved is not simple and self._is_positive(self._simplified(solved))

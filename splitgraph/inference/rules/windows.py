@@ -88,6 +88,8 @@ def _count(
     room = dim + before + after - extent
     if round_up:
         return _count_rounded_up(dim, room, extent, before, after, stride)
+    if isinstance(room, Dim) and ctx.facts.prove_ge(room, 0):
+        return room // stride + 1
     found = f"a window of {extent} does not fit {dim} with pads {before} and {after}"
     fixed = ctx.facts.simplify(room, fixed=True)
     # A number stands for the symbols only where it is too small: elsewhere their names say more.
