@@ -143,7 +143,7 @@ class Walk(GraphValues):
         first = self._held_constants.setdefault(written, name) if written else name
         self.types[name] = type
         self.constants[name] = self.constants.get(first, attribute.t)
-        self.known[name] = self.known.get(first) or self.look_up(name)
+        self.known[name] = self.look_up(name) if first == name else self.known[first]
         return True
 
     def _given(self, node: NodeProto, index: int) -> list[Known]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from onnx import numpy_helper, parser
+from onnx import helper, numpy_helper, parser
 
 from splitgraph.graph.scopes import MAIN
 from splitgraph.inference import infer_model, walk_model
@@ -75,6 +75,28 @@ def test_an_omitted_output_is_nothing(order: tuple[str, ...]) -> None:
         **dict.fromkeys("mn", "bool[N, M]"),
     }
     assert "" not in analysis.types
+
+
+@pytest.mark.parametrize("count", [1, 8, 400, 4000])
+def test_constants_of_any_size_are_what_they_are(count: int) -> None:
+    def constant(name: str, values: np.ndarray) -> onnx.NodeProto:
+        return helper.make_node("Constant", [], [name], value=numpy_helper.from_array(values))
+
+    numbers = np.arange(1, count + 1)
+    nodes = [
+        helper.make_node("Add", ["x", "c"], ["early"]),
+        constant("c", numbers.astype(np.float32)),
+        constant("same", numbers.astype(np.float32)),
+        constant("other", numbers.astype(np.float32) * 2),
+        *(helper.make_node("Add", ["x", name], [f"to_{name}"]) for name in ("c", "same", "other")),
+        constant("shape", np.array([count], np.int64)),
+        helper.make_node("ConstantOfShape", ["shape"], ["zeros"]),
+    ]
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", 1, ["N", 1])], [])
+    analysis = infer_model(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8))
+    assert [code for code, _ in findings(analysis)] == ["SG102"]
+    found = shapes(analysis, "c", "same", "other", "to_c", "to_same", "to_other", "zeros")
+    assert found == [f"float32[{count}]"] * 3 + [f"float32[N, {count}]"] * 3 + [f"float32[{count}]"]
 
 
 def test_attributes_tell_nodes_apart() -> None:
