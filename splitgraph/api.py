@@ -6,7 +6,7 @@ import operator
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 from splitgraph import formats
 from splitgraph.diagnostics import SplitgraphError, VerificationError, diagnostic
@@ -18,7 +18,7 @@ from splitgraph.onnx_proto import ModelProto
 if TYPE_CHECKING:
     import numpy as np
 
-    from splitgraph.conversion.rewrite import Rewrite
+    from splitgraph.conversion.rewrite import Rewrite, Tolerance
     from splitgraph.dim import Dim
     from splitgraph.execution.verification import Verification
     from splitgraph.inference.analysis import Analysis
@@ -207,27 +207,21 @@ def verify_rewrite(before: ModelProto | OpenVINOModel, rewrite: Rewrite) -> Veri
     """
     from splitgraph.execution import verify_models
 
-    found: Verification = verify_models(before, rewrite.model, **tolerance_of(rewrite)._asdict())
+    rtol, atol = tolerance_of(rewrite)
+    found: Verification = verify_models(before, rewrite.model, rtol=rtol, atol=atol, rounding=rewrite.rounding)
     return found
 
 
-class Closeness(NamedTuple):
-    """How close the results of a rewrite must be to the original's, as arguments of `verify_models`."""
-
-    rtol: float
-    atol: float
-    rounding: bool
-
-
-def tolerance_of(rewrite: Rewrite) -> Closeness:
+def tolerance_of(rewrite: Rewrite) -> Tolerance:
     """How far the results of a rewrite may be from the original's: its tolerance, or where operators were written out
-    in a model that computes in halves, what these have; and whether rounding may do more.
+    in a model that computes in halves, what these have.
     """
     if not rewrite.rounding or not isinstance(rewrite.model, ModelProto):
-        return Closeness(*rewrite.tolerance, rounding=False)
+        return rewrite.tolerance
+    from splitgraph.conversion.rewrite import Tolerance
     from splitgraph.execution.rounding import rounding_tolerances
 
-    return Closeness(*rounding_tolerances(rewrite.model, *rewrite.tolerance), rounding=True)
+    return Tolerance(*rounding_tolerances(rewrite.model, *rewrite.tolerance))
 
 
 __all__ = ["convert", "downgrade", "infer", "load", "save", "upgrade", "verify"]

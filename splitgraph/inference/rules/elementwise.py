@@ -56,7 +56,6 @@ _UNARY: dict[str, UnaryItem] = {
     "Sqrt": exact.square_root,
     "Not": exact.logical_not,
 }
-_FLOATS = frozenset({"float16", "bfloat16", "float32", "float64"})
 # Shapes come of a few numbers; more floating-point ones are weights.
 _MOST_FLOATS = 64
 _SAME_TYPE = (
@@ -295,7 +294,7 @@ def operand_items(
 ) -> tuple[tuple[int, ...], list[tuple[Item, ...]]] | None:
     """The static shape that the operands broadcast to, and the elements of each in it; None where one is unknown."""
     count = static_count(shape)
-    if count is None or shape is None or (count > _MOST_FLOATS and ctx.input(indices[0]).dtype in _FLOATS):
+    if count is None or shape is None or (count > _MOST_FLOATS and exact.is_float_type(ctx.input(indices[0]).dtype)):
         return None
     if ctx.since_version < _NUMPY_BROADCAST_SINCE and ctx.has_attribute("axis"):
         return None
