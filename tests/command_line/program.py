@@ -33,7 +33,7 @@ def split_model(
 Run = Callable[..., tuple[int, str, str]]
 
 
-def in_child(*command: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def in_child(*command: str, folder: Path = ROOT, **environment: str) -> subprocess.CompletedProcess[str]:
     """Runs Python with these arguments in the checkout's environment."""
     return subprocess.run(
         [sys.executable, *command],
@@ -41,7 +41,7 @@ def in_child(*command: str, **environment: str) -> subprocess.CompletedProcess[s
         text=True,
         encoding="utf-8",
         env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
-        cwd=ROOT,
+        cwd=folder,
         check=False,
     )
 
