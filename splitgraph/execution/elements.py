@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import onnx
 
+from splitgraph.execution.attempts import Manner
 from splitgraph.execution.values import dtype_by_name
 from splitgraph.value_type import DTYPE_NUMBERS
 
@@ -18,8 +19,6 @@ _WORDS = ("alpha", "b", "gamma delta", "naïve", "42", "x-y", "two  spaces", "ta
 _NARROW_INTEGERS = {"int4": (-8, 7), "uint4": (0, 15), "int2": (-2, 1), "uint2": (0, 3)}
 # Few integers are drawn from so many, or they would be the same in each case.
 _ROOM = 8
-# From this attempt on integers are 0 or 1, which most operators take as index, axis or size.
-_TIMID_ATTEMPT = 4
 
 
 def draw_elements(
@@ -28,7 +27,7 @@ def draw_elements(
     rng: np.random.Generator,
     *,
     case: int,
-    attempt: int,
+    manner: Manner,
     delimiters: Sequence[str] = (),
     is_index: bool = False,
     may_be_zero: bool = True,
@@ -51,10 +50,10 @@ def draw_elements(
         low, high = _NARROW_INTEGERS[dtype]
         flat = rng.integers(low, high + 1, size=size).astype(_dtype(dtype))
     elif dtype.startswith(("int", "uint")):
-        if attempt >= _TIMID_ATTEMPT:
+        if manner.is_timid:
             flat = rng.integers(0, 2, size=size).astype(dtype)
         else:
-            kind = case % 3 if attempt == 0 else 0
+            kind = case % 3 if manner.is_first else 0
             least = {1: 1 if is_index else 2, 2: 0 if may_be_zero else 1}.get(kind, 1)
             room = _ROOM if kind == 1 and not is_index else 1
             flat = _integers(size, np.dtype(dtype), rng, least=least, room=room, signed=kind == 1)
@@ -64,7 +63,7 @@ def draw_elements(
         flat = (2.0 ** rng.integers(-4, 5, size=size)).astype(_dtype(dtype))
     else:
         numbers = rng.standard_normal(size)
-        if size == 1 and attempt == 0:
+        if size == 1 and manner.is_first:
             # Of both signs, by the case.
             numbers = np.abs(numbers) * (-1) ** case
         flat = (np.abs(numbers) if case % 3 == 2 else numbers).astype(np.float32 if dtype != "float64" else np.float64)

@@ -16,6 +16,7 @@ import onnx
 
 from splitgraph.dim import Dim, DimLike, evaluate, product, symbol, symbols_of
 from splitgraph.execution.assignments import Assignment, Chooser, Constraint
+from splitgraph.execution.attempts import MANNERS, Manner
 from splitgraph.execution.comparison import caller_inputs
 from splitgraph.execution.demands import read_demands, read_split_demands
 from splitgraph.execution.elements import draw_elements
@@ -30,14 +31,6 @@ Array = npt.NDArray[Any]
 
 # A single input larger than this is not allocated.
 _LARGEST_INPUT = 256 * 2**20
-# From this attempt on only what splits demand is met, as an engine may be less strict than inference elsewhere.
-_LENIENT_ATTEMPT = 5
-# From this attempt on every free dimension is 1, which broadcasts with whatever it may have to agree with.
-_PLAIN_ATTEMPT = 7
-# From this attempt on the last dimension of floating-point inputs is as long as here, and every other one 1: a signal,
-# from which a model cuts windows. Integers are that length, too, as they may say how much of the signal counts.
-_SIGNAL_ATTEMPT = 9
-_SIGNAL_LENGTHS = (4000, 256)
 # Inputs of a retry that would take more have small leading dimensions, as of large images a few will do, or only such.
 _LARGEST_RETRY = 8 * 2**20
 # Parts of the names of operators that read at positions, which not every runtime checks; and operators that divide.
@@ -77,7 +70,7 @@ class _Draw:
     sizes: Assignment
     rng: np.random.Generator
     case: int
-    attempt: int
+    manner: Manner
     conditions: int = 0
 
 
@@ -151,25 +144,26 @@ class InputMaker:
         elsewhere.
         """
         sizes = self._choose_sizes(attempt, earlier)
-        draw = _Draw(sizes, np.random.default_rng([self._seed, case, attempt]), case, attempt)
+        draw = _Draw(sizes, np.random.default_rng([self._seed, case, attempt]), case, MANNERS[attempt])
         values: dict[str, Value] = {}
         for item in self._inputs:
             if item.name in self._given:
                 values[self._names.get(item.name, item.name)] = self._given[item.name]
-            elif not item.has_default or (case == 1 and attempt == 0):
+            elif not item.has_default or (case == 1 and draw.manner.is_first):
                 values[self._names.get(item.name, item.name)] = self._draw_value(item, item.type, draw)
         return values, sizes
 
     def _choose_sizes(self, attempt: int, earlier: Sequence[Assignment]) -> Assignment:
-        if attempt >= _PLAIN_ATTEMPT:
-            plain = self._plain_sizes(_signal_length(attempt))
+        manner = MANNERS[attempt]
+        if manner.is_plain:
+            plain = self._plain_sizes(manner.signal_length)
             if plain is not None:
                 return plain
-        choosers = self._choosers[-1:] if attempt >= _LENIENT_ATTEMPT else self._choosers
+        choosers = self._choosers[-1:] if manner.is_lenient else self._choosers
         sizes = _first_choice(choosers, earlier, attempt)
         if sizes is None:
             raise InputError("no sizes of the inputs' dimensions meet the model's obligations")
-        if attempt and self._bytes(sizes) > _LARGEST_RETRY:
+        if not manner.is_first and self._bytes(sizes) > _LARGEST_RETRY:
             leading = {
                 str(item.type.shape[0]) for item in self._inputs if item.type.shape and (item.type.rank or 0) > 2
             }
@@ -200,7 +194,7 @@ class InputMaker:
     def _draw_value(self, item: _Input, wanted: ValueType, draw: _Draw) -> Value:
         element = wanted.element or ValueType("tensor", wanted.dtype, wanted.shape)
         if wanted.kind == "optional":
-            absent = draw.case % 3 == 1 and draw.attempt == 0
+            absent = draw.case % 3 == 1 and draw.manner.is_first
             return None if absent else self._draw_value(item, element, draw)
         if wanted.kind == "sequence":
             return [self._draw_value(item, element, draw) for _ in range(2 + draw.case % 2)]
@@ -221,7 +215,7 @@ class InputMaker:
             shape,
             draw.rng,
             case=draw.case,
-            attempt=draw.attempt,
+            manner=draw.manner,
             delimiters=self._delimiters,
             is_index=any(part in use.node.op_type for use in item.uses for part in _INDEXED),
             may_be_zero=not self._divides_integers,
@@ -231,8 +225,8 @@ class InputMaker:
         """What an integer input is compared with, in the second case, so that what follows from that is run as well (a
         sampling rate, of which a model has one branch each); or the length of the signals beside it.
         """
-        length = _signal_length(draw.attempt)
-        if wanted.rank == 0 and draw.case % 3 == 1 and (draw.attempt == 0 or length is not None):
+        length = draw.manner.signal_length
+        if wanted.rank == 0 and draw.case % 3 == 1 and (draw.manner.is_first or length is not None):
             compared = [name for use in item.uses if use.node.op_type == "Equal" for name in use.node.input]
             found = [array for array in self._constants(compared) if array.size == 1]
             if found:
@@ -402,13 +396,6 @@ def _room_demands(inputs: Iterable[_Input], analysis: Analysis) -> list[Constrai
             if room and (len(known[0]), len(known[1])) == (len(room), len(places)):
                 demands.append(Constraint(product(known[0]), ">=", product(known[1]), "main"))
     return demands
-
-
-def _signal_length(attempt: int) -> int | None:
-    """How long signals are in an attempt; None where they are like any other dimension."""
-    if attempt < _SIGNAL_ATTEMPT:
-        return None
-    return _SIGNAL_LENGTHS[(attempt - _SIGNAL_ATTEMPT) % len(_SIGNAL_LENGTHS)]
 
 
 def _is_float(value: ValueType) -> bool:

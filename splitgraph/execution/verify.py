@@ -39,6 +39,7 @@ from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.execution import advice
 from splitgraph.execution.advice import installing, is_installed
 from splitgraph.execution.assignments import Assignment
+from splitgraph.execution.attempts import FURTHER_ROUNDS, MANNERS
 from splitgraph.execution.child import Attempt, EngineRun, Failure, Workplace, workplace
 from splitgraph.execution.comparison import Comparison, caller_inputs, compare_interfaces, misfits, mistyped
 from splitgraph.execution.engines import OLDEST_ONNXRUNTIME_OPSET
@@ -54,11 +55,6 @@ from splitgraph.execution.verification import Difference, Verification
 from splitgraph.execution.verify_arguments import Engine, check_arguments
 from splitgraph.inference.analysis import Analysis
 
-# Further attempts at a case when the first model refuses the inputs of the first one. Each group is drawn, and run in
-# one process, only if none of the group before it was accepted.
-_RETRIES = (range(1, 3), range(3, 9), range(9, 11))
-# From this attempt on inputs are drawn by the second model where only that one names its dimensions.
-_SECOND_MAKERS_ATTEMPT = 5
 # More seconds than any run takes, and fewer than the operating system's timers overflow at.
 _LONGEST_TIMEOUT = 1e6
 # What an engine may use of the time that is left, if another one comes after it.
@@ -244,7 +240,7 @@ class _Trial:
             given[case, 0], chosen = self.maker.draw(case, 0, sizes)
             sizes.append(chosen)
         run = self._run(place, engine, given, deadline, last)
-        for attempts in _RETRIES if self.maker.varies else ():
+        for attempts in FURTHER_ROUNDS if self.maker.varies else ():
             rejected = self._rejected(run)
             if not rejected or _obstacle(run):
                 break
@@ -273,7 +269,7 @@ class _Trial:
         self, case: int, attempts: Iterable[int], kept: Sequence[Assignment]
     ) -> Iterator[tuple[tuple[int, int], Mapping[str, Value]]]:
         for attempt in attempts:
-            second = self.second_maker if attempt >= _SECOND_MAKERS_ATTEMPT else None
+            second = self.second_maker if MANNERS[attempt].is_lenient else None
             try:
                 inputs, _ = (second or self.maker).draw(case, attempt, () if second else kept)
             except InputError:  # the sizes are too large; why smaller ones were refused is what the caller has to hear
