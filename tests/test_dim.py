@@ -313,12 +313,34 @@ def test_every_name_survives_byte_for_byte(name: str) -> None:
 @settings(derandomize=True, deadline=None, max_examples=400)
 @given(st.text())
 def test_a_name_in_brackets_is_read_back(name: str) -> None:
+    read_back(name)
+
+
+def read_back(name: str) -> None:
     dim = symbol(name) // 2
     assert isinstance(dim, Dim)
     assert parse_expression(str(dim)) is dim
+    if is_spellable(dim):
+        assert eval(str(dim), {}, {name: 7}) == 3
 
 
-@pytest.mark.parametrize("name", ["batch-size", "2N", "lambda", "min", "max", "", "a b", "é-1", "N + 1"])
+@pytest.mark.parametrize(
+    "name", ["A\u00b7", "e\u0301", "\u2118", "\u1369", "\u0663", "\ufb01", "K\u0307", "__debug__", "a.b"]
+)
+def test_names_of_letters_that_few_know_are_read_back(name: str) -> None:
+    read_back(name)
+
+
+def test_what_is_left_out_for_another_still_rules_out_a_third() -> None:
+    """A + N//A is at least A, and A at least A//N, which is all that proves the first to be larger than the last."""
+    texts = ["A", "A//N", "A + N//A"]
+    found = {str(dim_max(*map(parse_expression, each))) for each in itertools.permutations(texts)}
+    assert found == {"A + N//A"}
+
+
+@pytest.mark.parametrize(
+    "name", ["batch-size", "2N", "lambda", "min", "max", "__debug__", "\ufb01", "", "a b", "é-1", "N + 1"]
+)
 def test_an_expression_over_a_name_that_is_no_identifier_has_no_spelling(name: str) -> None:
     assert is_spellable(symbol(name))
     assert not is_spellable(symbol(name) // 2)

@@ -38,14 +38,26 @@ def dim_min(*dims: DimLike) -> DimLike:
 
 
 def undominated(dims: Iterable[DimLike], is_at_least: Callable[[DimLike, DimLike], bool]) -> list[DimLike]:
-    """The dims without those that another is at least as large as."""
-    kept: list[DimLike] = []
-    for dim in dims:
-        if any(is_at_least(other, dim) for other in kept):
-            continue
-        kept = [other for other in kept if not is_at_least(dim, other)]
-        kept.append(dim)
-    return kept
+    """The dims without those that another is at least as large as, in the order of `dims`, which should be a fixed one.
+
+    One that was left out for another still rules out a third: that it is at most the other may be all that can be
+    proved of it.
+    """
+    every = list(dict.fromkeys(dims))
+    larger: dict[DimLike, DimLike] = {}
+
+    def largest_known(dim: DimLike) -> DimLike:
+        while dim in larger:
+            dim = larger[dim]
+        return dim
+
+    for dim in every:
+        for other in every:
+            # What was left out for this very dim is equal to it if it is at least as large.
+            if other is not dim and is_at_least(other, dim) and largest_known(other) is not dim:
+                larger[dim] = other
+                break
+    return [dim for dim in every if dim not in larger]
 
 
 @lru_cache(_REMEMBERED)
@@ -54,7 +66,7 @@ def _maximum(dims: tuple[DimLike, ...]) -> DimLike:
     args = list(dims)
     seen: list[tuple[DimLike, list[DimLike]]] = []
     while True:
-        args = sorted(undominated(args, _is_at_least), key=order_of)
+        args = undominated(sorted(args, key=order_of), _is_at_least)
         if len(args) == 1:
             return shared + args[0]
         if any(is_deep(arg) for arg in args):

@@ -11,7 +11,8 @@ from splitgraph.dim.atoms import SYMBOL, atoms_by_level
 from splitgraph.dim.extrema import dim_max, dim_min
 from splitgraph.dim.spelling import FUNCTION_NAMES, bare_symbol, is_identifier
 
-_TOKEN = re.compile(r"\s*(?:([0-9]+)|([^\W\d]\w*)|\[((?:[^\]]|\]\])*)\]|(//|[-+*%(),]))")
+# A name is whatever is between operators: which letters Python takes in one is not for a regular expression to tell.
+_TOKEN = re.compile(r"\s*(?:([0-9]+)|([^\s0-9\[\](),+*/%-][^\s\[\](),+*/%-]*)|\[((?:[^\]]|\]\])*)\]|(//|[-+*%(),]))")
 _DIGITS = 4000
 
 # Binary operators bind by rank; a unary minus binds more tightly than any of them.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import keyword
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -80,8 +81,12 @@ _Texts = Mapping[Atom, _Spelled]
 
 
 def is_identifier(name: str) -> bool:
-    """True when the name can stand in an expression."""
-    return name.isidentifier() and not keyword.iskeyword(name) and name not in FUNCTION_NAMES
+    """True when the name can stand in an expression, and Python reads it there as what it is: of letters that look
+    alike to it, as a ligature and what it joins, it knows one form only.
+    """
+    if not name.isidentifier() or keyword.iskeyword(name) or name in FUNCTION_NAMES or name == "__debug__":
+        return False
+    return name.isascii() or unicodedata.is_normalized("NFKC", name)
 
 
 def bare_symbol(value: Dim) -> str | None:
