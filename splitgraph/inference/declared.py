@@ -34,6 +34,24 @@ def reconcile(
     return _reconcile(values, inferred, Declaration(name, declared, location, passed_in), _report)
 
 
+def check_default(values: GraphValues, name: str, default: ValueType, declared: ValueType) -> None:
+    """Report an initializer that is not what the input of its name is declared as: no runtime loads such a model."""
+    if _fits(default, declared):
+        return
+    text = f"the initializer {name!r} is {default}, but the input of that name is declared as {declared}"
+    help = "Correct the declared type of the input, or the initializer, which is its default."
+    values.report(diagnostic("SG301", text, values.location, help=help))
+
+
+def _fits(default: ValueType, declared: ValueType) -> bool:
+    if declared.dtype is not None and default.dtype != declared.dtype:
+        return False
+    if declared.shape is None:
+        return True
+    pairs = zip(default.shape or (), declared.shape, strict=False)
+    return default.rank == declared.rank and all(mine == theirs for mine, theirs in pairs if isinstance(theirs, int))
+
+
 class Declaration(NamedTuple):
     """What is declared of a value, and where it gets its type; passed_in: as that of an input of its graph."""
 

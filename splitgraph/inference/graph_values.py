@@ -13,7 +13,7 @@ from splitgraph.dim import Answer, Dim, DimLike, Facts, Obligation, symbols_of
 from splitgraph.graph.scopes import GraphPath
 from splitgraph.graph.tensors import is_external, tensor_contents, tensor_type
 from splitgraph.graph.types import value_type
-from splitgraph.inference.declared import reconcile
+from splitgraph.inference.declared import check_default, reconcile
 from splitgraph.inference.known import OMITTED, Known
 from splitgraph.inference.state import GraphDetail, State
 from splitgraph.onnx_proto import GraphProto, NodeProto, TensorProto, ValueInfoProto
@@ -241,12 +241,13 @@ class GraphValues:
         """Define a graph's inputs and initializers. given: types of the inputs as the caller of a subgraph has them."""
         constant_inputs = self.state.model.ir_version < 4
         inputs = {value.name for value in graph.input}
+        defaults = {held.name: tensor_type(held) for held in graph.initializer if held.name in inputs}
         for position, value in enumerate(graph.input):
-            declared = self._declared(value, is_believed=self.parent is None)
             passed = given[position] if given is not None and position < len(given) else None
-            known = declared
-            if passed is not None:
-                known = reconcile(self, value.name, passed, declared, self.location, passed_in=True)
+            default = defaults.get(value.name)
+            if default is not None:
+                check_default(self, value.name, default, value_type(value.type))
+            known = self._input_type(value, passed, default if constant_inputs else None)
             self.define(value.name, known, self.location)
         if self.parent is None:
             self.state.open_dimensions = frozenset(self.state.generated)
@@ -272,6 +273,14 @@ class GraphValues:
             elif written.dtype is None:
                 self.types[name] = replace(written, dtype=given_type.dtype)
         self.declared.update(self.state.declared_types.get(self.path, {}))
+
+    def _input_type(self, value: ValueInfoProto, passed: ValueType | None, constant: ValueType | None) -> ValueType:
+        """passed: what the input is given. constant: of the initializer that it always is."""
+        declared = self._declared(value, is_believed=self.parent is None)
+        if passed is not None:
+            return reconcile(self, value.name, passed, declared, self.location, passed_in=True)
+        is_named = any(isinstance(dim, Dim) for dim in declared.shape or ())
+        return declared if constant is None or is_named else constant
 
     def _declared(self, value: ValueInfoProto, *, is_believed: bool = False) -> ValueType:
         declared = self.state.bind(value_type(value.type))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import onnx
 import pytest
 
@@ -331,3 +333,35 @@ def test_a_formula_of_the_exporter_stands_for_each_dimension_that_it_computes() 
     for value in model.graph.output:
         value.type.tensor_type.shape.dim[1].dim_param = "Min(K, 4)"
     assert shown(splitgraph.infer(model), "a", "b") == ["int64[1, Min(K, 4)]"] * 2
+
+
+DEFAULTS = [
+    # The default's type, the declared one, version of the IR, what is found, what is known of the input.
+    ("float[8, 7]", "float[8, 7]", 8, [], "float32[8, 7]"),
+    ("float[8, 7]", "float[N, 7]", 8, [], "float32[N, 7]"),
+    ("float[8, 7]", "float[]", 8, [], "float32[...]"),
+    ("float[8, 7]", "float[4, 7]", 8, ["SG301"], "float32[4, 7]"),
+    ("float[8, 7]", "float[8, 7, 1]", 8, ["SG301"], "float32[8, 7, 1]"),
+    ("double[8, 7]", "float[8, 7]", 8, ["SG301"], "float32[8, 7]"),
+    # Before IR 4 nobody can give another one.
+    ("float[8, 7]", "float[?, 7]", 3, [], "float32[8, 7]"),
+    ("float[8, 7]", "float[]", 3, [], "float32[8, 7]"),
+    ("float[8, 7]", "float[4, 7]", 3, ["SG301"], "float32[8, 7]"),
+]
+
+
+@pytest.mark.parametrize(("default", "declared", "version", "found", "known"), DEFAULTS)
+def test_an_initializer_is_of_the_type_of_its_input(
+    default: str, declared: str, version: int, found: list[str], known: str
+) -> None:
+    given, _, shape = default.partition("[")
+    numbers = ", ".join(["0"] * prod(int(dim) for dim in shape[:-1].split(",")))
+    text = f"<ir_version: {version}, opset_import: ['' : 18]> g () => ({declared} y) "
+    model = onnx.parser.parse_model(
+        text.replace("'", '"') + f"<{given}[{shape} x = {{{numbers}}}> {{ y = Identity (x) }}"
+    )
+    model.graph.input.add(name="x").type.CopyFrom(model.graph.output[0].type)
+    model.graph.output[0].type.Clear()
+    analysis = splitgraph.infer(model)
+    assert ([each.code for each in analysis.diagnostics], str(analysis.types["x"])) == (found, known)
+    assert all("the initializer 'x' is" in each.message for each in analysis.diagnostics)

@@ -9,6 +9,7 @@ from node_models import infer_nodes, shape_text
 
 from splitgraph.dim import Dim, evaluate
 
+BACK = "float[1,3,8] x, float[3,4,3] w"
 INVALID = [
     ("matmul", "float[2,3] a, float[4,5] b", "y = MatMul(a, b)", 18, "inner dimensions must be equal, not 3 and 4"),
     ("matmul-scalar", "float[2,3] a, float b", "y = MatMul(a, b)", 18, "scalar"),
@@ -22,6 +23,14 @@ INVALID = [
     ("conv-strides", "float[1,3,8] x, float[4,3,3] w", "y = Conv<strides=[1,1]>(x, w)", 18, "2 strides for 1"),
     ("conv-groups", "float[1,4,8] x, float[3,2,3] w", "y = Conv<group=2>(x, w)", 18, "do not divide into 2 groups"),
     ("conv-pads", "float[1,3,8] x, float[4,3,3] w", 'y = Conv<auto_pad="SOME">(x, w)', 18, "SOME"),
+    ("conv-negative-pads", "float[1,3,8] x, float[4,3,3] w", "y = Conv<pads=[-1,0]>(x, w)", 18, "pads are [-1, 0]"),
+    ("conv-strides-zero", "float[1,3,8] x, float[4,3,3] w", "y = Conv<strides=[0]>(x, w)", 18, "strides are [0]"),
+    ("conv-no-kernel", "float[1,3,8] x, float[] w", "y = Conv<kernel_shape=[0]>(x, w)", 18, "kernel_shape is [0]"),
+    ("pool-no-kernel", "float[1,3,8] x", "y = MaxPool<kernel_shape=[0]>(x)", 18, "kernel_shape is [0]"),
+    ("pool-pads", "float[1,3,8] x", "y = AveragePool<kernel_shape=[2], pads=[0,-1]>(x)", 18, "at least 0"),
+    ("transpose-shape", BACK, "y = ConvTranspose<output_shape=[-1]>(x, w)", 18, "output_shape is [-1]"),
+    ("transpose-padding", BACK, "y = ConvTranspose<output_padding=[-1]>(x, w)", 18, "output_padding is [-1]"),
+    ("unpool", "float[1,3,8] x, int64[1,3,8] i", "y = MaxUnpool<kernel_shape=[0]>(x, i)", 11, "kernel_shape is [0]"),
     ("pool-rank", "float[1,3,8] x", "y = MaxPool<kernel_shape=[2,2]>(x)", 18, "rank 3"),
     ("depth-to-space", "float[1,3,2,2] x", "y = DepthToSpace<blocksize=2>(x)", 18, "3 is not divisible by 4"),
     ("reduce-axis", "float[2,3] x", "y = ReduceMax<axes=[2]>(x)", 13, "out of range [-2, 1]"),

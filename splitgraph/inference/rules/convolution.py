@@ -19,7 +19,7 @@ from splitgraph.inference.rules.operands import (
     merged_dim,
     operator,
 )
-from splitgraph.inference.rules.windows import Windows, nonnegative, read_windows, window_counts
+from splitgraph.inference.rules.windows import Windows, check_each, nonnegative, read_windows, window_counts
 from splitgraph.value_type import ValueType, tensor
 
 
@@ -88,6 +88,7 @@ def _kernel(ctx: NodeContext, weights: Dims | None, rank: int) -> Sequence[DimLi
         return (None,) * rank if weights is None else weights[2:]
     if len(given) != rank:
         raise InvalidNode(f"kernel_shape {list(given)} for {rank} spatial dimensions; there must be one for each")
+    check_each("kernel_shape", given)
     for axis, size in enumerate(given if weights is not None else ()):
         merged_dim(ctx, size, (weights or ())[2 + axis], "kernel_shape and the weights' spatial dimensions")
     return given
@@ -140,10 +141,12 @@ def _transposed_dims(
         raise InvalidNode(
             f"{len(extra)} values of output_padding for {rank} spatial dimensions; there must be one for each"
         )
+    check_each("output_padding", extra, least=0)
     if shape:
         # Some exporters write batch and channels, too.
         if len(shape) not in (rank, rank + 2):
             raise InvalidNode(f"output_shape {list(shape)} for {rank} spatial dimensions; there must be one for each")
+        check_each("output_shape", shape[-rank:], least=0)
         return list(shape[-rank:])
     result: list[DimLike | None] = []
     for axis, dim in enumerate(dims):
@@ -182,6 +185,7 @@ def max_unpool(ctx: NodeContext) -> Sequence[ValueType]:
     """The input of a MaxPool, 0 but for the largest elements; of the shape that the third input holds, if given."""
     dtype, dims, indices = ctx.input(0).dtype, dims_of(ctx, 0), dims_of(ctx, 1)
     kernel = ints_attribute(ctx, "kernel_shape") or ()
+    check_each("kernel_shape", kernel)
     for held in (dims, indices):
         if held is not None and len(kernel) != len(held) - 2:
             raise InvalidNode(
@@ -210,6 +214,7 @@ def pooled_dims(ctx: NodeContext, dims: Dims | None) -> tuple[DimLike | None, ..
     kernel = ints_attribute(ctx, "kernel_shape")
     if kernel is None:
         raise InvalidNode("attribute 'kernel_shape' is required")
+    check_each("kernel_shape", kernel)
     if dims is None:
         return (None,) * (len(kernel) + 2)
     rank = len(dims) - 2

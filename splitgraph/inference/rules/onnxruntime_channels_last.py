@@ -8,7 +8,7 @@ from splitgraph.dim import DimLike
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.rules.convolution import pooled_dims
 from splitgraph.inference.rules.operands import Dims, InvalidNode, dims_of, ints_attribute, known_dtype, operator
-from splitgraph.inference.rules.windows import read_windows, window_counts
+from splitgraph.inference.rules.windows import check_each, read_windows, window_counts
 from splitgraph.value_type import ValueType, tensor
 
 DOMAIN = "com.microsoft"
@@ -42,6 +42,7 @@ def conv(ctx: NodeContext) -> Sequence[ValueType]:
     given = ints_attribute(ctx, "kernel_shape")
     if given is not None and len(given) != rank:
         raise InvalidNode(f"kernel_shape {list(given)} for {rank} spatial dimensions; there must be one for each")
+    check_each("kernel_shape", given or ())
     kernel: Sequence[DimLike | None] = (None,) * rank if given is None else given
     filters = weights[0] if weights else None
     return [tensor(dtype, (data[0], *window_counts(ctx, data[2:], kernel, read_windows(ctx, rank)), filters))]

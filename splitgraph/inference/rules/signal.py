@@ -51,6 +51,8 @@ def dft(ctx: NodeContext) -> Sequence[ValueType]:
         raise InvalidNode(f"the last dimension is {dims[-1]}; it must be 1 for real and 2 for complex numbers")
     if half and not inverse and dims[-1] == 2:
         raise InvalidNode("the input is complex; half of a transform can be left out for real input only")
+    if half and inverse and dims[-1] == 1:
+        raise InvalidNode("the input is real; an inverse transform of which half was left out takes complex input")
     parts = 1 if inverse and half else 2
     axis = _dft_axis(ctx, len(dims))
     if axis is None and not half and not ctx.has_input(1):

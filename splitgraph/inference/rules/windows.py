@@ -42,6 +42,7 @@ def read_windows(ctx: NodeContext, rank: int) -> Windows:
         pads = (0,) * (2 * rank)
     if len(pads) != 2 * rank:
         raise InvalidNode(f"{len(pads)} pads for {rank} spatial dimensions; there must be two for each")
+    check_each("pads", pads, least=0)
     auto_pad = ctx.attribute("auto_pad", "NOTSET") or "NOTSET"
     if auto_pad not in AUTO_PADS:
         raise InvalidNode(f"auto_pad is {auto_pad!r}; it must be one of {', '.join(AUTO_PADS)}")
@@ -54,9 +55,15 @@ def _per_axis(ctx: NodeContext, name: str, rank: int, default: int) -> tuple[int
         return (default,) * rank
     if len(given) != rank:
         raise InvalidNode(f"{len(given)} {name} for {rank} spatial dimensions; there must be one for each")
-    if any(value < 1 for value in given):
-        raise InvalidNode(f"{name} are {list(given)}; each must be at least 1")
+    check_each(name, given)
     return given
+
+
+def check_each(name: str, values: Sequence[int], *, least: int = 1) -> None:
+    """Raises InvalidNode when one of the numbers of an attribute is less than it may be."""
+    if any(value < least for value in values):
+        verb = "are" if name.endswith("s") else "is"
+        raise InvalidNode(f"{name} {verb} {list(values)}; each element must be at least {least}")
 
 
 def window_counts(
