@@ -24,8 +24,8 @@ class NodeFacts:
 
     source, target: opset versions of ai.onnx, either may be the greater. Lists go by position; what they do not reach
     is unknown. input_dtypes, output_dtypes: numpy-style names (of a sequence or optional: of its tensors), None when
-    unknown or omitted. input_kinds, output_kinds: "tensor", "sequence", "optional" or None. shapes_equal: True when all
-    inputs provably have the same shape. input_shapes: None when of unknown rank; unknown dimensions are None.
+    unknown or omitted. input_kinds, output_kinds: "tensor", "sequence", "optional" or None. input_shapes: None when of
+    unknown rank; unknown dimensions are None.
     """
 
     node: NodeProto
@@ -36,9 +36,8 @@ class NodeFacts:
     location: str
     in_function: bool
     input_kinds: Sequence[str | None]
-    shapes_equal: bool | None = None
-    input_shapes: Sequence[Shape | None] = ()
-    output_kinds: Sequence[str | None] = ()
+    input_shapes: Sequence[Shape | None]
+    output_kinds: Sequence[str | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,8 +148,6 @@ class Crossing:
 
     def shapes_are_equal(self) -> bool:
         """True when all inputs are known to have the same shape."""
-        if self.facts.shapes_equal:
-            return True
         shapes = [self.shape(index) for index in range(len(self.facts.node.input))]
         first = shapes[0] if shapes else None
         return first is not None and None not in first and all(shape == first for shape in shapes)

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from splitgraph.conversion.left_out import left_out_in
+from splitgraph.conversion.left_out import is_given
 from splitgraph.conversion.shared_lengths import SharedLengths
 from splitgraph.dim import DimLike
 from splitgraph.graph.names import FreshNames
-from splitgraph.graph.scopes import Scope, attribute_is_given, node_label
+from splitgraph.graph.scopes import Scope, node_label
 from splitgraph.graph.tensors import int64_tensor
 from splitgraph.node_making import make_node
 from splitgraph.onnx_proto import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto
@@ -184,8 +184,8 @@ def new_emission(
     """
     constants_are_nodes = scope.in_function or model.ir_version < 4
     prefix = node.name or node.output[0] or node_label(node, index)
-    given = partial(attribute_is_given, model, scope)
-    left_out = left_out_in(plan.left_out, scope)
+    given = partial(is_given, model, plan.left_out, scope)
+    left_out = plan.left_out.inputs_in(scope)
     return Emission(names, opset, constants_are_nodes, prefix, given, plan.drafts, common, left_out)
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from splitgraph.canonical import CanonicalSplit, Form, clamped_lengths
 from splitgraph.conversion.emission import Emission, new_emission
 from splitgraph.conversion.inlining import inline_functions
-from splitgraph.conversion.left_out import left_out_inputs
+from splitgraph.conversion.left_out import find_left_out
 from splitgraph.conversion.lengths_pattern import Producers, axis_reference, has_no_rest, lengths_are_computed
 from splitgraph.conversion.opset import check_readable, roots
 from splitgraph.conversion.plan import Plan, apply_plan, opset_of
@@ -42,13 +42,13 @@ def convert_forms(model: ModelProto, to: str, *, explicit_lengths: bool = False)
     if to not in ("split", "variadic-split"):
         raise SplitgraphError(f"splits cannot be converted to {to!r}; the targets are 'split' and 'variadic-split'")
     walked = walk_model(model)
-    plan = Plan(left_out=left_out_inputs(model, walked.scopes))
+    plan = Plan(left_out=find_left_out(model, walked.scopes))
     check_readable(plan, walked)
     if to == "split" and explicit_lengths and not plan.blockers:
         inlined = _with_functions_inlined(plan, model)
         if inlined is not model:
             model, walked = inlined, walk_model(inlined)
-            plan.left_out = left_out_inputs(model, walked.scopes)
+            plan.left_out = find_left_out(model, walked.scopes)
     names = FreshNames(used_names(model, walked.scopes))
     ours = {function.name for function in model.functions if is_variadic_function(function)}
     if not any(found.code == "SG103" for found in plan.blockers):
@@ -129,12 +129,12 @@ def _plan_plain(
     names: FreshNames,
     explicit_lengths: bool,
 ) -> None:
-    uses, producers = Uses(root), Producers(root)
+    uses, every_producer = Uses(root), Producers(root)
     uncounted: set[str] = set()
     replacements: list[Replacement] = []
     for scope in root:
         details: GraphDetail = walked.graphs.get(scope.path) or GraphDetail()
-        opset = opset_of(scope.imports)
+        opset, producers = opset_of(scope.imports), every_producer.seen_from(scope)
         target = variant_at("Split", opset)
         for index, found in details.splits.items():
             node = scope.nodes[index]

@@ -8,6 +8,7 @@ from typing import Any
 from google.protobuf.descriptor import FieldDescriptor
 
 from splitgraph.diagnostics import ConversionError, SplitgraphError, diagnostic
+from splitgraph.graph.scopes import scopes
 from splitgraph.onnx_proto import IR_VERSION, ModelProto, TensorProto
 from splitgraph.schemas import newest_opset
 
@@ -92,11 +93,11 @@ def set_ir_version(model: ModelProto, version: int, opset: int | None) -> None:
 
 
 def _needs(model: ModelProto) -> Iterator[tuple[int, str]]:
-    inputs = {value.name for value in model.graph.input}
-    for tensor in model.graph.initializer:
-        if tensor.name not in inputs:
-            yield 4, f"the initializer {tensor.name!r}, which is no input"
-            break
+    for graph in (scope.proto for scope in scopes(model) if not scope.is_function):
+        inputs = {value.name for value in graph.input}
+        lone = next((tensor.name for tensor in graph.initializer if tensor.name not in inputs), None)
+        if lone is not None:
+            yield 4, f"the initializer {lone!r}, which is no input"
     pending: list[Any] = [model]
     while pending:
         message = pending.pop()

@@ -130,8 +130,6 @@ class Ladder:
     def _facts(self, form: Form, node: NodeProto, at: int, location: str) -> NodeFacts:
         inputs = [self.values.type_of(name) for name in form.inputs]
         outputs = [self.values.type_of(name) for name in form.outputs]
-        shapes = [value.shape for value in inputs]
-        known = all(shape is not None and None not in shape for shape in shapes)
         return NodeFacts(
             node=node,
             source=at,
@@ -141,8 +139,7 @@ class Ladder:
             location=location,
             in_function=self.in_function,
             input_kinds=[_known_kind(value) for value in inputs],
-            shapes_equal=True if known and len(set(shapes)) == 1 else None,
-            input_shapes=shapes,
+            input_shapes=[value.shape for value in inputs],
             output_kinds=[_known_kind(value) for value in outputs],
         )
 

@@ -8,12 +8,14 @@ that are exactly those which lowering writes mean what lowering means by them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 
 from splitgraph.canonical import CanonicalSplit, Form
 from splitgraph.conversion.emission import Emission
 from splitgraph.conversion.splits import without_rest
 from splitgraph.deferred import np, numpy_helper
+from splitgraph.graph.definitions import Definitions, ValueKey
 from splitgraph.graph.names import FreshNames
 from splitgraph.graph.scopes import Scope, plain_domain
 from splitgraph.onnx_proto import GraphProto, NodeProto, TensorProto
@@ -22,23 +24,39 @@ from splitgraph.variants.lowering import LowerRequest, NotRepresentable, compute
 
 
 class Producers:
-    """What defines each value of a root (main graph or function, with its subgraphs): a node, or a constant tensor."""
+    """What defines each value that a graph of a root (main graph or function, with its subgraphs) knows: a node, or a
+    constant tensor.
+    """
 
     def __init__(self, root: Sequence[Scope]) -> None:
-        self.nodes: dict[str, NodeProto] = {}
-        self.initializers: dict[str, TensorProto] = {}
+        self._definitions = Definitions(root)
+        self._path = root[0].path
+        self._nodes: dict[ValueKey, NodeProto] = {}
+        self._initializers: dict[ValueKey, TensorProto] = {}
         for scope in root:
-            self.nodes.update((name, node) for node in scope.nodes for name in node.output)
+            for node in scope.nodes:
+                self._nodes.update(dict.fromkeys(self._definitions.keys(scope.path, node.output[:]), node))
             if not scope.is_function:
                 inputs = {value.name for value in scope.proto.input}
-                held = (tensor for tensor in scope.proto.initializer if tensor.name not in inputs)
-                self.initializers.update((tensor.name, tensor) for tensor in held)
+                for tensor in scope.proto.initializer:
+                    if tensor.name not in inputs:
+                        self._initializers[self._definitions.key(scope.path, tensor.name)] = tensor
+
+    def seen_from(self, scope: Scope) -> Producers:
+        """The same, by the names that this graph knows them by."""
+        seen = copy(self)
+        seen._path = scope.path
+        return seen
+
+    def node(self, name: str) -> NodeProto | None:
+        """The node that gives a value; None for what is no node's."""
+        return self._nodes.get(self._definitions.key(self._path, name))
 
     def constant(self, name: str) -> TensorProto | None:
         """The tensor that a name stands for in every run, None for anything computed or given."""
-        node = self.nodes.get(name)
+        node = self.node(name)
         if node is None:
-            return self.initializers.get(name)
+            return self._initializers.get(self._definitions.key(self._path, name))
         values = [attribute.t for attribute in node.attribute if attribute.name == "value"]
         return values[0] if node.op_type == "Constant" and values else None
 
@@ -91,7 +109,7 @@ def _number(tensor: TensorProto | None) -> int | None:
 def _above(producers: Producers, name: str, *steps: tuple[str, int]) -> str | None:
     """What a value is computed from, a step for each operator and which of its inputs; None where it is another."""
     for op_type, index in steps:
-        made = producers.nodes.get(name)
+        made = producers.node(name)
         if made is None or made.op_type != op_type or len(made.input) <= index:
             return None
         name = made.input[index]
@@ -104,7 +122,7 @@ def axis_reference(producers: Producers, node: NodeProto, opset: int, attributes
 
     attributes: those that the function has.
     """
-    made = producers.nodes.get(node.input[1])
+    made = producers.node(node.input[1])
     if made is not None and (made.op_type, plain_domain(made.domain)) == ("Constant", ""):
         return next((a.ref_attr_name for a in made.attribute if a.name == "value_int" and a.ref_attr_name), None)
     for attribute in attributes:
@@ -140,7 +158,7 @@ def _same(producers: Producers, expected: Mapping[str, NodeProto], wanted: str, 
     if node.op_type == "Constant" and node.attribute[0].name == "value":
         tensor = producers.constant(found)
         return tensor is not None and _equal(tensor, node.attribute[0].t)
-    made = producers.nodes.get(found)
+    made = producers.node(found)
     return (
         made is not None
         and (made.op_type, plain_domain(made.domain)) == (node.op_type, "")

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -14,7 +15,7 @@ from splitgraph.conversion.emission import new_emission
 from splitgraph.conversion.guard import route_of
 from splitgraph.conversion.ir_version import set_ir_version
 from splitgraph.conversion.ladder import Ladder
-from splitgraph.conversion.left_out import left_out_in, left_out_inputs
+from splitgraph.conversion.left_out import find_left_out
 from splitgraph.conversion.plan import Plan, apply_plan, opset_of
 from splitgraph.conversion.replacing import edit_in_place, replace_by_forms
 from splitgraph.conversion.rewrite import Change, Rewrite
@@ -80,7 +81,7 @@ def _without_sequences(model: ModelProto, walked: Walked) -> Rewrite | None:
     found = (split for graph in walked.graphs.values() for split in graph.splits.values())
     if not any(split.variant.op_type == "SplitToSequence" for split in found):
         return None
-    plan = Plan(left_out=left_out_inputs(model, walked.scopes))
+    plan = Plan(left_out=find_left_out(model, walked.scopes))
     check_readable(plan, walked)
     if plan.blockers:
         return None
@@ -94,9 +95,8 @@ def _without_sequences(model: ModelProto, walked: Walked) -> Rewrite | None:
 
 
 def check_readable(plan: Plan, walked: Walked) -> None:
-    """Make every error of the model a blocker, but those at splits, which say themselves what stands in the way, what
-    is repaired, and shapes that are declared wrongly: runtimes go by what nodes give, and so does conversion. These are
-    kept as they are, with a warning.
+    """Make every error of the model a blocker, but what the rewrite repairs. A shape that is declared wrongly is kept
+    as it is, with a warning: runtimes go by what nodes give, and so does conversion.
     """
     plan.blockers += _errors(walked)
     for found in walked.misdeclared:
@@ -123,7 +123,7 @@ def plan_opset(model: ModelProto, walked: Walked, target: int) -> Plan:
 
 
 def _plan_opset(model: ModelProto, walked: Walked, target: int, names: FreshNames) -> Plan:
-    plan = Plan(opset=target, left_out=left_out_inputs(model, walked.scopes))
+    plan = Plan(opset=target, left_out=find_left_out(model, walked.scopes))
     check_readable(plan, walked)
     if any(found.code == "SG103" for found in plan.blockers):
         return plan
@@ -213,8 +213,8 @@ def _plan_others(
     blocked: list[Sequence[Diagnostic]] = []
     if not touched:
         return blocked
-    values, left_out = Values(walked, scope.path), left_out_in(plan.left_out, scope)
-    ladder = Ladder(scope.imports[""], target, values, scope.in_function, uses.is_read, left_out)
+    values, left_out = Values(walked, scope.path), plan.left_out.inputs_in(scope)
+    ladder = Ladder(scope.imports[""], target, values, scope.in_function, partial(uses.is_read, scope.path), left_out)
     visits, nodes = walked.visits(scope), scope.nodes
     edits = plan.edits.get(scope.path)
     # A node that is none of its operator's has no meaning to keep; one that was only declared wrongly has.
@@ -250,7 +250,8 @@ def _plan_others(
                 raise
             continue
         blocked.append(carried.blockers)
-        if visit is not None and carried.is_kept:
+        # What a call leaves out is no type, and asked of each node by itself.
+        if visit is not None and carried.is_kept and not left_out:
             kept.add(id(visit))
         if carried.edits:
             plan.at(scope.path).attributes.setdefault(index, []).extend(carried.edits)

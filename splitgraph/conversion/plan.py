@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from splitgraph.conversion.guard import AttributeEdit
 from splitgraph.conversion.ir_version import minimum_ir_version
+from splitgraph.conversion.left_out import LeftOut
 from splitgraph.conversion.rewrite import Change
 from splitgraph.diagnostics import ConversionError, Diagnostic
 from splitgraph.graph.scopes import GraphPath, graph_at, opset_imports, plain_domain
@@ -55,8 +56,8 @@ class GraphEdits:
 
 @dataclass(slots=True)
 class Plan:
-    """A rewrite of a model, as a list of edits by graph; `blockers` are what makes it impossible. left_out: the inputs
-    of functions that a call leaves out. drafts: the new nodes and tensors, and those that came to nothing.
+    """A rewrite of a model, as a list of edits by graph; `blockers` are what makes it impossible. left_out: what
+    calls of functions leave out. drafts: the new nodes and tensors, and those that came to nothing.
     """
 
     edits: dict[GraphPath, GraphEdits] = field(default_factory=dict)
@@ -65,7 +66,7 @@ class Plan:
     notes: list[Diagnostic] = field(default_factory=list)
     rounding: bool = False
     opset: int | None = None
-    left_out: Mapping[int, frozenset[str]] = field(default_factory=dict)
+    left_out: LeftOut = field(default_factory=LeftOut)
     variadic_parts: set[int] = field(default_factory=set)
     gone_functions: set[str] = field(default_factory=set)
     drafts: GraphProto = field(default_factory=GraphProto)

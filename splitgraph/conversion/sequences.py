@@ -15,6 +15,7 @@ from splitgraph.conversion.unused import Uses
 from splitgraph.deferred import helper
 from splitgraph.diagnostics import diagnostic
 from splitgraph.graph.attributes import attribute_value
+from splitgraph.graph.definitions import Definitions
 from splitgraph.graph.names import FreshNames
 from splitgraph.graph.scopes import Scope, node_label
 from splitgraph.inference import Walked
@@ -51,6 +52,7 @@ def plan_sequences(
     """Plan the conversion of every SplitToSequence whose readers allow it; the others are kept, with a note that says
     why they are. why: the others are not.
     """
+    definitions: Definitions | None = None
     for scope in root:
         details: GraphDetail = walked.graphs.get(scope.path) or GraphDetail()
         for index, found in details.splits.items():
@@ -58,7 +60,8 @@ def plan_sequences(
                 continue
             node = scope.nodes[index]
             location = f"{scope.location}/{node_label(node, index)}"
-            readers = _readers(walked, root, scope, node, found)
+            definitions = definitions or Definitions(root)
+            readers = _readers(walked, root, definitions, scope, node, found)
             if isinstance(readers, str):
                 plan.notes.append(diagnostic("SG408", f"kept as a sequence: {readers}", location, severity="info"))
                 continue
@@ -71,7 +74,7 @@ def _drops_axis(node: NodeProto) -> bool:
 
 
 def _readers(
-    walked: Walked, root: Sequence[Scope], scope: Scope, node: NodeProto, found: SplitDetail
+    walked: Walked, root: Sequence[Scope], definitions: Definitions, scope: Scope, node: NodeProto, found: SplitDetail
 ) -> list[Reader] | str:
     """The nodes that read the sequence, or why they rule plain splits out."""
     split = found.split
@@ -89,6 +92,8 @@ def _readers(
     name = node.output[0]
     readers = []
     for inner in root:
+        if definitions.home(inner.path, name) != scope.path:
+            continue
         outputs = inner.proto.output if inner.is_function else [value.name for value in inner.proto.output]
         if name in outputs:
             return "the sequence itself is an output"
@@ -106,6 +111,8 @@ def _readers(
                 if position is None or not -count <= position < count:
                     return "a position that is read is known only at run time, or out of range"
                 position %= count
+            elif any(attribute.ref_attr_name for attribute in reader.attribute):
+                return f"{reader.op_type} has an attribute of the enclosing function"
             readers.append(Reader(inner, index, reader, position))
     return readers
 

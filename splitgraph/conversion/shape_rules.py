@@ -8,8 +8,10 @@ the same.
 from __future__ import annotations
 
 from splitgraph.conversion.boundary_crossing import Crossing, Predicate
+from splitgraph.dim import DimLike
 from splitgraph.graph.attributes import UNRESOLVED
 from splitgraph.onnx_proto import GraphProto, ValueInfoProto
+from splitgraph.value_type import Shape
 
 _UNSIGNED = frozenset({"uint8", "uint16", "uint32", "uint64"})
 
@@ -53,13 +55,24 @@ def shapes_equal(c: Crossing) -> bool:
 
 def gemm_broadcasts_suffix(c: Crossing) -> bool:
     """Downward: C has the shape of the result, or is a scalar or a row."""
-    if c.facts.shapes_equal:
-        return True
-    rank = c.rank(2)
-    if rank is None or rank > 1:
+    shape = c.shape(2)
+    if shape is None:
         return False
+    if len(shape) > 1:
+        return None not in shape and shape == _gemm_shape(c)
     c.set("broadcast", 1, "below opset 7 broadcasting is off unless it is asked for")
     return True
+
+
+def _gemm_shape(c: Crossing) -> Shape | None:
+    """The shape of A times B, None where it is not known."""
+    dims: list[DimLike | None] = []
+    for index, (name, kept) in enumerate((("transA", 0), ("transB", 1))):
+        transposed, shape = c.value(name, 0), c.shape(index)
+        if transposed is UNRESOLVED or shape is None or len(shape) != 2:
+            return None
+        dims.append(shape[1 - kept if transposed else kept])
+    return tuple(dims)
 
 
 def gemm_drops_broadcast(c: Crossing) -> bool:
@@ -254,7 +267,9 @@ def mask_covers_all_keys(c: Crossing) -> bool:
 
 
 def branches_give_equal_shapes(c: Crossing) -> bool:
-    """If 1|11, downward: both branches declare the same shapes, without unknown dimensions."""
+    """If 1|11, downward: both branches declare the same numbers. What is the same name in both, its author may have
+    used for two things.
+    """
     branches = [c.value("then_branch"), c.value("else_branch")]
     if not all(isinstance(branch, GraphProto) for branch in branches):
         return False
@@ -262,10 +277,7 @@ def branches_give_equal_shapes(c: Crossing) -> bool:
     return None not in then_shapes and then_shapes == else_shapes
 
 
-def _declared_shape(value: ValueInfoProto) -> tuple[int | str, ...] | None:
-    if not value.type.tensor_type.HasField("shape"):
-        return None
-    dims = tuple(
-        dim.dim_value if dim.HasField("dim_value") else dim.dim_param for dim in value.type.tensor_type.shape.dim
-    )
-    return None if "" in dims else dims
+def _declared_shape(value: ValueInfoProto) -> tuple[int, ...] | None:
+    shape = value.type.tensor_type.shape
+    is_static = value.type.tensor_type.HasField("shape") and all(dim.HasField("dim_value") for dim in shape.dim)
+    return tuple(dim.dim_value for dim in shape.dim) if is_static else None

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from splitgraph.conversion.emission import new_emission
 from splitgraph.conversion.guard import AttributeEdit, attribute_edits
-from splitgraph.conversion.left_out import left_out_in, reads_left_out
+from splitgraph.conversion.left_out import reads_left_out
 from splitgraph.conversion.plan import InPlace, Plan
 from splitgraph.conversion.replacing import Replacement, replace_nodes
 from splitgraph.conversion.rewrite import Change
@@ -58,7 +58,7 @@ def plan_splits(
             node = nodes[index]
             found = None if detail is None else detail.splits.get(index)
             # What inference knows of an input that a call leaves out is not all that there is to it.
-            is_like_others = not reads_left_out(node, left_out_in(plan.left_out, scope))
+            is_like_others = not reads_left_out(node, plan.left_out.inputs_in(scope))
             recipe = recipes.get(id(found)) if is_like_others else None
             if recipe is not None:
                 replacements.append(_followed(recipe, scope, index, node))

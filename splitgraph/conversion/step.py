@@ -117,7 +117,7 @@ class Step(Crossing):
             raise Inexact(f"{name} is an attribute of the enclosing function", "inline the function first")
         return value
 
-    def is_set(self, name: str) -> bool:
+    def known_is_set(self, name: str) -> bool:
         """True when an integer attribute is not 0; raises Inexact for one that refers to an attribute of the enclosing
         function, which may be either.
         """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from splitgraph.contents import Contents
@@ -30,6 +30,7 @@ class Values:
 
     def __init__(self, walked: Walked, path: GraphPath) -> None:
         self._details: Mapping[GraphPath, GraphDetail] = walked.graphs
+        self._named = walked.named
         self._path = path
         # What the graph itself defines, which nothing that is added can be called.
         here = self._details.get(path)
@@ -93,6 +94,11 @@ class Values:
             if path[:-3] == self._path and len(path) == len(self._path) + 3:
                 found.setdefault(path[-3], {})[path[-2]] = detail
         yield from found.values()
+
+    def are_named_within(self, symbols: Set[str]) -> bool:
+        """True when one of these symbols is what an author called a dimension in a subgraph of the graph."""
+        paths = (path for name in symbols for path in self._named.get(name, ()))
+        return any(len(path) > len(self._path) and path[: len(self._path)] == self._path for path in paths)
 
     def fingerprint(self, name: str, most: int) -> bytes | None:
         """Bytes that are the same for constants of the same type, shape and elements, and for values of which the same

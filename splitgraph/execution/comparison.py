@@ -159,8 +159,7 @@ def compare_interfaces(before: onnx.ModelProto, after: onnx.ModelProto) -> Diffe
     names = [value.name for value in before.graph.output], [value.name for value in after.graph.output]
     if names[0] != names[1]:
         return _difference_of_names(*names)
-    defaults = {tensor.name for tensor in after.graph.initializer}
-    defaults.update(tensor.values.name for tensor in after.graph.sparse_initializer)
+    defaults = default_names(after)
     inputs, inputs_after = caller_inputs(before), {value.name: value for value in after.graph.input}
     for name in inputs:
         if name not in inputs_after:
@@ -168,7 +167,7 @@ def compare_interfaces(before: onnx.ModelProto, after: onnx.ModelProto) -> Diffe
     for name in inputs_after:
         if name not in inputs and name not in defaults:
             return Difference(name, None, f"there is a new input {name!r} after")
-    optional = {tensor.name for tensor in before.graph.initializer}
+    optional = default_names(before)
     for name in inputs:
         if name in optional and name not in defaults:
             return Difference(name, None, f"the input {name!r} has lost its default")
@@ -179,6 +178,12 @@ def compare_interfaces(before: onnx.ModelProto, after: onnx.ModelProto) -> Diffe
         if reason:
             return Difference(left.name, None, f"the {role} {left.name!r} {reason}")
     return None
+
+
+def default_names(model: onnx.ModelProto) -> set[str]:
+    """Names of the initializers, of which those that are inputs may be left to their value."""
+    names = {tensor.name for tensor in model.graph.initializer}
+    return names.union(tensor.values.name for tensor in model.graph.sparse_initializer)
 
 
 def caller_inputs(model: onnx.ModelProto) -> dict[str, onnx.ValueInfoProto]:

@@ -17,7 +17,7 @@ import onnx
 from splitgraph.dim import Dim, DimLike, evaluate, product, symbol, symbols_of
 from splitgraph.execution.assignments import Assignment, Chooser, Constraint
 from splitgraph.execution.attempts import MANNERS, Manner
-from splitgraph.execution.comparison import caller_inputs
+from splitgraph.execution.comparison import caller_inputs, default_names
 from splitgraph.execution.demands import read_demands, read_split_demands
 from splitgraph.execution.elements import draw_elements
 from splitgraph.execution.model_edits import is_default_domain, scoped_nodes
@@ -334,8 +334,7 @@ def _fix(fixed: dict[str, int], dim: DimLike | None, size: int, where: str) -> N
 def _describe_inputs(analysis: Analysis) -> list[_Input]:
     model = analysis.model
     uses = find_uses(model)
-    defaults = {tensor.name for tensor in model.graph.initializer}
-    defaults.update(tensor.values.name for tensor in model.graph.sparse_initializer)
+    defaults = default_names(model)
     described = []
     for name in caller_inputs(model):
         found = tuple(uses.get(name, ()))

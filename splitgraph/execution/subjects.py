@@ -14,7 +14,7 @@ from typing import Any
 
 import onnx
 
-from splitgraph.execution.comparison import caller_inputs
+from splitgraph.execution.comparison import caller_inputs, default_names
 from splitgraph.execution.model_edits import is_default_domain, scoped_nodes
 from splitgraph.execution.verification import Difference
 from splitgraph.formats.openvino_ir import Graph, Layer, OpenVINOModel
@@ -122,8 +122,7 @@ def read_subjects(before: Model, after: Model) -> tuple[Subject, Subject] | Diff
 def _read(model: Model) -> _Read:
     if isinstance(model, OpenVINOModel):
         return _read_ir(model)
-    defaults = {tensor.name for tensor in model.graph.initializer}
-    defaults.update(tensor.values.name for tensor in model.graph.sparse_initializer)
+    defaults = default_names(model)
     inputs = [_Slot(frozenset({name}), name, value, name in defaults) for name, value in caller_inputs(model).items()]
     outputs = [_Slot(frozenset({value.name}), index, value) for index, value in enumerate(model.graph.output)]
     return _Read(model, infer_model(model, fill=False), inputs, outputs)

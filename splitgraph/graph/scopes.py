@@ -160,14 +160,3 @@ def graph_at(model: ModelProto, path: GraphPath) -> Any:
 def subgraph_at(node: NodeProto, attribute: str, position: int) -> GraphProto:
     """The graph in an attribute of a node, by its position there."""
     return next(graph for name, place, graph in subgraphs(node) if (name, place) == (attribute, position))
-
-
-def attribute_is_given(model: ModelProto, scope: Scope, attribute: str) -> bool:
-    """True when an attribute of the function that a scope is in has a default, or a value in every call."""
-    if not scope.in_function:
-        return False
-    function = model.functions[scope.path[1]]
-    if any(default.name == attribute for default in function.attribute_proto):
-        return True
-    calls = (node for each in scopes(model) for node in each.nodes if called_function(node) == function_key(function))
-    return all(any(given.name == attribute for given in call.attribute) for call in calls)

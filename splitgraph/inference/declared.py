@@ -159,9 +159,10 @@ def _is_taken(values: GraphValues, inferred: Dim, declared: Dim) -> bool:
     in the exporter's own language says how the dimension is computed, wherever it stands.
     """
     name, own = str(declared), values.path
-    if not is_identifier(name):
-        return False
     adopted = values.state.adopted.setdefault(name, {})
+    if not is_identifier(name):
+        adopted[own] = values
+        return False
     others = [path for path, graph in adopted.items() if (path != own or graph is values) and not _excludes(path, own)]
     if others and not values.facts.prove_eq(inferred, declared):
         return True

@@ -4,11 +4,11 @@ was found.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Literal
 
-from splitgraph.diagnostics import Diagnostic, SplitgraphError, diagnostic
+from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.dim import DimLike, Facts
 from splitgraph.graph.scopes import MAIN, GraphPath, Scope, function_key, function_location, opset_imports, plain_domain
 from splitgraph.inference.analysis import Analysis
@@ -42,8 +42,6 @@ def infer_model(
     owned: nobody else has the model, so that it is filled in itself and no copy is made.
     Raises SplitgraphError for a binding or an input shape that fits nothing in the model; never for a wrong model.
     """
-    if empty_chunks not in ("clamp", "error"):
-        raise SplitgraphError(f"empty_chunks is {empty_chunks!r}; it must be 'clamp' or 'error'")
     analysis = _analyse(model, bind, input_shapes, empty_chunks)
     if not fill:
         return analysis
@@ -61,14 +59,16 @@ class Walked:
 
     diagnostics: every finding. opset: imported version of each domain. scopes: every graph of the model. graphs: what
     was inferred of each, by its path. misdeclared: declarations that are wrong in their shape alone; then no shape that
-    is declared of what nodes give was believed.
+    is declared of what nodes give was believed. named: by the name that its author gave to a dimension of which nothing
+    else is known, the graphs that declare it.
     """
 
     diagnostics: tuple[Diagnostic, ...]
     opset: Mapping[str, int]
     scopes: tuple[Scope, ...]
     graphs: Mapping[GraphPath, GraphDetail]
-    misdeclared: tuple[Diagnostic, ...] = ()
+    misdeclared: tuple[Diagnostic, ...]
+    named: Mapping[str, Collection[GraphPath]]
 
     def visits(self, scope: Scope) -> Sequence[Visit | None]:
         """For each node of a graph what it has in common with others, as `GraphDetail.visits`."""
@@ -84,7 +84,8 @@ def walk_model(model: ModelProto) -> Walked:
     if misdeclared:
         # Who is wrong once may be wrong where nothing contradicts it, and conversion would build upon that.
         state, _ = _walk(model, None, None, "clamp", is_reported=False, believes_shapes=False)
-    return Walked(tuple(state.diagnostics), dict(state.imports), state.scopes, state.details, misdeclared)
+    named = {name: frozenset(graphs) for name, graphs in state.adopted.items()}
+    return Walked(tuple(state.diagnostics), dict(state.imports), state.scopes, state.details, misdeclared, named)
 
 
 def _analyse(
@@ -160,9 +161,9 @@ def _check_outputs(main: Walk, graph: GraphProto) -> None:
 
 
 def _walk_function_bodies(state: State, facts: Facts) -> None:
-    """Walk each function's body as written, which conversion edits: with what all calls of it have in common, quietly
-    where it was
-    walked at its calls already."""
+    """Walk each function's body as written, which conversion edits: with what all calls of it have in common, and
+    quietly where it was walked at its calls already.
+    """
     for index, function in enumerate(state.model.functions):
         key = function_key(function)
         calls = state.calls.get(key, [])
@@ -174,6 +175,7 @@ def _walk_function_bodies(state: State, facts: Facts) -> None:
         for position, name in enumerate(function.input):
             body.define(name, _common(body, known, position), body.location)
         body.run(function.node)
+        body.check_function_outputs(function)
         state.calling.pop()
         state.quiet -= bool(calls)
 

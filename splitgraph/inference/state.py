@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from splitgraph.canonical import CanonicalSplit
 from splitgraph.contents import Contents
-from splitgraph.diagnostics import Diagnostic, diagnostic
+from splitgraph.diagnostics import Diagnostic, SplitgraphError, diagnostic
 from splitgraph.dim import Dim, DimLike, Facts, Obligation, substitute, symbol
 from splitgraph.graph.names import declared_dimensions
 from splitgraph.graph.scopes import (
@@ -158,6 +158,8 @@ class State:
     _followed: int = 0
 
     def __post_init__(self) -> None:
+        if self.empty_chunks not in ("clamp", "error"):
+            raise SplitgraphError(f"empty_chunks is {self.empty_chunks!r}; it must be 'clamp' or 'error'")
         for function in self.model.functions:
             key = function_key(function)
             self.functions[key] = function

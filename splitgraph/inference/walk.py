@@ -345,6 +345,7 @@ class Walk(GraphValues):
         body = Walk(self.state, ("call", ctx.location), ctx.location, imports, self.facts, bindings=bindings)
         body.define_call_values(ctx, function)
         body.run(function.node)
+        body.check_function_outputs(function)
         self.state.calling.pop()
         for position, name in enumerate(function.output):
             ctx.set_contents(position, body.contents_of(name))
@@ -352,6 +353,13 @@ class Walk(GraphValues):
             if info is not None:
                 ctx.set_sequence(position, info)
         return [body.type_of(name) for name in function.output]
+
+    def check_function_outputs(self, function: FunctionProto) -> None:
+        """Report an output that the function's body does not define; called once the body has been walked."""
+        for name in function.output:
+            if not self.is_defined(name):
+                text = f"the output {name!r} of the function {function.name!r} is defined by nothing in its body"
+                self.report(diagnostic("SG105", text, self.location))
 
     def define_call_values(self, ctx: NodeContext, function: FunctionProto) -> None:
         """Define the inputs of a function's body from a call's inputs: types, contents, sequences."""

@@ -184,12 +184,14 @@ def _parameter(data: Any) -> onnx.TensorProto | None:
 
 
 def _into_branches(model: onnx.ModelProto) -> None:
-    """Both branches hold the nodes, which read the graph's inputs from outside; the condition is an input."""
+    """Both branches hold the nodes, which read the graph's inputs from outside, and call their own values alike; the
+    condition is an input.
+    """
     graph = model.graph
     branches = {}
     for label in ("then", "else"):
         branch = helper.make_graph(graph.node, label, [], graph.output)
-        _prefix_values(branch, f"{label}_", {value.name for value in graph.input})
+        _prefix_values(branch, "inner_", {value.name for value in graph.input})
         branches[f"{label}_branch"] = branch
     choice = helper.make_node("If", [_CONDITION], [value.name for value in graph.output], name="choice", **branches)
     del graph.node[:]

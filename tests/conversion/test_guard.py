@@ -30,7 +30,6 @@ def check(
     kinds: Sequence[str | None] = ("tensor",) * 8,
     out_kinds: Sequence[str | None] = ("tensor",) * 8,
     shapes: Sequence[tuple[int | None, ...] | None] = (),
-    equal: bool | None = None,
     in_function: bool = False,
     references: Sequence[tuple[str, int]] = (),
     domain: str = "",
@@ -44,9 +43,7 @@ def check(
     for name, number in references:
         node.attribute.append(onnx.AttributeProto(name=name, ref_attr_name="outer", type=number))
     before = node.SerializeToString()
-    result = check_node(
-        NodeFacts(node, source, target, dtypes, out, "main/n", in_function, kinds, equal, shapes, out_kinds)
-    )
+    result = check_node(NodeFacts(node, source, target, dtypes, out, "main/n", in_function, kinds, shapes, out_kinds))
     assert node.SerializeToString() == before
     assert all(d.severity == "error" and d.location == "main/n" and d.help for d in result[1])
     return result
@@ -162,7 +159,7 @@ REFUSED: list[tuple[str, tuple[Any, ...], dict[str, Any], list[str], str]] = [
     ("reduce axes down", ("ReduceMean", 18, 17, 2), {"dtypes": ["float32", "int64"]}, ["SG405"], "became an input"),
     ("reduce nothing", ("ReduceMean", 18, 17), {"noop_with_empty_axes": 1}, ["SG405"], "became an input"),
     ("broadcast axis", ("Add", 6, 7, 2), {"broadcast": 1, "axis": 0}, ["SG405"], "as in NumPy"),
-    ("broadcast down", ("Add", 7, 6, 2), {"equal": False}, ["SG405"], "as in NumPy"),
+    ("broadcast down", ("Add", 7, 6, 2), {}, ["SG405"], "as in NumPy"),
     ("broadcast unknown dims", ("Add", 7, 6, 2), {"shapes": [(None, 3), (None, 3)]}, ["SG405"], "as in NumPy"),
     ("broadcast both ways", ("Add", 7, 6, 2), {"shapes": [(3, 1), (1, 3)]}, ["SG405"], "as in NumPy"),
     ("sum of unequal", ("Sum", 8, 6, 2), {}, ["SG405"], "same shape"),
@@ -257,7 +254,7 @@ KEPT_UNTOUCHED: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("reduce all", ("ReduceSum", 11, 13), {"keepdims": 0}),
     ("reduce all down", ("ReduceMax", 18, 12), {}),
     ("equal shapes", ("Add", 6, 7, 2), {}),
-    ("equal shapes down", ("Add", 7, 6, 2), {"equal": True}),
+    ("equal shapes down", ("Add", 7, 6, 2), {"shapes": [(2, 3), (2, 3)]}),
     ("equal shapes known", ("Sum", 8, 6, 2), {"shapes": [(2, 3), (2, 3)]}),
     ("one input", ("Max", 8, 6), {}),
     ("shared slope", ("PRelu", 6, 7, 2), {"shapes": [(1, 3, 4, 4), (1,)]}),
@@ -385,8 +382,8 @@ def test_branches_of_if_may_differ_in_shape_from_11_on() -> None:
     def branch(*shape: int | str | None) -> onnx.GraphProto:
         return helper.make_graph([], "branch", [], [helper.make_tensor_value_info("b", 1, shape)])
 
-    equal = check("If", 11, 1, dtypes=["bool"], then_branch=branch(2, "N"), else_branch=branch(2, "N"))
-    other = check("If", 11, 1, dtypes=["bool"], then_branch=branch(2, "N"), else_branch=branch(2, "M"))
+    equal = check("If", 11, 1, dtypes=["bool"], then_branch=branch(2, 3), else_branch=branch(2, 3))
+    other = check("If", 11, 1, dtypes=["bool"], then_branch=branch(2, "N"), else_branch=branch(2, "N"))
     unset = check("If", 11, 1, dtypes=["bool"], then_branch=branch(None), else_branch=branch(None))
     assert equal == ([], [])
     assert [b.code for b in other[1] + unset[1]] == ["SG405", "SG405"]

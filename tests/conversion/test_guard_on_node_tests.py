@@ -98,7 +98,7 @@ def converted(model: onnx.ModelProto, target: int) -> onnx.ModelProto | None:
         outputs = [types.get(name, UNKNOWN) for name in node.output]
         kinds, dtypes, shapes = ([t[i] for t in inputs] for i in range(3))
         out_kinds, out_dtypes = ([t[i] for t in outputs] for i in range(2))
-        facts = NodeFacts(node, source, target, dtypes, out_dtypes, node.op_type, False, kinds, None, shapes, out_kinds)
+        facts = NodeFacts(node, source, target, dtypes, out_dtypes, node.op_type, False, kinds, shapes, out_kinds)
         edits, blockers = check_node(facts)
         if blockers:
             return None

@@ -22,6 +22,24 @@ def with_initializer(ir_version: int) -> onnx.ModelProto:
     return model
 
 
+def with_initializer_in_a_branch(ir_version: int) -> onnx.ModelProto:
+    held = helper.make_tensor("k", TensorProto.FLOAT, [1], [0.0])
+    branches = {
+        f"{side}_branch": helper.make_graph(
+            [helper.make_node("Add", ["x", "k"], [side])],
+            side,
+            [],
+            [helper.make_tensor_value_info(side, TensorProto.FLOAT, [2])],
+            [held],
+        )
+        for side in ("then", "else")
+    }
+    model = relu(ir_version, 8)
+    model.graph.node[0].CopyFrom(helper.make_node("If", ["c"], ["y"], **branches))
+    model.graph.input.append(helper.make_tensor_value_info("c", TensorProto.BOOL, []))
+    return model
+
+
 def with_function(ir_version: int) -> onnx.ModelProto:
     model = relu(ir_version, 13)
     nodes = [helper.make_node("Relu", ["a"], ["b"])]
@@ -38,6 +56,7 @@ def with_metadata(ir_version: int) -> onnx.ModelProto:
 REFUSED = [
     (relu(8, 17), 18, 7, "opset 18"),
     (with_initializer(8), 7, 3, "the initializer 'w'"),
+    (with_initializer_in_a_branch(8), 8, 3, "the initializer 'k'"),
     (with_function(8), 13, 7, "FunctionProto"),
     (with_metadata(10), 11, 9, "metadata_props of NodeProto"),
     (relu(10, 21, TensorProto.INT4), 22, 9, "the element type INT4"),

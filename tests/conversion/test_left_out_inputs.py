@@ -29,6 +29,15 @@ REFUSED = {
     "of another operator": (13, "y = Clip(x, l)", "y", ["y = my.f(x)"], "float[N,8] y", 10, "Clip"),
     "to an attribute": (18, "y = ReduceMean(x, l)", "y", ["y = my.f(x)"], "float[1,1] y", 17, "ReduceMean"),
     "to a function body": (17, "y = Trilu(x, l)", "y", ["y = my.f(x)"], "float[N,8] y", 13, "Trilu"),
+    "by another that is like one that stays": (
+        11,
+        "w = Constant<value = float[8,1] {1, 1, 1, 1, 1, 1, 1, 1}>() y = Gemm(x, w, l) z = Gemm(x, w, k)",
+        "y, z",
+        ["u = other.unknown(x)", "y, z = my.f(x, \"\", u)", "y0, z0 = my.f(x, u, u)"],
+        "float[N,1] y, float[N,1] z",
+        9,
+        "Gemm",
+    ),
     "where it is needed": (11, "w = Constant<value = float[8,1] {1, 1, 1, 1, 1, 1, 1, 1}>() y = Gemm(x, w, l)", "y",
                            ["y = my.f(x)"], "float[N,1] y", 9, "Gemm"),
 }  # fmt: skip
@@ -43,7 +52,7 @@ KEPT = {
 
 def model(opset: int, body: str, outputs: str, calls: list[str], results: str) -> onnx.ModelProto:
     made = onnx.parser.parse_model(
-        f'<ir_version: 8, opset_import: ["" : {opset}, "my" : 1]>'
+        f'<ir_version: 8, opset_import: ["" : {opset}, "my" : 1, "other" : 1]>'
         f"g (float[N,8] x) => ({results}) {{ {' '.join(calls)} }}"
         f'<domain: "my", opset_import: ["" : {opset}]> f(x, l, k) => ({outputs}) {{ {body} }}'
     )
@@ -79,6 +88,31 @@ def test_handed_on_from_a_function_that_was_called_without() -> None:
     made.functions.append(onnx.parser.parse_model(text).functions[0])
     with pytest.raises(splitgraph.ConversionError, match="Split reads 'l', an input of the function"):
         splitgraph.upgrade(made, 18)
+
+
+HANDED_ON = {
+    # Opset, what the inner function does, its outputs, those of the graph.
+    "axis of a split": (18, "y, z = Split<axis : int = @a, num_outputs = 2>(x)", "y, z", "float[N,4] y, float[N,4] z"),
+    "axes of a sum": (12, "y = ReduceSum<axes : ints = @a>(x)", "y", "float[p,q] y"),
+}
+
+
+@pytest.mark.parametrize(("opset", "body", "outputs", "results"), HANDED_ON.values(), ids=HANDED_ON)
+def test_an_attribute_that_is_handed_on_unset_is_not_given(opset: int, body: str, outputs: str, results: str) -> None:
+    text = (
+        f'<ir_version: 8, opset_import: ["" : {opset}, "my" : 1]>'
+        f"g (float[N,8] x) => ({results}) {{ {outputs} = my.outer(x) }}"
+        f'<domain: "my", opset_import: ["" : {opset}]> f<a>(x) => ({outputs}) {{ {body} }}'
+        f'<domain: "my", opset_import: ["" : {opset}, "my" : 1]> outer<a>(x) => ({outputs})'
+    )
+    kind = "ints" if "ints" in body else "int"
+    made = onnx.parser.parse_model(f"{text} {{ {outputs} = my.f<a : {kind} = @a>(x) }}")
+    try:
+        done = splitgraph.upgrade(made, 20) if opset < 18 else splitgraph.convert(made, "variadic-split")
+    except splitgraph.ConversionError as refused:
+        assert "a call leaves out" in str(refused)
+    else:
+        assert splitgraph.verify(made, done.model, engine="onnxruntime").verdict == "equal"
 
 
 def test_every_call_gives_it() -> None:

@@ -155,6 +155,13 @@ def drop_default(model: onnx.ModelProto) -> None:
     del model.graph.initializer[:]
 
 
+def hold_sparsely(model: onnx.ModelProto) -> None:
+    (held,) = model.graph.initializer
+    indices = helper.make_tensor("", TensorProto.INT64, [4], [0, 1, 2, 3])
+    model.graph.sparse_initializer.append(helper.make_sparse_tensor(held, indices, [4]))
+    del model.graph.initializer[:]
+
+
 def sequence_output(model: onnx.ModelProto) -> None:
     model.graph.output[0].CopyFrom(helper.make_tensor_sequence_value_info("a", TensorProto.FLOAT, None))
 
@@ -185,6 +192,16 @@ def test_interfaces_that_differ(change: Callable[[onnx.ModelProto], Any], name: 
     assert found is not None
     assert (found.name, found.case) == (name, None)
     assert reason in found.reason
+
+
+def test_a_sparse_default_that_is_lost_is_a_difference() -> None:
+    before, after = base(), base()
+    hold_sparsely(before)
+    assert compare_interfaces(before, base()) is compare_interfaces(base(), before) is None
+    drop_default(after)
+    found = compare_interfaces(before, after)
+    assert found is not None
+    assert "lost its default" in found.reason
 
 
 def add_default(model: onnx.ModelProto) -> None:

@@ -37,3 +37,15 @@ def test_a_value_that_is_read_too_early(body: str, found: list[tuple[str, str, s
     reported = infer_model(onnx.parser.parse_model(text)).diagnostics
     assert [(each.code, each.location) for each in reported] == [(code, location) for code, location, _ in found]
     assert all(text in each.message for each, (_, _, text) in zip(reported, found, strict=True))
+
+
+@pytest.mark.parametrize("is_called", [True, False])
+def test_an_output_of_a_function_that_its_body_does_not_define(is_called: bool) -> None:
+    call = "y, z = my.f (x)" if is_called else "y = Relu (x) z = Relu (x)"
+    text = (
+        f'<ir_version: 8, opset_import: ["" : 13, "my" : 1]> g (float[N] x) => (float[N] y, float[N] z) {{ {call} }}'
+        '<domain: "my", opset_import: ["" : 13]> f (a) => (b, c) { b = Abs (a) }'
+    )
+    (found,) = infer_model(onnx.parser.parse_model(text)).diagnostics
+    assert (found.code, found.location) == ("SG105", "main/f#0" if is_called else "my::f")
+    assert "the output 'c' of the function 'f' is defined by nothing in its body" in found.message

@@ -8,6 +8,7 @@ from functools import partial
 from splitgraph.conversion.adapters.registry import downward
 from splitgraph.conversion.step import Inexact, Step
 from splitgraph.deferred import helper
+from splitgraph.dim import Dim, symbols_of
 from splitgraph.inference.state import GraphDetail
 from splitgraph.node_making import make_node
 from splitgraph.onnx_proto import GraphProto, NodeProto, TensorProto, ValueInfoProto
@@ -28,7 +29,7 @@ def branches_of_one_shape(step: Step) -> None:
     for index, name in enumerate(step.outputs):
         shape = step.output_type(index).shape
         is_static = shape is not None and all(isinstance(size, int) for size in shape)
-        if name and not is_static and not (found and all(_are_equal(*each[index]) for each in found)):
+        if name and not is_static and not (found and all(_are_equal(step, *each[index]) for each in found)):
             raise Inexact(
                 "below it, both branches must give the same shapes", "declare the shapes of what the branches give"
             )
@@ -76,8 +77,12 @@ def _is_of(detail: GraphDetail, graph: GraphProto) -> bool:
     return all(name in detail.types for node in graph.node for name in node.output if name)
 
 
-def _are_equal(one: Shape | None, other: Shape | None) -> bool:
-    return one is not None and None not in one and one == other
+def _are_equal(step: Step, one: Shape | None, other: Shape | None) -> bool:
+    if one is None or None in one or one != other:
+        return False
+    # An author may have called what nobody knows by one name in both.
+    symbols = frozenset[str]().union(*(symbols_of(dim) for dim in one if isinstance(dim, Dim)))
+    return not step.values.are_named_within(symbols)
 
 
 @downward("If", 16)

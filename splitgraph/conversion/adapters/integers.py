@@ -49,7 +49,7 @@ def floor_remainder_of_floats(step: Step) -> None:
     float32 holds both exactly, and their sum with more than twice the precision.
     """
     dtype = step.known_dtype()
-    if dtype in _BITS or step.is_set("fmod"):
+    if dtype in _BITS or step.known_is_set("fmod"):
         raise Inexact(f"the remainder of {dtype} is another one")
     wide = "float64" if dtype == "float64" else "float32"
     one, other = (_cast(step, name, dtype, wide) for name in step.inputs)

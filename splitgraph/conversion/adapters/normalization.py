@@ -50,7 +50,7 @@ def _follow_scale(step: Step) -> None:
     shape, scale = step.shape(0), step.shape(1)
     known = shape is not None and scale is not None and len(scale) == 1 and len(shape) >= 2 and scale[0] is not None
     if known and shape is not None and scale is not None:
-        if len(shape) == 2 or (scale[0] == shape[1] and step.is_set("is_test")):
+        if len(shape) == 2 or (scale[0] == shape[1] and step.known_is_set("is_test")):
             step.drop("spatial", why="each channel has a scale of its own in both readings")
             return
         sizes = [size for size in shape[1:] if isinstance(size, int)]
@@ -122,7 +122,7 @@ def training_written_out(step: Step) -> None:
     """Training is written as what the document says that it computes: below 14 runtimes have none. From 15 on, 16-bit
     floats are computed in float32.
     """
-    if not step.is_set("training_mode"):
+    if not step.known_is_set("training_mode"):
         raise Inexact("its element types are not allowed below it")
     rank, dtype = step.known_rank(0), step.known_dtype(0)
     kept = [step.input_type(index).dtype for index in range(5)]

@@ -134,7 +134,7 @@ def mean_with_holes(step: Step) -> None:
     sums = _sums(step, data)
     if counted is not None:
         counts = step.constant(counted, "counts", dtype)
-    elif step.is_set("count_include_pad") or not any(step.known_value("pads", ())):
+    elif step.known_is_set("count_include_pad") or not any(step.known_value("pads", ())):
         counts = step.constant(prod(step.known_value("kernel_shape")), "count", dtype)
     else:
         one = numpy_helper.from_array(np.ones(1, dtype))
@@ -203,7 +203,7 @@ def _total_padding(step: Step) -> list[int]:
 
 
 def _check_ceiling(step: Step) -> None:
-    if not step.is_set("ceil_mode") or step.value("auto_pad", "NOTSET") != "NOTSET":
+    if not step.known_is_set("ceil_mode") or step.value("auto_pad", "NOTSET") != "NOTSET":
         raise Inexact("ceil_mode or auto_pad is an attribute of the enclosing function", "inline the function first")
 
 
@@ -235,7 +235,7 @@ def _write_ceiling(step: Step) -> Array | None:
     """Do without ceil_mode; how many elements count in each window, as `_write_padding` gives it."""
     if step.value("ceil_mode", 0) is UNRESOLVED or step.value("auto_pad", "NOTSET") is UNRESOLVED:
         raise Inexact("ceil_mode is an attribute of the enclosing function", "inline the function first")
-    if not step.is_set("ceil_mode") or step.value("auto_pad", "NOTSET").startswith("SAME"):
+    if not step.known_is_set("ceil_mode") or step.value("auto_pad", "NOTSET").startswith("SAME"):
         step.drop("ceil_mode", why="both roundings give as many windows")
         return None
     if _fits_every_size(step):
@@ -259,7 +259,7 @@ def _fits_every_size(step: Step) -> bool:
     shape, pads = step.shape(0), step.known_value("pads", ())
     if shape is None or all(isinstance(size, int) for size in shape[2:]):
         return False
-    if step.value("auto_pad", "NOTSET") != "NOTSET" or (step.is_set("count_include_pad") and any(pads)):
+    if step.value("auto_pad", "NOTSET") != "NOTSET" or (step.known_is_set("count_include_pad") and any(pads)):
         return False
     return all(window.end + window.stride - 1 < window.span for window in _windows(step))
 
@@ -316,7 +316,7 @@ def _write_padding(step: Step, sizes: list[int]) -> Array | None:
     if any(pads):
         step.set("pads", pads, "as many windows as with ceil_mode")
     counts = reduce(np.multiply.outer, counted)[None, None]
-    beyond = step.is_set("count_include_pad") and bool((counts < prod(step.known_value("kernel_shape"))).any())
+    beyond = step.known_is_set("count_include_pad") and bool((counts < prod(step.known_value("kernel_shape"))).any())
     return counts if beyond else None
 
 

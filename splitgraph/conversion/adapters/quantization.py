@@ -75,7 +75,7 @@ def dequantized_by_arithmetic(step: Step) -> None:
     narrow = step.known_dtype(0)
     if narrow in _BYTES and step.upper.since_version in (21, 25):
         _widen_constants(step, narrow)
-        if step.upper.since_version == 25 or not step.is_set("block_size"):
+        if step.upper.since_version == 25 or not step.known_is_set("block_size"):
             return
         narrow = _BYTES[narrow]
     if step.upper.since_version == 23 and _says_type_of_scale(step, "output_dtype"):
@@ -170,7 +170,7 @@ def _takes_one_scale(step: Step) -> bool:
 def _takes_zero_point(step: Step, dtype: str) -> bool:
     """True when only output_dtype is in the way, which a zero point of that type says as well."""
     fits = step.known_dtype(0) == step.known_dtype(1)
-    if step.is_set("block_size") or dtype not in _QUANTIZED_AT_19 or not fits:
+    if step.known_is_set("block_size") or dtype not in _QUANTIZED_AT_19 or not fits:
         return False
     step.drop("output_dtype", "block_size", why="the zero point tells the type")
     if not step.uses_input(2):

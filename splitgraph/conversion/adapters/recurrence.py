@@ -28,7 +28,7 @@ def time_first(step: Step) -> None:
 @downward("GRU", 3)
 def last_state_named(step: Step) -> None:
     """Below 3, Y_h is an output that must be named."""
-    if step.is_set("linear_before_reset"):
+    if step.known_is_set("linear_before_reset"):
         raise Inexact("linear_before_reset does not exist below it")
     step.drop("linear_before_reset", why="it has its default value, and does not exist below opset 3")
     step.outputs.extend([""] * (2 - len(step.outputs)))

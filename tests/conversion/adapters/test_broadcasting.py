@@ -172,6 +172,20 @@ def test_gemm_broadcasts_a_row_below_7(c: tuple[int, ...], trans_a: int, trans_b
         assert not static or broadcasts == (c not in ((3, 4), (3, 1)))
 
 
+@pytest.mark.parametrize(
+    ("shape", "trans_a", "trans_b"), [((3, 1), 0, 1), ((1, 2), 1, 0), ((2, 2), 0, 1), ((2, 2), 1, 0)]
+)
+def test_gemm_of_three_inputs_of_one_shape_below_7(shape: tuple[int, int], trans_a: int, trans_b: int) -> None:
+    """That they are of one shape does not make it the result's."""
+    rows, columns = shape[1] if trans_a else shape[0], shape[0] if trans_b else shape[1]
+    node = helper.make_node("Gemm", ["a", "b", "c"], ["y"], transA=trans_a, transB=trans_b)
+    before = build(node, 7, dict.fromkeys("abc", ("float32", shape)), {"y": ("float32", (rows, columns))})
+    after = converted(before, 6)
+    feeds = {name: random_array(shape, "float32", seed) for seed, name in enumerate("abc")}
+    assert_same(run(before, feeds), run(converted(after, 11), feeds), 1e-6)
+    assert (operators(after) == ["Gemm"]) == (shape == (rows, columns))
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
 def test_gemm_without_c_below_11(dtype: str) -> None:
     node = helper.make_node("Gemm", ["a", "b"], ["y"], beta=3.0)

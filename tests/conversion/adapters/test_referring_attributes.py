@@ -67,7 +67,13 @@ def cast() -> onnx.ModelProto:
     return build(node, 24, {"x": ("float32", (3,))}, {"y": ("float8e4m3fnuz", (3,))})
 
 
+def dropped() -> onnx.ModelProto:
+    node = helper.make_node("Dropout", ["x"], ["y"], is_test=1)
+    return build(node, 6, {"x": ("float32", (3,))}, {"y": ("float32", (3,))})
+
+
 REFERRING = [
+    ("is_test", dropped(), 6, 13),
     ("count_include_pad", pool(22, kernel_shape=[2, 2], dilations=[2, 2], pads=[1, 1, 1, 1]), 22, 18),
     ("count_include_pad", pool(10, kernel_shape=[2, 2], strides=[2, 2], ceil_mode=1), 10, 9),
     ("linear_before_reset", recurrent(), 7, 2),

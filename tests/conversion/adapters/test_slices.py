@@ -6,9 +6,12 @@ from dataclasses import replace
 from itertools import product
 
 import numpy as np
+import onnx.parser
 import pytest
 from conversion.adapters.crossings import Crossing, both_shapes
 from conversion.adapters.execute import assert_same, converted, operators, random_array, run
+
+import splitgraph
 
 X = random_array((4, 5, 6))
 GREATEST, LEAST = np.iinfo(np.int64).max, np.iinfo(np.int64).min
@@ -127,3 +130,13 @@ def test_last_of_equal_elements(op: str, axis: int, keepdims: int) -> None:
     for target in (11, 9):
         for case in both_shapes(Crossing("", op, 13, target, {"x": x}, attributes=attributes)):
             case.check()
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_axes_that_are_counted_at_run_time_say_of_which_type_the_bounds_are(dtype: str) -> None:
+    """One type variable stands for all four inputs, whatever is known of the others."""
+    text = (
+        '<ir_version: 8, opset_import: ["" : 11, "other" : 1]>'
+        f"g (float[] x, {dtype}[1] a) => (float[] y) {{ s = other.unknown (x) y = Slice (x, s, s, a) }}"
+    )
+    assert "Slice" in operators(splitgraph.downgrade(onnx.parser.parse_model(text), 10).model)
