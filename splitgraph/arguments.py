@@ -62,15 +62,17 @@ def rewritten_path(model: Path, output: Path | None, *, in_place: bool, force: b
             raise _usage("--in-place writes to the model itself, so -o has no meaning beside it; give one of the two")
         return model
     path = output or model.with_name(f"{model.stem}.{tag}{model.suffix or '.onnx'}")
-    # Not with Path.exists, which a name that is too long makes raise.
-    if os.path.exists(path) and os.path.exists(model) and os.path.samefile(path, model):
-        raise _usage(f"{path} is the model itself; pass --in-place to overwrite it, or another name with -o")
-    refuse_existing(path, force=force)
+    refuse_existing(path, model, force=force, advice="pass --in-place to overwrite it, or another name with -o")
     return path
 
 
-def refuse_existing(path: Path, *, force: bool) -> None:
-    """Raises SplitgraphError (SG108) when something is at the path already and force is not given."""
+def refuse_existing(path: Path, model: Path, *, force: bool, advice: str) -> None:
+    """Raises SplitgraphError when the path is the model itself (SG601), or when something is there already and force is
+    not given (SG108). advice: what to do about the former.
+    """
+    # Not with Path.exists, which a name that is too long makes raise.
+    if os.path.exists(path) and os.path.exists(model) and os.path.samefile(path, model):
+        raise _usage(f"{path} is the model itself; {advice}")
     if not force and os.path.lexists(path):
         message = f"{path} exists; choose another name with -o, or pass --force to overwrite it"
         raise SplitgraphError(message, [diagnostic("SG108", message, str(path))])

@@ -45,7 +45,7 @@ def infer(
     """Infer a model and report; write it with its types only when it has no errors."""
     bindings = parse_bindings(bind)
     if output is not None:
-        refuse_existing(output, force=force)
+        refuse_existing(output, model, force=force, advice="give another name with -o")
     loaded = open_model(model, external_data="keep")
     names = set[str]() if isinstance(loaded.content, OpenVINOModel) else dimension_names(loaded.content)
     shapes = parse_input_shapes(input_shape, names)

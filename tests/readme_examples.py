@@ -43,6 +43,9 @@ def present(text: str) -> str:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         shutil.copytree(ROOT / "models", folder / "models")
+        # Who has tried the examples has these already.
+        for written in re.findall(r"^wrote (models/\S+)", text, re.MULTILINE):
+            (folder / written).unlink(missing_ok=True)
         text = CONSOLE.sub(lambda found: f"```console\n{shown(found[1], folder)}```", text)
         return PYTHON.sub(
             lambda found: f"```python\n{found[1]}```\n\n```\n{run([sys.executable, '-c', found[1]], folder)}```", text

@@ -9,11 +9,12 @@ from splitgraph.contents import Contents
 from splitgraph.conversion.form import reads_of
 from splitgraph.deferred import helper, np, numpy_helper
 from splitgraph.graph.scopes import GraphPath, subgraphs
-from splitgraph.graph.tensors import is_external, tensor_contents, tensor_type
+from splitgraph.graph.tensors import tensor_contents, tensor_type
 from splitgraph.graph.types import type_proto
 from splitgraph.inference import Walked, walk_model
 from splitgraph.inference.state import GraphDetail, SplitDetail
 from splitgraph.onnx_proto import NodeProto, TensorProto, ValueInfoProto
+from splitgraph.tensor_bytes import is_external
 from splitgraph.value_type import DTYPE_NUMBERS, UNKNOWN, ValueType
 
 if TYPE_CHECKING:

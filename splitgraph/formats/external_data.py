@@ -8,7 +8,6 @@ weights.
 from __future__ import annotations
 
 import filecmp
-import math
 import os
 import re
 import shutil
@@ -21,18 +20,8 @@ from splitgraph.diagnostics import ModelError
 from splitgraph.formats.atomic_write import WriteTogether
 from splitgraph.formats.model_error import model_error, shown, system_reason
 from splitgraph.onnx_proto import AttributeProto, ModelProto, NodeProto, SparseTensorProto, TensorProto
+from splitgraph.tensor_bytes import byte_size, is_external
 
-# Bits of one element of each TensorProto.DataType that has a fixed size.
-_BITS: dict[int, int] = {
-    **dict.fromkeys((25, 26), 2),
-    **dict.fromkeys((21, 22, 23), 4),
-    **dict.fromkeys((27, 28), 6),
-    **dict.fromkeys((2, 3, 9, 17, 18, 19, 20, 24), 8),
-    **dict.fromkeys((4, 5, 10, 16), 16),
-    **dict.fromkeys((1, 6, 12), 32),
-    **dict.fromkeys((7, 11, 13, 14), 64),
-    15: 128,
-}
 _INTEGERS_AND_BOOL = frozenset({2, 3, 4, 5, 6, 7, 9, 12, 13, 21, 22, 25, 26})
 _SMALL_OF_ANY_TYPE = 1024
 # Most attributes of a model are of these types, and looking into each costs more than all else of loading.
@@ -102,21 +91,10 @@ def _sparse_parts(sparse_tensors: Iterable[SparseTensorProto]) -> Iterator[Tenso
         yield sparse.indices
 
 
-def is_external(tensor: TensorProto) -> bool:
-    """True when the tensor's contents lie in another file."""
-    return bool(tensor.data_location == TensorProto.EXTERNAL)
-
-
 # The field data_location with the value EXTERNAL, as protobuf writes it; `in` takes twice as long for two bytes.
 _EXTERNAL_FIELD = re.compile(re.escape(TensorProto(data_location=TensorProto.EXTERNAL).SerializeToString()))
 # Bytes for each node that take as long to search as the node's tensors to be looked at.
 _MOST_SEARCHED = 1024
-
-
-def byte_size(tensor: TensorProto) -> int | None:
-    """Bytes that a tensor of this type and shape takes as raw data; None for strings and unknown types."""
-    bits = _BITS.get(tensor.data_type)
-    return None if bits is None else (math.prod(tensor.dims) * bits + 7) // 8
 
 
 def may_be_external(model: ModelProto, data: bytes, nodes: bytes | None = None, *, is_foreign: bool) -> bool:

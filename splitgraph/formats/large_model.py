@@ -10,9 +10,10 @@ from google.protobuf.message import EncodeError
 
 from splitgraph.deferred import numpy_helper
 from splitgraph.formats.atomic_write import WriteTogether
-from splitgraph.formats.external_data import all_tensors, byte_size, is_external
+from splitgraph.formats.external_data import all_tensors
 from splitgraph.formats.model_error import model_error, shown
 from splitgraph.onnx_proto import ModelProto, TensorProto
+from splitgraph.tensor_bytes import byte_size, is_external
 
 MAX_PROTO_BYTES = 2**31 - 1
 # Smaller tensors stay in the model, where every tool can read them without the data file.

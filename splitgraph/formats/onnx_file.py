@@ -19,7 +19,6 @@ from splitgraph.formats.broken_text import find_broken_text, is_clean_text
 from splitgraph.formats.external_data import (
     all_tensors,
     external_references,
-    is_external,
     load_external_data,
     may_be_external,
     small_references,
@@ -31,6 +30,7 @@ from splitgraph.formats.node_bytes import node_bytes
 from splitgraph.formats.recognition import describe_content
 from splitgraph.formats.wire import explain_unreadable
 from splitgraph.onnx_proto import IR_VERSION, ModelProto
+from splitgraph.tensor_bytes import is_external
 
 StrPath = str | os.PathLike[str]
 

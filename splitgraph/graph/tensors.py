@@ -9,6 +9,7 @@ from functools import lru_cache
 from splitgraph.contents import MAX_ITEMS, Contents, Item
 from splitgraph.deferred import numpy_helper
 from splitgraph.onnx_proto import GraphProto, TensorProto
+from splitgraph.tensor_bytes import is_external
 from splitgraph.value_type import DTYPE_NAMES, ValueType, tensor
 
 _INTEGERS = frozenset(
@@ -41,11 +42,6 @@ def tensor_type(proto: TensorProto) -> ValueType:
 @lru_cache(maxsize=4096)
 def _type_of(data_type: int, dims: tuple[int, ...]) -> ValueType:
     return tensor(DTYPE_NAMES.get(data_type), dims)
-
-
-def is_external(proto: TensorProto) -> bool:
-    """True when the tensor's data is in another file."""
-    return bool(proto.data_location == TensorProto.EXTERNAL)
 
 
 def tensor_contents(proto: TensorProto) -> Contents | None:

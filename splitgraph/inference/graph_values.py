@@ -11,12 +11,13 @@ from splitgraph.contents import Contents, SequenceInfo
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.dim import Answer, Dim, DimLike, Facts, Obligation, symbols_of
 from splitgraph.graph.scopes import GraphPath
-from splitgraph.graph.tensors import is_external, tensor_contents, tensor_type
+from splitgraph.graph.tensors import tensor_contents, tensor_type
 from splitgraph.graph.types import value_type
 from splitgraph.inference.declared import check_default, reconcile
 from splitgraph.inference.known import OMITTED, Known
 from splitgraph.inference.state import GraphDetail, State
 from splitgraph.onnx_proto import GraphProto, NodeProto, TensorProto, ValueInfoProto
+from splitgraph.tensor_bytes import is_external, misfit
 from splitgraph.value_type import UNKNOWN, ValueType
 
 # Constants of these types and so few elements are read at once: shapes are made of them.
@@ -253,6 +254,9 @@ class GraphValues:
             self.state.open_dimensions = frozenset(self.state.generated)
         for held in graph.initializer:
             name = held.name
+            problem = misfit(held)
+            if problem is not None:
+                self.report(diagnostic("SG111", f"the initializer {name!r} is malformed: {problem}", self.location))
             if name not in inputs:
                 self.define(name, tensor_type(held), self.location)
             # From IR 4 on an initializer that is also an input is a default that a caller may override, so no constant.

@@ -28,6 +28,7 @@ from splitgraph.inference.state import FunctionCall, State
 from splitgraph.inference.type_constraints import check_element_types
 from splitgraph.inference.unbound import schema_types, without_asking
 from splitgraph.onnx_proto import AttributeProto, FunctionProto, NodeProto
+from splitgraph.tensor_bytes import misfit
 from splitgraph.value_type import UNKNOWN, ValueType
 from splitgraph.variants import openvino_split_1, variadic_split_1
 
@@ -138,7 +139,7 @@ class Walk(GraphValues):
             return False
         outputs, type = node.output[:], tensor_type(attribute.t)
         name = outputs[0] if len(outputs) == 1 else ""
-        if not name or name in self.types or self.declared.get(name, type) != type:
+        if not name or name in self.types or self.declared.get(name, type) != type or misfit(attribute.t):
             return False
         first = self._held_constants.setdefault(written, name) if written else name
         self.types[name] = type

@@ -63,6 +63,15 @@ def test_the_model_itself_is_only_overwritten_in_place(arguments: list[str], run
     assert files(folder) == {"model.onnx", "link.onnx"}
 
 
+@pytest.mark.parametrize("output", ["model.onnx", "link.onnx"])
+def test_inference_does_not_overwrite_its_model(output: str, run: Run, folder: Path) -> None:
+    Path("link.onnx").symlink_to("model.onnx")
+    code, out, err = run("infer", "model.onnx", "-o", output, "--force")
+    assert (code, out) == (2, "")
+    assert f"{output} is the model itself; give another name with -o" in err
+    assert onnx.load("model.onnx") == split_model()
+
+
 def weighted_model() -> onnx.ModelProto:
     """split_model after an addition of weights, [1, 6], that are large enough to stay in a file of their own."""
     model = split_model()

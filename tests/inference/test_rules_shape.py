@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import onnx.parser
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from node_models import infer_nodes, shape_text
 
+import splitgraph
 from splitgraph.dim import Dim, Facts, evaluate, symbol
 from splitgraph.inference.rules.slicing import slice_length
 
@@ -223,3 +225,17 @@ def test_computed_positions_slice_as_constants_do(n: int, m: int, before: int, a
         values = {"N": n, "M": m}
         expected = len(np.arange(n + m)[evaluate(start, values) : evaluate(end, values)])
         assert evaluate(length, values) == expected
+
+
+@pytest.mark.parametrize(("other", "required"), [("S", False), ("H", True)])
+def test_a_computed_0_copies_what_is_0_all_the_same(other: str, required: bool) -> None:
+    """Where one of the dimensions that broadcast is 0, so is the one that the target's 0 would copy."""
+    text = f"""<ir_version: 8, opset_import: ["" : 18]>
+    g (float[S, 4] x, float[{other}] u, float[K] v) => (float[] y) {{
+        d = Shape<start = 0, end = 1>(x)
+        rest = Constant<value = int64[1] {{-1}}>()
+        t = Concat<axis = 0>(d, rest)
+        w = Add(u, v)
+        y = Reshape(w, t)
+    }}"""
+    assert ("S >= 1" in splitgraph.infer(onnx.parser.parse_model(text)).obligations) == required

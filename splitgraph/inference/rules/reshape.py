@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from splitgraph.dim import Dim, DimLike, Obligation, product, symbol, symbols_of
+from splitgraph.dim import Dim, DimLike, Obligation, product, substitute, symbol, symbols_of
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.rules.operands import (
     Dims,
@@ -117,7 +117,22 @@ def _cannot_copy(ctx: NodeContext, dims: Dims | None, position: int, dim: Dim) -
     if ctx.facts.prove_ge(dim, 1):
         return True
     there = None if dims is None else dims[position]
-    return there is not None and ((there // dim) * dim == there or ctx.facts.prove_eq(there, dim))
+    if there is None:
+        return False
+    return (there // dim) * dim == there or ctx.facts.prove_eq(there, dim) or _vanishes_with(ctx, there, dim)
+
+
+def _vanishes_with(ctx: NodeContext, there: DimLike, dim: Dim) -> bool:
+    """True for what is 0 where a symbol is; what dimensions broadcast to is, where one of them is."""
+    if not _is_symbol(dim) or isinstance(there, int):
+        return False
+    operands = ctx.walk.state.broadcasts.get(str(there))
+    if operands is not None:
+        return any(_vanishes_with(ctx, each, dim) for each in operands[:2])
+    try:
+        return substitute(ctx.facts.solution(there), dict.fromkeys(dim.symbols, 0)) == 0
+    except ZeroDivisionError:
+        return False
 
 
 def _may_copy(ctx: NodeContext, dims: Dims | None, position: int, dim: Dim) -> bool:
