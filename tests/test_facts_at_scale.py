@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from splitgraph.dim import Dim, DimLike, Facts, Obligation, evaluate, sum_dims, symbol
+from splitgraph.dim import Dim, DimLike, Facts, Obligation, ceildiv, evaluate, is_spellable, sum_dims, symbol
 from splitgraph.dim.congruence import Congruence, merged
 
 N = symbol("N")
@@ -191,3 +191,17 @@ def _calls(work: Callable[[], None]) -> int:
     finally:
         sys.setprofile(None)
     return count
+
+
+def test_a_value_that_is_built_of_itself_again_and_again_has_a_stand_in_for_its_spelling() -> None:
+    """Each level more than doubles the text; 60 levels of it would fill any memory."""
+    value: DimLike = symbol("M")
+    spelled = []
+    for _ in range(60):
+        value = sum_dims([ceildiv(value, 2), ceildiv(value, 2), value // 2, 1])
+        spelled.append(str(value))
+    assert len(set(spelled)) == len(spelled)
+    assert max(map(len, spelled)) < 100_000
+    assert spelled[-1].startswith("[an expression too long to write, ")
+    assert not is_spellable(value)
+    assert str(Obligation(value, "==", symbol("M"))).endswith("] == 0")

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from splitgraph.dim.arithmetic import Dim, DimLike, sum_dims, symbol
 from splitgraph.dim.atoms import SYMBOL, atoms_by_level
 from splitgraph.dim.extrema import dim_max, dim_min
-from splitgraph.dim.spelling import FUNCTION_NAMES, bare_symbol, is_identifier
+from splitgraph.dim.spelling import FUNCTION_NAMES, bare_symbol, is_identifier, is_too_long
 
 # A name is whatever is between operators: which letters Python takes in one is not for a regular expression to tell.
 _TOKEN = re.compile(r"\s*(?:([0-9]+)|([^\s0-9\[\](),+*/%-][^\s\[\](),+*/%-]*)|\[((?:[^\]]|\]\])*)\]|(//|[-+*%(),]))")
@@ -63,6 +63,8 @@ def is_spellable(dim: DimLike) -> bool:
     """True when the dim can be written as a `dim_param`: a number, a bare symbol, or an expression over identifiers."""
     if isinstance(dim, int) or bare_symbol(dim) is not None:
         return True
+    if is_too_long(dim):
+        return False
     return all(is_identifier(atom.name) for atom in atoms_by_level([dim]) if atom.kind == SYMBOL)
 
 

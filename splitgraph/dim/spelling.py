@@ -5,6 +5,7 @@ from __future__ import annotations
 import keyword
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
+from hashlib import blake2b
 from typing import TYPE_CHECKING, NamedTuple
 
 from splitgraph.dim.atoms import (
@@ -17,6 +18,7 @@ from splitgraph.dim.atoms import (
     Terms,
     atoms_by_level,
     const_of,
+    level_of,
     monomial_order,
     quotient_of,
     times,
@@ -27,6 +29,10 @@ if TYPE_CHECKING:
     from splitgraph.dim.arithmetic import Dim, DimLike
 
 FUNCTION_NAMES = frozenset({"min", "max"})
+
+# A spelling of more characters is not made; one of so few levels is not that long.
+_MOST_CHARACTERS = 20_000
+_SURELY_SHORT = 8
 
 # Python refuses to turn longer numbers into decimal digits at once.
 _DIGITS = 4000
@@ -99,15 +105,46 @@ def bare_symbol(value: Dim) -> str | None:
 
 
 def spell(value: Dim) -> str:
-    """The one spelling of the value."""
+    """The one spelling of the value; of one that is too long a stand-in, which no other value has."""
     name = bare_symbol(value)
     if name is not None:
         return name
+    if is_too_long(value):
+        return _stand_in(value)
     return _spell_sum(value.terms, value.const, _texts(value))
+
+
+def is_too_long(value: DimLike) -> bool:
+    """True for a spelling that would take more characters than any reader does, without making it: what is built of
+    itself twice over doubles its own with each level.
+    """
+    if level_of(value) <= _SURELY_SHORT:
+        return False
+    lengths: dict[Atom, int] = {}
+    for atom in atoms_by_level([value]):
+        length = len(atom.name) if atom.kind == SYMBOL else sum(_length(arg, lengths) for arg in atom.args)
+        if length > _MOST_CHARACTERS:
+            return True
+        lengths[atom] = length
+    return _length(value, lengths) > _MOST_CHARACTERS
+
+
+def _length(value: DimLike, lengths: Mapping[Atom, int]) -> int:
+    """About how many characters the value takes; a number counts as one."""
+    return 1 if isinstance(value, int) else 1 + sum(lengths[atom] for monomial, _ in value.terms for atom in monomial)
+
+
+def _stand_in(value: Dim) -> str:
+    whole = blake2b(decimal(value.const).encode(), digest_size=16)
+    for monomial, coefficient in value.terms:
+        whole.update(b"%d" % coefficient + b"".join(atom.digest for atom in monomial) + b";")
+    return f"[an expression too long to write, {whole.hexdigest()}]"
 
 
 def spell_relation(difference: Dim, relation: str) -> str:
     """`difference == 0` or `difference >= 0`, with the terms on the sides where they are positive."""
+    if is_too_long(difference):
+        return f"{_stand_in(difference)} {relation} 0"
     texts = _texts(difference)
     apart, left_over = _pieces(difference.terms, 0, texts)
     pieces, const = _pieces(difference.terms, difference.const, texts)

@@ -8,6 +8,7 @@ from pathlib import Path
 import onnx
 import onnx.numpy_helper
 import pytest
+from onnx import TensorProto, helper
 
 import splitgraph
 
@@ -95,3 +96,21 @@ def test_infer_of_a_wrong_model(run: Run, folder: Path) -> None:
     assert "typed.onnx" not in files(folder)
     code, out, err = run("infer", "wrong.onnx", "--json")
     assert (code, json.loads(out)["ok"], err.count("\n")) == (1, False, 1)
+
+
+def test_a_model_whose_dimensions_double_with_every_layer(run: Run, folder: Path) -> None:
+    """60 nodes, 3 KB: the expressions for their dimensions would fill any memory."""
+    nodes, last = [], "x"
+    for layer in range(30):
+        a, b, doubled = f"a{layer}", f"b{layer}", f"c{layer}"
+        nodes.append(helper.make_node("Split", [last], [a, b], axis=1, num_outputs=2))
+        nodes.append(helper.make_node("Concat", [b, a, b], [doubled], axis=1))
+        last = doubled
+    inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", "M"])]
+    outputs = [helper.make_tensor_value_info(last, TensorProto.FLOAT, ["N", None])]
+    imports = [helper.make_opsetid("", 18)]
+    onnx.save(helper.make_model(helper.make_graph(nodes, "g", inputs, outputs), opset_imports=imports), "doubling.onnx")
+    code, out, _ = run("infer", "doubling.onnx", "-o", "filled.onnx", "--json")
+    assert code == 0
+    assert len(out) < 2_000_000
+    assert len(Path("filled.onnx").read_bytes()) < 2_000_000
