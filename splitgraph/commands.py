@@ -166,7 +166,9 @@ def _report_blockers(
     if destination.as_json:
         after = opset if task.opset is None else {**opset, "": task.opset}
         print_document(failed_rewrite_json(model, blockers, before=opset, after=after))
-    goal = f"be converted to {task.tag}" if task.opset is None else f"go from opset {opset.get('')} to {task.opset}"
+    goal = f"be converted to {task.tag}"
+    if task.opset is not None:
+        goal = f"go from opset {opset['']} to {task.opset}" if "" in opset else f"go to opset {task.opset}"
     print_notice(blockers_page(f"{model} cannot {goal}", blockers))
     return FINDINGS
 

@@ -39,7 +39,7 @@ class Rewrite:
     arithmetic with others, so that floating-point results may differ in their last bits.
     """
 
-    model: Any
+    model: Any = field(repr=False)
     changes: tuple[Change, ...]
     diagnostics: tuple[Diagnostic, ...] = ()
     verification: Verification | None = None

@@ -13,8 +13,8 @@ class SharedLengths:
     inputs: symbols in the shapes of the model's inputs that are what each run gives. Only dimensions made of these are
     shared: other names are the author's word for what only a run knows, and such names are often careless. Only a Split
     reads what is shared, because it fails where the lengths do not sum to its dimension. The versions of Split that
-    compute lengths, 13 to 17, also keep those that a node has: the node that they were first written for is in nobody's
-    way, and stays.
+    have lengths to compute are 13 to 17, and a later upgrade keeps such lengths: the node that first computed them may
+    stay.
     """
 
     def __init__(self, inputs: Set[str]) -> None:

@@ -59,7 +59,7 @@ class Comparison:
     def compare_outputs(
         self, names: Sequence[str], before: Sequence[Value], after: Sequence[Value], case: int
     ) -> Difference | None:
-        """The first difference between the outputs of two models on one case;
+        """The first difference between the outputs of two models on one case, None without one.
 
         Both lists are in the order of the names.
         """

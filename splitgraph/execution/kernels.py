@@ -14,7 +14,7 @@ Source: the operators' documentation in `onnx.defs` and the OpenVINO operation s
 - Split-18 with `num_outputs` whose last part would have a negative length (5 rows in 4 parts) ends its parts at the
   dimension, so that trailing parts are empty: 2, 2, 1, 0, as onnx's reference evaluator does;
 - SplitToSequence says both "only positive numbers" and ">= 0" of its lengths: 0 is allowed in a list, not as the size
-of a chunk.
+  of a chunk.
 """
 
 from __future__ import annotations

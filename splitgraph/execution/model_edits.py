@@ -120,9 +120,9 @@ def _signature(schema: onnx.defs.OpSchema) -> tuple[object, ...]:
 
 
 def relabel(model: onnx.ModelProto, opset: int, ir_version: int) -> bool:
-    """Import no newer opset than `opset` and be of no newer IR than `ir_version`, where that changes no operator;
+    """Import no newer opset than `opset` and be of no newer IR than `ir_version`, where that changes no operator.
 
-    True when it did.
+    Returns True when the model was changed.
     """
     changed = False
     if model.ir_version > ir_version:

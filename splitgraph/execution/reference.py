@@ -53,9 +53,9 @@ class _FunctionCall(OpRun):
 
 
 class _Evaluator(ReferenceEvaluator):
-    """onnx's evaluator with our choice of implementations;
+    """onnx's evaluator with our choice of implementations.
 
-    `model_functions` is set on a subclass made for each model.
+    model_functions: set on a subclass made for each model.
     """
 
     model_functions: ClassVar[Mapping[tuple[str, str, str], onnx.FunctionProto]] = {}

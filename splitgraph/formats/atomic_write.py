@@ -61,9 +61,10 @@ class WriteTogether:
             self._clean_up()
 
     @contextlib.contextmanager
-    def open(self, target: Path) -> Iterator[BinaryIO]:
+    def open(self, target: Path, *, copied: Path | None = None) -> Iterator[BinaryIO]:
         """A binary file that will be `target`; its folder is made if need be, and an overwritten file's permissions
-        are kept. Raises ModelError (SG108) for one of the files that are never replaced.
+        are kept. copied: the file that a new one is a copy of, which nobody may read who may not read that one. Raises
+        ModelError (SG108) for one of the files that are never replaced.
         """
         if target.exists() and any(kept.exists() and target.samefile(kept) for kept in self._kept):
             help = "Choose another name or folder with -o; or write over the model itself, with --in-place."
@@ -77,6 +78,8 @@ class WriteTogether:
         with os.fdopen(os.open(staged.temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o666), "wb") as file:
             if replaces:
                 os.chmod(staged.temporary, stat.S_IMODE(target.stat().st_mode))
+            elif copied is not None:
+                os.chmod(staged.temporary, stat.S_IMODE(staged.temporary.stat().st_mode & copied.stat().st_mode))
             yield file
             if replaces:
                 file.flush()

@@ -242,5 +242,5 @@ def stage_copies(
             continue
         if os.path.lexists(new) and not overwrite:
             raise model_error("SG108", f"its external data {shown(location)} exists there, with other content", path)
-        with open(old, "rb") as reader, files.open(new) as writer:
+        with open(old, "rb") as reader, files.open(new, copied=old) as writer:
             shutil.copyfileobj(reader, writer, 1 << 20)

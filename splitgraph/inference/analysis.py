@@ -69,7 +69,8 @@ class Analysis:
     that are not the author's (`unk0`).
     """
 
-    model: Any
+    # What is printed of an analysis is for people, who do not read protobuf.
+    model: Any = field(repr=False)
     splits: tuple[SplitReport, ...]
     diagnostics: tuple[Diagnostic, ...]
     types: Mapping[str, ValueType]

@@ -334,7 +334,8 @@ class Walk(GraphValues):
     def _call(self, ctx: NodeContext, function: FunctionProto) -> Sequence[ValueType]:
         key = called_function(ctx.node)
         if key in self.state.calling:
-            self.report(diagnostic("SG102", f"the function {function.name!r} calls itself", ctx.location))
+            help = "Write the function without the call of itself; ONNX has no recursion."
+            self.report(diagnostic("SG102", f"the function {function.name!r} calls itself", ctx.location, help=help))
             return ()
         if not self.state.may_follow_call(ctx.location):
             return ()

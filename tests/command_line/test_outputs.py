@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import stat
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -96,6 +97,13 @@ def test_external_data_goes_along(arguments: list[str], run: Run, folder: Path) 
     (weights,) = onnx.load(written).graph.initializer
     assert onnx.numpy_helper.to_array(weights).sum() == np.arange(600).sum()
     assert len(written.read_bytes()) < len(data)
+
+
+def test_a_copy_of_data_is_for_those_who_may_read_the_data(run: Run, folder: Path) -> None:
+    onnx.save(weighted_model(), "model.onnx", save_as_external_data=True, location="weights.bin", size_threshold=0)
+    Path("weights.bin").chmod(0o600)
+    assert run("upgrade", "model.onnx", "--opset", "18", "-o", "elsewhere/new.onnx")[0] == 0
+    assert stat.S_IMODE(Path("elsewhere/weights.bin").stat().st_mode) == 0o600
 
 
 # Where "w" and "v" are, and what is written over: the other file, or one that a copy would take the name of.
