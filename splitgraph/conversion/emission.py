@@ -183,7 +183,7 @@ def new_emission(
     initializer an input.
     """
     constants_are_nodes = scope.in_function or model.ir_version < 4
-    prefix = node.name or node.output[0] or node_label(node, index)
+    prefix = node.name or next(filter(None, node.output), "") or node_label(node, index)
     given = partial(is_given, model, plan.left_out, scope)
     left_out = plan.left_out.inputs_in(scope)
     return Emission(names, opset, constants_are_nodes, prefix, given, plan.drafts, common, left_out)

@@ -48,6 +48,12 @@ class Operator:
                 "SG212", f"{ctx.node.op_type}-{self.since_version} takes {_range(fewest, most)} inputs, not {count}"
             )
             return False
+        given = len(ctx.node.output)
+        if not schema.min_outputs <= given <= schema.max_outputs:
+            allowed = _range(schema.min_outputs, schema.max_outputs)
+            noun = "output" if allowed == "1" else "outputs"
+            ctx.find("SG212", f"{ctx.node.op_type}-{self.since_version} gives {allowed} {noun}, not {given}")
+            return False
         for name in _left_out(schema, inputs) if "" in inputs else ():
             ctx.find("SG212", f"{ctx.node.op_type}-{self.since_version} needs the input {name!r}")
             return False

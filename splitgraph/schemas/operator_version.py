@@ -70,3 +70,8 @@ class OperatorVersion:
     min_inputs: int
     max_inputs: int
     max_outputs: int
+
+    @property
+    def min_outputs(self) -> int:
+        """How many outputs a node must name: up to the last that is not optional."""
+        return max((position for position, held in enumerate(self.outputs, 1) if held.option != "optional"), default=0)
