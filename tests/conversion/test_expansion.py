@@ -121,11 +121,12 @@ def test_a_reference_to_an_attribute_that_no_call_gives_is_refused() -> None:
     assert "that a call leaves out" in refusal(model, 23)
 
 
-def test_a_random_operator_keeps_its_shape_and_type() -> None:
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+def test_a_random_operator_keeps_its_shape_and_type(dtype: str) -> None:
     node = helper.make_node("Bernoulli", ["x"], ["y"], seed=1.0)
-    model = build(node, 15, {"x": ("float32", (3, 2))}, {"y": ("float32", (3, 2))})
-    found = run(converted(model, 14), {"x": np.array([[0, 1], [0, 1], [0, 1]], np.float32)})
-    assert_same([np.array([[0, 1], [0, 1], [0, 1]], np.float32)], found)
+    model = build(node, 15, {"x": (dtype, (3, 2))}, {"y": (dtype, (3, 2))})
+    certain = np.array([[0, 1], [0, 1], [0, 1]], dtype)
+    assert_same([certain], run(converted(model, 14), {"x": certain}))
 
 
 def test_the_node_that_gives_the_first_output_keeps_name_and_documentation() -> None:

@@ -94,6 +94,15 @@ def test_reductions_of_nothing_give_the_limit_of_the_narrow_type(op: str, dtype:
     assert_same([np.array([expected] * 2, dtype)], run_reference(after, {"x": np.zeros((0, 2), dtype)}))
 
 
+@pytest.mark.parametrize("op", ["ReduceMax", "ReduceMin"])
+@pytest.mark.parametrize("given", [[False, False], [False, True], [True, True], []])
+def test_reductions_of_truth_values(op: str, given: list[bool]) -> None:
+    node = helper.make_node(op, ["x"], ["y"], keepdims=0)
+    after = converted(build(node, 20, {"x": ("bool", ("n",))}, {"y": ("bool", ())}), 19)
+    expected = any(given) if op == "ReduceMax" else all(given)
+    assert_same([np.array(expected)], run_reference(after, {"x": np.array(given, bool)}))
+
+
 @pytest.mark.parametrize("target", [13, 12])
 def test_moved_elements_keep_their_bits(target: int) -> None:
     node = helper.make_node("Where", ["c", "a", "b"], ["y"])

@@ -97,6 +97,12 @@ def test_sum_of_minus_zeros_is_minus_zero() -> None:
     assert_same([np.array([-0.0, -0.0, 1.0], np.float32)], found)
 
 
+def test_sum_of_nothing_is_no_minus_zero() -> None:
+    model = accumulation("CumSum", 14, (3,), 0, exclusive=1)
+    found = run(converted(model, 10), {"x": np.ones(3, np.float32)})
+    assert_same([np.array([0.0, 1.0, 2.0], np.float32)], found)
+
+
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 def test_rounding_below_11(dtype: str) -> None:
     numbers = [0.0, 0.5, 1.5, 2.5, 3.5, 0.4999, 0.50001, 1.2, 7.8, 1023.5, 2048.0, 8388608.0, 4503599627370497.0]

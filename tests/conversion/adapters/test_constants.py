@@ -132,6 +132,16 @@ def test_narrow_values_below_20(dtype: str, value: float) -> None:
     assert "does not take" in refusal(before, target)
 
 
+def test_infinities_of_float8_are_not_saturated() -> None:
+    """onnx's evaluator does not look at it."""
+    before = narrow("float8e5m2", 1.0)
+    # onnx's helper saturates.
+    held = onnx.TensorProto(data_type=onnx.TensorProto.FLOAT8E5M2, dims=[1], raw_data=b"\x7c")
+    before.graph.node[0].attribute[0].t.CopyFrom(held)
+    cast = converted(before, 19).graph.node[-1]
+    assert {held.name: held.i for held in cast.attribute} == {"to": onnx.TensorProto.FLOAT8E5M2, "saturate": 0}
+
+
 @pytest.mark.parametrize(("given", "dtype"), [("bfloat16", None), ("bfloat16", "int32"), ("float32", "bfloat16")])
 def test_identity_matrices_below_22(given: str, dtype: str | None) -> None:
     attributes = {} if dtype is None else {"dtype": number_of(dtype)}

@@ -6,12 +6,14 @@ from itertools import product
 
 import numpy as np
 import onnx
+import onnx.parser
 import pytest
 from conversion.adapters.execute import (
     assert_same,
     build,
     converted,
     number_of,
+    operators,
     random_array,
     refusal,
     run,
@@ -259,6 +261,20 @@ def test_bodies_that_take_and_give_halves(op: str, last: str, target: int) -> No
         before, after = (with_going(model) for model in (before, after))
     assert_same(run_reference(before, feeds), run_reference(after, feeds))
     assert "bfloat16" in refusal(repeated_halves(op, last=last), 12)
+
+
+def test_states_are_told_from_what_is_scanned() -> None:
+    """Only what is scanned is half as precise: a state must stay of the type that the body gives it."""
+    text = """body (float[2] state, bfloat16[2] half) => (float[2] next, float[2] element) {
+        element = Cast <to: int = 1> (half)
+        next = Add (state, element)
+    }"""
+    node = helper.make_node(
+        "Scan", ["first", "x"], ["last", "y"], body=onnx.parser.parse_graph(text), num_scan_inputs=1
+    )
+    inputs = {"first": ("float32", (2,)), "x": ("bfloat16", (3, 2))}
+    before = build(node, 16, inputs, {"last": ("float32", (2,)), "y": ("float32", (3, 2))})
+    assert operators(converted(before, 15)) == ["Cast", "Scan"]
 
 
 def with_going(model: onnx.ModelProto) -> onnx.ModelProto:

@@ -100,7 +100,9 @@ def test_complement_below_18(dtype: str, target: int) -> None:
     assert_same([~a], run_reference(converted(unary("BitwiseNot", 18, dtype, dtype), target), {"a": a}))
 
 
-@pytest.mark.parametrize("zeros", [(None, None), ((), ()), ((4,), (5,)), ((1,), (1,)), ((4, 1), None)])
+@pytest.mark.parametrize(
+    "zeros", [(None, None), ((), ()), ((4,), (5,)), ((1,), (1,)), ((4, 1), None), ((2, 4, 1), None)]
+)
 @pytest.mark.parametrize(("left", "right"), [("uint8", "uint8"), ("int8", "uint8")])
 def test_matmul_of_integers_below_10(zeros: Any, left: str, right: str) -> None:
     rng = np.random.default_rng(1)

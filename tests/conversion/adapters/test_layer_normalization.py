@@ -55,6 +55,14 @@ def test_unknown_rank_is_written_as_the_specification_has_it() -> None:
     assert "Flatten" in {node.op_type for node in converted.graph.node}
 
 
+@pytest.mark.parametrize("stash", [TensorProto.BFLOAT16, TensorProto.DOUBLE])
+def test_any_precision_of_the_statistics_gives_a_valid_model(stash: int) -> None:
+    model = normalization(TensorProto.FLOAT, -1, ["y"], ["N", 3, WIDTH], stash_type=stash)
+    converted = convert_opset(model, 16).model
+    onnx.checker.check_model(splitgraph.infer(converted).model, full_check=True)
+    assert "LayerNormalization" not in {node.op_type for node in converted.graph.node}
+
+
 def test_a_large_mean_costs_no_accuracy() -> None:
     """The mean of the squares less the square of the mean would have no digit right."""
     model = convert_opset(normalization(TensorProto.FLOAT, -1, ["y"], ["N", 3, WIDTH]), 13).model

@@ -128,6 +128,17 @@ def test_training_goes_down(dtype: str, shape: tuple[int, ...]) -> None:
         assert_same(run_reference(before, feeds), found, tolerance)
 
 
+@pytest.mark.parametrize("target", [14, 13])
+def test_training_of_halves_is_computed_in_float32(target: int) -> None:
+    """In float16 nothing would be left of the variance of many numbers that are far from 0."""
+    before = batch_norm(15, ["y", "m", "v"], (64, 2, 8, 8), dtype="float16", training_mode=1)
+    feeds = feeds_of(before)
+    feeds["x"] = feeds["x"] + np.float16(60)
+    found = run_reference(converted(before, target), feeds)[0].astype(np.float32)
+    expected = trained({name: held.astype(np.float32) for name, held in feeds.items()}, (0, 2, 3))[0]
+    np.testing.assert_allclose(found, expected, atol=0.01)
+
+
 @pytest.mark.parametrize("training", [False, True])
 @pytest.mark.parametrize("target", [6, 9, 18])
 def test_one_scale_for_each_activation(training: bool, target: int) -> None:

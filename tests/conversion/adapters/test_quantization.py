@@ -82,6 +82,16 @@ def test_one_scale_stays(make: Any, scale: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize("make", [quantize, dequantize])
+def test_one_scale_without_a_zero_point_stays(make: Any) -> None:
+    """The axis by default, 1, is none of the data's."""
+    before = make(13, (2,), (1,), "uint8", zero=False)
+    after = converted(before, 12)
+    assert operators(after)[-1] == before.graph.node[0].op_type
+    feeds = feeds_of(before)
+    assert_same(run(before, feeds), run(after, feeds))
+
+
+@pytest.mark.parametrize("make", [quantize, dequantize])
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 @pytest.mark.parametrize("axis", [0, 1, -1, -2])
 @pytest.mark.parametrize("zero", [True, False])

@@ -243,13 +243,16 @@ def roi_align(source: int, target: int, **attributes: Any) -> Crossing:
     return Crossing("", "RoiAlign", source, target, given, {}, attributes, tolerance=1e-5)
 
 
-@pytest.mark.parametrize("mode", ["half_pixel", "output_half_pixel"])
+@pytest.mark.parametrize("mode", ["half_pixel", "output_half_pixel", None])
 @pytest.mark.parametrize("ratio", [0, 1, 2])
-def test_regions(mode: str, ratio: int) -> None:
-    chosen = {"output_height": 2, "output_width": 3, "sampling_ratio": ratio, "spatial_scale": 1.5}
-    for case in both_shapes(roi_align(16, 9, coordinate_transformation_mode=mode, **chosen)):
+def test_regions(mode: str | None, ratio: int) -> None:
+    chosen: dict[str, Any] = {"output_height": 2, "output_width": 3, "sampling_ratio": ratio, "spatial_scale": 1.5}
+    if mode is not None:
+        chosen["coordinate_transformation_mode"] = mode
+    for case in both_shapes(roi_align(16, 9, **chosen)):
         case.check()
-    roi_align(22, 15, coordinate_transformation_mode=mode, **chosen).check()
+    for source in (22, 16):
+        roi_align(source, 15, **chosen).check()
 
 
 def test_regions_stay_regions_where_they_can() -> None:

@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnx.parser
 import pytest
+from conversion.adapters.crossings import Crossing
 from conversion.adapters.execute import assert_same, build, converted, operators, random_array, refusal, run, value
 from onnx import helper
 
@@ -101,3 +103,14 @@ def test_one_sequence_goes_down(attributes: dict[str, Any], target: int) -> None
     after = converted(before, target)
     assert_same(run(before, feeds), run(after, feeds), 1e-6)
     assert_same(run(before, feeds), run(converted(after, 18), feeds), 1e-6)
+
+
+def test_states_that_are_matrices_go_down() -> None:
+    text = """body (float[2, 3] state, float[2, 3] element) => (float[2, 3] next, float[2, 3] row) {
+        next = Add (state, element)
+        row = Identity (next)
+    }"""
+    state, x = random_array((2, 3)), random_array((4, 2, 3), seed=1)
+    expected = [state + x.sum(0), state + x.cumsum(0)]
+    attributes = {"body": onnx.parser.parse_graph(text), "num_scan_inputs": 1}
+    Crossing("", "Scan", 9, 8, {"s": state, "x": x}, {}, attributes, None, 2, expected, 1e-5).check()

@@ -64,6 +64,12 @@ def test_topmost_of_long_integers(target: int, dtype: str, axis: int, largest: i
         replace(case, given={**given, **held}, constants={}, shapes="symbolic").check()
 
 
+def test_the_last_axis_is_sorted_by_default() -> None:
+    Crossing(
+        "", "TopK", 11, 10, {"x": LONG}, {"k": np.array([3])}, {}, None, 2, topmost(LONG, 3, -1, largest=True)
+    ).check()
+
+
 REPEATED = np.array([[2, 1, 1, 3], [4, 3, -5, 2]])
 
 
