@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 
 import onnx
+import onnx.parser
 import pytest
 from known_opsets import known
 from onnx import helper, numpy_helper
@@ -146,6 +147,16 @@ def test_nodes_that_are_alike_have_their_constants_in_common() -> None:
     again = splitgraph.downgrade(made, 13).model
     assert not again.graph.initializer
     assert [list(node.attribute[0].ints) for node in again.graph.node] == [[2], [2], [2], [2], [1], [1]]
+
+
+def test_a_node_whose_output_is_read_is_not_like_one_whose_output_is_not() -> None:
+    text = """<ir_version: 8, opset_import: ["" : 8]>
+    g (float[1, 1, 8, 8] x) => (float[1, 1, 8, 8] z, int64[1, 1, 8, 8] m) {
+        y, m = MaxPool <kernel_shape: ints = [1, 1]> (x)
+        z, n = MaxPool <kernel_shape: ints = [1, 1]> (y)
+    }"""
+    with pytest.raises(splitgraph.ConversionError, match="Indices does not exist below it"):
+        splitgraph.downgrade(onnx.parser.parse_model(text), 7)
 
 
 def test_constants_within_functions(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ from conversion.adapters.execute import (
     assert_same,
     build,
     converted,
+    number_of,
     operators,
     random_array,
     refusal,
@@ -126,7 +127,12 @@ def test_a_random_operator_keeps_its_shape_and_type(dtype: str) -> None:
     node = helper.make_node("Bernoulli", ["x"], ["y"], seed=1.0)
     model = build(node, 15, {"x": (dtype, (3, 2))}, {"y": (dtype, (3, 2))})
     certain = np.array([[0, 1], [0, 1], [0, 1]], dtype)
-    assert_same([certain], run(converted(model, 14), {"x": certain}))
+    after = converted(model, 14)
+    assert_same([certain], run(after, {"x": certain}))
+    # In float16, few numbers are drawn; in float32, none between 1 and the greatest double below it.
+    drawn = next(node for node in after.graph.node if node.op_type == "RandomUniformLike")
+    kinds = [held.i for held in drawn.attribute if held.name == "dtype"]
+    assert kinds == [number_of("float64" if dtype == "float64" else "float32")]
 
 
 def test_the_node_that_gives_the_first_output_keeps_name_and_documentation() -> None:

@@ -228,6 +228,16 @@ def test_computed_lengths_that_were_edited_since_come_back_as_lengths() -> None:
     assert_same(variadic, converted, data(6, 3), data(9, 3))
 
 
+def test_a_function_that_is_there_serves_new_calls() -> None:
+    model = splitgraph.convert(split_model((8,), num_outputs=2), "variadic-split").model
+    model.graph.node.append(helper.make_node("Split", ["out0"], ["p", "q"], num_outputs=2))
+    model.graph.output.append(value("p", [None]))
+    converted = splitgraph.convert(model, "variadic-split").model
+    assert operators(converted) == ["VariadicSplit_2", "VariadicSplit_2"]
+    assert [function.name for function in converted.functions] == ["VariadicSplit_2"]
+    assert_same(model, converted, data(8))
+
+
 def test_one_function_serves_all_calls_of_as_many_parts() -> None:
     nodes = [helper.make_node("Split", ["x"], [f"{name}0", f"{name}1"], num_outputs=2) for name in "ab"]
     nodes.append(helper.make_node("Split", ["x"], ["c0", "c1", "c2"], num_outputs=3))
@@ -237,6 +247,7 @@ def test_one_function_serves_all_calls_of_as_many_parts() -> None:
     converted = splitgraph.convert(model, "variadic-split").model
     assert sorted(function.name for function in converted.functions) == ["VariadicSplit_2", "VariadicSplit_3"]
     assert converted.ir_version == 8
+    assert {entry.domain: entry.version for entry in converted.opset_import} == {"": 18, DOMAIN: 1}
     assert_same(model, converted, data(6))
 
 

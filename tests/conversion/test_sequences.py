@@ -116,6 +116,14 @@ def test_kept_with_a_reason(why: str) -> None:
     assert (note.code, note.severity, note.location) == ("SG408", "info", "main/split")
 
 
+def test_an_element_type_that_an_older_version_does_not_take_is_refused() -> None:
+    outputs = [helper.make_tensor_sequence_value_info("q", TensorProto.BFLOAT16, ["N", 1])]
+    graph = helper.make_graph([split(lengths=False)], "g", [value("x", ["N", 4], TensorProto.BFLOAT16)], outputs)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 24)], ir_version=11)
+    with pytest.raises(splitgraph.ConversionError, match="SplitToSequence-11 does not take bfloat16"):
+        splitgraph.downgrade(model, 23)
+
+
 def test_a_position_out_of_range_is_refused() -> None:
     model = model_of([split(), at("far", "y")], [value("y", [None, 3])], [SIZE_3, held("far", 3)])
     before = model.SerializeToString()
