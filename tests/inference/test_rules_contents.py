@@ -16,7 +16,8 @@ CONSTANTS = (
     "int64 zero = {0}, int64 one = {1}, int64 eight = {8}, int64[1] i1 = {1}, int64[1] seven = {7}, "
     "int64[2] i10 = {1, 0}, int64[2] first = {1, 0}, int64[1,1] t1 = {1}, int64[2,1] t21 = {2, 1}, "
     "int64[2] twice = {1, 1}, int64[2] pair = {5, 6}, int64[3] odd = {1, 0, 1}, int64[1] axis0 = {0}, "
-    "int64[2] row = {1, 3}, int64[1] two = {2}, int64[1] flat = {-1}, float half = {0.5}"
+    "int64[2] row = {1, 3}, int64[1] two = {2}, int64[1] flat = {-1}, float half = {0.5}, "
+    "int64[2,2] square = {0, 5, 6, 7}"
 )
 
 # What is computed from s = Shape(x), and the shape it makes.
@@ -47,6 +48,20 @@ FOLLOWED = [
     ("product", "p = ReduceProd<keepdims=0>(s) c = Reshape(p, flat)", "[4*M*N]"),
     ("where", "e = Equal(s, flat) c = Where(e, two, s)", "[N, M, 4]"),
     ("tile", "c = Tile(s, two)", "[N, M, 4, N, M, 4]"),
+    (
+        "concat-rows",
+        "r = Reshape(s, row) d = Mul(r, two) t = Concat<axis=0>(r, d) c = Reshape(t, flat)",
+        "[N, M, 4, 2*N, 2*M, 8]",
+    ),
+    ("compress-flat", "r = Reshape(s, row) b = Cast<to=9>(odd) c = Compress(r, b)", "[N, 4]"),
+    (
+        "compress-axis",
+        "r = Reshape(s, row) b = Cast<to=9>(odd) t = Compress<axis=1>(r, b) c = Reshape(t, flat)",
+        "[N, 4]",
+    ),
+    ("cumsum-matrix", "r = Reshape(s, row) t = CumSum(r, zero) c = Reshape(t, flat)", "[?, ?, ?]"),
+    ("non-zero", "z = NonZero(odd) c = Reshape(z, flat)", "[0, 2]"),
+    ("non-zero-matrix", "z = NonZero(square) t = Transpose(z) c = Reshape(t, flat)", "[0, 1, 1, 0, 1, 1]"),
     ("range", "n = Size(x) r = Range(zero, n, one) c = Shape(r)", "[4*M*N]"),
 ]
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from node_models import infer_nodes, shape_text
+from node_models import infer_nodes, model_of, shape_text
 from onnx import TensorProto, helper
 
 from splitgraph.contents import Item, Ratio
@@ -73,6 +74,7 @@ def test_shapes(inputs: str, body: str, opset: int, expected: str) -> None:
 def test_no_obligation_comes_from_broadcasting_two_symbols() -> None:
     analysis = infer_nodes("float[N] a, float[M] b", "y = Add(a, b)")
     assert analysis.symbols["N"] == analysis.symbols["M"] == (0, None)
+    assert analysis.obligations == ()
 
 
 HELD = (
@@ -126,6 +128,27 @@ def test_what_is_not_certain_is_unknown(body: str) -> None:
     assert shape_text("float[N] x", text, constants=HELD + ", float tenth = {0.1}") == "float32[?]"
 
 
+def test_a_sum_is_less_than_another_where_the_difference_is_at_least_one() -> None:
+    n, m = symbol("N"), symbol("M")
+    found = [comparison.greater_or_equal(Facts(), "int64", n, n + m + more) for more in (-1, 0, 1)]
+    assert found == [None, None, 0]
+    assert comparison.greater_or_equal(Facts(), "int64", n + m, n) == 1
+
+
+@pytest.mark.parametrize("a", [0, 1, None])
+@pytest.mark.parametrize("b", [0, 1, None])
+def test_truth_beside_what_is_unknown(a: int | None, b: int | None) -> None:
+    """What is found is what all values of the unknown ones give."""
+    operators: dict[Callable[[Facts, str, Item, Item], Item], Callable[[int, int], int]] = {
+        comparison.logical_and: int.__and__,
+        comparison.logical_or: int.__or__,
+        comparison.logical_xor: int.__xor__,
+    }
+    for found, python in operators.items():
+        possible = {python(x, y) for x in (0, 1) for y in (0, 1) if a in (None, x) and b in (None, y)}
+        assert found(Facts(), "bool", a, b) == (possible.pop() if len(possible) == 1 else None)
+
+
 CONSTANTS = [
     ("value_int", 2, "int64[]"),
     ("value_ints", [2, 3], "int64[2]"),
@@ -151,6 +174,14 @@ def test_a_sparse_constant_is_dense() -> None:
         analysis = _constant("sparse_value", helper.make_sparse_tensor(values, indices, [3]))
         assert str(analysis.types["y"]) == "int64[3]"
         assert str(analysis.types["z"]) == "float32[3, 0, 4]"
+
+
+def test_a_sparse_initializer_is_dense() -> None:
+    values = helper.make_tensor("w", TensorProto.FLOAT, [1], [1.0])
+    indices = helper.make_tensor("", TensorProto.INT64, [1], [1])
+    model = model_of("float[1,3] x", "y = Add(x, w)")
+    model.graph.sparse_initializer.append(helper.make_sparse_tensor(values, indices, [2, 3]))
+    assert str(infer_model(model).types["y"]) == "float32[2, 3]"
 
 
 def _constant(name: str, value: object) -> Analysis:

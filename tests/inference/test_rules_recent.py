@@ -130,6 +130,7 @@ SHAPES = [
     ("dft-back", "float[B,9,2] x", "y = DFT<onesided=1, inverse=1>(x)", 20, "float32[B, 16, 1]"),
     ("dft-length", "float[B,N,1] x", "y = DFT(x, n8)", 20, "float32[B, 8, 2]"),
     ("stft", "float[B,N,1] x", "y = STFT(x, step, , n16)", 17, "float32[B, N//4 - 3, 9, 2]"),
+    ("stft-whole", "float[1,16,1] x", "y = STFT(x, step)", 17, "float32[1, 1, 9, 2]"),
     (
         "stft-window",
         "float[B,128,1] x, float[W] w",
