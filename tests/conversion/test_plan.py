@@ -92,6 +92,7 @@ def test_every_blocker_is_listed_and_nothing_is_changed() -> None:
         splitgraph.downgrade(model, 8)
     places = [(found.code, found.location) for found in raised.value.diagnostics]
     assert places == [("SG402", "main/first"), ("SG404", "main/strings"), ("SG404", "main/regex")]
+    assert raised.value.diagnostics[1].message == "StringSplit exists from opset 20 on and has no older form"
     assert all(found.message in str(raised.value) for found in raised.value.diagnostics)
     assert model.SerializeToString(deterministic=True) == original
 

@@ -34,6 +34,7 @@ def test_one_blocker_for_a_node(target: int) -> None:
     for found in raised.value.diagnostics:
         assert found.message.startswith("Unique cannot go below opset 9, where what it is written with has no equal: ")
         assert "NonZero exists from opset 9 on" in found.message
+        assert (" more" in found.message) == (target == 1)
         assert found.help == "Stop at opset 9."
 
 

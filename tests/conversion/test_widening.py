@@ -10,6 +10,8 @@ import pytest
 from conversion.adapters.execute import assert_same, build, converted, operators, refusal, run, run_reference
 from onnx import helper
 
+from splitgraph.conversion.opset import convert_opset
+
 LIMITS = {name: np.iinfo(name) for name in ("int8", "int16", "int32", "uint8", "uint16", "uint32")}
 
 
@@ -49,6 +51,13 @@ def test_the_node_itself_stays_between_the_casts() -> None:
     after = converted(model("Add", 14, "int8"), 13)
     assert operators(after) == ["Cast", "Cast", "Add", "Cast"]
     assert [node.name for node in after.graph.node].index("node") == 2
+
+
+def test_casts_are_not_taken_for_arithmetic_that_rounds() -> None:
+    rewrite = convert_opset(model("Add", 14, "int8"), 13)
+    assert not rewrite.rounding and rewrite.tolerance == (1e-5, 1e-6)
+    written_out = convert_opset(model("HardSwish", 14, "float32", 1), 13)
+    assert written_out.rounding and written_out.tolerance == (1e-4, 1e-5)
 
 
 def test_an_input_that_is_read_twice_is_cast_once() -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper
 
+from splitgraph.execution import verify_models
 from splitgraph.execution.rounding import rounding_tolerances
 
 from .small_models import constant, graph_of, model_of, node, value
@@ -59,3 +62,13 @@ def test_tolerances_are_those_of_the_coarsest_type_that_computes(name: str) -> N
     model, expected = TOLERANCES[name]
     assert rounding_tolerances(model, *GIVEN) == expected
     assert rounding_tolerances(model, 0.5, 0.5) == (0.5, 0.5)
+
+
+@pytest.mark.parametrize("engine", ["onnxruntime", "reference"])
+def test_one_engine_has_to_meet_the_tolerance_that_is_given(engine: Literal["onnxruntime", "reference"]) -> None:
+    one, nearly = (
+        model_of([node("Mul", ["x", "k"], ["y"])], [value("x")], ["y"], [constant("k", np.array(factor), np.float32)])
+        for factor in (1.0, 1.0 + 5e-5)
+    )
+    assert verify_models(one, nearly, rtol=1e-6, atol=1e-7, engine=engine).verdict == "different"
+    assert verify_models(one, nearly, rtol=1e-4, atol=1e-7, engine=engine).verdict == "equal"

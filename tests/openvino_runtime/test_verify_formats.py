@@ -13,6 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import splitgraph
 from splitgraph.execution import verify_models
+from splitgraph.execution.child import EngineRun, Workplace
 
 from .split_ir import variadic_split
 
@@ -124,6 +125,28 @@ def test_verdict(name: str, tmp_path: Path) -> None:
     found = verify_models(before(tmp_path), after(tmp_path))
     assert (found.verdict, found.engine) == (verdict, engine), found
     assert (found.first_difference is None) is (verdict == "equal")
+
+
+def test_two_engines_are_allowed_what_one_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They compute in other orders; one engine has no reason to."""
+
+    def nearly_the_same(self: Workplace, name: str, attempts: list[Any], seconds: float) -> EngineRun:
+        run = EngineRun()
+        for attempt in attempts:
+            parts = [np.ones((2, size), np.float32) for size in (2, 4)]
+            run.outputs[0][attempt.case, attempt.attempt] = parts
+            run.outputs[1][attempt.case, attempt.attempt] = [part * np.float32(1.0005) for part in parts]
+        return run
+
+    monkeypatch.setattr(Workplace, "run", nearly_the_same)
+    ir = variadic_split(tmp_path, [2, 4])
+    for before, after, verdict in (
+        (onnx_split([2, 4]), ir, "equal"),
+        (ir, onnx_split([2, 4]), "equal"),
+        (ir, ir, "different"),
+        (onnx_split([2, 4]), onnx_split([2, 4]), "different"),
+    ):
+        assert verify_models(before, after).verdict == verdict
 
 
 def test_an_output_that_is_in_one_model_only(tmp_path: Path) -> None:

@@ -75,3 +75,12 @@ def test_what_has_no_infinity_is_kept(way: tuple[int, int]) -> None:
     assert operators(converted(cast(way[0], "int32", "float8e5m2fnuz"), way[1])) == ["Cast", "Cast"]
     assert operators(converted(cast(way[0], "float32", "float8e5m2fnuz", saturate=0), way[1])) == ["Cast", "Cast"]
     assert operators(converted(cast(way[0], "float32", "float8e5m2"), way[1])) == ["Cast", "Cast"]
+
+
+@pytest.mark.parametrize("way", [(23, 24), (24, 23)])
+def test_infinity_in_fnuz_types_of_another_input(way: tuple[int, int]) -> None:
+    for target, kept in (("float8e5m2fnuz", False), ("float8e5m2", True)):
+        node = helper.make_node("CastLike", ["x", "like"], ["y"])
+        inputs = {"x": ("float32", ("n",)), "like": (target, (1,))}
+        after = converted(build(node, way[0], inputs, {"y": (target, ("n",))}), way[1])
+        assert (operators(after) == ["CastLike"]) == kept

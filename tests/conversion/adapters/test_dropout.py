@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conversion.adapters.crossings import Crossing
-from conversion.adapters.execute import build, converted, operators, random_array, refusal, run
+from conversion.adapters.execute import build, converted, operators, random_array, refusal, run, value
 from onnx import helper
 
 X = random_array((40, 50)) + 3
@@ -50,6 +50,16 @@ def test_mask_that_nobody_reads(source: int) -> None:
     for target in (10, 12, 18, 22):
         if target > source:
             assert np.array_equal(run(converted(model, target), {"x": X})[0], X)
+
+
+def test_what_was_said_of_a_mask_that_goes_goes_with_it() -> None:
+    """The name may be that of another value from then on."""
+    node = helper.make_node("Dropout", ["x"], ["y", "mask"])
+    model = build(node, 12, {"x": ("float32", X.shape)}, {"y": ("float32", X.shape)})
+    model.graph.value_info.append(value("mask", ("bool", X.shape)))
+    after = converted(model, 11)
+    assert "mask" not in after.graph.node[0].output
+    assert not after.graph.value_info
 
 
 @pytest.mark.parametrize(

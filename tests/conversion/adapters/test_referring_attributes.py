@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnx.parser
 import pytest
 from conversion.adapters.execute import build, refusal
 from onnx import helper
@@ -87,3 +88,11 @@ REFERRING = [
 @pytest.mark.parametrize(("name", "model", "opset", "target"), REFERRING)
 def test_each_call_may_give_another_value(name: str, model: onnx.ModelProto, opset: int, target: int) -> None:
     assert f"{name} is an attribute of the enclosing function" in refusal(called(model, name, opset), target)
+
+
+def test_a_sparse_value_of_a_call_is_refused() -> None:
+    text = """<ir_version: 8, opset_import: ["" : 11, "local" : 1]> g (float[3] x) => (float[3] y) { y = local.F () }
+        <domain: "local", opset_import: ["" : 11]> F <v> () => (y) {
+            y = Constant <sparse_value: sparse_tensor = @v> ()
+        }"""
+    assert "its value is an attribute of the enclosing function" in refusal(onnx.parser.parse_model(text), 10)
