@@ -49,19 +49,9 @@ def _reduce_nothing(step: Step) -> None:
         step.replace("Identity", step.inputs)
         return
     rank = step.known_rank(0)
-    step.inputs[0] = step.emit(
-        "Unsqueeze", [step.inputs[0], *_unsqueezing(step, rank)], "with_one", **_axis(step, rank)
-    )
+    step.inputs[0] = step.emit("Unsqueeze", [step.inputs[0], step.constant([rank], "behind")], "with_one")
     step.set("axes", [rank], f"nothing is reduced, which below opset {step.upper.since_version} a dimension of 1 does")
     step.set("keepdims", 0, "the dimension of 1 was added")
-
-
-def _unsqueezing(step: Step, axis: int) -> list[str]:
-    return [step.constant([axis], "behind")] if step.opset >= 13 else []
-
-
-def _axis(step: Step, axis: int) -> dict[str, list[int]]:
-    return {} if step.opset >= 13 else {"axes": [axis]}
 
 
 def _reduce_at_run_time(step: Step, is_noop: bool) -> None:
