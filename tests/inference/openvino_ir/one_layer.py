@@ -15,9 +15,18 @@ Input = str | int | list[int]
 
 
 def one_layer(
-    folder: Path, type_: str, version: str, data: Mapping[str, str], inputs: Sequence[Input], declared: str = ""
+    folder: Path,
+    type_: str,
+    version: str,
+    data: Mapping[str, str],
+    inputs: Sequence[Input],
+    declared: str = "",
+    *,
+    as_shape: bool = False,
 ) -> OpenVINOModel:
-    """The IR with a single output; declared: the dims of its port, separated by commas."""
+    """The IR with a single output, y; declared: the dims of its port, separated by commas. as_shape: the output is the
+    dimensions of another tensor, shaped, which is the result.
+    """
     weights, layers, edges = bytearray(), [], []
     for index, read in enumerate(inputs):
         layers.append(_source(index, read, weights))
@@ -30,10 +39,19 @@ def one_layer(
         f'<layer id="{count}" name="tested" type="{type_}" version="{version}"><data {attributes} />'
         f'<input>{ports}</input><output><port id="{count}" names="y">{dims}</port></output></layer>'
     )
+    if as_shape:
+        layers += [
+            _source(count + 2, 0, weights),
+            f'<layer id="{count + 3}" name="shaped" type="Broadcast" version="opset3"><data mode="bidirectional" />'
+            '<input><port id="0" /><port id="1" /></input><output><port id="2" names="shaped" /></output></layer>',
+        ]
+        edges.append(f'<edge from-layer="{count + 2}" from-port="0" to-layer="{count + 3}" to-port="0" />')
+        edges.append(f'<edge from-layer="{count}" from-port="{count}" to-layer="{count + 3}" to-port="1" />')
     layers.append(
         f'<layer id="{count + 1}" name="result" type="Result" version="opset1"><input><port id="0" /></input></layer>'
     )
-    edges.append(f'<edge from-layer="{count}" from-port="{count}" to-layer="{count + 1}" to-port="0" />')
+    last, port = (count + 3, 2) if as_shape else (count, count)
+    edges.append(f'<edge from-layer="{last}" from-port="{port}" to-layer="{count + 1}" to-port="0" />')
     path = folder / "model.xml"
     path.write_text(
         f'<net name="one" version="11"><layers>{"".join(layers)}</layers><edges>{"".join(edges)}</edges></net>'

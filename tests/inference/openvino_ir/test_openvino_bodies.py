@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zipfile
 from pathlib import Path
 
@@ -83,6 +84,37 @@ def test_parts_that_are_not_from_end_to_end_are_not_counted(folder: Path) -> Non
     model = edited(folder, "iterated_backward", "input", "end", "3")
     (node,) = [layer for layer in model.graph.layers if layer.bodies]
     assert str(infer_ir(model).types[node.outputs[0].names[0]]) == "float32[2, ?, unk0]"
+
+
+# What stands in for a constant of the loop of three iterations: text of the IR, which of its occurrences, the other
+# text, and what is then known of the number of iterations.
+_COUNT = 'type="Const" version="opset1"> <data element_type="i64" shape="" offset="0" size="8" />'
+_CONDITION = 'type="Const" version="opset1"> <data element_type="boolean" shape="" offset="8" size="1" />'
+_ANY = 'type="Parameter" version="opset1"> <data element_type="{}" shape="{}" />'
+ITERATIONS: dict[str, tuple[str, int, str, str]] = {
+    "as many as are said": (_COUNT, 0, _COUNT, "int64[3]"),
+    "any number": (_COUNT, 0, _ANY.format("i64", ""), "int64[?]"),
+    "without an end": (_COUNT, 0, _COUNT.replace('offset="0"', 'offset="17"'), "int64[?]"),
+    "perhaps none": (_CONDITION, 0, _ANY.format("boolean", ""), "int64[?]"),
+    "none": (_CONDITION, 0, _CONDITION.replace('offset="8"', 'offset="9"'), "int64[?]"),
+    "perhaps one": (_CONDITION, 1, _ANY.format("boolean", ""), "int64[?]"),
+    "one": (_CONDITION, 1, _CONDITION.replace('offset="8"', 'offset="9"'), "int64[?]"),
+}
+
+
+@pytest.mark.parametrize("name", ITERATIONS)
+def test_how_many_iterations_there_are(folder: Path, tmp_path: Path, name: str) -> None:
+    text, place, other, expected = ITERATIONS[name]
+    parts = re.sub(r">\s+<", "> <", (folder / "growing.xml").read_text()).split(text)
+    edited_text = text.join(parts[: place + 1]) + other + text.join(parts[place + 1 :])
+    (tmp_path / "growing.xml").write_text(edited_text)
+    weights = (folder / "growing.bin").read_bytes()
+    assert len(weights) == 17
+    # A count of -1, and zeros before it, of which one is False.
+    (tmp_path / "growing.bin").write_bytes(weights + b"\xff" * 8)
+    analysis = infer_ir(load_ir(tmp_path / "growing.xml"))
+    assert not analysis.diagnostics
+    assert str(analysis.types["steps"]) == expected
 
 
 def test_port_map_through_the_mirror(folder: Path) -> None:

@@ -64,6 +64,28 @@ VALID: dict[str, tuple[str, str, dict[str, str], list[Any], str]] = {
     "unknown_rank": ("Add", "opset1", {}, ["f32 ...", "f32 2"], "float32[...]"),
     "range": ("Range", "opset4", {"output_type": "i32"}, [2, 9, 3], "int32[3]"),
     "convert": ("Convert", "opset1", {"destination_type": "boolean"}, ["f32 2"], "bool[2]"),
+    "pool_of_unknown_rank": ("MaxPool", "opset1", {"kernel": "2,2"}, ["f32 ..."], "float32[?, ?, ?, ?]"),
+    "slice_of_first_axes": ("Slice", "opset8", {}, ["f32 5,7", [1], [4], [1]], "float32[3, 7]"),
+    "slice_of_axes": ("Slice", "opset8", {}, ["f32 5,7", [1], [4], [1], [1]], "float32[5, 3]"),
+    "slice_of_unknown_axes": ("Slice", "opset8", {}, ["f32 5,7", [1], [4], [1], "i64 1"], "float32[?, ?]"),
+    "attention": (
+        "ScaledDotProductAttention", "opset13", {}, ["f32 2,5,8", "f32 ?,6,8", "f32 2,6,9"], "float32[2, 5, 9]"
+    ),
+    "attention_of_matrices": (
+        "ScaledDotProductAttention", "opset13", {}, ["f32 5,8", "f32 6,8", "f32 6,9"], "float32[5, 9]"
+    ),
+    "attention_with_a_mask": (
+        "ScaledDotProductAttention", "opset13", {}, ["f32 2,5,8", "f32 2,6,8", "f32 2,6,9", "boolean ..."],
+        "float32[2, 5, 9]",
+    ),
+    "attention_to_an_unknown_key": (
+        "ScaledDotProductAttention", "opset13", {}, ["f32 2,5,8", "f32 ...", "f32 2,6,9"], "float32[...]"
+    ),
+    "attention_to_an_unknown_value": (
+        "ScaledDotProductAttention", "opset13", {}, ["f32 2,5,8", "f32 2,6,8", "f32 ..."], "float32[...]"
+    ),
+    "pdpd_target": ("Broadcast", "opset3", {"mode": "pdpd"}, ["f32 3", [2, 3, 4]], "float32[2, 3, 4]"),
+    "depth_in_one_axis": ("DepthToSpace", "opset1", {"block_size": "2"}, ["f32 1,4,5"], "float32[1, 2, 10]"),
 }  # fmt: skip
 
 
@@ -73,6 +95,30 @@ def test_valid_layer(tmp_path: Path, name: str) -> None:
     analysis = infer_ir(one_layer(tmp_path, type_, version, data, inputs))
     assert not analysis.diagnostics
     assert str(analysis.types["y"]) == expected
+
+
+# Layers that compute a small tensor, and the dimensions that it is read as.
+FOLLOWED: dict[str, tuple[str, str, dict[str, str], list[Any], str]] = {
+    "identity": ("Identity", "opset16", {}, [[2, 3]], "[2, 3]"),
+    "assign": ("Assign", "opset3", {"variable_id": "v"}, [[2, 3]], "[2, 3]"),
+    "clamp": ("Clamp", "opset1", {"min": "1", "max": "5"}, [[0, 3, 9]], "[1, 3, 5]"),
+    "clamp_to_what_is_not_whole": ("Clamp", "opset1", {"min": "0.5", "max": "5"}, [[0, 3, 9]], "[?, ?, ?]"),
+    "clamp_to_what_is_inexact": ("Clamp", "opset1", {"min": "1", "max": "9007199254740993"}, [[0, 3]], "[?, ?]"),
+    "scatter": ("ScatterUpdate", "opset3", {}, [[1, 2, 3], [0, 2], [7, 8], 0], "[7, 2, 8]"),
+    "scatter_twice": ("ScatterUpdate", "opset3", {}, [[1, 2, 3], [0, 0], [7, 8], 0], "[?, ?, ?]"),
+    "scatter_beyond": ("ScatterUpdate", "opset3", {}, [[1, 2, 3], [0, 3], [7, 8], 0], "[?, ?, ?]"),
+    "scatter_before": ("ScatterUpdate", "opset3", {}, [[1, 2, 3], [0, -1], [7, 8], 0], "[?, ?, ?]"),
+    "scatter_too_few": ("ScatterUpdate", "opset3", {}, [[1, 2, 3], [0, 1], [7], 0], "[?, ?, ?]"),
+    "scatter_unknown": ("ScatterUpdate", "opset3", {}, [[1, 2, 3], "i64 1", [7], 0], "[?, ?, ?]"),
+}
+
+
+@pytest.mark.parametrize("name", FOLLOWED)
+def test_elements_of_small_tensors(tmp_path: Path, name: str) -> None:
+    type_, version, data, inputs, expected = FOLLOWED[name]
+    analysis = infer_ir(one_layer(tmp_path, type_, version, data, inputs, as_shape=True))
+    assert not analysis.diagnostics
+    assert str(analysis.types["shaped"]) == f"int64{expected}"
 
 
 @pytest.mark.parametrize("name", ["Add", "Split", "VariadicSplit"])
