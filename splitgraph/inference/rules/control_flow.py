@@ -333,8 +333,9 @@ def infer_scan(ctx: NodeContext) -> Sequence[ValueType] | None:
         return _infer_scan_8(ctx)
     count = ctx.attribute("num_scan_inputs")
     states = len(ctx.node.input) - count
-    axes = ctx.attribute("scan_input_axes") or (0,) * count
-    if not states >= 0 or len(axes) != count:
+    # Of as many as there are inputs at most: the attribute may hold any number.
+    axes = ctx.attribute("scan_input_axes") or (0,) * min(count, len(ctx.node.input))
+    if states < 0 or len(axes) != count:
         ctx.find("SG302", f"{count} scan inputs and {len(axes)} axes do not fit {len(ctx.node.input)} inputs")
         return ()
     slices, length = _slices(ctx, states, axes)

@@ -20,6 +20,7 @@ from splitgraph.inference.rules.operands import (
     operator,
     vector_dims,
 )
+from splitgraph.inference.rules.windows import check_each
 from splitgraph.value_type import ValueType, tensor
 
 
@@ -62,6 +63,8 @@ def roi_align(ctx: NodeContext) -> Sequence[ValueType]:
     dtype = known_dtype(ctx, (0, 1))
     dims, rois, batches = dims_of_rank(ctx, 0, 4), dims_of_rank(ctx, 1, 2), dims_of_rank(ctx, 2, 1)
     sides = (int_attribute(ctx, "output_height", 1), int_attribute(ctx, "output_width", 1))
+    if min(sides) < 0:
+        raise InvalidNode(f"output_height and output_width are {sides[0]} and {sides[1]}; neither may be below 0")
     count = rois[0] if rois is not None else (batches[0] if batches is not None else None)
     if rois is not None:
         merged_dim(ctx, rois[1], 4, "the coordinates of a region and 4")
@@ -77,6 +80,7 @@ def max_roi_pool(ctx: NodeContext) -> Sequence[ValueType]:
     dims, rois, sides = dims_of_rank(ctx, 0, 4), dims_of_rank(ctx, 1, 2), ints_attribute(ctx, "pooled_shape") or ()
     if len(sides) != 2:
         raise InvalidNode(f"pooled_shape {list(sides)} must have 2 elements")
+    check_each("pooled_shape", sides, least=0)
     return [tensor(dtype, (None if rois is None else rois[0], None if dims is None else dims[1], *sides))]
 
 
