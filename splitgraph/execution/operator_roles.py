@@ -175,6 +175,37 @@ def _top_k(node: onnx.NodeProto, request: Request) -> Integers | None:
     return request.full([int(request.rng.integers(1, max(dim or 1, 1) + 1))])
 
 
+def _batch_indices(node: onnx.NodeProto, request: Request) -> Integers | None:
+    """Which image of the batch each region is of."""
+    count = _dim_along(node, request, 0)
+    return request.full(request.rng.integers(0, count, size=request.count).tolist()) if count else None
+
+
+def regions(node: onnx.NodeProto, request: Request) -> Integers | None:
+    """Rows of the index of an image and the corners of a region in it: x1, y1, x2, y2."""
+    images = request.dims(node.input[0])
+    if images is None or len(images) != 4 or not min(images) or not request.shape or request.shape[-1] != 5:
+        return None
+    (batch, _, height, width), rows = images, request.count // 5
+    high, wide = (np.sort(request.rng.integers(0, size, size=(rows, 2))) for size in (height, width))
+    index = request.rng.integers(0, batch, size=rows)
+    return request.full(np.stack([index, wide[:, 0], high[:, 0], wide[:, 1], high[:, 1]], axis=1).ravel().tolist())
+
+
+def _lengths_along(axis: int, node: onnx.NodeProto, request: Request) -> Integers | None:
+    """How much of each sequence counts."""
+    total = _dim_along(node, request, axis)
+    return request.full(request.rng.integers(1, total + 1, size=request.count).tolist()) if total else None
+
+
+def _lengths_of_reversed(node: onnx.NodeProto, request: Request) -> Integers | None:
+    return _lengths_along(_attribute(node, "time_axis", 0), node, request)
+
+
+def _lengths_of_recurrent(node: onnx.NodeProto, request: Request) -> Integers | None:
+    return _lengths_along(_attribute(node, "layout", 0), node, request)
+
+
 _ROLES: Mapping[tuple[str, int], Make] = {
     ("Split", 1): _split_lengths,
     ("SplitToSequence", 1): _sequence_lengths,
@@ -194,6 +225,12 @@ _ROLES: Mapping[tuple[str, int], Make] = {
     ("CumSum", 1): one_axis,
     ("GatherND", 1): _gathered_tuples,
     ("ScatterND", 1): _scattered_tuples,
+    ("RoiAlign", 2): _batch_indices,
+    ("MaxRoiPool", 1): regions,
+    ("ReverseSequence", 1): _lengths_of_reversed,
+    ("LSTM", 4): _lengths_of_recurrent,
+    ("GRU", 4): _lengths_of_recurrent,
+    ("RNN", 4): _lengths_of_recurrent,
     ("Squeeze", 1): any_axes,
     ("Unsqueeze", 1): any_axes,
     ("Slice", 1): small(0, 1),

@@ -255,6 +255,32 @@ def test_one_number_is_of_both_signs() -> None:
     assert {float(np.sign(case["x"])) for case in draw(identity(()))} == {1.0, -1.0}
 
 
+@pytest.mark.parametrize(("case", "attempt"), [(0, 0), (2, 0), (1, 1), (1, 5)])
+def test_floats_of_other_cases_and_attempts_are_normally_distributed(case: int, attempt: int) -> None:
+    numbers = draw_elements("float32", (40,), np.random.default_rng(0), case=case, manner=MANNERS[attempt])
+    assert 0 < abs(numbers).min() < abs(numbers).max() < 6
+
+
+FLOATS = ["float16", "bfloat16", "float32", "float64", "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz"]
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, "float4e2m1"])
+@pytest.mark.parametrize("shape", [(), (1,), (2,), (7,), (8,), (3, 5), (400,)])
+def test_floats_of_the_second_case_have_large_ones_of_both_signs_and_a_0(dtype: str, shape: Any) -> None:
+    drawn = draw_elements(dtype, shape, np.random.default_rng(0), case=1, manner=MANNERS[0])
+    numbers = drawn.astype(np.float64).ravel()
+    assert np.isfinite(numbers).all()
+    if dtype == "float4e2m1":
+        assert abs(numbers).max() <= 6
+        return
+    large = abs(numbers) >= 7
+    assert large.sum() == (len(numbers) + 3) // 4 if len(numbers) > 1 else not large.any()
+    assert len(set(np.sign(numbers[large]))) == min(large.sum(), 2)
+    if dtype in ("float32", "float64"):
+        assert (numbers == 0).sum() == (len(numbers) >= 8)
+        assert len(set(numbers.tolist())) == len(numbers)
+
+
 def test_narrow_integers_stay_in_range() -> None:
     rng = np.random.default_rng(0)
     for name, low, high in (("int4", -8, 7), ("uint4", 0, 15)):
@@ -354,6 +380,39 @@ ROLES = [
 def test_small_integers_fit_what_they_are_for(consumer: onnx.NodeProto, dims: Any, fits: Any) -> None:
     for case in draw(model_of([consumer], [value("x"), value("i", dims, INT64)], list(consumer.output))):
         assert fits(case["i"], case["x"])
+
+
+OF_A_BATCH = [
+    # what reads b, its other inputs, the shape of b, how far its numbers go
+    (node("RoiAlign", ["x", "r", "b"], ["y"]), [value("r", ("R", 4))], ("R",), (0, 0)),
+    (node("ReverseSequence", ["x", "b"], ["y"], time_axis=1, batch_axis=0), [], (1,), (1, 2)),
+    (node("ReverseSequence", ["x", "b"], ["y"]), [], (2,), (1, 1)),
+]
+
+
+@pytest.mark.parametrize(("consumer", "others", "dims", "bounds"), OF_A_BATCH)
+def test_indices_and_lengths_of_a_batch(consumer: onnx.NodeProto, others: Any, dims: Any, bounds: Any) -> None:
+    inputs = [value("x", (1, 2, 5, 5)), *others, value("b", dims, INT64)]
+    for case in draw(model_of([consumer], inputs, ["y"])):
+        assert bounds[0] <= case["b"].min() <= case["b"].max() <= bounds[1]
+
+
+@pytest.mark.parametrize(("layout", "dims"), [(0, (7, 3, 4)), (1, (3, 7, 4))])
+def test_lengths_of_recurrent_layers(layout: int, dims: Any) -> None:
+    weights = [constant(name, np.ones(shape), np.float32) for name, shape in (("w", (1, 5, 4)), ("r", (1, 5, 5)))]
+    layer = node("RNN", ["x", "w", "r", "", "b"], ["y"], hidden_size=5, layout=layout)
+    for case in draw(model_of([layer], [value("x", dims), value("b", (3,), INT32)], ["y"], weights)):
+        assert 1 <= case["b"].min() <= case["b"].max() <= 7
+
+
+def test_regions_of_images() -> None:
+    pool = node("MaxRoiPool", ["x", "b"], ["y"], pooled_shape=[2, 2])
+    for case in draw(model_of([pool], [value("x", ("N", 1, 6, 9)), value("b", ("R", 5))], ["y"])):
+        image, *corners = case["b"].T
+        assert 0 <= image.min() <= image.max() < len(case["x"])
+        assert (corners[0] <= corners[2]).all()
+        assert (corners[1] <= corners[3]).all()
+        assert (corners[3].max(), corners[2].max()) < (6, 9)
 
 
 def test_conditions_go_both_ways_and_combine() -> None:
