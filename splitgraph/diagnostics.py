@@ -377,6 +377,14 @@ _code(
     "8 times, and all of an output together at most twice, what that moved.",
     "Nothing to do; compare the two models on data of your own where the last digits matter.",
 )
+_code(
+    "SG505",
+    "compared at sizes of 1 only",
+    "Of the sizes that were tried, the model runs only where every dimension that is not fixed is 1: it demands "
+    "something of its sizes that cannot be read from it. The models are equal there, but sizes of 1 hide much: an axis "
+    "taken for another, a stride, a window, an order of elements.",
+    "Give sizes that fit with --bind, or arrays for the inputs: splitgraph.verify(..., inputs={...}).",
+)
 
 # 6xx: how the program was called ---------------------------------------------------------------------------------
 _code(

@@ -120,19 +120,10 @@ class Chooser:
 
     def _groups(self) -> list[list[str]]:
         """The symbols in groups that share constraints, each in the order given."""
-        leader = {name: name for name in self.symbols}
-
-        def find(name: str) -> str:
-            while leader[name] != name:
-                name = leader[name]
-            return name
-
-        for constraint in self.constraints:
-            for name in constraint.symbols:
-                leader[find(name)] = find(min(constraint.symbols))
+        leaders = _leaders(self.symbols, self.constraints)
         groups: dict[str, list[str]] = {}
         for name in self.symbols:
-            groups.setdefault(find(name), []).append(name)
+            groups.setdefault(leaders[name], []).append(name)
         return list(groups.values())
 
     def _solve(
@@ -145,7 +136,9 @@ class Chooser:
         group = self._sums_last(group)
         before = {name: [case[name] for case in earlier if name in case] for name in group}
         domains = {name: self._domain(name, constraints_on[name], before[name], scales[name]) for name in group}
-        for wish in _wishes(domains, used, before):
+        equal = [c for c in self.constraints if c.symbols <= domains.keys() and _are_equal(c)]
+        same = _leaders(group, equal)
+        for wish in _wishes(domains, used, before, same):
             search = _Search(group, constraints_on, domains, wish, len(group) + _BUDGET // (1 + len(group) // 16))
             found = search.run()
             if found is not None:
@@ -176,6 +169,28 @@ class Chooser:
         return sorted(allowed, key=lambda value: _preference(value, before, scale))
 
 
+def _leaders(names: Iterable[str], constraints: Iterable[Constraint]) -> dict[str, str]:
+    """One symbol of each set that constraints connect, for every symbol."""
+    leader = {name: name for name in names}
+
+    def find(name: str) -> str:
+        while leader[name] != name:
+            leader[name] = leader[leader[name]]
+            name = leader[name]
+        return name
+
+    for constraint in constraints:
+        for name in constraint.symbols:
+            leader[find(name)] = find(min(constraint.symbols))
+    return {name: find(name) for name in leader}
+
+
+def _are_equal(constraint: Constraint) -> bool:
+    """Whether a constraint says that two symbols are equal."""
+    sides = constraint.lhs, constraint.rhs
+    return constraint.relation == "==" and all(symbols_of(side) == {str(side)} for side in sides)
+
+
 def _limits(name: str, bounds: Bounds) -> list[Constraint]:
     """The bounds of a symbol as constraints."""
     low, high = bounds.get(name, (0, None))
@@ -199,9 +214,15 @@ Wish = Callable[[str, int, Assignment], bool]
 
 
 def _wishes(
-    domains: Mapping[str, Sequence[int]], used: Collection[int], before: Mapping[str, Sequence[int]]
+    domains: Mapping[str, Sequence[int]],
+    used: Collection[int],
+    before: Mapping[str, Sequence[int]],
+    same: Mapping[str, str],
 ) -> Iterator[Wish]:
-    """What is demanded beyond the constraints, less and less; a symbol with one candidate is held to nothing."""
+    """What is demanded beyond the constraints, less and less; a symbol with one candidate is held to nothing.
+
+    same: one symbol for all that must be equal, which need not differ from each other.
+    """
     free = {name for name, domain in domains.items() if len(domain) > 1}
     both = {name for name in free if len({value % 2 for value in domains[name]}) == 2}
 
@@ -209,7 +230,9 @@ def _wishes(
         return lambda name, value, _: name not in free or value >= low
 
     def distinct(name: str, value: int, partial: Assignment) -> bool:
-        return name not in free or (value not in used and value not in partial.values())
+        if name not in free or value not in partial.values():
+            return name not in free or value not in used
+        return value not in used and all(same[other] == same[name] for other in partial if partial[other] == value)
 
     def unseen(name: str, value: int, _: Assignment) -> bool:
         return name not in free or value not in before[name]

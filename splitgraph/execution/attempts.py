@@ -31,6 +31,11 @@ class Manner:
         """True for inputs as they should be: of both signs, with and without what is optional."""
         return self.round == 0
 
+    @property
+    def is_preferring(self) -> bool:
+        """True where sizes are sought that show more than others, which the model does not demand."""
+        return self.round <= 1
+
 
 MANNERS = (
     Manner(0),

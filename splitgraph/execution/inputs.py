@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from splitgraph.execution.demands import read_demands, read_split_demands
 from splitgraph.execution.elements import draw_elements
 from splitgraph.execution.model_edits import is_default_domain, scoped_nodes
 from splitgraph.execution.operator_roles import Request
+from splitgraph.execution.preferences import read_preferences
 from splitgraph.execution.roles import Use, find_uses, required_count, value_for
 from splitgraph.execution.values import Value, dtype_by_name, is_text
 from splitgraph.inference.analysis import Analysis
@@ -31,8 +32,11 @@ Array = npt.NDArray[Any]
 
 # A single input larger than this is not allocated.
 _LARGEST_INPUT = 256 * 2**20
-# Inputs of a retry that would take more have small leading dimensions, as of large images a few will do, or only such.
+# Inputs of a retry that would take more have small leading dimensions, as of large images a few will do, or only such;
+# and sizes are made no larger than this only to show more.
 _LARGEST_RETRY = 8 * 2**20
+# So many preferences that cannot be met are looked for; the others of the model are left.
+_MOST_REFUSED = 6
 # Parts of the names of operators that read at positions, which not every runtime checks; and operators that divide.
 _INDEXED = ("Gather", "Scatter", "Feature", "OneHot", "Loss", "Embed", "Attention", "Sequence")
 _SCATTERS = ("ScatterND", "ScatterNDUpdate")
@@ -112,6 +116,7 @@ class InputMaker:
         self._demands = [*read_demands(analysis, self._symbols), *counts, *_room_demands(self._inputs, analysis)]
         self._of_splits = [*read_split_demands(analysis, self._symbols), *counts]
         self._choosers = self._make_choosers(fixed)
+        self._preferring = self._make_preferring()
 
     @property
     def varies(self) -> bool:
@@ -134,6 +139,13 @@ class InputMaker:
                 return UnknownRank(reason, "Give the sizes that the model is made for (--bind), or arrays as inputs.")
         return None
 
+    def has_only_ones(self, attempts: Collection[int]) -> bool:
+        """True when in all of these attempts every dimension is 1 that the model and the caller leave open."""
+        if not all(MANNERS[attempt].is_plain and MANNERS[attempt].signal_length is None for attempt in attempts):
+            return False
+        is_open = bool(set(self._symbols) - self._fixed.keys())
+        return is_open and bool(attempts) and self._plain_sizes(None) is not None
+
     def draw(
         self, case: int, attempt: int = 0, earlier: Sequence[Assignment] = ()
     ) -> tuple[dict[str, Value], Assignment]:
@@ -143,7 +155,7 @@ class InputMaker:
         An input with a default is given in the first attempt at the second case only, and left to its default
         elsewhere.
         """
-        sizes = self._choose_sizes(attempt, earlier)
+        sizes = self._choose_sizes(case, attempt, earlier)
         draw = _Draw(sizes, np.random.default_rng([self._seed, case, attempt]), case, MANNERS[attempt])
         values: dict[str, Value] = {}
         for item in self._inputs:
@@ -153,7 +165,7 @@ class InputMaker:
                 values[self._names.get(item.name, item.name)] = self._draw_value(item, item.type, draw)
         return values, sizes
 
-    def _choose_sizes(self, attempt: int, earlier: Sequence[Assignment]) -> Assignment:
+    def _choose_sizes(self, case: int, attempt: int, earlier: Sequence[Assignment]) -> Assignment:
         manner = MANNERS[attempt]
         if manner.is_plain:
             plain = self._plain_sizes(manner.signal_length)
@@ -164,14 +176,35 @@ class InputMaker:
         if sizes is None:
             raise InputError("no sizes of the inputs' dimensions meet the model's obligations")
         if not manner.is_first and self._bytes(sizes) > _LARGEST_RETRY:
-            leading = {
-                str(item.type.shape[0]) for item in self._inputs if item.type.shape and (item.type.rank or 0) > 2
-            }
-            for small in (leading, set(self._symbols)):
+            for small in (self._leading(), set(self._symbols)):
                 smaller = _first_choice(choosers, earlier, attempt, small)
                 if smaller is not None and self._bytes(smaller) <= _LARGEST_RETRY:
-                    return smaller
-        return sizes
+                    sizes = smaller
+                    break
+        if not manner.is_preferring:
+            return sizes
+        return self._preferred(case, attempt, earlier, max(self._bytes(sizes), _LARGEST_RETRY)) or sizes
+
+    def _preferred(self, case: int, attempt: int, earlier: Sequence[Assignment], most: int) -> Assignment | None:
+        """Sizes that show more than those that are only demanded, in inputs of at most so many bytes; None where there
+        are none. The first case is small: it has no regard to windows until it is refused.
+        """
+        everything = set(self._symbols)
+        for chooser in self._preferring if case or attempt else self._preferring[1:]:
+            for before, small in (
+                (earlier, set()),
+                (earlier, self._leading()),
+                (earlier, everything),
+                ((), everything),
+            ):
+                sizes = chooser.choose(before, attempt, small)
+                if sizes is not None and self._bytes(sizes) <= most:
+                    return sizes
+        return None
+
+    def _leading(self) -> set[str]:
+        """The first dimensions of images and the like."""
+        return {str(item.type.shape[0]) for item in self._inputs if item.type.shape and (item.type.rank or 0) > 2}
 
     def _plain_sizes(self, length: int | None) -> Assignment | None:
         """Sizes of 1, but for the length of signals where there should be some."""
@@ -280,6 +313,20 @@ class InputMaker:
             choosers += [chooser for chooser in found if chooser.choose() is not None][:1]
         return choosers
 
+    def _make_preferring(self) -> list[Chooser]:
+        """Those that also find what shows more: with regard to windows, and to what meets in broadcasting alone."""
+        if not self._choosers:
+            return []
+        types = {item.name: item.type.element or item.type for item in self._inputs}
+        preferences = read_preferences(self._analysis, types)
+        free = set(self._symbols) - self._fixed.keys()
+        wanted = [
+            [each for each in constraints if each.symbols & free and each.symbols <= set(self._symbols)]
+            for constraints in (preferences.meetings, preferences.windows)
+        ]
+        meeting = _with_wishes(self._choosers[0], wanted[0])
+        return [_with_wishes(meeting, wanted[1]), meeting]
+
     def _chooser(self, demands: Sequence[Constraint], least: int, fixed: Mapping[str, int]) -> Chooser:
         static = {dim for item in self._inputs for dim in item.type.shape or () if isinstance(dim, int)}
         bounds = {name: bound for name, bound in self._analysis.symbols.items() if name in self._symbols}
@@ -370,6 +417,23 @@ def _first_choice(
 ) -> Assignment | None:
     choices = (chooser.choose(earlier, scale, small) for chooser in choosers)
     return next((sizes for sizes in choices if sizes is not None), None)
+
+
+def _with_wishes(chooser: Chooser, wishes: Sequence[Constraint]) -> Chooser:
+    """The chooser, with those of the wishes that can be met."""
+    granted = replace(chooser, constraints=[*chooser.constraints, *wishes])
+    if not wishes or granted.choose() is not None:
+        return granted
+    refused = 0
+    for wish in wishes:
+        granted = replace(chooser, constraints=[*chooser.constraints, wish])
+        if granted.choose() is not None:
+            chooser = granted
+        else:
+            refused += 1
+        if refused == _MOST_REFUSED:
+            break
+    return chooser
 
 
 def _count_demands(inputs: Iterable[_Input]) -> list[Constraint]:

@@ -66,6 +66,8 @@ _MEANINGLESS = frozenset({"SG102", "SG103", "SG104", "SG105", "SG110"})
 _RTOL_BETWEEN_ENGINES = 1e-3
 _ATOL_BETWEEN_ENGINES = 1e-4
 
+_ONLY_ONES = "the model runs only at sizes of 1 of those that were tried, which show little: give others with --bind"
+
 
 def verify_models(
     before: Model,
@@ -253,7 +255,10 @@ class _Trial:
                 _merge(run, self._run(place, engine, again, deadline, last))
         outcome = self._judge(run, given, Comparison(*self._tolerances(engine)))
         if self.rounding and outcome.verdict == "different":
-            return self._allow_for_rounding(outcome, run, given, engine, deadline)
+            outcome = self._allow_for_rounding(outcome, run, given, engine, deadline)
+        accepted = [attempt for _, attempt in run.outputs[0]]
+        if outcome.verdict == "equal" and (self.second_maker or self.maker).has_only_ones(accepted):
+            self.diagnostics.append(diagnostic("SG505", _ONLY_ONES, severity="info"))
         return outcome
 
     def _known_fault(self, engine: str) -> str | None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import onnx
 import onnx.numpy_helper
+import onnx.parser
 import pytest
 
 from splitgraph import api
@@ -80,6 +81,15 @@ def test_verify_hands_its_options_on(run: Run, folder: Path, monkeypatch: pytest
         "atol": 1e-6,
         "timeout": 9,
     }
+
+
+def test_verify_says_that_only_sizes_of_1_were_compared(run: Run, folder: Path) -> None:
+    """A vector of one element alone has the shape that is computed from its elements."""
+    body = "zero = Sub(x, x) sum = ReduceSum(zero) one = Cos(sum) shape = Cast<to = 7>(one) y = Reshape(x, shape)"
+    text = f'<ir_version: 8, opset_import: ["": 18]> g (float[N] x) => (float[K] y) {{ {body} }}'
+    onnx.save(onnx.parser.parse_model(text), "one.onnx")
+    assert "  the model runs only at sizes of 1 of those" in run("verify", "one.onnx", "one.onnx")[1]
+    assert "sizes of 1" not in run("verify", "one.onnx", "one.onnx", "--bind", "N=1")[1]
 
 
 def test_verify_says_which_engine_did_not_run_the_models(

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper, numpy_helper, parser
 
 FLOAT = TensorProto.FLOAT
 Dims = Sequence["int | str | None"]
@@ -52,6 +52,16 @@ def model_of(
     imports += [helper.make_opsetid(domain, version) for domain, version in (domains or {}).items()]
     graph = graph_of(nodes, inputs, outputs, initializers)
     return helper.make_model(graph, opset_imports=imports, functions=list(functions), ir_version=ir_version)
+
+
+def parsed(signature: str, body: str, functions: str = "", opset: int = 18, **initializers: Any) -> onnx.ModelProto:
+    """A model in onnx's textual syntax; signature: "inputs => outputs"."""
+    inputs, outputs = signature.split(" => ")
+    header = f'<ir_version: 8, opset_import: ["": {opset}, "local": 1]>'
+    model = parser.parse_model(f"{header} g ({inputs}) => ({outputs}) {{ {body} }} {functions}")
+    found = {name: np.asarray(array) for name, array in initializers.items()}
+    model.graph.initializer.extend(constant(name, array, array.dtype) for name, array in found.items())
+    return model
 
 
 def split_model(
