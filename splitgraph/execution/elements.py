@@ -17,11 +17,13 @@ Array = npt.NDArray[Any]
 
 _WORDS = ("alpha", "b", "gamma delta", "naïve", "42", "x-y", "two  spaces", "tab\there", "Ω", "end.")
 _NARROW_INTEGERS = {"int4": (-8, 7), "uint4": (0, 15), "int2": (-2, 1), "uint2": (0, 3)}
-# In the second case of three, every so many elements one is so many times as large, in turn above and below 0, for what
-# clips and saturates; tensors of fewer elements than _FEW hold no 0.
+# In the second case of three, every so many elements one is so many times as large or more, in turn above and below 0,
+# for what clips and saturates; tensors of fewer elements than _FEW hold no 0.
 _EACH = 4
 _LARGER = 8
 _FEW = 8
+# How much larger they may be where it is known that only larger ones are clipped, by what the type holds.
+_LARGEST = {"float16": 2.0**13, "bfloat16": 2.0**20, "float32": 2.0**20, "float64": 2.0**20}
 # Few integers are drawn from so many, or they would be the same in each case.
 _ROOM = 8
 
@@ -36,6 +38,7 @@ def draw_elements(
     delimiters: Sequence[str] = (),
     is_index: bool = False,
     may_be_zero: bool = True,
+    reach: float = 0.0,
 ) -> Array:
     """Random elements of an ONNX type, distinct where the type has room for it.
 
@@ -45,7 +48,8 @@ def draw_elements(
     the first attempt those of the second case of three are of both signs, and those of the third begin with 0. Strings
     hold words, white space and the delimiters.
 
-    is_index: integers should stay below the number of elements. may_be_zero: integers may be 0.
+    is_index: integers should stay below the number of elements. may_be_zero: integers may be 0. reach: beyond
+    this the model clips.
     """
     size = int(np.prod(tuple(shape), dtype=np.int64))
     if dtype == "string":
@@ -73,15 +77,17 @@ def draw_elements(
             # Of both signs, by the case.
             numbers = np.abs(numbers) * (-1) ** case
         elif case % 3 == 1 and manner.is_first and not dtype.startswith("float4"):
-            numbers = _with_extremes(numbers, rng)
+            numbers = _with_extremes(numbers, rng, max(_LARGER, min(reach, _LARGEST.get(dtype, 0))))
         flat = (np.abs(numbers) if case % 3 == 2 else numbers).astype(np.float32 if dtype != "float64" else np.float64)
         flat = flat.astype(_dtype(dtype))
     return flat.reshape(tuple(shape))
 
 
-def _with_extremes(numbers: npt.NDArray[np.float64], rng: np.random.Generator) -> npt.NDArray[np.float64]:
+def _with_extremes(
+    numbers: npt.NDArray[np.float64], rng: np.random.Generator, larger: float
+) -> npt.NDArray[np.float64]:
     """The numbers with some that are larger than any other, and, among many, one that is 0."""
-    large = _LARGER * (1 + np.abs(numbers[::_EACH]))
+    large = larger * (1 + np.abs(numbers[::_EACH]))
     numbers[::_EACH] = large * (-1) ** (np.arange(large.size) + rng.integers(2))
     if numbers.size >= _FEW:
         numbers[_EACH * int(rng.integers(numbers.size // _EACH)) + 1] = 0

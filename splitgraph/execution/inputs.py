@@ -37,6 +37,9 @@ _LARGEST_INPUT = 256 * 2**20
 _LARGEST_RETRY = 8 * 2**20
 # So many preferences that cannot be met are looked for; the others of the model are left.
 _MOST_REFUSED = 6
+# Numbers to which a model clips are smaller than this; and so many steps a quantization to 8 bits has.
+_NO_BOUND = 1e9
+_STEPS = 256
 # Parts of the names of operators that read at positions, which not every runtime checks; and operators that divide.
 _INDEXED = ("Gather", "Scatter", "Feature", "OneHot", "Loss", "Embed", "Attention", "Sequence")
 _SCATTERS = ("ScatterND", "ScatterNDUpdate")
@@ -252,6 +255,7 @@ class InputMaker:
             delimiters=self._delimiters,
             is_index=any(part in use.node.op_type for use in item.uses for part in _INDEXED),
             may_be_zero=not self._divides_integers,
+            reach=self._reach(item) if _is_float(wanted) else 0.0,
         )
 
     def _number_for(self, item: _Input, wanted: ValueType, draw: _Draw) -> int | None:
@@ -265,6 +269,20 @@ class InputMaker:
             if found:
                 return int(found[0].item())
         return length if wanted.dtype in ("int32", "int64") else None
+
+    def _reach(self, item: _Input) -> float:
+        """Beyond which numbers an input is clipped right away, or saturated by a quantization; 0 where it is not."""
+        found = [0.0]
+        for node in (use.node for use in item.uses if use.position == 0):
+            if node.op_type == "Clip":
+                bounds = [float(abs(array).max()) for array in self._constants(node.input[1:]) if array.size]
+                bounds += [abs(each.f) for each in node.attribute if each.name in ("min", "max")]
+                # What is beyond is no bound but the largest number of a type.
+                found += [bound for bound in bounds if bound < _NO_BOUND]
+            elif node.op_type == "QuantizeLinear":
+                scales = [float(abs(array).max()) for array in self._constants(node.input[1:2]) if array.size]
+                found += [_STEPS * scale for scale in scales]
+        return max(found)
 
     def _constants(self, names: Collection[str]) -> Iterator[Array]:
         """Those of the main graph that have these names."""

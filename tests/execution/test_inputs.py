@@ -269,7 +269,8 @@ FLOATS = ["float16", "bfloat16", "float32", "float64", "float8e4m3fn", "float8e4
 def test_floats_of_the_second_case_have_large_ones_of_both_signs_and_a_0(dtype: str, shape: Any) -> None:
     drawn = draw_elements(dtype, shape, np.random.default_rng(0), case=1, manner=MANNERS[0])
     numbers = drawn.astype(np.float64).ravel()
-    assert np.isfinite(numbers).all()
+    farther = draw_elements(dtype, shape, np.random.default_rng(0), case=1, manner=MANNERS[0], reach=1e30)
+    assert np.isfinite([*numbers, *farther.astype(np.float64).ravel()]).all()
     if dtype == "float4e2m1":
         assert abs(numbers).max() <= 6
         return

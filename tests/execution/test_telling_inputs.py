@@ -88,6 +88,9 @@ TOLD_APART: list[tuple[Make, dict[str, Any], dict[str, Any]]] = [
     (clipped, {}, {"high": 6.06}),
     (quantized, {}, {"zero": 127}),
     (quantized, {"scale": 0.1}, {"zero": 127}),
+    (quantized, {"scale": 1.0}, {"zero": 127}),
+    (clipped, {"high": 100}, {"high": 101}),
+    (clipped, {"high": 3e38}, {"high": 6}),
 ]
 
 
