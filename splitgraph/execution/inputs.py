@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from splitgraph.execution.demands import read_demands, read_split_demands
 from splitgraph.execution.elements import draw_elements
 from splitgraph.execution.model_edits import is_default_domain, scoped_nodes
 from splitgraph.execution.operator_roles import Request
-from splitgraph.execution.preferences import read_preferences
+from splitgraph.execution.preferences import read_preferences, with_wishes
 from splitgraph.execution.roles import Use, find_uses, required_count, value_for
 from splitgraph.execution.values import Value, dtype_by_name, is_text
 from splitgraph.inference.analysis import Analysis
@@ -35,8 +35,6 @@ _LARGEST_INPUT = 256 * 2**20
 # Inputs of a retry that would take more have small leading dimensions, as of large images a few will do, or only such;
 # and sizes are made no larger than this only to show more.
 _LARGEST_RETRY = 8 * 2**20
-# So many preferences that cannot be met are looked for; the others of the model are left.
-_MOST_REFUSED = 6
 # Numbers to which a model clips are smaller than this; and so many steps a quantization to 8 bits has.
 _NO_BOUND = 1e9
 _STEPS = 256
@@ -333,17 +331,17 @@ class InputMaker:
 
     def _make_preferring(self) -> list[Chooser]:
         """Those that also find what shows more: with regard to windows, and to what meets in broadcasting alone."""
-        if not self._choosers:
+        free = set(self._symbols) - self._fixed.keys()
+        if not self._choosers or not free:
             return []
         types = {item.name: item.type.element or item.type for item in self._inputs}
         preferences = read_preferences(self._analysis, types)
-        free = set(self._symbols) - self._fixed.keys()
         wanted = [
             [each for each in constraints if each.symbols & free and each.symbols <= set(self._symbols)]
             for constraints in (preferences.meetings, preferences.windows)
         ]
-        meeting = _with_wishes(self._choosers[0], wanted[0])
-        return [_with_wishes(meeting, wanted[1]), meeting]
+        meeting = with_wishes(self._choosers[0], wanted[0])
+        return [with_wishes(meeting, wanted[1]), meeting]
 
     def _chooser(self, demands: Sequence[Constraint], least: int, fixed: Mapping[str, int]) -> Chooser:
         static = {dim for item in self._inputs for dim in item.type.shape or () if isinstance(dim, int)}
@@ -435,23 +433,6 @@ def _first_choice(
 ) -> Assignment | None:
     choices = (chooser.choose(earlier, scale, small) for chooser in choosers)
     return next((sizes for sizes in choices if sizes is not None), None)
-
-
-def _with_wishes(chooser: Chooser, wishes: Sequence[Constraint]) -> Chooser:
-    """The chooser, with those of the wishes that can be met."""
-    granted = replace(chooser, constraints=[*chooser.constraints, *wishes])
-    if not wishes or granted.choose() is not None:
-        return granted
-    refused = 0
-    for wish in wishes:
-        granted = replace(chooser, constraints=[*chooser.constraints, wish])
-        if granted.choose() is not None:
-            chooser = granted
-        else:
-            refused += 1
-        if refused == _MOST_REFUSED:
-            break
-    return chooser
 
 
 def _count_demands(inputs: Iterable[_Input]) -> list[Constraint]:

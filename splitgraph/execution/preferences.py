@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import onnx
 
 from splitgraph.dim import Dim, DimLike, evaluate, substitute, symbol, symbols_of
-from splitgraph.execution.assignments import Constraint
+from splitgraph.execution.assignments import Chooser, Constraint
 from splitgraph.execution.model_edits import is_default_domain
 from splitgraph.graph.scopes import MAIN
 from splitgraph.inference.analysis import Analysis
@@ -27,6 +27,9 @@ _WIDEST_KERNEL = 32
 # What a symbol can be made for the sake of windows; and how many conditions on several symbols at once are kept.
 _LARGEST = 1 << 17
 _MOST_MIXED = 8
+
+# So many preferences that cannot be met are looked for; the others of the model are left.
+_MOST_REFUSED = 6
 
 # Parts of the names of operators of ONNX and layers of OpenVINO that look through windows.
 _WINDOWED = ("Conv", "Pool", "STFT", "Col2Im", "ImagePatches")
@@ -74,6 +77,23 @@ def read_preferences(analysis: Analysis, inputs: Mapping[str, ValueType]) -> Pre
         for node in nodes:
             reader.read(node, types)
     return Preferences(tuple(reader.meetings.values()), tuple(reader.windows()))
+
+
+def with_wishes(chooser: Chooser, wishes: Sequence[Constraint]) -> Chooser:
+    """The chooser, with those of the wishes that can be met."""
+    granted = replace(chooser, constraints=[*chooser.constraints, *wishes])
+    if not wishes or granted.choose() is not None:
+        return granted
+    refused = 0
+    for wish in wishes:
+        granted = replace(chooser, constraints=[*chooser.constraints, wish])
+        if granted.choose() is not None:
+            chooser = granted
+        else:
+            refused += 1
+        if refused == _MOST_REFUSED:
+            break
+    return chooser
 
 
 def _graphs(analysis: Analysis) -> Iterator[tuple[Sequence[onnx.NodeProto], Mapping[str, ValueType]]]:
