@@ -43,9 +43,10 @@ from splitgraph.execution.attempts import FURTHER_ROUNDS, MANNERS
 from splitgraph.execution.child import Attempt, EngineRun, Failure, Workplace, workplace
 from splitgraph.execution.comparison import Comparison, caller_inputs, compare_interfaces, misfits, mistyped
 from splitgraph.execution.engines import OLDEST_ONNXRUNTIME_OPSET
-from splitgraph.execution.inputs import InputError, InputMaker
+from splitgraph.execution.inputs import InputMaker
 from splitgraph.execution.memory import says_out_of_memory
 from splitgraph.execution.model_edits import fill_num_outputs, is_default_domain
+from splitgraph.execution.model_inputs import InputError
 from splitgraph.execution.openvino_faults import openvino_fault
 from splitgraph.execution.proofs import prove_equal_splits
 from splitgraph.execution.sensitivity import Case, measure_movements, rounding_note

@@ -12,7 +12,8 @@ from onnx import TensorProto, helper
 
 from splitgraph.execution.attempts import MANNERS
 from splitgraph.execution.elements import draw_elements
-from splitgraph.execution.inputs import InputError, InputMaker
+from splitgraph.execution.inputs import InputMaker
+from splitgraph.execution.model_inputs import InputError
 from splitgraph.execution.operator_roles import compose
 from splitgraph.inference import infer_model
 
