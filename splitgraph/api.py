@@ -148,7 +148,8 @@ def verify(
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
     """Write a model to a file of its own format, replacing what is there, all or nothing; an ONNX model to an .xml as
-    the OpenVINO IR that OpenVINO makes of it (VariadicSplit functions become real layers).
+    the OpenVINO IR that OpenVINO makes of it: VariadicSplit functions become real layers, and so does num_outputs that
+    may be uneven, which OpenVINO itself takes for equal parts.
 
     model: anything that the other verbs take but a path. Raises ModelError for what cannot be written, ConversionError
     for an ONNX model that OpenVINO refuses, SplitgraphError where that needs OpenVINO and it is not installed.
@@ -158,7 +159,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         if isinstance(model, ModelProto):
             from splitgraph.execution.openvino_import import import_onnx
 
-            model = import_onnx(model)
+            model = import_onnx(model).model
     formats.save(model, path)
 
 

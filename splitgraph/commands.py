@@ -110,7 +110,7 @@ def rewrite(task: Task, destination: Destination) -> int:
     try:
         result = task.rewrite(before)
         if is_ir_name(path) and isinstance(result.model, ModelProto):
-            result = replace(result, model=_as_ir(result.model, model))
+            result = _as_ir(result, model)
     except ConversionError as error:
         return _report_blockers(error.diagnostics, task, destination, _opset_of(before))
     code = CLEAN
@@ -126,11 +126,18 @@ def _opset_of(model: Model) -> Mapping[str, int]:
     return {IR: model.version} if isinstance(model, OpenVINOModel) else opset_imports(model.opset_import)
 
 
-def _as_ir(model: ModelProto, source: Path) -> OpenVINOModel:
+def _as_ir(result: Rewrite, source: Path) -> Rewrite:
+    """The result as IR, its changes with those that OpenVINO needs; a split that is changed twice is one change."""
     from splitgraph.execution.openvino_import import import_onnx
 
     with working("converting to OpenVINO IR"):
-        return import_onnx(with_weights(model, source))
+        imported = import_onnx(with_weights(result.model, source))
+    again = {change.location: change for change in imported.changes}
+    changes = [
+        replace(again.pop(change.location), before=change.before) if change.location in again else change
+        for change in result.changes
+    ]
+    return replace(result, model=imported.model, changes=(*changes, *again.values()))
 
 
 def _with_weights(model: Model, source: Path) -> Model:

@@ -10,9 +10,12 @@ import json
 import sys
 import tempfile
 from pathlib import Path
+from typing import NamedTuple
 
 import onnx
 
+from splitgraph.conversion.rewrite import Change
+from splitgraph.conversion.uneven import write_uneven_lengths
 from splitgraph.diagnostics import ConversionError, diagnostic
 from splitgraph.execution.child import run_module, save_model
 from splitgraph.execution.engines import reason_of
@@ -23,25 +26,40 @@ from splitgraph.openvino.onnx_import import read_onnx
 _MODEL, _RESULT, _FAILED = "model.onnx", "result.xml", "failed.json"
 
 
-def import_onnx(model: onnx.ModelProto, *, timeout: float = 600) -> OpenVINOModel:
-    """The IR that OpenVINO makes of an ONNX model, with real VariadicSplit layers in place of our functions; the model
-    is not changed.
+class Imported(NamedTuple):
+    """An IR made of an ONNX model, and the splits that were written otherwise for OpenVINO to read them right."""
+
+    model: OpenVINOModel
+    changes: tuple[Change, ...]
+
+
+def import_onnx(model: onnx.ModelProto, *, timeout: float = 600) -> Imported:
+    """The IR that OpenVINO makes of an ONNX model, with real VariadicSplit layers in place of our functions and of
+    num_outputs that may be uneven; the model is not changed.
 
     timeout: seconds. Raises ConversionError (SG411) when OpenVINO refuses the model, crashes or takes longer,
     SplitgraphError without OpenVINO.
     """
     require_openvino()
+    try:
+        readable, changes = write_uneven_lengths(model)
+    except ValueError as error:
+        raise _refusal(str(error)) from error
     with tempfile.TemporaryDirectory(prefix="splitgraph-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
-        save_model(model, folder / _MODEL)
+        save_model(readable, folder / _MODEL)
         reason = run_module("splitgraph.execution.openvino_import", folder, timeout)
         failed = folder / _FAILED
         if failed.exists():
             reason = json.loads(failed.read_text("utf-8"))
         if reason:
-            text = f"OpenVINO cannot read the model: {reason}"
-            raise ConversionError(text, [diagnostic("SG411", text, "main")])
-        return load_into_memory(folder / _RESULT)
+            raise _refusal(reason)
+        return Imported(load_into_memory(folder / _RESULT), changes)
+
+
+def _refusal(reason: str) -> ConversionError:
+    text = f"OpenVINO cannot read the model: {reason}"
+    return ConversionError(text, [diagnostic("SG411", text, "main")])
 
 
 def main(folder: Path) -> None:

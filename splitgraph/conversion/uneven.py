@@ -1,0 +1,93 @@
+"""Writing out the lengths of chunks that may be uneven, for OpenVINO, whose ONNX frontend reads every num_outputs as
+equal parts: it refuses those that it sees to be uneven, and writes a Split that fails when it runs for all others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from splitgraph.conversion.emission import new_emission
+from splitgraph.conversion.inlining import inline_functions
+from splitgraph.conversion.left_out import find_left_out
+from splitgraph.conversion.opset import check_readable, roots
+from splitgraph.conversion.plan import Plan, apply_plan, opset_of
+from splitgraph.conversion.replacing import Replacement, replace_nodes
+from splitgraph.conversion.rewrite import Change
+from splitgraph.conversion.splits import lower_split
+from splitgraph.conversion.unused import Uses
+from splitgraph.graph.names import FreshNames, used_names
+from splitgraph.graph.scopes import Scope, node_label, plain_domain, scopes
+from splitgraph.inference import Walked, walk_model
+from splitgraph.inference.state import GraphDetail, SplitDetail
+from splitgraph.onnx_proto import ModelProto
+from splitgraph.variants import split_18, variant_at
+from splitgraph.variants.variadic_function import is_variadic_function
+
+_WHY = "OpenVINO reads num_outputs as equal parts"
+
+
+def write_uneven_lengths(model: ModelProto) -> tuple[ModelProto, tuple[Change, ...]]:
+    """The model with explicit lengths in place of every num_outputs that may be uneven, and what was changed; itself
+    where there is none. The model given is not changed.
+
+    Local functions but those that stand for VariadicSplit are inlined first, as each call may have sizes of its own.
+    Raises ValueError where that cannot be done (see `inline_functions`). What is invalid stays as it is.
+    """
+    if not _has_chunks(model):
+        return model, ()
+    inlined = inline_functions(model)
+    walked = walk_model(inlined)
+    plan = Plan(left_out=find_left_out(inlined, walked.scopes))
+    check_readable(plan, walked)
+    if plan.blockers:
+        return model, ()
+    names = FreshNames(used_names(inlined, walked.scopes))
+    for root in roots(walked.scopes):
+        if not root[0].in_function:
+            _plan(plan, inlined, walked, root, names)
+    if not plan.changes:
+        return model, ()
+    return apply_plan(plan, inlined), tuple(plan.changes)
+
+
+def _has_chunks(model: ModelProto) -> bool:
+    """Whether a node outside our own functions is a Split-18 without lengths, which inference is then asked about."""
+    return any(
+        node.op_type == "Split" and not plain_domain(node.domain) and not _has_lengths(node.input)
+        for scope in scopes(model)
+        if opset_of(scope.imports) >= split_18.VARIANT.since_version
+        and not (scope.is_function and is_variadic_function(scope.proto))
+        for node in scope.nodes
+    )
+
+
+def _has_lengths(inputs: Sequence[str]) -> bool:
+    return len(inputs) > 1 and bool(inputs[1])
+
+
+def _plan(plan: Plan, model: ModelProto, walked: Walked, root: Sequence[Scope], names: FreshNames) -> None:
+    replacements: list[Replacement] = []
+    for scope in root:
+        details: GraphDetail = walked.graphs.get(scope.path) or GraphDetail()
+        opset = opset_of(scope.imports)
+        target = variant_at("Split", opset)
+        for index, found in details.splits.items():
+            if target is None or found.variant != target or not _may_be_uneven(found):
+                continue
+            node = scope.nodes[index]
+            emission = new_emission(plan, model, scope, node, index, names, opset)
+            lowered = lower_split(node, index, scope, found, target, emission, _WHY, explicit_lengths=True)
+            if lowered.emission is not None and lowered.change is not None:
+                location = f"{scope.location}/{node_label(node, index)}"
+                change = Change(location, found.variant.label, "VariadicSplit-1", _WHY)
+                replacements.append((scope, index, lowered.emission, change))
+    replace_nodes(plan, Uses(root), replacements)
+
+
+def _may_be_uneven(found: SplitDetail) -> bool:
+    split = found.split or found.repaired
+    if split is None or split.form != "chunks" or found.divisible:
+        return False
+    if split.total is None:
+        return split.count != 1
+    return len(set(split.lengths or ())) != 1
