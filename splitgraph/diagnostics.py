@@ -367,7 +367,12 @@ _code(
     "The rewritten model was run and gave something else than the original. This is a bug in splitgraph.",
     "Please report it with the model; nothing was written.",
 )
-_code("SG503", "engine failed", "An engine crashed, timed out or refused the model.", "The next engine was tried.")
+_code(
+    "SG503",
+    "engine failed",
+    "An engine is not installed, crashed, timed out or refused the model.",
+    "The next engine is tried, where there is one.",
+)
 _code(
     "SG504",
     "differs by what rounding does",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
+from collections.abc import Sequence
 from importlib import metadata
 
 INPUTS = "Give sizes that fit with --bind, or arrays for the inputs: splitgraph.verify(..., inputs={...})."
@@ -26,6 +27,17 @@ def is_installed(engine: str) -> bool:
 def installing(engine: str) -> str:
     """How to install an engine."""
     return f"Install it: pip install 'splitgraph[{engine}]'"
+
+
+def after_failure(engine: str, others: Sequence[str]) -> str:
+    """What came of an engine that did not decide, or what to do about it: others are those that were tried after it.
+
+    engine: that of both models, or those of each, joined by "+".
+    """
+    if others:
+        return "The next engine was tried."
+    lacking = next((name for name in engine.split("+") if not is_installed(name)), None)
+    return "There was no other engine to try." if lacking is None else installing(lacking)
 
 
 def where_engines_fail(wanted: str, engine: str, reason: str) -> str:

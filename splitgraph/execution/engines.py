@@ -48,6 +48,20 @@ _NARROW_TYPES: Mapping[str, tuple[int, str]] = {
 _REFUSED_NODE = re.compile(
     r'In Node, \("(?P<name>.*?)", (?P<operator>\w+), "(?P<domain>[^"]*)", -?\d+\) : .* , Error (?P<error>.+)'
 )
+# How onnxruntime refuses a model that breaks ONNX's rules, beside InvalidGraph: "Node () Op (If) [ShapeInferenceError]
+# ...", "Type Error: Type (tensor(int32)) of output arg (y) ... does not match expected type", "Invalid model. Node
+# input 'q' is not a graph input, ...".
+_BROKEN_RULE = re.compile(
+    r"\[(?:Shape|Type)InferenceError\]|This is an invalid model|\bInvalid model\.|\bType Error: Type"
+)
+# What it says of itself may stand in such a message too.
+_LACKS = re.compile(
+    r"No Op registered|not a registered function|not supported|unsupported|not implemented", re.IGNORECASE
+)
+# How onnxruntime refuses the empty parts of a Split-18.
+_EMPTY_PARTS = re.compile(
+    r"Invalid num_outputs value of |Split size \d+ exceeds the remaining size of the selected axis"
+)
 # Where onnxruntime raised an exception: a file, a line and a function, before what it has to say.
 _PLACE_IN_SOURCE = re.compile(r"/\S+:\d+ [^(]*?onnxruntime::[^(]*\([^)]*\)(?:::<lambda\(\)>)?\s+(?:const )?")
 
@@ -85,11 +99,18 @@ def is_invalid(error: Exception) -> bool:
 
     An operator or a domain that onnxruntime does not know may well exist.
     """
-    text = str(error)
-    if type(error).__name__ != "InvalidGraph" or "No Op registered" in text:
+    text, kind = str(error), type(error).__name__
+    if kind == "InvalidGraph":
+        node = _REFUSED_NODE.search(text)
+        return "No Op registered" not in text and (node is None or is_default_domain(node["domain"]))
+    if kind not in ("Fail", "InvalidArgument"):
         return False
-    node = _REFUSED_NODE.search(text)
-    return node is None or is_default_domain(node["domain"])
+    return _BROKEN_RULE.search(text) is not None and _LACKS.search(text) is None
+
+
+def is_known_limit(reason: str) -> bool:
+    """True when an engine's reason to refuse inputs is one that is known to be no fault of the model."""
+    return _EMPTY_PARTS.search(reason) is not None
 
 
 def is_unsupported(error: Exception) -> bool:

@@ -8,10 +8,13 @@ How a verdict comes about:
   all its cases were compared and are equal.
 - An engine that crashes, runs out of time, cannot load one of the models, lacks something, runs the first model on none
   of the inputs, or gives the first model's outputs another type than declared has not run; the next one is tried.
-- The second model refusing, while running, inputs on which the first one ran is a difference only if no other engine
-  decides: an engine may have limits of its own, and onnxruntime refuses empty parts of Split-18, for one. So is a
-  second model that an engine refuses to load as against ONNX's rules, for which it lacks nothing (see
-  `engines.is_invalid`), where the first one runs.
+- The second model refusing, while running, inputs on which the first one ran is a difference that no other engine can
+  overrule, where the same engine runs it on other inputs: what it cannot do at all, or is known to refuse wrongly (see
+  `engines.is_known_limit`), may be a limit of its own, and is a difference only if no other engine decides. OpenVINO
+  alone runs IR, so that what it refuses there no other engine can run. The reference evaluator checks little and fails
+  on some of what is right: other engines always overrule it.
+- So is a second model that onnxruntime refuses to load as against ONNX's rules, for which it lacks nothing (see
+  `engines.is_invalid`), where the first one runs: other engines do not look at those rules.
 - A difference of floating-point numbers that rounding makes as well is none in a rewrite that rounds otherwise.
 - A difference proves nothing where the models draw random numbers without a seed.
 
@@ -42,7 +45,7 @@ from splitgraph.execution.assignments import Assignment
 from splitgraph.execution.attempts import FURTHER_ROUNDS, MANNERS
 from splitgraph.execution.child import Attempt, EngineRun, Failure, Workplace, workplace
 from splitgraph.execution.comparison import Comparison, caller_inputs, compare_interfaces, misfits, mistyped
-from splitgraph.execution.engines import OLDEST_ONNXRUNTIME_OPSET
+from splitgraph.execution.engines import OLDEST_ONNXRUNTIME_OPSET, is_known_limit
 from splitgraph.execution.inputs import InputMaker
 from splitgraph.execution.memory import says_out_of_memory
 from splitgraph.execution.model_edits import fill_num_outputs, is_default_domain
@@ -141,13 +144,14 @@ def _second_maker(second: Subject, first: Subject, seed: int) -> InputMaker | No
 class _Outcome:
     """What one engine found: a verdict, or None with the reason why it did not run.
 
-    refusal: the second model refused inputs on which the first one ran, or is itself refused as invalid.
-    inputs_refused: the first model ran on none of the inputs.
+    refusal: the second model refused inputs on which the first one ran, or is itself refused as invalid. is_final: no
+    other engine can overrule that. inputs_refused: the first model ran on none of the inputs.
     """
 
     verdict: Literal["equal", "different"] | None
     reason: str = ""
     refusal: Difference | None = None
+    is_final: bool = False
     difference: Difference | None = None
     cases: int = 0
     max_abs_diff: float | None = None
@@ -177,22 +181,25 @@ class _Trial:
 
     def decide(self, place: Workplace, engines: Sequence[str], deadline: float, blank: Verification) -> Verification:
         """Ask the engines in turn until one decides."""
-        refusal: tuple[str, Difference] | None = None
+        refusal: tuple[str, _Outcome] | None = None
         for position, engine in enumerate(engines):
             try:
                 outcome = self._ask(place, engine, deadline, last=position == len(engines) - 1)
             except InputError as error:
                 return self._not_run(blank, str(error), advice.INPUTS)
+            if outcome.is_final and engine.split("+")[-1] != "reference":
+                outcome = replace(outcome, verdict="different", difference=outcome.refusal)
             if outcome.verdict is not None:
                 return self._decided(blank, engine, outcome)
-            self.diagnostics.append(diagnostic("SG503", f"{engine}: {outcome.reason}", severity="warning"))
+            help = advice.after_failure(engine, engines[position + 1 :])
+            self.diagnostics.append(diagnostic("SG503", f"{engine}: {outcome.reason}", severity="warning", help=help))
             self.failed.append((engine, "" if outcome.inputs_refused else outcome.reason))
             if outcome.refusal is not None and refusal is None:
-                refusal = engine, outcome.refusal
+                refusal = engine, outcome
         if refusal is None:
             return self._nothing_ran(blank)
-        name, difference = refusal
-        return self._decided(blank, name, _Outcome("different", difference=difference))
+        name, outcome = refusal
+        return self._decided(blank, name, replace(outcome, verdict="different", difference=outcome.refusal))
 
     def _decided(self, blank: Verification, engine: str, outcome: _Outcome) -> Verification:
         difference = outcome.difference
@@ -244,8 +251,9 @@ class _Trial:
             sizes.append(chosen)
         run = self._run(place, engine, given, deadline, last)
         for attempts in FURTHER_ROUNDS if self.maker.varies else ():
-            rejected = self._rejected(run)
-            if not rejected or _obstacle(run):
+            rejected, obstacle = self._rejected(run), _obstacle(run)
+            # Where the second model is invalid, whether the first one runs is still to be told.
+            if not rejected or (obstacle is not None and not (obstacle.invalid and obstacle.model == 1)):
                 break
             kept = [chosen for case, chosen in enumerate(sizes) if case not in rejected]
             again: dict[tuple[int, int], Mapping[str, Value]] = {}
@@ -348,21 +356,22 @@ class _Trial:
                 compared += 1
             if difference is not None:
                 diffs = comparison.max_abs_diff, comparison.max_rel_diff
-                return _Outcome("different", "", None, difference, compared, *diffs)
+                return _Outcome("different", "", None, False, difference, compared, *diffs)
         return self._without_difference(run, comparison, compared)
 
     def _without_difference(self, run: EngineRun, comparison: Comparison, compared: int) -> _Outcome:
+        refusal = self._refusal(run, comparison, compared)
+        if refusal is not None and refusal.is_final:
+            return refusal
         obstacle = _obstacle(run)
         if obstacle is not None and obstacle.invalid and run.outputs[0]:
             reason = f"the model after is refused as invalid, the one before runs: {obstacle.reason}"
-            return _Outcome(None, reason, Difference("", None, reason))
+            return _Outcome(None, reason, Difference("", None, reason), is_final=True)
         if obstacle is not None:
             self.memory_ran_out |= says_out_of_memory(obstacle.reason)
             return _Outcome(None, _describe(obstacle))
-        refused = next((failure for failure in run.failures if failure.model == 1), None)
-        if refused is not None:
-            reason = f"the model after fails on inputs on which the one before runs: {refused.reason}"
-            return _Outcome(None, reason, Difference("", refused.case, reason))
+        if refusal is not None:
+            return refusal
         if not compared:
             first = next((failure.reason for failure in run.failures), "no inputs were tried")
             reason = f"the model before runs on none of the inputs tried: {first}"
@@ -371,7 +380,22 @@ class _Trial:
             count = f"{self.samples - compared} of {self.samples} cases were left out"
             left_out = f"{count}: the model before runs on none of the inputs tried for them"
             self.diagnostics.append(diagnostic("SG503", left_out, severity="info", help=advice.INPUTS))
-        return _Outcome("equal", "", None, None, compared, comparison.max_abs_diff, comparison.max_rel_diff)
+        diffs = comparison.max_abs_diff, comparison.max_rel_diff
+        return _Outcome("equal", "", None, False, None, compared, *diffs)
+
+    def _refusal(self, run: EngineRun, comparison: Comparison, compared: int) -> _Outcome | None:
+        """The second model refusing what the first one ran on, None where it does not."""
+        refused = [failure for failure in run.failures if failure.model == 1 and not failure.unsupported]
+        if not refused:
+            return None
+        first = next((failure for failure in refused if not is_known_limit(failure.reason)), None)
+        # A crash may explain why it ran on none.
+        is_final = first is not None and (compared > 0 or (self.after.is_ir and _obstacle(run) is None))
+        first = first or refused[0]
+        reason = f"the model after fails on inputs on which the one before runs: {first.reason}"
+        difference = Difference("", first.case, reason)
+        diffs = comparison.max_abs_diff, comparison.max_rel_diff
+        return _Outcome(None, reason, difference, is_final, None, compared, *diffs)
 
     def _difference(
         self, comparison: Comparison, case: int, before: Sequence[Value], after: Sequence[Value]

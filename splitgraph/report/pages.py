@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 SEVERITY_STYLES = {"error": "bold red", "warning": "yellow", "info": "blue"}
 VERDICT_STYLES = {"equal": "bold green", "different": "bold red", "not-run": "bold yellow"}
 
-# Characters of a note under a verdict.
-_NOTE = 110
+# Characters of a note under a verdict: what an engine has to say comes after what it was doing.
+_NOTE = 200
 # A name in an obligation.
 _WORD = re.compile(r"[^\W\d]\w*")
 # "Split-13", "org.splitgraph.VariadicSplit_3-1": what a change calls a node of the split family.

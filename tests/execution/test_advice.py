@@ -8,7 +8,7 @@ from importlib import metadata
 import pytest
 
 from splitgraph.execution import advice, verify_models
-from splitgraph.execution.advice import where_engines_fail
+from splitgraph.execution.advice import after_failure, where_engines_fail
 from splitgraph.execution.child import EngineRun, Failure, Workplace
 
 from .small_models import model_of, node, split_model, value
@@ -43,6 +43,22 @@ def test_what_is_not_installed_comes_first(reason: str, monkeypatch: pytest.Monk
     told = where_engines_fail("onnxruntime", "reference", reason)
     assert told == "onnxruntime is not installed. Install it: pip install 'splitgraph[onnxruntime]'"
     assert "pip install" not in where_engines_fail("reference", "reference", reason)
+
+
+AFTER_FAILURES = [
+    ("onnxruntime", ["reference"], "The next engine was tried."),
+    ("openvino", [], "Install it: pip install 'splitgraph[openvino]'"),
+    ("onnxruntime+openvino", [], "Install it: pip install 'splitgraph[openvino]'"),
+    ("reference", [], "There was no other engine to try."),
+]
+
+
+@pytest.mark.parametrize(("engine", "others", "told"), AFTER_FAILURES)
+def test_only_what_is_true_is_said_of_other_engines(
+    engine: str, others: list[str], told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(advice, "is_installed", lambda name: name != "openvino")
+    assert after_failure(engine, others) == told
 
 
 def test_an_engine_under_another_name_goes_without_its_version(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import onnx
 import pytest
 
 from splitgraph.execution import engines, verify_models
 from splitgraph.execution.engines import is_invalid, reason_of
 
-from .small_models import model_of, node, split_model, value
+from .small_models import constant, graph_of, model_of, node, split_model, value
 
 
 class InvalidGraph(Exception):
@@ -19,6 +20,11 @@ class Fail(Exception):
     """As onnxruntime calls it."""
 
 
+class InvalidArgument(Exception):
+    """As onnxruntime calls it."""
+
+
+FAILED = "[ONNXRuntimeError] : 1 : FAIL : Load model from model_1.ort.onnx failed:"
 PREFIX = "[ONNXRuntimeError] : 10 : INVALID_GRAPH : This is an invalid model. "
 MESSAGES: list[tuple[Exception, bool]] = [
     (Fail("Fatal error: my:f(-1) is not a registered function/op"), False),
@@ -28,6 +34,18 @@ MESSAGES: list[tuple[Exception, bool]] = [
     (InvalidGraph(f'{PREFIX}In Node, ("n", Cast, "", -1) : () -> ("l",) , Error has input size 0'), True),
     (InvalidGraph(f'{PREFIX}In Node, ("n", Cast, "ai.onnx", -1) : () -> ("l",) , Error has input size 0'), True),
     (InvalidGraph(f"{PREFIX}Type Error: Type 'tensor(float)' of input parameter (l) is invalid."), True),
+    (Fail(f"{FAILED}ONNX Runtime only *guarantees* support for models stamped with official released opsets"), False),
+    (Fail(f"{FAILED}Unsupported model IR version: 99, max supported IR version: 13"), False),
+    (Fail(f"{FAILED}This is an invalid model. No Op registered for New with domain_version of 13"), False),
+    (Fail(f"{FAILED}Node (n) Op (Cast) [TypeInferenceError] float8 is not supported"), False),
+    (Fail("[ONNXRuntimeError] : 1 : FAIL : Exception during initialization: std::bad_alloc"), False),
+    (RuntimeError("[ShapeInferenceError] Incompatible dimensions"), False),
+    (Fail(f"{FAILED}Node () Op (If) [ShapeInferenceError] Can't merge shape info. Inferred=4 Declared=3"), True),
+    (Fail(f"{FAILED}Node () Op (Transpose) [TypeInferenceError] Attribute perm for Transpose has repeated"), True),
+    (Fail(f"{FAILED}Type Error: Type (tensor(int32)) of output arg (y) of node () does not match expected"), True),
+    (Fail(f"{FAILED}This is an invalid model. Error: Duplicate definition of name (y)."), True),
+    (InvalidArgument("[ONNXRuntimeError] : 2 : INVALID_ARGUMENT : Invalid model. Node input 'q' is not a"), True),
+    (InvalidArgument("[ONNXRuntimeError] : 2 : INVALID_ARGUMENT : Failed to load model because protobuf"), False),
 ]
 
 
@@ -98,3 +116,31 @@ def test_an_invalid_model_is_different_from_one_that_runs(also: list[onnx.NodePr
     assert found.first_difference is not None
     assert (found.first_difference.name, found.first_difference.case) == ("", None)
     assert "refused as invalid, the one before runs: Cast '': Node with schema" in found.first_difference.reason
+
+
+def of_two_shapes(opset: int) -> onnx.ModelProto:
+    """A condition whose branches give one output different shapes, which If takes from opset 11 on."""
+    branches = [
+        graph_of(
+            [node("Identity", [f"{name}_held"], [name])],
+            [],
+            [value(name, (size,))],
+            [constant(f"{name}_held", np.ones(size), np.float32)],
+            name,
+        )
+        for name, size in (("then", 3), ("else", 4))
+    ]
+    choice = node("If", ["c"], ["y"], then_branch=branches[0], else_branch=branches[1])
+    return model_of([choice], [value("c", (), onnx.TensorProto.BOOL)], ["y"], opset=opset)
+
+
+@pytest.mark.usefixtures("in_process")
+@pytest.mark.parametrize(
+    ("before", "after", "verdict"), [(11, 11, "equal"), (11, 9, "different"), (13, 10, "different")]
+)
+def test_a_model_that_inference_refuses_at_load_is_invalid(before: int, after: int, verdict: str) -> None:
+    found = verify_models(of_two_shapes(before), of_two_shapes(after))
+    assert (found.verdict, found.engine) == (verdict, "onnxruntime")
+    if verdict == "different":
+        assert found.first_difference is not None
+        assert "refused as invalid, the one before runs: Node () Op (If)" in found.first_difference.reason

@@ -11,6 +11,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
+from splitgraph.conversion.forms import convert_forms
 from splitgraph.execution import verify_models
 from splitgraph.execution.child import EngineRun, Failure, Workplace
 
@@ -203,6 +204,27 @@ def test_neither_model_is_changed_and_nothing_is_printed(capfd: pytest.CaptureFi
 
 
 @pytest.mark.usefixtures("in_process")
+@pytest.mark.parametrize("engine", ["auto", "reference", "onnxruntime"])
+def test_uneven_dimensions_that_only_the_first_model_takes(engine: Any) -> None:
+    found = verify_models(split_model(18, num_outputs=2), split_model(13), engine=engine)
+    assert found.verdict == "different"
+    assert found.first_difference is not None
+    assert "fails on inputs on which the one before runs" in found.first_difference.reason
+
+
+@pytest.mark.usefixtures("in_process")
+def test_empty_parts_are_no_fault_of_the_model() -> None:
+    before, after = (
+        split_model(18, dims=("N", 4), outputs="abcd", num_outputs=4),
+        split_model(18, dims=(5, 4), outputs="abcd", num_outputs=4),
+    )
+    explicit = split_model(18, dims=(5, 4), outputs="abcd", lengths=[2, 2, 1, 0])
+    assert verify_models(explicit, after).verdict == "equal"
+    written = convert_forms(before, "split", explicit_lengths=True).model
+    assert verify_models(written, before).verdict == "equal"
+
+
+@pytest.mark.usefixtures("in_process")
 def test_given_arrays_and_bindings_make_one_case() -> None:
     array = np.ones((2, 5, 4), np.float32)
     found = verify_models(halves(), halves(), inputs={"x": array}, engine="reference")
@@ -314,6 +336,28 @@ def refuses_the_second(attempts: list[Any]) -> EngineRun:
     return run
 
 
+def refuses_the_second_at_times(attempts: list[Any], reason: str = "5 does not divide into 2") -> EngineRun:
+    """The second case; the last one is what the engine lacks something for."""
+    run = answers(attempts)
+    for case, unsupported, said in ((1, False, reason), (2, True, "not supported")):
+        del run.outputs[1][case, 0]
+        run.failures.append(Failure("run", 1, case, unsupported, said))
+    return run
+
+
+def refuses_empty_parts(attempts: list[Any]) -> EngineRun:
+    run = refuses_the_second_at_times(attempts, "Invalid num_outputs value of 4. Size of dimension being split is 2")
+    del run.failures[1]
+    return run
+
+
+def crashes_at_times(attempts: list[Any]) -> EngineRun:
+    run = answers(attempts)
+    del run.outputs[1][1, 0]
+    run.failures.append(Failure("run", 1, 1, True, "crashed (SIGSEGV)"))
+    return run
+
+
 def cannot_load_the_second(attempts: list[Any]) -> EngineRun:
     return EngineRun(failures=[Failure("load", 1, None, True, "NOT_IMPLEMENTED")])
 
@@ -359,8 +403,8 @@ DECISIONS: list[tuple[Answer, Answer, str, str]] = [
     (gives_doubles, gives_doubles, "not-run", ""),
     (calls_both_invalid, calls_both_invalid, "not-run", ""),
     (calls_both_invalid, answers, "equal", "reference"),
-    (calls_the_second_invalid, answers, "equal", "reference"),
-    (calls_the_second_invalid, differs, "different", "reference"),
+    (calls_the_second_invalid, answers, "different", "onnxruntime"),
+    (calls_the_second_invalid, differs, "different", "onnxruntime"),
     (calls_the_second_invalid, crashes_on_the_second, "different", "onnxruntime"),
     (cannot_load_the_second, calls_the_second_invalid, "different", "reference"),
     (refuses_the_second, answers, "equal", "reference"),
@@ -369,7 +413,17 @@ DECISIONS: list[tuple[Answer, Answer, str, str]] = [
     (crashes_on_the_second, refuses_the_second, "different", "reference"),
     (refuses_the_second, refuses_the_first, "different", "onnxruntime"),
     (refuses_the_second, refuses_the_second, "different", "onnxruntime"),
+    (refuses_the_second_at_times, answers, "different", "onnxruntime"),
+    (refuses_the_second_at_times, cannot_load_the_second, "different", "onnxruntime"),
+    (cannot_load_the_second, refuses_the_second_at_times, "different", "reference"),
+    (crashes_at_times, answers, "equal", "reference"),
+    (crashes_at_times, refuses_the_second_at_times, "different", "reference"),
+    (refuses_empty_parts, answers, "equal", "reference"),
+    (refuses_empty_parts, crashes_on_the_second, "different", "onnxruntime"),
+    (refuses_empty_parts, refuses_the_second_at_times, "different", "onnxruntime"),
 ]
+# What these say of the second model is final where onnxruntime says it, which is then no engine that failed.
+FINAL = (calls_the_second_invalid, refuses_the_second_at_times)
 
 
 @pytest.mark.parametrize(("onnxruntime", "reference", "verdict", "engine"), DECISIONS)
@@ -381,7 +435,38 @@ def test_how_engines_decide(
     found = verify_models(halves(), halves())
     assert (found.verdict, found.engine) == (verdict, engine), found
     failed = [name for name in made if any(d.message.startswith(name) for d in found.diagnostics)]
-    assert failed == [name for name, answer in made.items() if answer not in (answers, differs)]
+    expected = [name for name, answer in made.items() if answer not in (answers, differs)]
+    assert failed == ([] if onnxruntime in FINAL else expected)
+
+
+def test_where_the_second_model_fails_is_said_with_what_was_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Workplace, "run", lambda self, name, attempts, seconds: refuses_the_second_at_times(attempts))
+    found = verify_models(halves(), halves())
+    assert (found.verdict, found.engine, found.cases, found.max_abs_diff) == ("different", "onnxruntime", 1, 0.0)
+    assert found.first_difference is not None
+    assert (found.first_difference.name, found.first_difference.case) == ("", 1)
+    assert found.first_difference.reason.endswith("on which the one before runs: 5 does not divide into 2")
+    assert found.diagnostics == ()
+
+
+def test_the_reference_evaluator_is_overruled(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = {"reference": refuses_the_second_at_times, "onnxruntime": answers}
+    monkeypatch.setattr(Workplace, "run", lambda self, name, attempts, seconds: made[name](attempts))
+    found = verify_models(split_model(6), split_model(6))
+    assert (found.verdict, found.engine) == ("equal", "onnxruntime")
+
+
+@pytest.mark.parametrize(("accepted", "verdict"), [(1, "different"), (99, "not-run")])
+def test_an_invalid_second_model_is_told_as_soon_as_the_first_one_runs(
+    monkeypatch: pytest.MonkeyPatch, accepted: int, verdict: str
+) -> None:
+    def run(self: Workplace, name: str, attempts: list[Any], seconds: float) -> EngineRun:
+        found = calls_the_second_invalid([each for each in attempts if each.attempt >= accepted])
+        found.failures.extend(Failure("run", 0, each.case, False, "no") for each in attempts if each.attempt < accepted)
+        return found
+
+    monkeypatch.setattr(Workplace, "run", run)
+    assert verify_models(halves(), halves()).verdict == verdict
 
 
 @pytest.mark.parametrize(("opset", "first"), [(6, "reference"), (7, "onnxruntime")])
@@ -404,6 +489,10 @@ def test_an_engine_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     found = verify_models(halves(), halves(), engine="onnxruntime")
     assert (found.verdict, found.diagnostics[0].message) == ("not-run", "onnxruntime: is not installed")
+    assert {diagnostic.help for diagnostic in found.diagnostics} == {
+        "Install it: pip install 'splitgraph[onnxruntime]'",
+        "onnxruntime is not installed. Install it: pip install 'splitgraph[onnxruntime]'",
+    }
     found = verify_models(halves(), halves(), samples=1)
     assert (found.verdict, found.engine, found.diagnostics) == ("equal", "reference", ())
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+import openvino
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
@@ -147,6 +148,50 @@ def test_two_engines_are_allowed_what_one_is_not(tmp_path: Path, monkeypatch: py
         (onnx_split([2, 4]), onnx_split([2, 4]), "different"),
     ):
         assert verify_models(before, after).verdict == verdict
+
+
+def halves() -> onnx.ModelProto:
+    model = onnx_split([], dims=["N", "M"])
+    del model.graph.node[0].input[1]
+    model.graph.node[0].attribute.append(helper.make_attribute("num_outputs", 2))
+    return model
+
+
+def halves_as_openvino_reads_them(at: Path) -> Any:
+    """With OpenVINO's Split, which fails where they are uneven."""
+    onnx.save(halves(), at / "halves.onnx")
+    openvino.serialize(openvino.Core().read_model(at / "halves.onnx"), at / "halves.xml")
+    return splitgraph.load(at / "halves.xml")
+
+
+def halves_with_lengths(at: Path) -> Any:
+    splitgraph.save(halves(), at / "lengths.xml")
+    return splitgraph.load(at / "lengths.xml")
+
+
+UNEVEN: dict[str, tuple[Make, dict[str, int], str, str]] = {
+    "at any size": (lambda _: halves(), {}, "different", "onnxruntime+openvino"),
+    "at uneven sizes only": (lambda _: halves(), {"M": 5}, "different", "onnxruntime+openvino"),
+    "at even sizes only": (lambda _: halves(), {"M": 6}, "equal", "onnxruntime+openvino"),
+    "two IR": (halves_with_lengths, {}, "different", "openvino"),
+}
+
+
+@pytest.mark.parametrize("name", UNEVEN)
+def test_an_ir_that_fails_where_the_model_before_runs(name: str, tmp_path: Path) -> None:
+    make, sizes, verdict, engine = UNEVEN[name]
+    found = verify_models(make(tmp_path), halves_as_openvino_reads_them(tmp_path), bind=sizes)
+    assert (found.verdict, found.engine) == (verdict, engine), found
+    if verdict == "different":
+        assert found.first_difference is not None
+        assert found.first_difference.case is not None
+        assert "must be evenly divisible by 'num_splits'" in found.first_difference.reason
+        assert not found.diagnostics
+
+
+def test_what_only_the_second_ir_takes_is_no_difference(tmp_path: Path) -> None:
+    found = verify_models(halves_as_openvino_reads_them(tmp_path), halves_with_lengths(tmp_path))
+    assert (found.verdict, found.cases) == ("equal", 3)
 
 
 def test_an_output_that_is_in_one_model_only(tmp_path: Path) -> None:
