@@ -36,19 +36,18 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-import onnx
 
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.execution import advice
-from splitgraph.execution.advice import installing, is_installed
+from splitgraph.execution.admission import engines_for, lacking_engine, meaningful
+from splitgraph.execution.advice import is_installed
 from splitgraph.execution.assignments import Assignment
 from splitgraph.execution.attempts import FURTHER_ROUNDS, MANNERS
 from splitgraph.execution.child import Attempt, EngineRun, Failure, Workplace, workplace
 from splitgraph.execution.comparison import Comparison, caller_inputs, compare_interfaces, misfits, mistyped
-from splitgraph.execution.engines import OLDEST_ONNXRUNTIME_OPSET, is_known_limit
+from splitgraph.execution.engines import is_known_limit
 from splitgraph.execution.inputs import InputMaker
 from splitgraph.execution.memory import says_out_of_memory
-from splitgraph.execution.model_edits import fill_num_outputs, is_default_domain
 from splitgraph.execution.model_inputs import InputError
 from splitgraph.execution.openvino_faults import openvino_fault
 from splitgraph.execution.proofs import prove_equal_splits
@@ -57,15 +56,11 @@ from splitgraph.execution.subjects import Model, Subject, read_subjects
 from splitgraph.execution.values import Value
 from splitgraph.execution.verification import Difference, Verification
 from splitgraph.execution.verify_arguments import Engine, check_arguments
-from splitgraph.inference.analysis import Analysis
 
 # More seconds than any run takes, and fewer than the operating system's timers overflow at.
 _LONGEST_TIMEOUT = 1e6
 # What an engine may use of the time that is left, if another one comes after it.
 _SHARE = 2 / 3
-# A cycle, an opset that does not exist or is not imported, a name defined twice, a value that nothing defines: engines
-# may run such a model all the same, but what they give proves nothing.
-_MEANINGLESS = frozenset({"SG102", "SG103", "SG104", "SG105", "SG110"})
 # Rounding errors of different engines add up differently over a model; what a split gets wrong is far beyond this.
 _RTOL_BETWEEN_ENGINES = 1e-3
 _ATOL_BETWEEN_ENGINES = 1e-4
@@ -106,8 +101,8 @@ def verify_models(
     difference = compare_interfaces(first.interface, second.interface)
     if difference is not None:
         return replace(blank, verdict="different", first_difference=difference)
-    meaning, fault = _meaningful(first, second)
-    fault = fault or _lacking_engine(engine, first, second)
+    meaning, fault = meaningful(first, second)
+    fault = fault or lacking_engine(engine, first, second)
     if fault is not None:
         return replace(blank, diagnostics=(fault,))
     if meaning is not first:
@@ -121,7 +116,7 @@ def verify_models(
     ports = [None if subject.ports is None else subject.ports.as_json() for subject in (meaning, second)]
     try:
         with workplace([meaning.model, second.model], ports) as place:
-            return trial.decide(place, _engines(engine, first, second), deadline, blank)
+            return trial.decide(place, engines_for(engine, first, second), deadline, blank)
     except OSError as error:
         # A full disk, say, which is no fault of the models.
         reason = f"nothing can be run from the temporary folder {tempfile.gettempdir()}: {error.strerror or error}"
@@ -424,77 +419,6 @@ class _Trial:
 
     def _named(self, outputs: Sequence[Value]) -> dict[str, Value]:
         return dict(zip((value.name for value in self.before.interface.graph.output), outputs, strict=False))
-
-
-def _meaningful(first: Subject, second: Subject) -> tuple[Subject, Diagnostic | None]:
-    """The first model, repaired where it has one reading only; and None, or why there is nothing to compare with."""
-    for which, subject in (("before", first), ("after", second)):
-        faults = (fault for fault in subject.analysis.diagnostics if fault.code in _MEANINGLESS)
-        unreadable = next(faults, None)
-        if unreadable is not None:
-            return first, _bad_model(f"the model {which} has no meaning", unreadable)
-        if not subject.interface.graph.output:
-            lacking = "outputs" if subject.is_ir or subject.interface.HasField("graph") else "graph"
-            return first, diagnostic(
-                "SG501",
-                f"the model {which} has no {lacking}, so there is nothing to compare",
-                help="Give models that have outputs; export the model again.",
-            )
-    wrong = _split_faults(first.analysis)
-    other = [fault for fault in wrong if fault.code != "SG207"]
-    if other:
-        return first, _bad_model("the model before is invalid", other[0])
-    if not wrong or not isinstance(first.model, onnx.ModelProto):
-        return first, None
-    unrepaired = [fault for fault in _split_faults(second.analysis) if fault.code == "SG207"]
-    if unrepaired:
-        return first, _bad_model("both models are invalid", unrepaired[0])
-    repaired = onnx.ModelProto()
-    repaired.CopyFrom(first.model)
-    fill_num_outputs(repaired)
-    return first.with_onnx(repaired), None
-
-
-def _lacking_engine(engine: Engine, *subjects: Subject) -> Diagnostic | None:
-    """Why no engine can run the models, where one is an IR."""
-    if not any(subject.is_ir for subject in subjects):
-        return None
-    if engine not in ("auto", "openvino"):
-        help = "Leave the engine to splitgraph, or ask for openvino."
-        return diagnostic(
-            "SG501", f"{engine} does not run OpenVINO IR; only openvino does", severity="warning", help=help
-        )
-    if not is_installed("openvino"):
-        help = installing("openvino")
-        text = "OpenVINO is not installed, and nothing else runs OpenVINO IR"
-        return diagnostic("SG501", text, severity="warning", help=help)
-    return None
-
-
-def _bad_model(which: str, fault: Diagnostic) -> Diagnostic:
-    """Why a model was not run, with what to do about the fault that was found in it."""
-    return diagnostic("SG501", f"{which}: {fault.location or 'main'}: {fault.message}", help=fault.help)
-
-
-def _split_faults(analysis: Analysis) -> list[Diagnostic]:
-    return [found for found in analysis.diagnostics if found.severity == "error" and found.code.startswith("SG2")]
-
-
-def _engines(engine: Engine, *subjects: Subject) -> list[str]:
-    if engine != "auto":
-        return [engine]
-    models = [subject.model for subject in subjects if isinstance(subject.model, onnx.ModelProto)]
-    if not models:
-        return ["openvino"]
-    opsets = [item.version for model in models for item in model.opset_import if is_default_domain(item.domain)]
-    order = ["onnxruntime", "reference"]
-    if opsets and min(opsets) < OLDEST_ONNXRUNTIME_OPSET:
-        order.reverse()
-    found = [name for name in order if is_installed(name)]
-    if len(models) == len(subjects):
-        return found
-    pairs = ["+".join("openvino" if subject.is_ir else name for subject in subjects) for name in found]
-    return [*pairs, "openvino"]
 
 
 def _obstacle(run: EngineRun) -> Failure | None:

@@ -102,6 +102,7 @@ def test_external_data_goes_along(arguments: list[str], run: Run, folder: Path) 
 def test_a_copy_of_data_is_for_those_who_may_read_the_data(run: Run, folder: Path) -> None:
     onnx.save(weighted_model(), "model.onnx", save_as_external_data=True, location="weights.bin", size_threshold=0)
     Path("weights.bin").chmod(0o600)
+    Path("elsewhere").mkdir()
     assert run("upgrade", "model.onnx", "--opset", "18", "-o", "elsewhere/new.onnx")[0] == 0
     assert stat.S_IMODE(Path("elsewhere/weights.bin").stat().st_mode) == 0o600
 

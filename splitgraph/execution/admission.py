@@ -1,0 +1,89 @@
+"""Whether two models can be compared at all, and by which engines."""
+
+from __future__ import annotations
+
+import onnx
+
+from splitgraph.diagnostics import Diagnostic, diagnostic
+from splitgraph.execution.advice import installing, is_installed
+from splitgraph.execution.engines import OLDEST_ONNXRUNTIME_OPSET
+from splitgraph.execution.model_edits import fill_num_outputs, is_default_domain
+from splitgraph.execution.subjects import Subject
+from splitgraph.execution.verify_arguments import Engine
+from splitgraph.inference.analysis import Analysis
+
+# A cycle, an opset that does not exist or is not imported, a name defined twice, a value that nothing defines: engines
+# may run such a model all the same, but what they give proves nothing.
+_MEANINGLESS = frozenset({"SG102", "SG103", "SG104", "SG105", "SG110"})
+
+
+def meaningful(first: Subject, second: Subject) -> tuple[Subject, Diagnostic | None]:
+    """The first model, repaired where it has one reading only; and None, or why there is nothing to compare with."""
+    for which, subject in (("before", first), ("after", second)):
+        faults = (fault for fault in subject.analysis.diagnostics if fault.code in _MEANINGLESS)
+        unreadable = next(faults, None)
+        if unreadable is not None:
+            return first, _bad_model(f"the model {which} has no meaning", unreadable)
+        if not subject.interface.graph.output:
+            lacking = "outputs" if subject.is_ir or subject.interface.HasField("graph") else "graph"
+            return first, diagnostic(
+                "SG501",
+                f"the model {which} has no {lacking}, so there is nothing to compare",
+                help="Give models that have outputs; export the model again.",
+            )
+    wrong = _split_faults(first.analysis)
+    other = [fault for fault in wrong if fault.code != "SG207"]
+    if other:
+        return first, _bad_model("the model before is invalid", other[0])
+    if not wrong or not isinstance(first.model, onnx.ModelProto):
+        return first, None
+    unrepaired = [fault for fault in _split_faults(second.analysis) if fault.code == "SG207"]
+    if unrepaired:
+        return first, _bad_model("both models are invalid", unrepaired[0])
+    repaired = onnx.ModelProto()
+    repaired.CopyFrom(first.model)
+    fill_num_outputs(repaired)
+    return first.with_onnx(repaired), None
+
+
+def lacking_engine(engine: Engine, *subjects: Subject) -> Diagnostic | None:
+    """Why no engine can run the models, where one is an IR."""
+    if not any(subject.is_ir for subject in subjects):
+        return None
+    if engine not in ("auto", "openvino"):
+        help = "Leave the engine to splitgraph, or ask for openvino."
+        return diagnostic(
+            "SG501", f"{engine} does not run OpenVINO IR; only openvino does", severity="warning", help=help
+        )
+    if not is_installed("openvino"):
+        help = installing("openvino")
+        text = "OpenVINO is not installed, and nothing else runs OpenVINO IR"
+        return diagnostic("SG501", text, severity="warning", help=help)
+    return None
+
+
+def _bad_model(which: str, fault: Diagnostic) -> Diagnostic:
+    """Why a model was not run, with what to do about the fault that was found in it."""
+    return diagnostic("SG501", f"{which}: {fault.location or 'main'}: {fault.message}", help=fault.help)
+
+
+def _split_faults(analysis: Analysis) -> list[Diagnostic]:
+    return [found for found in analysis.diagnostics if found.severity == "error" and found.code.startswith("SG2")]
+
+
+def engines_for(engine: Engine, *subjects: Subject) -> list[str]:
+    """The engines to ask, in this order; "a+b" has one for each model."""
+    if engine != "auto":
+        return [engine]
+    models = [subject.model for subject in subjects if isinstance(subject.model, onnx.ModelProto)]
+    if not models:
+        return ["openvino"]
+    opsets = [item.version for model in models for item in model.opset_import if is_default_domain(item.domain)]
+    order = ["onnxruntime", "reference"]
+    if opsets and min(opsets) < OLDEST_ONNXRUNTIME_OPSET:
+        order.reverse()
+    found = [name for name in order if is_installed(name)]
+    if len(models) == len(subjects):
+        return found
+    pairs = ["+".join("openvino" if subject.is_ir else name for subject in subjects) for name in found]
+    return [*pairs, "openvino"]
