@@ -95,3 +95,20 @@ def endless_model() -> onnx.ModelProto:
     )
     loop = node("Loop", ["", "", "x"], ["y"], body=body)
     return model_of([loop], [value("x")], ["y"])
+
+
+def halves(first: str = "ceil", *, scale: float = 1.0, order: str = "ab", dtype: int = FLOAT) -> onnx.ModelProto:
+    """Two parts of x along its sequence dimension, times `scale`; first: how the first length is rounded."""
+    nodes = [
+        node("Shape", ["x"], ["length"], start=1, end=2),
+        node("Add", ["length", "one" if first == "ceil" else "zero"], ["padded"]),
+        node("Div", ["padded", "two"], ["left"]),
+        node("Sub", ["length", "left"], ["right"]),
+        node("Concat", ["left", "right"], ["lengths"], axis=0),
+        node("Split", ["x", "lengths"], list(order), axis=1),
+        node("Mul", ["a", "scale"], ["p"]),
+        node("Mul", ["b", "scale"], ["q"]),
+    ]
+    names = [constant("zero", [0]), constant("one", [1]), constant("two", [2]), constant("scale", scale, np.float32)]
+    outputs = [value("p", None, dtype), value("q", None, dtype)]
+    return model_of(nodes, [value("x", ("B", "T", 4))], outputs, names)
