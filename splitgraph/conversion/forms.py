@@ -6,23 +6,23 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from splitgraph.canonical import CanonicalSplit, Form, clamped_lengths
-from splitgraph.conversion.emission import Emission, new_emission
+from splitgraph.conversion.emission import Emission
 from splitgraph.conversion.inlining import inline_functions
 from splitgraph.conversion.left_out import find_left_out
 from splitgraph.conversion.lengths_pattern import Producers, axis_reference, has_no_rest, lengths_are_computed
 from splitgraph.conversion.opset import check_readable, roots
 from splitgraph.conversion.plan import Plan, apply_plan, opset_of
-from splitgraph.conversion.replacing import Replacement, replace_nodes
 from splitgraph.conversion.rewrite import Rewrite
 from splitgraph.conversion.sequences import plan_sequences
-from splitgraph.conversion.splits import LENGTHS_INPUT, lower_split
+from splitgraph.conversion.split_rewrites import SplitRewrites
+from splitgraph.conversion.splits import LENGTHS_INPUT, SplitNode
 from splitgraph.conversion.unused import Uses
 from splitgraph.diagnostics import Diagnostic, SplitgraphError, diagnostic
 from splitgraph.dim import ceildiv
 from splitgraph.graph.names import FreshNames, used_names
-from splitgraph.graph.scopes import Scope, node_label, plain_domain, scopes
+from splitgraph.graph.scopes import Scope, plain_domain, scopes
 from splitgraph.inference import Walked, walk_model
-from splitgraph.inference.state import GraphDetail, SplitDetail
+from splitgraph.inference.state import SplitDetail
 from splitgraph.node_making import make_attribute
 from splitgraph.onnx_proto import AttributeProto, ModelProto, NodeProto
 from splitgraph.variants import variadic_split_1, variant_at
@@ -94,24 +94,14 @@ def _with_functions_inlined(plan: Plan, model: ModelProto) -> ModelProto:
 
 
 def _plan_variadic(plan: Plan, model: ModelProto, walked: Walked, root: Sequence[Scope], names: FreshNames) -> None:
-    replacements: list[Replacement] = []
-    for scope in root:
-        details: GraphDetail = walked.graphs.get(scope.path) or GraphDetail()
-        opset = opset_of(scope.imports)
-        for index, found in details.splits.items():
-            node = scope.nodes[index]
-            if node.op_type != "Split" or plain_domain(node.domain) or variant_at("Split", opset) is None:
-                continue
-            emission = new_emission(plan, model, scope, node, index, names, opset)
-            lowered = lower_split(
-                node, index, scope, found, variadic_split_1.VARIANT, emission, "convert --to variadic-split"
-            )
-            plan.blockers.extend(lowered.blockers)
-            plan.notes.extend(lowered.notes)
-            if lowered.emission is not None and lowered.change is not None:
-                _keep_form(lowered.emission, found)
-                replacements.append((scope, index, lowered.emission, lowered.change))
-    replace_nodes(plan, Uses(root), replacements)
+    rewrites = SplitRewrites(plan, model, root, names, "convert --to variadic-split")
+    for found in rewrites.find(walked):
+        is_plain = found.node.op_type == "Split" and not plain_domain(found.node.domain)
+        if is_plain and variant_at("Split", opset_of(found.scope.imports)) is not None:
+            emission = rewrites.write(found, variadic_split_1.VARIANT)
+            if emission is not None:
+                _keep_form(emission, found.detail)
+    rewrites.settle(Uses(root))
 
 
 def _keep_form(emission: Emission, found: SplitDetail) -> None:
@@ -129,49 +119,42 @@ def _plan_plain(
     names: FreshNames,
     explicit_lengths: bool,
 ) -> None:
-    uses, every_producer = Uses(root), Producers(root)
-    uncounted: set[str] = set()
-    replacements: list[Replacement] = []
-    for scope in root:
-        details: GraphDetail = walked.graphs.get(scope.path) or GraphDetail()
-        opset, producers = opset_of(scope.imports), every_producer.seen_from(scope)
-        target = variant_at("Split", opset)
-        for index, found in details.splits.items():
-            node = scope.nodes[index]
-            if target is None or found.variant.op_type not in ("Split", "VariadicSplit"):
-                continue
-            location = f"{scope.location}/{node_label(node, index)}"
-            emission = new_emission(plan, model, scope, node, index, names, opset)
-            if found.variant.op_type == "VariadicSplit":
-                reference = None
-                if found.split is not None and found.split.axis is None:
-                    reference = axis_reference(producers, node, opset, _attributes_in(model, scope))
-                    if reference is None:
-                        plan.notes.append(_kept(scope, location))
-                        continue
-                node = _with_axis(node, found, reference)
-                found = _with_form(node, found, producers, opset, explicit_lengths)
-                if found.rest_possible and has_no_rest(producers, node, found.data, opset):
-                    found = replace(found, rest_possible=False, lengths_dtype="int64")
-            lowered = lower_split(
-                node,
-                index,
-                scope,
-                found,
-                target,
-                emission,
-                "convert --to split",
-                explicit_lengths=explicit_lengths,
-                counted=not explicit_lengths or _is_counted(node, found, uncounted),
-            )
-            plan.blockers.extend(lowered.blockers)
-            plan.notes.extend(lowered.notes)
-            if lowered.emission is not None and lowered.change is not None:
-                _to_plain_domain(lowered.emission)
-                replacements.append((scope, index, lowered.emission, lowered.change))
-    replace_nodes(plan, uses, replacements)
     why = "convert --to split"
+    rewrites, uses, producers = SplitRewrites(plan, model, root, names, why), Uses(root), Producers(root)
+    uncounted: set[str] = set()
+    for found in rewrites.find(walked):
+        target = variant_at("Split", opset_of(found.scope.imports))
+        if target is None or found.detail.variant.op_type not in ("Split", "VariadicSplit"):
+            continue
+        plain = _as_plain(found, producers.seen_from(found.scope), model, explicit_lengths)
+        if plain is None:
+            plan.notes.append(_kept(found))
+            continue
+        counted = not explicit_lengths or _is_counted(plain.node, plain.detail, uncounted)
+        emission = rewrites.write(plain, target, explicit_lengths=explicit_lengths, counted=counted)
+        if emission is not None:
+            _to_plain_domain(emission)
+    rewrites.settle(uses)
     plan_sequences(plan, model, walked, root, names, uses, why, explicit_lengths=explicit_lengths)
+
+
+def _as_plain(found: SplitNode, producers: Producers, model: ModelProto, explicit_lengths: bool) -> SplitNode | None:
+    """The split with its axis as an attribute, and in the form that it came from; None for an axis that has to stay an
+    input.
+    """
+    scope, node, detail = found.scope, found.node, found.detail
+    if detail.variant.op_type != "VariadicSplit":
+        return found
+    opset, reference = opset_of(scope.imports), None
+    if detail.split is not None and detail.split.axis is None:
+        reference = axis_reference(producers, node, opset, _attributes_in(model, scope))
+        if reference is None:
+            return None
+    node = _with_axis(node, detail, reference)
+    detail = _with_form(node, detail, producers, opset, explicit_lengths)
+    if detail.rest_possible and has_no_rest(producers, node, detail.data, opset):
+        detail = replace(detail, rest_possible=False, lengths_dtype="int64")
+    return replace(found, node=node, detail=detail)
 
 
 def _is_counted(node: NodeProto, found: SplitDetail, uncounted: set[str]) -> bool:
@@ -195,14 +178,14 @@ def _attributes_in(model: ModelProto, scope: Scope) -> Sequence[str]:
     return (*function.attribute, *(default.name for default in function.attribute_proto))
 
 
-def _kept(scope: Scope, location: str) -> Diagnostic:
+def _kept(found: SplitNode) -> Diagnostic:
     """Why a VariadicSplit stays one."""
     text = "the axis is known only at run time; Split has it as an attribute, so the node is kept"
     advice = "Give the axis as a constant."
-    if scope.in_function:
+    if found.scope.in_function:
         text += ": it depends on what a call of the function gives"
         advice += " Where all calls give the same one, inline the function first (onnx.inliner)."
-    return diagnostic("SG408", text, location, severity="warning", help=advice)
+    return diagnostic("SG408", text, found.location, severity="warning", help=advice)
 
 
 def _with_axis(node: NodeProto, found: SplitDetail, reference: str | None) -> NodeProto:

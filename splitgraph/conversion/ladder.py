@@ -18,7 +18,7 @@ from splitgraph.conversion.guard import Route, blockers_at, check_node, route_of
 from splitgraph.conversion.left_out import blocker, reads_left_out, without_left_out
 from splitgraph.conversion.repeats import Carried, Key, NameLog, Repeats
 from splitgraph.conversion.schema_history import version_at
-from splitgraph.conversion.splits import lower_split
+from splitgraph.conversion.splits import SplitNode, lower_split
 from splitgraph.conversion.step import Inexact, Step
 from splitgraph.conversion.values import Values
 from splitgraph.conversion.widening import widen
@@ -191,9 +191,8 @@ class _Climb:
             return [form]
         node = form.node()
         emission = self.emission.afresh(self.emission.opset, initializers=self.emission.initializers)
-        scope = Scope(None, (), self.location, {})
-        found = self.ladder.values.split_detail(node, at)
-        lowered = lower_split(node, 0, scope, found, target, emission, f"opset {self.ladder.target}")
+        found = SplitNode(Scope(None, (), self.location, {}), 0, node, self.ladder.values.split_detail(node, at))
+        lowered = lower_split(found, target, emission, f"opset {self.ladder.target}")
         self.blockers += lowered.blockers
         return [form] if lowered.emission is None else [Form.of_added(made) for made in emission.nodes]
 

@@ -10,7 +10,7 @@ from splitgraph.conversion.emission import Emission, new_emission
 from splitgraph.conversion.plan import Plan, opset_of
 from splitgraph.conversion.replacing import replace_node
 from splitgraph.conversion.rewrite import Change
-from splitgraph.conversion.splits import lower_split
+from splitgraph.conversion.splits import SplitNode, lower_split
 from splitgraph.conversion.unused import Uses
 from splitgraph.deferred import helper
 from splitgraph.diagnostics import diagnostic
@@ -143,7 +143,8 @@ def _plan_sequence(
     stand_in.output.extend(parts)
     stand_in.attribute.append(make_attribute("axis", split.axis))
     plain = replace(found, split=replace(split, form=form or split.form, squeezed=False))
-    lowered = lower_split(stand_in, index, scope, plain, target, emission, why, explicit_lengths=explicit_lengths)
+    replaced = SplitNode(scope, index, stand_in, plain)
+    lowered = lower_split(replaced, target, emission, why, explicit_lengths=explicit_lengths)
     plan.blockers.extend(lowered.blockers)
     if lowered.emission is None:
         return

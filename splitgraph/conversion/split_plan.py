@@ -12,7 +12,7 @@ from splitgraph.conversion.plan import InPlace, Plan
 from splitgraph.conversion.replacing import Replacement, replace_nodes
 from splitgraph.conversion.rewrite import Change
 from splitgraph.conversion.shared_lengths import SharedLengths
-from splitgraph.conversion.splits import Lowered, lower_split
+from splitgraph.conversion.splits import Lowered, SplitNode, lower_split
 from splitgraph.conversion.unused import Uses
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.graph.names import FreshNames
@@ -80,7 +80,8 @@ def plan_splits(
                 plan.blockers.extend(_kept_as_is(found.variant, variant, found.data, location))
                 continue
             emission = new_emission(plan, model, scope, node, index, names, target, common)
-            lowered = lower_split(node, index, scope, found, variant, emission, f"opset {target}")
+            split = SplitNode(scope, index, node, found)
+            lowered = lower_split(split, variant, emission, f"opset {target}")
             plan.blockers.extend(lowered.blockers)
             plan.notes.extend(lowered.notes)
             if lowered.emission is None or lowered.change is None:

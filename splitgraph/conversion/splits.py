@@ -21,6 +21,21 @@ LENGTHS_INPUT = {"Split": 1, "SplitToSequence": 1, "VariadicSplit": 2}
 
 
 @dataclass(frozen=True, slots=True)
+class SplitNode:
+    """A split node at its place in a graph, and what inference found of it."""
+
+    scope: Scope
+    index: int
+    node: NodeProto
+    detail: SplitDetail
+
+    @property
+    def location(self) -> str:
+        """Where the node is, as people read it."""
+        return f"{self.scope.location}/{node_label(self.node, self.index)}"
+
+
+@dataclass(frozen=True, slots=True)
 class Lowered:
     """One split in its new form: its nodes (None: unchanged), its change, what blocks it, what is worth saying about
     it.
@@ -33,10 +48,7 @@ class Lowered:
 
 
 def lower_split(
-    node: NodeProto,
-    index: int,
-    scope: Scope,
-    detail: SplitDetail,
+    found: SplitNode,
     target: Variant,
     emission: Emission,
     why: str,
@@ -49,7 +61,7 @@ def lower_split(
 
     counted: False for lengths that only run time knows the number of, which is to be written out.
     """
-    location = f"{scope.location}/{node_label(node, index)}"
+    node, detail, location = found.node, found.detail, found.location
     repaired = detail.split is None and detail.repaired is not None
     split = detail.repaired if repaired else detail.split
     if split is None:

@@ -5,22 +5,21 @@ equal parts: it refuses those that it sees to be uneven, and writes a Split that
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from splitgraph.conversion.emission import new_emission
 from splitgraph.conversion.inlining import inline_functions
 from splitgraph.conversion.left_out import find_left_out
 from splitgraph.conversion.opset import check_readable, roots
 from splitgraph.conversion.plan import Plan, apply_plan, opset_of
-from splitgraph.conversion.replacing import Replacement, replace_nodes
 from splitgraph.conversion.rewrite import Change
-from splitgraph.conversion.splits import lower_split
+from splitgraph.conversion.split_rewrites import SplitRewrites
 from splitgraph.conversion.unused import Uses
 from splitgraph.graph.names import FreshNames, used_names
-from splitgraph.graph.scopes import Scope, node_label, plain_domain, scopes
+from splitgraph.graph.scopes import Scope, plain_domain, scopes
 from splitgraph.inference import Walked, walk_model
-from splitgraph.inference.state import GraphDetail, SplitDetail
+from splitgraph.inference.state import SplitDetail
 from splitgraph.onnx_proto import ModelProto
-from splitgraph.variants import split_18, variant_at
+from splitgraph.variants import split_18, variadic_split_1, variant_at
 from splitgraph.variants.variadic_function import is_variadic_function
 
 _WHY = "OpenVINO reads num_outputs as equal parts"
@@ -47,7 +46,9 @@ def write_uneven_lengths(model: ModelProto) -> tuple[ModelProto, tuple[Change, .
             _plan(plan, inlined, walked, root, names)
     if not plan.changes:
         return model, ()
-    return apply_plan(plan, inlined), tuple(plan.changes)
+    # What OpenVINO makes of explicit lengths.
+    changes = tuple(replace(change, after=variadic_split_1.VARIANT.label) for change in plan.changes)
+    return apply_plan(plan, inlined), changes
 
 
 def _has_chunks(model: ModelProto) -> bool:
@@ -66,22 +67,12 @@ def _has_lengths(inputs: Sequence[str]) -> bool:
 
 
 def _plan(plan: Plan, model: ModelProto, walked: Walked, root: Sequence[Scope], names: FreshNames) -> None:
-    replacements: list[Replacement] = []
-    for scope in root:
-        details: GraphDetail = walked.graphs.get(scope.path) or GraphDetail()
-        opset = opset_of(scope.imports)
-        target = variant_at("Split", opset)
-        for index, found in details.splits.items():
-            if target is None or found.variant != target or not _may_be_uneven(found):
-                continue
-            node = scope.nodes[index]
-            emission = new_emission(plan, model, scope, node, index, names, opset)
-            lowered = lower_split(node, index, scope, found, target, emission, _WHY, explicit_lengths=True)
-            if lowered.emission is not None and lowered.change is not None:
-                location = f"{scope.location}/{node_label(node, index)}"
-                change = Change(location, found.variant.label, "VariadicSplit-1", _WHY)
-                replacements.append((scope, index, lowered.emission, change))
-    replace_nodes(plan, Uses(root), replacements)
+    rewrites = SplitRewrites(plan, model, root, names, _WHY)
+    for found in rewrites.find(walked):
+        target = variant_at("Split", opset_of(found.scope.imports))
+        if target is not None and found.detail.variant == target and _may_be_uneven(found.detail):
+            rewrites.write(found, target, explicit_lengths=True)
+    rewrites.settle(Uses(root))
 
 
 def _may_be_uneven(found: SplitDetail) -> bool:

@@ -1,0 +1,59 @@
+"""Writing splits in another form at the model's own opset: finding them, lowering them, planning their replacement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from splitgraph.conversion.emission import Emission, new_emission
+from splitgraph.conversion.plan import Plan, opset_of
+from splitgraph.conversion.replacing import Replacement, replace_nodes
+from splitgraph.conversion.splits import SplitNode, lower_split
+from splitgraph.conversion.unused import Uses
+from splitgraph.graph.names import FreshNames
+from splitgraph.graph.scopes import Scope
+from splitgraph.inference import Walked
+from splitgraph.inference.state import GraphDetail
+from splitgraph.onnx_proto import ModelProto
+from splitgraph.variants import Variant
+
+
+@dataclass(slots=True)
+class SplitRewrites:
+    """The splits of a root (main graph or function, with its subgraphs) that become other nodes, planned together once
+    each is written. why: for all of them, as the user reads it.
+    """
+
+    plan: Plan
+    model: ModelProto
+    root: Sequence[Scope]
+    names: FreshNames
+    why: str
+    _written: list[Replacement] = field(default_factory=list)
+
+    def find(self, walked: Walked) -> Iterator[SplitNode]:
+        """Every split that inference reached, in graph order."""
+        for scope in self.root:
+            detail: GraphDetail = walked.graphs.get(scope.path) or GraphDetail()
+            for index, found in detail.splits.items():
+                yield SplitNode(scope, index, scope.nodes[index], found)
+
+    def write(
+        self, found: SplitNode, target: Variant, *, explicit_lengths: bool = False, counted: bool = True
+    ) -> Emission | None:
+        """The nodes that a split becomes; None where it stays, be it that something blocks it, which the plan is told.
+
+        explicit_lengths, counted: as for `lower_split`.
+        """
+        scope, index, node = found.scope, found.index, found.node
+        emission = new_emission(self.plan, self.model, scope, node, index, self.names, opset_of(scope.imports))
+        lowered = lower_split(found, target, emission, self.why, explicit_lengths=explicit_lengths, counted=counted)
+        self.plan.blockers.extend(lowered.blockers)
+        self.plan.notes.extend(lowered.notes)
+        if lowered.emission is not None and lowered.change is not None:
+            self._written.append((scope, index, lowered.emission, lowered.change))
+        return lowered.emission
+
+    def settle(self, uses: Uses) -> None:
+        """Plan the replacement of all that were written."""
+        replace_nodes(self.plan, uses, self._written)
