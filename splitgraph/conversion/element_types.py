@@ -6,20 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from splitgraph.conversion.boundary_crossing import NodeFacts
+from splitgraph.graph.attributes import CONSTANT_DTYPES
 from splitgraph.onnx_proto import AttributeProto, NodeProto, TensorProto
 from splitgraph.schemas import Formal, OperatorVersion
 
 # The only two of ONNX's type names that are not numpy's.
 _ONNX_NAMES = {"float32": "float", "float64": "double"}
 _NUMPY_NAMES = {onnx_name: name for name, onnx_name in _ONNX_NAMES.items()}
-_CONSTANT_DTYPES = {
-    "value_int": "int64",
-    "value_ints": "int64",
-    "value_float": "float32",
-    "value_floats": "float32",
-    "value_string": "string",
-    "value_strings": "string",
-}
 _FORMS: dict[str | None, tuple[str, ...]] = {
     "tensor": ("tensor({})",),
     "sequence": ("seq(tensor({}))",),
@@ -175,8 +168,8 @@ def _dtype_from_attributes(node: NodeProto) -> str | None:
             return _numpy_name(attribute.i)
         if attribute.name == "value" and attribute.type == AttributeProto.TENSOR:
             return _numpy_name(attribute.t.data_type)
-        if attribute.name in _CONSTANT_DTYPES and node.op_type == "Constant":
-            return _CONSTANT_DTYPES[attribute.name]
+        if attribute.name in CONSTANT_DTYPES and node.op_type == "Constant":
+            return CONSTANT_DTYPES[attribute.name]
     return None
 
 

@@ -9,7 +9,7 @@ from splitgraph.conversion.form import Form, reads_of
 from splitgraph.conversion.schema_history import version_at
 from splitgraph.conversion.step import Inexact, Step
 from splitgraph.deferred import defs, np, numpy_helper
-from splitgraph.graph.attributes import attribute_value
+from splitgraph.graph.attributes import CONSTANT_DTYPES, attribute_value
 from splitgraph.graph.scopes import subgraphs
 from splitgraph.graph.types import type_proto
 from splitgraph.node_making import make_attribute
@@ -18,13 +18,6 @@ from splitgraph.onnx_proto import AttributeProto, FunctionProto, GraphProto, Nod
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# What a Constant may hold besides a tensor, from opset 12 on, as the element type of the tensor that means the same.
-_CONSTANT_DTYPES = {
-    "value_float": "float32",
-    "value_floats": "float32",
-    "value_int": "int64",
-    "value_ints": "int64",
-}
 # Bodies that hold nodes of the model, which are in the dialect that the node comes from.
 _HOLDS_NODES_OF_MODEL = frozenset({"SequenceMap"})
 
@@ -205,8 +198,9 @@ def _literal(attributes: Mapping[str, AttributeProto]) -> TensorProto | None:
             return None
         if name == "value":
             return attribute.t
-        if name in _CONSTANT_DTYPES:
-            held: NDArray[Any] = np.asarray(attribute_value(attribute), _CONSTANT_DTYPES[name])
+        dtype = CONSTANT_DTYPES.get(name, "string")
+        if dtype != "string":
+            held: NDArray[Any] = np.asarray(attribute_value(attribute), dtype)
             return numpy_helper.from_array(held)
     return None
 

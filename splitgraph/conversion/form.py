@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
+from splitgraph.graph.attributes import HOLDING_GRAPHS
 from splitgraph.node_making import make_attribute, make_node
 from splitgraph.onnx_proto import AttributeProto, GraphProto, NodeProto
-
-_GRAPHS = frozenset({AttributeProto.GRAPH, AttributeProto.GRAPHS})
 
 
 @dataclass(slots=True)
@@ -54,7 +53,7 @@ class Form:
     @property
     def has_graphs(self) -> bool:
         """True for a node with subgraphs."""
-        return any(attribute.type in _GRAPHS for attribute in self.attributes.values())
+        return any(attribute.type in HOLDING_GRAPHS for attribute in self.attributes.values())
 
     @property
     def reads(self) -> list[str]:
@@ -94,7 +93,7 @@ def reads_of(node: NodeProto) -> list[str]:
 def _read_in_graphs(attributes: Iterable[AttributeProto]) -> list[str]:
     names: list[str] = []
     for attribute in attributes:
-        for graph in (attribute.g, *attribute.graphs) if attribute.type in _GRAPHS else ():
+        for graph in (attribute.g, *attribute.graphs) if attribute.type in HOLDING_GRAPHS else ():
             names += [value.name for value in graph.output]
             for node in graph.node:
                 names += reads_of(node)

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from splitgraph.conversion.boundary_crossing import Crossing, Predicate
 from splitgraph.deferred import helper
-from splitgraph.graph.attributes import UNRESOLVED
+from splitgraph.graph.attributes import CONSTANT_DTYPES, UNRESOLVED
 from splitgraph.onnx_proto import TensorProto
+from splitgraph.value_type import DTYPE_NUMBERS
 
 _INTEGERS = frozenset({"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"})
-_CONSTANT_TYPES = {"value_int": TensorProto.INT64, "value_float": TensorProto.FLOAT, "value_string": TensorProto.STRING}
 
 
 # Training and inference ------------------------------------------------------------------------------------------
@@ -163,7 +163,8 @@ def constant_as_tensor(c: Crossing) -> bool:
     elements = value if name.endswith("s") else [value]
     dims = [len(elements)] if name.endswith("s") else []
     c.drop(name, why="below opset 12 a constant is a tensor")
-    c.set("value", helper.make_tensor("", _CONSTANT_TYPES[name.rstrip("s")], dims, elements), f"what {name} means")
+    held = helper.make_tensor("", DTYPE_NUMBERS[CONSTANT_DTYPES[name]], dims, elements)
+    c.set("value", held, f"what {name} means")
     return True
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from splitgraph.contents import Contents
 from splitgraph.conversion.form import reads_of
 from splitgraph.deferred import helper, np, numpy_helper
+from splitgraph.graph.attributes import CONSTANT_DTYPES
 from splitgraph.graph.scopes import GraphPath, subgraphs
 from splitgraph.graph.tensors import tensor_contents, tensor_type
 from splitgraph.graph.types import type_proto
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Array: TypeAlias = "NDArray[Any]"
-_REFERRED_DTYPES = {"value_float": "float32", "value_floats": "float32", "value_int": "int64", "value_ints": "int64"}
 
 
 class Values:
@@ -211,9 +211,9 @@ def _refers(node: NodeProto) -> bool:
 def _referred_type(node: NodeProto) -> ValueType:
     """What the form of a Constant's attribute says of it; nothing is known of other nodes."""
     for attribute in node.attribute:
-        if node.op_type == "Constant" and attribute.name in _REFERRED_DTYPES:
+        if node.op_type == "Constant" and attribute.name in CONSTANT_DTYPES:
             shape = (None,) if attribute.name.endswith("s") else ()
-            return ValueType("tensor", _REFERRED_DTYPES[attribute.name], shape)
+            return ValueType("tensor", CONSTANT_DTYPES[attribute.name], shape)
     return UNKNOWN
 
 

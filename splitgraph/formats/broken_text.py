@@ -11,7 +11,8 @@ from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message import DecodeError
 from google.protobuf.message_factory import GetMessageClass
 
-from splitgraph.onnx_proto import AttributeProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
+from splitgraph.graph.attributes import HOLDING_GRAPHS
+from splitgraph.onnx_proto import ModelProto, NodeProto, TensorProto, ValueInfoProto
 
 _WRITTEN_NODE = NodeProto.SerializeToString
 _WRITTEN_VALUE = ValueInfoProto.SerializeToString
@@ -32,7 +33,6 @@ _STRICT = _strict_classes()
 
 # The check by parsing takes as much memory and time again as reading the file, and a larger one may be mostly weights.
 _MOST_PARSED_TWICE = 8 * 2**20
-_WITH_GRAPHS = frozenset({AttributeProto.GRAPH, AttributeProto.GRAPHS})
 # Of a tensor in a node that is parsed twice.
 _MOST_ELEMENTS = 4096
 
@@ -95,6 +95,6 @@ def find_broken_text(model: ModelProto, nodes: bytes | None = None) -> str | Non
 def _is_short(node: NodeProto) -> bool:
     """True for a node without graphs and large tensors."""
     for attribute in node.attribute[:]:
-        if attribute.type in _WITH_GRAPHS or prod(attribute.t.dims[:]) > _MOST_ELEMENTS or attribute.tensors:
+        if attribute.type in HOLDING_GRAPHS or prod(attribute.t.dims[:]) > _MOST_ELEMENTS or attribute.tensors:
             return False
     return True

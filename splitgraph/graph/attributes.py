@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from splitgraph.onnx_proto import AttributeProto
@@ -16,6 +16,19 @@ class _Unresolved:
 
 
 UNRESOLVED: Final = _Unresolved()
+
+# What Constant may hold besides tensors, by attribute: the element type of the tensor that means the same. Those with
+# an "s" are lists, 1-D; the others are one element, 0-D.
+CONSTANT_DTYPES: Mapping[str, str] = {
+    "value_int": "int64",
+    "value_ints": "int64",
+    "value_float": "float32",
+    "value_floats": "float32",
+    "value_string": "string",
+    "value_strings": "string",
+}
+# Graphs that an attribute holds.
+HOLDING_GRAPHS = frozenset({AttributeProto.GRAPH, AttributeProto.GRAPHS})
 
 _READERS: dict[int, Callable[[AttributeProto], Any]] = {
     AttributeProto.INT: lambda a: a.i,

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from splitgraph.graph.attributes import HOLDING_GRAPHS
 from splitgraph.onnx_proto import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto
 
 # Where a graph is: () is the main graph, ("F", i) the body of function i; each subgraph adds (node index, attribute
@@ -17,7 +18,6 @@ MAIN: GraphPath = ()
 
 FunctionKey = tuple[str, str, str]
 
-_GRAPHS = frozenset({AttributeProto.GRAPH, AttributeProto.GRAPHS})
 # How models write the domain ai.onnx.
 _PLAIN = ("", "ai.onnx")
 # The operators of ai.onnx that have bodies, which a test compares with onnx's schemas. Looking at all attributes of all
@@ -84,7 +84,7 @@ class Scope:
 def subgraphs(node: NodeProto) -> Iterator[tuple[str, int, GraphProto]]:
     """Each graph in a node's attributes: attribute name, position (0 for a single graph), graph."""
     for attribute in node.attribute:
-        if attribute.type in _GRAPHS:
+        if attribute.type in HOLDING_GRAPHS:
             for position, graph in _graphs_in(attribute):
                 yield attribute.name, position, graph
 
@@ -141,7 +141,7 @@ def _with_subgraphs(root: Scope, having_bodies: HavingBodies) -> Iterator[Scope]
             for index in having_bodies(scope)
             if (node := nodes[index]).op_type in OPERATORS_WITH_BODIES or node.domain not in _PLAIN
             for attribute in node.attribute
-            if attribute.type in _GRAPHS
+            if attribute.type in HOLDING_GRAPHS
             for position, graph in _graphs_in(attribute)
         ]
         waiting.extend(reversed(inner))

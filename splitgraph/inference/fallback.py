@@ -13,11 +13,12 @@ from onnx import defs, shape_inference
 
 from splitgraph.contents import Contents
 from splitgraph.dim import Dim, DimLike, evaluate, symbols_of
+from splitgraph.graph.attributes import HOLDING_GRAPHS
 from splitgraph.graph.tensors import int64_tensor
 from splitgraph.graph.types import type_proto, value_type
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.operators import Operator
-from splitgraph.onnx_proto import AttributeProto, TensorProto, TypeProto
+from splitgraph.onnx_proto import TensorProto, TypeProto
 from splitgraph.value_type import UNKNOWN, ValueType
 
 Given = Mapping[str, ValueType]
@@ -33,9 +34,7 @@ def infer_with_onnx(ctx: NodeContext, operator: Operator) -> Sequence[ValueType]
     invalid node.
     """
     given = _given(ctx)
-    if given is None or any(
-        attribute.type in (AttributeProto.GRAPH, AttributeProto.GRAPHS) for attribute in ctx.node.attribute
-    ):
+    if given is None or any(attribute.type in HOLDING_GRAPHS for attribute in ctx.node.attribute):
         return ()
     fixed = all(_is_fixed(known) for known in given.values())
     try:

@@ -8,6 +8,7 @@ from typing import Any
 
 from splitgraph.contents import MAX_ITEMS, Contents, Item, scalar, vector
 from splitgraph.dim import DimLike
+from splitgraph.graph.attributes import CONSTANT_DTYPES
 from splitgraph.graph.tensors import tensor_contents, tensor_type
 from splitgraph.inference.context import NodeContext, rule
 from splitgraph.inference.rules.comparison import cast_item
@@ -26,26 +27,17 @@ from splitgraph.onnx_proto import SparseTensorProto, TensorProto
 from splitgraph.tensor_bytes import misfit
 from splitgraph.value_type import DTYPE_NAMES, DTYPE_NUMBERS, UNKNOWN, ValueType, tensor
 
-_PLAIN_VALUES = {
-    "value_int": "int64",
-    "value_ints": "int64",
-    "value_float": "float32",
-    "value_floats": "float32",
-    "value_string": "string",
-    "value_strings": "string",
-}
-
 
 @operator("Constant", gives=(None,))
 def constant(ctx: NodeContext) -> Sequence[ValueType]:
     """A constant, in any of the attribute forms."""
-    given = [name for name in ("value", "sparse_value", *_PLAIN_VALUES) if name in ctx.attributes()]
+    given = [name for name in ("value", "sparse_value", *CONSTANT_DTYPES) if name in ctx.attributes()]
     if len(given) != 1:
         raise InvalidNode(f"exactly one of its value attributes must be given, not {len(given)}")
     name = given[0]
-    if name in _PLAIN_VALUES and ctx.is_unbound(name):
+    if name in CONSTANT_DTYPES and ctx.is_unbound(name):
         # An attribute of the enclosing function: its type and rank are those of the attribute's form.
-        return [tensor(_PLAIN_VALUES[name], (None,) if name.endswith("s") else ())]
+        return [tensor(CONSTANT_DTYPES[name], (None,) if name.endswith("s") else ())]
     value = ctx.attribute(name)
     if value is None:
         return [UNKNOWN]
@@ -56,7 +48,7 @@ def constant(ctx: NodeContext) -> Sequence[ValueType]:
     held = vector(value) if isinstance(value, tuple) else scalar(value)
     if len(held.items) <= MAX_ITEMS:
         ctx.set_contents(0, held)
-    return [tensor(_PLAIN_VALUES[name], held.shape)]
+    return [tensor(CONSTANT_DTYPES[name], held.shape)]
 
 
 def _tensor_constant(ctx: NodeContext, value: Any) -> ValueType:
