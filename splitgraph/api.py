@@ -91,7 +91,7 @@ def convert(
     and inline local functions, which those do not know either.
     Errors as `upgrade`.
     """
-    from splitgraph.conversion.forms import convert_forms
+    from splitgraph.conversion.split_forms import convert_forms
 
     with collection_paused():
         loaded = open_model(model)

@@ -22,7 +22,7 @@ from splitgraph.value_type import ValueType, tensor
 # How the parts were given, so that lowering can pick the plainest form of the target:
 # equal parts that must divide the dimension; a number of chunks whose last may be smaller; explicit lengths; the size
 # of each chunk.
-Form = Literal["equal", "chunks", "lengths", "size"]
+SplitForm = Literal["equal", "chunks", "lengths", "size"]
 
 
 class SplitSite(Protocol):
@@ -91,7 +91,7 @@ class CanonicalSplit:
     axis: int | None
     total: DimLike | None
     lengths: tuple[DimLike, ...] | None
-    form: Form
+    form: SplitForm
     count: DimLike | None
     size: DimLike | None = None
     squeezed: bool = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from splitgraph.conversion.form import Form, reads_of
+from splitgraph.conversion.node_form import NodeForm, reads_of
 from splitgraph.conversion.schema_history import version_at
 from splitgraph.conversion.step import Inexact, Step
 from splitgraph.deferred import defs, np, numpy_helper
@@ -41,7 +41,9 @@ def expand(step: Step) -> None:
             attributes = {"value": make_attribute("value", held)}
         outputs = [name and (names.get(name) or names.setdefault(name, step.new_name(name))) for name in node.output]
         name = step.new_name(f"{node.op_type}_{index}")
-        step.before.append(Form(node.op_type, [names[name] for name in node.input], outputs, attributes, None, name))
+        step.before.append(
+            NodeForm(node.op_type, [names[name] for name in node.input], outputs, attributes, None, name)
+        )
     step.drop_node()
 
 

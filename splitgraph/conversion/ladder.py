@@ -13,9 +13,9 @@ from splitgraph.conversion.boundary_crossing import NodeFacts
 from splitgraph.conversion.element_types import Slot, formal_at, misfits, slots_of
 from splitgraph.conversion.emission import Emission
 from splitgraph.conversion.expansion import expand, has_body
-from splitgraph.conversion.form import Form, needed
 from splitgraph.conversion.guard import Route, blockers_at, check_node, route_of
 from splitgraph.conversion.left_out import blocker, reads_left_out, without_left_out
+from splitgraph.conversion.node_form import NodeForm, needed
 from splitgraph.conversion.repeats import Carried, Key, NameLog, Repeats
 from splitgraph.conversion.schema_history import version_at
 from splitgraph.conversion.splits import SplitNode, lower_split
@@ -78,15 +78,19 @@ class Ladder:
 
     def _carry(self, node: NodeProto, climb: _Climb) -> Carried:
         emission = climb.emission
-        facts = self._facts(Form.of(node), node, self.source, climb.location)
+        facts = self._facts(NodeForm.of(node), node, self.source, climb.location)
         edits, blockers = check_node(facts)
         if reads_left_out(node, self.left_out):
             absent = without_left_out(node, self.left_out)
-            if edits or blockers or any(check_node(self._facts(Form.of(absent), absent, self.source, climb.location))):
+            if (
+                edits
+                or blockers
+                or any(check_node(self._facts(NodeForm.of(absent), absent, self.source, climb.location)))
+            ):
                 return Carried(blockers=[blocker(node, self.left_out, "SG405", climb.location)])
         if not blockers:
             return Carried(edits=edits, why="; ".join(edit.why for edit in edits))
-        forms = climb.take(Form.of(node), self.source)
+        forms = climb.take(NodeForm.of(node), self.source)
         if climb.blockers:
             # Where no adapter came in, the guard has seen every boundary and says more.
             return Carried(blockers=climb.blockers if climb.adapted else blockers)
@@ -127,7 +131,7 @@ class Ladder:
                 return opset
         return self.source
 
-    def _facts(self, form: Form, node: NodeProto, at: int, location: str) -> NodeFacts:
+    def _facts(self, form: NodeForm, node: NodeProto, at: int, location: str) -> NodeFacts:
         inputs = [self.values.type_of(name) for name in form.inputs]
         outputs = [self.values.type_of(name) for name in form.outputs]
         return NodeFacts(
@@ -160,7 +164,7 @@ class _Climb:
     # What the nodes that were written on the way read.
     read: set[str] = field(default_factory=set)
 
-    def take(self, form: Form, at: int) -> list[Form]:
+    def take(self, form: NodeForm, at: int) -> list[NodeForm]:
         """What a node becomes on the way from opset `at` to the target."""
         if form.op_type in SPLIT_OPERATORS:
             return self._take_split(form, at)
@@ -181,7 +185,7 @@ class _Climb:
             return self._leave_behind(form, at, route)
         return [form]
 
-    def _take_split(self, form: Form, at: int) -> list[Form]:
+    def _take_split(self, form: NodeForm, at: int) -> list[NodeForm]:
         """A split of a function body, which goes to the target in one step as every split does."""
         target = variant_at(form.op_type, self.ladder.target)
         if target is None:
@@ -194,9 +198,9 @@ class _Climb:
         found = SplitNode(Scope(None, (), self.location, {}), 0, node, self.ladder.values.split_detail(node, at))
         lowered = lower_split(found, target, emission, f"opset {self.ladder.target}")
         self.blockers += lowered.blockers
-        return [form] if lowered.emission is None else [Form.of_added(made) for made in emission.nodes]
+        return [form] if lowered.emission is None else [NodeForm.of_added(made) for made in emission.nodes]
 
-    def _step(self, form: Form, at: int, upward: bool, older: OperatorVersion, newer: OperatorVersion) -> Step:
+    def _step(self, form: NodeForm, at: int, upward: bool, older: OperatorVersion, newer: OperatorVersion) -> Step:
         facts = self.ladder._facts(form, form.node(), at, self.location)
         return Step(
             facts,
@@ -218,12 +222,12 @@ class _Climb:
 
     def _cross(
         self,
-        form: Form,
+        form: NodeForm,
         at: int,
         upward: bool,
         crossing: tuple[OperatorVersion, OperatorVersion],
         found: Sequence[Diagnostic],
-    ) -> list[Form]:
+    ) -> list[NodeForm]:
         """Take a node that the guard cannot keep over a boundary: in a wider element type, by its adapter, or as its
         function body.
         """
@@ -254,12 +258,12 @@ class _Climb:
         return [form]
 
     def _has_unknown_misfit(
-        self, form: Form, at: int, upward: bool, crossing: tuple[OperatorVersion, OperatorVersion]
+        self, form: NodeForm, at: int, upward: bool, crossing: tuple[OperatorVersion, OperatorVersion]
     ) -> bool:
         step = self._step(form, at, upward, *crossing)
         return any(not slot.found for slot in misfits(slots_of(step.facts, step.old), step.new, skip_renamed=True))
 
-    def _leave_behind(self, form: Form, at: int, route: Route) -> list[Form]:
+    def _leave_behind(self, form: NodeForm, at: int, route: Route) -> list[NodeForm]:
         """Write a node with other operators where its own does not exist."""
         first = version_at(form.op_type, route.exists_from)
         assert first is not None
@@ -278,7 +282,7 @@ class _Climb:
         self.blockers += blockers
         return [form]
 
-    def _try(self, way: Adapter, step: Step, why: str) -> tuple[list[Form] | None, Inexact | Sequence[Diagnostic]]:
+    def _try(self, way: Adapter, step: Step, why: str) -> tuple[list[NodeForm] | None, Inexact | Sequence[Diagnostic]]:
         """What a node becomes in one way, all the way to the target; else why it cannot go this way."""
         self.adapted = True
         blockers, reasons = len(self.blockers), len(self.reasons)
@@ -301,7 +305,7 @@ class _Climb:
         help = f"Stop at opset {boundary - 1 if upward else boundary}{', or ' + refusal.help if refusal.help else ''}."
         return diagnostic("SG405", f"{op} changes at opset {boundary}: {refusal.reason}", self.location, help=help)
 
-    def _further(self, step: Step) -> list[Form]:
+    def _further(self, step: Step) -> list[NodeForm]:
         opset = step.dialect or step.opset
         made = [*step.before, *([] if step.dropped else [step.form]), *step.after]
         _inherit(step, made)
@@ -316,8 +320,8 @@ class _Climb:
         return self._still_needed(taken, step.facts.node.output)
 
     def _still_needed(
-        self, taken: Sequence[tuple[list[Form], list[Diagnostic], list[str]]], outputs: Iterable[str]
-    ) -> list[Form]:
+        self, taken: Sequence[tuple[list[NodeForm], list[Diagnostic], list[str]]], outputs: Iterable[str]
+    ) -> list[NodeForm]:
         """The forms of what was taken further that the outputs still depend on. What only fed a node that needs it no
         longer, as an input that became an attribute, goes, and so does what stood in its way.
         """
@@ -327,14 +331,14 @@ class _Climb:
             if any(not wanted.isdisjoint(form.outputs) for form in each[0]):
                 wanted.update(name for form in each[0] for name in form.reads)
                 kept.append(each)
-        forms: list[Form] = []
+        forms: list[NodeForm] = []
         for made, blockers, reasons in reversed(kept):
             forms += made
             self.blockers += blockers
             self.reasons += reasons
         return forms
 
-    def _take_written(self, form: Form, opset: int) -> list[Form]:
+    def _take_written(self, form: NodeForm, opset: int) -> list[NodeForm]:
         """Take what was written for an opset from there to the target, with its subgraphs."""
         version = version_at(form.op_type, opset)
         problem = _schema_problem(form, version)
@@ -354,7 +358,7 @@ class _Climb:
             self.blockers.append(diagnostic("SG403", text, self.location))
         return carried or [form]
 
-    def _carry_graphs(self, form: Form, opset: int) -> None:
+    def _carry_graphs(self, form: NodeForm, opset: int) -> None:
         """Take the nodes of the subgraphs that were written with a node to the target; once."""
         # The subgraphs of a node of the model are scopes of their own, and converted in place.
         theirs = () if form.original is None else form.original.attribute
@@ -369,13 +373,13 @@ class _Climb:
                 if plain_domain(node.domain) != "":
                     nodes.append(node)
                     continue
-                nodes += [made.node() for made in self._take_written(Form.of_added(node), opset)]
+                nodes += [made.node() for made in self._take_written(NodeForm.of_added(node), opset)]
             made_nodes = [NodeProto.FromString(node.SerializeToString()) for node in nodes]
             del attribute.g.node[:]
             attribute.g.node.extend(made_nodes)
 
 
-def _inherit(step: Step, made: Sequence[Form]) -> None:
+def _inherit(step: Step, made: Sequence[NodeForm]) -> None:
     """Where the node itself was left out, give its name and documentation to the one that gives its first output."""
     if not step.dropped:
         return
@@ -385,7 +389,7 @@ def _inherit(step: Step, made: Sequence[Form]) -> None:
             form.original, form.name = step.form.original, step.form.name
 
 
-def _schema_problem(form: Form, version: OperatorVersion | None) -> str:
+def _schema_problem(form: NodeForm, version: OperatorVersion | None) -> str:
     """What does not fit the schema that a node is written for, rather than an invalid model; "" where nothing is."""
     if version is None or version.deprecated:
         return "does not exist"

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 
-from splitgraph.canonical import CanonicalSplit, Form
+from splitgraph.canonical import CanonicalSplit, SplitForm
 from splitgraph.conversion.emission import Emission
 from splitgraph.conversion.splits import without_rest
 from splitgraph.deferred import np, numpy_helper
@@ -62,13 +62,13 @@ class Producers:
 
 
 def lengths_are_computed(
-    producers: Producers, node: NodeProto, split: CanonicalSplit, data: ValueType, opset: int, form: Form
+    producers: Producers, node: NodeProto, split: CanonicalSplit, data: ValueType, opset: int, form: SplitForm
 ) -> bool:
     """True when the lengths of a VariadicSplit call are computed by the nodes that lowering writes for the form.
 
     Where the lengths of equal parts are valid they sum to the dimension, so chunks are the same.
     """
-    forms: tuple[Form, ...] = ("equal",) if form == "equal" else ("chunks", "equal")
+    forms: tuple[SplitForm, ...] = ("equal",) if form == "equal" else ("chunks", "equal")
     return any(
         _computes(producers, node, replace(split, form=each), data, _expected(node, opset, given))
         for each in forms

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from splitgraph.conversion.boundary_crossing import AttributeEdit
 from splitgraph.conversion.emission import Emission
-from splitgraph.conversion.form import Form
 from splitgraph.conversion.guard import attribute_edits
+from splitgraph.conversion.node_form import NodeForm
 from splitgraph.conversion.plan import InPlace
 from splitgraph.conversion.values import Values
 from splitgraph.diagnostics import Diagnostic
@@ -43,7 +43,7 @@ class Carried:
     was edited (in_place). blockers: why it cannot go; then nothing else is given. why: of the change, in words.
     """
 
-    forms: Sequence[Form] | None = None
+    forms: Sequence[NodeForm] | None = None
     in_place: InPlace | None = None
     edits: Sequence[AttributeEdit] = ()
     blockers: Sequence[Diagnostic] = ()
@@ -205,7 +205,7 @@ def _recipe(node: NodeProto, carried: Carried, emission: Emission, log: NameLog,
     )
 
 
-def _edits(node: NodeProto, forms: Sequence[Form], why: str) -> Sequence[AttributeEdit] | None:
+def _edits(node: NodeProto, forms: Sequence[NodeForm], why: str) -> Sequence[AttributeEdit] | None:
     """How a node's attributes are edited where it stays one node with the same outputs, None for any other."""
     if len(forms) != 1 or forms[0].original is None or forms[0].outputs != node.output[:]:
         return None
@@ -228,5 +228,5 @@ def _followed(recipe: _Recipe, node: NodeProto, emission: Emission) -> Carried:
         inputs = [names[place] if isinstance(place, int) else place for place in form.inputs]
         outputs = [names[place] for place in form.outputs]
         original, name = (node, node.name) if form.is_node else (None, names[form.name])
-        forms.append(Form(form.op_type, inputs, outputs, dict(form.attributes), original, name))
+        forms.append(NodeForm(form.op_type, inputs, outputs, dict(form.attributes), original, name))
     return Carried(forms, why=recipe.why)

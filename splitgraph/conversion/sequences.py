@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from splitgraph.canonical import CanonicalSplit, Form
+from splitgraph.canonical import CanonicalSplit, SplitForm
 from splitgraph.conversion.emission import Emission, new_emission
 from splitgraph.conversion.plan import Plan, opset_of
 from splitgraph.conversion.replacing import replace_node
@@ -156,7 +156,7 @@ def _plan_sequence(
         _plan_reader(plan, model, reader, parts, split.squeezed, names, uses)
 
 
-def _plain_form(split: CanonicalSplit) -> Form | None:
+def _plain_form(split: CanonicalSplit) -> SplitForm | None:
     """How a Split gives the same parts; None where their lengths depend on the dimension in a way that no Split has."""
     lengths = split.lengths or ()
     if split.static_lengths is None and split.form == "lengths":

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from splitgraph.conversion.boundary_crossing import Crossing
 from splitgraph.conversion.element_types import misfits, slots_of
 from splitgraph.conversion.emission import Emission
-from splitgraph.conversion.form import Form, added
+from splitgraph.conversion.node_form import NodeForm, added
 from splitgraph.conversion.values import Array, Values
 from splitgraph.deferred import helper, np, numpy_helper
 from splitgraph.graph.attributes import UNRESOLVED, attribute_value
@@ -44,13 +44,13 @@ class Step(Crossing):
     the node goes to, and is taken further from there.
     """
 
-    form: Form = field(kw_only=True)
+    form: NodeForm = field(kw_only=True)
     values: Values = field(kw_only=True)
     emission: Emission = field(kw_only=True)
     # Whether anything in the model reads a value of this name.
     is_read: Callable[[str], bool] = field(kw_only=True)
-    before: list[Form] = field(default_factory=list)
-    after: list[Form] = field(default_factory=list)
+    before: list[NodeForm] = field(default_factory=list)
+    after: list[NodeForm] = field(default_factory=list)
     dropped: bool = False
     # The opset that the nodes are written for where it is another than the one next to the boundary.
     dialect: int | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from splitgraph.canonical import CanonicalSplit, Form, clamped_lengths
+from splitgraph.canonical import CanonicalSplit, SplitForm, clamped_lengths
 from splitgraph.conversion.emission import Emission
 from splitgraph.conversion.inlining import inline_functions
 from splitgraph.conversion.left_out import find_left_out
@@ -210,7 +210,7 @@ def _with_form(
     split = found.split
     if split is None or explicit_lengths or kept not in ("equal", "chunks"):
         return found
-    form: Form = "equal" if kept == "equal" else "chunks"
+    form: SplitForm = "equal" if kept == "equal" else "chunks"
     parts = len(node.output)
     if not (
         parts == 1
@@ -222,7 +222,7 @@ def _with_form(
     return SplitDetail(found.variant, canonical, found.data, form == "equal", found.errors)
 
 
-def _has_lengths_of(split: CanonicalSplit, form: Form, parts: int) -> bool:
+def _has_lengths_of(split: CanonicalSplit, form: SplitForm, parts: int) -> bool:
     total = split.total
     if total is None:
         return False

@@ -11,7 +11,7 @@ from splitgraph.onnx_proto import AttributeProto, GraphProto, NodeProto
 
 
 @dataclass(slots=True)
-class Form:
+class NodeForm:
     """A node of ai.onnx as it stands between two opsets.
 
     original: the node of the model that this is a form of, None for one that conversion added. What the form does not
@@ -28,13 +28,13 @@ class Form:
     wrap: Callable[[NodeProto], None] | None = None
 
     @classmethod
-    def of(cls, node: NodeProto) -> Form:
+    def of(cls, node: NodeProto) -> NodeForm:
         """The form in which a node of the model begins."""
         attributes = {attribute.name: attribute for attribute in node.attribute}
         return cls(node.op_type, list(node.input), list(node.output), attributes, node, node.name)
 
     @classmethod
-    def of_added(cls, node: NodeProto) -> Form:
+    def of_added(cls, node: NodeProto) -> NodeForm:
         """The form of a node that conversion has written."""
         form = cls.of(node)
         form.original = None
@@ -60,10 +60,10 @@ class Form:
         """Every name that the node, or a node in its subgraphs, reads."""
         return [name for name in self.inputs if name] + _read_in_graphs(self.attributes.values())
 
-    def copy(self) -> Form:
+    def copy(self) -> NodeForm:
         """A form to edit in place of this one."""
         inputs, outputs = list(self.inputs), list(self.outputs)
-        return Form(self.op_type, inputs, outputs, dict(self.attributes), self.original, self.name, self.wrap)
+        return NodeForm(self.op_type, inputs, outputs, dict(self.attributes), self.original, self.name, self.wrap)
 
     def node(self, graph: GraphProto | None = None) -> NodeProto:
         """The form as a node; the original itself where it is one still. graph: where a new one is added."""
@@ -74,9 +74,9 @@ class Form:
         return node
 
 
-def needed(forms: Sequence[Form], wanted: Iterable[str]) -> list[Form]:
+def needed(forms: Sequence[NodeForm], wanted: Iterable[str]) -> list[NodeForm]:
     """The forms that the wanted values depend on, in order."""
-    kept: list[Form] = []
+    kept: list[NodeForm] = []
     known = set(wanted)
     for form in reversed(forms):
         if not known.isdisjoint(form.outputs):
@@ -102,7 +102,7 @@ def _read_in_graphs(attributes: Iterable[AttributeProto]) -> list[str]:
 
 def added(
     op_type: str, inputs: Sequence[str], outputs: Sequence[str], name: str, attributes: dict[str, object]
-) -> Form:
+) -> NodeForm:
     """The form of a node that conversion adds; attributes of value None are left out."""
     made = {key: make_attribute(key, value) for key, value in attributes.items() if value is not None}
-    return Form(op_type, list(inputs), list(outputs), made, None, name)
+    return NodeForm(op_type, list(inputs), list(outputs), made, None, name)
