@@ -17,8 +17,6 @@ _BITS: dict[int, int] = {
     **dict.fromkeys((7, 11, 13, 14), 64),
     15: 128,
 }
-# Messages up to this are read: of longer ones the elements would be copied for nothing but their number.
-_SMALL = 1024
 
 
 def byte_size(tensor: TensorProto) -> int | None:
@@ -33,14 +31,12 @@ def is_external(tensor: TensorProto) -> bool:
 
 
 def misfit(tensor: TensorProto) -> str | None:
-    """What is wrong with a tensor's raw data, None where it is as long as type and shape need, or in another file.
-
-    Of a large tensor only what is missing is found, not what is too much.
-    """
+    """What is wrong with a tensor's raw data, None where it is as long as type and shape need, or in another file."""
     if not tensor.HasField("raw_data") or is_external(tensor):
         return None
-    needed, whole = byte_size(tensor), tensor.ByteSize()
-    if needed is None or needed < 0 or (whole > _SMALL and whole > needed + len(tensor.name)):
+    needed = byte_size(tensor)
+    if needed is None or needed < 0:
         return None
+    # One copy of the elements; ByteSize writes the whole message, which takes two.
     found = len(tensor.raw_data)
     return None if found == needed else f"it has {found} bytes of data, and its type and shape need {needed}"

@@ -29,6 +29,8 @@ def read_constant(written: bytes, earlier: Container[object] = ()) -> tuple[str,
     the operator and one attribute, in this order and nothing else, all short, with an output of less than 128 bytes and
     a name, too: what else there is means something, or is rare.
     """
+    if len(written) > MOST_BYTES:
+        return None
     head, _, attribute = written.partition(_OPERATOR)
     size = len(head)
     try:
@@ -36,7 +38,7 @@ def read_constant(written: bytes, earlier: Container[object] = ()) -> tuple[str,
         named = end == size or (head[end] == _NAME and head[end + 1] < _ONE_BYTE and end + 2 + head[end + 1] == size)
         if not (named and head[0] == _OUTPUT and 2 < end < 2 + _ONE_BYTE):
             return None
-        if attribute not in earlier and not (len(written) <= MOST_BYTES and _is_one_attribute(attribute)):
+        if attribute not in earlier and not _is_one_attribute(attribute):
             return None
         return head[2:end].decode(), attribute
     except (IndexError, UnicodeDecodeError):
