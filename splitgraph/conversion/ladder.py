@@ -16,6 +16,7 @@ from splitgraph.conversion.expansion import expand, has_body
 from splitgraph.conversion.guard import Route, blockers_at, check_node, route_of
 from splitgraph.conversion.left_out import blocker, reads_left_out, without_left_out
 from splitgraph.conversion.node_form import NodeForm, needed
+from splitgraph.conversion.node_kinds import NodeKinds
 from splitgraph.conversion.repeats import Carried, Key, NameLog, Repeats
 from splitgraph.conversion.schema_history import version_at
 from splitgraph.conversion.splits import SplitNode, lower_split
@@ -48,10 +49,12 @@ class Ladder:
     # Inputs of the function that the graph is in which a call leaves out.
     left_out: Collection[str] = ()
     repeats: Repeats = field(init=False)
+    kinds: NodeKinds = field(init=False)
     _stops: dict[Key, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.repeats = Repeats(self.values)
+        self.kinds = NodeKinds(self.values, lambda node: self._facts(NodeForm.of(node), node, self.source, ""))
 
     def key_of(self, node: NodeProto, visit: Visit | None) -> Key | None:
         """What makes nodes alike, given what inference says of this one; None for one that is like no other."""
@@ -59,7 +62,10 @@ class Ladder:
 
     def again(self, key: Key | None, node: NodeProto) -> Carried | None:
         """A node that is kept, or edited, because one like it was; None where that is not known."""
-        return None if key is None else self.repeats.again(key, node)
+        carried = None if key is None else self.repeats.again(key, node)
+        if carried is None and not reads_left_out(node, self.left_out) and self.kinds.are_kept(node):
+            carried = Carried()
+        return carried
 
     def carry(self, node: NodeProto, key: Key | None, location: str, emission: Emission) -> Carried:
         """A node of ai.onnx at the target opset, or all that stands in its way; key: as `key_of` gives it."""

@@ -232,6 +232,9 @@ def _plan_others(
         key = ladder.key_of(node, visit)
         carried = ladder.again(key, node)
         if carried is not None and carried.is_kept:
+            # What a call leaves out is no type, and asked of each node by itself.
+            if visit is not None and not left_out:
+                kept.add(id(visit))
             continue
         location = f"{scope.location}/{node_label(node, index)}"
         if location in invalid:
@@ -250,7 +253,6 @@ def _plan_others(
                 raise
             continue
         blocked.append(carried.blockers)
-        # What a call leaves out is no type, and asked of each node by itself.
         if visit is not None and carried.is_kept and not left_out:
             kept.add(id(visit))
         if carried.edits:

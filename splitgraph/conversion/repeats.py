@@ -32,7 +32,7 @@ _MOST_BYTES = 4096
 # Of nodes that are alike but for their constants; where all differ, none is found among those before.
 _MOST_RECIPES = 8
 # Attributes so long hold weights.
-_MOST_ATTRIBUTE_BYTES = 4096
+MOST_ATTRIBUTE_BYTES = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ class Repeats:
             # Operator, attributes and all types are the same then. Inference holds the visit: no other has its id.
             return id(visit), twice
         op_type = node.op_type
-        if op_type in OPERATORS_WITH_BODIES or node.ByteSize() > _MOST_ATTRIBUTE_BYTES:
+        if op_type in OPERATORS_WITH_BODIES or node.ByteSize() > MOST_ATTRIBUTE_BYTES:
             return None
         types = [self._number(self.values.type_of(name)) if name else -1 for name in names]
         return op_type, len(inputs), twice, *types, *map(_WRITTEN, node.attribute[:])
