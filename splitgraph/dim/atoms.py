@@ -27,16 +27,19 @@ class Atom:
 
     args: () for a symbol, (numerator, denominator) for FLOOR and MOD, the arguments for maxima; each an int or a Dim.
     level: 0 for a symbol, else one more than the highest level among the arguments. interval: for symbols >= 0.
+    always_exists: whether it has a value whatever the symbols are, as nothing in it is divided by one.
     key: a total order that does not depend on the order of creation, so that printing is reproducible.
     """
 
-    __slots__ = ("__weakref__", "args", "digest", "interval", "key", "kind", "level", "name")
+    __slots__ = ("__weakref__", "always_exists", "args", "digest", "interval", "key", "kind", "level", "name")
 
     def __init__(self, kind: int, name: str, args: tuple[DimLike, ...], interval: Interval) -> None:
         self.kind = kind
         self.args = args
         self.interval = interval
         self.level = 0 if kind == SYMBOL else 1 + max(level_of(arg) for arg in args)
+        divides = kind in (FLOOR, MOD) and not isinstance(args[1], int)
+        self.always_exists = not divides and all(map(always_exists, args))
         self.name = name if kind == SYMBOL else _first_name(args)
         self.digest = _digest(kind, name, args)
         size = args[1] if kind == FLOOR and isinstance(args[1], int) else 0
@@ -87,6 +90,11 @@ def level_of(value: DimLike) -> int:
     if isinstance(value, int):
         return 0
     return max(atom.level for monomial, _ in value.terms for atom in monomial)
+
+
+def always_exists(value: DimLike) -> bool:
+    """True for what has a value whatever its symbols are: they are no part of a divisor."""
+    return isinstance(value, int) or all(atom.always_exists for monomial, _ in value.terms for atom in monomial)
 
 
 def add_into(coefficients: dict[Monomial, int], dim: DimLike, factor: int = 1) -> int:

@@ -8,7 +8,17 @@ from math import gcd
 from typing import Literal
 
 from splitgraph.dim.arithmetic import Dim, DimLike, symbol
-from splitgraph.dim.atoms import SYMBOL, Atom, Interval, Terms, atoms_by_level, coefficients_of, is_deep, level_of
+from splitgraph.dim.atoms import (
+    SYMBOL,
+    Atom,
+    Interval,
+    Terms,
+    always_exists,
+    atoms_by_level,
+    coefficients_of,
+    is_deep,
+    level_of,
+)
 from splitgraph.dim.bounds import Coefficients, atom_interval, interval, lower_bound, termwise_bound
 from splitgraph.dim.congruence import Congruence, congruence_of, simplified
 from splitgraph.dim.counterexamples import Counterexamples
@@ -184,6 +194,12 @@ class Facts:
                 return True
         if self._was_required(difference):
             return True
+        if always_exists(difference):
+            # Most of what holds follows from the bounds of its terms, which takes less than to look for a point where
+            # it fails.
+            low = termwise_bound(coefficients_of(difference), self.interval_of)
+            if low is not None and low >= 0:
+                return True
         if any(value < 0 for value in self._values(difference)):
             return False
         simple = self._simplified(difference)

@@ -153,6 +153,15 @@ def _is_symbol(dim: Dim) -> bool:
 
 
 def _require_equal_count(ctx: NodeContext, dims: Dims, result: Dims) -> None:
+    # Most dimensions stay what they are, and what is left is a short product.
+    left, gone = list(result), list[DimLike]()
+    for dim in dims:
+        if dim in left:
+            left.remove(dim)
+        else:
+            gone.append(dim)
+    if product(gone) == product(left):
+        return
     before, after = product(dims), product(result)
     if before == after:
         return
