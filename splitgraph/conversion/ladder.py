@@ -353,7 +353,8 @@ class _Climb:
             self.blockers.append(diagnostic("SG405", text, self.location))
             return [form]
         self._carry_graphs(form, opset)
-        step = self._step(form, opset, True, version, version)
+        # A copy: where no wider type helps, the form must still give its outputs, or what blocks it is lost with it.
+        step = self._step(form.copy(), opset, True, version, version)
         step.dialect = opset
         unfit = [each for each in slots_of(step.facts, version) if each.types.isdisjoint(_types_at(version, each))]
         if not unfit:

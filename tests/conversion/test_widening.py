@@ -34,6 +34,9 @@ def model(op: str, opset: int, dtype: str, count: int = 2, **attributes: Any) ->
         ("Add", 13, 12, "bfloat16", 2, "does not take bfloat16"),
         ("Erf", 13, 8, "int64", 1, "input 0 is int64"),
         ("Sqrt", 13, 12, "bfloat16", 1, "does not take bfloat16"),
+        # Written with nodes of which each fails to be widened.
+        ("Softmax", 13, 12, "bfloat16", 1, "does not take bfloat16"),
+        ("Hardmax", 13, 11, "bfloat16", 1, "does not take bfloat16"),
         ("Concat", 13, 3, "string", 2, "does not take string"),
     ],
 )
