@@ -37,6 +37,25 @@ def reshaped(step: Step, data: str, shape: str, *, dense: bool) -> tuple[str, li
     return "Reshape", [step.emit("Expand", [flat(step, data, "elements"), ones], "with_zeros"), shape], {}
 
 
+def reshape_behind(step: Step, data: str, shape: str, output: str, *, copies: bool) -> None:
+    """Give what a node gives the shape that the contents of `shape` are, as `reshaped` does, under the name `output`.
+    copies: no length is 0, or it copies a 0. The node must mean the same at opset 14.
+    """
+    if copies:
+        step.emit_after("Reshape", [data, shape], output)
+    elif step.facts.target >= 14:
+        step.dialect = 14
+        step.emit_after("Reshape", [data, shape], output, allowzero=1)
+    else:
+        # Of a shape that is cast to bool and back onnxruntime takes the dimensions for those of the shape itself.
+        is_zero = step.emit("Equal", [shape, step.constant([0], "zero")], "is_zero")
+        ones = step.emit("Cast", [step.emit("Not", [is_zero], "is_not_zero")], "one_or_zero", to=TensorProto.INT64)
+        elements, with_zeros = step.new_name("elements"), step.new_name("with_zeros")
+        step.emit_after("Reshape", [data, step.constant([-1], "flat_shape")], elements)
+        step.emit_after("Expand", [elements, ones], with_zeros)
+        step.emit_after("Reshape", [with_zeros, shape], output)
+
+
 def copying(step: Step) -> _Written | None:
     """The operator, inputs and attributes that give what the node, a Reshape for which a 0 is a dimension of 0, gives,
     from a Reshape that copies a dimension where a length is 0; None where it might copy another than 0.
@@ -44,7 +63,7 @@ def copying(step: Step) -> _Written | None:
     lengths, dims = _lengths(step), step.input_type(0).shape
     if lengths is None:
         return None
-    if _copies_zeros(lengths, dims):
+    if copies_zeros(lengths, dims):
         return "Reshape", step.inputs, {}
     if dims is None:
         return None
@@ -72,7 +91,7 @@ def _lengths(step: Step) -> Sequence[DimLike | None] | None:
     return [dim if length is None and isinstance(dim, int) else length for length, dim in pairs]
 
 
-def _copies_zeros(lengths: Sequence[DimLike | None], dims: Shape | None) -> bool:
+def copies_zeros(lengths: Sequence[DimLike | None], dims: Shape | None) -> bool:
     """True when a length is never 0, or 0 only where the dimension of the data at its place is."""
     return all(_copies_zero(place, lengths, dims) for place in range(len(lengths)))
 
@@ -113,7 +132,7 @@ def _with_the_rest(step: Step, lengths: Sequence[DimLike | None], dims: Shape) -
 def _lined_up(step: Step, lengths: Sequence[DimLike | None], dims: Shape) -> _Written | None:
     """With dimensions of 1 put in, so that those that may be 0 are where they are copied."""
     for axes in combinations(range(len(lengths)), len(lengths) - len(dims)):
-        if _copies_zeros(lengths, _with_ones(dims, axes)):
+        if copies_zeros(lengths, _with_ones(dims, axes)):
             data = step.emit("Unsqueeze", [step.inputs[0], step.constant(axes, "axes")], "lined_up")
             return "Reshape", [data, step.inputs[1]], {}
     return None

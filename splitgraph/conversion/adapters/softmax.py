@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from splitgraph.conversion.adapters.registry import downward, upward
+from splitgraph.conversion.adapters.reshaping import copies_zeros, reshape_behind
 from splitgraph.conversion.step import Inexact, Step
+from splitgraph.dim import DimLike, product
+from splitgraph.value_type import Shape
 
 _OPERATORS = "Hardmax LogSoftmax Softmax"
 
@@ -13,7 +16,7 @@ def flattened(step: Step) -> None:
     """Below 13 the input is a matrix, folded at `axis` (1 by default): Flatten folds it there, with the same default
     and of any rank, the operator works on the last axis, and Reshape unfolds what comes out.
     """
-    data = step.inputs[0]
+    data, place = step.inputs[0], step.value("axis", 1)
     axis = step.attributes.pop("axis", None)
     step.reasons["axis"] = f"only one axis is normalized {step.side}"
     step.inputs[0] = step.emit("Flatten", [data], "folded")
@@ -21,7 +24,19 @@ def flattened(step: Step) -> None:
         step.before[-1].attributes["axis"] = axis
     shape = step.emit("Shape", [data], "shape")
     unfolded = step.redirect(0, "normalized")
-    step.emit_after("Reshape", [step.outputs[0], shape], unfolded)
+    reshape_behind(step, step.outputs[0], shape, unfolded, copies=_is_copied(step.values.type_of(data).shape, place))
+
+
+def _is_copied(dims: Shape | None, axis: object) -> bool:
+    """True when Reshape to these dimensions, of what was folded at the axis, copies no 0 but for one that is meant."""
+    if dims is None or not isinstance(axis, int):
+        return False
+    return copies_zeros(dims, (_product(dims[:axis]), _product(dims[axis:])))
+
+
+def _product(dims: Shape) -> DimLike | None:
+    known = [dim for dim in dims if dim is not None]
+    return product(known) if len(known) == len(dims) else None
 
 
 @downward(_OPERATORS, 13)

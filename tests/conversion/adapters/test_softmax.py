@@ -90,3 +90,13 @@ def test_axis_of_a_function_goes_up_with_the_node() -> None:
     before.ir_version = 8
     x = random_array(SHAPE)
     assert_same([folded("Softmax", x, 1)], run(converted(before, 18), {"x": x}), 1e-6)
+
+
+@pytest.mark.parametrize("target", [13, 18])
+@pytest.mark.parametrize(("shape", "axis"), [((2, 2, 0), 1), ((2, 0, 3), 2), ((2, 0, 3), 0), ((0, 2, 3), 1)])
+def test_nothing_is_unfolded(shape: tuple[int, ...], axis: int, target: int) -> None:
+    """A length of 0 is no dimension to copy, which there may be none of."""
+    x = np.zeros(shape, np.float32)
+    for declared in (shape, ("a", "b", "c")):
+        before = model("Softmax", 11, axis, declared)
+        assert_same([x], run(converted(before, target), {"x": x}))
