@@ -230,10 +230,11 @@ RULES: dict[tuple[str, int], Rule] = {
     ),
     **_each(
         "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum "
-        "ReduceSumSquare Squeeze",
+        "ReduceSumSquare",
         11,
         Rule(_MINUS_AXIS, always, shape_rules.axes_counted_from_front("axes"), _RANK_HINT),
     ),
+    ("Squeeze", 11): Rule(_MINUS_AXIS, always, shape_rules.squeezed_axes_in_order, _RANK_HINT),
     ("Unsqueeze", 11): Rule(
         _MINUS_AXIS, always, shape_rules.axes_counted_from_front("axes", rank_of_output=True), _RANK_HINT
     ),

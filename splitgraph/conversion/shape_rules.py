@@ -101,6 +101,18 @@ def axes_counted_from_front(name: str, *, rank_of_output: bool = False) -> Predi
     return predicate
 
 
+def squeezed_axes_in_order(c: Crossing) -> bool:
+    """Squeeze 1|11, downward: the axes are counted from the front, and ascend: onnx's inference of Squeeze-1, by which
+    runtimes go, looks at each dimension for the next axis only.
+    """
+    if not _count_from_front(c, "axes", rank_of_output=False):
+        return False
+    axes = c.value("axes") or ()
+    if list(axes) != sorted(axes):
+        c.set("axes", sorted(axes), "onnx infers the shape of a Squeeze below opset 11 from axes in ascending order")
+    return True
+
+
 def _count_from_front(c: Crossing, name: str, rank_of_output: bool) -> bool:
     value = c.value(name)
     if value is UNRESOLVED:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from conversion.adapters.crossings import Crossing, both_shapes
 from conversion.adapters.execute import operators, random_array
+from onnx import helper
 
 X = random_array((3, 1, 4), seed=1)
 POSITIVE = np.abs(X) + np.float32(0.5)
@@ -87,6 +88,16 @@ def test_squeeze_and_unsqueeze_at_run_time(target: int) -> None:
         Crossing("none", "Unsqueeze", 13, target, {"x": x}, {"axes": axes()}),
     ):
         case.check()
+
+
+@pytest.mark.parametrize("given", [(0, 3, 1), (0, 3, -3), (-1, 1)])
+@pytest.mark.parametrize(("source", "target"), [(11, 10), (12, 7), (13, 9)])
+def test_squeezed_axes_ascend_below_11(given: tuple[int, ...], source: int, target: int) -> None:
+    """The checker and runtimes infer another rank where they do not."""
+    x = random_array((1, 1, 2, 1))
+    held, attributes = ({"axes": axes(*given)}, {}) if source > 12 else ({}, {"axes": given})
+    after = Crossing("", "Squeeze", source, target, {"x": x}, held, attributes).check()
+    assert helper.get_attribute_value(after.graph.node[0].attribute[0]) == sorted(axis % 4 for axis in given)
 
 
 @pytest.mark.parametrize("target", [12, 11])
