@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from splitgraph.conversion.node_form import NodeForm, reads_of
 from splitgraph.conversion.schema_history import version_at
+from splitgraph.conversion.shape_nodes import FLOATS
 from splitgraph.conversion.step import Inexact, Step
 from splitgraph.deferred import defs, np, numpy_helper
 from splitgraph.graph.attributes import CONSTANT_DTYPES, attribute_value
@@ -53,6 +54,10 @@ def _check_exact(step: Step) -> None:
         raise Inexact("its function body gives 1 with the opposite probability")
     if step.form.op_type == "AffineGrid":
         raise Inexact("its function body takes a batch of one for no batch", "declare the shapes of its inputs")
+    if step.form.op_type == "Shrink" and step.input_type(0).dtype not in FLOATS:
+        threshold, bias = step.known_value("lambd", 0.5), step.known_value("bias", 0.0)
+        if threshold < 0 or not bias.is_integer():
+            raise Inexact("its function body rounds lambd and bias to the type of the input, and runtimes do not")
     if step.form.op_type == "Range" and step.old.since_version == 11 and step.known_dtype() != "float32":
         raise Inexact(
             f"its function body counts the elements in float32, which does not hold every {step.known_dtype()}"

@@ -225,6 +225,27 @@ def test_activations(op: str, target: int) -> None:
     assert_same(run_reference(model, {"x": x}), run_reference(after, {"x": x}), 1e-5)
 
 
+@pytest.mark.parametrize(
+    ("dtype", "attributes", "is_refused"),
+    [
+        ("int32", {}, False),
+        ("int8", {"lambd": 1.5, "bias": 2.0}, False),
+        ("int8", {"bias": 0.5}, True),
+        ("uint8", {"lambd": -1.0}, True),
+        ("float32", {"lambd": -1.0, "bias": 0.5}, False),
+    ],
+)
+def test_what_shrinks_integers_by_no_integers(dtype: str, attributes: dict[str, float], is_refused: bool) -> None:
+    """Runtimes give -4 for what is -5 with a bias of 0.5; the function body gives -5."""
+    node = helper.make_node("Shrink", ["x"], ["y"], **attributes)
+    model = build(node, 9, {"x": (dtype, (7,))}, {"y": (dtype, (7,))})
+    if is_refused:
+        assert "rounds lambd and bias" in refusal(model, 8)
+        return
+    x = np.array([-5, -2, -1, 0, 1, 2, 5]).astype(dtype)
+    assert_same(run_reference(model, {"x": x}), run_reference(converted(model, 8), {"x": x}))
+
+
 def test_in_a_branch_that_reads_outer_values() -> None:
     def branch(op: str) -> onnx.GraphProto:
         return helper.make_graph(
