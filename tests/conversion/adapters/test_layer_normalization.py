@@ -1,4 +1,4 @@
-"""LayerNormalization below opset 17: what it computes, and how well."""
+"""LayerNormalization below opset 17, RMSNormalization below 23: what they compute, and how well."""
 
 from __future__ import annotations
 
@@ -87,3 +87,16 @@ def test_what_computed_axes_goes_where_they_become_an_attribute(batch: int | str
     converted = convert_opset(model, opset).model
     onnx.checker.check_model(converted, full_check=True)
     assert splitgraph.verify(model, converted).verdict == "equal"
+
+
+@pytest.mark.parametrize(("dtype", "scale"), [("FLOAT16", "FLOAT"), ("FLOAT", "DOUBLE"), ("BFLOAT16", "FLOAT")])
+def test_a_scale_of_another_type_has_no_result(dtype: str, scale: str) -> None:
+    """The document gives the type of the scale, onnx's inference that of the data, and Mul takes no two types."""
+    kinds = [TensorProto.DataType.Value(name) for name in (dtype, scale)]
+    values = [helper.make_tensor_value_info("x", kinds[0], ["N", WIDTH])]
+    values.append(helper.make_tensor_value_info("s", kinds[1], [WIDTH]))
+    node = helper.make_node("RMSNormalization", ["x", "s"], ["y"])
+    graph = helper.make_graph([node], "g", values, [onnx.ValueInfoProto(name="y")])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=10)
+    with pytest.raises(splitgraph.SplitgraphError, match="scale of another type"):
+        convert_opset(model, 22)
