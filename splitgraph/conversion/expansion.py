@@ -57,13 +57,19 @@ def _check_exact(step: Step) -> None:
     if step.form.op_type == "RMSNormalization" and step.input_type(0).dtype != step.input_type(1).dtype:
         raise Inexact("its function body and onnx's inference have no result for a scale of another type than the data")
     if step.form.op_type == "Shrink" and step.input_type(0).dtype not in FLOATS:
-        threshold, bias = step.known_value("lambd", 0.5), step.known_value("bias", 0.0)
-        if threshold < 0 or not bias.is_integer():
-            raise Inexact("its function body rounds lambd and bias to the type of the input, and runtimes do not")
+        _check_shrunk_integers(step)
     if step.form.op_type == "Range" and step.old.since_version == 11 and step.known_dtype() != "float32":
         raise Inexact(
             f"its function body counts the elements in float32, which does not hold every {step.known_dtype()}"
         )
+
+
+def _check_shrunk_integers(step: Step) -> None:
+    """Shrink's body has lambd, its negative and bias in the type of the input; the formula and runtimes do not."""
+    threshold, bias = step.known_value("lambd", 0.5), step.known_value("bias", 0.0)
+    has_no_negatives = not (step.input_type(0).dtype or "").startswith("int")
+    if threshold < 0 or not bias.is_integer() or (has_no_negatives and (threshold >= 1 or bias < 0)):
+        raise Inexact("its function body rounds lambd and bias to the type of the input, and runtimes do not")
 
 
 def has_body(op_type: str, since_version: int) -> bool:

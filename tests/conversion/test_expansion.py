@@ -232,6 +232,8 @@ def test_activations(op: str, target: int) -> None:
         ("int8", {"lambd": 1.5, "bias": 2.0}, False),
         ("int8", {"bias": 0.5}, True),
         ("uint8", {"lambd": -1.0}, True),
+        ("uint8", {"bias": 2.0}, False),
+        ("uint16", {"lambd": 2.0}, True),
         ("float32", {"lambd": -1.0, "bias": 0.5}, False),
     ],
 )
