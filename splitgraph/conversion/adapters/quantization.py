@@ -52,12 +52,14 @@ def quantized_by_arithmetic(step: Step) -> None:
         # Round and Clip's bounds are younger than the operator.
         step.dialect = 11
     precision = DTYPE_NAMES[step.known_value("precision", 0) or DTYPE_NUMBERS[step.known_dtype(1)]]
+    # Quotients of integers are rounded too, not cut off: float64 holds where each lies between two numbers.
+    precision = "float64" if precision == "int32" else precision
+    rounds_in = "float64" if precision == "float64" else "float32"
     aligned = _alignment(step)
     scale = _cast(step, aligned(step.inputs[1]), step.known_dtype(1), precision)
     data = _cast(step, step.inputs[0], step.known_dtype(0), precision)
-    rounded = step.emit(
-        "Round", [_cast(step, step.emit("Div", [data, scale], "steps"), precision, "float32")], "rounded"
-    )
+    steps = _cast(step, step.emit("Div", [data, scale], "steps"), precision, rounds_in)
+    rounded = _cast(step, step.emit("Round", [steps], "rounded"), rounds_in, "float32")
     if step.uses_input(2):
         zero = _cast(step, aligned(step.inputs[2]), dtype, "float32")
         rounded = step.emit("Add", [rounded, zero], "shifted")

@@ -277,3 +277,22 @@ def test_no_quantized_products_below_10(op: str, attributes: Any, dtype: str, we
     if "bias" in feeds:
         feeds["bias"] = np.array([100, -3000, 7], np.int32)
     assert_same(run(before, feeds), run(converted(before, 9), feeds))
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "scale", "attributes"),
+    [
+        (19, 18, (), {}),
+        (21, 18, (3,), {"axis": 1}),
+        (21, 20, (1, 3), {"axis": 0, "block_size": 5}),
+        (23, 18, (), {"precision": number_of("int32")}),
+    ],
+)
+def test_quotients_of_integers_are_rounded_to_even(
+    source: int, target: int, scale: tuple[int, ...], attributes: dict[str, int]
+) -> None:
+    before = quantize(source, (5, 3), scale, "uint8", "int32", **attributes)
+    x = np.array([[0, 1, 2], [3, 5, 7], [-1, -3, -5], [11, 13, 300], [2**31 - 1, -(2**31), 9]], np.int32)
+    feeds = {"x": x, "s": np.full(scale, 2, np.int32), "z": np.full(scale, 7, np.uint8)}
+    expected = np.clip(np.rint(x / 2.0) + 7, 0, 255).astype(np.uint8)
+    assert_same([expected], run_reference(converted(before, target), feeds))
