@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from splitgraph.conversion.adapters.registry import downward
+from splitgraph.conversion.adapters.registry import downward, upward
 from splitgraph.conversion.step import Inexact, Step
 from splitgraph.deferred import np
 from splitgraph.onnx_proto import TensorProto
@@ -24,6 +24,17 @@ _RANGES = {
 _BYTES = {"uint4": "uint8", "int4": "int8", "uint2": "uint8", "int2": "int8"}
 _QUANTIZED_AT_19 = frozenset({"int8", "uint8", "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz"})
 _DEQUANTIZED = frozenset({*_RANGES, "int32"})
+
+
+@upward("QuantizeLinear", 19)
+def data_in_type_of_scale(step: Step) -> None:
+    """From 19 to 22 the data is of the type of the scale; below, int32 comes with a scale of float32, and is divided in
+    its precision.
+    """
+    if step.known_dtype(0) != "int32" or step.known_dtype(1) != "float32":
+        step.require_types()
+        raise Inexact("its data and its scale are of types that it does not take together")
+    step.inputs[0] = _cast(step, step.inputs[0], "int32", "float32")
 
 
 @downward("QuantizeLinear", 10, 13, 19, 21, 23)

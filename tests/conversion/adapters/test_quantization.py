@@ -279,6 +279,21 @@ def test_no_quantized_products_below_10(op: str, attributes: Any, dtype: str, we
     assert_same(run(before, feeds), run(converted(before, 9), feeds))
 
 
+@pytest.mark.parametrize("source", [10, 13])
+@pytest.mark.parametrize("target", [19, 22, 23])
+def test_integers_with_a_float_scale_above_18(source: int, target: int) -> None:
+    inputs: dict[str, Any] = {"x": ("int32", ("n",)), "s": ("float32", ()), "z": ("int8", ())}
+    before = build(helper.make_node("QuantizeLinear", list(inputs), ["y"]), source, inputs, {"y": ("int8", ("n",))})
+    after = converted(before, target)
+    assert operators(after) == (["QuantizeLinear"] if target == 23 else ["Cast", "QuantizeLinear"])
+    x = np.array([0, 1, 2, 3, 5, -1, -3, -5, 300, -300, 2**31 - 1, -(2**31)], np.int32)
+    feeds = {"x": x, "s": np.array(2, np.float32), "z": np.array(3, np.int8)}
+    expected = np.clip(np.rint(x.astype(np.float32) / 2) + 3, -128, 127).astype(np.int8)
+    assert_same([expected], run_reference(converted(after, 18), feeds))
+    if target < 23:
+        assert_same([expected], run(after, feeds))
+
+
 @pytest.mark.parametrize(
     ("source", "target", "scale", "attributes"),
     [
