@@ -1,8 +1,9 @@
-"""Pad and Clip: attributes that became inputs, axes, and padding by wrapping around."""
+"""Pad, CenterCropPad and Clip: attributes that became inputs, axes, and padding by wrapping around."""
 
 from __future__ import annotations
 
 from splitgraph.conversion.adapters.registry import downward, upward
+from splitgraph.conversion.expansion import expand
 from splitgraph.conversion.shape_nodes import (
     FLOATS,
     as_int64,
@@ -220,6 +221,16 @@ def _wrapped_at_run_time(step: Step, length: str, begin: str, end: str, numbers:
     divisor = step.emit("Where", [step.emit("Less", [zero, kept], "is_left"), kept, one], "divisor")
     around = step.emit("Mod", [step.emit("Sub", [numbers, added], "places"), divisor], "around")
     return step.emit("Sub", [around, parts[0]], "indices")
+
+
+@downward("CenterCropPad", 18)
+def sizes_as_int64(step: Step) -> None:
+    """Its function body computes with the sizes and the shape of the data, which is int64: sizes of int32 are cast."""
+    if step.known_dtype(1) == "int64":
+        expand(step)
+        return
+    step.dialect = step.upper.since_version
+    step.inputs[1] = as_int64(step, step.inputs[1], "sizes")
 
 
 @upward("Clip", 6)

@@ -204,3 +204,21 @@ def test_floats_go_down(dtype: str, target: int) -> None:
 def test_constant_bounds_stay_one_node() -> None:
     held = {"low": np.float32(-1), "high": np.float32(0.1)}
     assert operators(Crossing("", "Clip", 13, 9, {"x": X}, held).check()) == ["Clip"]
+
+
+@pytest.mark.parametrize("target", [17, 13, 9])
+@pytest.mark.parametrize("shapes", ["static", "symbolic"])
+@pytest.mark.parametrize(("sizes", "axes"), [([4, 1], None), ([2], [-1]), ([6, 5], [1, 0])])
+def test_center_crop_pad_to_sizes_of_int32(sizes: list[int], axes: list[int] | None, shapes: Any, target: int) -> None:
+    given = {"x": X, "sizes": np.array(sizes, np.int32)}
+    # onnxruntime has only the function body, which does not fit sizes of int32.
+    wanted = dict(zip(axes or [0, 1], sizes, strict=True))
+    expected = X
+    for axis, size in wanted.items():
+        axis %= 2
+        more = max(size - expected.shape[axis], 0)
+        expected = np.pad(expected, [(more // 2, more - more // 2) if at == axis else (0, 0) for at in range(2)])
+        begin = (expected.shape[axis] - size) // 2
+        expected = np.take(expected, range(begin, begin + size), axis)
+    attributes = {} if axes is None else {"axes": axes}
+    Crossing("", "CenterCropPad", 18, target, given, {}, attributes, expected=[expected], shapes=shapes).check()
