@@ -1,10 +1,11 @@
-"""Batch, instance and group normalization."""
+"""Batch, instance, group and mean variance normalization."""
 
 from __future__ import annotations
 
 from splitgraph.conversion.adapters.registry import downward, upward
 from splitgraph.conversion.step import Inexact, Step
 from splitgraph.deferred import np
+from splitgraph.onnx_proto import AttributeProto
 from splitgraph.value_type import DTYPE_NUMBERS
 
 _HALVES = frozenset({"float16", "bfloat16"})
@@ -181,3 +182,33 @@ def scales_of_channels(step: Step) -> None:
         column = step.emit("Reshape", [step.inputs[index], step.constant([-1, 1], "column")], "column")
         repeated = step.emit("Expand", [column, sizes], "repeated")
         step.inputs[index] = step.emit("Reshape", [repeated, step.constant([-1], "row")], "of_channels")
+
+
+@downward("MeanVarianceNormalization", 9)
+def mean_and_deviation(step: Step) -> None:
+    """Mean, deviation, variance of the deviation, as the document has it. The function body takes the variance as the
+    mean of the squares less the square of the mean, which rounding makes negative where the elements are alike, and
+    its constants are float32 for every type. 16-bit types, in which its epsilon is 0, are computed in float32.
+    """
+    dtype = step.known_dtype()
+    axes = step.attributes.get("axes")
+    computed = "float32" if dtype in _HALVES else dtype
+    data = step.inputs[0]
+    if computed != dtype:
+        data = step.emit("Cast", [data], "wide", to=DTYPE_NUMBERS[computed])
+    deviation = step.emit("Sub", [data, _mean(step, data, axes, "mean")], "deviation")
+    variance = _mean(step, step.emit("Mul", [deviation, deviation], "square"), axes, "variance")
+    spread = step.emit("Sqrt", [variance], "spread")
+    divisor = step.emit("Add", [spread, step.constant(1e-9, "epsilon", computed)], "divisor")
+    if computed == dtype:
+        step.replace("Div", [deviation, divisor])
+    else:
+        step.replace("Cast", [step.emit("Div", [deviation, divisor], "normal")], to=DTYPE_NUMBERS[dtype])
+
+
+def _mean(step: Step, data: str, axes: AttributeProto | None, hint: str) -> str:
+    name = step.emit("ReduceMean", [data], hint, axes=[0, 2, 3] if axes is None else None)
+    if axes is not None:
+        # As the node has it, which may be a reference to an attribute of the enclosing function.
+        step.before[-1].attributes["axes"] = axes
+    return name

@@ -195,3 +195,21 @@ def test_scales_of_channels_below_21(dtype: str, target: int) -> None:
     feeds = feeds_of(before)
     tolerance = 1e-2 if dtype == "float16" else 1e-5
     assert_same(run_reference(before, feeds), run(converted(before, target), feeds), tolerance)
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 1e-4), ("float64", 1e-9), ("float16", 5e-3)])
+@pytest.mark.parametrize("axes", [None, [2, 3], [1]])
+@pytest.mark.parametrize(("source", "target"), [(13, 8), (9, 7)])
+def test_mean_variance_of_every_type(
+    source: int, target: int, axes: list[int] | None, dtype: str, tolerance: float
+) -> None:
+    node = helper.make_node("MeanVarianceNormalization", ["x"], ["y"], axes=axes)
+    model = build(node, source, {"x": (dtype, IMAGE)}, {"y": (dtype, IMAGE)})
+    x = random_array(IMAGE, dtype)
+    # Of a large mean the square cancels that of the squares.
+    x[:, 1] += 64
+    wide, over = x.astype(np.float64), tuple(axes or [0, 2, 3])
+    deviation = wide - wide.mean(over, keepdims=True)
+    expected = deviation / (np.sqrt((deviation**2).mean(over, keepdims=True)) + 1e-9)
+    after = converted(model, target)
+    assert_same([expected.astype(dtype)], run(after, {"x": x}), tolerance)
