@@ -17,9 +17,10 @@ from splitgraph.value_type import Shape, tensor
 
 @downward("If", 11)
 def branches_of_one_shape(step: Step) -> None:
-    """Below 11, both branches give the same shapes: so they do where the shapes of the outputs are static, and where
-    those that are inferred in both branches are equal, whatever names each of them declares. The shapes of the one
-    branch that a known condition chooses say nothing of the other, which never runs: any other will do.
+    """Below 11, both branches give the same shapes: so they do where the shapes of the outputs are static and nothing
+    that is known of a branch contradicts them, and where those that are inferred in both branches are equal, whatever
+    names each of them declares. The shapes of the one branch that a known condition chooses say nothing of the other,
+    which never runs: any other will do.
     """
     condition = step.elements(0)
     if condition is not None:
@@ -29,7 +30,8 @@ def branches_of_one_shape(step: Step) -> None:
     for index, name in enumerate(step.outputs):
         shape = step.output_type(index).shape
         is_static = shape is not None and all(isinstance(size, int) for size in shape)
-        if name and not is_static and not (found and all(_are_equal(step, *each[index]) for each in found)):
+        may_be_it = is_static and all(_may_be(shape, each) for pairs in found for each in pairs[index])
+        if name and not may_be_it and not (found and all(_are_equal(step, *each[index]) for each in found)):
             raise Inexact(
                 "below it, both branches must give the same shapes", "declare the shapes of what the branches give"
             )
@@ -75,6 +77,14 @@ def _shapes_of_branches(step: Step) -> list[list[tuple[Shape | None, Shape | Non
 def _is_of(detail: GraphDetail, graph: GraphProto) -> bool:
     """True when the details may be of the graph: they have its values."""
     return all(name in detail.types for node in graph.node for name in node.output if name)
+
+
+def _may_be(shape: Shape | None, other: Shape | None) -> bool:
+    """False where what is known of two shapes is not the same."""
+    if shape is None or other is None:
+        return True
+    pairs = zip(shape, other, strict=False)
+    return len(shape) == len(other) and all(one == two or not isinstance(two, int) for one, two in pairs)
 
 
 def _are_equal(step: Step, one: Shape | None, other: Shape | None) -> bool:

@@ -80,6 +80,17 @@ def test_branches_of_other_shapes_are_refused(then: Branch, other: Branch) -> No
         assert "both branches must give the same shapes" in refusal(branching(one, two), 10)
 
 
+@pytest.mark.parametrize("part", ["Halves", "Wide"])
+def test_declared_shape_of_the_output_says_nothing_against_the_branches(part: str) -> None:
+    for one, two in ((("Relu", None), (part, None)), ((part, None), ("Relu", None))):
+        model = branching(one, two)
+        # True of the branch that runs, as a caller of the model may know.
+        model.graph.input[1].CopyFrom(value("x", ("float32", (2, 8))))
+        model.graph.output[0].CopyFrom(value("y", ("float32", (2, 8))))
+        onnx.checker.check_model(model, full_check=True)
+        assert "both branches must give the same shapes" in refusal(model, 10)
+
+
 def test_what_is_known_of_the_branches_of_another_node_is_not_taken_for_its_own() -> None:
     """Branches of the same names: of those of the first node, and of those of the last."""
     same, others = (
