@@ -127,6 +127,8 @@ def transform_by_matrices(step: Step) -> None:
     room, length = sizes[axis], (sizes[axis] - 1) * 2 if inverse and half else sizes[axis]
     if step.uses_input(1):
         length = _number(step, formula, 1, "int64")
+    if length.elements is not None and length.elements <= 0:
+        raise Inexact("it has no length, as has the inverse of half a transform of one element")
     bins = length // 2 + 1
     taken = room.at_most(bins if inverse and half else length) if step.uses_input(1) else room
     given = bins if half and not inverse else length

@@ -41,6 +41,7 @@ def transformed(data: Array, axis: int, length: int | None, *, inverse: bool, ha
         ),
         (Crossing("", "DFT", 17, 16, {"x": X}, shapes="unknown"), "rank"),
         (Crossing("", "DFT", 17, 16, {"x": X}, shapes="symbolic"), "real or complex"),
+        (Crossing("", "DFT", 17, 16, {"x": X[:, :1]}, {}, {"inverse": 1, "onesided": 1}), "it has no length"),
         (
             Crossing("", "STFT", 17, 16, {"x": SIGNAL.repeat(2, -1), "s": np.array(4)}, shapes="symbolic"),
             "for real input only",
