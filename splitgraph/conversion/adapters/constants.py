@@ -1,16 +1,20 @@
 """What is made from a value alone: ConstantFill, which was experimental, from opset 9 on; ConstantOfShape and EyeLike
-of types that they do not make below.
+below it, and of types that they do not make below.
 """
 
 from __future__ import annotations
 
+import math
+
 from splitgraph.conversion.adapters.registry import downward, upward
-from splitgraph.conversion.shape_nodes import as_int64
+from splitgraph.conversion.shape_nodes import as_int64, static_shape
 from splitgraph.conversion.step import Inexact, Step
 from splitgraph.deferred import helper, np, numpy_helper
 from splitgraph.onnx_proto import TensorProto
 from splitgraph.value_type import DTYPE_NAMES, DTYPE_NUMBERS
 
+# As many elements are put into a model rather than made at run time.
+_KEPT = 2**16
 # The values that each type besides float32 holds: the first, and the first beyond.
 _BOUNDS = {
     TensorProto.BOOL: (0, 2),
@@ -61,6 +65,33 @@ def narrow_value_by_cast(step: Step) -> None:
     wide = numpy_helper.from_array(numpy_helper.to_array(value).astype(np.float32))
     step.set("value", wide, f"ConstantOfShape does not make {dtype} {step.side}")
     _cast_back(step, dtype)
+
+
+@downward("ConstantOfShape", 9)
+def value_expanded(step: Step) -> None:
+    """Few elements whose number is known are a constant; others are one that is expanded."""
+    held = step.known_value("value")
+    value = np.zeros(1, np.float32) if held is None else numpy_helper.to_array(held)
+    shape = static_shape(step, step.outputs[0])
+    if shape is not None and math.prod(shape) <= _KEPT:
+        step.replace("Identity", [step.tensor(numpy_helper.from_array(np.full(shape, value[0])), "filled")])
+        return
+    one = step.tensor(numpy_helper.from_array(value.reshape(())), "value")
+    step.replace("Expand", [one, step.inputs[0]])
+
+
+@downward("EyeLike", 9)
+def diagonal_as_constant(step: Step) -> None:
+    """Of a shape that is known, the ones and zeros are a constant."""
+    shape = static_shape(step, step.inputs[0])
+    if shape is None or math.prod(shape) > _KEPT:
+        raise Inexact("the shape of its input is not known, or large", "declare the shape of the input")
+    number = step.known_value("dtype", None)
+    kind = helper.tensor_dtype_to_np_dtype(DTYPE_NUMBERS[step.known_dtype()] if number is None else number)
+    # As float32 first, for NumPy has no ones of every type.
+    rows, columns = shape
+    ones = np.eye(rows, columns, step.known_value("k", 0), np.float32).astype(kind)
+    step.replace("Identity", [step.tensor(numpy_helper.from_array(ones), "diagonal")])
 
 
 @downward("EyeLike", 22)

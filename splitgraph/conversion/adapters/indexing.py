@@ -1,4 +1,4 @@
-"""Operators that take or put elements at indices: TopK, OneHot, Gather*, Scatter*, ReverseSequence."""
+"""Operators that take or put elements at indices: TopK, OneHot, Compress, Gather*, Scatter*, ReverseSequence."""
 
 from __future__ import annotations
 
@@ -106,6 +106,18 @@ def negative_indices_from_front(step: Step) -> None:
         depth = scalar(step, as_int64(step, step.inputs[1], "depth_as_integer"), "depth")
         index = counted_from_front(step, as_int64(step, step.inputs[0], "index"), depth, "index_from_front")
         step.inputs[0] = _beyond_where_negative(step, index)
+
+
+@downward("Compress", 9)
+def gathered_where_true(step: Step) -> None:
+    """A condition that is constant says which elements are taken."""
+    condition = step.elements(1)
+    if condition is None:
+        raise Inexact("its condition is known only at run time")
+    axis = step.known_value("axis")
+    data = step.inputs[0] if axis is not None else flat(step, step.inputs[0], "elements")
+    places = step.constant(np.flatnonzero(condition).tolist(), "places")
+    step.replace("Gather", [data, places], axis=axis or 0)
 
 
 @upward("Scatter", 11)

@@ -1,14 +1,20 @@
-"""Operators that change shapes, and those that make tensors from shapes: Reshape, Tile, Range, Constant, Identity."""
+"""Operators that change shapes, and those that make tensors from shapes: Reshape, Tile, Expand, Range, Constant and so
+on.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from splitgraph.conversion.adapters.registry import downward, upward
 from splitgraph.conversion.adapters.reshaping import copying, reshaped
-from splitgraph.conversion.shape_nodes import counting, filled, has_no_zero
+from splitgraph.conversion.formula import Formula, Term
+from splitgraph.conversion.shape_nodes import counting, filled, has_no_zero, static_shape
 from splitgraph.conversion.step import Inexact, Step
 from splitgraph.deferred import helper, np, numpy_helper
+from splitgraph.dim import DimLike
 from splitgraph.onnx_proto import TensorProto
-from splitgraph.value_type import DTYPE_NUMBERS
+from splitgraph.value_type import DTYPE_NUMBERS, Shape
 
 _FLOATS = ("float16", "float32", "float64")
 
@@ -94,6 +100,37 @@ def one_axis_at_a_time(step: Step) -> None:
             data = step.emit("Tile", inputs, "tiled")
     if not places:
         step.replace("Identity", [data])
+
+
+@downward("Expand", 8)
+def repeated_instead(step: Step) -> None:
+    """Along each axis the one element is repeated as often as the result is long, or nothing is."""
+    sizes, lengths = step.input_type(0).shape, step.output_type(0).shape
+    if sizes is None or lengths is None:
+        raise Inexact("the rank of its input, or that of its result, is unknown", "declare the shape of the input")
+    missing = len(lengths) - len(sizes)
+    data, formula = step.inputs[0], Formula(step)
+    if missing:
+        data = step.emit("Unsqueeze", [data], "of_full_rank", axes=list(range(missing)))
+    repeats = _repeats(step, formula, [1] * missing + list(sizes), lengths)
+    step.replace("Tile" if repeats else "Identity", [data, formula.vector(repeats).name] if repeats else [data])
+
+
+def _repeats(step: Step, formula: Formula, sizes: Sequence[DimLike | None], lengths: Shape) -> list[Term | int]:
+    asked, known = formula.given(step.inputs[1], "int64"), static_shape(step, step.inputs[1])
+    repeats: list[Term | int] = []
+    for axis, (size, length) in enumerate(zip(sizes, lengths, strict=True)):
+        if (size is not None and size == length) or (isinstance(size, int) and size != 1):
+            repeats.append(1)
+        elif size != 1:
+            raise Inexact(f"whether dimension {axis} of its input is 1 is not known", "declare the shape of the input")
+        elif isinstance(length, int):
+            repeats.append(length)
+        elif known is not None:
+            repeats.append(formula.element(asked, axis - len(lengths) + known[0]))
+        else:
+            raise Inexact("how many dimensions it asks for is not known", "declare the shape of its second input")
+    return repeats
 
 
 @downward("Range", 11)

@@ -151,3 +151,38 @@ def test_identity_matrices_below_22(given: str, dtype: str | None) -> None:
     data = np.ones((3, 4), helper.tensor_dtype_to_np_dtype(number_of(given)))
     assert_same(run_reference(before, {"x": data}), run_reference(after, {"x": data}))
     assert "bfloat16" in refusal(before, 12)
+
+
+@pytest.mark.parametrize("target", [8, 7, 6])
+@pytest.mark.parametrize("is_constant", [True, False])
+@pytest.mark.parametrize(("kind", "value"), [("float32", None), ("float64", 0.5), ("int64", 7), ("bool", 1)])
+@pytest.mark.parametrize("sizes", [[2, 3], [0, 2], [1], []])
+def test_constant_of_shape_below_9(
+    sizes: list[int], kind: str, value: float | None, is_constant: bool, target: int
+) -> None:
+    attributes = {} if value is None else {"value": helper.make_tensor("", number_of(kind), [1], [value])}
+    node = helper.make_node("ConstantOfShape", ["s"], ["y"], **attributes)
+    held = {"s": np.array(sizes, np.int64)}
+    inputs = {} if is_constant else {"s": ("int64", [len(sizes)])}
+    model = build(node, 9, inputs, {"y": (kind, [None] * len(sizes))}, held if is_constant else None)
+    after = converted(model, target)
+    assert operators(after)[-1] == ("Identity" if is_constant or not sizes else "Expand" if target == 8 else "Tile")
+    assert_same([np.full(sizes, value or 0, kind)], run(after, {} if is_constant else held))
+
+
+def test_many_elements_are_made_at_run_time() -> None:
+    node = helper.make_node("ConstantOfShape", ["s"], ["y"])
+    model = build(node, 9, {}, {"y": ("float32", [1000, 1000])}, {"s": np.array([1000, 1000])})
+    assert operators(converted(model, 8)) == ["Expand"]
+
+
+@pytest.mark.parametrize(("kind", "k"), [(None, None), ("bool", 1), ("int64", -2), ("float16", 9)])
+def test_eye_like_below_9(kind: str | None, k: int | None) -> None:
+    attributes = {"k": k, "dtype": None if kind is None else number_of(kind)}
+    node = helper.make_node("EyeLike", ["x"], ["y"], **attributes)
+    model = build(node, 9, {"x": ("float32", [2, 3])}, {"y": (kind or "float32", [2, 3])})
+    expected = np.eye(2, 3, k or 0).astype(kind or "float32")
+    for target in (8, 1):
+        assert_same([expected], run_reference(converted(model, target), {"x": X}))
+    symbolic = build(node, 9, {"x": ("float32", ["n", 3])}, {"y": (kind or "float32", [None, 3])})
+    assert "the shape of its input is not known" in refusal(symbolic, 8)

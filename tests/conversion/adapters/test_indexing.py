@@ -297,3 +297,15 @@ def test_sequences_are_reversed(time: int, batch: int, shape: tuple[int, ...], d
     for each in cases:
         after = each.check()
         assert "ReverseSequence" not in operators(after)
+
+
+@pytest.mark.parametrize("axis", [None, 0, 2, -2])
+@pytest.mark.parametrize("condition", [[True, False, True], [False, False], [False, True, True, False]])
+def test_compress_by_a_constant(condition: list[bool], axis: int | None) -> None:
+    attributes = {} if axis is None else {"axis": axis}
+    constants = {"c": np.array(condition)}
+    cases = both_shapes(*(Crossing("", "Compress", 11, to, {"x": X}, constants, attributes) for to in (8, 7, 5)))
+    for case in cases:
+        case.check()
+    run_time = Crossing("", "Compress", 11, 8, {"x": X, "c": np.array(condition)}, {}, attributes)
+    assert "condition is known only at run time" in run_time.refused()

@@ -351,3 +351,28 @@ def test_optional_inputs_are_refused_below_15() -> None:
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
     assert "OptionalHasElement exists from opset 15 on" in refusal(model, 14)
     assert operators(converted(model, 15)) == ["OptionalHasElement"]
+
+
+EXPANDED: list[tuple[tuple[int, ...], list[int]]] = [
+    ((1, 3), [2, 3]),
+    ((3,), [2, 1, 3]),
+    ((), [2, 2]),
+    ((2, 1), [3]),
+    ((2, 3), [1, 1]),
+    ((1, 2), [0, 2]),
+    ((), []),
+]
+
+
+@pytest.mark.parametrize("target", [7, 6])
+@pytest.mark.parametrize(("shape", "asked"), EXPANDED)
+def test_expand_by_repeating(shape: tuple[int, ...], asked: list[int], target: int) -> None:
+    x, sizes = random_array(shape), np.array(asked, np.int64)
+    expected = [x * np.ones(asked, np.float32)]
+    for given, constants in (({"x": x}, {"s": sizes}), ({"x": x, "s": sizes}, {})):
+        Crossing("", "Expand", 8, target, given, constants, expected=expected).check()
+
+
+def test_expand_of_what_may_be_one_or_not_is_refused() -> None:
+    case = Crossing("", "Expand", 8, 7, {"x": X, "s": np.array([2, 3, 4])}, shapes="symbolic")
+    assert "is 1 is not known" in case.refused()
