@@ -32,9 +32,17 @@ def reshaped(step: Step, data: str, shape: str, *, dense: bool) -> tuple[str, li
         return "Reshape", [data, shape], {}
     if step.opset >= 14:
         return "Reshape", [data, shape], {"allowzero": 1}
+    elements = flat(step, data, "elements")
+    return "Reshape", [step.emit("Expand", [elements, one_or_zero(step, shape)], "with_zeros"), shape], {}
+
+
+def one_or_zero(step: Step, shape: str) -> str:
+    """1 for each length of a shape that is not 0, which may be -1."""
+    if step.opset >= 13:
+        # onnx and onnxruntime take numbers that were cast to bool and back for what they were before.
+        return step.emit("Abs", [step.emit("Sign", [shape], "sign")], "one_or_zero")
     is_filled = step.emit("Cast", [shape], "is_not_zero", to=TensorProto.BOOL)
-    ones = step.emit("Cast", [is_filled], "one_or_zero", to=TensorProto.INT64)
-    return "Reshape", [step.emit("Expand", [flat(step, data, "elements"), ones], "with_zeros"), shape], {}
+    return step.emit("Cast", [is_filled], "one_or_zero", to=TensorProto.INT64)
 
 
 def reshape_behind(step: Step, data: str, shape: str, output: str, *, copies: bool) -> None:
