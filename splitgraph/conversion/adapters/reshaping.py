@@ -55,9 +55,7 @@ def reshape_behind(step: Step, data: str, shape: str, output: str, *, copies: bo
         step.dialect = 14
         step.emit_after("Reshape", [data, shape], output, allowzero=1)
     else:
-        # Of a shape that is cast to bool and back onnxruntime takes the dimensions for those of the shape itself.
-        is_zero = step.emit("Equal", [shape, step.constant([0], "zero")], "is_zero")
-        ones = step.emit("Cast", [step.emit("Not", [is_zero], "is_not_zero")], "one_or_zero", to=TensorProto.INT64)
+        ones = one_or_zero(step, shape)
         elements, with_zeros = step.new_name("elements"), step.new_name("with_zeros")
         step.emit_after("Reshape", [data, step.constant([-1], "flat_shape")], elements)
         step.emit_after("Expand", [elements, ones], with_zeros)

@@ -68,6 +68,19 @@ def test_folded_axis_upward(op: str, opset: int, axis: int | None) -> None:
 
 
 @pytest.mark.parametrize("op", OPERATORS)
+@pytest.mark.parametrize("target", [13, 18])
+@pytest.mark.parametrize(("zero", "axis"), [(0, 0), (0, 1), (1, 1), (1, 2), (2, 0), (2, 1), (3, 0), (3, 2)])
+def test_folded_axis_of_no_elements_upward(op: str, zero: int, axis: int, target: int) -> None:
+    sizes = tuple(0 if place == zero else size for place, size in enumerate(SHAPE))
+    for shape in (sizes, ("a", "b", "c", "d")):
+        after = converted(model(op, 11, axis, shape), target)
+        assert_same([np.zeros(sizes, np.float32)], run(after, {"x": np.zeros(sizes, np.float32)}))
+        if shape != sizes:
+            x = random_array(SHAPE)
+            assert_same([folded(op, x, axis)], run(after, {"x": x}), 1e-6)
+
+
+@pytest.mark.parametrize("op", OPERATORS)
 @pytest.mark.parametrize("axis", [0, 1, -3, 2])
 @pytest.mark.parametrize("target", [12, 9])
 def test_one_axis_downward(op: str, axis: int, target: int) -> None:
@@ -90,13 +103,3 @@ def test_axis_of_a_function_goes_up_with_the_node() -> None:
     before.ir_version = 8
     x = random_array(SHAPE)
     assert_same([folded("Softmax", x, 1)], run(converted(before, 18), {"x": x}), 1e-6)
-
-
-@pytest.mark.parametrize("target", [13, 18])
-@pytest.mark.parametrize(("shape", "axis"), [((2, 2, 0), 1), ((2, 0, 3), 2), ((2, 0, 3), 0), ((0, 2, 3), 1)])
-def test_nothing_is_unfolded(shape: tuple[int, ...], axis: int, target: int) -> None:
-    """A length of 0 is no dimension to copy, which there may be none of."""
-    x = np.zeros(shape, np.float32)
-    for declared in (shape, ("a", "b", "c")):
-        before = model("Softmax", 11, axis, declared)
-        assert_same([x], run(converted(before, target), {"x": x}))
