@@ -84,3 +84,22 @@ def test_infinity_in_fnuz_types_of_another_input(way: tuple[int, int]) -> None:
         inputs = {"x": ("float32", ("n",)), "like": (target, (1,))}
         after = converted(build(node, way[0], inputs, {"y": (target, ("n",))}), way[1])
         assert (operators(after) == ["CastLike"]) == kept
+
+
+@pytest.mark.parametrize("target", [5, 1])
+@pytest.mark.parametrize(("op", "kind"), [("Cast", "float32"), ("Flatten", "int32")])
+@pytest.mark.parametrize("is_in_branch", [False, True])
+def test_types_below_6_are_declared(is_in_branch: bool, op: str, kind: str, target: int) -> None:
+    """What Cast-1 gives has no type for onnx, which finds what reads it wrong: a Cast of the model, and one that is
+    written, as Flatten takes no integers there.
+    """
+    attributes = {"to": number_of("int32")} if op == "Cast" else {}
+    nodes = [helper.make_node(op, ["x"], ["a"], **attributes), helper.make_node("Unsqueeze", ["a"], ["y"], axes=[0])]
+    inputs, outputs = {"x": (kind, (1, 3)), "c": ("bool", ())}, {"y": ("int32", (1, 1, 3))}
+    if is_in_branch:
+        branch = build(nodes, 9, {}, outputs).graph
+        nodes = [helper.make_node("If", ["c"], ["y"], then_branch=branch, else_branch=branch)]
+    before = build(nodes, 9, inputs, outputs)
+    onnx.checker.check_model(before, full_check=True)
+    assert ("Cast" in operators(converted(before, target))) == (not is_in_branch)
+    assert not converted(before, 6).graph.value_info
