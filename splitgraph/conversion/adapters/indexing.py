@@ -120,6 +120,15 @@ def gathered_where_true(step: Step) -> None:
     step.replace("Gather", [data, places], axis=axis or 0)
 
 
+@downward("NonZero", 9)
+def places_as_constant(step: Step) -> None:
+    """Of elements that are known, as of the ones that are counted, the places are a constant."""
+    elements = step.elements(0)
+    if elements is None:
+        raise Inexact("its input is known only at run time")
+    step.replace("Identity", [step.constant(np.stack(np.nonzero(elements)), "places")])
+
+
 @upward("Scatter", 11)
 def scatter_elements_instead(step: Step) -> None:
     """The operator was renamed."""

@@ -309,3 +309,14 @@ def test_compress_by_a_constant(condition: list[bool], axis: int | None) -> None
         case.check()
     run_time = Crossing("", "Compress", 11, 8, {"x": X, "c": np.array(condition)}, {}, attributes)
     assert "condition is known only at run time" in run_time.refused()
+
+
+@pytest.mark.parametrize("target", [8, 7])
+def test_places_that_are_known_below_9(target: int) -> None:
+    held = np.array([[0, 2, 0], [-1, 0, 3]], np.float32)
+    for known in (held, held > 0, held[:, :0]):
+        Crossing("", "NonZero", 9, target, {}, {"x": known}).check()
+    assert "known only at run time" in Crossing("", "NonZero", 9, target, {"x": held}).refused()
+    places = np.random.default_rng(2).integers(-4, 4, (2, 5, 6))
+    Crossing("elements", "GatherElements", 11, target, {"x": X, "i": places}).check()
+    Crossing("slices", "GatherND", 11, target, {"x": X, "i": places[..., :1]}).check()
