@@ -197,6 +197,8 @@ def triangle_by_mask(step: Step) -> None:
 def last_index_in_reverse(step: Step) -> None:
     """The last of several equal elements is the first of them in the reversed tensor."""
     step.require_types()
+    if not step.known_is_set("select_last_index"):
+        raise Inexact("the first of several equal elements is not what stands in the way")
     axis = step.known_value("axis", 0)
     if axis < 0 and step.input_type(0).rank is not None:
         axis += step.known_rank(0)

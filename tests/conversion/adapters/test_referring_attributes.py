@@ -73,6 +73,17 @@ def dropped() -> onnx.ModelProto:
     return build(node, 6, {"x": ("float32", (3,))}, {"y": ("float32", (3,))})
 
 
+def reshaped() -> onnx.ModelProto:
+    node = helper.make_node("Reshape", ["x", "s"], ["y"], allowzero=1)
+    inputs = {"x": ("float32", (2, 0, 3)), "s": ("int64", (3,))}
+    return build(node, 14, inputs, {"y": ("float32", (None, None, None))})
+
+
+def extreme(op: str) -> onnx.ModelProto:
+    node = helper.make_node(op, ["x"], ["y"], select_last_index=1)
+    return build(node, 13, {"x": ("float32", (3, 2))}, {"y": ("int64", (1, 2))})
+
+
 REFERRING = [
     ("is_test", dropped(), 6, 13),
     ("count_include_pad", pool(22, kernel_shape=[2, 2], dilations=[2, 2], pads=[1, 1, 1, 1]), 22, 18),
@@ -82,6 +93,9 @@ REFERRING = [
     ("training_mode", normalized(), 15, 13),
     ("fmod", remainder(), 28, 18),
     ("saturate", cast(), 24, 23),
+    ("allowzero", reshaped(), 14, 13),
+    ("select_last_index", extreme("ArgMax"), 13, 11),
+    ("select_last_index", extreme("ArgMin"), 13, 11),
 ]
 
 
