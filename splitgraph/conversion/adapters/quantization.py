@@ -23,6 +23,7 @@ _RANGES = {
 # Narrow integers as bytes.
 _BYTES = {"uint4": "uint8", "int4": "int8", "uint2": "uint8", "int2": "int8"}
 _QUANTIZED_AT_19 = frozenset({"int8", "uint8", "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz"})
+_DIVIDED_AT_21 = frozenset({"float16", "float32", "bfloat16"})
 _DEQUANTIZED = frozenset({*_RANGES, "int32"})
 
 
@@ -52,6 +53,12 @@ def quantized_by_arithmetic(step: Step) -> None:
     is_of_scale = step.known_dtype(0) == step.known_dtype(1)
     if step.upper.since_version == 23 and is_of_scale and _says_type_of_scale(step, "precision"):
         return
+    precision = DTYPE_NAMES[step.known_value("precision", 0) or DTYPE_NUMBERS[step.known_dtype(1)]]
+    if dtype.startswith("float8") and step.upper.since_version == 23 and precision in _DIVIDED_AT_21:
+        for index in (0, 1):
+            step.inputs[index] = _cast(step, step.inputs[index], step.known_dtype(index), precision)
+        step.drop("precision", why="data and scale are of the type to divide in")
+        return
     if dtype.startswith("float8") and step.upper.since_version == 21:
         # The zero point is 0, and Cast rounds and saturates as the operator does.
         steps = step.emit("Div", [step.inputs[0], _alignment(step)(step.inputs[1])], "steps")
@@ -62,7 +69,6 @@ def quantized_by_arithmetic(step: Step) -> None:
     if step.upper.since_version == 10:
         # Round and Clip's bounds are younger than the operator.
         step.dialect = 11
-    precision = DTYPE_NAMES[step.known_value("precision", 0) or DTYPE_NUMBERS[step.known_dtype(1)]]
     # Quotients of integers are rounded too, not cut off: float64 holds where each lies between two numbers.
     precision = "float64" if precision == "int32" else precision
     rounds_in = "float64" if precision == "float64" else "float32"

@@ -159,6 +159,31 @@ def test_precision_of_another_type_is_no_idle_attribute() -> None:
     assert_same(run_reference(before, feeds), run(converted(before, 22), feeds))
 
 
+@pytest.mark.parametrize(
+    ("data", "scale", "attributes", "casts"),
+    [
+        ("float32", "float16", {}, 1),
+        ("int32", "float32", {}, 1),
+        ("float32", "float16", {"precision": number_of("float32")}, 1),
+        ("float32", "float32", {"precision": number_of("float16"), "saturate": 0}, 2),
+    ],
+)
+@pytest.mark.parametrize("target", [22, 20])
+def test_float8_is_divided_in_one_type_below_23(
+    data: str, scale: str, attributes: dict[str, int], casts: int, target: int
+) -> None:
+    dtype = "float8e5m2"
+    inputs = {"x": (data, (2, 3)), "s": (scale, ()), "z": (dtype, ())}
+    node = helper.make_node("QuantizeLinear", list(inputs), ["y"], **attributes)
+    before = build(node, 23, inputs, {"y": (dtype, (2, 3))})
+    after = converted(before, target)
+    assert operators(after) == [*["Cast"] * casts, "QuantizeLinear"]
+    feeds = {"x": np.array([[-1, 3, 15], [25, 70, 9]]).astype(data), "s": np.array(0.5).astype(scale)}
+    feeds["z"] = np.zeros((), helper.tensor_dtype_to_np_dtype(number_of(dtype)))
+    found, expected = (run_reference(each, feeds)[0] for each in (after, before))
+    np.testing.assert_array_equal(found.astype(np.float32), expected.astype(np.float32))
+
+
 @pytest.mark.parametrize("dtype", ["int8", "uint16", "float8e4m3fn"])
 @pytest.mark.parametrize("float_type", ["float32", "float16"])
 def test_attributes_that_say_what_holds_below_23(dtype: str, float_type: str) -> None:
