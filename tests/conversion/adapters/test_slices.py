@@ -9,7 +9,15 @@ import numpy as np
 import onnx.parser
 import pytest
 from conversion.adapters.crossings import Crossing, both_shapes
-from conversion.adapters.execute import assert_same, converted, operators, random_array, run
+from conversion.adapters.execute import (
+    assert_same,
+    converted,
+    operators,
+    random_array,
+    refusal,
+    run,
+    run_reference,
+)
 
 import splitgraph
 
@@ -119,6 +127,20 @@ def test_triangles(upper: int, shape: tuple[int, ...], target: int) -> None:
         held = {} if k is None else {"k": np.array(k)}
         Crossing("", "Trilu", 14, target, {"x": x}, held, {"upper": upper}).check()
         Crossing("", "Trilu", 14, target, {"x": x, **held}, {}, {"upper": upper}, shapes="symbolic").check()
+
+
+@pytest.mark.parametrize("upper", [0, 1])
+def test_triangles_of_bfloat16_at_13(upper: int) -> None:
+    """Elements are chosen in float32, from which Cast gives each back."""
+    text = f"""<ir_version: 8, opset_import: ["": 14]>
+    g (bfloat16[N, M] x, int64 k) => (bfloat16[N, M] y) {{ y = Trilu <upper = {upper}> (x, k) }}"""
+    before = onnx.parser.parse_model(text)
+    bfloat16 = onnx.helper.tensor_dtype_to_np_dtype(onnx.TensorProto.BFLOAT16)
+    feeds = {"x": random_array((3, 4)).astype(bfloat16), "k": np.array(1)}
+    (found,), (expected,) = (run_reference(each, feeds) for each in (converted(before, 13), before))
+    assert found.dtype == expected.dtype
+    np.testing.assert_array_equal(found.astype(np.float32), expected.astype(np.float32))
+    assert "does not take bfloat16" in refusal(before, 12)
 
 
 @pytest.mark.parametrize("op", ["ArgMax", "ArgMin"])
