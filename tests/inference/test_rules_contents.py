@@ -96,3 +96,25 @@ def test_elements_are_followed(body: str, expected: str) -> None:
 )
 def test_positions_out_of_range_say_nothing_of_the_elements(body: str, expected: str) -> None:
     assert shape_text(INPUTS, f"s = Shape(x) {body} y = ConstantOfShape(c)", constants=CONSTANTS) == expected
+
+
+@pytest.mark.parametrize(
+    ("size", "factor", "dtype", "expected"),
+    [
+        (6, "0.5", "float16", "float32[3]"),
+        (7, "1.5", "float16", "float32[10]"),
+        # 1.9995 is 2 in float16, and onnxruntime floors it before it is rounded.
+        (6, "0.33325195", "float16", "float32[?]"),
+        (6, "0.33325195", "float32", "float32[1]"),
+        # Cast already rounds it.
+        (6, "0.3", "float16", "float32[?]"),
+        (4096, "0.25", "float16", "float32[?]"),
+    ],
+)
+def test_half_precision_is_followed_where_it_is_exact(size: int, factor: str, dtype: str, expected: str) -> None:
+    to = {"float16": 10, "float32": 1}[dtype]
+    body = (
+        f"n = Shape(x) h = Cast<to={to}>(n) k = Constant<value_float={factor}>() c = Cast<to={to}>(k) p = Mul(h, c) "
+        "f = Floor(p) i = Cast<to=7>(f) y = ConstantOfShape(i)"
+    )
+    assert shape_text(f"float[{size}] x", body) == expected

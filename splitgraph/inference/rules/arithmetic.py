@@ -66,7 +66,11 @@ def _fit_integer(facts: Facts, dtype: str, item: Item) -> Item:
 
 
 def round_to(dtype: str, value: float) -> float | None:
-    """The nearest number that a float type holds, None beyond its largest; of bfloat16 only what it holds exactly."""
+    """The nearest number that a float type holds, None beyond its largest; of 16 bits only what they hold exactly.
+
+    Runtimes without kernels for 16 bits compute in float32 and need not round between two nodes: onnxruntime leaves out
+    the casts between them.
+    """
     if not math.isfinite(value):
         return None
     if dtype == "float64":
@@ -78,7 +82,7 @@ def round_to(dtype: str, value: float) -> float | None:
         (rounded,) = struct.unpack(layout, struct.pack(layout, value))
     except OverflowError:
         return None
-    return rounded if math.isfinite(rounded) else None
+    return rounded if math.isfinite(rounded) and (dtype == "float32" or rounded == value) else None
 
 
 # Fractions: numerator over a positive static denominator ---------------------------------------------------------
