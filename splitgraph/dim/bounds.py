@@ -7,7 +7,7 @@ so that what cancels in the true value cancels in the bound too; and with a mult
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import gcd
 from typing import TYPE_CHECKING
 
@@ -55,11 +55,20 @@ def atom_interval(kind: int, ranges: Sequence[Interval]) -> Interval:
 
 def interval(value: DimLike, interval_of: IntervalOf = symbolic_interval) -> Interval:
     """A sound interval (None: unbounded) of the value."""
+    return lowest(value, interval_of), highest(value, interval_of)
+
+
+def lowest(value: DimLike, interval_of: IntervalOf = symbolic_interval, goal: int | None = None) -> int | None:
+    """An integer that the value never falls below, None when none was found. goal: a bound that is good enough."""
+    return value if isinstance(value, int) else lower_bound(coefficients_of(value), interval_of, goal=goal)
+
+
+def highest(value: DimLike, interval_of: IntervalOf = symbolic_interval, goal: int | None = None) -> int | None:
+    """An integer that the value never exceeds, None when none was found. goal: a bound that is good enough."""
     if isinstance(value, int):
-        return value, value
-    lowest = lower_bound(coefficients_of(value), interval_of)
-    highest = lower_bound(coefficients_of(value, -1), interval_of)
-    return lowest, None if highest is None else -highest
+        return value
+    low = lower_bound(coefficients_of(value, -1), interval_of, goal=None if goal is None else -goal)
+    return None if low is None else -low
 
 
 def lower_bound(
@@ -150,19 +159,33 @@ class _Search:
         rising = {coefficient > 0 for _, coefficient in parts}
         if len(rising) > 1:
             return None
-        replaced = [_replaced(coefficients, atom, parts, arg) for arg in atom.args]
-        bounds = [self.search(one, scale) for one in replaced]
-        found = [bound for bound in bounds if bound is not None]
+        # Made when they are wanted: most searches end at the first.
+        replaced = (_replaced(coefficients, atom, parts, arg) for arg in atom.args)
         if rising == {False}:
-            return min(found) if len(found) == len(bounds) else None
-        best = max(found, default=None)
-        if len(replaced) > 2 or self._enough(best) or self.budget <= 0:
+            return self._bound_of_all(replaced, scale)
+        best = None
+        for one in replaced:
+            best = _better(best, self.search(one, scale))
+            if self._enough(best):
+                return best
+        if len(atom.args) > 2 or self.budget <= 0:
             return best
         # Either argument is the larger one: each bound then holds where it is.
         first, second = atom.args
-        cases = [self._assuming(first - second, replaced[0], scale), self._assuming(second - first, replaced[1], scale)]
+        with_first, with_second = (_replaced(coefficients, atom, parts, arg) for arg in atom.args)
+        cases = [self._assuming(first - second, with_first, scale), self._assuming(second - first, with_second, scale)]
         either = [bound for bound in cases if bound is not None]
         return _better(best, min(either)) if len(either) == 2 else best
+
+    def _bound_of_all(self, polynomials: Iterable[Coefficients], scale: int) -> int | None:
+        """A bound of whichever of the polynomials is the least; nothing is sought further where one has none."""
+        least: int | None = None
+        for one in polynomials:
+            bound = self.search(one, scale)
+            if bound is None:
+                return None
+            least = bound if least is None else min(least, bound)
+        return least
 
     def _assuming(self, known: DimLike, coefficients: Coefficients, scale: int) -> int | None:
         case = _Search(self.interval_of, [*self.assumptions, coefficients_of(known)], self.goal, self.budget // 2)

@@ -19,7 +19,7 @@ from splitgraph.dim.atoms import (
     quotient_of,
     without,
 )
-from splitgraph.dim.bounds import IntervalOf, interval
+from splitgraph.dim.bounds import IntervalOf, lowest
 from splitgraph.dim.extrema import undominated
 from splitgraph.dim.values import rebuilt, rebuilt_atom
 
@@ -169,5 +169,5 @@ def _monomial(monomial: Monomial) -> DimLike:
 
 
 def _is_at_least(one: DimLike, other: DimLike, interval_of: IntervalOf) -> bool:
-    low = interval(one - other, interval_of)[0]
+    low = lowest(one - other, interval_of, goal=0)
     return low is not None and low >= 0

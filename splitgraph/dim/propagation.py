@@ -7,7 +7,7 @@ from typing import Protocol
 
 from splitgraph.dim.arithmetic import Dim, DimLike, from_terms
 from splitgraph.dim.atoms import FLOOR, MAX, NESTED_MAX, SYMBOL, Atom, Interval
-from splitgraph.dim.bounds import highest_of_term, interval
+from splitgraph.dim.bounds import highest, highest_of_term
 from splitgraph.dim.congruence import Congruence
 
 # Inequalities looked at for one new obligation: two that push each other on for ever must end somewhere.
@@ -73,18 +73,18 @@ def round_to_congruences(name: str, known: KnownBounds) -> bool:
 def _carry(polynomial: Dim, known: KnownBounds, more: Callable[[Dim], object]) -> list[str]:
     """The symbols whose bounds `polynomial >= 0` tightened; `more` takes what it means for the arguments of atoms."""
     moved = []
-    highest = _highest_rests(polynomial, known) if _is_termwise(polynomial) else None
+    rests = _highest_rests(polynomial, known) if _is_termwise(polynomial) else None
     for place, (monomial, coefficient) in enumerate(polynomial.terms):
         if len(monomial) != 1:
             continue
         if monomial[0].kind in (MAX, NESTED_MAX):
-            if highest is None:
+            if rests is None:
                 _carry_to_arguments(polynomial, monomial[0], coefficient, known, more)
             continue
-        if highest is None:
-            most = interval(polynomial - from_terms({monomial: coefficient}, 0), known.interval_of)[1]
+        if rests is None:
+            most = highest(polynomial - from_terms({monomial: coefficient}, 0), known.interval_of)
         else:
-            most = highest[place]
+            most = rests[place]
         if most is None:
             continue
         limit = -(most // coefficient) if coefficient > 0 else most // -coefficient
@@ -104,12 +104,12 @@ def _is_termwise(polynomial: Dim) -> bool:
 
 def _highest_rests(polynomial: Dim, known: KnownBounds) -> list[int | None]:
     """For each term the most that the others can be together, None: unbounded."""
-    highest = [highest_of_term(monomial, c, known.interval_of) for monomial, c in polynomial.terms]
-    unbounded = highest.count(None)
-    total = polynomial.const + sum(high for high in highest if high is not None)
+    terms = [highest_of_term(monomial, c, known.interval_of) for monomial, c in polynomial.terms]
+    unbounded = terms.count(None)
+    total = polynomial.const + sum(high for high in terms if high is not None)
     if unbounded:
-        return [total if high is None and unbounded == 1 else None for high in highest]
-    return [None if high is None else total - high for high in highest]
+        return [total if high is None and unbounded == 1 else None for high in terms]
+    return [None if high is None else total - high for high in terms]
 
 
 def _tighten(name: str, limit: int, is_low: bool, known: KnownBounds) -> bool:
@@ -149,5 +149,5 @@ def _carry_to_arguments(
 
 
 def _may_be_positive(dim: DimLike, known: KnownBounds) -> bool:
-    high = interval(dim, known.interval_of)[1]
+    high = highest(dim, known.interval_of, goal=-1)
     return high is None or high >= 0
