@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import onnx
@@ -11,6 +11,7 @@ import pytest
 
 import splitgraph
 from splitgraph.dim import Dim, evaluate
+from splitgraph.inference.walk import Walk
 
 # (name, inputs of the model, trip count, condition of the body, nodes of the body from `held` to `made`, its result)
 LOST = [
@@ -201,3 +202,46 @@ def test_an_iteration_number_and_a_condition_of_one_element(
         session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
         inputs = {"x": np.ones((4, 3), np.float32), "n": np.array(2), "yes": np.ones([1] * ("[1]" in given), bool)}
         assert session.run(["y"], inputs)[0].shape == (2, 3)
+
+
+def nested(depth: int, innermost: str) -> onnx.ModelProto:
+    """Loops in loops; the innermost one makes its `made0` of what it carries, `held1`, and of the input x."""
+    text = innermost
+    for level in range(1, depth + 1):
+        carried = "x" if level == depth else f"held{level + 1}"
+        text = (
+            f"made{level} = Loop(n, going, {carried}) <body = body{level} "
+            f"(int64 i{level}, bool in{level}, float[?] held{level}) => (bool out{level}, float[?] made{level - 1}) "
+            f"{{ out{level} = Identity(in{level}) {text} }}>"
+        )
+    inputs = "float[N] x, int64 n, bool going"
+    return onnx.parser.parse_model(
+        f'<ir_version: 8, opset_import: ["": 18]> g ({inputs}) => (made{depth}) {{ {text} }}'
+    )
+
+
+@pytest.mark.parametrize(
+    ("depth", "innermost", "expected", "most"),
+    [
+        (1, "made0 = Relu(held1)", "float32[N]", 3),
+        (9, "made0 = Relu(held1)", "float32[N]", 60),
+        (1, "made0 = Concat<axis=0>(held1, x)", "float32[?]", 4),
+        (8, "made0 = Concat<axis=0>(held1, x)", "float32[?]", 1100),
+    ],
+)
+def test_loops_in_loops_are_walked_no_more_often_than_they_need_to_settle(
+    monkeypatch: pytest.MonkeyPatch, depth: int, innermost: str, expected: str, most: int
+) -> None:
+    walked = 0
+    run = Walk.run
+
+    def counted(walk: Walk, nodes: Sequence[onnx.NodeProto]) -> None:
+        nonlocal walked
+        walked += 1
+        run(walk, nodes)
+
+    monkeypatch.setattr(Walk, "run", counted)
+    analysis = splitgraph.infer(nested(depth, innermost))
+    assert str(analysis.types[f"made{depth}"]) == expected
+    assert analysis.ok
+    assert walked <= most

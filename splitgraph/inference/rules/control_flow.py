@@ -241,6 +241,7 @@ def settle_iterations(
     symbols of dimensions that an iteration changes.
     """
     state, lost = ctx.walk.state, set[Dim]()
+    body, is_walked = None, False
     for _ in range(MAX_ROUNDS):
         state.quiet += 1
         body = walk(carried, empty)
@@ -248,13 +249,16 @@ def settle_iterations(
         if body is None:
             return None, [], lost
         settled = settle(ctx, carried, carried_on(body), lost, empty)
-        empty = set()
+        is_walked, empty = not empty, set()
         if settled == carried:
             break
         carried = settled
     else:
-        carried = [value.with_shape(None) for value in carried]
-    body = walk(carried, ())
+        is_walked, carried = False, [value.with_shape(None) for value in carried]
+    # Once more for what it reports. Within a loop that is settling itself nobody listens: to walk each body in it again
+    # would triple the time with every level.
+    if not (is_walked and state.quiet):
+        body = walk(carried, ())
     if body is None:
         return None, [], lost
     # A dimension that changes from one iteration to the next has one more value, of its own, when the loop has ended.
