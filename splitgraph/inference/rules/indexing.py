@@ -59,11 +59,14 @@ def _gather_contents(ctx: NodeContext, dims: Dims, axis: int) -> None:
     for index in where:
         if not -length <= index < length:
             raise InvalidNode(f"index {index} is out of range [{-length}, {length - 1}] on axis {axis}")
+    ctx.set_contents(0, gathered(data, where, chosen.shape, axis))
+
+
+def gathered(data: Contents, where: Sequence[int], shape: tuple[int, ...], axis: int) -> Contents:
+    """The slices of contents along an axis at indices, which are in range and of a shape."""
     if len(data.shape) == 1:
-        ctx.set_contents(0, Contents(chosen.shape, tuple([data.items[index] for index in where])))
-        return
-    order = np.take(positions(data), np.array(where, dtype=np.int64).reshape(chosen.shape), axis=axis)
-    ctx.set_contents(0, rearranged(data, order))
+        return Contents(shape, tuple([data.items[index] for index in where]))
+    return rearranged(data, np.take(positions(data), np.array(where, dtype=np.int64).reshape(shape), axis=axis))
 
 
 @operator("GatherElements")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from splitgraph.contents import Contents
-from splitgraph.deferred import np
 from splitgraph.dim import DimLike, product
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.rules.constants import required_dim
+from splitgraph.inference.rules.indexing import gathered
 from splitgraph.inference.rules.openvino_attributes import (
     element_type,
     layer,
@@ -24,8 +24,6 @@ from splitgraph.inference.rules.operands import (
     dims_of,
     merged_dim,
     normal_axis,
-    positions,
-    rearranged,
     scalar_dim,
     static_count,
 )
@@ -87,11 +85,7 @@ def _gather_contents(ctx: NodeContext, dims: Dims, axis: int) -> None:
     if not all(lowest <= index < length for index in where):
         # What lies outside is 0 to some versions and left open by others.
         return
-    if len(data.shape) == 1:
-        ctx.set_contents(0, Contents(indices.shape, tuple([data.items[index] for index in where])))
-        return
-    order = np.take(positions(data), np.array(where, dtype=np.int64).reshape(indices.shape), axis=axis)
-    ctx.set_contents(0, rearranged(data, order))
+    ctx.set_contents(0, gathered(data, where, indices.shape, axis))
 
 
 @layer("GatherElements")

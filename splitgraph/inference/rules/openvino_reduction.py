@@ -17,9 +17,8 @@ from splitgraph.inference.rules.operands import (
     known_dtype,
     merged_dim,
     normal_axis,
-    static_count,
 )
-from splitgraph.inference.rules.reduction import reduce_contents, reduced_dims
+from splitgraph.inference.rules.reduction import reduced
 from splitgraph.value_type import ValueType, tensor
 
 _REDUCTIONS: dict[str, BinaryItem | None] = {
@@ -47,12 +46,7 @@ def reduce(ctx: NodeContext) -> Sequence[ValueType]:
     if axes is None:
         return [tensor(dtype, tuple(1 if dim == 1 else None for dim in dims) if keep else None)]
     where = tuple(dict.fromkeys(normal_axis(axis, len(dims)) for axis in axes))
-    result = reduced_dims(dims, where, keep)
-    item = _REDUCTIONS[ctx.node.op_type]
-    contents = ctx.contents(0) if item is not None and static_count(dims) is not None else None
-    if item is not None and contents is not None and dtype is not None:
-        reduce_contents(ctx, item, contents, where, dtype, result)
-    return [tensor(dtype, result)]
+    return reduced(ctx, _REDUCTIONS[ctx.node.op_type], dims, where, keep)
 
 
 @layer("MatMul")

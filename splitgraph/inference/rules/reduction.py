@@ -55,11 +55,17 @@ def _reduce(ctx: NodeContext) -> Sequence[ValueType]:
     if dims is None:
         return [tensor(dtype, () if not axes and not keep else None)]
     where = normal_axes(axes, len(dims)) if axes else tuple(range(len(dims)))
-    result = reduced_dims(dims, where, keep)
-    item = _REDUCTIONS[ctx.node.op_type]
+    return reduced(ctx, _REDUCTIONS[ctx.node.op_type], dims, where, keep)
+
+
+def reduced(
+    ctx: NodeContext, item: BinaryItem | None, dims: Dims, axes: Sequence[int], keep: bool
+) -> Sequence[ValueType]:
+    """The input reduced over known axes, and what it holds where that is `item` along them."""
+    dtype, result = ctx.input(0).dtype, reduced_dims(dims, axes, keep)
     contents = ctx.contents(0) if item is not None and static_count(dims) is not None else None
     if item is not None and contents is not None and dtype is not None:
-        reduce_contents(ctx, item, contents, where, dtype, result)
+        _reduce_contents(ctx, item, contents, axes, dtype, result)
     return [tensor(dtype, result)]
 
 
@@ -90,7 +96,7 @@ def _axes(ctx: NodeContext) -> tuple[bool, tuple[int, ...] | None]:
     return True, None if contents is None else contents.integers
 
 
-def reduce_contents(
+def _reduce_contents(
     ctx: NodeContext, item: BinaryItem, contents: Contents, axes: Sequence[int], dtype: str, result: Dims
 ) -> None:
     """Say what the output holds of small contents that are reduced by adding up `item` along the axes."""
