@@ -72,7 +72,7 @@ def value_expanded(step: Step) -> None:
     """Few elements whose number is known are a constant; others are one that is expanded."""
     held = step.known_value("value")
     value = np.zeros(1, np.float32) if held is None else numpy_helper.to_array(held)
-    shape = static_shape(step, step.outputs[0])
+    shape = step.integers(0)
     if shape is not None and math.prod(shape) <= _KEPT:
         step.replace("Identity", [step.tensor(numpy_helper.from_array(np.full(shape, value[0])), "filled")])
         return

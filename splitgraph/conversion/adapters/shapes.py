@@ -127,10 +127,12 @@ def _repeats(step: Step, formula: Formula, sizes: Sequence[DimLike | None], leng
             repeats.append(1)
         elif size != 1:
             raise Inexact(f"whether dimension {axis} of its input is 1 is not known", "declare the shape of the input")
+        elif known is not None:
+            # As it is asked for, which may be another length than the author declared.
+            place = axis - len(lengths) + known[0]
+            repeats.append(1 if place < 0 else formula.element(asked, place))
         elif isinstance(length, int):
             repeats.append(length)
-        elif known is not None:
-            repeats.append(formula.element(asked, axis - len(lengths) + known[0]))
         else:
             raise Inexact("how many dimensions it asks for is not known", "declare the shape of its second input")
     return repeats

@@ -166,8 +166,17 @@ def test_constant_of_shape_below_9(
     inputs = {} if is_constant else {"s": ("int64", [len(sizes)])}
     model = build(node, 9, inputs, {"y": (kind, [None] * len(sizes))}, held if is_constant else None)
     after = converted(model, target)
-    assert operators(after)[-1] == ("Identity" if is_constant or not sizes else "Expand" if target == 8 else "Tile")
+    at_run_time = "Expand" if target == 8 else "Tile" if sizes else "Identity"
+    assert operators(after)[-1] == ("Identity" if is_constant else at_run_time)
     assert_same([np.full(sizes, value or 0, kind)], run(after, {} if is_constant else held))
+
+
+@pytest.mark.parametrize("target", [8, 7])
+def test_shape_that_is_asked_for_counts_and_not_the_declared_one(target: int) -> None:
+    node = helper.make_node("ConstantOfShape", ["s"], ["y"])
+    after = converted(build(node, 9, {"s": ("int64", [2])}, {"y": ("float32", [2, 3])}), target)
+    after.graph.output[0].type.tensor_type.ClearField("shape")
+    assert_same([np.zeros((4, 1), np.float32)], run(after, {"s": np.array([4, 1])}))
 
 
 def test_many_elements_are_made_at_run_time() -> None:
