@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 # Bodies that hold nodes of the model, which are in the dialect that the node comes from.
 _HOLDS_NODES_OF_MODEL = frozenset({"SequenceMap"})
+_WINDOWS = frozenset({"BlackmanWindow", "HammingWindow", "HannWindow"})
+_REAL = frozenset({TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16, TensorProto.BFLOAT16})
 
 
 def expand(step: Step) -> None:
@@ -56,6 +58,8 @@ def _check_exact(step: Step) -> None:
         raise Inexact("its function body takes a batch of one for no batch", "declare the shapes of its inputs")
     if step.form.op_type == "RMSNormalization" and step.input_type(0).dtype != step.input_type(1).dtype:
         raise Inexact("its function body and onnx's inference have no result for a scale of another type than the data")
+    if step.form.op_type in _WINDOWS and step.known_value("output_datatype", TensorProto.FLOAT) not in _REAL:
+        raise Inexact("its function body computes in float32 and cuts off what it rounded to just below a number")
     if step.form.op_type == "Shrink" and step.input_type(0).dtype not in FLOATS:
         _check_shrunk_integers(step)
     if step.form.op_type == "Range" and step.old.since_version == 11 and step.known_dtype() != "float32":

@@ -116,6 +116,21 @@ def test_a_body_that_does_not_compute_what_the_document_says_is_refused() -> Non
     assert "float32" in refusal(model, 10) or "Loop" not in operators(converted(model, 10))
 
 
+@pytest.mark.parametrize("op", ["BlackmanWindow", "HammingWindow", "HannWindow"])
+@pytest.mark.parametrize(("dtype", "goes"), [("float32", True), ("float64", True), ("int32", False), ("uint8", False)])
+def test_windows_of_integers_are_refused(op: str, dtype: str, goes: bool) -> None:
+    """The middle of a window of 10 is 1, which float32 has as 0.99999994: the body gave 0, runtimes 1."""
+    size = {"x": ("int32", ())}
+    model = build(
+        helper.make_node(op, ["x"], ["y"], output_datatype=number_of(dtype)), 17, size, {"y": (dtype, ("n",))}
+    )
+    if goes:
+        feeds = {"x": np.array(10, np.int32)}
+        assert_same(run(model, feeds), run(converted(model, 16), feeds), 1e-6)
+    else:
+        assert "cuts off" in refusal(model, 16)
+
+
 def test_a_reference_to_an_attribute_that_no_call_gives_is_refused() -> None:
     model = in_function(referring("Swish", "alpha"), 24, ["alpha"])
     model.functions[0].node[0].attribute[0].ref_attr_name = "alpha"
