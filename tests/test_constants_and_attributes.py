@@ -69,9 +69,11 @@ def test_extreme_elements(dtype: Any) -> None:
 
 @given(st.floats(allow_nan=False, allow_infinity=False), st.sampled_from(["float32", "float16"]))
 def test_rounding_is_that_of_numpy(value: float, dtype: str) -> None:
+    """Of float16 only what needs none is said: runtimes differ in where they round."""
     with np.errstate(over="ignore"):
         expected = float(np.asarray(value).astype(dtype))
-    assert round_to(dtype, value) == (expected if math.isfinite(expected) else None)
+    is_said = math.isfinite(expected) and (dtype == "float32" or expected == value)
+    assert round_to(dtype, value) == (expected if is_said else None)
 
 
 @given(st.integers(0, 2**16 - 1))
