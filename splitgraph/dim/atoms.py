@@ -5,11 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-try:
-    # hashlib has the same function, but loads OpenSSL with it: 4 MB, a tenth of what splitgraph takes.
-    from _blake2 import blake2b
-except ImportError:
-    from hashlib import blake2b
+from splitgraph.dim.digests import blake2b
 
 if TYPE_CHECKING:
     from splitgraph.dim.arithmetic import DimLike

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import keyword
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from hashlib import blake2b
 from typing import TYPE_CHECKING, NamedTuple
 
 from splitgraph.dim.atoms import (
@@ -24,6 +22,7 @@ from splitgraph.dim.atoms import (
     times,
     without,
 )
+from splitgraph.dim.digests import blake2b
 
 if TYPE_CHECKING:
     from splitgraph.dim.arithmetic import Dim, DimLike
@@ -92,7 +91,12 @@ def is_identifier(name: str) -> bool:
     """
     if not name.isidentifier() or keyword.iskeyword(name) or name in FUNCTION_NAMES or name == "__debug__":
         return False
-    return name.isascii() or unicodedata.is_normalized("NFKC", name)
+    if name.isascii():
+        return True
+    # Imported where it is needed: a megabyte, for names that few have.
+    import unicodedata
+
+    return unicodedata.is_normalized("NFKC", name)
 
 
 def bare_symbol(value: Dim) -> str | None:

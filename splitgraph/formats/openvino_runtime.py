@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-import tempfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from splitgraph.diagnostics import SplitgraphError
 from splitgraph.formats.model_error import model_error
 from splitgraph.formats.openvino_ir import OpenVINOModel, load_ir, save_ir, weights_path
+
+if TYPE_CHECKING:
+    import tempfile
 
 
 def require_openvino() -> None:
@@ -78,6 +80,9 @@ def to_ov_model(model: OpenVINOModel) -> Any:
 
 
 def _folder() -> tempfile.TemporaryDirectory[str]:
+    # Imported where it is needed, as every file that is opened comes through this package.
+    import tempfile
+
     # Windows removes no file that is still open; the system clears its folder for temporary files.
     return tempfile.TemporaryDirectory(prefix="splitgraph-", ignore_cleanup_errors=True)
 
