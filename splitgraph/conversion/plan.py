@@ -140,10 +140,12 @@ def _declare_casts(graph: GraphProto) -> None:
     """Declare what each Cast gives, whose target below opset 6 is the name of a type."""
     declared = {value.name for value in (*graph.value_info, *graph.output)}
     for node in graph.node:
-        names = [attribute.s.decode() for attribute in node.attribute if attribute.name == "to"]
-        if node.op_type == "Cast" and plain_domain(node.domain) == "" and names and node.output[0] not in declared:
+        if node.op_type != "Cast" or plain_domain(node.domain) != "" or node.output[0] in declared:
+            continue
+        # A reference to an attribute of an enclosing function names none.
+        for target in [attribute.s for attribute in node.attribute if attribute.name == "to" and attribute.s]:
             value = graph.value_info.add(name=node.output[0])
-            value.type.tensor_type.elem_type = TensorProto.DataType.Value(names[0])
+            value.type.tensor_type.elem_type = TensorProto.DataType.Value(target.decode())
 
 
 def _exchange_nodes(nodes: Any, replaced: Mapping[int, Sequence[NodeProto | None]]) -> None:

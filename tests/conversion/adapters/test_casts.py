@@ -8,6 +8,8 @@ import pytest
 from conversion.adapters.execute import build, converted, number_of, operators, refusal, run_reference
 from onnx import helper
 
+import splitgraph
+
 
 def cast(opset: int, source: str, target: str, **attributes: int | str) -> onnx.ModelProto:
     """A cast to a type and on to float32, which tells what came out."""
@@ -103,3 +105,14 @@ def test_types_below_6_are_declared(is_in_branch: bool, op: str, kind: str, targ
     onnx.checker.check_model(before, full_check=True)
     assert ("Cast" in operators(converted(before, target))) == (not is_in_branch)
     assert not converted(before, 6).graph.value_info
+
+
+@pytest.mark.parametrize("value", [b"\xff\xfe", 3, "float"], ids=repr)
+@pytest.mark.parametrize("op", ["Cast", "Other"])
+def test_what_others_call_to_declares_nothing(op: str, value: bytes | int | str) -> None:
+    """Operators of other domains have attributes of that name, of any type."""
+    before = cast(6, "float32", "int32")
+    before.graph.node.append(helper.make_node(op, ["y"], ["other"], domain="other", to=value))
+    before.opset_import.append(helper.make_opsetid("other", 1))
+    declared = splitgraph.downgrade(before, 5, verify=False).model.graph.value_info
+    assert [held.name for held in declared] == ["narrow"]
