@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from splitgraph.conversion.inexact_bodies import check_body
 from splitgraph.conversion.node_form import NodeForm, reads_of
 from splitgraph.conversion.schema_history import version_at
-from splitgraph.conversion.shape_nodes import FLOATS
 from splitgraph.conversion.step import Inexact, Step
 from splitgraph.deferred import defs, np, numpy_helper
 from splitgraph.graph.attributes import CONSTANT_DTYPES, attribute_value
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 # Bodies that hold nodes of the model, which are in the dialect that the node comes from.
 _HOLDS_NODES_OF_MODEL = frozenset({"SequenceMap"})
-_WINDOWS = frozenset({"BlackmanWindow", "HammingWindow", "HannWindow"})
-_REAL = frozenset({TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16, TensorProto.BFLOAT16})
 
 
 def expand(step: Step) -> None:
@@ -30,7 +28,7 @@ def expand(step: Step) -> None:
 
     Raises Inexact without a body, and where the body depends on what is not known.
     """
-    _check_exact(step)
+    check_body(step)
     own = _set_apart(step) if step.form.op_type in _HOLDS_NODES_OF_MODEL else {}
     body, dialect = _body(step)
     step.dialect = dialect
@@ -48,32 +46,6 @@ def expand(step: Step) -> None:
             NodeForm(node.op_type, [names[name] for name in node.input], outputs, attributes, None, name)
         )
     step.drop_node()
-
-
-def _check_exact(step: Step) -> None:
-    """Refuse the bodies that do not compute what the operator's document says."""
-    if step.form.op_type == "Bernoulli":
-        raise Inexact("its function body gives 1 with the opposite probability")
-    if step.form.op_type == "AffineGrid":
-        raise Inexact("its function body takes a batch of one for no batch", "declare the shapes of its inputs")
-    if step.form.op_type == "RMSNormalization" and step.input_type(0).dtype != step.input_type(1).dtype:
-        raise Inexact("its function body and onnx's inference have no result for a scale of another type than the data")
-    if step.form.op_type in _WINDOWS and step.known_value("output_datatype", TensorProto.FLOAT) not in _REAL:
-        raise Inexact("its function body computes in float32 and cuts off what it rounded to just below a number")
-    if step.form.op_type == "Shrink" and step.input_type(0).dtype not in FLOATS:
-        _check_shrunk_integers(step)
-    if step.form.op_type == "Range" and step.old.since_version == 11 and step.known_dtype() != "float32":
-        raise Inexact(
-            f"its function body counts the elements in float32, which does not hold every {step.known_dtype()}"
-        )
-
-
-def _check_shrunk_integers(step: Step) -> None:
-    """Shrink's body has lambd, its negative and bias in the type of the input; the formula and runtimes do not."""
-    threshold, bias = step.known_value("lambd", 0.5), step.known_value("bias", 0.0)
-    has_no_negatives = not (step.input_type(0).dtype or "").startswith("int")
-    if threshold < 0 or not bias.is_integer() or (has_no_negatives and (threshold >= 1 or bias < 0)):
-        raise Inexact("its function body rounds lambd and bias to the type of the input, and runtimes do not")
 
 
 def has_body(op_type: str, since_version: int) -> bool:

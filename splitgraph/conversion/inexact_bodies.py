@@ -1,0 +1,66 @@
+"""Where the function body that the specification gives for an operator does not compute what its document says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NoReturn
+
+from splitgraph.conversion.shape_nodes import FLOATS
+from splitgraph.conversion.step import Inexact, Step
+from splitgraph.onnx_proto import TensorProto
+
+_REAL = frozenset({TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16, TensorProto.BFLOAT16})
+
+
+def check_body(step: Step) -> None:
+    """Raise Inexact where the body of the node's operator is not exact for this node."""
+    check = _CHECKS.get(step.form.op_type)
+    if check is not None:
+        check(step)
+
+
+def _bernoulli(step: Step) -> NoReturn:
+    raise Inexact("its function body gives 1 with the opposite probability")
+
+
+def _affine_grid(step: Step) -> NoReturn:
+    raise Inexact("its function body takes a batch of one for no batch", "declare the shapes of its inputs")
+
+
+def _rms_normalization(step: Step) -> None:
+    if step.input_type(0).dtype != step.input_type(1).dtype:
+        raise Inexact("its function body and onnx's inference have no result for a scale of another type than the data")
+
+
+def _window(step: Step) -> None:
+    if step.known_value("output_datatype", TensorProto.FLOAT) not in _REAL:
+        raise Inexact("its function body computes in float32 and cuts off what it rounded to just below a number")
+
+
+def _shrink(step: Step) -> None:
+    """The body has lambd, its negative and bias in the type of the input; the formula and runtimes do not."""
+    dtype = step.input_type(0).dtype
+    if dtype in FLOATS:
+        return
+    threshold, bias = step.known_value("lambd", 0.5), step.known_value("bias", 0.0)
+    has_no_negatives = not (dtype or "").startswith("int")
+    if threshold < 0 or not bias.is_integer() or (has_no_negatives and (threshold >= 1 or bias < 0)):
+        raise Inexact("its function body rounds lambd and bias to the type of the input, and runtimes do not")
+
+
+def _range(step: Step) -> None:
+    dtype = step.known_dtype() if step.old.since_version == 11 else "float32"
+    if dtype != "float32":
+        raise Inexact(f"its function body counts the elements in float32, which does not hold every {dtype}")
+
+
+_CHECKS: dict[str, Callable[[Step], None]] = {
+    "AffineGrid": _affine_grid,
+    "Bernoulli": _bernoulli,
+    "BlackmanWindow": _window,
+    "HammingWindow": _window,
+    "HannWindow": _window,
+    "RMSNormalization": _rms_normalization,
+    "Range": _range,
+    "Shrink": _shrink,
+}
