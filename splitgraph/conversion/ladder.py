@@ -86,14 +86,8 @@ class Ladder:
         emission = climb.emission
         facts = self._facts(NodeForm.of(node), node, self.source, climb.location)
         edits, blockers = check_node(facts)
-        if reads_left_out(node, self.left_out):
-            absent = without_left_out(node, self.left_out)
-            if (
-                edits
-                or blockers
-                or any(check_node(self._facts(NodeForm.of(absent), absent, self.source, climb.location)))
-            ):
-                return Carried(blockers=[blocker(node, self.left_out, "SG405", climb.location)])
+        if reads_left_out(node, self.left_out) and (edits or blockers or not self._stays_without(node, climb.location)):
+            return Carried(blockers=[blocker(node, self.left_out, "SG405", climb.location)])
         if not blockers:
             return Carried(edits=edits, why="; ".join(edit.why for edit in edits))
         forms = climb.take(NodeForm.of(node), self.source)
@@ -104,6 +98,11 @@ class Ladder:
         read = {name for form in forms for name in form.reads}
         emission.initializers[:] = [tensor for tensor in emission.initializers if tensor.name in read]
         return Carried(forms, why="; ".join(dict.fromkeys(climb.reasons)))
+
+    def _stays_without(self, node: NodeProto, location: str) -> bool:
+        """Whether a node is kept as it is in a call that leaves out what it reads."""
+        absent = without_left_out(node, self.left_out)
+        return not any(check_node(self._facts(NodeForm.of(absent), absent, self.source, location)))
 
     def _in_its_own_name(
         self, node: NodeProto, key: Key | None, climb: _Climb, blockers: Sequence[Diagnostic]

@@ -11,6 +11,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from splitgraph.conversion.adapters import load_adapters
+from splitgraph.conversion.declared_casts import declare_casts, loses_cast_types
 from splitgraph.conversion.emission import new_emission
 from splitgraph.conversion.guard import route_of
 from splitgraph.conversion.ir_version import set_ir_version
@@ -45,7 +46,6 @@ _NAME_OF: Callable[[NodeProto], str] = attrgetter("name")
 REPAIRABLE = frozenset({"SG207"})
 
 _SEQUENCES_EXIST_FROM = 11
-_CASTS_ARE_INFERRED_FROM = 6
 
 # What adapters and guards raise over a node that lacks what it must have, or has it of another kind.
 _CONTRADICTIONS = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError)
@@ -125,8 +125,8 @@ def plan_opset(model: ModelProto, walked: Walked, target: int) -> Plan:
 
 def _plan_opset(model: ModelProto, walked: Walked, target: int, names: FreshNames) -> Plan:
     plan = Plan(opset=target, left_out=find_left_out(model, walked.scopes))
-    # What Cast-1 gives has no type for onnx, and nothing that reads it has one.
-    plan.declares_casts = target < _CASTS_ARE_INFERRED_FROM <= walked.opset.get("", target)
+    if loses_cast_types(walked.opset.get("", target), target):
+        plan.finish = declare_casts
     check_readable(plan, walked)
     if any(found.code == "SG103" for found in plan.blockers):
         return plan

@@ -57,8 +57,8 @@ class GraphEdits:
 @dataclass(slots=True)
 class Plan:
     """A rewrite of a model, as a list of edits by graph; `blockers` are what makes it impossible. left_out: what
-    calls of functions leave out. declares_casts: whether onnx loses the types that Cast gives, so that they are to be
-    declared. drafts: the new nodes and tensors, and those that came to nothing.
+    calls of functions leave out. finish: what is done to each graph after its edits. drafts: the new nodes and tensors,
+    and those that came to nothing.
     """
 
     edits: dict[GraphPath, GraphEdits] = field(default_factory=dict)
@@ -67,7 +67,7 @@ class Plan:
     notes: list[Diagnostic] = field(default_factory=list)
     rounding: bool = False
     opset: int | None = None
-    declares_casts: bool = False
+    finish: Callable[[GraphProto], None] | None = None
     left_out: LeftOut = field(default_factory=LeftOut)
     variadic_parts: set[int] = field(default_factory=set)
     gone_functions: set[str] = field(default_factory=set)
@@ -102,8 +102,8 @@ def apply_plan(plan: Plan, model: ModelProto, *, owned: bool = False) -> ModelPr
     for path in sorted(plan.edits, key=len, reverse=True):
         graph = graph_at(copy, path)
         _edit_graph(graph, plan.edits[path])
-        if plan.declares_casts and isinstance(graph, GraphProto):
-            _declare_casts(graph)
+        if plan.finish is not None and isinstance(graph, GraphProto):
+            plan.finish(graph)
     if plan.opset is not None:
         _set_opset(copy, plan.opset)
     _set_functions(copy, plan)
@@ -134,18 +134,6 @@ def _edit_graph(proto: Any, edits: GraphEdits) -> None:
     if edits.gone_initializers:
         _remove(proto.initializer, lambda tensor: tensor.name in edits.gone_initializers)
     proto.initializer.extend(edits.new_initializers)
-
-
-def _declare_casts(graph: GraphProto) -> None:
-    """Declare what each Cast gives, whose target below opset 6 is the name of a type."""
-    declared = {value.name for value in (*graph.value_info, *graph.output)}
-    for node in graph.node:
-        if node.op_type != "Cast" or plain_domain(node.domain) != "" or node.output[0] in declared:
-            continue
-        # A reference to an attribute of an enclosing function names none.
-        for target in [attribute.s for attribute in node.attribute if attribute.name == "to" and attribute.s]:
-            value = graph.value_info.add(name=node.output[0])
-            value.type.tensor_type.elem_type = TensorProto.DataType.Value(target.decode())
 
 
 def _exchange_nodes(nodes: Any, replaced: Mapping[int, Sequence[NodeProto | None]]) -> None:
