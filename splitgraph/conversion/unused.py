@@ -4,9 +4,9 @@ before.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from itertools import chain
 
 from splitgraph.graph.definitions import Definitions, ValueKey
 from splitgraph.graph.scopes import GraphPath, Scope, plain_domain, subgraphs
@@ -21,7 +21,9 @@ class Uses:
         self._is_counted = False
         self._definitions = Definitions(root)
         self._reads: Counter[ValueKey] = Counter()
-        self._producers: dict[ValueKey, tuple[Scope, int]] = {}
+        # By position among the nodes of all graphs, one after the other: a tuple for each node would take megabytes.
+        self._producers: dict[ValueKey, int] = {}
+        self._first_positions: list[int] = []
         self._initializers: dict[ValueKey, Scope] = {}
         # Nodes that stay, or gave way to others.
         self._held: list[tuple[Scope, int]] = []
@@ -64,17 +66,24 @@ class Uses:
         if self._is_counted:
             return
         self._is_counted = True
+        first = 0
         for scope in self._root:
-            self._read_scope(scope)
+            self._first_positions.append(first)
+            self._read_scope(scope, first)
+            first += len(scope.nodes)
         for scope, index in self._held:
             self.hold(scope, index)
 
-    def _read_scope(self, scope: Scope) -> None:
-        nodes = scope.nodes
-        self._reads.update(self._keys(scope, list(chain.from_iterable([node.input[:] for node in nodes]))))
-        for index, node in enumerate(nodes):
+    def _read_scope(self, scope: Scope, first: int) -> None:
+        # Reads are counted under the same string that the producer is found by: each is a new one in every message.
+        reads, producers = self._reads, self._producers
+        for position, node in enumerate(scope.nodes, first):
             for value in self._keys(scope, node.output[:]):
-                self._producers[value] = scope, index
+                producers[value] = position
+                reads.setdefault(value, 0)
+        for node in scope.nodes:
+            for value in self._keys(scope, node.input[:]):
+                reads[value] = reads.get(value, 0) + 1
         if scope.is_function:
             self._reads.update(scope.proto.output)
             return
@@ -100,7 +109,7 @@ class Uses:
                 name = value if isinstance(value, str) else value[1]
                 initializers.append((self._initializers.pop(value).path, name))
             elif value in self._producers:
-                scope, index = self._producers[value]
+                scope, index = self._place_of(self._producers[value])
                 node = scope.nodes[index]
                 if self._is_removable(scope, node):
                     nodes.append((scope, index))
@@ -110,6 +119,11 @@ class Uses:
                     self._reads.subtract(read)
                     waiting.extend(read)
         return nodes, initializers
+
+    def _place_of(self, position: int) -> tuple[Scope, int]:
+        # Of graphs without nodes, the last one that begins here is the one that has some.
+        which = bisect_right(self._first_positions, position) - 1
+        return self._root[which], position - self._first_positions[which]
 
     def _is_removable(self, scope: Scope, node: NodeProto) -> bool:
         unread = all(self._reads[value] <= 0 for value in self._keys(scope, [name for name in node.output if name]))
