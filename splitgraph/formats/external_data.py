@@ -12,7 +12,7 @@ import os
 import re
 import shutil
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -97,14 +97,14 @@ _EXTERNAL_FIELD = re.compile(re.escape(TensorProto(data_location=TensorProto.EXT
 _MOST_SEARCHED = 1024
 
 
-def may_be_external(model: ModelProto, data: bytes, nodes: bytes | None = None, *, is_foreign: bool) -> bool:
-    """False when no tensor of a model is external. data: the bytes of the model. nodes: those of the nodes of its main
-    graph, as `node_bytes` has them. is_foreign: others wrote them, and may have used more bytes for a number than it
-    needs.
+def may_be_external(model: ModelProto, data: Sequence[bytes], nodes: bytes | None, *, is_foreign: bool) -> bool:
+    """False when no tensor of a model is external. data: the bytes of the model, in pieces. nodes: those of the nodes
+    of its main graph, as `node_bytes` or `serialized` has them. is_foreign: others wrote them, and may have used more
+    bytes for a number than it needs.
     """
     most = _MOST_SEARCHED * len(model.graph.node)
-    if len(data) <= most:
-        return _may_hold_external(data, is_foreign)
+    if len(data) == 1 and len(data[0]) <= most:
+        return _may_hold_external(data[0], is_foreign)
     # With weights, searching all of it takes longer than looking at each tensor.
     is_searched = nodes is not None and len(nodes) <= most and not _may_hold_external(nodes, is_foreign)
     return any(map(is_external, all_tensors(model, but_nodes=is_searched)))

@@ -6,16 +6,14 @@ import os
 from pathlib import Path
 from typing import BinaryIO
 
-from google.protobuf.message import EncodeError
-
 from splitgraph.deferred import numpy_helper
 from splitgraph.formats.atomic_write import WriteTogether
 from splitgraph.formats.external_data import all_tensors
 from splitgraph.formats.model_error import model_error, shown
+from splitgraph.formats.serialization import Serialized, serialized
 from splitgraph.onnx_proto import ModelProto, TensorProto
 from splitgraph.tensor_bytes import byte_size, is_external
 
-MAX_PROTO_BYTES = 2**31 - 1
 # Smaller tensors stay in the model, where every tool can read them without the data file.
 _EXTERNAL_FROM_BYTES = 1024
 # The page size that lets a runtime map a tensor into memory instead of reading it.
@@ -24,7 +22,7 @@ _ALIGNMENT = 4096
 
 def stage_model(
     model: ModelProto,
-    content: bytes | None,
+    content: Serialized | None,
     path: Path,
     target: Path,
     taken: set[str],
@@ -48,17 +46,7 @@ def stage_model(
     if content is None:
         raise model_error("SG109", "cannot be written: without its weights the model is still over 2 GiB", path)
     with files.open(target) as file:
-        file.write(content)
-
-
-def serialized(model: ModelProto) -> bytes | None:
-    """The bytes of a model file, None when it is too large for one."""
-    try:
-        content: bytes = model.SerializeToString()
-    except (EncodeError, ValueError):
-        # protobuf has no error of its own for a message that is too large; nothing else makes one unwritable.
-        return None
-    return content if len(content) <= MAX_PROTO_BYTES else None
+        file.writelines(content.pieces)
 
 
 def _free_name(wanted: str, taken: set[str]) -> str:

@@ -24,10 +24,11 @@ from splitgraph.formats.external_data import (
     small_references,
     stage_copies,
 )
-from splitgraph.formats.large_model import MAX_PROTO_BYTES, serialized, stage_model
+from splitgraph.formats.large_model import stage_model
 from splitgraph.formats.model_error import model_error, shown, system_reason
 from splitgraph.formats.node_bytes import node_bytes
 from splitgraph.formats.recognition import describe_content
+from splitgraph.formats.serialization import MAX_PROTO_BYTES, serialized
 from splitgraph.formats.wire import explain_unreadable
 from splitgraph.onnx_proto import IR_VERSION, ModelProto
 from splitgraph.tensor_bytes import is_external
@@ -60,7 +61,7 @@ def read_onnx(path: StrPath, *, external_data: Literal["load", "keep"] = "load")
         model = _parse(data, path)
         nodes = None if is_clean else node_bytes(model, len(data))
         _require_model(model, nodes, path, is_clean=is_clean)
-        is_whole = not may_be_external(model, data, nodes, is_foreign=True)
+        is_whole = not may_be_external(model, [data], nodes, is_foreign=True)
         references = [] if is_whole else external_references(model, model_folder(path), path)
         del data, nodes
         wanted = references if external_data == "load" else small_references(references)
@@ -184,7 +185,7 @@ def _save(
 ) -> None:
     folder = model_folder(path)
     content = serialized(model)
-    is_whole = content is not None and not may_be_external(model, content, is_foreign=False)
+    is_whole = content is not None and not may_be_external(model, *content, is_foreign=False)
     references = [] if is_whole else external_references(model, model_folder(source), source)
     locations = {reference.location for reference in references}
     for location in sorted(locations):

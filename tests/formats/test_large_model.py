@@ -11,7 +11,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from splitgraph.diagnostics import ModelError
-from splitgraph.formats import large_model, load_onnx, save_onnx
+from splitgraph.formats import load_onnx, save_onnx, serialization
 
 from .tiny_models import external, float_value, model_of
 
@@ -20,7 +20,7 @@ LIMIT = 4096
 
 @pytest.fixture(autouse=True)
 def low_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(large_model, "MAX_PROTO_BYTES", LIMIT)
+    monkeypatch.setattr(serialization, "MAX_PROTO_BYTES", LIMIT)
 
 
 def heavy_model() -> onnx.ModelProto:

@@ -1,0 +1,119 @@
+"""The bytes of a model file, in pieces where it holds weights: protobuf writes a message into a buffer that it doubles
+until all is in, and copies that, which takes three to four times the memory that the message takes.
+
+Source: the encoding of protocol buffers. The pieces, one behind the other, are what protobuf itself writes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from google.protobuf.message import EncodeError, Message
+from google.protobuf.unknown_fields import UnknownFieldSet
+
+from splitgraph.onnx_proto import GraphProto, ModelProto, TensorProto
+
+MAX_PROTO_BYTES = 2**31 - 1
+# In elements: smaller tensors are written faster in one piece, and so are models with less of them for each node,
+# since taking a model apart copies its nodes.
+_LARGE_TENSOR = 2**14
+_LARGE_FOR_A_NODE = 256
+_LENGTH_DELIMITED = 2
+
+
+class Serialized(NamedTuple):
+    """The bytes of a model file.
+
+    pieces: what is to be written, one behind the other. nodes: the piece that holds all nodes of the main graph, None
+    where the model is in one piece.
+    """
+
+    pieces: Sequence[bytes]
+    nodes: bytes | None
+
+
+def serialized(model: ModelProto) -> Serialized | None:
+    """The bytes of a model file, None when it is too large for one."""
+    try:
+        found = _in_pieces(model) if _has_weights(model.graph) else Serialized([model.SerializeToString()], None)
+    except (EncodeError, ValueError):
+        # protobuf has no error of its own for a message that is too large; nothing else makes one unwritable.
+        return None
+    return found if _size(found.pieces) <= MAX_PROTO_BYTES else None
+
+
+def _has_weights(graph: GraphProto) -> bool:
+    large = (tensor for tensor in graph.initializer if _count(tensor) >= _LARGE_TENSOR and tensor.HasField("raw_data"))
+    elements = sum(map(_count, large))
+    return elements > max(_LARGE_TENSOR, _LARGE_FOR_A_NODE * len(graph.node))
+
+
+def _count(tensor: TensorProto) -> int:
+    return math.prod(tensor.dims[:])
+
+
+def _in_pieces(model: ModelProto) -> Serialized:
+    nodes: list[bytes] = []
+
+    def write_graph(graph: GraphProto) -> Sequence[bytes]:
+        pieces = _around(graph, GraphProto.INITIALIZER_FIELD_NUMBER, _write_initializers)
+        nodes.append(pieces[0])
+        return _framed(ModelProto.GRAPH_FIELD_NUMBER, pieces)
+
+    pieces = _around(model, ModelProto.GRAPH_FIELD_NUMBER, write_graph)
+    return Serialized(pieces, nodes[0] if nodes else None)
+
+
+def _write_initializers(tensors: Iterable[TensorProto]) -> Sequence[bytes]:
+    return [piece for tensor in tensors for piece in _framed(GraphProto.INITIALIZER_FIELD_NUMBER, _written(tensor))]
+
+
+def _written(tensor: TensorProto) -> Sequence[bytes]:
+    if _count(tensor) < _LARGE_TENSOR:
+        return [tensor.SerializeToString()]
+    return _around(tensor, TensorProto.RAW_DATA_FIELD_NUMBER, _write_raw_data)
+
+
+def _write_raw_data(data: bytes) -> Sequence[bytes]:
+    return _framed(TensorProto.RAW_DATA_FIELD_NUMBER, [data])
+
+
+def _around(message: Message, number: int, write: Callable[[Any], Sequence[bytes]]) -> Sequence[bytes]:
+    """The bytes of a message whose field of this number is written by `write`: fields before it, itself, those after
+    it. A message with fields that its schema does not know is written as a whole, as is one without that field.
+    """
+    if len(UnknownFieldSet(message)):
+        return [message.SerializeToString()]
+    before, after, pieces = type(message)(), type(message)(), None
+    for field, value in message.ListFields():
+        if field.number == number:
+            pieces = write(value)
+            continue
+        part = before if field.number < number else after
+        if hasattr(value, "MergeFrom"):
+            getattr(part, field.name).MergeFrom(value)
+        else:
+            setattr(part, field.name, value)
+    if pieces is None:
+        return [message.SerializeToString()]
+    return [before.SerializeToString(), *pieces, after.SerializeToString()]
+
+
+def _framed(number: int, pieces: Sequence[bytes]) -> Sequence[bytes]:
+    """The pieces as a field of this number."""
+    return [_varint(number << 3 | _LENGTH_DELIMITED) + _varint(_size(pieces)), *pieces]
+
+
+def _size(pieces: Iterable[bytes]) -> int:
+    return sum(map(len, pieces))
+
+
+def _varint(number: int) -> bytes:
+    written = bytearray()
+    while number > 0x7F:
+        written.append(number & 0x7F | 0x80)
+        number >>= 7
+    written.append(number)
+    return bytes(written)
