@@ -159,10 +159,16 @@ class NodeContext:
         return self.walk.fresh()
 
     def require(
-        self, lhs: DimLike, relation: Relation, rhs: DimLike, *, code: str = "SG302", message: str | None = None
+        self,
+        lhs: DimLike,
+        relation: Relation,
+        rhs: DimLike,
+        *,
+        code: str = "SG302",
+        message: str | Callable[[], str] | None = None,
     ) -> bool:
         """Record that `lhs == rhs` or `lhs >= rhs` must hold for the model to be valid; a finding when it never can.
-        True unless so.
+        True unless so. message: of that finding, or what gives it.
         """
         held = self.walk.require(Obligation(lhs, relation, rhs), self.location, code, message, self.obligations)
         if not held:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from itertools import islice
 from math import prod
@@ -167,13 +167,15 @@ class GraphValues:
         obligation: Obligation,
         location: str,
         code: str,
-        message: str | None,
+        message: str | Callable[[], str] | None,
         noted: list[Obligation] | None = None,
     ) -> bool:
-        """Record an obligation; report and return False when nothing can satisfy it."""
+        """Record an obligation; report and return False when nothing can satisfy it. message: of that finding, or what
+        gives it.
+        """
         if self.assume(obligation, location, noted) == "contradiction":
             earlier = isinstance(obligation.lhs, Dim) or isinstance(obligation.rhs, Dim)
-            text = message or f"{obligation} can never hold"
+            text = (message() if callable(message) else message) or f"{obligation} can never hold"
             if earlier and self.facts.obligations:
                 text += f" ({obligation} contradicts what is known of the symbols)"
             self.report(diagnostic(code, text, location))

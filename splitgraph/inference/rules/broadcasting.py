@@ -8,7 +8,7 @@ from splitgraph.contents import Contents, Item
 from splitgraph.deferred import np
 from splitgraph.dim import Dim, DimLike, Facts, dim_max, level_of
 from splitgraph.inference.context import NodeContext
-from splitgraph.inference.rules.operands import Dims, InvalidNode, positions
+from splitgraph.inference.rules.operands import Dims, InvalidNode, expect, positions
 
 
 def broadcast_dim(ctx: NodeContext, a: DimLike, b: DimLike) -> DimLike:
@@ -29,8 +29,7 @@ def _beside_static(ctx: NodeContext, static: int, other: DimLike) -> DimLike:
     if isinstance(other, int):
         raise InvalidNode(f"dimensions {static} and {other} do not broadcast: they must be equal, or one of them 1")
     if ctx.facts.prove_ne(other, 1):
-        what = f"dimensions {static} and {other} do not broadcast"
-        ctx.require(other, "==", static, message=f"{ctx.node.op_type}-{ctx.since_version}: {what}")
+        expect(ctx, other, "==", static, lambda: f"dimensions {static} and {other} do not broadcast")
     return static
 
 
@@ -72,8 +71,7 @@ def _provable(ctx: NodeContext, a: Dim, b: Dim) -> DimLike | None:
         return a
     a_not_one, b_not_one = facts.prove_ne(a, 1), facts.prove_ne(b, 1)
     if a_not_one and b_not_one:
-        what = f"dimensions {a} and {b} do not broadcast"
-        ctx.require(a, "==", b, message=f"{ctx.node.op_type}-{ctx.since_version}: {what}")
+        expect(ctx, a, "==", b, lambda: f"dimensions {a} and {b} do not broadcast")
     if a_not_one:
         return a
     if b_not_one:

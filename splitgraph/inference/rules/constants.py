@@ -17,6 +17,7 @@ from splitgraph.inference.rules.operands import (
     InvalidNode,
     dims_of,
     dtype_attribute,
+    expect,
     int_attribute,
     ints_attribute,
     operator,
@@ -156,14 +157,7 @@ def required_dim(ctx: NodeContext, element: DimLike | None) -> DimLike:
     """An element of a shape as a dimension: a fresh symbol when unknown. Raises InvalidNode when it is negative."""
     if element is None:
         return ctx.fresh()
-    if isinstance(element, int):
-        if element < 0:
-            raise InvalidNode(f"the shape has a negative dimension {element}")
-        return element
-    if not ctx.facts.prove_ge(element, 0):
-        ctx.require(
-            element, ">=", 0, message=f"{ctx.node.op_type}-{ctx.since_version}: the dimension {element} is negative"
-        )
+    expect(ctx, element, ">=", 0, lambda: f"the shape has a negative dimension {element}")
     return element
 
 

@@ -15,6 +15,7 @@ from splitgraph.inference.rules.operands import (
     InvalidNode,
     contents_or_unknown,
     dims_of,
+    expect,
     int_attribute,
     ints_attribute,
     known_dtype,
@@ -204,15 +205,7 @@ def _pad_axes(ctx: NodeContext, rank: int) -> tuple[int, ...] | None:
 def required_sum(ctx: NodeContext, dim: DimLike, before: DimLike, after: DimLike) -> DimLike:
     """A dimension with pads, which must not be negative. Raises InvalidNode when it is."""
     total = dim + before + after
-    if isinstance(total, int) and total < 0:
-        raise InvalidNode(f"pads {before} and {after} take more than the dimension {dim} has")
-    if isinstance(total, Dim) and not ctx.facts.prove_ge(total, 0):
-        ctx.require(
-            total,
-            ">=",
-            0,
-            message=f"Pad-{ctx.since_version}: pads {before} and {after} take more than the dimension {dim} has",
-        )
+    expect(ctx, total, ">=", 0, lambda: f"pads {before} and {after} take more than the dimension {dim} has")
     return total
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 from splitgraph.contents import MAX_ITEMS, Contents
 from splitgraph.deferred import np
 from splitgraph.dim import DimLike
-from splitgraph.inference.context import NodeContext, Rule, rule
+from splitgraph.inference.context import NodeContext, Relation, Rule, rule
 from splitgraph.value_type import DTYPE_NAMES, ValueType, tensor
 
 if TYPE_CHECKING:
@@ -42,6 +42,18 @@ def operator(*op_types: str, gives: Sequence[int | str | None] = (0,), domain: s
         return rule(*op_types, domain=domain)(guarded)
 
     return register
+
+
+def expect(ctx: NodeContext, lhs: DimLike, relation: Relation, rhs: DimLike, found: Callable[[], str]) -> None:
+    """Record that `lhs == rhs` or `lhs >= rhs` must hold, with a finding where it never can. found: what is there
+    instead, asked for only then: a dimension takes longer to spell than to compare. Raises InvalidNode where both are
+    numbers.
+    """
+    if isinstance(lhs, int) and isinstance(rhs, int):
+        if lhs < rhs or (lhs > rhs and relation == "=="):
+            raise InvalidNode(found())
+        return
+    ctx.require(lhs, relation, rhs, message=lambda: f"{ctx.node.op_type}-{ctx.since_version}: {found()}")
 
 
 def dims_of(ctx: NodeContext, index: int) -> Dims | None:
@@ -92,11 +104,8 @@ def exact_quotient(ctx: NodeContext, dim: DimLike, parts: int, what: str) -> Dim
     """A dimension over a number of parts that must divide it. Raises InvalidNode when it does not."""
     if parts < 1:
         raise InvalidNode(f"{what}: {dim} cannot be divided by {parts}")
-    found = f"{what}: {dim} is not divisible by {parts}"
-    if isinstance(dim, int) and dim % parts:
-        raise InvalidNode(found)
-    if not isinstance(dim, int) and not ctx.facts.prove_divisible(dim, parts):
-        ctx.require(dim % parts, "==", 0, message=f"{ctx.node.op_type}-{ctx.since_version}: {found}")
+
+    expect(ctx, dim % parts, "==", 0, lambda: f"{what}: {dim} is not divisible by {parts}")
     return dim // parts
 
 
@@ -192,14 +201,8 @@ def merged_dim(ctx: NodeContext, first: DimLike, second: DimLike, what: str) -> 
     """Two dimensions that must be equal as one, the static one if any; an obligation says that they are equal."""
     if first == second:
         return first
-    if isinstance(first, int) and isinstance(second, int):
-        raise InvalidNode(f"{what} must be equal, not {first} and {second}")
-    ctx.require(
-        first,
-        "==",
-        second,
-        message=f"{ctx.node.op_type}-{ctx.since_version}: {what} must be equal, not {first} and {second}",
-    )
+
+    expect(ctx, first, "==", second, lambda: f"{what} must be equal, not {first} and {second}")
     return second if isinstance(second, int) else first
 
 

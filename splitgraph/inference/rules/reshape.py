@@ -10,6 +10,7 @@ from splitgraph.inference.rules.operands import (
     Dims,
     InvalidNode,
     dims_of,
+    expect,
     int_attribute,
     ints_attribute,
     operator,
@@ -165,10 +166,10 @@ def _require_equal_count(ctx: NodeContext, dims: Dims, result: Dims) -> None:
     before, after = product(dims), product(result)
     if before == after:
         return
-    found = f"{before} elements cannot be reshaped to {_text(result)}, which has {after}"
-    if isinstance(before, int) and isinstance(after, int):
-        raise InvalidNode(found)
-    ctx.require(before, "==", after, message=f"{ctx.node.op_type}-{ctx.since_version}: {found}")
+
+    expect(
+        ctx, before, "==", after, lambda: f"{before} elements cannot be reshaped to {_text(result)}, which has {after}"
+    )
 
 
 def _quotient(ctx: NodeContext, dims: Dims, others: Dims) -> DimLike:
@@ -177,17 +178,13 @@ def _quotient(ctx: NodeContext, dims: Dims, others: Dims) -> DimLike:
     if rest == 0:
         # 0 elements in whatever number of rows: only the total being 0, too, is certain.
         return ctx.fresh()
-    found = f"{total} elements cannot be reshaped to a multiple of {rest}"
-    if isinstance(total, int) and isinstance(rest, int):
-        if total % rest:
-            raise InvalidNode(found)
-        return total // rest
+
     quotient = total // rest
     if quotient * rest == total:
         return quotient
     if isinstance(rest, int) and ctx.facts.prove_divisible(total, rest):
         return ctx.facts.simplify(quotient)
-    ctx.require(total % rest, "==", 0, message=f"{ctx.node.op_type}-{ctx.since_version}: {found}")
+    expect(ctx, total % rest, "==", 0, lambda: f"{total} elements cannot be reshaped to a multiple of {rest}")
     return quotient
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from splitgraph.contents import Contents, scalar, vector
 from splitgraph.dim import product
@@ -13,6 +14,7 @@ from splitgraph.inference.rules.operands import (
     Dims,
     InvalidNode,
     dims_of,
+    expect,
     int_attribute,
     ints_attribute,
     normal_axes,
@@ -95,13 +97,8 @@ def squeeze_ones(ctx: NodeContext, dims: Dims) -> Dims | None:
 def squeeze_axes(ctx: NodeContext, dims: Dims, axes: Sequence[int]) -> Dims:
     """The dimensions without these axes, each of which must be 1. Raises InvalidNode when one is not."""
     for axis in axes:
-        dim = dims[axis]
-        if dim == 1:
-            continue
-        found = f"axis {axis} has the dimension {dim}; only a dimension of 1 can be squeezed"
-        if isinstance(dim, int):
-            raise InvalidNode(found)
-        ctx.require(dim, "==", 1, message=f"{ctx.node.op_type}-{ctx.since_version}: {found}")
+        found = partial("axis {} has the dimension {}; only a dimension of 1 can be squeezed".format, axis, dims[axis])
+        expect(ctx, dims[axis], "==", 1, found)
     return tuple(dim for axis, dim in enumerate(dims) if axis not in axes)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from splitgraph.dim import DimLike
 from splitgraph.inference.context import NodeContext
@@ -13,6 +14,7 @@ from splitgraph.inference.rules.operands import (
     dims_of,
     dims_of_rank,
     dtype_attribute,
+    expect,
     int_attribute,
     merged_dim,
     normal_axis,
@@ -104,10 +106,7 @@ def stft(ctx: NodeContext) -> Sequence[ValueType]:
     if step < 1:
         raise InvalidNode(f"frame_step is {step}; it must be at least 1")
     room = dims[1] - length
-    if isinstance(room, int) and room < 0:
-        raise InvalidNode(f"a frame of {length} does not fit a signal of {dims[1]}")
-    if not isinstance(room, int) and not ctx.facts.prove_ge(room, 0):
-        ctx.require(room, ">=", 0, message=f"STFT-17: a frame of {length} does not fit a signal of {dims[1]}")
+    expect(ctx, room, ">=", 0, partial("a frame of {} does not fit a signal of {}".format, length, dims[1]))
     return [tensor(dtype, (batch, room // step + 1, bins, 2))]
 
 

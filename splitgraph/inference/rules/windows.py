@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from splitgraph.dim import Dim, DimLike, ceildiv, dim_min
 from splitgraph.inference.context import NodeContext
-from splitgraph.inference.rules.operands import InvalidNode, ints_attribute
+from splitgraph.inference.rules.operands import InvalidNode, expect, ints_attribute
 
 AUTO_PADS = ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")
 
@@ -97,7 +97,10 @@ def _count(
         return _count_rounded_up(dim, room, extent, before, after, stride)
     if isinstance(room, Dim) and ctx.facts.prove_ge(room, 0):
         return room // stride + 1
-    found = f"a window of {extent} does not fit {dim} with pads {before} and {after}"
+
+    def found() -> str:
+        return f"a window of {extent} does not fit {dim} with pads {before} and {after}"
+
     fixed = ctx.facts.simplify(room, fixed=True)
     # A number stands for the symbols only where it is too small: elsewhere their names say more.
     if isinstance(fixed, int) and (fixed < 0 or isinstance(room, int)):
@@ -105,7 +108,7 @@ def _count(
     # Of one position too little, steps of 1 leave nothing, which pooling takes; other steps are rounded in two ways.
     least = -1 if stride == 1 and not _convolves(ctx) else 0
     if not ctx.facts.prove_ge(room, least):
-        ctx.require(room, ">=", least, message=f"{ctx.node.op_type}-{ctx.since_version}: {found}")
+        expect(ctx, room, ">=", least, found)
     return room // stride + 1
 
 
@@ -113,11 +116,11 @@ def _convolves(ctx: NodeContext) -> bool:
     return "Conv" in ctx.node.op_type
 
 
-def _static_count(ctx: NodeContext, room: int, stride: int, found: str) -> int | None:
+def _static_count(ctx: NodeContext, room: int, stride: int, found: Callable[[], str]) -> int | None:
     if room >= 0:
         return room // stride + 1
     if _convolves(ctx) or room <= -2 * stride:
-        raise InvalidNode(found)
+        raise InvalidNode(found())
     # Pooling over less than a window: onnxruntime rounds the negative quotient up, the specification rounds it down.
     return 0 if room == -stride else None
 
