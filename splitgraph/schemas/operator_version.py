@@ -51,7 +51,7 @@ class FormalAttribute:
         return None if self.default_value is None else make_attribute(self.name, self.default_value)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class OperatorVersion:
     """One version of an operator.
 
@@ -71,7 +71,7 @@ class OperatorVersion:
     max_inputs: int
     max_outputs: int
 
-    @property
+    @cached_property
     def min_outputs(self) -> int:
         """How many outputs a node must name: up to the last that is not optional."""
         return max((position for position, held in enumerate(self.outputs, 1) if held.option != "optional"), default=0)
