@@ -67,7 +67,14 @@ def _in_pieces(model: ModelProto) -> Serialized:
 
 
 def _write_initializers(tensors: Iterable[TensorProto]) -> Sequence[bytes]:
-    return [piece for tensor in tensors for piece in _framed(GraphProto.INITIALIZER_FIELD_NUMBER, _written(tensor))]
+    pieces, size = list[bytes](), 0
+    for tensor in tensors:
+        written = _framed(GraphProto.INITIALIZER_FIELD_NUMBER, _written(tensor))
+        size += _size(written)
+        if size > MAX_PROTO_BYTES:
+            raise ValueError("too large for one file, which need not be known to the byte")
+        pieces += written
+    return pieces
 
 
 def _written(tensor: TensorProto) -> Sequence[bytes]:
