@@ -13,8 +13,6 @@ from splitgraph.diagnostics import SplitgraphError, diagnostic
 if TYPE_CHECKING:
     from splitgraph.dim import Dim
 
-# A name of a dimension may well contain "-" (batch-size), but whoever types one of these means arithmetic.
-_ARITHMETIC = re.compile(r"[+*/%(]| - ")
 # No dimension has more digits, and Python reads no number of thousands of them.
 _NUMBER = re.compile(r"[0-9]{1,19}")
 _MOST_SHOWN = 200
@@ -37,7 +35,7 @@ def parse_bindings(texts: Iterable[str]) -> dict[str, int]:
 def parse_input_shapes(texts: Iterable[str], names: Collection[str]) -> dict[str, tuple[int | Dim | None, ...]]:
     """The shapes of `--input-shape x=1,3,H,W`, by input; `x=` is a scalar, `?` an unknown dimension.
 
-    names: the dimension names of the model; one of those is read as itself even where it looks like an expression.
+    names: the dimension names of the model.
     Raises SplitgraphError (SG601) for anything else.
     """
     shapes: dict[str, tuple[int | Dim | None, ...]] = {}
@@ -78,31 +76,14 @@ def refuse_existing(path: Path, model: Path, *, force: bool, advice: str) -> Non
         raise SplitgraphError(message, [diagnostic("SG108", message, str(path))])
 
 
-def _parse_dimension(written: str, argument: str, names: Collection[str]) -> int | Dim | None:
-    from splitgraph.dim import parse_dim, parse_expression, symbol
+def _parse_dimension(text: str, argument: str, names: Collection[str]) -> int | Dim | None:
+    from splitgraph.dim import parse_given_dim
 
-    text = written.strip()
-    if written in names:
-        return symbol(written)
-    if text in names:
-        return symbol(text)
-    if text == "?":
-        return None
-    shown, argument = _shortened(text), _shortened(argument)
-    wrong = _usage(f"--input-shape {argument}: {shown or 'nothing'} is no dimension; allowed: {_DIMENSION}")
-    if not text or re.match(r"-?[0-9.]+$", text):
-        if _NUMBER.fullmatch(text):
-            return int(text)
-        raise wrong
-    dim = parse_dim(text)
-    if dim == symbol(text) and _ARITHMETIC.search(text):
-        try:
-            dim = parse_expression(text)
-        except ValueError as error:
-            raise _usage(f"--input-shape {argument}: {shown}: {error}; allowed: {_DIMENSION}") from error
-    if isinstance(dim, int) and dim < 0:
-        raise wrong
-    return dim
+    try:
+        return parse_given_dim(text, names)
+    except ValueError as error:
+        shown, argument = _shortened(text.strip()), _shortened(argument)
+        raise _usage(f"--input-shape {argument}: {shown or 'nothing'}: {error}; allowed: {_DIMENSION}") from error
 
 
 def _split_at_commas(text: str) -> list[str]:

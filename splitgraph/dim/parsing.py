@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Container
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -14,6 +15,12 @@ from splitgraph.dim.spelling import FUNCTION_NAMES, bare_symbol, is_identifier, 
 # A name is whatever is between operators: which letters Python takes in one is not for a regular expression to tell.
 _TOKEN = re.compile(r"\s*(?:([0-9]+)|([^\s0-9\[\](),+*/%-][^\s\[\](),+*/%-]*)|\[((?:[^\]]|\]\])*)\]|(//|[-+*%(),]))")
 _DIGITS = 4000
+
+# A name of a dimension may well contain "-" (batch-size), but whoever types one of these means arithmetic.
+_ARITHMETIC = re.compile(r"[+*/%(]| - ")
+_NUMERIC = re.compile(r"-?[0-9.]*")
+# No dimension has more digits, and Python reads no number of thousands of them.
+_NUMBER = re.compile(r"[0-9]{1,19}")
 
 # Binary operators bind by rank; a unary minus binds more tightly than any of them.
 _RANKS = {"+": 1, "-": 1, "*": 2, "//": 2, "%": 2, "negate": 3}
@@ -44,6 +51,30 @@ def parse_dim(text: str) -> DimLike:
     if isinstance(value, int) or bare_symbol(value) is not None:
         return symbol(text)
     return value if _bag(_tokens(str(value))) == _bag(tokens) else symbol(text)
+
+
+def parse_given_dim(text: str, names: Container[str]) -> DimLike | None:
+    """The dimension that a person gives: a number, a `dim_param`, an expression however it is spaced, `?` for unknown.
+
+    names: the model's; one of those is what it is in the model, even where it looks like something else.
+    Raises ValueError, which says why the text is none.
+    """
+    for name in (text, text.strip()):
+        if name in names:
+            return parse_dim(name)
+    text = text.strip()
+    if text == "?":
+        return None
+    if _NUMERIC.fullmatch(text):
+        if not _NUMBER.fullmatch(text):
+            raise ValueError("not an integer of at least 0 and at most 19 digits")
+        return int(text)
+    dim = parse_dim(text)
+    if dim == symbol(text) and _ARITHMETIC.search(text):
+        dim = parse_expression(text)
+    if isinstance(dim, int) and dim < 0:
+        raise ValueError(f"its value is {dim}; the smallest dimension is 0")
+    return dim
 
 
 def parse_expression(text: str) -> DimLike:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 from splitgraph.diagnostics import SplitgraphError, diagnostic
-from splitgraph.dim import Dim, DimLike, parse_dim, parse_expression, symbols_of
+from splitgraph.dim import Dim, DimLike, parse_dim, parse_given_dim, symbols_of
 from splitgraph.graph.names import dimension_names
 from splitgraph.graph.types import LARGEST_DIM, value_type
 from splitgraph.onnx_proto import ModelProto, ValueInfoProto
@@ -48,7 +48,8 @@ def read_input_shapes(model: ModelProto, input_shapes: InputShapes | None) -> li
     for name in input_shapes:
         if name not in names:
             raise SplitgraphError(f"the model has no input {name!r}; it has: {', '.join(names) or 'none'}")
-    return [_given_type(value, input_shapes.get(value.name)) for value in model.graph.input]
+    dims = dimension_names(model)
+    return [_given_type(value, input_shapes.get(value.name), dims) for value in model.graph.input]
 
 
 def implied_bindings(model: ModelProto, given: Sequence[ValueType | None] | None) -> dict[str, DimLike]:
@@ -66,23 +67,23 @@ def implied_bindings(model: ModelProto, given: Sequence[ValueType | None] | None
     return found
 
 
-def _given_type(value: ValueInfoProto, shape: Any) -> ValueType | None:
+def _given_type(value: ValueInfoProto, shape: Any, names: Container[str]) -> ValueType | None:
     if shape is None:
         return None
     if not isinstance(shape, Sequence) or isinstance(shape, (str, bytes)):
         raise SplitgraphError(f"the shape of {value.name!r} is {shape!r}; it must be a list such as [1, 3, 'H', None]")
     kind = value.type.WhichOneof("value")
-    dims = tuple(_given_dim(dim, f"a dimension of {value.name!r}") for dim in shape)
+    dims = tuple(_given_dim(dim, f"a dimension of {value.name!r}", names) for dim in shape)
     return ValueType("tensor" if kind is None else kind.removesuffix("_type"), None, dims)
 
 
-def _given_dim(dim: Any, what: str) -> DimLike | None:
+def _given_dim(dim: Any, what: str, names: Container[str]) -> DimLike | None:
     if dim is None or isinstance(dim, Dim):
         return dim
     if not isinstance(dim, str):
         return _number(dim, what)
     try:
-        parsed = parse_expression(dim)
+        parsed = parse_given_dim(dim, names)
     except ValueError as error:
         raise SplitgraphError(f"{dim!r} is no dimension: {error}") from None
     return _number(parsed, what) if isinstance(parsed, int) else parsed

@@ -49,12 +49,13 @@ def test_wrong_bindings(texts: list[str], run: Run, folder: Path) -> None:
         ("x=2*N,(N + 1)//2", (parse_expression("2*N"), parse_expression("(N + 1)//2"))),
         ("x=min(N, 8),3", (parse_expression("min(N, 8)"), 3)),
         ("x=batch-size,2N", (symbol("batch-size"), symbol("2N"))),
-        ("x=a*b,seq:0", (symbol("a*b"), symbol("seq:0"))),
+        ("x=a/b,seq:0", (symbol("a/b"), symbol("seq:0"))),
+        ("x=a*b,K + 1", (parse_expression("a*b"), parse_expression("K + 1"))),
         ("x=4294967300", (2**32 + 4,)),
     ],
 )
 def test_input_shapes(text: str, shape: tuple) -> None:
-    assert parse_input_shapes([text], names={"a*b"}) == {"x": shape}
+    assert parse_input_shapes([text], names={"a/b", "a*b", "K + 1"}) == {"x": shape}
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,11 @@ FITTING: list[tuple[list[Any] | None, list[Any], str]] = [
     (["2*N", 4], [6, 4], "float32[6, 4]"),
     (None, [1, 2], "float32[1, 2]"),
     ([], [], "float32[]"),
+    (["batch-size", 4], ["batch-size", 4], "float32[batch-size, 4]"),
+    (["N", 4], ["batch-size", 4], "float32[batch-size, 4]"),
+    (["N", 4], ["2N", "seq:0"], "float32[2N, 4]"),
+    (["a/b", 4], ["a/b", 4], "float32[a/b, 4]"),
+    (["N", 4], ["M+1", "?"], "float32[M + 1, 4]"),
 ]
 
 
@@ -83,3 +88,11 @@ def test_what_a_node_contradicts_is_no_fault_of_the_given_shape() -> None:
     model.graph.output[0].CopyFrom(helper.make_tensor_value_info("y", TensorProto.FLOAT, [3, 4]))
     (found,) = splitgraph.infer(model, input_shapes={"x": [5, 4]}).diagnostics
     assert found.code == "SG301"
+
+
+@pytest.mark.parametrize("declared", ["N + 1", "2*N", "batch-size", "N"])
+def test_a_dimension_given_as_the_model_writes_it_is_the_model_s(declared: str) -> None:
+    as_declared = splitgraph.infer(relu_of([declared]))
+    as_given = splitgraph.infer(relu_of([declared]), input_shapes={"x": [declared]})
+    assert as_given.types == as_declared.types
+    assert as_given.symbols == as_declared.symbols
