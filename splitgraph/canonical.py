@@ -218,8 +218,7 @@ def split_by_lengths(
     """
     if not _check_lengths(site, lengths, rest_allowed):
         return None
-    rest_given = rest_allowed and -1 in lengths
-    known = [_certain_length(site, length, rest_allowed, rest_given) for length in lengths]
+    known = certain_lengths(site.facts, lengths, rest_allowed=rest_allowed)
     unknown = [index for index, length in enumerate(known) if length is None]
     for index in unknown if total is None else unknown[:-1]:
         known[index] = site.fresh()
@@ -227,13 +226,13 @@ def split_by_lengths(
         known[unknown[-1]] = 0
         rest = site.facts.simplify(total - sum_dims([length for length in known if length is not None]))
         known[unknown[-1]] = rest
-        message = f"the lengths {_listed(lengths)} exceed the dimension {total} on axis {axis}"
+        message = f"the lengths {listed(lengths)} exceed the dimension {total} on axis {axis}"
         if not site.require(rest, ">=", 0, code="SG204", message=message):
             return None
     found = tuple(length for length in known if length is not None)
     if total is not None and not unknown:
         whole = sum_dims(found)
-        message = f"the lengths {_listed(lengths)} sum to {whole}, but the dimension on axis {axis} is {total}"
+        message = f"the lengths {listed(lengths)} sum to {whole}, but the dimension on axis {axis} is {total}"
         if not site.require(total, "==", whole, code="SG204", message=message):
             return None
     return CanonicalSplit(axis, total, found, "lengths", len(found))
@@ -244,12 +243,12 @@ def _check_lengths(site: SplitSite, lengths: Sequence[DimLike | None], rest_allo
     if rest_allowed and rests > 1:
         site.find(
             "SG216",
-            f"the lengths {_listed(lengths)} hold {rests} times -1; one at most may be the rest of the dimension",
+            f"the lengths {listed(lengths)} hold {rests} times -1; one at most may be the rest of the dimension",
         )
         return False
     lowest = -1 if rest_allowed else 0
     if any(isinstance(length, int) and length < lowest for length in lengths):
-        site.find("SG205", f"the lengths {_listed(lengths)} hold a negative one; each must be at least {lowest}")
+        site.find("SG205", f"the lengths {listed(lengths)} hold a negative one; each must be at least {lowest}")
         return False
     if rest_allowed and rests == 0:
         return True
@@ -262,15 +261,21 @@ def _check_lengths(site: SplitSite, lengths: Sequence[DimLike | None], rest_allo
     )
 
 
-def _certain_length(site: SplitSite, length: DimLike | None, rest_allowed: bool, rest_given: bool) -> DimLike | None:
-    """The length; None for the rest, and for one that may turn out to be -1 and so mean the rest: it is what the others
-    leave.
+def certain_lengths(facts: Facts, lengths: Sequence[DimLike | None], *, rest_allowed: bool) -> list[DimLike | None]:
+    """The lengths; None for the rest, and for one that may turn out to be -1 and so mean the rest: it is what the
+    others leave.
     """
-    if length is None or not rest_allowed:
-        return length
-    if isinstance(length, int):
-        return None if length == -1 else length
-    return length if rest_given or site.facts.prove_ge(length, 0) else None
+    if not rest_allowed:
+        return list(lengths)
+    rest_given = -1 in lengths
+    return [
+        length if length != -1 and (isinstance(length, int) or rest_given or _is_length(facts, length)) else None
+        for length in lengths
+    ]
+
+
+def _is_length(facts: Facts, dim: DimLike | None) -> bool:
+    return dim is not None and facts.prove_ge(dim, 0)
 
 
 def split_by_size(
@@ -336,6 +341,6 @@ def split_contents(site: SplitSite, split: CanonicalSplit, data: Contents | None
         start += length
 
 
-def _listed(lengths: Sequence[DimLike | None]) -> str:
+def listed(lengths: Sequence[DimLike | None]) -> str:
     shown = [("?" if length is None else str(length)) for length in lengths]
     return f"[{', '.join(shown if len(shown) <= 12 else [*shown[:8], '...', *shown[-2:]])}]"

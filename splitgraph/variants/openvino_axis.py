@@ -49,13 +49,20 @@ def read_axis(site: SplitSite, *, vector_allowed: bool) -> tuple[bool, int | Non
     return resolve_axis(site, None if contents is None else contents.scalar, site.input(0))
 
 
-def only_possible_axis(site: SplitSite, fits: Callable[[Facts, DimLike], bool]) -> int | None:
-    """The one axis whose dimension the parts can fit, None when there are several or the shape is unknown.
+def possible_axes(site: SplitSite, axis: int | None, fits: Callable[[Facts, DimLike], bool]) -> list[int] | None:
+    """The axes that it can be: the one that is known, else those whose dimension the parts fit; None when the shape is
+    unknown.
 
     An axis tensor of unknown size could still be no axis at all, so nothing is concluded from it.
     """
-    data, axis = site.input(0), site.input(1)
-    if data.shape is None or axis.shape is None or not all(isinstance(dim, int) for dim in axis.shape):
+    if axis is not None:
+        return [axis]
+    data, given = site.input(0), site.input(1)
+    if data.shape is None or given.shape is None or not all(isinstance(dim, int) for dim in given.shape):
         return None
-    possible = [index for index, dim in enumerate(data.shape) if dim is None or fits(site.facts.child(), dim)]
-    return possible[0] if len(possible) == 1 else None
+    return [index for index, dim in enumerate(data.shape) if dim is None or fits(site.facts.child(), dim)]
+
+
+def only_one(axes: list[int] | None) -> int | None:
+    """The axis where it can be only one."""
+    return axes[0] if axes is not None and len(axes) == 1 else None

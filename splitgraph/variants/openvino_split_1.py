@@ -10,7 +10,7 @@ from splitgraph.canonical import CanonicalSplit, SplitSite, dimension_on, split_
 from splitgraph.dim import Dim, DimLike, Facts, Obligation
 from splitgraph.onnx_proto import NodeProto
 from splitgraph.variants.lowering import LowerRequest, NotRepresentable, copy_node, set_int, written_axis
-from splitgraph.variants.openvino_axis import only_possible_axis, read_axis
+from splitgraph.variants.openvino_axis import only_one, possible_axes, read_axis
 from splitgraph.variants.variant import Variant
 
 DOMAIN = "org.openvinotoolkit"
@@ -28,14 +28,16 @@ def lift(site: SplitSite) -> CanonicalSplit | None:
         return None
     if not valid:
         return None
-    if axis is None:
-        axis = only_possible_axis(site, lambda facts, dim: _divides(facts, dim, count))
+    axes = possible_axes(site, axis, lambda facts, dim: _divides(facts, dim, count))
+    if axes == []:
+        site.find("SG206", f"no dimension of {site.input(0)} divides into {count} equal parts, whichever the axis is")
+        return None
+    axis = only_one(axes)
     total = dimension_on(site.input(0), axis)
-    if isinstance(total, Dim):
+    if isinstance(total, Dim) and _too_small(site.facts, total, count):
         most = site.facts.range_of(total)[1]
-        if most is not None and most < count:
-            site.find("SG206", f"dimension {total} on axis {axis} is at most {most}, too small for {count} parts")
-            return None
+        site.find("SG206", f"dimension {total} on axis {axis} is at most {most}, too small for {count} parts")
+        return None
     split = split_equally(site, axis, total, count)
     if split is not None:
         split_contents(site, split, site.contents(0))
@@ -43,7 +45,14 @@ def lift(site: SplitSite) -> CanonicalSplit | None:
 
 
 def _divides(facts: Facts, dim: DimLike, count: int) -> bool:
+    if isinstance(dim, Dim) and _too_small(facts, dim, count):
+        return False
     return facts.require(Obligation(dim % count, "==", 0)) != "contradiction"
+
+
+def _too_small(facts: Facts, dim: Dim, count: int) -> bool:
+    most = facts.range_of(dim)[1]
+    return most is not None and most < count
 
 
 def lower(request: LowerRequest) -> None:

@@ -8,14 +8,18 @@ same three inputs.
 
 from __future__ import annotations
 
+from typing import Literal
+
 from splitgraph.canonical import (
     CanonicalSplit,
     SplitSite,
+    certain_lengths,
     dimension_on,
+    listed,
     split_by_lengths,
     split_contents,
 )
-from splitgraph.dim import DimLike, Facts, Obligation
+from splitgraph.dim import DimLike, Facts, Obligation, sum_dims
 from splitgraph.variants.lengths_input import count_matches
 from splitgraph.variants.lowering import (
     LowerRequest,
@@ -25,7 +29,7 @@ from splitgraph.variants.lowering import (
     lengths_with_rest,
     written_axis,
 )
-from splitgraph.variants.openvino_axis import INTEGER_TYPES, only_possible_axis, read_axis
+from splitgraph.variants.openvino_axis import INTEGER_TYPES, only_one, possible_axes, read_axis
 from splitgraph.variants.variant import Variant
 
 DOMAIN = "org.splitgraph"
@@ -38,20 +42,24 @@ def lift(site: SplitSite) -> CanonicalSplit | None:
     valid, axis = read_axis(site, vector_allowed=True)
     if given is None or not valid:
         return None
-    if axis is None and -1 not in given and None not in given:
-        axis = only_possible_axis(site, lambda facts, dim: _sums_to(facts, dim, given))
+    axes = possible_axes(site, axis, lambda facts, dim: _fits(facts, dim, given))
+    axis = only_one(axes)
     split = split_by_lengths(site, axis, dimension_on(site.input(0), axis), given, rest_allowed=True)
     if split is None:
+        return None
+    if axes == []:
+        site.find("SG204", f"the lengths {listed(given)} fit no dimension of {site.input(0)}, whichever the axis is")
         return None
     split_contents(site, split, site.contents(0))
     return split
 
 
-def _sums_to(facts: Facts, dim: DimLike, lengths: list[DimLike | None]) -> bool:
-    total: DimLike = 0
-    for length in lengths:
-        total = total + (0 if length is None else length)
-    return facts.require(Obligation(dim, "==", total)) != "contradiction"
+def _fits(facts: Facts, dim: DimLike, lengths: list[DimLike | None]) -> bool:
+    """False when the dimension cannot be the sum of the lengths, or with a rest or unknown ones less than that."""
+    certain = certain_lengths(facts, lengths, rest_allowed=True)
+    known = [length for length in certain if length is not None]
+    relation: Literal["==", ">="] = "==" if len(known) == len(certain) else ">="
+    return facts.require(Obligation(dim, relation, sum_dims(known))) != "contradiction"
 
 
 def _read_lengths(site: SplitSite) -> list[DimLike | None] | None:

@@ -179,3 +179,37 @@ def test_valid_case(case: dict[str, Any]) -> None:
 def test_invalid_case(case: dict[str, Any]) -> None:
     _, found = run(case)
     assert found, f"{case['expected']} was not found"
+
+
+# Beyond the corpus: an axis that only run time knows, of dimensions that the parts fit nowhere, or in one place. The
+# parts of a Split are their number, those of a VariadicSplit a list of lengths, "?" for one that only run time knows.
+AXIS_AT_RUN_TIME: list[tuple[list[Any], int | list[Any], list[Any] | None]] = [
+    ([6, 4], [1, 2], None),
+    ([6, 4], [7, -1], None),
+    ([6, 4], [7, "?"], None),
+    ([8, [4, 8], 8], [0], None),
+    ([6, 4], [5, -1], [[5, 4], [1, 4]]),
+    ([6, 4], [-1, 4, 2], [[0, 4], [4, 4], [2, 4]]),
+    ([[1, 3], 6], [4, -1], [[[1, 3], 4], [[1, 3], 2]]),
+    ([6, 4], [3, -1], [["?", "?"], ["?", "?"]]),
+    ([6, "?"], [7, -1], [[6, 7], [6, "?"]]),
+    ([6, 4], 5, None),
+    ([[1, 3], 2], 4, None),
+    ([[0, 1], 6], 2, [[[0, 1], 3], [[0, 1], 3]]),
+]
+
+
+@pytest.mark.parametrize(("shape", "parts", "outputs"), AXIS_AT_RUN_TIME)
+def test_axis_that_only_run_time_knows(shape: list[Any], parts: int | list[Any], outputs: list[Any] | None) -> None:
+    case: dict[str, Any] = {
+        "data": {"shape": shape, "type": "f32"},
+        "axis": {"value": None, "shape": [], "type": "i64"},
+    }
+    if isinstance(parts, int):
+        case |= {"op": "Split", "num_splits": parts}
+    else:
+        lengths = {"type": "i64", "shape": [len(parts)], "from": "concat", "parts": parts}
+        case |= {"op": "VariadicSplit", "split_lengths": lengths}
+    shapes, found = run(case)
+    assert shapes == (outputs or [])
+    assert [text[:5] for text in found] == ([] if outputs else ["SG206" if isinstance(parts, int) else "SG204"])
