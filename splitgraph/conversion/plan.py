@@ -193,6 +193,8 @@ def _set_functions(model: ModelProto, plan: Plan) -> None:
         if made.name not in present:
             model.functions.append(made)
     if plan.variadic_parts:
+        # onnx's reference evaluator knows a function only behind its place in the list, and a function may call ours.
+        model.functions.sort(key=lambda function: function.domain != DOMAIN)
         model.ir_version = max(model.ir_version, FUNCTION_IR_VERSION)
         _import_domain(model.opset_import)
         for function in model.functions:

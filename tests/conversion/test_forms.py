@@ -10,6 +10,7 @@ import onnx
 import pytest
 from known_opsets import known
 from onnx import TensorProto, helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
 
 import splitgraph
 from splitgraph.execution.reference import load, run
@@ -249,6 +250,21 @@ def test_one_function_serves_all_calls_of_as_many_parts() -> None:
     assert converted.ir_version == 8
     assert {entry.domain: entry.version for entry in converted.opset_import} == {"": 18, DOMAIN: 1}
     assert_same(model, converted, data(6))
+
+
+def test_functions_come_before_those_that_call_them() -> None:
+    """onnx's reference evaluator runs no function that calls one behind it in the list."""
+    split = helper.make_node("Split", ["x"], ["out0", "out1"], num_outputs=2)
+    model = split_model((5,), num_outputs=2)
+    model.graph.node[0].CopyFrom(helper.make_node("Halves", ["x"], ["out0", "out1"], domain="local"))
+    model.opset_import.append(helper.make_opsetid("local", 1))
+    model.functions.append(
+        helper.make_function("local", "Halves", ["x"], ["out0", "out1"], [split], [helper.make_opsetid("", 18)])
+    )
+    converted = splitgraph.convert(model, "variadic-split").model
+    assert [function.name for function in converted.functions] == ["VariadicSplit_2", "Halves"]
+    parts = ReferenceEvaluator(converted).run(None, {"x": np.arange(5, dtype=np.float32)})
+    assert [part.tolist() for part in parts] == [[0, 1, 2], [3, 4]]
 
 
 # Repairs ------------------------------------------------------------------------------------------
