@@ -33,6 +33,7 @@ from splitgraph.graph.scopes import (
     called_function,
     function_key,
     node_label,
+    opset_imports,
     plain_domain,
 )
 from splitgraph.inference import Walked, walk_model
@@ -72,9 +73,9 @@ def convert_opset(model: ModelProto, target: int, ir_version: int | None = None,
     converted = apply_plan(plan, model, owned=owned)
     if ir_version is not None:
         set_ir_version(converted, ir_version, target if "" in walked.opset else None)
-    to_opset = {**walked.opset, **({"": target} if "" in walked.opset else {})}
+    after = opset_imports(converted.opset_import)
     changes, notes = (*(plain.changes if plain is not None else ()), *plan.changes), tuple(plan.notes)
-    return Rewrite(converted, changes, notes, None, dict(walked.opset), to_opset, plan.rounding)
+    return Rewrite(converted, changes, notes, None, dict(walked.opset), after, plan.rounding)
 
 
 def _without_sequences(model: ModelProto, walked: Walked) -> Rewrite | None:

@@ -20,7 +20,7 @@ from splitgraph.conversion.unused import Uses
 from splitgraph.diagnostics import Diagnostic, SplitgraphError, diagnostic
 from splitgraph.dim import ceildiv
 from splitgraph.graph.names import FreshNames, used_names
-from splitgraph.graph.scopes import Scope, plain_domain, scopes
+from splitgraph.graph.scopes import Scope, opset_imports, plain_domain, scopes
 from splitgraph.inference import Walked, walk_model
 from splitgraph.inference.state import SplitDetail
 from splitgraph.node_making import make_attribute
@@ -42,6 +42,7 @@ def convert_forms(model: ModelProto, to: str, *, explicit_lengths: bool = False)
     if to not in ("split", "variadic-split"):
         raise SplitgraphError(f"splits cannot be converted to {to!r}; the targets are 'split' and 'variadic-split'")
     walked = walk_model(model)
+    before = walked.opset
     plan = Plan(left_out=find_left_out(model, walked.scopes))
     check_readable(plan, walked)
     if to == "split" and explicit_lengths and not plan.blockers:
@@ -62,14 +63,9 @@ def convert_forms(model: ModelProto, to: str, *, explicit_lengths: bool = False)
     plan.raise_blockers(f"the splits cannot be converted to {to}")
     if to == "split":
         plan.gone_functions = ours - _still_called(plan, model)
-    return Rewrite(
-        apply_plan(plan, model),
-        tuple(plan.changes),
-        tuple(plan.notes),
-        None,
-        dict(walked.opset),
-        dict(walked.opset),
-    )
+    converted = apply_plan(plan, model)
+    after = opset_imports(converted.opset_import)
+    return Rewrite(converted, tuple(plan.changes), tuple(plan.notes), None, dict(before), after)
 
 
 def _with_functions_inlined(plan: Plan, model: ModelProto) -> ModelProto:

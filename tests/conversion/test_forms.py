@@ -24,6 +24,10 @@ def value(name: str, shape: Sequence[int | str | None] | None, dtype: int = FLOA
     return helper.make_tensor_value_info(name, dtype, shape)
 
 
+def imports(model: onnx.ModelProto) -> dict[str, int]:
+    return {entry.domain: entry.version for entry in model.opset_import}
+
+
 def calling(
     axis: Any,
     lengths: Any,
@@ -265,6 +269,25 @@ def test_functions_come_before_those_that_call_them() -> None:
     assert [function.name for function in converted.functions] == ["VariadicSplit_2", "Halves"]
     parts = ReferenceEvaluator(converted).run(None, {"x": np.arange(5, dtype=np.float32)})
     assert [part.tolist() for part in parts] == [[0, 1, 2], [3, 4]]
+
+
+@pytest.mark.parametrize("local", [False, True], ids=["main", "function"])
+def test_the_imports_before_and_after_are_the_models_own(local: bool) -> None:
+    model = split_model((5,), num_outputs=2)
+    if local:
+        model.opset_import.append(helper.make_opsetid("local", 1))
+        copy = helper.make_node("Identity", ["a"], ["b"])
+        model.functions.append(
+            helper.make_function("local", "Copy", ["a"], ["b"], [copy], [helper.make_opsetid("", 18)])
+        )
+    there = splitgraph.convert(model, "variadic-split")
+    back = splitgraph.convert(there.model, "split")
+    for rewrite, before in ((there, model), (back, there.model), (splitgraph.upgrade(there.model, 21), there.model)):
+        assert rewrite.from_opset == imports(before)
+        assert rewrite.to_opset == imports(rewrite.model)
+    assert DOMAIN in there.to_opset and DOMAIN not in back.to_opset
+    written_out = splitgraph.convert(model, "split", explicit_lengths=True)
+    assert (written_out.from_opset, written_out.to_opset) == (imports(model), imports(written_out.model))
 
 
 # Repairs ------------------------------------------------------------------------------------------
