@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -191,6 +192,15 @@ def test_rewrite_has_every_field_of_the_contract() -> None:
     assert rewrite.verification is not None
     assert rewrite.verification.verdict == "equal"
     assert (dict(rewrite.from_opset), dict(rewrite.to_opset)) == ({"": 18}, {"": 13})
+
+
+def test_what_comes_back_can_be_pickled() -> None:
+    """As pools of processes do, in both directions."""
+    rewrite = splitgraph.downgrade(UNEVEN, 13, verify=True)
+    for result in (splitgraph.infer(UNEVEN), rewrite):
+        assert pickle.loads(pickle.dumps(result)) == result
+    blocked = splitgraph.ConversionError("no", splitgraph.infer(NEITHER).diagnostics)
+    assert pickle.loads(pickle.dumps(blocked)).diagnostics == blocked.diagnostics
 
 
 def test_bindings_and_input_shapes_are_used() -> None:

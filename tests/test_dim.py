@@ -6,6 +6,8 @@ import copy
 import gc
 import itertools
 import pickle
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from random import Random
@@ -108,11 +110,32 @@ def test_extrema_of_nothing_are_refused() -> None:
             extremum()
 
 
-def test_dims_are_not_made_or_pickled_by_hand() -> None:
+def test_dims_are_not_made_by_hand() -> None:
     with pytest.raises(TypeError, match="symbol"):
         Dim()
-    with pytest.raises(TypeError, match="not pickled"):
-        pickle.dumps(N + 1)
+
+
+PICKLED = ["N", "N - 2", "[batch-size]//2", "2*A*N + (N + 2)//3", "N//(A + 1) % 7", "max(0, A - N)", "min(A, N, 8)*k"]
+
+
+@pytest.mark.parametrize("text", PICKLED)
+def test_a_dim_comes_back_from_its_pickle_as_the_same_object(text: str) -> None:
+    dim = parse_expression(text)
+    assert pickle.loads(pickle.dumps(dim)) is dim
+
+
+def test_a_deep_dim_is_pickled_too() -> None:
+    dim: DimLike = N
+    for index in range(1000):
+        dim = dim_max(dim // 2 + 1, symbol(f"M{index}"))
+    assert pickle.loads(pickle.dumps(dim)) is dim
+
+
+def test_a_pickle_is_read_by_another_process() -> None:
+    code = "import pickle, sys; print(*pickle.load(sys.stdin.buffer), sep='\\n')"
+    dims = [parse_expression(text) for text in PICKLED]
+    read = subprocess.run([sys.executable, "-c", code], input=pickle.dumps(dims), capture_output=True, check=True)
+    assert read.stdout.decode().splitlines() == [str(dim) for dim in dims]
 
 
 # The normal form ---------------------------------------------------------------------------------------------------

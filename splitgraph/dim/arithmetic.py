@@ -14,7 +14,7 @@ The rules of the normal form, beyond multiplying out and collecting terms:
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from math import gcd
 from types import EllipsisType
@@ -141,8 +141,11 @@ class Dim:
     def __repr__(self) -> str:
         return f"Dim({str(self)!r})"
 
-    def __reduce__(self) -> NoReturn:
-        raise TypeError("a Dim is not pickled, because equal dims are the same object; send str(dim) and parse it")
+    def __reduce__(self) -> tuple[Any, ...]:
+        atoms = atoms_by_level([self])
+        places = {atom: place for place, atom in enumerate(atoms)}
+        parts = [(atom.kind, atom.name, tuple(_pickled(arg, places) for arg in atom.args)) for atom in atoms]
+        return _unpickled, (parts, _pickled(self, places))
 
     def __copy__(self) -> Dim:
         return self
@@ -287,6 +290,32 @@ class _Step(NamedTuple):
     sign: int
     numerator: Dim
     divisor: int
+
+
+# Pickling: the atoms in a row, arguments first, as nothing recursive survives deep nesting; monomials are their places.
+
+_Pickled: TypeAlias = int | tuple[tuple[tuple[tuple[int, ...], int], ...], int]
+
+
+def _pickled(value: DimLike, places: Mapping[Atom, int]) -> _Pickled:
+    if isinstance(value, int):
+        return value
+    return tuple((tuple(places[atom] for atom in monomial), c) for monomial, c in value.terms), value.const
+
+
+def _unpickled(parts: Sequence[tuple[int, str, tuple[_Pickled, ...]]], whole: _Pickled) -> DimLike:
+    atoms: list[Atom] = []
+
+    def read(pickled: _Pickled) -> DimLike:
+        if isinstance(pickled, int):
+            return pickled
+        terms, const = pickled
+        return _interned(tuple((tuple(atoms[place] for place in monomial), c) for monomial, c in terms), const)
+
+    for kind, name, args in parts:
+        made = symbol(name) if kind == SYMBOL else atom_value(kind, tuple(read(arg) for arg in args))
+        atoms.append(made.terms[0][0][0])
+    return read(whole)
 
 
 # Floor quotients ---------------------------------------------------------------------------------------------------
