@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
+from splitgraph.diagnostics import diagnostic
 from splitgraph.dim import DimLike, Facts, Obligation, symbol
 from splitgraph.graph.scopes import MAIN
 from splitgraph.inference.analysis import IR, Analysis
@@ -66,12 +67,22 @@ def _walk(
     state.given_types, state.declared_types = mirrored.given, mirrored.declared
     load_openvino_rules()
     facts = Facts()
-    for name, (lowest, most) in mirrored.bounds.items():
-        if name not in bound:
-            facts.require(Obligation(symbol(name), ">=", lowest))
-            if most is not None:
-                facts.require(Obligation(most, ">=", symbol(name)))
     main = Walk(state, MAIN, "main", state.imports, facts, bindings={})
+    _require_intervals(main, mirrored.bounds, bound)
     main.define_graph_values(mirrored.model.graph, given)
     main.run(mirrored.model.graph.node)
     return state, main
+
+
+def _require_intervals(
+    main: Walk, intervals: Mapping[str, tuple[int, int | None]], bound: Mapping[str, DimLike]
+) -> None:
+    """Oblige each dimension to lie in its declared interval; report one that the caller gives another size."""
+    for name, (lowest, most) in intervals.items():
+        dim = bound.get(name, symbol(name))
+        held = [Obligation(dim, ">=", lowest), *([] if most is None else [Obligation(most, ">=", dim)])]
+        if "contradiction" in [main.facts.require(obligation) for obligation in held]:
+            declared = f"{lowest}..{'' if most is None else most}"
+            text = f"the dimension {name} is given as {dim}, but declared as {declared}"
+            help = f"Give it a size within {declared}, or correct the shape that the model declares."
+            main.report(diagnostic("SG304", text, "main", help=help))

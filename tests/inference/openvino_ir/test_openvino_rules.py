@@ -142,3 +142,22 @@ def test_declared_dims_that_cannot_be(tmp_path: Path) -> None:
 def test_declared_dims_fill_what_is_unknown(tmp_path: Path) -> None:
     model = one_layer(tmp_path, "NonZero", "opset3", {"output_type": "i64"}, ["f32 ?,3"], declared="2,5")
     assert str(infer_ir(model).types["y"]) == "int64[2, 5]"
+
+
+GIVEN: list[tuple[dict[str, Any], str | None]] = [
+    ({"bind": {"i0_0": 2}}, None),
+    ({"bind": {"i0_0": 5}}, None),
+    ({"bind": {"i0_0": 1}}, "i0_0 is given as 1, but declared as 2..5"),
+    ({"bind": {"i0_0": 6}}, "i0_0 is given as 6, but declared as 2..5"),
+    ({"bind": {"i0_1": 63}}, "i0_1 is given as 63, but declared as 64.."),
+    ({"input_shapes": {"i0": [5, 64, 1]}}, None),
+    ({"input_shapes": {"i0": [None, 1000, None]}}, None),
+    ({"input_shapes": {"i0": [6, None, None]}}, "i0_0 is given as 6, but declared as 2..5"),
+]
+
+
+@pytest.mark.parametrize(("given", "said"), GIVEN, ids=str)
+def test_a_size_given_for_an_interval_lies_in_it(tmp_path: Path, given: dict[str, Any], said: str | None) -> None:
+    analysis = infer_ir(one_layer(tmp_path, "Relu", "opset1", {}, ["f32 2..5,64..,?"]), **given)
+    assert [(found.code, found.severity) for found in analysis.diagnostics] == ([("SG304", "error")] if said else [])
+    assert said is None or said in analysis.diagnostics[0].message
