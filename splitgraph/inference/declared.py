@@ -43,6 +43,15 @@ def check_default(values: GraphValues, name: str, default: ValueType, declared: 
     values.report(diagnostic("SG301", text, values.location, help=help))
 
 
+def check_sizes(values: GraphValues, name: str, declared: ValueType, known: ValueType) -> None:
+    """Report the dimensions of an input that the sizes which the caller gives make negative."""
+    for written, dim in zip(declared.shape or (), known.shape or (), strict=False):
+        if isinstance(dim, int) and dim < 0:
+            text = f"dimension {written} of the input {name!r} is {dim} with the sizes given"
+            help = f"Give sizes with which {written} is at least 0."
+            values.report(diagnostic("SG304", text, values.location, help=help))
+
+
 def _fits(default: ValueType, declared: ValueType) -> bool:
     if declared.dtype is not None and default.dtype != declared.dtype:
         return False

@@ -10,10 +10,10 @@ from math import prod
 from splitgraph.contents import Contents, SequenceInfo
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.dim import Answer, Dim, DimLike, Facts, Obligation, symbols_of
-from splitgraph.graph.scopes import GraphPath
+from splitgraph.graph.scopes import MAIN, GraphPath
 from splitgraph.graph.tensors import tensor_contents, tensor_type
 from splitgraph.graph.types import value_type
-from splitgraph.inference.declared import check_default, reconcile
+from splitgraph.inference.declared import check_default, check_sizes, reconcile
 from splitgraph.inference.known import OMITTED, Known
 from splitgraph.inference.state import GraphDetail, State
 from splitgraph.onnx_proto import GraphProto, NodeProto, TensorProto, ValueInfoProto
@@ -251,6 +251,8 @@ class GraphValues:
             if default is not None:
                 check_default(self, value.name, default, value_type(value.type))
             known = self._input_type(value, passed, default if constant_inputs else None)
+            if self.state.bound and self.path == MAIN:
+                check_sizes(self, value.name, value_type(value.type), known)
             self.define(value.name, known, self.location)
         if self.parent is None:
             self.state.open_dimensions = frozenset(self.state.generated)

@@ -96,3 +96,20 @@ def test_a_dimension_given_as_the_model_writes_it_is_the_model_s(declared: str) 
     as_given = splitgraph.infer(relu_of([declared]), input_shapes={"x": [declared]})
     assert as_given.types == as_declared.types
     assert as_given.symbols == as_declared.symbols
+
+
+NEGATIVE: list[tuple[list[Any], dict[str, Any], str | None]] = [
+    (["N - 2", 4], {"bind": {"N": 2}}, None),
+    (["N - 2", 4], {"bind": {"N": 1}}, "dimension N - 2 of the input 'x' is -1 with the sizes given"),
+    (["N", "2 - N"], {"input_shapes": {"x": [2, None]}}, None),
+    (["N", "2 - N"], {"input_shapes": {"x": [5, None]}}, "dimension 2 - N of the input 'x' is -3 with the sizes given"),
+    (["max(0, N - 2)"], {"bind": {"N": 1}}, None),
+    ([-1, 4], {}, None),
+]
+
+
+@pytest.mark.parametrize(("declared", "given", "said"), NEGATIVE)
+def test_sizes_make_no_dimension_negative(declared: list[Any], given: dict[str, Any], said: str | None) -> None:
+    analysis = splitgraph.infer(relu_of(declared), **given)
+    assert [found.message for found in analysis.diagnostics] == ([said] if said else [])
+    assert [found.code for found in analysis.diagnostics] == ["SG304"] * bool(said)
