@@ -118,9 +118,10 @@ class Comparison:
         left, right = before.astype(np.float64), after.astype(np.float64)
         same = (left == right) | (np.isnan(left) & np.isnan(right))
         with np.errstate(invalid="ignore", over="ignore"):
-            gap = np.where(same, 0.0, np.abs(right - left))
             finite = np.isfinite(left) & np.isfinite(right)
-            self._note(gap[finite], np.abs(left)[finite])
+            # Nothing is further from a number than what is none.
+            gap = np.where(same, 0.0, np.where(finite, np.abs(right - left), np.inf))
+            self._note(gap, np.where(finite, np.abs(left), 1.0))
             allowed = atol + rtol * np.abs(left)
             near = finite & (gap <= allowed)
             if self.movements is not None and place is not None and not (same | near).all():
@@ -128,8 +129,6 @@ class Comparison:
         return np.asarray(~(same | near))
 
     def _note(self, gap: Array, size: Array) -> None:
-        if not gap.size:
-            return
         self.max_abs_diff = max(self.max_abs_diff or 0.0, float(gap.max()))
         nonzero = size > 0
         if nonzero.any():

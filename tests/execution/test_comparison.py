@@ -121,6 +121,13 @@ def test_the_largest_differences_are_kept() -> None:
     assert comparison.max_rel_diff == pytest.approx(0.001, rel=1e-3)
 
 
+@pytest.mark.parametrize(("before", "after"), [(1, np.inf), (np.inf, 1), (0, np.nan), (np.nan, 2), (np.inf, -np.inf)])
+def test_nothing_is_further_from_a_number_than_what_is_none(before: float, after: float) -> None:
+    comparison = Comparison(1e-5, 1e-6)
+    assert comparison.compare_outputs(["y"], [F([3, before])], [F([3, after])], 0) is not None
+    assert (comparison.max_abs_diff, comparison.max_rel_diff) == (np.inf, np.inf)
+
+
 def test_integers_alone_leave_the_differences_at_nothing() -> None:
     comparison = Comparison(1e-5, 1e-6)
     assert comparison.compare_outputs(["y"], [np.int64([1])], [np.int64([1])], 0) is None
