@@ -194,6 +194,17 @@ def test_rewrite_has_every_field_of_the_contract() -> None:
     assert (dict(rewrite.from_opset), dict(rewrite.to_opset)) == ({"": 18}, {"": 13})
 
 
+@pytest.mark.parametrize("name", ["split2_equal", "split_in_loop", "split_to_sequence11_lengths", "gpt2.opset18"])
+def test_inferring_twice_is_inferring_once(name: str) -> None:
+    """What is declared already is written again without a trace, its denotations included."""
+    model = splitgraph.infer(MODELS / f"{name}.onnx").model
+    assert splitgraph.infer(model).model == model
+    for value in (*model.graph.value_info, *model.graph.output):
+        for dim in value.type.tensor_type.shape.dim:
+            dim.denotation = "DATA_BATCH"
+    assert splitgraph.infer(model).model == model
+
+
 def test_what_comes_back_can_be_pickled() -> None:
     """As pools of processes do, in both directions."""
     rewrite = splitgraph.downgrade(UNEVEN, 13, verify=True)

@@ -125,6 +125,5 @@ def _refine(declared: TypeProto.Tensor, inferred: TypeProto.Tensor) -> None:
     for mine, theirs in zip(declared.shape.dim, inferred.shape.dim, strict=True):
         # A name or number that the author gave stays; a number says more than a name.
         if theirs.HasField("dim_value") or not (mine.dim_param or _is_number(mine)):
-            denotation = mine.denotation
-            mine.CopyFrom(theirs)
-            mine.denotation = denotation
+            mine.ClearField("value")
+            mine.MergeFrom(theirs)
