@@ -17,6 +17,7 @@ from splitgraph.conversion.shape_nodes import (
 from splitgraph.conversion.step import Inexact, Step
 from splitgraph.conversion.values import Array
 from splitgraph.deferred import np
+from splitgraph.inference.rules.slicing import is_end_disputed
 
 _GREATEST = 2**63 - 1
 
@@ -56,6 +57,12 @@ def slice_by_attributes(step: Step) -> None:
     steps = step.elements(4) if step.uses_input(4) else np.ones(1, np.int64)
     if not step.uses_input(3):
         axes = np.arange(_count(step))
+    if ends is not None and steps is not None and any(map(is_end_disputed, _ints(ends), _ints(steps))):
+        raise Inexact(
+            "onnxruntime takes the largest integer as the end of a backward slice for its beginning, and the "
+            "specification for the last element",
+            "give the smallest integer as its end",
+        )
     if starts is None or ends is None or axes is None or steps is None or np.any(steps != 1):
         _slice_by_gathering(step, axes)
         return

@@ -188,5 +188,12 @@ def _last_backward(facts: Facts, dim: DimLike, end: DimLike) -> DimLike | None:
 
 def _is_disputed(dim: int, start: int, end: int, step: int) -> bool:
     # The specification clamps the start of a backward slice to the first element, numpy and the reference evaluator to
-    # before it. An end of the largest integer is past the first element to onnxruntime, and the last one to the others.
-    return step < 0 and (start < -dim or end >= _OPEN_END)
+    # before it.
+    return (step < 0 and start < -dim) or is_end_disputed(end, step)
+
+
+def is_end_disputed(end: int, step: int) -> bool:
+    """True for a backward slice to the largest integer, which is past the first element to onnxruntime, and the last
+    one to the specification.
+    """
+    return step < 0 and end >= _OPEN_END

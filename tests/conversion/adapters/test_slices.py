@@ -60,6 +60,10 @@ PARTS = [
             Crossing("count", "Slice", 13, 9, {"x": X, **bounds((1,), (3,))}, shapes="symbolic"),
             "how many axes it slices is known only at run time",
         ),
+        (
+            Crossing("backwards", "Slice", 13, 9, {"x": X}, bounds((-1, 0), (2**31 - 1, 2), (1, 0), (-1, 1))),
+            "onnxruntime takes the largest integer as the end of a backward slice for its beginning",
+        ),
     ],
     ids=str,
 )
