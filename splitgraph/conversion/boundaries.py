@@ -104,7 +104,6 @@ _KEPT_BY_VERSIONS: dict[tuple[int, ...], str] = {
         "Mish Multinomial RandomNormal RandomNormalLike RandomUniform RandomUniformLike RoiAlign Round Sin Sinh "
         "Softplus Softsign Tan ThresholdedRelu"
     ),
-    (25,): "Attention",
     (27,): "Range",
     (28,): "Celu Compress Einsum OneHot Optional ReverseSequence Unique",
 }
@@ -360,6 +359,12 @@ RULES: dict[tuple[str, int], Rule] = {
         shape_rules.mask_covers_all_keys,
         shape_rules.mask_covers_all_keys,
         "or declare the shapes of mask and key",
+    ),
+    ("Attention", 25): Rule(
+        "from it on, the past or present of keys and values must be given together and not with nonpad_kv_seqlen, and "
+        "inputs of rank 4 take no number of heads",
+        shape_rules.attention_is_given_whole,
+        always,
     ),
 }
 

@@ -6,8 +6,10 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from splitgraph.conversion.shape_nodes import FLOATS
+from splitgraph.conversion.shape_rules import heads_only_of_rank_3
 from splitgraph.conversion.step import Inexact, Step
 from splitgraph.onnx_proto import TensorProto
+from splitgraph.value_type import DTYPE_NUMBERS
 
 _REAL = frozenset({TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16, TensorProto.BFLOAT16})
 
@@ -25,6 +27,19 @@ def _bernoulli(step: Step) -> NoReturn:
 
 def _affine_grid(step: Step) -> NoReturn:
     raise Inexact("its function body takes a batch of one for no batch", "declare the shapes of its inputs")
+
+
+def _attention(step: Step) -> None:
+    """The body has one type for the weights and the values, and adds a mask of integers as -inf cast to them; it tells
+    inputs of rank 3 by the attributes that only they need.
+    """
+    if step.input_type(0).dtype != step.input_type(2).dtype:
+        raise Inexact("its function body multiplies values of another type than that of Q with what is of that of Q")
+    mask = step.input_type(3).dtype or ""
+    if step.uses_input(3) and mask != "bool" and DTYPE_NUMBERS.get(mask) not in _REAL:
+        raise Inexact(f"its document gives a mask of {mask or 'an unknown type'} no meaning", "cast the mask to bool")
+    if not heads_only_of_rank_3(step):
+        raise Inexact(f"the rank of {step.inputs[0]!r} is unknown", "declare the shapes of its inputs")
 
 
 def _rms_normalization(step: Step) -> None:
@@ -56,6 +71,7 @@ def _range(step: Step) -> None:
 
 _CHECKS: dict[str, Callable[[Step], None]] = {
     "AffineGrid": _affine_grid,
+    "Attention": _attention,
     "Bernoulli": _bernoulli,
     "BlackmanWindow": _window,
     "HammingWindow": _window,

@@ -278,6 +278,27 @@ def mask_covers_all_keys(c: Crossing) -> bool:
     return not c.uses_input(4) and key is not None and len(key) > 2 and key[-2] == mask[-1]
 
 
+def attention_is_given_whole(c: Crossing) -> bool:
+    """Attention 24|25, upward: both of past and present or neither, either the past or the lengths, and heads only of
+    inputs of rank 3.
+    """
+    past, present = c.uses_input(4), c.uses_output(1)
+    if past != c.uses_input(5) or present != c.uses_output(2) or (c.uses_input(6) and (past or present)):
+        return False
+    return heads_only_of_rank_3(c)
+
+
+def heads_only_of_rank_3(c: Crossing) -> bool:
+    """Attention: the numbers of heads are left out where the inputs have them on an axis, as 25 requires; False when
+    that is not known.
+    """
+    names = ("q_num_heads", "kv_num_heads")
+    if c.old.since_version >= 25 or c.rank(0) == 3 or not any(map(c.has, names)):
+        return True
+    c.drop(*names, why="inputs of rank 4 have their heads on an axis")
+    return c.rank(0) is not None
+
+
 def branches_give_equal_shapes(c: Crossing) -> bool:
     """If 1|11, downward: both branches declare the same numbers. What is the same name in both, its author may have
     used for two things.
