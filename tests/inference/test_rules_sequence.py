@@ -36,6 +36,21 @@ def test_an_invalid_node_is_a_finding(inputs: str, body: str, said: str) -> None
     assert said in answer
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        "q = SequenceEmpty() r = SequenceErase(q)",
+        "q = SequenceConstruct(a) r = SequenceConstruct(q)",
+        "q = SequenceConstruct(a) r = SequenceInsert(q, b)",
+        "r = SequenceEmpty<dtype=99>()",
+    ],
+)
+def test_what_reads_an_invalid_sequence_is_not_invalid_too(body: str) -> None:
+    analysis = infer_nodes("float[N] a, int64[N] b", f"{body} y = SequenceLength(r)")
+    assert len([found for found in analysis.diagnostics if found.severity == "error"]) == 1
+    assert analysis.types["r"].kind == "unknown"
+
+
 SHAPES = [
     ("at", TWO, f"{MADE} y = SequenceAt(q, one)", "float32[M, 3]"),
     ("at-last", TWO, f"{MADE} y = SequenceAt(q, last)", "float32[M, 3]"),

@@ -27,7 +27,8 @@ class InvalidNode(Exception):
 def operator(*op_types: str, gives: Sequence[int | str | None] = (0,), domain: str = "") -> Callable[[Rule], Rule]:
     """Register a rule that may raise InvalidNode, which becomes a finding.
 
-    gives: the element type of each output of an invalid node: that of the input of this number, or this one.
+    gives: the element type of each output of an invalid node: that of the input of this number, or this one. Without
+    any, nothing is said of the outputs, which may be no tensors.
     """
 
     def register(function: Rule) -> Rule:

@@ -114,7 +114,7 @@ def sequence_length(ctx: NodeContext) -> Sequence[ValueType]:
     return [tensor("int64", ())]
 
 
-@operator("SequenceConstruct", gives=(None,))
+@operator("SequenceConstruct", gives=())
 def sequence_construct(ctx: NodeContext) -> Sequence[ValueType]:
     """A sequence of the inputs."""
     elements = []
@@ -124,7 +124,7 @@ def sequence_construct(ctx: NodeContext) -> Sequence[ValueType]:
     return [_built(ctx, elements)]
 
 
-@operator("SequenceEmpty", gives=(None,))
+@operator("SequenceEmpty", gives=())
 def sequence_empty(ctx: NodeContext) -> Sequence[ValueType]:
     """A sequence without elements."""
     dtype = DTYPE_NAMES.get(int_attribute(ctx, "dtype", 1))
@@ -139,7 +139,7 @@ def _built(ctx: NodeContext, elements: Sequence[ValueType]) -> ValueType:
     return common_type(elements)
 
 
-@operator("SequenceInsert", gives=(None,))
+@operator("SequenceInsert", gives=())
 def sequence_insert(ctx: NodeContext) -> Sequence[ValueType]:
     """The sequence with one more element, at the end unless a position is given."""
     known, info = sequence_of(ctx, 0), ctx.sequence(0)
@@ -159,7 +159,7 @@ def sequence_insert(ctx: NodeContext) -> Sequence[ValueType]:
     return [common_type([element_type(ctx, known, info), added])]
 
 
-@operator("SequenceErase")
+@operator("SequenceErase", gives=())
 def sequence_erase(ctx: NodeContext) -> Sequence[ValueType]:
     """The sequence without one element, the last unless a position is given."""
     known, info = sequence_of(ctx, 0), ctx.sequence(0)
