@@ -20,6 +20,7 @@ from splitgraph.conversion.left_out import find_left_out
 from splitgraph.conversion.plan import Plan, apply_plan, opset_of
 from splitgraph.conversion.replacing import edit_in_place, replace_by_forms
 from splitgraph.conversion.rewrite import Change, Rewrite
+from splitgraph.conversion.schema_history import version_at
 from splitgraph.conversion.sequences import plan_sequences
 from splitgraph.conversion.split_plan import plan_splits
 from splitgraph.conversion.unused import Uses
@@ -32,6 +33,7 @@ from splitgraph.graph.scopes import (
     Scope,
     called_function,
     function_key,
+    function_location,
     node_label,
     opset_imports,
     plain_domain,
@@ -132,6 +134,7 @@ def _plan_opset(model: ModelProto, walked: Walked, target: int, names: FreshName
     if any(found.code == "SG103" for found in plan.blockers):
         return plan
     _refuse_training(plan, model, walked, target)
+    _refuse_ambiguous_functions(plan, model, walked, target)
     functions = frozenset(function_key(function) for function in model.functions)
     for root in roots(walked.scopes):
         uses = Uses(root)
@@ -186,6 +189,22 @@ def _refuse_training(plan: Plan, model: ModelProto, walked: Walked, target: int)
             text = "the training graphs are at the model's opset, and splitgraph does not convert them"
             help = "Remove training_info from the model, which runtimes for inference do not read."
             plan.blockers.append(diagnostic("SG409", text, f"training_info[{index}]", help=help))
+
+
+def _refuse_ambiguous_functions(plan: Plan, model: ModelProto, walked: Walked, target: int) -> None:
+    """Which of a function and an operator of one name is meant is left to runtimes (onnx.proto, ModelProto.functions):
+    onnxruntime takes the operator, onnx's evaluator the function.
+    """
+    source = walked.opset.get("", target)
+    if source == target:
+        return
+    for function in model.functions:
+        if plain_domain(function.domain) == "" and any(version_at(function.name, at) for at in (source, target)):
+            text = (
+                f"a local function is named as {function.name} of ai.onnx, and which a node means is left to runtimes"
+            )
+            help = "Rename the function or its domain, or inline it."
+            plan.blockers.append(diagnostic("SG409", text, function_location(function), help=help))
 
 
 def roots(every: Sequence[Scope]) -> Iterator[list[Scope]]:

@@ -138,8 +138,23 @@ def test_a_function_that_is_called_split_is_no_split() -> None:
     model = model_of(
         [helper.make_node("Split", ["x"], ["a", "b"], name="call")], outputs_of("ab"), functions=[function]
     )
-    converted = convert(model, 18)
-    assert converted.graph == model.graph
+    assert splitgraph.infer(model).splits == ()
+    assert splitgraph.convert(model, "split").model == model
+
+
+@pytest.mark.parametrize(
+    ("name", "opset", "target"), [("Split", 13, 18), ("Softmax", 12, 13), ("Gelu", 20, 18), ("Gelu", 18, 20)]
+)
+def test_a_function_with_the_name_of_an_operator_is_refused(name: str, opset: int, target: int) -> None:
+    function = helper.make_function(
+        "", name, ["v"], ["p"], [helper.make_node("Neg", ["v"], ["p"])], [helper.make_opsetid("", opset)]
+    )
+    nodes = [helper.make_node(name, ["x"], ["y"])]
+    model = model_of(nodes, outputs_of("y"), functions=[function], opset=opset)
+    with pytest.raises(splitgraph.ConversionError) as raised:
+        convert(model, target)
+    assert [(found.code, found.location) for found in raised.value.diagnostics] == [("SG409", f"::{name}")]
+    assert convert(model, opset).graph == model.graph
 
 
 def test_what_was_unused_before_stays() -> None:
