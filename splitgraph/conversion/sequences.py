@@ -113,6 +113,8 @@ def _readers(
                 position %= count
             elif any(attribute.ref_attr_name for attribute in reader.attribute):
                 return f"{reader.op_type} has an attribute of the enclosing function"
+            elif reader.op_type == "ConcatFromSequence" and not any(held.name == "axis" for held in reader.attribute):
+                return "ConcatFromSequence has no axis"
             readers.append(Reader(inner, index, reader, position))
     return readers
 

@@ -136,6 +136,15 @@ def test_a_position_out_of_range_is_refused() -> None:
     assert model.SerializeToString() == before
 
 
+def test_joining_without_an_axis_is_refused() -> None:
+    model = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["": 13]> g (float[4, 6] x) => (float[4, 6] y) {
+      q = SplitToSequence <axis = 1> (x)  y = ConcatFromSequence (q)
+    }""")
+    with pytest.raises(splitgraph.ConversionError) as raised:
+        splitgraph.convert(model, "split")
+    assert [found.code for found in raised.value.diagnostics] == ["SG212"]
+
+
 def test_a_function_with_a_sequence_output_keeps_it() -> None:
     function = helper.make_function("local", "Cut", ["x"], ["q"], [split(lengths=False)], [helper.make_opsetid("", 18)])
     nodes = [helper.make_node("Cut", ["x"], ["r"], domain="local"), LENGTH_OF_R]
