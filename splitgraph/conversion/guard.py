@@ -22,7 +22,19 @@ from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.onnx_proto import AttributeProto, NodeProto
 from splitgraph.schemas import OperatorVersion
 
-__all__ = ["AttributeEdit", "NodeFacts", "Route", "attribute_edits", "blockers_at", "check_node", "route_of"]
+__all__ = [
+    "CONTRADICTIONS",
+    "AttributeEdit",
+    "NodeFacts",
+    "Route",
+    "attribute_edits",
+    "blockers_at",
+    "check_node",
+    "route_of",
+]
+
+# What adapters and guards raise over a node that lacks what it must have, or has it of another kind.
+CONTRADICTIONS = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError)
 
 
 @dataclass(frozen=True, slots=True)

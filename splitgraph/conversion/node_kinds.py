@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from splitgraph.conversion.boundary_crossing import NodeFacts
-from splitgraph.conversion.guard import check_node
+from splitgraph.conversion.guard import CONTRADICTIONS, check_node
 from splitgraph.conversion.repeats import MOST_ATTRIBUTE_BYTES, Key
 from splitgraph.conversion.values import Values
 from splitgraph.graph.scopes import OPERATORS_WITH_BODIES
@@ -48,7 +48,8 @@ class NodeKinds:
         if kept is None:
             try:
                 kept = not any(check_node(replace(self.facts_of(node), input_shapes=_Untold())))
-            except _ShapeAsked:
+            except (_ShapeAsked, *CONTRADICTIONS):
+                # A node that contradicts itself raises the same where it is carried, which knows what to make of it.
                 kept = False
             self._kept[kind] = kept
         return kept

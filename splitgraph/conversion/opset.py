@@ -13,7 +13,7 @@ from typing import NamedTuple
 from splitgraph.conversion.adapters import load_adapters
 from splitgraph.conversion.declared_casts import declare_casts, loses_cast_types
 from splitgraph.conversion.emission import new_emission
-from splitgraph.conversion.guard import route_of
+from splitgraph.conversion.guard import CONTRADICTIONS, route_of
 from splitgraph.conversion.ir_version import set_ir_version
 from splitgraph.conversion.ladder import Ladder
 from splitgraph.conversion.left_out import find_left_out
@@ -49,9 +49,6 @@ _NAME_OF: Callable[[NodeProto], str] = attrgetter("name")
 REPAIRABLE = frozenset({"SG207"})
 
 _SEQUENCES_EXIST_FROM = 11
-
-# What adapters and guards raise over a node that lacks what it must have, or has it of another kind.
-_CONTRADICTIONS = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError)
 
 
 def convert_opset(model: ModelProto, target: int, ir_version: int | None = None, *, owned: bool = False) -> Rewrite:
@@ -270,7 +267,7 @@ def _plan_others(
         emission = new_emission(plan, model, scope, node, index, names, target)
         try:
             carried = carried or ladder.carry(node, key, location, emission)
-        except _CONTRADICTIONS:
+        except CONTRADICTIONS:
             # An adapter relies on what inference accepts. The errors that inference found are blockers already.
             if is_valid:
                 raise

@@ -93,6 +93,15 @@ def test_an_invalid_node_of_a_function_is_told_and_no_traceback(source: int, tar
     assert any(found.code in ("SG212", "SG302") for found in caught.value.diagnostics)
 
 
+@pytest.mark.parametrize("value", ["first", b"\xff", ["first"], [0.5], 0.5])
+@pytest.mark.parametrize(("op_type", "name"), [("Concat", "axis"), ("Flatten", "axis"), ("ReduceMax", "axes")])
+def test_an_attribute_of_another_type_is_told_and_no_traceback(op_type: str, name: str, value: object) -> None:
+    made = model(13, helper.make_node(op_type, ["x"], ["y"], **{name: value}))
+    with pytest.raises(ConversionError) as caught:
+        splitgraph.downgrade(made, 10)
+    assert [found.code for found in caught.value.diagnostics] == ["SG212"]
+
+
 def test_a_fault_of_a_valid_model_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
     def fault(*_: object) -> None:
         raise KeyError("a fault")
