@@ -128,17 +128,19 @@ class NodeContext:
         """An attribute as int, float, str, tuple, TensorProto or GraphProto; `default` when absent; UNRESOLVED for a
         reference to an attribute of a function whose caller is not known.
         """
+        if self.is_unbound(name):
+            return UNRESOLVED
         written = self.attributes().get(name)
-        if written is None:
-            return default
-        if written.ref_attr_name:
-            bound = self.walk.bindings
-            if bound is None:
-                return UNRESOLVED
-            written = bound.get(written.ref_attr_name)
-            if written is None:
-                return default
-        return attribute_value(written)
+        given = None if written is None else self.bound(written)
+        return default if given is None else attribute_value(given)
+
+    def bound(self, written: AttributeProto) -> AttributeProto | None:
+        """An attribute of the node, or what the caller of the function gives where it refers to one of the function;
+        None where the caller is not known, or gives nothing.
+        """
+        if not written.ref_attr_name:
+            return written
+        return (self.walk.bindings or {}).get(written.ref_attr_name)
 
     def is_unbound(self, name: str) -> bool:
         """True for an attribute that refers to an attribute of a function whose caller is not known."""

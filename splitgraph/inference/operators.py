@@ -62,7 +62,8 @@ class Operator:
             if expected is None and not written.startswith(_INTERNAL):
                 ctx.find("SG212", _unknown_attribute(schema, written))
                 return False
-            if expected is not None and attribute.type != expected.type and not attribute.ref_attr_name:
+            bound = None if expected is None else ctx.bound(attribute)
+            if expected is not None and bound is not None and bound.type != expected.type:
                 ctx.find(
                     "SG212",
                     f"attribute {attribute.name!r} of {ctx.node.op_type}-{self.since_version} has the wrong type",

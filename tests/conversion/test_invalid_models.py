@@ -69,6 +69,17 @@ def test_an_attribute_of_a_call_needs_a_type_too() -> None:
         splitgraph.upgrade(made, 18)
 
 
+@pytest.mark.parametrize("given", ["float", [1, 2], 1.5, helper.make_tensor("", 7, [1], [1])])
+def test_an_attribute_of_a_call_has_the_type_of_the_operators(given: object) -> None:
+    text = """<ir_version: 8, opset_import: ["": 13, "local": 1]> g (float[2, 6] x) => (float[2, 6] y) {
+      y = local.cast (x)
+    } <domain: "local", opset_import: ["": 13]> cast <kind> (a) => (b) { b = Cast <to: int = @kind> (a) }"""
+    made = parser.parse_model(text)
+    made.graph.node[0].attribute.append(helper.make_attribute("kind", given))
+    [found] = splitgraph.infer(made).diagnostics
+    assert (found.code, found.message) == ("SG212", "attribute 'to' of Cast-13 has the wrong type")
+
+
 def test_what_nobody_interprets_may_lack_a_type() -> None:
     made = model(13, untyped("Custom", domain="vendor", level=3), domain="vendor")
     assert splitgraph.upgrade(made, 18).model.graph.node[0] == made.graph.node[0]
