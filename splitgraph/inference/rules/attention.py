@@ -180,6 +180,9 @@ def _check_gates(ctx: NodeContext, heads: int) -> None:
 @operator("CausalConvWithState", gives=(0, 0))
 def causal_conv_with_state(ctx: NodeContext) -> Sequence[ValueType]:
     """The convolution of the input, and its last positions, one less than the kernel has."""
+    activation = "none" if ctx.is_unbound("activation") else ctx.attribute("activation", "none")
+    if activation not in ("none", "silu", "swish"):
+        raise InvalidNode(f"activation is {activation!r}; it must be none, silu or swish")
     dtype = known_dtype(ctx, range(4))
     dims, weights = dims_of_rank(ctx, 0, 3), dims_of_rank(ctx, 1, 3)
     bias = dims_of_rank(ctx, 2, 1)

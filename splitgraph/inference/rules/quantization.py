@@ -29,6 +29,7 @@ def quantize_linear(ctx: NodeContext) -> Sequence[ValueType]:
     given = dtype_attribute(ctx, "output_dtype", by_default)
     if ctx.has_input(2) and by_default is not None and given != by_default:
         raise InvalidNode(f"output_dtype is {given} and the zero point {by_default}; both must be the same")
+    dtype_attribute(ctx, "precision", None)
     _check_scale(ctx)
     return [tensor(given, dims_of(ctx, 0))]
 
