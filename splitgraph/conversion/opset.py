@@ -268,9 +268,11 @@ def _plan_others(
         try:
             carried = carried or ladder.carry(node, key, location, emission)
         except CONTRADICTIONS:
-            # An adapter relies on what inference accepts. The errors that inference found are blockers already.
-            if is_valid:
+            # An adapter relies on what inference accepts. The errors that inference found are blockers already, but for
+            # those of nodes that never run, of which most can be carried over all the same.
+            if is_valid and not walked.never_run:
                 raise
+            blocked.append(walked.never_run if is_valid else ())
             continue
         blocked.append(carried.blockers)
         if visit is not None and carried.is_kept and not left_out:

@@ -57,13 +57,15 @@ class Walked:
     """What the walks over a model found, in symbols of their own, before anything is put as a person reads it: all that
     conversion asks for.
 
-    diagnostics: every finding. opset: imported version of each domain. scopes: every graph of the model. graphs: what
-    was inferred of each, by its path. misdeclared: declarations that are wrong in their shape alone; then no shape that
-    is declared of what nodes give was believed. named: by the name that its author gave to a dimension of which nothing
-    else is known, the graphs that declare it.
+    diagnostics: every finding. never_run: errors in branches that never run, which are none of the model. opset:
+    imported version of each domain. scopes: every graph of the model. graphs: what was inferred of each, by its path.
+    misdeclared: declarations that are wrong in their shape alone; then no shape that is declared of what nodes give was
+    believed. named: by the name that its author gave to a dimension of which nothing else is known, the graphs that
+    declare it.
     """
 
     diagnostics: tuple[Diagnostic, ...]
+    never_run: tuple[Diagnostic, ...]
     opset: Mapping[str, int]
     scopes: tuple[Scope, ...]
     graphs: Mapping[GraphPath, GraphDetail]
@@ -85,7 +87,8 @@ def walk_model(model: ModelProto) -> Walked:
         # Who is wrong once may be wrong where nothing contradicts it, and conversion would build upon that.
         state, _ = _walk(model, None, None, "clamp", is_reported=False, believes_shapes=False)
     named = {name: frozenset(graphs) for name, graphs in state.adopted.items()}
-    return Walked(tuple(state.diagnostics), dict(state.imports), state.scopes, state.details, misdeclared, named)
+    found, never_run = tuple(state.diagnostics), tuple(state.never_run)
+    return Walked(found, never_run, dict(state.imports), state.scopes, state.details, misdeclared, named)
 
 
 def _analyse(

@@ -149,6 +149,8 @@ class State:
     # declarations that are wrong in their shape alone, which no node's meaning hangs on.
     believes_shapes: bool = True
     misdeclared: set[Diagnostic] = field(default_factory=set)
+    # Errors of nodes that never run, in order.
+    never_run: dict[Diagnostic, None] = field(default_factory=dict)
     # quiet: a body is walked only to see where it settles. muted: what is walked is reported, but never runs.
     quiet: int = 0
     muted: int = 0
@@ -213,6 +215,8 @@ class State:
     def report(self, found: Diagnostic) -> None:
         """Keep a finding, once."""
         self.effects += 1
+        if self.muted and not self.quiet and found.severity == "error":
+            self.never_run[found] = None
         if not (self.quiet or self.muted) and found not in self._reported:
             self._reported.add(found)
             self.diagnostics.append(found)

@@ -113,6 +113,29 @@ def test_an_attribute_of_another_type_is_told_and_no_traceback(op_type: str, nam
     assert [found.code for found in caught.value.diagnostics] == ["SG212"]
 
 
+@pytest.mark.parametrize(
+    ("node", "target"),
+    [
+        (helper.make_node("ConstantOfShape", ["s"], ["b"], value=5), 8),
+        (helper.make_node("CenterCropPad", ["x", "s"], ["b"], axes=1.5), 17),
+    ],
+    ids=lambda value: value.op_type if isinstance(value, NodeProto) else str(value),
+)
+def test_an_invalid_node_that_never_runs_is_told_where_it_would_have_to_change(node: NodeProto, target: int) -> None:
+    text = """<ir_version: 8, opset_import: ["": 18]> g (float[2, 6] x) => (float[A, B] y)
+    <bool never = {0}, int64[2] s = {2, 6}> {
+      y = If (never) <then_branch = t () => (float[A, B] b) { b = Identity (x) },
+                      else_branch = e () => (float[A, B] c) { c = Identity (x) }>
+    }"""
+    made = parser.parse_model(text)
+    made.graph.node[0].attribute[0].g.node[0].CopyFrom(node)
+    assert splitgraph.infer(made).ok
+    assert splitgraph.upgrade(made, 19).model.graph.node[0].attribute[0].g.node[0] == node
+    with pytest.raises(ConversionError) as caught:
+        splitgraph.downgrade(made, target)
+    assert "SG212" in {found.code for found in caught.value.diagnostics}
+
+
 def test_a_fault_of_a_valid_model_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
     def fault(*_: object) -> None:
         raise KeyError("a fault")
