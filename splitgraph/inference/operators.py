@@ -70,7 +70,7 @@ class Operator:
                 )
                 return False
         for name in self.required_attributes:
-            if name not in ctx.attributes():
+            if not ctx.has_attribute(name):
                 ctx.find("SG212", f"{ctx.node.op_type}-{self.since_version} needs the attribute {name!r}")
                 return False
         return True

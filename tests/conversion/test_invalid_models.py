@@ -80,6 +80,26 @@ def test_an_attribute_of_a_call_has_the_type_of_the_operators(given: object) -> 
     assert (found.code, found.message) == ("SG212", "attribute 'to' of Cast-13 has the wrong type")
 
 
+@pytest.mark.parametrize(
+    ("body", "name"),
+    [
+        ("q = SequenceConstruct (a)  b = ConcatFromSequence <axis: int = @k> (q)", "axis"),
+        (
+            "b = Scan <num_scan_inputs: int = @k, body = f (float[6] p) => (float[6] r) { r = Neg (p) }> (a)",
+            "num_scan_inputs",
+        ),
+    ],
+)
+def test_a_required_attribute_that_a_call_leaves_out(body: str, name: str) -> None:
+    made = parser.parse_model(f"""<ir_version: 8, opset_import: ["": 13, "local": 1]>
+    g (float[2, 6] x) => (float[A, B] y) {{ y = local.run (x) }}
+    <domain: "local", opset_import: ["": 13]> run <k> (a) => (b) {{ {body} }}""")
+    errors = [found for found in splitgraph.infer(made).diagnostics if found.severity == "error"]
+    assert [found.code for found in errors] == ["SG212"] and f"needs the attribute {name!r}" in errors[0].message
+    with pytest.raises(ConversionError):
+        splitgraph.upgrade(made, 18)
+
+
 def test_what_nobody_interprets_may_lack_a_type() -> None:
     made = model(13, untyped("Custom", domain="vendor", level=3), domain="vendor")
     assert splitgraph.upgrade(made, 18).model.graph.node[0] == made.graph.node[0]
