@@ -37,6 +37,8 @@ def numbers(dtype: str) -> Array:
     ("model", "target", "reason"),
     [
         (binary("Equal", 19, "string", "bool"), 10, "exists from opset 11 on"),
+        (build(helper.make_node("Where", ["c", "a", "a"], ["b"]), 9, {"c": ("bool", (1,)), "a": ("float32", (2**40,))},
+               {"b": ("float32", (2**40,))}), 8, "the places of more than"),
         (build(helper.make_node("Where", ["c", "a", "a"], ["b"]), 9, {"c": ("bool", ("n",)), "a": ("float32", (3,))},
                {"b": ("float32", (3,))}), 8, "where they are"),
     ],
