@@ -4,6 +4,7 @@ operator does not exist.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -128,13 +129,18 @@ class Ladder:
 
     def _nearest(self, node: NodeProto, climb: _Climb) -> int:
         """The opset nearest to the target that a node can go to."""
-        towards = 1 if self.target > self.source else -1
-        for opset in range(self.target - towards, self.source, -towards):
+
+        def is_refused(opset: int) -> bool:
             trial = Ladder(self.source, opset, self.values, self.in_function, self.is_read, self.left_out)
             emission = climb.emission.afresh(opset)
-            if not trial._carry(node, _Climb(trial, climb.location, emission)).blockers:
-                return opset
-        return self.source
+            return bool(trial._carry(node, _Climb(trial, climb.location, emission)).blockers)
+
+        if self.target > self.source:
+            way = range(self.target - 1, self.source, -1)
+            return next((opset for opset in way if not is_refused(opset)), self.source)
+        # What is refused at an opset is refused below it, too, and what is written for old opsets takes long to write.
+        way = range(self.source, self.target, -1)
+        return way[bisect_left(way, True, lo=1, key=is_refused) - 1]
 
     def _facts(self, form: NodeForm, node: NodeProto, at: int, location: str) -> NodeFacts:
         inputs = [self.values.type_of(name) for name in form.inputs]
