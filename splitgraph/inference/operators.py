@@ -103,7 +103,7 @@ def _known_operator(domain: str, op_type: str, opset: int | None) -> Operator:
         return Operator(domain, opset or 1, since_version=1, variant=_OPENVINO_SPLITS.get(op_type))
     if opset is None:
         if domain != "":
-            return Operator(domain, since_version=1)
+            return _of_another_version(domain, op_type, 0)
         return Operator(
             domain, finding="SG110", message=f"{op_type} is of ai.onnx, of which the model imports no opset"
         )
@@ -120,14 +120,28 @@ def _known_operator(domain: str, op_type: str, opset: int | None) -> Operator:
             what = f"{op_type} was removed from ai.onnx before opset {opset}"
         return Operator(domain, opset, finding="SG214", message=what)
     if schema is None:
-        # onnxruntime's own operators have had one version only.
-        return Operator(domain, opset, since_version=1)
+        return _of_another_version(domain, op_type, opset)
     variant = variant_of(op_type, schema.since_version) if domain == "" and op_type in SPLIT_OPERATORS else None
     if variant is None and domain == "" and op_type in SPLIT_OPERATORS:
         what = f"{op_type}-{schema.since_version} is newer than this splitgraph"
         return Operator(domain, opset, schema.since_version, schema, finding="SG302", message=what)
-    required = tuple([name for name, formal in schema.attributes.items() if formal.required])
-    return Operator(domain, opset, schema.since_version, schema, variant, required_attributes=required)
+    return Operator(
+        domain, opset, schema.since_version, schema, variant, required_attributes=_required_attributes(schema)
+    )
+
+
+def _of_another_version(domain: str, op_type: str, opset: int) -> Operator:
+    """An operator that the imported version of its domain does not have, or no longer: as it was last."""
+    versions = [version for version in versions_of(domain, op_type) if not version.deprecated]
+    if not versions:
+        # onnxruntime's own operators have had one version only.
+        return Operator(domain, opset, since_version=1)
+    last = max(versions, key=lambda version: version.since_version)
+    return Operator(domain, opset, last.since_version, last, required_attributes=_required_attributes(last))
+
+
+def _required_attributes(schema: OperatorVersion) -> tuple[str, ...]:
+    return tuple([name for name, formal in schema.attributes.items() if formal.required])
 
 
 def _schema(domain: str, op_type: str, opset: int) -> OperatorVersion | None:

@@ -333,6 +333,18 @@ def test_what_stays_open(operator: str, inputs: list[Input], attributes: dict[st
     assert str(analysis.types["o1" if operator == "LinearClassifier" else "o0"]) == expected
 
 
+@pytest.mark.parametrize("version", [1, 4, 5, 6])
+@pytest.mark.parametrize(
+    ("operator", "attributes"),
+    [("TreeEnsemble", {"nodes_modes": 5, "tree_roots": [0]}), ("TreeEnsembleRegressor", {"n_targets": [1]})],
+)
+def test_an_operator_of_another_version_is_checked_all_the_same(
+    operator: str, version: int, attributes: dict[str, Any]
+) -> None:
+    found = infer_model(model_of(operator, version, TABLE, attributes, 1)).diagnostics
+    assert [each.code for each in found if each.severity == "error"] == ["SG212"]
+
+
 def map_input(key: int, value: int) -> onnx.ValueInfoProto:
     info = onnx.ValueInfoProto(name="i0")
     info.type.map_type.key_type = key
