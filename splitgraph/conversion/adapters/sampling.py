@@ -16,6 +16,8 @@ from splitgraph.deferred import np
 
 # The names of opset 20 by those of 16, which were not all renamed.
 _MODES = {"bilinear": "linear", "bicubic": "cubic"}
+# The bins of RoiAlign along an axis, which are written out as a constant.
+_MOST_BINS = 2**16
 
 
 @downward("GridSample", 16, 20)
@@ -159,6 +161,8 @@ def aligned_by_gathering(step: Step) -> None:
         start, end = (bound.reshape(0, 1, 1, 1, 1) - (0.5 if shifted else 0) for bound in (start, end))
         length = end - start if shifted else (end - start).at_least(1)
         bins = step.known_value(name, 1)
+        if bins > _MOST_BINS:
+            raise Inexact(f"more than {_MOST_BINS:,} bins along an axis are not written out")
         width = length / bins
         count, samples = _samples(step, formula, width)
         samples = samples.cast(wide).reshape(*((1, 1, 1, -1, 1) if axis == 0 else (1, 1, 1, 1, -1)))

@@ -12,6 +12,7 @@ from conversion.adapters.crossings import Crossing, both_shapes
 from conversion.adapters.execute import (
     Array,
     assert_same,
+    build,
     converted,
     operators,
     random_array,
@@ -19,6 +20,7 @@ from conversion.adapters.execute import (
     run,
     run_reference,
 )
+from onnx import helper
 
 IMAGE = random_array((2, 3, 4, 5))
 VOLUME = random_array((2, 2, 3, 4, 5))
@@ -277,3 +279,9 @@ def test_cubic_volumes() -> None:
     case = replace(grid_sample(20, 19, VOLUME, VOLUME_GRID, mode="cubic"), expected=[VOLUME], tolerance=1e-4)
     expected = run_reference(case.model(), case.given)
     replace(case, expected=expected).check()
+
+
+def test_more_bins_than_are_written_out() -> None:
+    node = helper.make_node("RoiAlign", ["x", "r", "b"], ["y"], output_height=2**40)
+    inputs: dict[str, Any] = {"x": ("float32", (1, 1, 4, 4)), "r": ("float32", (1, 4)), "b": ("int64", (1,))}
+    assert "bins along an axis" in refusal(build(node, 16, inputs, {"y": ("float32", (1, 1, 2**40, 1))}), 9)
