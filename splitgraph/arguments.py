@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,18 +12,18 @@ from splitgraph.diagnostics import SplitgraphError, diagnostic
 if TYPE_CHECKING:
     from splitgraph.dim import Dim
 
-# No dimension has more digits, and Python reads no number of thousands of them.
-_NUMBER = re.compile(r"[0-9]{1,19}")
 _MOST_SHOWN = 200
 _DIMENSION = "an integer of at least 0, a symbol, an expression such as N + 2 or (N + 1)//2, or ?"
 
 
 def parse_bindings(texts: Iterable[str]) -> dict[str, int]:
     """The values of `--bind N=4`, by symbol. Raises SplitgraphError (SG601) for anything but NAME=NUMBER."""
+    from splitgraph.dim import is_size
+
     bindings: dict[str, int] = {}
     for text in texts:
         name, _, number = text.rpartition("=")
-        if not name or not _NUMBER.fullmatch(number):
+        if not name or not is_size(number):
             form = "NAME=NUMBER with a number of at least 0 and at most 19 digits, such as N=4"
             raise _usage(f"--bind {_shortened(text)} is not of the form {form}")
         if bindings.setdefault(name, int(number)) != int(number):

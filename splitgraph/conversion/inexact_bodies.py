@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from splitgraph.conversion.shape_nodes import FLOATS
-from splitgraph.conversion.shape_rules import heads_only_of_rank_3
+from splitgraph.conversion.shape_rules import drop_heads_of_rank_4
 from splitgraph.conversion.step import Inexact, Step
 from splitgraph.onnx_proto import TensorProto
 from splitgraph.value_type import DTYPE_NUMBERS
@@ -15,7 +15,9 @@ _REAL = frozenset({TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16, T
 
 
 def check_body(step: Step) -> None:
-    """Raise Inexact where the body of the node's operator is not exact for this node."""
+    """Raise Inexact where the body of the node's operator is not exact for this node, and leave out of the node what
+    means nothing but would mislead the body.
+    """
     check = _CHECKS.get(step.form.op_type)
     if check is not None:
         check(step)
@@ -31,14 +33,14 @@ def _affine_grid(step: Step) -> NoReturn:
 
 def _attention(step: Step) -> None:
     """The body has one type for the weights and the values, and adds a mask of integers as -inf cast to them; it tells
-    inputs of rank 3 by the attributes that only they need.
+    inputs of rank 3 by the attributes that only they need, which go where the inputs have rank 4.
     """
     if step.input_type(0).dtype != step.input_type(2).dtype:
         raise Inexact("its function body multiplies values of another type than that of Q with what is of that of Q")
     mask = step.input_type(3).dtype or ""
     if step.uses_input(3) and mask != "bool" and DTYPE_NUMBERS.get(mask) not in _REAL:
         raise Inexact(f"its document gives a mask of {mask or 'an unknown type'} no meaning", "cast the mask to bool")
-    if not heads_only_of_rank_3(step):
+    if not drop_heads_of_rank_4(step):
         raise Inexact(f"the rank of {step.inputs[0]!r} is unknown", "declare the shapes of its inputs")
 
 
@@ -76,7 +78,7 @@ _CHECKS: dict[str, Callable[[Step], None]] = {
     "BlackmanWindow": _window,
     "HammingWindow": _window,
     "HannWindow": _window,
-    "RMSNormalization": _rms_normalization,
     "Range": _range,
+    "RMSNormalization": _rms_normalization,
     "Shrink": _shrink,
 }

@@ -285,18 +285,20 @@ def attention_is_given_whole(c: Crossing) -> bool:
     past, present = c.uses_input(4), c.uses_output(1)
     if past != c.uses_input(5) or present != c.uses_output(2) or (c.uses_input(6) and (past or present)):
         return False
-    return heads_only_of_rank_3(c)
+    return drop_heads_of_rank_4(c)
 
 
-def heads_only_of_rank_3(c: Crossing) -> bool:
-    """Attention: the numbers of heads are left out where the inputs have them on an axis, as 25 requires; False when
-    that is not known.
+def drop_heads_of_rank_4(c: Crossing) -> bool:
+    """Attention: leave out the numbers of heads where the inputs have them on an axis, as 25 requires; False when that
+    is not known.
     """
-    names = ("q_num_heads", "kv_num_heads")
-    if c.old.since_version >= 25 or c.rank(0) == 3 or not any(map(c.has, names)):
+    names, rank = ("q_num_heads", "kv_num_heads"), c.rank(0)
+    if c.old.since_version >= 25 or rank == 3 or not any(map(c.has, names)):
         return True
+    if rank is None:
+        return False
     c.drop(*names, why="inputs of rank 4 have their heads on an axis")
-    return c.rank(0) is not None
+    return True
 
 
 def branches_give_equal_shapes(c: Crossing) -> bool:

@@ -7,7 +7,7 @@ from splitgraph.dim.atoms import level_of
 from splitgraph.dim.extrema import dim_max, dim_min
 from splitgraph.dim.facts import Answer, Facts
 from splitgraph.dim.obligation import Obligation
-from splitgraph.dim.parsing import is_spellable, parse_dim, parse_expression, parse_given_dim
+from splitgraph.dim.parsing import is_size, is_spellable, parse_dim, parse_expression, parse_given_dim
 from splitgraph.dim.values import evaluate, substitute, symbols_of
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "dim_max",
     "dim_min",
     "evaluate",
+    "is_size",
     "is_spellable",
     "level_of",
     "parse_dim",

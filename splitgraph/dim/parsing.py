@@ -53,6 +53,11 @@ def parse_dim(text: str) -> DimLike:
     return value if _bag(_tokens(str(value))) == _bag(tokens) else symbol(text)
 
 
+def is_size(text: str) -> bool:
+    """True for a number that a dimension can be: digits, and not too many."""
+    return _NUMBER.fullmatch(text) is not None
+
+
 def parse_given_dim(text: str, names: Container[str]) -> DimLike | None:
     """The dimension that a person gives: a number, a `dim_param`, an expression however it is spaced, `?` for unknown.
 
@@ -66,7 +71,7 @@ def parse_given_dim(text: str, names: Container[str]) -> DimLike | None:
     if text == "?":
         return None
     if _NUMERIC.fullmatch(text):
-        if not _NUMBER.fullmatch(text):
+        if not is_size(text):
             raise ValueError("not an integer of at least 0 and at most 19 digits")
         return int(text)
     dim = parse_dim(text)

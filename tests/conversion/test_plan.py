@@ -157,6 +157,15 @@ def test_a_function_with_the_name_of_an_operator_is_refused(name: str, opset: in
     assert convert(model, opset).graph == model.graph
 
 
+def test_a_function_with_the_name_of_an_operator_that_stays_is_kept() -> None:
+    body = [helper.make_node("Neg", ["v"], ["p"])]
+    function = helper.make_function("", "Relu", ["v"], ["p"], body, [helper.make_opsetid("", 17)])
+    model = model_of([helper.make_node("Relu", ["x"], ["y"])], outputs_of("y"), functions=[function], opset=17)
+    made = convert(model, 18)
+    assert made.graph == model.graph
+    assert made.functions[0].node == function.node
+
+
 def test_what_was_unused_before_stays() -> None:
     nodes = [helper.make_node("Neg", ["x"], ["nobody"], name="unused"), split(["x", "lengths"], "ab")]
     model = model_of(nodes, outputs_of("ab"), [held("lengths", [2, 4]), held("spare", [1])])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from splitgraph.conversion.adapters.registry import upward
-from splitgraph.conversion.shape_rules import heads_only_of_rank_3
+from splitgraph.conversion.shape_rules import drop_heads_of_rank_4
 from splitgraph.conversion.step import Inexact, Step
 
 
@@ -21,7 +21,7 @@ def given_together(step: Step) -> None:
         step.outputs.extend([""] * (3 - len(step.outputs)))
         for index, hint in ((1, "present_key"), (2, "present_value")):
             step.outputs[index] = step.outputs[index] or step.new_name(hint)
-    if not heads_only_of_rank_3(step):
+    if not drop_heads_of_rank_4(step):
         raise Inexact(
             "it takes no number of heads with inputs of rank 4, and the rank is unknown", "declare the shapes"
         )
