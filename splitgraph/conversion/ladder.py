@@ -55,7 +55,7 @@ class Ladder:
 
     def __post_init__(self) -> None:
         self.repeats = Repeats(self.values)
-        self.kinds = NodeKinds(self.values, lambda node: self._facts(NodeForm.of(node), node, self.source, ""))
+        self.kinds = NodeKinds(self.values)
 
     def key_of(self, node: NodeProto, visit: Visit | None) -> Key | None:
         """What makes nodes alike, given what inference says of this one; None for one that is like no other."""
@@ -64,9 +64,12 @@ class Ladder:
     def again(self, key: Key | None, node: NodeProto) -> Carried | None:
         """A node that is kept, or edited, because one like it was; None where that is not known."""
         carried = None if key is None else self.repeats.again(key, node)
-        if carried is None and not reads_left_out(node, self.left_out) and self.kinds.are_kept(node):
+        if carried is None and not reads_left_out(node, self.left_out) and self.kinds.are_kept(node, self._as_written):
             carried = Carried()
         return carried
+
+    def _as_written(self, node: NodeProto) -> NodeFacts:
+        return self._facts(NodeForm.of(node), node, self.source, "")
 
     def carry(self, node: NodeProto, key: Key | None, location: str, emission: Emission) -> Carried:
         """A node of ai.onnx at the target opset, or all that stands in its way; key: as `key_of` gives it."""

@@ -32,22 +32,23 @@ class _Untold(Sequence["Shape | None"]):
 @dataclass(slots=True)
 class NodeKinds:
     """The kinds of nodes of one graph, each an operator with its attributes and element types, and whether the guard
-    keeps them without asking for a shape. facts_of: what is known of a node.
+    keeps them without asking for a shape.
     """
 
     values: Values
-    facts_of: Callable[[NodeProto], NodeFacts]
     _kept: dict[Key, bool] = field(default_factory=dict)
 
-    def are_kept(self, node: NodeProto) -> bool:
-        """True for a node of a kind that is kept; False where its shapes may decide, or it is no kind's."""
+    def are_kept(self, node: NodeProto, facts_of: Callable[[NodeProto], NodeFacts]) -> bool:
+        """True for a node of a kind that is kept; False where its shapes may decide, or it is no kind's. facts_of: what
+        is known of a node.
+        """
         kind = self._kind_of(node)
         if kind is None:
             return False
         kept = self._kept.get(kind)
         if kept is None:
             try:
-                kept = not any(check_node(replace(self.facts_of(node), input_shapes=_Untold())))
+                kept = not any(check_node(replace(facts_of(node), input_shapes=_Untold())))
             except (_ShapeAsked, *CONTRADICTIONS):
                 # A node that contradicts itself raises the same where it is carried, which knows what to make of it.
                 kept = False

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from math import gcd
 from typing import Literal
+from weakref import proxy
 
 from splitgraph.dim.arithmetic import Dim, DimLike, symbol
 from splitgraph.dim.atoms import (
@@ -398,7 +399,8 @@ class Facts:
         self._forget_if_outdated()
         if self._counterexamples is None:
             met = [(record.obligation, record.difference) for facts in self._chain() for record in facts._records]
-            self._counterexamples = Counterexamples(self, met)
+            # Weakly, for these facts hold them: models must not wait for the collector of cycles.
+            self._counterexamples = Counterexamples(proxy(self), met)
         return self._counterexamples.values(d)
 
     def _is_positive(self, simple: DimLike) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
+from weakref import ref
 
 from splitgraph.diagnostics import Severity, diagnostic
 from splitgraph.dim import Dim, DimLike, Obligation, symbol, symbols_of
@@ -170,12 +171,12 @@ def _is_taken(values: GraphValues, inferred: Dim, declared: Dim) -> bool:
     name, own = str(declared), values.path
     adopted = values.state.adopted.setdefault(name, {})
     if not is_identifier(name):
-        adopted[own] = values
+        adopted[own] = ref(values)
         return False
-    others = [path for path, graph in adopted.items() if (path != own or graph is values) and not _excludes(path, own)]
+    others = [p for p, graph in adopted.items() if (p != own or graph() is values) and not _excludes(p, own)]
     if others and not values.facts.prove_eq(inferred, declared):
         return True
-    adopted[own] = values
+    adopted[own] = ref(values)
     return False
 
 

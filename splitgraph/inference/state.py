@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
+from weakref import ReferenceType
 
 from splitgraph.canonical import CanonicalSplit
 from splitgraph.contents import Contents
@@ -121,8 +122,9 @@ class State:
     # it stands for, or None where two values of one name differ.
     requirements: list[tuple[Obligation, str]] = field(default_factory=list)
     definitions: dict[str, tuple[DimLike, str] | None] = field(default_factory=dict)
-    # The names that dimensions of which nothing is known were given, with the graphs in which they were, by path.
-    adopted: dict[str, dict[GraphPath, object]] = field(default_factory=dict)
+    # The names that dimensions of which nothing is known were given, with the graphs in which they were, by path: their
+    # values, which a call of a function has others of than the next; weakly, for they hold this state.
+    adopted: dict[str, dict[GraphPath, ReferenceType[object]]] = field(default_factory=dict)
     # What numbers that are declared of later values demand of generated symbols: no reason to show earlier ones so.
     declared_numbers: set[Obligation] = field(default_factory=set)
     # Generated symbols that stand for what the model's inputs leave open; what warnings of declarations say of them.

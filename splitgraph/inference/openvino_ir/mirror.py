@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from splitgraph.contents import MAX_ITEMS
 from splitgraph.formats.openvino_ir.element_types import dtype_of
+from splitgraph.graph.names import FreshNames
 from splitgraph.graph.scopes import MAIN, GraphPath
 from splitgraph.graph.types import LARGEST_DIM, write_shape
 from splitgraph.inference.openvino_ir.dimensions import Dimensions
@@ -60,8 +61,7 @@ def mirror(model: OpenVINOModel) -> Mirror:
 class _Mirroring:
     def __init__(self, model: OpenVINOModel) -> None:
         self._source = model
-        self._taken: set[str] = set()
-        self._dimensions = Dimensions(self._new_symbol)
+        self._dimensions = Dimensions(FreshNames(()).new)
         self._result = Mirror(bounds=self._dimensions.bounds)
 
     def run(self) -> Mirror:
@@ -71,14 +71,6 @@ class _Mirroring:
         made.graph.name = self._source.name
         self._fill(made.graph, self._source.graph, MAIN)
         return self._result
-
-    def _new_symbol(self, hint: str) -> str:
-        name, number = hint, 0
-        while name in self._taken:
-            number += 1
-            name = f"{hint}_{number}"
-        self._taken.add(name)
-        return name
 
     def _fill(self, proto: GraphProto, graph: Graph, path: GraphPath) -> None:
         names = self._result.names[path] = _value_names(graph)
