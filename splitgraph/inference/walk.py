@@ -16,7 +16,7 @@ from splitgraph.graph.scopes import (
     subgraph_location,
     subgraphs,
 )
-from splitgraph.graph.tensors import tensor_type
+from splitgraph.graph.tensors import tensor_contents, tensor_type
 from splitgraph.inference.constant_nodes import MOST_BYTES, read_constant
 from splitgraph.inference.context import RULES, NodeContext, rule_of
 from splitgraph.inference.declared import reconcile
@@ -27,7 +27,7 @@ from splitgraph.inference.split_nodes import keep_split, visit_split
 from splitgraph.inference.state import FunctionCall, State
 from splitgraph.inference.type_constraints import check_element_types
 from splitgraph.inference.unbound import schema_types, without_asking
-from splitgraph.onnx_proto import AttributeProto, FunctionProto, NodeProto
+from splitgraph.onnx_proto import AttributeProto, FunctionProto, NodeProto, TensorProto
 from splitgraph.tensor_bytes import misfit
 from splitgraph.value_type import UNKNOWN, ValueType
 from splitgraph.variants import openvino_split_1, variadic_split_1
@@ -86,10 +86,11 @@ class Walk(GraphValues):
             constant = None
             if op_type == "Constant":
                 constant = read_constant(_WRITTEN_NODE(node), visits)
-                is_alike = constant is not None and len(constant[1]) <= _MOST_ALIKE
-                if not is_alike and self._hold(node, b"" if constant is None else constant[1]):
-                    note(None)
-                    continue
+                if constant is None or constant[1] not in visits:
+                    held = self._plain_tensor(node)
+                    if held is not None:
+                        note(self._hold(*held, index, b"" if constant is None else constant[1]))
+                        continue
             if constant is not None:
                 outputs, key = [constant[0]], constant[1]
             else:
@@ -127,25 +128,40 @@ class Walk(GraphValues):
         self._held_constants.clear()
         self.state.details[self.path] = self.detail
 
-    def _hold(self, node: NodeProto, written: bytes) -> bool:
-        """Define what a Constant gives as an initializer is defined, its elements unread; False for a node that is
-        anything but a plain constant tensor of a name of its own. written: its attribute, where that is short.
+    def _plain_tensor(self, node: NodeProto) -> tuple[str, TensorProto] | None:
+        """What a Constant gives and the tensor that it is; None for a node that is anything but a plain constant tensor
+        of a name of its own.
         """
         attribute = node.attribute[0] if len(node.attribute) == 1 else None
         if attribute is None or (attribute.name, attribute.type) != ("value", AttributeProto.TENSOR):
-            return False
+            return None
         operator = operator_of(self.state, self.imports, node)
         if operator.schema is None or operator.domain or operator.finding or attribute.ref_attr_name or node.input:
-            return False
-        outputs, type = node.output[:], tensor_type(attribute.t)
+            return None
+        outputs, tensor = node.output[:], attribute.t
         name = outputs[0] if len(outputs) == 1 else ""
-        if not name or name in self.types or self.declared.get(name, type) != type or misfit(attribute.t):
-            return False
+        if not name or name in self.types or misfit(tensor):
+            return None
+        if name in self.declared and self.declared[name] != tensor_type(tensor):
+            return None
+        return name, tensor
+
+    def _hold(self, name: str, tensor: TensorProto, index: int, written: bytes) -> Visit | None:
+        """Define what a plain Constant gives: one of few bytes with its elements, and for those like it what it gave;
+        others as an initializer is defined, the elements unread. written: its attribute; b"" where that is long.
+        """
+        type = self.types[name] = tensor_type(tensor)
+        if 0 < len(written) <= _MOST_ALIKE:
+            contents = tensor_contents(tensor)
+            known = self.known[name] = self.state.known_values.of(type, contents)
+            if contents is not None:
+                self.constants[name] = contents
+            visit = self._visits[written] = self._settled[written] = Visit(index, [known], [type], None)
+            return visit
         first = self._held_constants.setdefault(written, name) if written else name
-        self.types[name] = type
-        self.constants[name] = self.constants.get(first, attribute.t)
+        self.constants[name] = self.constants.get(first, tensor)
         self.known[name] = self.look_up(name) if first == name else self.known[first]
-        return True
+        return None
 
     def _given(self, node: NodeProto, index: int) -> list[Known]:
         """What is known of a node's inputs, of which some are read for the first time here."""
