@@ -81,6 +81,11 @@ class Scope:
         return nodes
 
 
+def may_have_bodies(node: NodeProto) -> bool:
+    """False for a node of an operator that has none, whatever its attributes are."""
+    return node.op_type in OPERATORS_WITH_BODIES or node.domain not in _PLAIN
+
+
 def subgraphs(node: NodeProto) -> Iterator[tuple[str, int, GraphProto]]:
     """Each graph in a node's attributes: attribute name, position (0 for a single graph), graph."""
     for attribute in node.attribute:
@@ -139,7 +144,7 @@ def _with_subgraphs(root: Scope, having_bodies: HavingBodies) -> Iterator[Scope]
                 scope.imports,
             )
             for index in having_bodies(scope)
-            if (node := nodes[index]).op_type in OPERATORS_WITH_BODIES or node.domain not in _PLAIN
+            if may_have_bodies(node := nodes[index])
             for attribute in node.attribute
             if attribute.type in HOLDING_GRAPHS
             for position, graph in _graphs_in(attribute)

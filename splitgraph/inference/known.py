@@ -58,9 +58,9 @@ class KnownValues:
         unread: bool = False,
     ) -> Known:
         """The one object for this knowledge."""
-        # Its own type first: the name of a type is hashed and compared once, its identity often.
+        # Its own type first, which is held here: what it says is hashed and compared once, its identity often.
         type = self._types.setdefault(type, type)
-        key = (type, None if contents is None else _comparable(contents), sequence, unread)
+        key = (id(type), None if contents is None else _comparable(contents), sequence, unread)
         found = self._made.get(key)
         if found is None:
             # Contents that are told apart by identity must stay alive, which being held here they do.

@@ -4,13 +4,14 @@ it fits.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
 from splitgraph.graph.scopes import called_function, plain_domain
 from splitgraph.inference.context import rule_of
+from splitgraph.inference.known import OMITTED
 from splitgraph.onnx_proto import FunctionProto, NodeProto
 from splitgraph.schemas import OperatorVersion, version_at, versions_of
 from splitgraph.variants import SPLIT_OPERATORS, Variant, openvino_split_1, variadic_split_1, variant_of
@@ -41,8 +42,7 @@ class Operator:
         schema = self.schema
         if schema is None:
             return True
-        inputs = ctx.node.input[:]
-        fewest, most, count = schema.min_inputs, schema.max_inputs, len(inputs)
+        fewest, most, count = schema.min_inputs, schema.max_inputs, ctx.input_count
         if not fewest <= count <= most:
             ctx.find(
                 "SG212", f"{ctx.node.op_type}-{self.since_version} takes {_range(fewest, most)} inputs, not {count}"
@@ -54,7 +54,7 @@ class Operator:
             noun = "output" if allowed == "1" else "outputs"
             ctx.find("SG212", f"{ctx.node.op_type}-{self.since_version} gives {allowed} {noun}, not {given}")
             return False
-        for name in _left_out(schema, inputs) if "" in inputs else ():
+        for name in _left_out(schema, ctx) if OMITTED in ctx.given else ():
             ctx.find("SG212", f"{ctx.node.op_type}-{self.since_version} needs the input {name!r}")
             return False
         for written, attribute in ctx.attributes().items():
@@ -76,9 +76,9 @@ class Operator:
         return True
 
 
-def untyped_attributes(node: NodeProto) -> list[str]:
+def untyped_attributes(ctx: NodeContext) -> list[str]:
     """Names of the attributes that do not say of which type they are, but those that refer to one of a function."""
-    return [attribute.name for attribute in node.attribute if not attribute.type and not attribute.ref_attr_name]
+    return [name for name, written in ctx.attributes().items() if not written.type and not written.ref_attr_name]
 
 
 def operator_of(state: State, imports: Mapping[str, int], node: NodeProto) -> Operator:
@@ -161,11 +161,12 @@ _INTERNAL = "__"
 _TAKEN_AS_OPTIONAL = {("", "Resize"): ("roi", "scales")}
 
 
-def _left_out(schema: OperatorVersion, inputs: Sequence[str]) -> list[str]:
+def _left_out(schema: OperatorVersion, ctx: NodeContext) -> list[str]:
     """The inputs that a node leaves out and must not."""
     optional = _TAKEN_AS_OPTIONAL.get((schema.domain, schema.op), ())
-    formals = zip(schema.inputs, inputs, strict=False)
-    return [held.name for held, given in formals if held.option == "single" and not given and held.name not in optional]
+    needed = [held.option == "single" and held.name not in optional for held in schema.inputs]
+    pairs = zip(schema.inputs, needed, ctx.given, strict=False)
+    return [held.name for held, is_needed, given in pairs if is_needed and given is OMITTED]
 
 
 def _unknown_attribute(schema: OperatorVersion, name: str) -> str:
