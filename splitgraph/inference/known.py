@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from splitgraph.contents import Contents, SequenceInfo
 from splitgraph.dim import Dim
+from splitgraph.onnx_proto import TensorProto
 from splitgraph.value_type import ValueType
 
 if TYPE_CHECKING:
@@ -81,13 +82,18 @@ class Visit:
     """What visiting a node gave: what is known of each output, and for a split node what is kept of it.
 
     index: of the node in its graph. only: what is known of the only output, where that is a tensor and no part of a
-    split.
+    split. content: the elements of that, a tensor where nobody has asked for them yet.
     """
 
-    __slots__ = ("index", "only", "outputs", "split", "types")
+    __slots__ = ("content", "index", "only", "outputs", "split", "types")
 
     def __init__(
-        self, index: int, outputs: Sequence[Known], types: Sequence[ValueType], split: SplitDetail | None
+        self,
+        index: int,
+        outputs: Sequence[Known],
+        types: Sequence[ValueType],
+        split: SplitDetail | None,
+        content: Contents | TensorProto | None = None,
     ) -> None:
         self.index = index
         self.outputs = outputs
@@ -95,3 +101,4 @@ class Visit:
         self.split = split
         alone = len(outputs) == 1 and split is None and outputs[0].sequence is None
         self.only = outputs[0] if alone else None
+        self.content = outputs[0].contents if alone and content is None else content

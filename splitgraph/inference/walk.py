@@ -17,7 +17,7 @@ from splitgraph.graph.scopes import (
     subgraph_location,
     subgraphs,
 )
-from splitgraph.graph.tensors import tensor_contents, tensor_type
+from splitgraph.graph.tensors import tensor_type
 from splitgraph.inference.constant_nodes import MOST_BYTES, read_constant
 from splitgraph.inference.context import RULES, NodeContext, rule_of
 from splitgraph.inference.declared import reconcile
@@ -37,8 +37,6 @@ Bindings = Mapping[str, AttributeProto]
 
 # Operators whose attributes are graphs, too long to compare; and SequenceAt, whose position is noted.
 _NEVER_ALIKE = frozenset({"If", "Loop", "Scan", "SequenceMap", "SequenceAt"})
-# Bytes of a Constant's attribute, beyond which it is as likely weights of which there are no others.
-_MOST_ALIKE = 64
 _HOW_TO_TYPE = "Set AttributeProto.type of the attribute, as onnx.helper.make_attribute does."
 _WRITTEN = AttributeProto.SerializeToString
 _WRITTEN_NODE = NodeProto.SerializeToString
@@ -70,8 +68,6 @@ class Walk(GraphValues):
         # Of what may repeat, and of that what stays as it is when more is known of the symbols.
         self._visits: dict[Key, Visit] = {}
         self._settled: dict[Key, Visit] = {}
-        # By the bytes of their attribute, the first of the constants that are held like initializers.
-        self._held_constants: dict[bytes, str] = {}
         self._reported_missing: set[str] = set()
 
     def run(self, nodes: Sequence[NodeProto]) -> None:
@@ -90,7 +86,7 @@ class Walk(GraphValues):
                 if constant is None or constant[1] not in visits:
                     held = self._plain_tensor(node)
                     if held is not None:
-                        note(self._hold(*held, index, b"" if constant is None else constant[1]))
+                        note(self._hold(*held, index, None if constant is None else constant[1]))
                         continue
             if constant is not None:
                 outputs, key = [constant[0]], constant[1]
@@ -117,8 +113,8 @@ class Walk(GraphValues):
             if found is not None and (name := outputs[0]) and name not in types and name not in declared:
                 known[name] = found
                 types[name] = found.type or UNKNOWN
-                if found.contents is not None:
-                    constants[name] = found.contents
+                if visit.content is not None:
+                    constants[name] = visit.content
                 note(visit)
             else:
                 note(self._repeat(visit, node, index, outputs))
@@ -126,7 +122,6 @@ class Walk(GraphValues):
         known.clear()
         self._visits.clear()
         self._settled.clear()
-        self._held_constants.clear()
         self.state.details[self.path] = self.detail
 
     def _plain_tensor(self, node: NodeProto) -> tuple[str, TensorProto] | None:
@@ -147,22 +142,18 @@ class Walk(GraphValues):
             return None
         return name, tensor
 
-    def _hold(self, name: str, tensor: TensorProto, index: int, written: bytes) -> Visit | None:
-        """Define what a plain Constant gives: one of few bytes with its elements, and for those like it what it gave;
-        others as an initializer is defined, the elements unread. written: its attribute; b"" where that is long.
+    def _hold(self, name: str, tensor: TensorProto, index: int, written: bytes | None) -> Visit | None:
+        """Define what a plain Constant gives as an initializer is defined, and what the others like it give. written:
+        its attribute; None where that is too long to look for others.
         """
         type = self.types[name] = tensor_type(tensor)
-        if 0 < len(written) <= _MOST_ALIKE:
-            contents = tensor_contents(tensor)
-            known = self.known[name] = self.state.known_values.of(type, contents)
-            if contents is not None:
-                self.constants[name] = contents
-            visit = self._visits[written] = self._settled[written] = Visit(index, [known], [type], None)
-            return visit
-        first = self._held_constants.setdefault(written, name) if written else name
-        self.constants[name] = self.constants.get(first, tensor)
-        self.known[name] = self.look_up(name) if first == name else self.known[first]
-        return None
+        self.constants[name] = tensor
+        known = self.look_up(name)
+        if written is None:
+            return None
+        visit = Visit(index, [known], [type], None, self.constants.get(name))
+        self._visits[written] = self._settled[written] = visit
+        return visit
 
     def _given(self, node: NodeProto, index: int) -> list[Known]:
         """What is known of a node's inputs, of which some are read for the first time here."""
@@ -197,6 +188,8 @@ class Walk(GraphValues):
                 self.constants[name] = found.contents
             if found.sequence is not None:
                 self.sequences[name] = found.sequence
+        if visit.content is not None:
+            self.constants[outputs[0]] = visit.content
         return alike
 
     def _give(self, name: str, found: Known, node: NodeProto, index: int) -> None:
@@ -211,7 +204,7 @@ class Walk(GraphValues):
                 if version != self.facts.version:
                     self._forget_unsettled()
             self.define(name, inferred, location)
-            found = self.state.known_values.of(self.types[name], found.contents, found.sequence)
+            found = self.state.known_values.of(self.types[name], found.contents, found.sequence, unread=found.unread)
         self.known[name] = found
         self.types[name] = found.type or UNKNOWN
         if found.contents is not None:

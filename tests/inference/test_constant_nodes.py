@@ -144,3 +144,37 @@ def test_a_constant_that_defines_a_name_again_is_reported() -> None:
       a = Constant <value_int = 1> ()  b = Constant <value_int = 1> ()  a = Constant <value_int = 1> ()  y = Add (x, x)
     }"""
     assert [found.code for found in infer_model(parser.parse_model(text)).diagnostics] == ["SG104"]
+
+
+PAIR = helper.make_tensor("t", TensorProto.DOUBLE, [2], [2.0, 3.0])
+DECLARED = {
+    "nothing": None,
+    "its type": helper.make_tensor_value_info("b", TensorProto.DOUBLE, [2]),
+    "its element type": helper.make_tensor_value_info("b", TensorProto.DOUBLE, None),
+    "a name for its length": helper.make_tensor_value_info("b", TensorProto.DOUBLE, ["N"]),
+}
+
+
+@pytest.mark.parametrize("declared", DECLARED.values(), ids=DECLARED)
+def test_the_elements_of_a_constant_that_repeats_are_known_whatever_is_declared_of_it(
+    declared: onnx.ValueInfoProto | None,
+) -> None:
+    nodes = [helper.make_node("Constant", [], [name], value=PAIR) for name in "ab"]
+    nodes += [
+        helper.make_node("Mul", ["a", "b"], ["c"]),
+        helper.make_node("Cast", ["c"], ["d"], to=TensorProto.INT64),
+        helper.make_node("ConstantOfShape", ["d"], ["y"]),
+    ]
+    known = [] if declared is None else [declared]
+    graph = helper.make_graph(nodes, "g", [], [helper.make_empty_tensor_value_info("y")], value_info=known)
+    found = infer_model(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)]))
+    assert str(found.types["y"]) == "float32[4, 9]"
+
+
+def test_of_a_constant_with_too_few_elements_only_its_type_is_known() -> None:
+    short = TensorProto(data_type=TensorProto.INT64, dims=[2], int64_data=[1])
+    nodes = [helper.make_node("Constant", [], [name], value=short) for name in "ab"]
+    nodes.append(helper.make_node("ConstantOfShape", ["b"], ["y"]))
+    graph = helper.make_graph(nodes, "g", [], [helper.make_empty_tensor_value_info("y")])
+    found = infer_model(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)]))
+    assert [str(found.types[name]) for name in "aby"] == ["int64[2]", "int64[2]", "float32[?, ?]"]
