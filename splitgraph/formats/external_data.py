@@ -70,6 +70,10 @@ def all_tensors(model: ModelProto, *, but_nodes: bool = False) -> Iterator[Tenso
                 attributes += _that_hold_tensors(graph.node)
         else:
             attribute = attributes.pop()
+            if attribute.type == AttributeProto.TENSOR:
+                # Most are, and hold nothing else.
+                yield attribute.t
+                continue
             if attribute.HasField("t"):
                 yield attribute.t
             yield from attribute.tensors
