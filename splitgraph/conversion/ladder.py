@@ -112,7 +112,9 @@ class Ladder:
         self, node: NodeProto, key: Key | None, climb: _Climb, blockers: Sequence[Diagnostic]
     ) -> Sequence[Diagnostic]:
         """The blockers with those in one that are about what the node was written with, which its author never saw."""
-        foreign = [found for found in blockers if not found.message.startswith(node.op_type)]
+        foreign = [
+            found for found in blockers if found in climb.of_written or not found.message.startswith(node.op_type)
+        ]
         if not climb.adapted or not foreign:
             return blockers
         stop = self._stops.get(key) if key is not None else None
@@ -170,6 +172,8 @@ class _Climb:
     location: str
     emission: Emission
     blockers: list[Diagnostic] = field(default_factory=list)
+    # Those about nodes that were written on the way, which may be of the operator that the node itself is of.
+    of_written: set[Diagnostic] = field(default_factory=set)
     reasons: list[str] = field(default_factory=list)
     adapted: bool = False
     asked_for_readers: bool = False
@@ -329,6 +333,8 @@ class _Climb:
         for form in made:
             blockers, reasons = len(self.blockers), len(self.reasons)
             result = self._take_written(form, opset)
+            if form.original is None:
+                self.of_written.update(self.blockers[blockers:])
             taken.append((result, self.blockers[blockers:], self.reasons[reasons:]))
             del self.blockers[blockers:], self.reasons[reasons:]
         return self._still_needed(taken, step.facts.node.output)

@@ -23,6 +23,7 @@ def model(node: onnx.NodeProto, copies: int = 1) -> onnx.ModelProto:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
 
 
+SHAPES = {"x": ["N", 1, "S"], "y": ["M", "T", 1], "z": None}
 UNIQUE = helper.make_node("Unique", ["x"], ["y"])
 
 
@@ -40,3 +41,18 @@ def test_one_blocker_for_a_node(target: int) -> None:
 
 def test_there_it_can_stop() -> None:
     assert splitgraph.downgrade(model(UNIQUE), 9).to_opset[""] == 9
+
+
+def test_what_is_written_with_the_same_operator() -> None:
+    """Add is broadcast below opset 7 by shapes that are added, too; the author's Add is of floats."""
+    node = helper.make_node("Add", ["x", "y"], ["z"], "add")
+    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in SHAPES.items()]
+    graph = helper.make_graph([node], "g", values[:2], values[2:])
+    broadcast = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    with pytest.raises(splitgraph.ConversionError) as raised:
+        splitgraph.downgrade(broadcast, 5)
+    (found,) = raised.value.diagnostics
+    assert found.message.startswith("Add cannot go below opset 6, where what it is written with has no equal: ")
+    assert "Add does not take int64 below opset 6" in found.message
+    assert (found.location, found.help) == ("main/add", "Stop at opset 6.")
+    assert splitgraph.downgrade(broadcast, 6).to_opset[""] == 6
