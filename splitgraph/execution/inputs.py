@@ -217,7 +217,8 @@ class InputMaker:
             return None
         splits = (split for split in self._analysis.splits if split.axis is not None)
         axes = {tuple(name for name, _ in split.outputs): split.axis or 0 for split in splits}
-        request = Request(shape, draw.rng, lambda name: self._dims(name, draw.sizes), axes)
+        opset = self._analysis.opset.get("", 0)
+        request = Request(shape, draw.rng, lambda name: self._dims(name, draw.sizes), axes, opset)
         for use in item.uses:
             numbers = value_for(use, request)
             if numbers is not None:

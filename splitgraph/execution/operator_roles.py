@@ -17,6 +17,9 @@ Make = Callable[[onnx.NodeProto, "Request"], "Integers | None"]
 
 # Operators whose first input's dimension along `axis` bounds the indices in their second.
 _INDEXING = frozenset({"Gather", "GatherElements", "ScatterElements", "Scatter"})
+# From this opset on OneHot counts negative indices from the end; and how deep it is where nothing says so.
+_ONE_HOT_FROM_THE_END = 11
+_SOME_DEPTH = 4
 REDUCTIONS = frozenset(
     f"Reduce{kind}" for kind in ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare")
 )
@@ -27,13 +30,15 @@ class Request:
     """A value that is asked for: its shape (None where the role decides it), the random generator, and what inference
     knows.
 
-    dims: the shape of a value in this case, None when unknown. axes: of splits, by their outputs.
+    dims: the shape of a value in this case, None when unknown. axes: of splits, by their outputs. opset: of ai.onnx, 0
+    where the model imports none.
     """
 
     shape: Shape | None
     rng: np.random.Generator
     dims: Dims
     axes: Mapping[tuple[str, ...], int]
+    opset: int
 
     @property
     def count(self) -> int:
@@ -75,7 +80,11 @@ def _split_axis(node: onnx.NodeProto, request: Request) -> int:
 
 
 def _dim_along(node: onnx.NodeProto, request: Request, axis: int) -> int | None:
-    shape = request.dims(node.input[0])
+    return _dim_of(node.input[0], request, axis)
+
+
+def _dim_of(name: str, request: Request, axis: int) -> int | None:
+    shape = request.dims(name)
     if shape is None or not -len(shape) <= axis < len(shape):
         return None
     return shape[axis]
@@ -175,6 +184,17 @@ def _top_k(node: onnx.NodeProto, request: Request) -> Integers | None:
     return request.full([int(request.rng.integers(1, max(dim or 1, 1) + 1))])
 
 
+def _hot_indices(node: onnx.NodeProto, request: Request) -> Integers | None:
+    """Indices of a OneHot that must not be negative, as below opset 11, where onnxruntime counts such from the end; one
+    more than there are, which gives no hot value. From there on all may be.
+    """
+    if request.opset >= _ONE_HOT_FROM_THE_END:
+        return None
+    depth = _dim_of(node.output[0], request, _attribute(node, "axis", -1))
+    last = _SOME_DEPTH if depth is None else depth
+    return request.full(request.rng.integers(0, last + 1, size=request.count).tolist())
+
+
 def _batch_indices(node: onnx.NodeProto, request: Request) -> Integers | None:
     """Which image of the batch each region is of."""
     count = _dim_along(node, request, 0)
@@ -219,6 +239,7 @@ _ROLES: Mapping[tuple[str, int], Make] = {
     ("Range", 0): small(0, 1),
     ("Range", 1): small(4, 8),
     ("Range", 2): small(1, 2),
+    ("OneHot", 0): _hot_indices,
     ("OneHot", 1): small(3, 8),
     ("EyeLike", 0): small(0, 1),
     ("Trilu", 1): small(-1, 1),
