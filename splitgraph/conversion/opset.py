@@ -63,6 +63,9 @@ def convert_opset(model: ModelProto, target: int, ir_version: int | None = None,
         raise SplitgraphError(f"there is no opset {target} of ai.onnx; splitgraph knows 1 to {newest}")
     load_adapters()
     walked = walk_model(model)
+    repaired = _repaired(model, walked, target)
+    if repaired is not None:
+        model, walked, owned = repaired.model, walk_model(repaired.model), True
     plain = None if target >= _SEQUENCES_EXIST_FROM else _without_sequences(model, walked)
     if plain is not None:
         model, walked, owned = plain.model, walk_model(plain.model), True
@@ -73,8 +76,26 @@ def convert_opset(model: ModelProto, target: int, ir_version: int | None = None,
     if ir_version is not None:
         set_ir_version(converted, ir_version, target if "" in walked.opset else None)
     after = opset_imports(converted.opset_import)
-    changes, notes = (*(plain.changes if plain is not None else ()), *plan.changes), tuple(plan.notes)
-    return Rewrite(converted, changes, notes, None, dict(walked.opset), after, plan.rounding)
+    changes, notes = [*(plain.changes if plain is not None else ()), *plan.changes], plan.notes
+    if repaired is not None:
+        # A split that was repaired and then written in another form is one change.
+        again = {change.location for change in changes}
+        changes = [*(change for change in repaired.changes if change.location not in again), *changes]
+        notes = list(dict.fromkeys((*repaired.diagnostics, *notes)))
+    return Rewrite(converted, tuple(changes), tuple(notes), None, dict(walked.opset), after, plan.rounding)
+
+
+def _repaired(model: ModelProto, walked: Walked, target: int) -> Rewrite | None:
+    """The model with every split repaired that has one reading only, so that what reads its parts knows their types;
+    None where there is none, or an error.
+    """
+    source = walked.opset.get("", target)
+    if source == target or not any(found.code in REPAIRABLE for found in walked.diagnostics):
+        return None
+    plan = plan_opset(model, walked, source)
+    if plan.blockers:
+        return None
+    return Rewrite(apply_plan(plan, model), tuple(plan.changes), tuple(plan.notes), None, walked.opset, walked.opset)
 
 
 def _without_sequences(model: ModelProto, walked: Walked) -> Rewrite | None:

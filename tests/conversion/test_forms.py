@@ -314,6 +314,30 @@ def test_a_split_18_with_neither_is_repaired_by_every_verb(shape: tuple[int | st
         assert_same(right, rewrite.model, *feeds)
 
 
+# What asks for the rank of a part on the way to a target, and what the split becomes there.
+READERS = [
+    (helper.make_node("ReduceMax", ["a", "axes"], ["z"]), 10, "Split-2"),
+    (helper.make_node("Softmax", ["a"], ["z"], axis=0), 12, "Split-11"),
+    (helper.make_node("Add", ["a", "b"], ["z"]), 6, "Split-2"),
+    (helper.make_node("Split", ["a"], ["z", "w"], axis=-1), 6, "Split-2"),
+]
+
+
+@pytest.mark.parametrize(("reader", "target", "after"), READERS, ids=[node.op_type for node, _, _ in READERS])
+def test_what_reads_a_repaired_split_knows_its_parts(reader: onnx.NodeProto, target: int, after: str) -> None:
+    """However far the model goes: it need not be repaired at its own opset first."""
+    broken, axes = helper.make_node("Split", ["x"], ["a", "b"], "broken", axis=-2), np.array([-1])
+    graph = helper.make_graph([broken, reader], "g", [value("x", ["N", 4, 6])], [value("z", [None, None, None])])
+    graph.initializer.append(numpy_helper.from_array(axes, "axes"))
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+    rewrite = splitgraph.downgrade(model, target)
+    there = [change.after for change in rewrite.changes if change.location == "main/broken"]
+    assert there == [after]
+    assert "main/broken" in [found.location for found in rewrite.diagnostics if found.code == "SG401"]
+    repaired = splitgraph.upgrade(model, 18).model
+    assert_same(repaired, rewrite.model, data(2, 4, 6))
+
+
 @pytest.mark.parametrize(
     ("shape", "parts", "attributes"),
     [((4, 3), 2, {"axis": 2}), ((5, 3), 4, {}), ((3, 3), 5, {})],
