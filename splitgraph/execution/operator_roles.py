@@ -201,6 +201,16 @@ def _batch_indices(node: onnx.NodeProto, request: Request) -> Integers | None:
     return request.full(request.rng.integers(0, count, size=request.count).tolist()) if count else None
 
 
+def _grid_sizes(node: onnx.NodeProto, request: Request) -> Integers | None:
+    """The size of the images: as many as there are matrices, and none of one row or column, at whose only place
+    align_corners has no meaning that runtimes agree on.
+    """
+    batch = _dim_along(node, request, 0)
+    if batch is None or request.count < 2:
+        return None
+    return request.full([batch, *request.rng.integers(2, 6, size=request.count - 1).tolist()])
+
+
 def regions(node: onnx.NodeProto, request: Request) -> Integers | None:
     """Rows of the index of an image and the corners of a region in it: x1, y1, x2, y2."""
     images = request.dims(node.input[0])
@@ -246,6 +256,7 @@ _ROLES: Mapping[tuple[str, int], Make] = {
     ("CumSum", 1): one_axis,
     ("GatherND", 1): _gathered_tuples,
     ("ScatterND", 1): _scattered_tuples,
+    ("AffineGrid", 1): _grid_sizes,
     ("RoiAlign", 2): _batch_indices,
     ("MaxRoiPool", 1): regions,
     ("ReverseSequence", 1): _lengths_of_reversed,

@@ -412,6 +412,14 @@ def test_indices_of_one_hot(axis: int, opset: int, least: int | None) -> None:
         assert set(drawn.tolist()) == set(range(6))
 
 
+def test_sizes_of_an_affine_grid() -> None:
+    """As many images as matrices, of more than one row and column: of one, runtimes differ under align_corners."""
+    grid = node("AffineGrid", ["x", "b"], ["y"], align_corners=1)
+    for case in draw(model_of([grid], [value("x", ("N", 3, 4)), value("b", (5,), INT64)], ["y"], opset=20)):
+        assert case["b"][0] == len(case["x"])
+        assert case["b"][1:].min() > 1
+
+
 @pytest.mark.parametrize(("layout", "dims"), [(0, (7, 3, 4)), (1, (3, 7, 4))])
 def test_lengths_of_recurrent_layers(layout: int, dims: Any) -> None:
     weights = [constant(name, np.ones(shape), np.float32) for name, shape in (("w", (1, 5, 4)), ("r", (1, 5, 5)))]
