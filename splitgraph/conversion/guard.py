@@ -30,6 +30,7 @@ __all__ = [
     "attribute_edits",
     "blockers_at",
     "check_node",
+    "misfit_message",
     "route_of",
 ]
 
@@ -146,7 +147,7 @@ def _check_types(facts: NodeFacts, route: Route, is_blocked: bool) -> list[Diagn
         for slot in misfits(slots, version, skip_renamed=is_blocked):
             if slot.group not in reported:
                 reported.add(slot.group)
-                messages.append(_misfit_message(version.op, slot, side, facts.in_function))
+                messages.append(misfit_message(version.op, slot, side, facts.in_function))
         pair = None if is_blocked else unequal_pair(slots, version)
         if pair is not None and not reported & {slot.group for slot in pair}:
             reported |= {slot.group for slot in pair}
@@ -161,7 +162,8 @@ def _unequal_message(op: str, one: Slot, other: Slot, side: str) -> str:
     return f"{op} needs one element type for {one.label} and {other.label} {side}; here they are {types}"
 
 
-def _misfit_message(op: str, slot: Slot, side: str, in_function: bool) -> str:
+def misfit_message(op: str, slot: Slot, side: str, in_function: bool) -> str:
+    """That an operator does not take what it is given, on that side of a boundary ("below opset 13")."""
     if slot.found:
         return f"{op} does not take {slot.found} {side} ({slot.label})"
     why = " (the body of a function declares no types)" if in_function else ""

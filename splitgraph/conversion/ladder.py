@@ -14,7 +14,7 @@ from splitgraph.conversion.boundary_crossing import NodeFacts
 from splitgraph.conversion.element_types import Slot, formal_at, misfits, slots_of
 from splitgraph.conversion.emission import Emission
 from splitgraph.conversion.expansion import expand, has_body
-from splitgraph.conversion.guard import Route, blockers_at, check_node, route_of
+from splitgraph.conversion.guard import Route, blockers_at, check_node, misfit_message, route_of
 from splitgraph.conversion.left_out import blocker, reads_left_out, without_left_out
 from splitgraph.conversion.node_form import NodeForm, needed
 from splitgraph.conversion.node_kinds import NodeKinds
@@ -268,7 +268,7 @@ class _Climb:
                 return carried
             if isinstance(failed, Inexact):
                 failed = [self._refused(older.op, newer.since_version, upward, failed)] if way is adapter else ()
-            elif way is adapter:
+            elif way is not expand:
                 # It crossed this boundary, types and all: what stands in the way is further on.
                 blockers = failed
             blockers = blockers or failed
@@ -375,9 +375,18 @@ class _Climb:
             return self.take(form, opset)
         carried, _ = self._try(partial(widen, fits=version), step, f"{form.op_type} does not take {unfit[0].found}")
         if carried is None:
-            text = f"{form.op_type} does not take {unfit[0].found} at opset {opset}, where this node needs it"
-            self.blockers.append(diagnostic("SG403", text, self.location))
+            self.blockers.append(self._unfit(form, unfit[0], opset))
         return carried or [form]
+
+    def _unfit(self, form: NodeForm, slot: Slot, opset: int) -> Diagnostic:
+        """That a type does not fit there: the node itself, just over a boundary, or one that was written for it."""
+        if form.original is None:
+            text = f"{form.op_type} does not take {slot.found} at opset {opset}, where this node needs it"
+            return diagnostic("SG403", text, self.location)
+        upward = self.ladder.target > self.ladder.source
+        side, stop = (f"from opset {opset} on", opset - 1) if upward else (f"below opset {opset + 1}", opset + 1)
+        text = misfit_message(form.op_type, slot, side, self.ladder.in_function)
+        return diagnostic("SG403", text, self.location, help=f"Stop at opset {stop}, or cast the input.")
 
     def _carry_graphs(self, form: NodeForm, opset: int) -> None:
         """Take the nodes of the subgraphs that were written with a node to the target; once."""

@@ -27,6 +27,36 @@ SHAPES = {"x": ["N", 1, "S"], "y": ["M", "T", 1], "z": None}
 UNIQUE = helper.make_node("Unique", ["x"], ["y"])
 
 
+# Nodes of an element type that is written in another one on the way; they are said to stop where that ends.
+TYPES = [
+    (helper.make_node("Max", ["x", "y"], ["z"], "n"), TensorProto.INT8, 17, 5, "Max cannot go below opset 6", 6),
+    (
+        helper.make_node("Cast", ["x"], ["z"], "n", to=7),
+        TensorProto.FLOAT8E5M2,
+        21,
+        18,
+        "float8e5m2 below opset 19",
+        19,
+    ),
+]
+
+
+@pytest.mark.parametrize(("node", "dtype", "source", "target", "words", "stop"), TYPES, ids=["further on", "there"])
+def test_types_that_end_where_the_node_can_stop(
+    node: onnx.NodeProto, dtype: int, source: int, target: int, words: str, stop: int
+) -> None:
+    inputs = [helper.make_tensor_value_info(name, dtype, shape) for name, shape in (("x", ["N", 3]), ("y", [3]))]
+    given = helper.make_tensor_value_info("z", TensorProto.INT64 if node.op_type == "Cast" else dtype, ["N", 3])
+    graph = helper.make_graph([node], "g", inputs, [given])
+    typed = helper.make_model(graph, opset_imports=[helper.make_opsetid("", source)], ir_version=10)
+    with pytest.raises(splitgraph.ConversionError) as raised:
+        splitgraph.downgrade(typed, target)
+    (found,) = raised.value.diagnostics
+    assert words in found.message
+    assert found.help.startswith(f"Stop at opset {stop}")
+    assert splitgraph.downgrade(typed, stop).to_opset[""] == stop
+
+
 @pytest.mark.parametrize("target", [8, 5, 1])
 def test_one_blocker_for_a_node(target: int) -> None:
     with pytest.raises(splitgraph.ConversionError) as raised:
