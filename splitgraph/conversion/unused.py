@@ -88,6 +88,10 @@ class Uses:
             self._reads.update(scope.proto.output)
             return
         self._reads.update(self._keys(scope, [value.name for value in scope.proto.output]))
+        notes = scope.proto.quantization_annotation
+        # Scales and zero points that are told by their names, whether or not a node reads them too.
+        told = [entry.value for note in notes for entry in note.quant_parameter_tensor_names]
+        self._reads.update(self._keys(scope, told))
         inputs = {value.name for value in scope.proto.input}
         for tensor in scope.proto.initializer:
             # One that is also an input belongs to the model's interface.

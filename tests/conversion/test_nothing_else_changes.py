@@ -165,6 +165,19 @@ def test_beside_changed_nodes_all_else_is_kept() -> None:
     assert before.SerializeToString() == after.SerializeToString()
 
 
+def test_what_a_quantization_annotation_names_is_kept() -> None:
+    """Also where the only node that read it takes an attribute instead."""
+    nodes = [helper.make_node("Clip", ["x", "low", "high"], ["y"])]
+    bounds = [numpy_helper.from_array(np.float32(bound), name) for name, bound in (("low", -1), ("high", 1))]
+    graph = helper.make_graph(nodes, "g", [value("x", ["N"])], [value("y", ["N"])], bounds)
+    note = graph.quantization_annotation.add(tensor_name="y")
+    note.quant_parameter_tensor_names.add(key="SCALE_TENSOR", value="high")
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=7)
+    after = splitgraph.downgrade(model, 10).model.graph
+    assert [tensor.name for tensor in after.initializer] == ["high"]
+    assert after.quantization_annotation == graph.quantization_annotation
+
+
 @pytest.mark.parametrize("ir_version", [3, 4, 8, 13])
 @pytest.mark.parametrize("target", known([13, 18, 21, 24]))
 def test_the_ir_version_is_raised_only_where_the_opset_needs_it(ir_version: int, target: int) -> None:
