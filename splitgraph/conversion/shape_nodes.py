@@ -42,7 +42,9 @@ def dimension(step: Step, shape: str, axis: int, hint: str) -> str:
 
 
 def as_int64(step: Step, value: str, hint: str) -> str:
-    """The elements as int64."""
+    """The elements as int64: an input that is of this type as it is. The bits of uint64 stay what they are."""
+    if value in step.inputs and step.values.type_of(value).dtype == "int64":
+        return value
     return step.emit("Cast", [value], hint, to=TensorProto.INT64)
 
 

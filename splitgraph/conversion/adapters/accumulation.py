@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from splitgraph.conversion.adapters.registry import downward
-from splitgraph.conversion.shape_nodes import cut_to, has_no_zero, without_empty
+from splitgraph.conversion.shape_nodes import as_int64, cut_to, has_no_zero, without_empty
 from splitgraph.conversion.step import Step
 from splitgraph.deferred import helper, np
 from splitgraph.node_making import make_node
-from splitgraph.onnx_proto import GraphProto, TensorProto
+from splitgraph.onnx_proto import GraphProto
 from splitgraph.value_type import DTYPE_NUMBERS
 
 # The operator of one step, and the bits of its neutral element: -0.0 + x is x also for x = -0.0.
@@ -89,8 +89,7 @@ def round_half_to_even(step: Step) -> None:
 
 def _sizes_around(step: Step, shape: str, rank: int) -> tuple[str, str]:
     """The products of the dimensions before an axis that is the second input, and of those behind it: int64[1] each."""
-    axis = step.emit("Cast", [step.inputs[1]], "axis", to=TensorProto.INT64)
-    axis = step.emit("Reshape", [axis, step.constant([1], "one_axis")], "given_axis")
+    axis = step.emit("Reshape", [as_int64(step, step.inputs[1], "axis"), step.constant([1], "one_axis")], "given_axis")
     zero, one = step.constant([0], "zero"), step.constant([1], "one")
     from_end = step.emit("Add", [axis, step.constant([rank], "rank")], "from_end")
     axis = step.emit("Where", [step.emit("Less", [axis, zero], "is_negative"), from_end, axis], "counted_axis")

@@ -29,7 +29,7 @@ def bits_by_fours(step: Step) -> None:
     powers, sixteen, last = (
         step.constant(values, hint) for values, hint in ((weights, "powers"), (16, "sixteen"), ([-1], "last"))
     )
-    one, other = (name if dtype == "int64" else as_int64(step, name, "number") for name in step.inputs)
+    one, other = (as_int64(step, name, "number") for name in step.inputs)
     columns = [step.emit("Unsqueeze", [name, last], "column") for name in (one, other)]
     first, second = (_fours(step, column, powers, sixteen) for column in columns)
     place = step.emit("Add", [step.emit("Mul", [first, sixteen], "row"), second], "place")

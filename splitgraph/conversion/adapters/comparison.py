@@ -11,7 +11,7 @@ import math
 from functools import partial, reduce
 
 from splitgraph.conversion.adapters.registry import downward
-from splitgraph.conversion.shape_nodes import static_shape, typed
+from splitgraph.conversion.shape_nodes import as_int64, static_shape, typed
 from splitgraph.conversion.step import Inexact, Step
 from splitgraph.deferred import np
 from splitgraph.onnx_proto import TensorProto
@@ -83,7 +83,7 @@ def extreme_of_long_integers(step: Step) -> None:
     dtype = step.known_dtype()
     if dtype not in _WIDE:
         raise Inexact(f"nothing finds the {step.form.op_type.lower()}imum of {dtype} {step.side}")
-    names = [_as_int64(step, name, dtype) for name in step.inputs]
+    names = [as_int64(step, name, "signed") for name in step.inputs]
     choose = partial(_choose, step, dtype, step.form.op_type == "Max")
     first, *rest = names
     result = reduce(choose, rest, first)
@@ -99,7 +99,7 @@ def order_of_long_integers(step: Step) -> None:
     if dtype not in _WIDE:
         raise Inexact(f"nothing compares {dtype} {step.side}")
     one, other = step.inputs if step.form.op_type == "Less" else reversed(step.inputs)
-    left, right = _as_int64(step, one, dtype), _as_int64(step, other, dtype)
+    left, right = as_int64(step, one, "signed"), as_int64(step, other, "signed")
     signed = _less_int64(step, left, right)
     if dtype == "int64":
         step.replace("Identity", [signed])
@@ -158,11 +158,6 @@ def _less_int64(step: Step, one: str, other: str) -> str:
     close = step.emit("Not", [step.emit("Greater", reals, "greater")], "not_greater")
     below = _less(step, difference, step.constant(0.0, "zero", np.float64))
     return step.emit("Or", [_less(step, *reals), step.emit("And", [close, below], "just_below")], "is_less")
-
-
-def _as_int64(step: Step, name: str, dtype: str) -> str:
-    """The bits of a 64-bit integer as those of a signed one."""
-    return name if dtype == "int64" else step.emit("Cast", [name], "signed", to=TensorProto.INT64)
 
 
 def _is_number(step: Step, data: str, dtype: str) -> str:

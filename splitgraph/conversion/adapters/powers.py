@@ -41,7 +41,7 @@ def _with_parity(step: Step, rounded: str) -> str:
     """A 64-bit exponent, of which float64 has rounded the last bits: so large a one matters only in whether it is odd,
     for a base of -1.
     """
-    given = step.inputs[1] if step.known_dtype(1) == "int64" else as_int64(step, step.inputs[1], "signed")
+    given = as_int64(step, step.inputs[1], "signed")
     odd = step.emit("Cast", [_parity(step, given)], "odd", to=TensorProto.DOUBLE)
     high = step.constant(float(_FAR), "far", np.float64)
     low = step.constant(-float(_FAR), "far_below", np.float64)

@@ -21,7 +21,7 @@ def topmost_of_long_integers(step: Step) -> None:
     data, axis, dtype = step.inputs[0], step.known_value("axis", -1), step.known_dtype()
     direction = {"axis": axis, "largest": step.known_value("largest", 1)}
     half, place = step.constant(2**32, "half"), step.constant([axis], "axis")
-    number = data if dtype == "int64" else as_int64(step, data, "number")
+    number = as_int64(step, data, "number")
     low = step.emit("Mod", [number, half], "low")
     high = step.emit("Div", [step.emit("Sub", [number, low], "multiple"), half], "high")
     if dtype == "uint64":
