@@ -2,9 +2,9 @@
 
 python benchmarks/infer.py [RUNS [TOOL ...]]
 
-A process for each run, imports and, where a tool needs it, onnx's registry of operators paid before the clock starts.
-The peers are onnx's own inference (with data_prop), onnxruntime's symbolic tool (which needs sympy) and
-onnx-shape-inference; one that is not installed is left out.
+A process for each run, all tools in turns; imports and, where a tool needs it, onnx's registry of operators are paid
+before the clock starts. The peers are onnx's own inference (with data_prop), onnxruntime's symbolic tool (which needs
+sympy) and onnx-shape-inference; one that is not installed is left out.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import onnx
-from processes import ONNX, Tool, measure_cost, version_of
+from processes import ONNX, Result, Tool, measure_costs, version_of
 
 import models
 
@@ -78,10 +78,9 @@ class Figures(NamedTuple):
     known: float
 
 
-def measure(tool: Tool, source: Path, target: Path, runs: int) -> Figures | str:
+def figures(result: Result) -> Figures | str:
     """The figures of a tool on a model; the last line of what it says when it fails."""
-    cost = measure_cost(tool, source, target, runs)
-    return cost if isinstance(cost, str) else Figures(*cost, known(target))
+    return result.cost if isinstance(result.cost, str) else Figures(*result.cost, known(result.written))
 
 
 def known(target: Path) -> float:
@@ -121,11 +120,11 @@ def main() -> None:
     print(f"| model | nodes | {' | '.join(tools)} |\n|---|---|{'---|' * len(tools)}")
     table: dict[tuple[str, str], Figures | str] = {}
     with tempfile.TemporaryDirectory() as folder:
-        source, target = Path(folder) / "model.onnx", Path(folder) / "inferred.onnx"
+        source = Path(folder) / "model.onnx"
         for name, make in MODELS.items():
             model = make()
             onnx.save(model, source)
-            row = {tool: measure(TOOLS[tool], source, target, runs) for tool in tools}
+            row = {tool: figures(result) for tool, result in measure_costs(tools, source, Path(folder), runs).items()}
             table |= {(name, tool): found for tool, found in row.items()}
             cells = [cell(found, None if tool == "onnx" else row.get("onnx")) for tool, found in row.items()]
             print(f"| {name} | {len(model.graph.node):,} | {' | '.join(cells)} |", flush=True)

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -29,6 +30,8 @@ print(seconds, time.process_time(), memory("VmHWM"), before)
 ONNX = "import onnx; onnx.defs.get_schema('Add'); "
 # Seconds after which a run counts as failed.
 PATIENCE = 300
+# Seconds after which one run is enough.
+_LONG = 10
 # Compiled modules are kept here, as an installation has them: compiling its own each time, a checkout on a
 # machine that keeps none (PYTHONDONTWRITEBYTECODE) would take three times as long to import.
 COMPILED = tempfile.TemporaryDirectory(prefix="splitgraph-benchmark-")
@@ -57,35 +60,60 @@ class Cost(NamedTuple):
     beyond: float
 
 
-def measure_cost(tool: Tool, source: Path, target: Path, runs: int) -> Cost | str:
-    """The cost of a tool on a model; the last line of what it says when it fails."""
-    _compile(tool.imports)
-    program = PROGRAM.format(imports=tool.imports, work=tool.work)
-    seconds, whole, memory, beyond = [], [], 0.0, 0.0
+class Result(NamedTuple):
+    """What a tool cost on a model, or the last line of what it said when it failed; the file that it wrote."""
+
+    cost: Cost | str
+    written: Path
+
+
+def measure_costs(tools: Mapping[str, Tool], source: Path, folder: Path, runs: int) -> dict[str, Result]:
+    """The result of each tool on a model, by name. They take turns, a run each: what slows a machine down for some
+    seconds slows all of them.
+    """
+    written = {name: folder / f"written-{index}.onnx" for index, name in enumerate(tools)}
+    rounds: dict[str, list[Cost]] = {name: [] for name in tools}
+    failed: dict[str, str] = {}
+    for tool in tools.values():
+        _compile(tool.imports)
     for _ in range(runs):
-        # Each writes a new file: what it costs to write over an old one depends on whether that is kept meanwhile.
-        target.unlink(missing_ok=True)
-        try:
-            done = subprocess.run(
-                [sys.executable, "-c", program, source, target],
-                capture_output=True,
-                text=True,
-                check=False,
-                timeout=PATIENCE,
-                env=ALONE,
-            )
-        except subprocess.TimeoutExpired:
-            return f"more than {PATIENCE} s"
-        if done.returncode:
-            said = done.stderr.strip().splitlines()
-            return said[-1] if said else f"exit {done.returncode}"
-        work, process, peak, before = map(float, done.stdout.split()[-4:])
-        seconds.append(work)
-        whole.append(process)
-        memory, beyond = max(memory, peak / 1024), max(beyond, (peak - before) / 1024)
-        if seconds[0] > 10:
-            break
-    return Cost(median(seconds), median(whole), memory, beyond)
+        for name, tool in tools.items():
+            if name in failed or any(done.seconds > _LONG for done in rounds[name]):
+                continue
+            done = _run(tool, source, written[name])
+            if isinstance(done, str):
+                failed[name] = done
+            else:
+                rounds[name].append(done)
+    costs = {name: failed[name] if name in failed else _together(rounds[name]) for name in tools}
+    return {name: Result(cost, written[name]) for name, cost in costs.items()}
+
+
+def _together(rounds: Sequence[Cost]) -> Cost:
+    seconds, whole, memory, beyond = zip(*rounds, strict=True)
+    return Cost(median(seconds), median(whole), max(memory), max(beyond))
+
+
+def _run(tool: Tool, source: Path, target: Path) -> Cost | str:
+    program = PROGRAM.format(imports=tool.imports, work=tool.work)
+    # Each writes a new file: what it costs to write over an old one depends on whether that is kept meanwhile.
+    target.unlink(missing_ok=True)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", program, source, target],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=PATIENCE,
+            env=ALONE,
+        )
+    except subprocess.TimeoutExpired:
+        return f"more than {PATIENCE} s"
+    if done.returncode:
+        said = done.stderr.strip().splitlines()
+        return said[-1] if said else f"exit {done.returncode}"
+    work, process, peak, before = map(float, done.stdout.split()[-4:])
+    return Cost(work, process, peak / 1024, (peak - before) / 1024)
 
 
 @cache

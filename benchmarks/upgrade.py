@@ -2,9 +2,10 @@
 
 python benchmarks/upgrade.py [RUNS [TOOL ...]]
 
-A process for each run, imports and the registries of operators paid before the clock starts. The peers are onnx's
-version_converter and onnxscript's, which falls back to onnx's where it knows no step of its own; one that is not
-installed is left out. A result that onnx's checker refuses, or that is not at the target opset, is no result.
+A process for each run, all tools in turns; imports and the registries of operators are paid before the clock starts.
+The peers are onnx's version_converter and onnxscript's, which falls back to onnx's where it knows no step of its own;
+one that is not installed is left out. A result that onnx's checker refuses, or that is not at the target opset, is no
+result.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import onnx
-from processes import ONNX, Cost, Tool, measure_cost, version_of
+from processes import ONNX, Cost, Result, Tool, measure_costs, version_of
 
 import models
 import splitgraph
@@ -57,19 +58,18 @@ MODELS: dict[str, Callable[[], onnx.ModelProto]] = {
 WAYS = ((17, 18), (13, 18), (18, 13))
 
 
-def measure(tool: Tool, source: Path, target: Path, runs: int, opset: int, *, converts: bool) -> Cost | str:
-    """The cost of a tool, or why its result is none."""
-    cost = measure_cost(tool, source, target, runs)
-    if isinstance(cost, str) or not converts:
-        return cost
-    model = onnx.load(target)
+def checked(result: Result, opset: int) -> Cost | str:
+    """The cost of a converter, or why its result is none."""
+    if isinstance(result.cost, str):
+        return result.cost
+    model = onnx.load(result.written)
     if not any(entry.domain == "" and entry.version == opset for entry in model.opset_import):
         return "its result is not at the target opset"
     try:
         onnx.checker.check_model(model, full_check=True)
     except Exception as error:
         return f"its result is invalid: {str(error).splitlines()[0]}"
-    return cost
+    return result.cost
 
 
 def at_work(tool: Tool, verb: str, opset: int) -> Tool:
@@ -97,7 +97,7 @@ def main() -> None:
     print(f"Python {sys.version.split()[0]}, {', '.join(packages.values())}\n")
     print(f"| model | opsets | nodes | {' | '.join(tools)} |\n|---|---|---|{'---|' * len(tools)}")
     with tempfile.TemporaryDirectory() as folder:
-        source, target = Path(folder) / "model.onnx", Path(folder) / "converted.onnx"
+        source = Path(folder) / "model.onnx"
         for name, make in MODELS.items():
             newest = make()
             # The checker demands a shape of each output; every model here gives one value.
@@ -109,11 +109,13 @@ def main() -> None:
                 model = newest if before == models.OPSET else splitgraph.downgrade(newest, before).model
                 onnx.save(model, source)
                 verb = "upgrade" if before < after else "downgrade"
+                at_hand = {label: at_work(tool, verb, after) for label, tool in tools.items()}
+                found = measure_costs(at_hand, source, Path(folder), runs)
                 row = {
-                    label: measure(at_work(tool, verb, after), source, target, runs, after, converts=label != BASELINE)
-                    for label, tool in tools.items()
+                    label: result.cost if label == BASELINE else checked(result, after)
+                    for label, result in found.items()
                 }
-                cells = " | ".join(cell(found, row[BASELINE]) for found in row.values())
+                cells = " | ".join(cell(cost, row[BASELINE]) for cost in row.values())
                 print(f"| {name} | {before} to {after} | {len(model.graph.node):,} | {cells} |", flush=True)
 
 
