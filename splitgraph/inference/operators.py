@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class Operator:
     """What stands behind a node's domain and operator type at the imported opset; `finding` is the code of what is
-    wrong with that.
+    wrong with that, `help` what to do where it is more than the code's own.
     """
 
     domain: str
@@ -35,6 +35,7 @@ class Operator:
     function: FunctionProto | None = None
     finding: str | None = None
     message: str = ""
+    help: str | None = None
     required_attributes: tuple[str, ...] = ()
 
     def fits(self, ctx: NodeContext) -> bool:
@@ -91,6 +92,11 @@ def operator_of(state: State, imports: Mapping[str, int], node: NodeProto) -> Op
     return _known_operator(domain, node.op_type, imports.get(domain))
 
 
+# Nodes of plugins are made with onnx_graphsurgeon, which asks for no domain; TensorRT finds plugins by their name.
+_HELP_FOR_NO_OPERATOR = (
+    "Correct the operator's name. Where a plugin of a runtime is meant, give the node a domain of its own, such as "
+    "TRT, and import it."
+)
 _OPENVINO_SPLITS = {
     "Split": openvino_split_1.VARIANT,
     "VariadicSplit": replace(variadic_split_1.VARIANT, domain=openvino_split_1.DOMAIN),
@@ -114,7 +120,8 @@ def _known_operator(domain: str, op_type: str, opset: int | None) -> Operator:
             # onnxruntime keeps an operator of its own in ai.onnx, and its optimized models are full of it.
             return Operator(domain, opset, since_version=1)
         if not later:
-            return Operator(domain, opset, finding="SG302", message=f"there is no operator {op_type} in ai.onnx")
+            what = f"there is no operator {op_type} in ai.onnx"
+            return Operator(domain, opset, finding="SG302", message=what, help=_HELP_FOR_NO_OPERATOR)
         what = f"{op_type} exists from opset {min(later)} on, and the model imports opset {opset}"
         if min(later) <= opset:
             what = f"{op_type} was removed from ai.onnx before opset {opset}"

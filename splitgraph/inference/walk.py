@@ -284,7 +284,7 @@ class Walk(GraphValues):
 
     def _infer(self, ctx: NodeContext, operator: Operator) -> Sequence[ValueType]:
         if operator.finding is not None:
-            self.report(diagnostic(operator.finding, operator.message, ctx.location))
+            self.report(diagnostic(operator.finding, operator.message, ctx.location, help=operator.help))
             return ()
         is_known = operator.schema is not None or operator.variant is not None or operator.function is not None
         if is_known and (untyped := untyped_attributes(ctx)):

@@ -186,3 +186,23 @@ def test_references_need_no_type() -> None:
     imports: list[onnx.OperatorSetIdProto] = [helper.make_opsetid("", 13)]
     made.functions.append(helper.make_function("local", "cut", ["a"], ["b"], [node], imports, ["where"]))
     assert not splitgraph.infer(made).diagnostics
+
+
+def test_a_plugin_in_ai_onnx_is_refused_and_goes_along_in_a_domain_of_its_own() -> None:
+    """As onnx_graphsurgeon makes such nodes, where nobody names a domain; TensorRT finds plugins by their name."""
+    text = """<ir_version: 8, opset_import: ["" : 13]>
+        g (float[1, 8, 4] boxes, float[1, 8, 3] scores) => (int32[1, 1] count) {
+            doubled = Add (scores, scores)
+            count, kept, ratings, classes = EfficientNMS_TRT <max_output_boxes: int = 5> (boxes, doubled)
+        }"""
+    plugged = parser.parse_model(text)
+    with pytest.raises(ConversionError) as raised:
+        splitgraph.upgrade(plugged, 18)
+    (found,) = raised.value.diagnostics
+    assert found.message == "there is no operator EfficientNMS_TRT in ai.onnx"
+    assert "a domain of its own, such as TRT" in found.help
+    plugged.graph.node[1].domain = "TRT"
+    plugged.opset_import.add(domain="TRT", version=1)
+    after = splitgraph.upgrade(plugged, 18).model
+    assert after.graph.node[1] == plugged.graph.node[1]
+    assert [(entry.domain, entry.version) for entry in after.opset_import] == [("", 18), ("TRT", 1)]
