@@ -4,7 +4,7 @@ addressed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,9 +81,17 @@ class Scope:
         return nodes
 
 
-def may_have_bodies(node: NodeProto) -> bool:
-    """False for a node of an operator that has none, whatever its attributes are."""
-    return node.op_type in OPERATORS_WITH_BODIES or node.domain not in _PLAIN
+def plain_functions(model: ModelProto) -> frozenset[str]:
+    """Names of the model's functions in ai.onnx's own domain."""
+    return frozenset(function.name for function in model.functions if plain_domain(function.domain) == "")
+
+
+def may_have_bodies(node: NodeProto, functions: Container[str]) -> bool:
+    """False for a node of an operator that has none, whatever its attributes are. functions: those of ai.onnx's own
+    domain, which may be given graphs.
+    """
+    op_type = node.op_type
+    return op_type in OPERATORS_WITH_BODIES or op_type in functions or node.domain not in _PLAIN
 
 
 def subgraphs(node: NodeProto) -> Iterator[tuple[str, int, GraphProto]]:
@@ -113,8 +121,9 @@ def scopes(model: ModelProto, having_bodies: HavingBodies | None = None) -> Iter
     """Every graph of a model: the main graph and its subgraphs in node order, then each function's body and its
     subgraphs. having_bodies: the nodes of a graph, by index, among which are all that have bodies, where that is known.
     """
+    functions = plain_functions(model)
     for root in outermost(model):
-        yield from _with_subgraphs(root, having_bodies or _all_nodes)
+        yield from _with_subgraphs(root, having_bodies or _all_nodes, functions)
 
 
 def outermost(model: ModelProto) -> Iterator[Scope]:
@@ -130,7 +139,7 @@ def _all_nodes(scope: Scope) -> Iterable[int]:
     return range(len(scope.nodes))
 
 
-def _with_subgraphs(root: Scope, having_bodies: HavingBodies) -> Iterator[Scope]:
+def _with_subgraphs(root: Scope, having_bodies: HavingBodies, functions: Container[str]) -> Iterator[Scope]:
     waiting = [root]
     while waiting:
         scope = waiting.pop()
@@ -144,7 +153,7 @@ def _with_subgraphs(root: Scope, having_bodies: HavingBodies) -> Iterator[Scope]
                 scope.imports,
             )
             for index in having_bodies(scope)
-            if may_have_bodies(node := nodes[index])
+            if may_have_bodies(node := nodes[index], functions)
             for attribute in node.attribute
             if attribute.type in HOLDING_GRAPHS
             for position, graph in _graphs_in(attribute)

@@ -77,9 +77,9 @@ class Operator:
         return True
 
 
-def untyped_attributes(ctx: NodeContext) -> list[str]:
+def untyped_attributes(node: NodeProto) -> list[str]:
     """Names of the attributes that do not say of which type they are, but those that refer to one of a function."""
-    return [name for name, written in ctx.attributes().items() if not written.type and not written.ref_attr_name]
+    return [attribute.name for attribute in node.attribute if not attribute.type and not attribute.ref_attr_name]
 
 
 def operator_of(state: State, imports: Mapping[str, int], node: NodeProto) -> Operator:

@@ -19,6 +19,7 @@ from splitgraph.graph.scopes import (
     function_key,
     opset_imports,
     outermost,
+    plain_functions,
     scopes,
 )
 from splitgraph.inference.known import Known, KnownValues, Visit
@@ -142,6 +143,7 @@ class State:
     broadcast_cache: dict[frozenset[DimLike], Dim] = field(default_factory=dict)
     # (domain, name) of every function: an operator of that name may be a call, depending on its overload.
     function_names: set[tuple[str, str]] = field(default_factory=set)
+    plain_functions: frozenset[str] = frozenset()
     known_values: KnownValues = field(default_factory=KnownValues)
     # Constants of few integers by type, which is held so that no other has its id, and raw data.
     read_constants: dict[tuple[int, bytes], tuple[ValueType, Known, Contents]] = field(default_factory=dict)
@@ -170,6 +172,7 @@ class State:
             self.function_names.add(key[:2])
             if is_variadic_function(function):
                 self.variadic.add(key)
+        self.plain_functions = plain_functions(self.model)
         self.imports = opset_imports(self.model.opset_import)
         self.input_dimensions = {
             dim.dim_param for value in self.model.graph.input for dim in value.type.tensor_type.shape.dim

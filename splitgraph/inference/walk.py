@@ -225,7 +225,7 @@ class Walk(GraphValues):
         operator = operator_of(state, self.imports, node)
         ctx = NodeContext(self, node, operator.opset, operator.since_version, index, given)
         outputs = self._infer(ctx, operator)
-        has_bodies = may_have_bodies(node) and any(subgraphs(node))
+        has_bodies = may_have_bodies(node, state.plain_functions) and any(subgraphs(node))
         if has_bodies:
             self.detail.having_bodies.append(index)
             if not _walks_bodies(operator, ctx):
@@ -287,7 +287,7 @@ class Walk(GraphValues):
             self.report(diagnostic(operator.finding, operator.message, ctx.location, help=operator.help))
             return ()
         is_known = operator.schema is not None or operator.variant is not None or operator.function is not None
-        if is_known and (untyped := untyped_attributes(ctx)):
+        if is_known and (untyped := untyped_attributes(ctx.node)):
             # Runtimes refuse it; to guess the type, or to take the attribute for absent, might change what it means.
             text = f"attribute {untyped[0]!r} of {ctx.node.op_type} has no type, which it must have"
             self.report(diagnostic("SG212", text, ctx.location, help=_HOW_TO_TYPE))
@@ -310,7 +310,7 @@ class Walk(GraphValues):
             return ()
         if operator.schema is not None and not operator.fits(ctx):
             return ()
-        is_unbound = self.bindings is None and any(each.ref_attr_name for each in ctx.attributes().values())
+        is_unbound = self.bindings is None and any(attribute.ref_attr_name for attribute in ctx.node.attribute)
         outputs = None if rule is None else without_asking(ctx, rule) if is_unbound else rule(ctx)
         if operator.schema is None:
             return outputs or ()

@@ -122,3 +122,27 @@ def test_a_malformed_constant_is_never_a_traceback(node: str, result: str, field
         convert_opset(model, 9)
     except ConversionError as refusal:
         assert refusal.diagnostics
+
+
+@pytest.mark.parametrize("domain", ["", "ai.onnx", "local"])
+def test_a_graph_that_a_call_gives_to_a_function_is_converted(domain: str) -> None:
+    """Of calls of functions in ai.onnx's own domain it once kept the nodes of the older opset."""
+    given = onnx.parser.parse_graph("body () => (float[2, 3, 4] p) { p = Softmax (x) }")
+    other = onnx.parser.parse_graph("other () => (float[2, 3, 4] q) { q = Neg (x) }")
+    choice = helper.make_node("If", ["c"], ["y"], else_branch=other)
+    choice.attribute.add(name="then_branch", type=onnx.AttributeProto.GRAPH, ref_attr_name="body")
+    imports = [helper.make_opsetid("", 12), *([helper.make_opsetid(domain, 1)] if domain == "local" else [])]
+    function = helper.make_function(domain, "Choose", ["c", "x"], ["y"], [choice], imports[:1], attributes=["body"])
+    graph = helper.make_graph(
+        [helper.make_node("Choose", ["c", "x"], ["y"], domain=domain, body=given)],
+        "g",
+        [
+            helper.make_tensor_value_info("c", onnx.TensorProto.BOOL, []),
+            helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [2, 3, 4]),
+        ],
+        [helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [2, 3, 4])],
+    )
+    model = helper.make_model(graph, functions=[function], opset_imports=imports, ir_version=8)
+    after = convert_opset(model, 13).model.graph.node[0].attribute[0].g
+    # Softmax-12 is of all axes from its own on.
+    assert [node.op_type for node in after.node] == ["Flatten", "Shape", "Softmax", "Reshape"]
