@@ -12,27 +12,13 @@ from onnx import TensorProto, helper
 
 from splitgraph.execution.attempts import MANNERS
 from splitgraph.execution.elements import draw_elements
-from splitgraph.execution.inputs import InputMaker
 from splitgraph.execution.model_inputs import InputError
 from splitgraph.execution.operator_roles import compose
-from splitgraph.inference import infer_model
 
+from .drawing import draw, maker
 from .small_models import constant, graph_of, model_of, node, split_model, value
 
 INT64, INT32, BOOL, STRING = TensorProto.INT64, TensorProto.INT32, TensorProto.BOOL, TensorProto.STRING
-
-
-def maker(model: onnx.ModelProto, **options: Any) -> InputMaker:
-    return InputMaker(infer_model(model, fill=False), **options)
-
-
-def draw(model: onnx.ModelProto, cases: int = 3, **options: Any) -> list[dict[str, Any]]:
-    made, drawn, earlier = maker(model, **options), [], []
-    for case in range(cases):
-        values, sizes = made.draw(case, 0, earlier)
-        drawn.append(values)
-        earlier.append(sizes)
-    return drawn
 
 
 def identity(dims: Any, dtype: int = TensorProto.FLOAT) -> onnx.ModelProto:
@@ -355,87 +341,6 @@ def test_lengths_reach_splits_in_subgraphs_and_functions(model: onnx.ModelProto)
     for case in draw(model):
         assert case["lengths"].sum() == case["x"].shape[1]
         assert case.get("m", 2) in (2, 3, 4)
-
-
-ROLES = [
-    (node("GatherND", ["x", "i"], ["y"]), ("K", 2), lambda i, x: ((i >= 0) & (i < x.shape)).all()),
-    (node("GatherND", ["x", "i"], ["y"], batch_dims=1), ("N", 1), lambda i, x: ((i >= 0) & (i < x.shape[1])).all()),
-    (
-        node("ScatterND", ["x", "i", "x"], ["y"]),
-        (6, 1),
-        lambda i, x: ((i >= 0) & (i < x.shape[0])).all() and len(set(i.ravel().tolist())) == 6,
-    ),
-    (node("Gather", ["x", "i"], ["y"], axis=1), ("K",), lambda i, x: ((i >= 0) & (i < x.shape[1])).all()),
-    (node("Reshape", ["x", "i"], ["y"]), (3,), lambda i, x: i.tolist() == [1, 1, -1]),
-    (node("Reshape", ["x", "i"], ["y"]), (2,), lambda i, x: tuple(i) == x.shape),
-    (node("Expand", ["x", "i"], ["y"]), (3,), lambda i, x: np.broadcast_to(x, i).ndim == 3),
-    (node("Tile", ["x", "i"], ["y"]), (2,), lambda i, x: (i >= 1).all()),
-    (node("Unsqueeze", ["x", "i"], ["y"]), (1,), lambda i, x: 0 <= i[0] <= 2),
-    (node("ReduceSum", ["x", "i"], ["y"]), (1,), lambda i, x: 0 <= i[0] < 2),
-    (node("TopK", ["x", "i"], ["y", "z"]), (1,), lambda i, x: 1 <= i[0] <= x.shape[1]),
-    (node("CumSum", ["x", "i"], ["y"]), (), lambda i, x: 0 <= i < 2),
-    (node("Pad", ["x", "i"], ["y"]), (4,), lambda i, x: ((i >= 0) & (i <= 2)).all()),
-]
-
-
-@pytest.mark.parametrize(("consumer", "dims", "fits"), ROLES)
-def test_small_integers_fit_what_they_are_for(consumer: onnx.NodeProto, dims: Any, fits: Any) -> None:
-    for case in draw(model_of([consumer], [value("x"), value("i", dims, INT64)], list(consumer.output))):
-        assert fits(case["i"], case["x"])
-
-
-OF_A_BATCH = [
-    # what reads b, its other inputs, the shape of b, how far its numbers go
-    (node("RoiAlign", ["x", "r", "b"], ["y"]), [value("r", ("R", 4))], ("R",), (0, 0)),
-    (node("ReverseSequence", ["x", "b"], ["y"], time_axis=1, batch_axis=0), [], (1,), (1, 2)),
-    (node("ReverseSequence", ["x", "b"], ["y"]), [], (2,), (1, 1)),
-]
-
-
-@pytest.mark.parametrize(("consumer", "others", "dims", "bounds"), OF_A_BATCH)
-def test_indices_and_lengths_of_a_batch(consumer: onnx.NodeProto, others: Any, dims: Any, bounds: Any) -> None:
-    inputs = [value("x", (1, 2, 5, 5)), *others, value("b", dims, INT64)]
-    for case in draw(model_of([consumer], inputs, ["y"])):
-        assert bounds[0] <= case["b"].min() <= case["b"].max() <= bounds[1]
-
-
-@pytest.mark.parametrize(("axis", "opset", "least"), [(-1, 9, 0), (0, 10, 0), (-1, 11, None)])
-def test_indices_of_one_hot(axis: int, opset: int, least: int | None) -> None:
-    """Below opset 11 none is negative, which runtimes do not take as the specification has it; one may be too large."""
-    hot = node("OneHot", ["b", "depth", "values"], ["y"], axis=axis)
-    held = [constant("depth", 5), constant("values", [0.0, 1.0], np.float32)]
-    cases = draw(model_of([hot], [value("b", (40,), INT64)], ["y"], held, opset=opset))
-    drawn = np.concatenate([case["b"] for case in cases])
-    if least is None:
-        assert drawn.min() < 0
-    else:
-        assert set(drawn.tolist()) == set(range(6))
-
-
-def test_sizes_of_an_affine_grid() -> None:
-    """As many images as matrices, of more than one row and column: of one, runtimes differ under align_corners."""
-    grid = node("AffineGrid", ["x", "b"], ["y"], align_corners=1)
-    for case in draw(model_of([grid], [value("x", ("N", 3, 4)), value("b", (5,), INT64)], ["y"], opset=20)):
-        assert case["b"][0] == len(case["x"])
-        assert case["b"][1:].min() > 1
-
-
-@pytest.mark.parametrize(("layout", "dims"), [(0, (7, 3, 4)), (1, (3, 7, 4))])
-def test_lengths_of_recurrent_layers(layout: int, dims: Any) -> None:
-    weights = [constant(name, np.ones(shape), np.float32) for name, shape in (("w", (1, 5, 4)), ("r", (1, 5, 5)))]
-    layer = node("RNN", ["x", "w", "r", "", "b"], ["y"], hidden_size=5, layout=layout)
-    for case in draw(model_of([layer], [value("x", dims), value("b", (3,), INT32)], ["y"], weights)):
-        assert 1 <= case["b"].min() <= case["b"].max() <= 7
-
-
-def test_regions_of_images() -> None:
-    pool = node("MaxRoiPool", ["x", "b"], ["y"], pooled_shape=[2, 2])
-    for case in draw(model_of([pool], [value("x", ("N", 1, 6, 9)), value("b", ("R", 5))], ["y"])):
-        image, *corners = case["b"].T
-        assert 0 <= image.min() <= image.max() < len(case["x"])
-        assert (corners[0] <= corners[2]).all()
-        assert (corners[1] <= corners[3]).all()
-        assert (corners[3].max(), corners[2].max()) < (6, 9)
 
 
 def test_conditions_go_both_ways_and_combine() -> None:
