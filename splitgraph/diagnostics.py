@@ -218,10 +218,10 @@ _code(
 _code(
     "SG214",
     "operator does not exist at this opset",
-    "The operator was introduced at a later opset than the model imports, or removed before it. onnxruntime's "
-    "optimizer writes such nodes into models that it saves (LayerNormalization below 17), and runs them.",
-    "Export the model at an opset that has the operator, or convert it first and let a runtime optimize it after that. "
-    "To raise the imported opset alone would change what other operators mean.",
+    "The operator was introduced at a later opset than the model imports, or removed before it. LayerNormalization is "
+    "taken below 17, too, where onnxruntime's optimizer writes it and onnxruntime runs it.",
+    "Export the model at an opset that has the operator. To raise the imported opset alone would change what other "
+    "operators mean.",
 )
 _code(
     "SG215",

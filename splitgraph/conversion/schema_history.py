@@ -10,6 +10,7 @@ from functools import cache
 from splitgraph import schemas
 from splitgraph.onnx_proto import AttributeProto
 from splitgraph.schemas import Formal, FormalAttribute, OperatorVersion
+from splitgraph.schemas.of_onnxruntime import ITS_OWN
 
 
 @cache
@@ -17,8 +18,8 @@ def version_at(op: str, opset: int) -> OperatorVersion | None:
     """The version of an ai.onnx operator that an opset means, None when the operator does not exist there."""
     if op in _EXPERIMENTAL:
         return _EXPERIMENTAL[op][opset >= _WITHOUT_EXPERIMENTS]
-    if op in _OF_ONNXRUNTIME:
-        return _OF_ONNXRUNTIME[op]
+    if op in ITS_OWN:
+        return ITS_OWN[op]
     return schemas.version_at("", op, opset)
 
 
@@ -51,27 +52,6 @@ def _constant_fill() -> OperatorVersion:
     return OperatorVersion("", "ConstantFill", 1, False, False, attributes, inputs, outputs, 0, 1, 1)
 
 
-def _simplified_layer_normalization() -> OperatorVersion:
-    """onnxruntime's root mean square normalization, which its exporters of language models write into ai.onnx. It has
-    one version, and does the same at every opset. Source: onnxruntime's registered schemas.
-    """
-    floats = frozenset(f"tensor({name})" for name in ("bfloat16", "double", "float", "float16"))
-    kinds = AttributeProto
-    attributes = {
-        "axis": FormalAttribute("axis", kinds.INT, False, -1),
-        "epsilon": FormalAttribute("epsilon", kinds.FLOAT, False, 1e-5),
-        "stash_type": FormalAttribute("stash_type", kinds.INT, False, 1),
-    }
-    inputs = (Formal("X", "T", floats, "single", True, 1), Formal("scale", "V", floats, "single", True, 1))
-    statistics = frozenset({"tensor(double)", "tensor(float)"})
-    outputs = (
-        Formal("Y", "V", floats, "single", True, 1),
-        Formal("inv_std_var", "U", statistics, "optional", True, 1),
-    )
-    return OperatorVersion("", "SimplifiedLayerNormalization", 1, False, False, attributes, inputs, outputs, 2, 2, 2)
-
-
-_OF_ONNXRUNTIME = {version.op: version for version in (_simplified_layer_normalization(),)}
 # From this opset on ConstantOfShape is there. No schema is left of what was experimental.
 _WITHOUT_EXPERIMENTS = 9
 _EXPERIMENTAL = {

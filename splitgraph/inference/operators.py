@@ -14,6 +14,7 @@ from splitgraph.inference.context import rule_of
 from splitgraph.inference.known import OMITTED
 from splitgraph.onnx_proto import FunctionProto, NodeProto
 from splitgraph.schemas import OperatorVersion, version_at, versions_of
+from splitgraph.schemas.of_onnxruntime import meant_opset
 from splitgraph.variants import SPLIT_OPERATORS, Variant, openvino_split_1, variadic_split_1, variant_of
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ def _known_operator(domain: str, op_type: str, opset: int | None) -> Operator:
         return Operator(
             domain, finding="SG110", message=f"{op_type} is of ai.onnx, of which the model imports no opset"
         )
-    schema = _schema(domain, op_type, opset)
+    schema = _schema(domain, op_type, meant_opset(op_type, opset) if domain == "" else opset)
     if schema is None and domain == "":
         later = [schema.since_version for schema in versions_of(domain, op_type)]
         if not later and rule_of(domain, op_type) is not None:

@@ -240,6 +240,10 @@ KEPT_UNTOUCHED: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     # onnxruntime's own, written into ai.onnx at whatever opset the model is
     ("of onnxruntime", ("SimplifiedLayerNormalization", 14, 28, 2), {"axis": -1, "stash_type": 1}),
     ("of onnxruntime, down", ("SimplifiedLayerNormalization", 21, 1, 2), {}),
+    # of onnxruntime before onnx took it over at opset 17; what goes down from there is in REFUSED
+    ("taken over", ("LayerNormalization", 14, 28, 3), {"axis": -1}),
+    ("not yet taken over", ("LayerNormalization", 14, 16, 3), {"axis": -1}),
+    ("not yet taken over, down", ("LayerNormalization", 16, 11, 3), {}),
     ("same version", ("Relu", 14, 28), {"dtypes": [None], "out": [None]}),
     ("same version down", ("Relu", 28, 14), {"dtypes": ["int8"], "out": ["int8"]}),
     ("wider types", ("Relu", 6, 14), {"dtypes": [None], "out": [None]}),

@@ -1,4 +1,6 @@
-"""LayerNormalization below opset 17, RMSNormalization below 23: what they compute, and how well."""
+"""LayerNormalization below opset 17, RMSNormalization below 23: what they compute, and how well; and
+LayerNormalization as onnxruntime's optimizer writes it there.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ WIDTH = 8
 
 
 def normalization(
-    dtype: int, axis: int, outputs: list[str], dims: list[object], **attributes: object
+    dtype: int, axis: int, outputs: list[str], dims: list[object], opset: int = 17, **attributes: object
 ) -> onnx.ModelProto:
     scale = [WIDTH] if axis == -1 else [3, WIDTH]
     values = [
@@ -28,7 +30,7 @@ def normalization(
     ]
     node = helper.make_node("LayerNormalization", ["x", "s", "b"], outputs, axis=axis, **attributes)
     graph = helper.make_graph([node], "g", values, results)
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
 
 
 CASES = [
@@ -46,6 +48,24 @@ def test_equal(dtype: int, axis: int, outputs: list[str], opset: int) -> None:
     converted = convert_opset(model, opset).model
     onnx.checker.check_model(splitgraph.infer(converted).model, full_check=True)
     assert splitgraph.verify(model, converted).verdict == "equal"
+
+
+@pytest.mark.parametrize(("before", "after"), [(14, 18), (14, 16), (14, 11)])
+@pytest.mark.parametrize(("dtype", "axis", "outputs"), CASES)
+def test_what_onnxruntime_optimized_stays_as_it_is(
+    dtype: int, axis: int, outputs: list[str], before: int, after: int
+) -> None:
+    model = normalization(dtype, axis, outputs, ["N", 3, WIDTH], before, epsilon=1e-3)
+    converted = convert_opset(model, after).model
+    assert list(converted.graph.node) == list(model.graph.node)
+    assert splitgraph.verify(model, converted).verdict == "equal"
+
+
+def test_operands_of_two_types_are_onnxruntimes_alone() -> None:
+    model = normalization(TensorProto.FLOAT16, -1, ["y"], ["N", 3, WIDTH], 14)
+    model.graph.input[1].type.tensor_type.elem_type = TensorProto.FLOAT
+    with pytest.raises(splitgraph.ConversionError, match="must be of one type"):
+        convert_opset(model, 18)
 
 
 def test_unknown_rank_is_written_as_the_specification_has_it() -> None:
