@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from splitgraph.conversion.left_out import is_given
+from splitgraph.conversion.left_out import INLINE_FIRST, is_given
 from splitgraph.conversion.shared_lengths import SharedLengths
 from splitgraph.dim import DimLike
 from splitgraph.graph.names import FreshNames
@@ -121,7 +121,7 @@ class Emission:
             raise NotRepresentable(
                 "SG402",
                 f"the lengths are an attribute of the enclosing function, and Constant cannot refer to one {missing}",
-                "Inline the function first.",
+                f"{INLINE_FIRST.capitalize()}.",
             )
         name = self.names.new(f"{self.prefix}_lengths")
         node = make_node("Constant", [], [name], name=self.names.new(f"{name}_node"), graph=self.drafts)

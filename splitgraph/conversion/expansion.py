@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from splitgraph.conversion.inexact_bodies import check_body
+from splitgraph.conversion.left_out import INLINE_FIRST
 from splitgraph.conversion.node_form import NodeForm, reads_of
 from splitgraph.conversion.schema_history import version_at
 from splitgraph.conversion.step import Inexact, Step
@@ -80,9 +81,7 @@ def _body(step: Step) -> tuple[Any, int]:
             raise Inexact(f"its function body depends on the element type of {name!r}, which is unknown")
         types.append(proto.SerializeToString())
     if any(attribute.ref_attr_name for attribute in step.attributes.values()):
-        raise Inexact(
-            "its function body depends on an attribute of the enclosing function", "inline the function first"
-        )
+        raise Inexact("its function body depends on an attribute of the enclosing function", INLINE_FIRST)
     node = step.form.node().SerializeToString()
     nearest = _nearest(schema.context_dependent_function_opset_versions, step.facts.target)
     written = schema.get_context_dependent_function_with_opset_version(nearest, node, types)
@@ -102,7 +101,7 @@ def _set_apart(step: Step) -> dict[str, str]:
         held = AttributeProto()
         held.CopyFrom(attribute)
         if any(each.ref_attr_name for node in held.g.node for each in _all_attributes(node)):
-            raise Inexact("its subgraph refers to attributes of the enclosing function", "inline the function first")
+            raise Inexact("its subgraph refers to attributes of the enclosing function", INLINE_FIRST)
         within = set(_defined(held.g))
         outside = {read: step.new_name(read) for node in held.g.node for read in reads_of(node) if read not in within}
         outside |= {value.name: step.new_name(value.name) for value in held.g.output if value.name not in within}
@@ -169,7 +168,7 @@ def _attributes(
             continue
         if given.ref_attr_name and not step.emission.is_given(given.ref_attr_name):
             text = f"{attribute.ref_attr_name} is an attribute of the enclosing function that a call leaves out"
-            raise Inexact(text, "inline the function first")
+            raise Inexact(text, INLINE_FIRST)
         held.CopyFrom(given)
         held.name = attribute.name
         made[attribute.name] = held

@@ -14,7 +14,9 @@ from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.graph.scopes import Scope, called_function, function_key
 from splitgraph.onnx_proto import FunctionProto, ModelProto, NodeProto
 
-_HELP = "Inline the function first, or give the input in every call."
+# What to do about a body whose nodes cannot be written anew for all calls of it at once.
+INLINE_FIRST = "inline the function first, as onnx.inliner and `splitgraph convert --to split --explicit-lengths` do"
+_HELP = f"{INLINE_FIRST.capitalize()}; or give the input in every call."
 
 
 # By the index of a function.

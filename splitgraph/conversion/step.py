@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from splitgraph.conversion.boundary_crossing import Crossing
 from splitgraph.conversion.element_types import misfits, slots_of
 from splitgraph.conversion.emission import Emission
+from splitgraph.conversion.left_out import INLINE_FIRST
 from splitgraph.conversion.node_form import NodeForm, added
 from splitgraph.conversion.values import Array, Values
 from splitgraph.deferred import helper, np, numpy_helper
@@ -114,7 +115,7 @@ class Step(Crossing):
         """An attribute's value; raises Inexact for one that refers to an attribute of the enclosing function."""
         value = self.value(name, absent)
         if value is UNRESOLVED:
-            raise Inexact(f"{name} is an attribute of the enclosing function", "inline the function first")
+            raise Inexact(f"{name} is an attribute of the enclosing function", INLINE_FIRST)
         return value
 
     def known_is_set(self, name: str) -> bool:
@@ -202,7 +203,7 @@ class Step(Crossing):
         if attribute.type not in kinds or self.opset < 12 or not self.emission.is_given(attribute.ref_attr_name):
             missing = "below opset 12" if self.opset < 12 else "that a call leaves out"
             text = f"{name} is an attribute of the enclosing function, and Constant cannot refer to one {missing}"
-            raise Inexact(text, "inline the function first")
+            raise Inexact(text, INLINE_FIRST)
         output = self.new_name(name)
         made = added("Constant", [], [output], self.new_name(f"{name}_node"), {})
         held = AttributeProto(name=kinds[attribute.type], type=attribute.type, ref_attr_name=attribute.ref_attr_name)

@@ -9,6 +9,7 @@ from itertools import product
 from math import prod
 
 from splitgraph.conversion.adapters.registry import downward, upward
+from splitgraph.conversion.left_out import INLINE_FIRST
 from splitgraph.conversion.step import Inexact, Step
 from splitgraph.conversion.values import Array
 from splitgraph.deferred import np, numpy_helper
@@ -204,7 +205,7 @@ def _total_padding(step: Step) -> list[int]:
 
 def _check_ceiling(step: Step) -> None:
     if not step.known_is_set("ceil_mode") or step.value("auto_pad", "NOTSET") != "NOTSET":
-        raise Inexact("ceil_mode or auto_pad is an attribute of the enclosing function", "inline the function first")
+        raise Inexact("ceil_mode or auto_pad is an attribute of the enclosing function", INLINE_FIRST)
 
 
 def _spatial_sizes(step: Step) -> list[int]:
@@ -234,7 +235,7 @@ def _sized(step: Step, sizes: list[int]) -> list[tuple[_Window, int]]:
 def _write_ceiling(step: Step) -> Array | None:
     """Do without ceil_mode; how many elements count in each window, as `_write_padding` gives it."""
     if step.value("ceil_mode", 0) is UNRESOLVED or step.value("auto_pad", "NOTSET") is UNRESOLVED:
-        raise Inexact("ceil_mode is an attribute of the enclosing function", "inline the function first")
+        raise Inexact("ceil_mode is an attribute of the enclosing function", INLINE_FIRST)
     if not step.known_is_set("ceil_mode") or step.value("auto_pad", "NOTSET").startswith("SAME"):
         step.drop("ceil_mode", why="both roundings give as many windows")
         return None

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from splitgraph.conversion.adapters.registry import downward, upward
 from splitgraph.conversion.adapters.reshaping import copying, reshaped
 from splitgraph.conversion.formula import Formula, Term
+from splitgraph.conversion.left_out import INLINE_FIRST
 from splitgraph.conversion.shape_nodes import counting, filled, has_no_zero, static_shape
 from splitgraph.conversion.step import Inexact, Step
 from splitgraph.deferred import helper, np, numpy_helper
@@ -174,7 +175,7 @@ def dense_constant(step: Step) -> None:
     """A sparse tensor is written with its zeros."""
     sparse = step.attributes.get("sparse_value")
     if sparse is None or sparse.ref_attr_name:
-        raise Inexact("its value is an attribute of the enclosing function", "inline the function first")
+        raise Inexact("its value is an attribute of the enclosing function", INLINE_FIRST)
     held = sparse.sparse_tensor
     values, indices = numpy_helper.to_array(held.values), numpy_helper.to_array(held.indices)
     dense = np.zeros(tuple(held.dims), dtype=values.dtype)
@@ -192,7 +193,7 @@ def constant_of_floats(step: Step) -> None:
     exact, what is left becomes an initializer.
     """
     if not step.has("value") or step.attributes["value"].ref_attr_name:
-        raise Inexact("its value is an attribute of the enclosing function", "inline the function first")
+        raise Inexact("its value is an attribute of the enclosing function", INLINE_FIRST)
     held = step.attributes["value"].t
     if held.data_type in (TensorProto.STRING,) or held.data_type > TensorProto.UINT64:
         step.replace("Identity", [_initializer(step, held)])
