@@ -62,13 +62,13 @@ def convert_opset(model: ModelProto, target: int, ir_version: int | None = None,
     if not 1 <= target <= newest:
         raise SplitgraphError(f"there is no opset {target} of ai.onnx; splitgraph knows 1 to {newest}")
     load_adapters()
-    walked = walk_model(model)
-    repaired = _repaired(model, walked, target)
-    if repaired is not None:
-        model, walked, owned = repaired.model, walk_model(repaired.model), True
-    plain = None if target >= _SEQUENCES_EXIST_FROM else _without_sequences(model, walked)
-    if plain is not None:
-        model, walked, owned = plain.model, walk_model(plain.model), True
+    walked, changes, notes = walk_model(model), list[Change](), list[Diagnostic]()
+    for prepared in (_repaired, _without_sequences):
+        first = prepared(model, walked, target)
+        if first is not None:
+            model, owned = apply_plan(first, model), True
+            walked = walk_model(model)
+            changes, notes = _followed_by(changes, first.changes), [*notes, *first.notes]
     plan = plan_opset(model, walked, target)
     source = walked.opset.get("", target)
     plan.raise_blockers(f"the model cannot go from opset {source} to {target}")
@@ -76,32 +76,41 @@ def convert_opset(model: ModelProto, target: int, ir_version: int | None = None,
     if ir_version is not None:
         set_ir_version(converted, ir_version, target if "" in walked.opset else None)
     after = opset_imports(converted.opset_import)
-    changes, notes = [*(plain.changes if plain is not None else ()), *plan.changes], plan.notes
-    if repaired is not None:
-        # A split that was repaired and then written in another form is one change.
-        again = {change.location for change in changes}
-        changes = [*(change for change in repaired.changes if change.location not in again), *changes]
-        notes = list(dict.fromkeys((*repaired.diagnostics, *notes)))
-    return Rewrite(converted, tuple(changes), tuple(notes), None, dict(walked.opset), after, plan.rounding)
+    changes, found = _followed_by(changes, plan.changes), tuple(dict.fromkeys((*notes, *plan.notes)))
+    return Rewrite(converted, tuple(changes), found, None, dict(walked.opset), after, plan.rounding)
 
 
-def _repaired(model: ModelProto, walked: Walked, target: int) -> Rewrite | None:
-    """The model with every split repaired that has one reading only, so that what reads its parts knows their types;
+def _followed_by(earlier: Sequence[Change], later: Sequence[Change]) -> list[Change]:
+    """The changes of a rewrite and of the one after it; a node that both changed was changed once."""
+    again = {change.location: change for change in later}
+    made = []
+    for change in earlier:
+        last = again.get(change.location)
+        if last is not None:
+            why = "; ".join(dict.fromkeys((change.why, last.why)))
+            change = replace(last, before=change.before, why=why)
+        made.append(change)
+    known = {change.location for change in earlier}
+    return [*made, *(change for change in later if change.location not in known)]
+
+
+def _repaired(model: ModelProto, walked: Walked, target: int) -> Plan | None:
+    """What gives every split that has one reading only that reading, so that what reads its parts knows their types;
     None where there is none, or an error.
     """
     source = walked.opset.get("", target)
     if source == target or not any(found.code in REPAIRABLE for found in walked.diagnostics):
         return None
     plan = plan_opset(model, walked, source)
-    if plan.blockers:
-        return None
-    return Rewrite(apply_plan(plan, model), tuple(plan.changes), tuple(plan.notes), None, walked.opset, walked.opset)
+    return None if plan.blockers else plan
 
 
-def _without_sequences(model: ModelProto, walked: Walked) -> Rewrite | None:
-    """The model with plain splits for the sequences whose readers allow it; None where there is none, or an error."""
+def _without_sequences(model: ModelProto, walked: Walked, target: int) -> Plan | None:
+    """What makes plain splits of the sequences whose readers allow it, for an opset that has none; None where there is
+    none, or an error.
+    """
     found = (split for graph in walked.graphs.values() for split in graph.splits.values())
-    if not any(split.variant.op_type == "SplitToSequence" for split in found):
+    if target >= _SEQUENCES_EXIST_FROM or not any(split.variant.op_type == "SplitToSequence" for split in found):
         return None
     plan = Plan(left_out=find_left_out(model, walked.scopes))
     check_readable(plan, walked)
@@ -111,9 +120,7 @@ def _without_sequences(model: ModelProto, walked: Walked) -> Rewrite | None:
     for root in roots(walked.scopes):
         why = f"below opset {_SEQUENCES_EXIST_FROM} there are no sequences"
         plan_sequences(plan, model, walked, root, names, Uses(root), why)
-    if plan.blockers or not plan.edits:
-        return None
-    return Rewrite(apply_plan(plan, model), tuple(plan.changes), tuple(plan.notes), None, walked.opset, walked.opset)
+    return None if plan.blockers or not plan.edits else plan
 
 
 def check_readable(plan: Plan, walked: Walked) -> None:
