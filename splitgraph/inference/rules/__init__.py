@@ -18,6 +18,7 @@ FAMILIES = (
     "losses",
     "matmul",
     "onnxruntime_attention",
+    "onnxruntime_blocked",
     "onnxruntime_channels_last",
     "onnxruntime_layers",
     "onnxruntime_quantized",

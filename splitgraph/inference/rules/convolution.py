@@ -47,9 +47,10 @@ def conv_integer(ctx: NodeContext) -> Sequence[ValueType]:
 
 
 def convolved(
-    ctx: NodeContext, data: Dims | None, weights: Dims | None, bias: int | None
+    ctx: NodeContext, data: Dims | None, weights: Dims | None, bias: int | None, *, channels_fit: bool = True
 ) -> tuple[DimLike | None, ...] | None:
-    """The dimensions that a convolution gives; bias: the number of that input, None when there is none.
+    """The dimensions that a convolution gives; bias: the number of that input, None when there is none. channels_fit:
+    the data's channels must be those that the weights have, times the groups.
 
     Raises InvalidNode when the inputs do not fit.
     """
@@ -61,7 +62,8 @@ def convolved(
     filters: DimLike | None = None
     if weights is not None:
         filters = weights[0]
-        _check_groups(ctx, data, weights)
+        if channels_fit:
+            _check_groups(ctx, data, weights)
         if bias is not None:
             _check_bias(ctx, bias, filters)
     if data is None:
