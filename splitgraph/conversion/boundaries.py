@@ -373,7 +373,7 @@ def decision(op: str, version: int) -> Rule | None:
     """The rule of the boundary at which `version` is the newer one; None when only the schemas differ."""
     if (op, version) in KEPT:
         return None
-    return RULES.get((op, version), _UNDECIDED)
+    return RULES.get((op, version), UNDECIDED)
 
 
-_UNDECIDED = Rule("this version of splitgraph does not know what changed")
+UNDECIDED = Rule("this version of splitgraph does not know what changed", hint="or install a newer splitgraph")

@@ -23,6 +23,7 @@ from splitgraph.conversion.rewrite import Change, Rewrite
 from splitgraph.conversion.schema_history import version_at
 from splitgraph.conversion.sequences import plan_sequences
 from splitgraph.conversion.split_plan import plan_splits
+from splitgraph.conversion.unknown_versions import refuse_unknown_versions
 from splitgraph.conversion.unused import Uses
 from splitgraph.conversion.values import Values
 from splitgraph.diagnostics import Diagnostic, SplitgraphError, diagnostic
@@ -70,6 +71,7 @@ def convert_opset(model: ModelProto, target: int, ir_version: int | None = None,
             walked = walk_model(model)
             changes, notes = _followed_by(changes, first.changes), [*notes, *first.notes]
     plan = plan_opset(model, walked, target)
+    refuse_unknown_versions(plan, walked.scopes)
     source = walked.opset.get("", target)
     plan.raise_blockers(f"the model cannot go from opset {source} to {target}")
     converted = apply_plan(plan, model, owned=owned)

@@ -16,6 +16,7 @@ from splitgraph.conversion.rewrite import Rewrite
 from splitgraph.conversion.sequences import plan_sequences
 from splitgraph.conversion.split_rewrites import SplitRewrites
 from splitgraph.conversion.splits import LENGTHS_INPUT, SplitNode
+from splitgraph.conversion.unknown_versions import refuse_unknown_versions
 from splitgraph.conversion.unused import Uses
 from splitgraph.diagnostics import Diagnostic, SplitgraphError, diagnostic
 from splitgraph.dim import ceildiv
@@ -60,6 +61,7 @@ def convert_forms(model: ModelProto, to: str, *, explicit_lengths: bool = False)
                 _plan_variadic(plan, model, walked, root, names)
             else:
                 _plan_plain(plan, model, walked, root, names, explicit_lengths)
+    refuse_unknown_versions(plan, walked.scopes)
     plan.raise_blockers(f"the splits cannot be converted to {to}")
     if to == "split":
         plan.gone_functions = ours - _still_called(plan, model)

@@ -13,6 +13,7 @@ from splitgraph.conversion.replacing import Replacement, replace_nodes
 from splitgraph.conversion.rewrite import Change
 from splitgraph.conversion.shared_lengths import SharedLengths
 from splitgraph.conversion.splits import Lowered, SplitNode, lower_split
+from splitgraph.conversion.unknown_versions import refusal, unknown_version
 from splitgraph.conversion.unused import Uses
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.graph.names import FreshNames
@@ -70,6 +71,10 @@ def plan_splits(
             variant = variant_at(node.op_type, target)
             if variant is None:
                 plan.blockers.append(_missing(node, location, target))
+                continue
+            unknown = unknown_version(node.op_type, target)
+            if unknown is not None:
+                plan.blockers.append(refusal(node.op_type, unknown, location, is_target=True))
                 continue
             if (
                 variant.output_types is not found.variant.output_types

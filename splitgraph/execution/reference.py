@@ -19,6 +19,7 @@ import onnx
 from onnx.reference import ReferenceEvaluator
 from onnx.reference.op_run import OpRun
 
+from splitgraph.execution.kernels import ONNX_KERNEL_VERSIONS
 from splitgraph.execution.model_edits import name_omitted_outputs, nodes_within, scoped_nodes
 from splitgraph.execution.reference_operators import implementation
 from splitgraph.execution.values import UnsupportedError, Value
@@ -105,6 +106,9 @@ class _Evaluator(ReferenceEvaluator):
         if since_version < first:
             wrong = f"runs {node.op_type}-{since_version} with the meaning of {node.op_type}-{first}"
             raise UnsupportedError(f"onnx's reference evaluator {wrong}")
+        if node.op_type in ONNX_KERNEL_VERSIONS and since_version not in ONNX_KERNEL_VERSIONS[node.op_type]:
+            # onnx's evaluator might run it with the meaning of another version.
+            raise UnsupportedError(f"{node.op_type}-{since_version} is newer than this splitgraph")
         return implementation(node.op_type, since_version)
 
 

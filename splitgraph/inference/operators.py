@@ -15,6 +15,7 @@ from splitgraph.inference.known import OMITTED
 from splitgraph.onnx_proto import FunctionProto, NodeProto
 from splitgraph.schemas import OperatorVersion, version_at, versions_of
 from splitgraph.schemas.of_onnxruntime import meant_opset
+from splitgraph.schemas.table import newest_in_table
 from splitgraph.variants import SPLIT_OPERATORS, Variant, openvino_split_1, variadic_split_1, variant_of
 
 if TYPE_CHECKING:
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class Operator:
     """What stands behind a node's domain and operator type at the imported opset; `finding` is the code of what is
-    wrong with that, `help` what to do where it is more than the code's own.
+    wrong with that, `help` what to do where it is more than the code's own. outgrew_rule: the version takes or gives
+    other things than any that our rule was written for.
     """
 
     domain: str
@@ -38,6 +40,7 @@ class Operator:
     message: str = ""
     help: str | None = None
     required_attributes: tuple[str, ...] = ()
+    outgrew_rule: bool = False
 
     def fits(self, ctx: NodeContext) -> bool:
         """Report when the number of inputs or the attributes are not the schema's. True when they are."""
@@ -98,6 +101,7 @@ _HELP_FOR_NO_OPERATOR = (
     "Correct the operator's name. Where a plugin of a runtime is meant, give the node a domain of its own, such as "
     "TRT, and import it."
 )
+_HELP_IF_NEWER = "Install a splitgraph that knows it, or export the model at an older opset."
 _OPENVINO_SPLITS = {
     "Split": openvino_split_1.VARIANT,
     "VariadicSplit": replace(variadic_split_1.VARIANT, domain=openvino_split_1.DOMAIN),
@@ -132,10 +136,30 @@ def _known_operator(domain: str, op_type: str, opset: int | None) -> Operator:
     variant = variant_of(op_type, schema.since_version) if domain == "" and op_type in SPLIT_OPERATORS else None
     if variant is None and domain == "" and op_type in SPLIT_OPERATORS:
         what = f"{op_type}-{schema.since_version} is newer than this splitgraph"
-        return Operator(domain, opset, schema.since_version, schema, finding="SG302", message=what)
+        return Operator(domain, opset, schema.since_version, schema, finding="SG302", message=what, help=_HELP_IF_NEWER)
     return Operator(
-        domain, opset, schema.since_version, schema, variant, required_attributes=_required_attributes(schema)
+        domain,
+        opset,
+        schema.since_version,
+        schema,
+        variant,
+        required_attributes=_required_attributes(schema),
+        outgrew_rule=_outgrew_rule(schema),
     )
+
+
+def _outgrew_rule(schema: OperatorVersion) -> bool:
+    """True for a version that only the installed onnx knows, and that differs in more than the types it takes."""
+    newest = newest_in_table(schema.domain)
+    if not 0 < newest < schema.since_version:
+        return False
+    last = version_at(schema.domain, schema.op, newest)
+    return last is not None and _form(last) != _form(schema)
+
+
+def _form(schema: OperatorVersion) -> tuple[object, ...]:
+    slots = [[(held.name, held.option) for held in formals] for formals in (schema.inputs, schema.outputs)]
+    return schema.attributes, slots, schema.max_inputs, schema.max_outputs
 
 
 def _of_another_version(domain: str, op_type: str, opset: int) -> Operator:

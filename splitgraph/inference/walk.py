@@ -300,7 +300,7 @@ class Walk(GraphValues):
                 self.state.calls.setdefault(key, []).append(FunctionCall(tuple(ctx.inputs)))
                 return visit_split(ctx, variadic_split_1.VARIANT)
             return self._call(ctx, operator.function)
-        rule = rule_of(operator.domain, ctx.node.op_type)
+        rule = None if operator.outgrew_rule else rule_of(operator.domain, ctx.node.op_type)
         if operator.schema is None and rule is None:
             # What OpenVINO itself defines has been inferred by it: the dims that the IR declares are believed.
             if not self.state.quiet and operator.domain != openvino_split_1.DOMAIN:
@@ -399,4 +399,4 @@ def _walks_bodies(operator: Operator, ctx: NodeContext) -> bool:
     """True for a node whose rule walks its bodies, if it has any."""
     if operator.domain == openvino_split_1.DOMAIN:
         return rule_of(operator.domain, ctx.node.op_type) is not None
-    return operator.domain == "" and ctx.node.op_type in RULES
+    return operator.domain == "" and ctx.node.op_type in RULES and not operator.outgrew_rule
