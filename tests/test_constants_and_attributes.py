@@ -13,9 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
+from splitgraph.conversion.ir_version import _TYPES
 from splitgraph.graph.tensors import tensor_contents
 from splitgraph.inference.rules.arithmetic import round_to
 from splitgraph.node_making import make_attribute, make_node
+from splitgraph.tensor_bytes import byte_size
 from splitgraph.value_type import DTYPE_NAMES
 
 # Of the types that the installed onnx has.
@@ -30,6 +32,15 @@ UNREADABLE = ("float8", "float6e", "float4")
 
 def _expected(held: TensorProto) -> list[float]:
     return [float(item) for item in numpy_helper.to_array(held).reshape(-1)]
+
+
+@pytest.mark.parametrize("number", sorted({*TensorProto.DataType.values()} - {TensorProto.UNDEFINED}))
+def test_every_element_type_of_the_installed_onnx_is_known(number: int) -> None:
+    name = TensorProto.DataType.Name(number)
+    assert number in DTYPE_NAMES, f"name {name} in splitgraph/value_type.py"
+    sized = byte_size(TensorProto(data_type=number, dims=[8])) is not None
+    assert sized or number == TensorProto.STRING, f"say in splitgraph/tensor_bytes.py how many bits {name} takes"
+    assert number < TensorProto.BFLOAT16 or number in _TYPES, f"add {name} to splitgraph/conversion/ir_version.py"
 
 
 @pytest.mark.parametrize("raw", [True, False], ids=["raw", "typed"])

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import splitgraph
 from splitgraph.diagnostics import CODES
+from splitgraph.schemas.table import newest_in_table
 
 DOCS = Path(__file__).parent.parent / "docs"
 
@@ -20,6 +21,12 @@ def test_the_page_of_diagnostic_codes_is_up_to_date() -> None:
     written = (DOCS / "diagnostics.md").read_text(encoding="utf-8")
     assert written == module.diagnostics_page(), "run: python docs/make_diagnostics.py"
     assert all(f"### {code}: {info.title}" in written for code, info in CODES.items())
+
+
+def test_the_readme_says_how_far_conversion_goes() -> None:
+    text = (DOCS.parent / "README.md").read_text(encoding="utf-8")
+    newest = newest_in_table()
+    assert f"between opsets 1 and {newest} of ai.onnx" in text, f"the table of schemas goes to opset {newest}"
 
 
 def test_every_code_is_given_somewhere() -> None:

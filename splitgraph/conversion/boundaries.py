@@ -1,10 +1,10 @@
 """Every place where an operator of ai.onnx changed, and what was decided about it.
 
-Each decision was derived from the signatures of both versions and the differences between their documents (onnx.defs,
-opsets 1 to 28). KEPT: the operator means the same wherever both schemas allow the node (attributes, inputs, outputs,
-types: the schema guard); an attribute that one version lacks means at its default what the operator does without it,
-and what a later document only words better is the same. RULES: the meaning changed, or which values are allowed. A
-boundary is named by the first opset of the newer version.
+Each decision was derived from the signatures of both versions and the differences between their documents (onnx.defs).
+KEPT: the operator means the same wherever both schemas allow the node (attributes, inputs, outputs, types: the schema
+guard); an attribute that one version lacks means at its default what the operator does without it, and what a later
+document only words better is the same. RULES: the meaning changed, or which values are allowed. A boundary is named by
+the first opset of the newer version.
 """
 
 from __future__ import annotations

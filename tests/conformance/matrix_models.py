@@ -13,11 +13,12 @@ import onnx
 from known_opsets import known
 from onnx import GraphProto, NodeProto, TensorProto, helper, numpy_helper
 
+from splitgraph.schemas.table import newest_in_table
+
 Feeds = dict[str, npt.NDArray[Any]]
 
 
-TARGETS = known([1, 2, 9, 11, 12, 13, 17, 18, 21, 28])
-VERSIONS = (1, 2, 11, 13, 18)
+TARGETS = known([1, 2, 9, 11, 12, 13, 17, 18, 21, newest_in_table()])
 SCOPES = ("main", "if", "loop", "scan", "function")
 AXES = ("default", "explicit", "negative")
 SHAPES = ("static", "symbolic", "unknown")
@@ -31,6 +32,7 @@ PARTS: dict[int, tuple[str, ...]] = {
     13: (*LENGTHS_AS_INPUT, "none"),
     18: (*LENGTHS_AS_INPUT, "num_outputs"),
 }
+VERSIONS = tuple(PARTS)
 RUN_TIME_PARTS = frozenset({"graph_input", "overridable"})
 COMPUTED_PARTS = frozenset({"shape_of_other", "arithmetic"})
 

@@ -15,6 +15,8 @@ import onnx
 import pytest
 from known_opsets import known
 
+from splitgraph.variants import VARIANTS, Variant
+
 from .matrix_checks import check_conversion, check_return, convert, differences, execute, has_run_time_lengths, unsound
 from .matrix_models import (
     OPSETS,
@@ -95,6 +97,16 @@ def test_matrix(version: int, scope: str) -> None:
 def test_whole_matrix(version: int, scope: str) -> None:
     found = failures(in_group(ALL, version, scope))
     assert not found, report(found)
+
+
+@pytest.mark.parametrize(
+    "variant", [variant for variant in VARIANTS if (variant.domain, variant.op_type) == ("", "Split")]
+)
+def test_every_version_is_in_the_matrix(variant: Variant) -> None:
+    assert variant.since_version in VERSIONS, (
+        f"say in PARTS and OPSETS of tests/conformance/matrix_models.py how {variant.label} is given its parts, and at "
+        "which opsets; and in matrix_checks.py what may be refused"
+    )
 
 
 def test_chosen_cases_cover_every_pair_of_factors() -> None:

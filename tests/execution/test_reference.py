@@ -11,7 +11,7 @@ from onnx import TensorProto, helper
 
 from splitgraph.execution import reference
 from splitgraph.execution.engines import is_unsupported, reason_of
-from splitgraph.execution.kernels import KernelError
+from splitgraph.execution.kernels import ONNX_KERNEL_VERSIONS, KernelError
 from splitgraph.execution.reference_operators import implementation
 from splitgraph.execution.values import UnsupportedError
 
@@ -27,6 +27,10 @@ def run(model: onnx.ModelProto, **feeds: Any) -> list[Any]:
 
 SPLIT_OPSETS = {1: 1, 2: 2, 9: 2, 11: 11, 12: 11, 13: 13, 17: 13, 18: 18, 24: 18, 28: 18}
 OPSETS = [opset for opset in SPLIT_OPSETS if opset <= onnx.defs.onnx_opset_version()]
+
+
+def test_every_version_is_selected_by_an_opset_of_the_table() -> None:
+    assert set(SPLIT_OPSETS.values()) == set(ONNX_KERNEL_VERSIONS["Split"]), "extend SPLIT_OPSETS"
 
 
 @pytest.mark.parametrize("opset", OPSETS)
