@@ -95,7 +95,7 @@ def copy_node(
     request: LowerRequest, inputs: Sequence[str], op_type: str = "Split", keep: Sequence[str] = ("axis",)
 ) -> NodeProto:
     """A copy of the original node with other inputs and only the attributes in `keep`; name, documentation and metadata
-    stay.
+    stay. An axis that is to be kept, and that the original has in another way, becomes an attribute.
     """
     node = request.emit.draft()
     node.CopyFrom(request.node)
@@ -105,6 +105,8 @@ def copy_node(
     kept = [attribute for attribute in request.node.attribute if attribute.name in keep]
     del node.attribute[:]
     node.attribute.extend(kept)
+    if "axis" in keep and request.axis_attribute is None and written_axis(request):
+        set_int(node, "axis", request.split.axis or 0)
     return node
 
 
@@ -123,13 +125,13 @@ def set_ints(node: NodeProto, name: str, values: Sequence[int]) -> None:
 
 
 def written_axis(request: LowerRequest) -> int | None:
-    """The axis as a number: normalised where the rank is known, 0 where the node leaves it out; None for a reference
-    attribute.
-    """
+    """The axis as a number, normalised where the rank is known; None for a reference attribute."""
     attribute = request.axis_attribute
     if attribute is not None and attribute.ref_attr_name:
         return request.split.axis if request.data.rank is not None else None
-    return request.split.axis if request.split.axis is not None else (0 if attribute is None else attribute.i)
+    if request.split.axis is None and attribute is None:
+        raise NotRepresentable("SG402", "the axis is an input known only at run time", "Make the axis a constant.")
+    return attribute.i if request.split.axis is None and attribute is not None else request.split.axis
 
 
 def axis_tensor(request: LowerRequest) -> str:

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import onnx
 import onnx.parser
 import pytest
 
 import splitgraph
+from splitgraph.conversion.emission import new_emission
+from splitgraph.conversion.plan import Plan
+from splitgraph.conversion.splits import Lowered, SplitNode, lower_split
+from splitgraph.graph.names import FreshNames
+from splitgraph.graph.scopes import MAIN
+from splitgraph.inference import walk_model
+from splitgraph.variants import variant_at
 
 
 def model(text: str, opset: int = 13) -> onnx.ModelProto:
@@ -40,3 +49,39 @@ def test_a_negative_axis_stays_where_it_is_documented() -> None:
         "axis": -1,
         "split": [1, 3],
     }
+
+
+AXIS_AS_AN_INPUT = [
+    # The axis as inference found it, and what the versions below write of it.
+    (0, []),
+    (1, [1]),
+]
+
+
+def lowered(axis: int | None, target: int) -> Lowered:
+    """What a split becomes whose axis is no attribute, as that of OpenVINO's splits, and maybe of a Split to come."""
+    text = "g (float[4, 6] x) => (float[A, B] y, float[C, D] z) { y, z = Split <axis = 1, num_outputs = 2> (x) }"
+    before = model(text, 18)
+    walked = walk_model(before)
+    scope, detail = walked.scopes[0], walked.graphs[MAIN].splits[0]
+    assert detail.split is not None
+    node = onnx.helper.make_node("Split", ["x", "", "axis"], ["y", "z"], num_outputs=2)
+    emission = new_emission(Plan(), before, scope, node, 0, FreshNames(["x", "axis"]), target)
+    found = SplitNode(scope, 0, node, replace(detail, split=replace(detail.split, axis=axis)))
+    variant = variant_at("Split", target)
+    assert variant is not None
+    return lower_split(found, variant, emission, "")
+
+
+@pytest.mark.parametrize("target", [1, 2, 11, 13])
+@pytest.mark.parametrize(("axis", "expected"), AXIS_AS_AN_INPUT)
+def test_an_axis_that_is_an_input_becomes_an_attribute(axis: int, expected: list[int], target: int) -> None:
+    found = lowered(axis, target)
+    assert found.emission is not None
+    (node,) = found.emission.mains
+    assert [held.i for held in node.attribute if held.name == "axis"] == (expected or [0] * (target == 1))
+
+
+@pytest.mark.parametrize("target", [2, 11, 13])
+def test_an_axis_that_only_run_time_knows_is_no_attribute(target: int) -> None:
+    assert [found.code for found in lowered(None, target).blockers] == ["SG402"]
