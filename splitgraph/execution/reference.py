@@ -108,7 +108,7 @@ class _Evaluator(ReferenceEvaluator):
             raise UnsupportedError(f"onnx's reference evaluator {wrong}")
         if node.op_type in ONNX_KERNEL_VERSIONS and since_version not in ONNX_KERNEL_VERSIONS[node.op_type]:
             # onnx's evaluator might run it with the meaning of another version.
-            raise UnsupportedError(f"{node.op_type}-{since_version} is newer than this splitgraph")
+            raise UnsupportedError(f"splitgraph has no kernel of {node.op_type}-{since_version}")
         return implementation(node.op_type, since_version)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -84,7 +83,7 @@ def test_a_split_of_an_unknown_version_is_not_read() -> None:
 
 @pytest.mark.usefixtures("without_split_18")
 def test_the_reference_engine_does_not_run_a_split_of_an_unknown_version() -> None:
-    with pytest.raises(UnsupportedError, match=re.escape("Split-18 is newer than this splitgraph")):
+    with pytest.raises(UnsupportedError, match="no kernel of Split-18"):
         reference.load(model_at(18, UNEVEN_18))
 
 
