@@ -12,6 +12,7 @@ from typing import Any
 import onnx
 import pytest
 from executed_shapes import RefusedError, Trace, compare, make_feeds, run_onnxruntime, run_reference
+from installed_engines import onnxruntime_can_judge
 from typical_models import control_flow, decoder, detector, recurrent, sequences
 
 import splitgraph
@@ -95,9 +96,11 @@ def traces(engine: str, model: onnx.ModelProto, analysis: Analysis, feeds: Mappi
 def check_file(entry: Mapping[str, Any]) -> int:
     """Both cases of a model of `models/`; dims compared."""
     model = onnx.load(MODELS / entry["file"])
-    ranges = entry["ranges"]
+    ranges, engines = entry["ranges"], entry["engines"]
+    if not onnxruntime_can_judge() and model.opset_import[0].version > 23:
+        engines = [engine for engine in engines if engine != "onnxruntime"]
     return sum(
-        check(entry["file"], model, case["dims"], {"values": case["values"], "ranges": ranges}, entry["engines"], seed)
+        check(entry["file"], model, case["dims"], {"values": case["values"], "ranges": ranges}, engines, seed)
         for seed, case in enumerate(entry["cases"])
     )
 
