@@ -324,5 +324,5 @@ def explain(code: str | None) -> int:
         return CLEAN
     close = get_close_matches(known, CODES)
     also = f"did you mean {' or '.join(close)}?" if close else "'splitgraph explain' lists all codes"
-    say_error(f"there is no code {code}; {also}")
+    say_error(f"there is no code {code.strip() or repr(code)}; {also}")
     return WRONG_USAGE

@@ -134,6 +134,15 @@ def _parse(data: bytes, path: StrPath) -> ModelProto:
     return model
 
 
+def holds_model(data: bytes) -> bool:
+    """True for the bytes of an ONNX model."""
+    try:
+        _parse(data, "")
+    except ModelError:
+        return False
+    return True
+
+
 def _not_a_model(data: bytes, path: StrPath, fault: str) -> ModelError:
     looks_like = describe_content(data)
     if looks_like is not None:
@@ -190,7 +199,10 @@ def _save(
     locations = {reference.location for reference in references}
     for location in sorted(locations):
         if os.path.realpath(folder / location) == os.path.realpath(path):
-            raise model_error("SG108", f"is the external data {shown(location)} of the model itself", path)
+            is_own = os.path.realpath(model_folder(source) / location) == os.path.realpath(path)
+            data = f"the external data {shown(location)}"
+            what = f"is {data} of the model itself" if is_own else f"is where {data} has to go"
+            raise model_error("SG108", what, path)
     with WriteTogether(kept) as files:
         stage_copies(references, model_folder(source), folder, files, Path(path), overwrite=overwrite)
         stage_model(model, content, Path(path), target, locations, files, overwrite=overwrite)

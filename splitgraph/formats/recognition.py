@@ -20,6 +20,9 @@ _PREFIXES: tuple[tuple[bytes, str], ...] = (
     (b"%PDF-", "a PDF document"),
 )
 _MAGIC_AT_4 = {b"TFL3": "a TensorFlow Lite model", b"ORTM": "a model in onnxruntime's own ORT format"}
+# How a frozen graph begins (field 1 is a node), and a SavedModel (its schema version, a graph); and what nodes say.
+_TENSORFLOW_STARTS = (b"\n", b"\x08\x01\x12")
+_TENSORFLOW_NODES = (b"\x12\x05Const", b"\x12\x0bPlaceholder", b"\x12\x04NoOp", b"\x12\x0cVarHandleOp")
 _PICKLE_PROTOCOLS = (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
 
 
@@ -39,6 +42,8 @@ def describe_content(data: bytes) -> str | None:
         return "a Python pickle (an old PyTorch file?); export it to ONNX first"
     if data[8:10] == b'{"' and int.from_bytes(data[:8], "little") <= len(data):
         return "a safetensors file: weights without a graph"
+    if data.startswith(_TENSORFLOW_STARTS) and any(node in data[:65536] for node in _TENSORFLOW_NODES):
+        return "a TensorFlow model; export it to ONNX first, with tf2onnx say"
     if not data.strip(b"\0"):
         return "nothing but zero bytes (an interrupted download or copy?)"
     return _describe_text(data[:1024])

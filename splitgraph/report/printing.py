@@ -14,13 +14,27 @@ from splitgraph.report.pages import SEVERITY_STYLES
 
 def print_document(document: Document) -> None:
     """Print a JSON document on stdout."""
-    sys.stdout.write(document_text(document))
-    sys.stdout.flush()
+    with _told_where():
+        sys.stdout.write(document_text(document))
+        sys.stdout.flush()
 
 
 def print_result(blocks: Sequence[Block]) -> None:
     """Print a page on stdout."""
-    print_page(blocks, sys.stdout)
+    with _told_where():
+        print_page(blocks, sys.stdout)
+        sys.stdout.flush()
+
+
+@contextmanager
+def _told_where() -> Iterator[None]:
+    """What is wrong with stdout, as a full disk, must not read as if the model could not be written."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OSError(error.errno, f"standard output cannot be written: {error.strerror}") from error
 
 
 def print_notice(blocks: Sequence[Block]) -> None:

@@ -32,3 +32,8 @@ def test_explain_an_unknown_code(code: str, hint: str, run: Run) -> None:
     assert (exit_code, out) == (2, "")
     assert err.startswith(f"error: there is no code {code}")
     assert hint in err
+
+
+@pytest.mark.parametrize("code", ["", " "])
+def test_explain_no_code(code: str, run: Run) -> None:
+    assert run("explain", code) == (2, "", f"error: there is no code {code!r}; 'splitgraph explain' lists all codes\n")

@@ -210,4 +210,4 @@ def test_output_that_cannot_be_written_is_told_in_one_line(
 
     monkeypatch.setattr(sys, "stdout", Full())
     assert cli.main(arguments) == 2
-    assert capsys.readouterr().err == "error: No space left on device\n"
+    assert capsys.readouterr().err == "error: standard output cannot be written: No space left on device\n"

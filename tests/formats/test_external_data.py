@@ -313,6 +313,14 @@ def test_model_is_never_written_over_its_own_data(tmp_path: Path) -> None:
     assert (tmp_path / "weights.bin").read_bytes() == before
 
 
+def test_model_is_not_written_where_its_data_has_to_go(tmp_path: Path) -> None:
+    path, elsewhere = large_model(tmp_path), tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    with pytest.raises(ModelError, match=r"is where the external data weights\.bin has to go"):
+        save_onnx(load_onnx(path, external_data="keep"), elsewhere / "weights.bin", source=path)
+    assert list(elsewhere.iterdir()) == []
+
+
 def test_other_data_of_the_same_name(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "out").mkdir()

@@ -56,6 +56,8 @@ BAD_CONTENTS = [
     (b'<?xml version="1.0"?>\n<net name="m" version="11"></net>', "an OpenVINO IR file", "SG101"),
     (b'<?xml version="1.0"?><note/>', "an XML file", "SG101"),
     (b'{"irVersion": "8"}', "JSON text", "SG101"),
+    (b'\n\x10\n\x01x\x12\x0bPlaceholder"\x02\x08\x1b', "a TensorFlow model", "SG101"),
+    (b"\x08\x01\x12\x0e\x12\x0c\n\n\n\x01c\x12\x05Const", "a TensorFlow model", "SG101"),
     ("Modèle exporté hier".encode(), "plain text", "SG101"),
     ("ß".encode() * 2000, "plain text", "SG101"),
     (zip_of("archive/data.pkl", "archive/version"), "a PyTorch file", "SG101"),

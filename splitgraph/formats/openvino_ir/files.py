@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 from splitgraph.formats.atomic_write import WriteTogether
 from splitgraph.formats.model_error import model_error, shown, system_reason
-from splitgraph.formats.onnx_file import require_path, writable_target
+from splitgraph.formats.onnx_file import holds_model, require_path, writable_target
 from splitgraph.formats.openvino_ir.model import OpenVINOModel
 from splitgraph.formats.openvino_ir.refusal import quoted, refusal
 from splitgraph.formats.openvino_ir.weights import Weights
@@ -24,6 +24,7 @@ StrPath = str | os.PathLike[str]
 
 VERSIONS = (10, 11)
 # How XML begins in UTF-8 and what agrees with it, or in UTF-16.
+_ONNX = "an ONNX model; give it a name that ends in .onnx"
 _STARTS = (b"<", b"\xff\xfe", b"\xfe\xff", b"\0<")
 
 
@@ -89,7 +90,7 @@ def _read(path: Path) -> bytes:
     if not data:
         raise refusal("SG101", "is empty", path)
     if not data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(_STARTS):
-        looks_like = describe_content(data)
+        looks_like = _ONNX if holds_model(data) else describe_content(data)
         raise refusal("SG101", f"is not XML{f'; it looks like {looks_like}' if looks_like else ''}", path)
     return data
 

@@ -41,6 +41,7 @@ NOT_XML = [
     (b"\x08\x08:\x00", "is not XML"),
     (random.Random(0).randbytes(400), "is not XML"),
     (b"{}", "looks like JSON text"),
+    (b'\x08\x08:\x07\n\x05"\x03Abs', "is not XML; it looks like an ONNX model; give it a name that ends in .onnx"),
     (b"GGUF\x03\0\0\0", "looks like a GGUF file"),
     (b"<!DOCTYPE html>\n<html></html>", "document type declaration"),
     (b"<html><body/></html>", "root is <html>, not <net>; it looks like an HTML page"),
