@@ -85,7 +85,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return int(program.main(typed, prog_name="splitgraph", standalone_mode=False, obj=typed) or CLEAN)
     except click.UsageError as error:
         path = error.ctx.command_path if error.ctx else "splitgraph"
-        print(f"error: {error.format_message()}\nTry '{path} --help' for help.", file=sys.stderr)
+        meant = _meant_as_a_file(error, typed)
+        text = f"{error.format_message().removesuffix('.')}; {meant}." if meant else error.format_message()
+        print(f"error: {text}\nTry '{path} --help' for help.", file=sys.stderr)
         return WRONG_USAGE
     except click.Abort:
         print("interrupted", file=sys.stderr)
@@ -101,6 +103,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         text = printable(f"{type(error).__name__}: {error}")
         print(f"internal error: {text} (please report it; SPLITGRAPH_DEBUG=1 shows where it happened)", file=sys.stderr)
         return INTERNAL_ERROR
+
+
+def _meant_as_a_file(error: click.UsageError, typed: Sequence[str]) -> str:
+    """What to write for a file whose name begins as options do; "" where there is none."""
+    if not isinstance(error, click.NoSuchOption):
+        return ""
+    named = next((text for text in typed if text.startswith("-") and os.path.lexists(text)), None)
+    return "" if named is None else f"for the file of that name write ./{printable(named)}"
 
 
 @contextmanager
@@ -177,12 +187,16 @@ def _failed_verification(options: Mapping[str, Any], diagnostics: Sequence[Diagn
 
 
 class _File(click.Path):
-    """The path of a file. An empty one, as of a shell variable that is not set, would be the current folder."""
+    """The path of a file. An empty one, as of a shell variable that is not set, would be the current folder; and "-",
+    by which other programs mean a standard stream, would be a file of that name.
+    """
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The path; fails for an empty one."""
+        """The path; fails for an empty one and for "-"."""
         if not value:
             self.fail("is empty; give the path of a file.", param, ctx)
+        if str(value) == "-":
+            self.fail("models are not read from or written to standard streams; give the path of a file.", param, ctx)
         return super().convert(value, param, ctx)
 
 

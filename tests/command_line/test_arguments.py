@@ -10,7 +10,7 @@ from splitgraph.arguments import parse_bindings, parse_input_shapes, rewritten_p
 from splitgraph.diagnostics import SplitgraphError
 from splitgraph.dim import parse_expression, symbol
 
-from .program import Run
+from .program import Run, files
 
 
 @pytest.mark.parametrize(
@@ -86,3 +86,22 @@ def test_two_shapes_for_one_input() -> None:
 )
 def test_default_output(model: str, output: str) -> None:
     assert rewritten_path(Path(model), None, in_place=False, force=False, tag="opset18") == Path(output)
+
+
+@pytest.mark.parametrize(
+    "arguments", [["infer", "-"], ["verify", "model.onnx", "-"], ["infer", "model.onnx", "-o", "-"]]
+)
+def test_models_do_not_go_through_standard_streams(arguments: list[str], run: Run, folder: Path) -> None:
+    before = files(folder)
+    code, out, err = run(*arguments)
+    assert (code, out, files(folder)) == (2, "", before)
+    assert "models are not read from or written to standard streams; give the path of a file." in err
+
+
+def test_a_file_whose_name_begins_as_an_option(run: Run, folder: Path) -> None:
+    Path("-dash\x1b.onnx").write_bytes(Path("model.onnx").read_bytes())
+    code, out, err = run("infer", "-dash\x1b.onnx")
+    assert (code, out) == (2, "")
+    assert "for the file of that name write ./-dash\\x1b.onnx." in err
+    assert run("infer", "./-dash\x1b.onnx")[0] == run("infer", "--", "-dash\x1b.onnx")[0] == 0
+    assert "file of that name" not in run("infer", "-nothing.onnx")[2]
