@@ -145,14 +145,16 @@ def _opsets_known(state: State) -> bool:
     good = True
     for location, entries in imports:
         opsets = sorted({entry.version for entry in entries if plain_domain(entry.domain) == ""})
-        text = None
+        text = help = None
         if len(opsets) > 1:
+            help = "Remove all of these imports but the one that the nodes were written for."
             text = f"imports several opsets of ai.onnx at once: {', '.join(map(str, opsets))}"
         elif opsets and not 1 <= opsets[0] <= newest_opset(opsets[0]):
             newest = newest_opset(opsets[0])
+            help = None if opsets[0] > 0 else "Import the opset that the nodes were written for."
             text = f"imports opset {opsets[0]} of ai.onnx; splitgraph knows 1 to {newest}"
         if text is not None:
-            state.report(diagnostic("SG103", text, location))
+            state.report(diagnostic("SG103", text, location, help=help))
             good = False
     return good
 

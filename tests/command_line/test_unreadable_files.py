@@ -59,3 +59,22 @@ def test_a_cyclic_model_is_a_finding(run: Run, folder: Path) -> None:
     assert (code, out) == (1, "")
     assert "SG102" in err or "SG409" in err
     assert files(folder) == {"model.onnx", "cycle.onnx"}
+
+
+WRONG_OPSETS = [
+    ([11, 13], "Remove all of these imports but the one that the nodes were written for."),
+    ([0], "Import the opset that the nodes were written for."),
+    ([-3], "Import the opset that the nodes were written for."),
+    ([1 << 40], "Install a newer onnx, or export the model at an older opset."),
+]
+
+
+@pytest.mark.parametrize(("opsets", "help"), WRONG_OPSETS)
+def test_what_to_do_about_a_wrong_opset(opsets: list[int], help: str, run: Run, folder: Path) -> None:
+    model = split_model()
+    del model.opset_import[:]
+    model.opset_import.extend(helper.make_opsetid("", opset) for opset in opsets)
+    onnx.save(model, "wrong.onnx")
+    code, out, _ = run("infer", "wrong.onnx", "--json")
+    (found,) = json.loads(out)["diagnostics"]
+    assert (code, found["code"], found["help"]) == (1, "SG103", help)
