@@ -23,8 +23,8 @@ from splitgraph.formats.recognition import describe_content
 StrPath = str | os.PathLike[str]
 
 VERSIONS = (10, 11)
-# How XML begins in UTF-8 and what agrees with it, or in UTF-16.
 _ONNX = "an ONNX model; give it a name that ends in .onnx"
+# How XML begins in UTF-8 and what agrees with it, or in UTF-16.
 _STARTS = (b"<", b"\xff\xfe", b"\xfe\xff", b"\0<")
 
 
