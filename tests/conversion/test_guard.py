@@ -2,58 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import onnx
 import pytest
+from conversion.guarding import check, edited
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper
 
 from splitgraph.conversion.boundaries import SPLIT_OPERATORS
-from splitgraph.conversion.guard import AttributeEdit, NodeFacts, check_node
-from splitgraph.diagnostics import Diagnostic
 
 FLOAT3 = ("float32",) * 3
-
-
-def check(
-    op: str,
-    source: int,
-    target: int,
-    inputs: int | Sequence[str] = 1,
-    outputs: int | Sequence[str] = 1,
-    *,
-    dtypes: Sequence[str | None] = ("float32",) * 8,
-    out: Sequence[str | None] = ("float32",) * 8,
-    kinds: Sequence[str | None] = ("tensor",) * 8,
-    out_kinds: Sequence[str | None] = ("tensor",) * 8,
-    shapes: Sequence[tuple[int | None, ...] | None] = (),
-    in_function: bool = False,
-    references: Sequence[tuple[str, int]] = (),
-    domain: str = "",
-    **attributes: Any,
-) -> tuple[list[AttributeEdit], list[Diagnostic]]:
-    names = [
-        [f"{letter}{i}" for i in range(n)] if isinstance(n, int) else list(n)
-        for letter, n in (("x", inputs), ("y", outputs))
-    ]
-    node = helper.make_node(op, *names, name="n", domain=domain, **attributes)
-    for name, number in references:
-        node.attribute.append(onnx.AttributeProto(name=name, ref_attr_name="outer", type=number))
-    before = node.SerializeToString()
-    result = check_node(NodeFacts(node, source, target, dtypes, out, "main/n", in_function, kinds, shapes, out_kinds))
-    assert node.SerializeToString() == before
-    assert all(d.severity == "error" and d.location == "main/n" and d.help for d in result[1])
-    return result
-
-
-def edited(edits: Sequence[AttributeEdit]) -> dict[str, Any]:
-    assert all(edit.why for edit in edits)
-    values = {edit.name: None if edit.value is None else helper.get_attribute_value(edit.value) for edit in edits}
-    assert all((edit.action == "remove") == (edit.value is None) for edit in edits)
-    return values
 
 
 INT, STRING = onnx.AttributeProto.INT, onnx.AttributeProto.STRING
@@ -139,6 +99,7 @@ REFUSED: list[tuple[str, tuple[Any, ...], dict[str, Any], list[str], str]] = [
     ("required input", ("Gemm", 11, 9, 2), {}, ["SG406"], "needs the input C below opset 11"),
     ("required attribute", ("LpPool", 1, 2), {}, ["SG406"], "needs the attribute kernel_shape"),
     ("not integral", ("LpPool", 1, 2), {"kernel_shape": [2], "p": 2.5}, ["SG406"], "takes p as INT"),
+    ("beyond float32", ("GlobalLpPool", 2, 1), {"p": 2**24 + 1}, ["SG406"], "takes p as FLOAT"),
     ("no meaning yet", ("Cast", 13, 19), {"to": 1, "saturate": 0}, ["SG406"], "reads saturate from opset 19 on"),
     (
         "sparse",
@@ -154,6 +115,7 @@ REFUSED: list[tuple[str, tuple[Any, ...], dict[str, Any], list[str], str]] = [
     # Changed meanings
     ("softmax default", ("Softmax", 11, 13), {}, ["SG405"], "only the axis"),
     ("softmax middle", ("Softmax", 11, 13), {"axis": 1, "shapes": [(2, 3, 4)]}, ["SG405"], "only the axis"),
+    ("softmax beyond", ("Softmax", 11, 13), {"axis": 5, "shapes": [(2, 3, 4)]}, ["SG405"], "only the axis"),
     ("softmax reference", ("Softmax", 11, 13), {"references": [("axis", INT)]}, ["SG405"], "only the axis"),
     ("squeeze axes", ("Squeeze", 11, 13), {"axes": [0]}, ["SG405"], "became an input"),
     ("reduce axes down", ("ReduceMean", 18, 17, 2), {"dtypes": ["float32", "int64"]}, ["SG405"], "became an input"),
@@ -181,6 +143,7 @@ REFUSED: list[tuple[str, tuple[Any, ...], dict[str, Any], list[str], str]] = [
     ("clip bound", ("Clip", 6, 11), {"min": 0.0}, ["SG405"], "became inputs"),
     ("clip double", ("Clip", 6, 11), {"dtypes": ["float64"], "out": ["float64"]}, ["SG405"], "became inputs"),
     ("slice", ("Slice", 9, 10), {"starts": [0], "ends": [1]}, ["SG405"], "became inputs"),
+    ("paddings", ("Pad", 1, 2), {"paddings": [0, 1]}, ["SG405"], "contradicts its own example"),
     ("minus axis", ("Concat", 11, 9, 2), {"axis": -1}, ["SG405"], "must not be negative"),
     ("per axis", ("QuantizeLinear", 13, 10, 2), {"out": ["uint8"], "shapes": [(2, 3), (3,)]}, ["SG405"], "one scale"),
     ("wrap", ("Pad", 19, 18, 2), {"dtypes": ["float32", "int64"], "mode": "wrap"}, ["SG405"], "mode=wrap"),
@@ -215,6 +178,13 @@ REFUSED: list[tuple[str, tuple[Any, ...], dict[str, Any], list[str], str]] = [
         {"dtypes": ["float32", "float32", "int64"], "mode": "max"},
         ["SG405"],
         "mode=max",
+    ),
+    (
+        "grid mode of the function",
+        ("GridSample", 20, 16, 2),
+        {"shapes": [(1, 1, 2, 2)], "references": [("mode", STRING)]},
+        ["SG405"],
+        "modes were renamed",
     ),
     ("short mask", ("Attention", 23, 24, 4), {"shapes": [(1, 1, 2, 4), (1, 1, 3, 4), None, (2, 1)]}, ["SG405"], "mask"),
     ("channels", ("GroupNormalization", 18, 21, 3), {"num_groups": 2}, ["SG405"], "each group"),
@@ -279,6 +249,8 @@ KEPT_UNTOUCHED: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("reference kept", ("LeakyRelu", 6, 16), {"references": [("alpha", 1)]}),
     ("grid sample nearest", ("GridSample", 16, 20, 2), {"mode": "nearest"}),
     ("explicit padding", ("ConvTranspose", 1, 11, 2), {"pads": [1, 1]}),
+    ("an input too many", ("Relu", 14, 6, 2), {}),
+    ("mask of several keys", ("Attention", 23, 24, 4), {"shapes": [None, None, None, (2, 3)]}),
     ("long mask", ("Attention", 23, 24, 4), {"shapes": [(1, 1, 2, 4), (1, 1, 3, 4), None, (2, 3)]}),
 ]
 
@@ -354,6 +326,7 @@ EDITED: list[tuple[str, tuple[Any, ...], dict[str, Any], dict[str, Any]]] = [
     ("grid", ("GridSample", 16, 20, 2), {"mode": "bicubic"}, {"mode": b"cubic"}),
     ("grid down", ("GridSample", 20, 16, 2), {"mode": "linear", "shapes": [(1, 1, 2, 2)]}, {"mode": b"bilinear"}),
     ("dft", ("DFT", 17, 20), {"axis": 1, "shapes": [(1, 4, 1)]}, {"axis": None}),
+    ("dft of images", ("DFT", 17, 20), {"axis": 2, "shapes": [(1, 4, 5, 1)]}, {"axis": None}),
     ("dft down", ("DFT", 20, 17), {"shapes": [(1, 4, 5, 1)]}, {"axis": 2}),
 ]
 
