@@ -61,6 +61,15 @@ def test_element_types_make_kinds(order: tuple[str, str]) -> None:
 
 
 @pytest.mark.parametrize("order", [("a", "b"), ("b", "a")], ids=" then ".join)
+def test_sequences_are_another_kind_than_tensors(order: tuple[str, str]) -> None:
+    """Identity takes sequences from 14 on."""
+    nodes = {"a": "a = Identity(x)", "b": "b = Identity(s)"}
+    signature = "(float[N] x, seq(float[N]) s) => (float[N] a, seq(float[N]) b)"
+    after = splitgraph.downgrade(parsed(14, signature, " ".join(nodes[each] for each in order)), 13).model
+    assert [list(node.input) for node in after.graph.node if node.op_type == "Identity"] == [["x"]]
+
+
+@pytest.mark.parametrize("order", [("a", "b"), ("b", "a")], ids=" then ".join)
 def test_attributes_make_kinds(order: tuple[str, str]) -> None:
     """Below 12, a Constant holds a tensor and no number."""
     nodes = {"a": "a = Constant<value = int64 {1}>()", "b": "b = Constant<value_int = 2>()"}
