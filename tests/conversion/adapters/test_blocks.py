@@ -13,6 +13,7 @@ from conversion.adapters.execute import (
     Array,
     assert_same,
     converted,
+    number_of,
     operators,
     random_array,
     refusal,
@@ -89,6 +90,17 @@ def test_blocks_of_integers() -> None:
     case = replace(case, given=given, expected=[given["x"]], tolerance=0.0)
     expected = run_reference(case.model(), given)
     replace(case, expected=expected).check()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_halves_are_added_up_in_float32(dtype: str) -> None:
+    case = col2im(17, (5, 5), (3, 3), {})
+    model = replace(case, expected=[np.zeros((2, 3, 5, 5), np.float32)]).model()
+    for value in (model.graph.input[0], model.graph.output[0]):
+        value.type.tensor_type.elem_type = number_of(dtype)
+    after = converted(model, 17)
+    (data,) = (node for node in after.graph.node if node.op_type == "Cast" and "x" in node.input)
+    assert [attribute.i for attribute in data.attribute] == [onnx.TensorProto.FLOAT]
 
 
 def test_no_images() -> None:

@@ -139,6 +139,16 @@ def test_training_of_halves_is_computed_in_float32(target: int) -> None:
     np.testing.assert_allclose(found, expected, atol=0.01)
 
 
+def test_training_of_doubles_with_a_scale_in_float32_stays_in_float64() -> None:
+    before = batch_norm(15, ["y", "m", "v"], dtype="float64", training_mode=1)
+    feeds = feeds_of(before)
+    expected = trained(feeds | {name: feeds[name].astype(np.float32) for name in FIVE[1:3]}, (0, 2, 3))[0]
+    for value in before.graph.input[1:3]:
+        value.type.tensor_type.elem_type = onnx.TensorProto.FLOAT
+    feeds |= {name: feeds[name].astype(np.float32) for name in FIVE[1:3]}
+    assert_same([expected], run(converted(before, 14), feeds)[:1], 1e-12)
+
+
 @pytest.mark.parametrize("training", [False, True])
 @pytest.mark.parametrize("target", [6, 9, 18])
 def test_one_scale_for_each_activation(training: bool, target: int) -> None:

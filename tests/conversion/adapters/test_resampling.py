@@ -194,6 +194,21 @@ def test_interpolated(known: str, coordinates: str, mode: str) -> None:
 
 
 @pytest.mark.parametrize("known", KNOWN)
+@pytest.mark.parametrize("mode", ["nearest", "linear"])
+def test_scales_that_keep_the_size_still_move_the_coordinates(known: str, mode: str) -> None:
+    # onnxruntime copies a tensor of which all axes keep their size.
+    resize(known, 11, 10, {"scales": (1.0, 1.0, 1.19, 1.5)}, mode=mode).check()
+
+
+@pytest.mark.parametrize("known", ["all", "sizes"])
+@pytest.mark.parametrize(("name", "other", "given"), [("scales", "sizes", FACTORS[0]), ("sizes", "scales", SIZES[0])])
+def test_of_scales_and_sizes_one_may_be_empty_below_13(known: str, name: str, other: str, given: Any) -> None:
+    # onnxruntime takes no sizes beside scales, not even empty ones.
+    expected = run(resize(known, 13, 10, {name: given}, mode="linear").model(), {"x": X})
+    replace(resize(known, 11, 10, {name: given, other: ()}, mode="linear"), expected=expected).check()
+
+
+@pytest.mark.parametrize("known", KNOWN)
 @pytest.mark.parametrize("sizes", SIZES)
 def test_what_is_outside(known: str, sizes: tuple[int, ...]) -> None:
     resize(known, 13, 10, {"sizes": sizes}, mode="cubic", exclude_outside=1, cubic_coeff_a=-0.5).check()

@@ -116,6 +116,12 @@ def test_scales_of_one_kind_need_one_node() -> None:
         assert operators(after).count("Resize") == count
 
 
+def test_sizes_that_scales_give_exactly_need_one_node() -> None:
+    attributes = {"mode": "linear", "coordinate_transformation_mode": "asymmetric"}
+    after = resize(13, 10, {"sizes": np.array([1, 2, 10, 14])}, **attributes).check()
+    assert operators(after) == ["Resize"]
+
+
 COORDINATES = ("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric")
 
 
