@@ -131,7 +131,9 @@ CASES = [
     Refused("Attention", 25, "up", 5, {}),
     *[Refused("ConstantFill", 9, way, 1, {}) for way in ("up", "down")],
 ]
-EACH = [(op, case) for case in CASES for op in case.ops.split() if case.boundary <= NEWEST]
+# onnx 1.20 to 1.22 have opset 25, but not yet this part of it.
+LATEST = 24 if NEWEST < 28 else NEWEST
+EACH = [(op, case) for case in CASES for op in case.ops.split() if case.boundary <= LATEST]
 
 
 def _checked(op: str, boundary: int, way: str, *arguments: Any, **options: Any) -> Any:
