@@ -121,7 +121,7 @@ def is_sized(step: Step) -> bool:
 def _region(step: Step, formula: Formula, index: int, count: int) -> tuple[Term, Term]:
     if _way(step) != _CROP:
         return formula.number(0, "float32"), formula.number(1, "float32")
-    if not step.uses_input(1):
+    if not step.uses_input(1) or static_shape(step, step.inputs[1]) == (0,):
         raise Inexact(f"{_CROP} without a region of interest has no meaning")
     roi = formula.given(step.inputs[1], step.known_dtype(1)).cast("float32")
     return formula.element(roi, index), formula.element(roi, count + index)

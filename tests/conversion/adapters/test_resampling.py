@@ -92,6 +92,13 @@ def resize(known: str, source: int, target: int, held: dict[str, Any], **attribu
             "disagree about what scales mean for a region of interest",
         ),
         (
+            replace(
+                resize("all", 13, 10, {"sizes": (1, 2, 4, 5)}, coordinate_transformation_mode="tf_crop_and_resize"),
+                expected=[X[..., :4, :5]],
+            ),
+            "without a region of interest has no meaning",
+        ),
+        (
             resize(
                 "all",
                 18,
