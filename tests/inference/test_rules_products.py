@@ -100,6 +100,16 @@ SHAPES = [
         18,
         "float32[N, 5, 9]",
     ),
+    *[
+        (
+            f"conv-transpose-{pad}",
+            "float[N,3,H] x, float[3,5,4] w",
+            f'y = ConvTranspose<auto_pad="{pad}", strides=[2]>(x, w)',
+            18,
+            "float32[N, 5, 2*H]",
+        )
+        for pad in ("SAME_UPPER", "SAME_LOWER")
+    ],
     ("max-pool", "float[N,C,H] x", "y = MaxPool<kernel_shape=[2], strides=[2]>(x)", 18, "float32[N, C, H//2]"),
     ("max-pool-indices", "float[N,C,9] x", "z, y = MaxPool<kernel_shape=[3]>(x)", 18, "int64[N, C, 7]"),
     (
