@@ -60,7 +60,7 @@ def test_first_pad(target: int) -> None:
 @pytest.mark.parametrize("mode", ["constant", "reflect", "edge"])
 @pytest.mark.parametrize("target", [11, 13, 18])
 def test_attributes_become_constants(mode: str, target: int) -> None:
-    for value in (0.0, -1.5, float("-inf")):
+    for value in (0.0, 1.0, -1.5, float("-inf")):
         attributes = {"pads": PADS, "mode": mode, "value": value}
         Crossing("", "Pad", 10, target, {"x": X}, {}, attributes).check()
         Crossing("", "Pad", 10, target, {"x": X.astype(np.float64)}, {}, attributes).check()

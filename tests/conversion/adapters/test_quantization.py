@@ -304,6 +304,23 @@ def test_no_quantized_products_below_10(op: str, attributes: Any, dtype: str, we
     assert_same(run(before, feeds), run(converted(before, 9), feeds))
 
 
+@pytest.mark.parametrize("index", [1, 2, 4, 5, 6, 7])
+def test_what_may_be_for_each_row_is_not_taken_for_a_scalar(index: int) -> None:
+    before = matmul_or_conv("QLinearMatMul", "uint8", ())
+    before.graph.input[index].type.tensor_type.ClearField("shape")
+    name = before.graph.input[index].name
+    assert f"the rank of '{name}' is unknown" in refusal(before, 9)
+
+
+def test_a_bias_may_be_left_out_by_name() -> None:
+    before = matmul_or_conv("QLinearConv", "uint8", ())
+    feeds = feeds_of(before)
+    feeds |= {f"{name}_s": np.full(feeds[f"{name}_s"].shape, 0.5, np.float32) for name in "aby"}
+    expected = run(before, feeds)
+    before.graph.node[0].input.append("")
+    assert_same(expected, run(converted(before, 9), feeds))
+
+
 @pytest.mark.parametrize("source", [10, 13])
 @pytest.mark.parametrize("target", [19, 22, 23])
 def test_integers_with_a_float_scale_above_18(source: int, target: int) -> None:

@@ -9,8 +9,10 @@ import numpy as np
 import onnx
 import pytest
 from conversion.adapters.crossings import Crossing
-from conversion.adapters.execute import operators, random_array, run
+from conversion.adapters.execute import assert_same, operators, random_array, run
 from onnx import numpy_helper
+
+from splitgraph.conversion.opset import convert_opset
 
 X = random_array((1, 2, 5, 7))
 NOTHING = np.zeros(0, np.float32)
@@ -45,6 +47,10 @@ def resize(source: int, target: int, held: dict[str, Any], **attributes: Any) ->
             Crossing("batch", "Upsample", 7, 6, {"x": X}, {}, {"scales": [2.0, 1.0, 2.0, 2.0]}),
             "only height and width of images",
         ),
+        (
+            Crossing("channels", "Upsample", 7, 6, {"x": X}, {}, {"scales": [1.0, 2.0, 2.0, 2.0]}),
+            "only height and width of images",
+        ),
     ],
     ids=str,
 )
@@ -73,6 +79,14 @@ def test_first_upsample(mode: str, target: int) -> None:
     # onnxruntime runs the same from version 7 on.
     expected = run(Crossing("", "Upsample", 7, 7, {"x": X}, {}, named).model(), {"x": X})
     Crossing("", "Upsample", 1, target, {"x": X}, {}, attributes, expected=expected, tolerance=1e-6).check()
+
+
+@pytest.mark.parametrize("mode", ["nearest", "linear"])
+def test_down_to_the_first_upsample_and_back(mode: str) -> None:
+    before = Crossing("", "Upsample", 7, 6, {"x": X}, {}, {"scales": [1.0, 1.0, 2.0, 3.0], "mode": mode}).model()
+    after = convert_opset(before, 6).model
+    assert {held.name for held in after.graph.node[0].attribute} == {"height_scale", "width_scale", "mode"}
+    assert_same(run(before, {"x": X}), run(convert_opset(after, 7).model, {"x": X}))
 
 
 @pytest.mark.parametrize("mode", ["nearest", "linear"])
