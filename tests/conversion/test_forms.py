@@ -290,6 +290,17 @@ def test_the_imports_before_and_after_are_the_models_own(local: bool) -> None:
     assert (written_out.from_opset, written_out.to_opset) == (imports(model), imports(written_out.model))
 
 
+def test_lengths_that_no_runtime_reads_as_an_input_are_written_as_an_attribute() -> None:
+    """Split-1 has both, and runtimes know the attribute only."""
+    node = helper.make_node("Split", ["x", "n"], ["y", "z"], axis=0)
+    held = numpy_helper.from_array(np.array([2, 4], np.float32), "n")
+    graph = helper.make_graph([node], "g", [value("x", [6])], [value("y", [2]), value("z", [4])], [held])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 1)], ir_version=8)
+    (after,) = splitgraph.convert(model, "split", explicit_lengths=True).model.graph.node
+    assert list(after.input) == ["x"]
+    assert {each.name: helper.get_attribute_value(each) for each in after.attribute} == {"axis": 0, "split": [2, 4]}
+
+
 # Repairs ------------------------------------------------------------------------------------------
 
 

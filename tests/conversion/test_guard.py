@@ -116,6 +116,7 @@ REFUSED: list[tuple[str, tuple[Any, ...], dict[str, Any], list[str], str]] = [
     ("softmax default", ("Softmax", 11, 13), {}, ["SG405"], "only the axis"),
     ("softmax middle", ("Softmax", 11, 13), {"axis": 1, "shapes": [(2, 3, 4)]}, ["SG405"], "only the axis"),
     ("softmax beyond", ("Softmax", 11, 13), {"axis": 5, "shapes": [(2, 3, 4)]}, ["SG405"], "only the axis"),
+    ("ai.onnx spelt out", ("Squeeze", 11, 13), {"axes": [0], "domain": "ai.onnx"}, ["SG405"], "became an input"),
     ("softmax reference", ("Softmax", 11, 13), {"references": [("axis", INT)]}, ["SG405"], "only the axis"),
     ("squeeze axes", ("Squeeze", 11, 13), {"axes": [0]}, ["SG405"], "became an input"),
     ("reduce axes down", ("ReduceMean", 18, 17, 2), {"dtypes": ["float32", "int64"]}, ["SG405"], "became an input"),

@@ -76,7 +76,8 @@ def test_refused(model: onnx.ModelProto, target: int, words: str) -> None:
 def test_one_scale_stays(make: Any, scale: tuple[int, ...]) -> None:
     before = make(13, (2, 3), scale, "int8", axis=0)
     after = converted(before, 10)
-    assert operators(after)[-1] == before.graph.node[0].op_type
+    # Below 13 scale and zero point are scalars.
+    assert operators(after) == [*["Reshape"] * 2 * len(scale), before.graph.node[0].op_type]
     feeds = feeds_of(before)
     assert_same(run(before, feeds), run(after, feeds))
 
@@ -194,6 +195,12 @@ def test_attributes_that_say_what_holds_below_23(dtype: str, float_type: str) ->
     ):
         (node,) = converted(before, 22).graph.node
         assert (node.op_type, list(node.attribute)) == (before.graph.node[0].op_type, [])
+
+
+def test_eight_bit_floats_in_another_type_than_the_scale_below_23() -> None:
+    before = dequantize(23, (2, 3), (), "float8e4m3fn", output_dtype=number_of("float16"))
+    before.graph.output[0].type.tensor_type.elem_type = onnx.TensorProto.FLOAT16
+    assert operators(converted(before, 22)) == ["Cast", "Mul", "Cast"]
 
 
 @pytest.mark.parametrize("make", [quantize, dequantize])
