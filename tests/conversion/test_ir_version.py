@@ -77,6 +77,28 @@ def test_no_such_version(version: int) -> None:
         convert_opset(relu(8, 17), 18, version)
 
 
+# The IR version of the release that added each element type.
+TYPES = [
+    ("BFLOAT16", 4),
+    *[(name, 9) for name in ("FLOAT8E4M3FN", "FLOAT8E4M3FNUZ", "FLOAT8E5M2", "FLOAT8E5M2FNUZ")],
+    ("UINT4", 10),
+    ("INT4", 10),
+    ("FLOAT4E2M1", 11),
+    ("FLOAT8E8M0", 12),
+    ("UINT2", 13),
+    ("INT2", 13),
+]
+
+
+@pytest.mark.parametrize(("name", "least"), [case for case in TYPES if hasattr(TensorProto, case[0])])
+def test_element_types_need_the_release_that_added_them(name: str, least: int) -> None:
+    model = relu(onnx.IR_VERSION, 7)
+    model.graph.input.append(helper.make_tensor_value_info("unread", TensorProto.DataType.Value(name), [2]))
+    assert convert_opset(model, 7, least).model.ir_version == least
+    with pytest.raises(splitgraph.ConversionError, match=f"needs IR version {least}, for the element type {name}"):
+        convert_opset(model, 7, least - 1)
+
+
 KEPT = [
     (relu(10, 18), 11, None, 10),
     (relu(3, 8), 9, None, 4),

@@ -161,6 +161,28 @@ def test_precision_of_another_type_is_no_idle_attribute() -> None:
 
 
 @pytest.mark.parametrize(
+    ("dtype", "low", "high"),
+    [
+        ("uint8", 0, 255),
+        ("int8", -128, 127),
+        ("uint16", 0, 65535),
+        ("int16", -32768, 32767),
+        ("uint4", 0, 15),
+        ("int4", -8, 7),
+    ],
+)
+def test_what_is_out_of_range_is_the_nearest_number(dtype: str, low: int, high: int) -> None:
+    inputs = {"x": ("float32", (5,)), "s": ("float16", ()), "z": (dtype, ())}
+    before = build(helper.make_node("QuantizeLinear", list(inputs), ["y"]), 23, inputs, {"y": (dtype, (5,))})
+    after = converted(before, 22)
+    assert "Clip" in operators(after)
+    feeds = {"x": np.array([-1e6, low, 0, high, 1e6], np.float32), "s": np.array(1, np.float16)}
+    feeds["z"] = np.zeros((), helper.tensor_dtype_to_np_dtype(number_of(dtype)))
+    (found,) = run_reference(after, feeds)
+    assert found.astype(np.int64).tolist() == [low, low, 0, high, high]
+
+
+@pytest.mark.parametrize(
     ("data", "scale", "attributes", "casts"),
     [
         ("float32", "float16", {}, 1),
