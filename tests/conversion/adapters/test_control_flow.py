@@ -39,8 +39,8 @@ Branch = tuple[str, tuple[int | str, ...] | None]
 
 def branching(then: Branch, other: Branch, *, prefixes: tuple[str, ...] = ("",)) -> onnx.ModelProto:
     """A node If for each prefix of the names of its outputs, of which the branches, each with what is declared of its
-    result, give all of x, float32[n, 8], its rows but the first, all of it twice, or half its columns. The names in the
-    branches are the same.
+    result, give all of x, float32[n, 8], its rows but the first, all of it twice, with a dimension of 1 behind, or half
+    its columns. The names in the branches are the same.
     """
     nodes = []
     for prefix in prefixes:
@@ -51,6 +51,7 @@ def branching(then: Branch, other: Branch, *, prefixes: tuple[str, ...] = ("",))
                 "Neg": [helper.make_node("Neg", ["x"], [side])],
                 "Rows": [helper.make_node("Slice", ["x", "one", "many", "zero"], [side])],
                 "Wide": [helper.make_node("Concat", ["x", "x"], [side], axis=0)],
+                "Deep": [helper.make_node("Unsqueeze", ["x"], [side], axes=[2])],
                 "Halves": [helper.make_node("Split", ["x"], [side, f"{side}_rest"], axis=1)],
                 "Outer": [helper.make_node("Identity", ["w"], [side])],
             }[part]
@@ -80,7 +81,7 @@ def test_branches_of_other_shapes_are_refused(then: Branch, other: Branch) -> No
         assert "both branches must give the same shapes" in refusal(branching(one, two), 10)
 
 
-@pytest.mark.parametrize("part", ["Halves", "Wide"])
+@pytest.mark.parametrize("part", ["Halves", "Wide", "Deep"])
 def test_declared_shape_of_the_output_says_nothing_against_the_branches(part: str) -> None:
     for one, two in ((("Relu", None), (part, None)), ((part, None), ("Relu", None))):
         model = branching(one, two)
