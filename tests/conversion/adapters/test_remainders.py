@@ -48,3 +48,12 @@ def test_shapes(one: tuple[int, ...], other: tuple[int, ...]) -> None:
     after = converted(modulus("float32", ranks=(len(one), len(other)), fmod=1), 9)
     assert_same([np.asarray(np.fmod(feeds["a"], feeds["b"]))], run(after, feeds))
     assert_same(run(after, feeds), run_reference(after, feeds))
+
+
+def test_remainders_of_one_kind_have_divisors_of_their_own() -> None:
+    """The body of the loop reads the divisor from outside; what one node became says nothing of the next."""
+    nodes = [helper.make_node("Mod", ["a", name], [f"{name}_rest"], fmod=1) for name in "bc"]
+    declared = ("float32", (3,))
+    model = build(nodes, 13, dict.fromkeys("abc", declared), {"b_rest": declared, "c_rest": declared})
+    a, b, c = np.array([[7.7, -8.5, 9.0], [2.0, 3.0, 2.5], [0.3, 5.0, 4.0]], np.float32)
+    assert_same([np.fmod(a, b), np.fmod(a, c)], run(converted(model, 9), {"a": a, "b": b, "c": c}))
