@@ -135,6 +135,16 @@ def test_constants_that_were_looked_at_are_compared() -> None:
     assert not made.graph.initializer
 
 
+def test_bounds_that_were_looked_at_are_compared() -> None:
+    """Numbers that are no integers, which are read in another way."""
+    text = """<ir_version: 8, opset_import: ["" : 13]>
+    g (float[3] x) => (float[3] y0, float[3] y1, float[3] y2) <float a = {1.0}, float b = {2.0}, float c = {1.0}> {
+        y0 = Clip(x, a)  y1 = Clip(x, b)  y2 = Clip(x, c)
+    }"""
+    made = splitgraph.downgrade(onnx.parser.parse_model(text), 9).model
+    assert [held.f for node in made.graph.node for held in node.attribute if held.name == "min"] == [1, 2, 1]
+
+
 def test_nodes_that_are_alike_have_their_constants_in_common() -> None:
     below = splitgraph.downgrade(reductions([[2], [2], [2], [2], [1], [1]]), 13).model
     made = splitgraph.upgrade(below, 18).model
