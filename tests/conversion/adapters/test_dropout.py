@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from conversion.adapters.crossings import Crossing
 from conversion.adapters.execute import build, converted, operators, random_array, refusal, run, value
-from onnx import helper
+from onnx import helper, numpy_helper
 
 X = random_array((40, 50)) + 3
 
@@ -40,6 +40,14 @@ def test_refusals(case: Crossing, words: str) -> None:
 def test_test_mode(target: int) -> None:
     dropout(6, target, is_test=1, ratio=0.25).check()
     dropout(1, target, is_test=1, consumed_inputs=[0]).check()
+
+
+def test_the_ratio_is_kept_for_training() -> None:
+    """Inference reads none, but a model may be trained further."""
+    after = dropout(10, 12, ratio=0.25).check()
+    (node,) = after.graph.node
+    (held,) = (tensor for tensor in after.graph.initializer if tensor.name == node.input[1])
+    assert numpy_helper.to_array(held) == 0.25
 
 
 @pytest.mark.parametrize("source", [6, 7, 10])

@@ -11,6 +11,7 @@ import pytest
 from conversion.adapters.crossings import Crossing, both_shapes
 from conversion.adapters.execute import (
     assert_same,
+    build,
     converted,
     operators,
     random_array,
@@ -135,6 +136,12 @@ def test_triangles(upper: int, shape: tuple[int, ...], target: int) -> None:
         held = {} if k is None else {"k": np.array(k)}
         Crossing("", "Trilu", 14, target, {"x": x}, held, {"upper": upper}).check()
         Crossing("", "Trilu", 14, target, {"x": x, **held}, {}, {"upper": upper}, shapes="symbolic").check()
+
+
+def test_triangles_of_strings_are_refused() -> None:
+    declared = {"x": ("string", (2, 2))}
+    model = build(onnx.helper.make_node("Trilu", ["x"], ["y"]), 14, declared, {"y": ("string", (2, 2))})
+    assert "what is no part of a triangle of strings is not said" in refusal(model, 13)
 
 
 @pytest.mark.parametrize("upper", [0, 1])
