@@ -53,6 +53,27 @@ def convert(model: onnx.ModelProto, target: int) -> onnx.ModelProto:
     return converted
 
 
+@pytest.mark.parametrize(
+    ("dtype", "source", "target", "words"),
+    [
+        ("BFLOAT16", 13, 12, "Split-11 does not take bfloat16"),
+        ("BFLOAT16", 18, 2, "Split-2 does not take bfloat16"),
+        ("INT64", 2, 1, "Split-1 does not take int64"),
+        ("UNDEFINED", 13, 12, "the element type is unknown, and Split-11 takes fewer than Split-13"),
+    ],
+)
+def test_element_types_that_the_target_does_not_take_are_refused(
+    dtype: str, source: int, target: int, words: str
+) -> None:
+    attributes = {"num_outputs": 2} if source == 18 else {}
+    nodes = [helper.make_node("Make", ["x"], ["unknown"], domain="own")] if dtype == "UNDEFINED" else []
+    nodes.append(split(["unknown" if nodes else "x"], ["a", "b"], axis=0, **attributes))
+    model = model_of(nodes, [onnx.ValueInfoProto(name=name) for name in "ab"], opset=source, domains=["own"])
+    model.graph.input[0].type.tensor_type.elem_type = TensorProto.DataType.Value(dtype) or FLOAT
+    with pytest.raises(splitgraph.ConversionError, match=words):
+        convert(model, target)
+
+
 def assert_same(before: onnx.ModelProto, after: onnx.ModelProto, *sizes: int) -> None:
     onnx.checker.check_model(after, full_check=True)
     assert_equal(before, after, *sizes)
