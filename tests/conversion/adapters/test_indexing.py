@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from conversion.adapters.crossings import Crossing, both_shapes
 from conversion.adapters.execute import assert_same, build, converted, operators, random_array, refusal, run
-from onnx import helper
+from onnx import helper, numpy_helper
 
 Dims = tuple[int | str, ...]
 
@@ -58,6 +58,18 @@ def ints(*given: Any) -> np.ndarray:
                 shapes="unknown",
             ),
             "how many there are is not known",
+        ),
+        (
+            Crossing(
+                "rows of tuples",
+                "ScatterND",
+                16,
+                15,
+                {"x": X, "i": ints([[0], [1]], [[0], [2]]), "u": np.stack([X[:2], X[:2]])},
+                {},
+                {"reduction": "add"},
+            ),
+            "they are not in one dimension",
         ),
         (
             Crossing("batch", "GatherND", 12, 11, {"x": X, "i": ints([[0]])}, {}, {"batch_dims": 1}, shapes="unknown"),
@@ -152,6 +164,14 @@ def test_scatter_and_gather_elements(axis: int, dtype: str, target: int) -> None
     given = {"x": X, "i": spread, "u": random_array(spread.shape, seed=5)}
     for case in both_shapes(Crossing("", "ScatterElements", 11, target, given, {}, {"axis": axis})):
         case.check()
+
+
+def test_below_11_no_dimension_is_gathered_by_a_negative_place() -> None:
+    given = {"x": X, "i": ints([[0, -1]]), "u": X[:1, :1, :2]}
+    after = Crossing("", "ScatterElements", 11, 10, given, {}, {"axis": -1}, shapes="symbolic").check()
+    held = {tensor.name: numpy_helper.to_array(tensor) for tensor in after.graph.initializer}
+    read = [held[name] for node in after.graph.node if node.op_type == "Gather" for name in node.input if name in held]
+    assert read and min(each.min() for each in read) >= 0
 
 
 @pytest.mark.parametrize("target", [10, 9])

@@ -105,6 +105,19 @@ def test_one_sequence_goes_down(attributes: dict[str, Any], target: int) -> None
     assert_same(run(before, feeds), run(converted(after, 18), feeds), 1e-6)
 
 
+@pytest.mark.parametrize("axes", [[0, -1], [-2, 1], [-2, -1]])
+def test_axes_of_several_inputs_are_counted_from_the_front(axes: list[int]) -> None:
+    text = """body (float[2] state, float[2] element, float[2] other) => (float[2] next, float[2] row) {
+        both = Mul (element, other)
+        next = Add (state, both)
+        row = Identity (next)
+    }"""
+    given = {"s": random_array((2,)), "x": random_array((4, 2), seed=1), "z": random_array((2, 4), seed=2)}
+    attributes = {"body": onnx.parser.parse_graph(text), "num_scan_inputs": 2, "scan_input_axes": axes}
+    (node,) = Crossing("", "Scan", 11, 10, given, {}, attributes, None, 2).check().graph.node
+    assert [list(held.ints) for held in node.attribute if held.name == "scan_input_axes"] == [[0, 1]]
+
+
 def test_states_that_are_matrices_go_down() -> None:
     text = """body (float[2, 3] state, float[2, 3] element) => (float[2, 3] next, float[2, 3] row) {
         next = Add (state, element)
