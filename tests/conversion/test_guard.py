@@ -128,6 +128,13 @@ REFUSED: list[tuple[str, tuple[Any, ...], dict[str, Any], list[str], str]] = [
     ("broadcast both ways", ("Add", 7, 6, 2), {"shapes": [(3, 1), (1, 3)]}, ["SG405"], "as in NumPy"),
     ("sum of unequal", ("Sum", 8, 6, 2), {}, ["SG405"], "same shape"),
     ("gemm matrix", ("Gemm", 7, 6, 3), {"shapes": [(2, 2), (2, 2), (1, 2)]}, ["SG405"], "broadcasts only"),
+    (
+        "gemm transposed by the function",
+        ("Gemm", 7, 6, 3),
+        {"shapes": [(2, 3), (2, 4), (3, 4)], "references": [("transA", INT)]},
+        ["SG405"],
+        "broadcasts only",
+    ),
     ("slope", ("PRelu", 6, 7, 2), {"shapes": [(1, 3, 4, 4), (3,)]}, ["SG405"], "for each channel"),
     ("train by default", ("BatchNormalization", 6, 7, 5), {}, ["SG405"], "is_test"),
     ("train 9", ("BatchNormalization", 9, 14, 5, 5), {}, ["SG405"], "five outputs"),
