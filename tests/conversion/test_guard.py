@@ -196,6 +196,13 @@ REFUSED: list[tuple[str, tuple[Any, ...], dict[str, Any], list[str], str]] = [
         "modes were renamed",
     ),
     ("short mask", ("Attention", 23, 24, 4), {"shapes": [(1, 1, 2, 4), (1, 1, 3, 4), None, (2, 1)]}, ["SG405"], "mask"),
+    (
+        "mask and keys of unknown lengths",
+        ("Attention", 23, 24, 4),
+        {"shapes": [(1, 1, 2, 4), (1, 1, None, 4), None, (1, 1, 2, None)]},
+        ["SG405"],
+        "mask",
+    ),
     ("channels", ("GroupNormalization", 18, 21, 3), {"num_groups": 2}, ["SG405"], "each group"),
 ]
 
