@@ -197,6 +197,13 @@ REFUSED: list[tuple[str, tuple[Any, ...], dict[str, Any], list[str], str]] = [
     ),
     ("short mask", ("Attention", 23, 24, 4), {"shapes": [(1, 1, 2, 4), (1, 1, 3, 4), None, (2, 1)]}, ["SG405"], "mask"),
     (
+        "mask shorter than the keys, of as many heads as these are long",
+        ("Attention", 24, 23, 4),
+        {"shapes": [(1, 3, 2, 4), (1, 3, 3, 4), None, (1, 3, 2, 2)]},
+        ["SG405"],
+        "mask",
+    ),
+    (
         "mask and keys of unknown lengths",
         ("Attention", 23, 24, 4),
         {"shapes": [(1, 1, 2, 4), (1, 1, None, 4), None, (1, 1, 2, None)]},
