@@ -48,7 +48,16 @@ class Slot:
         if len(self.types) == 1:
             return _in_words(next(iter(self.types)))
         dtypes = {_element(text) for text in self.types}
-        return f"{dtypes.pop()} in every form (tensor, sequence, optional)" if len(dtypes) == 1 else ""
+        if len(dtypes) != 1:
+            return ""
+        if all(text.startswith("optional(") for text in self.types):
+            return f"an optional of {dtypes.pop()}"
+        return f"{dtypes.pop()} in every form (tensor, sequence, optional)"
+
+    @property
+    def is_castable(self) -> bool:
+        """True where the value may be a tensor: Cast takes nothing else."""
+        return any(text.startswith("tensor(") for text in self.types)
 
 
 def slots_of(facts: NodeFacts, old: OperatorVersion) -> list[Slot]:

@@ -147,23 +147,29 @@ def _check_types(facts: NodeFacts, route: Route, is_blocked: bool) -> list[Diagn
     for older, newer in route.crossings:
         version, boundary = (newer if route.upward else older), newer.since_version
         side = f"from opset {boundary} on" if route.upward else f"below opset {boundary}"
-        messages = []
+        stop = boundary - 1 if route.upward else boundary
         for slot in misfits(slots, version, skip_renamed=is_blocked):
             if slot.group not in reported:
                 reported.add(slot.group)
-                messages.append(misfit_message(version.op, slot, side, facts.in_function))
+                message = misfit_message(version.op, slot, side, facts.in_function)
+                found.append(diagnostic("SG403", message, facts.location, help=type_advice(stop, slot)))
         pair = None if is_blocked else unequal_pair(slots, version)
         if pair is not None and not reported & {slot.group for slot in pair}:
             reported |= {slot.group for slot in pair}
-            messages.append(_unequal_message(version.op, *pair, side))
-        help = f"Stop at opset {boundary - 1 if route.upward else boundary}, or cast the input."
-        found += [diagnostic("SG403", message, facts.location, help=help) for message in messages]
+            message = _unequal_message(version.op, *pair, side)
+            found.append(diagnostic("SG403", message, facts.location, help=type_advice(stop, *pair)))
     return found
 
 
 def _unequal_message(op: str, one: Slot, other: Slot, side: str) -> str:
     types = f"{one.found or 'unknown'} and {other.found or 'unknown'}"
     return f"{op} needs one element type for {one.label} and {other.label} {side}; here they are {types}"
+
+
+def type_advice(stop: int, *slots: Slot) -> str:
+    """What to do about types that are in the way: nothing casts a sequence or an optional."""
+    cast = ", or cast the input" if all(slot.is_castable for slot in slots) else ""
+    return f"Stop at opset {stop}{cast}."
 
 
 def misfit_message(op: str, slot: Slot, side: str, in_function: bool) -> str:

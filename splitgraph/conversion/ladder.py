@@ -14,7 +14,7 @@ from splitgraph.conversion.boundary_crossing import NodeFacts
 from splitgraph.conversion.element_types import Slot, formal_at, misfits, slots_of
 from splitgraph.conversion.emission import Emission
 from splitgraph.conversion.expansion import expand, has_body
-from splitgraph.conversion.guard import Route, blockers_at, check_node, misfit_message, route_of
+from splitgraph.conversion.guard import Route, blockers_at, check_node, misfit_message, route_of, type_advice
 from splitgraph.conversion.left_out import blocker, reads_left_out, without_left_out
 from splitgraph.conversion.node_form import NodeForm, needed
 from splitgraph.conversion.node_kinds import NodeKinds
@@ -386,7 +386,7 @@ class _Climb:
         upward = self.ladder.target > self.ladder.source
         side, stop = (f"from opset {opset} on", opset - 1) if upward else (f"below opset {opset + 1}", opset + 1)
         text = misfit_message(form.op_type, slot, side, self.ladder.in_function)
-        return diagnostic("SG403", text, self.location, help=f"Stop at opset {stop}, or cast the input.")
+        return diagnostic("SG403", text, self.location, help=type_advice(stop, slot))
 
     def _carry_graphs(self, form: NodeForm, opset: int) -> None:
         """Take the nodes of the subgraphs that were written with a node to the target; once."""

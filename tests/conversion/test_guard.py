@@ -47,7 +47,13 @@ REFUSED: list[tuple[str, tuple[Any, ...], dict[str, Any], list[str], str]] = [
         ["SG403"],
         "a sequence of float32",
     ),
-    ("optional", ("Identity", 16, 15), {"kinds": ["optional"], "out_kinds": [None]}, ["SG403"], "below opset 16"),
+    (
+        "optional",
+        ("Identity", 16, 15),
+        {"kinds": ["optional"], "out_kinds": [None]},
+        ["SG403"],
+        "does not take an optional of float32 below opset 16",
+    ),
     ("kind unknown", ("Identity", 14, 13), {"kinds": [None], "out_kinds": [None]}, ["SG403"], "float32 in every form"),
     (
         "one variable",
@@ -409,6 +415,15 @@ def test_every_blocker_is_reported_with_where_to_stop() -> None:
         ("SG405", "Stop at opset 13, or declare the scale a scalar."),
         ("SG403", "Stop at opset 19, or cast the input."),
     ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [("tensor", ", or cast the input."), (None, ", or cast the input."), ("sequence", "."), ("optional", ".")],
+)
+def test_only_what_may_be_a_tensor_can_be_cast(kind: str | None, expected: str) -> None:
+    _, blockers = check("Identity", 16, 12, dtypes=["bfloat16"], kinds=[kind], out_kinds=[kind])
+    assert [b.help.partition("Stop at opset ")[2][2:] for b in blockers] == [expected]
 
 
 def test_upward_blocker_stops_before_the_boundary() -> None:
