@@ -189,6 +189,16 @@ def new_emission(
     return Emission(names, opset, constants_are_nodes, prefix, given, plan.drafts, common, left_out)
 
 
+def axes_node(emission: Emission, op_type: str, data: str, output: str, axis: int) -> NodeProto:
+    """A Squeeze or Unsqueeze on one axis in the dialect of the opset: axes are an attribute below 13, an input from
+    there on.
+    """
+    name = emission.names.new(f"{output}_node")
+    if emission.opset < 13:
+        return make_node(op_type, [data], [output], name=name, axes=[axis])
+    return make_node(op_type, [data, emission.constant([axis], "axes")], [output], name=name)
+
+
 def _reference(name: str, attribute: str) -> AttributeProto:
     """An integer attribute that refers to an attribute of the enclosing function."""
     return AttributeProto(name=name, type=AttributeProto.INT, ref_attr_name=attribute)

@@ -11,6 +11,11 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from splitgraph.conversion.adapters import load_adapters
+from splitgraph.conversion.collecting_loops import (
+    LOOPS_CARRY_SEQUENCES_FROM,
+    collects_in_a_loop,
+    plan_collecting_loops,
+)
 from splitgraph.conversion.declared_casts import declare_casts, loses_cast_types
 from splitgraph.conversion.emission import new_emission
 from splitgraph.conversion.guard import CONTRADICTIONS, route_of
@@ -64,7 +69,7 @@ def convert_opset(model: ModelProto, target: int, ir_version: int | None = None,
         raise SplitgraphError(f"there is no opset {target} of ai.onnx; splitgraph knows 1 to {newest}")
     load_adapters()
     walked, changes, notes = walk_model(model), list[Change](), list[Diagnostic]()
-    for prepared in (_repaired, _without_sequences):
+    for prepared in (_repaired, _without_collecting_loops, _without_sequences):
         first = prepared(model, walked, target)
         if first is not None:
             model, owned = apply_plan(first, model), True
@@ -105,6 +110,22 @@ def _repaired(model: ModelProto, walked: Walked, target: int) -> Plan | None:
         return None
     plan = plan_opset(model, walked, source)
     return None if plan.blockers else plan
+
+
+def _without_collecting_loops(model: ModelProto, walked: Walked, target: int) -> Plan | None:
+    """What makes loops stack the lists that they only collect, for an opset at which they carry none; None where there
+    are none, or an error.
+    """
+    if target >= LOOPS_CARRY_SEQUENCES_FROM or not any(map(collects_in_a_loop, walked.scopes)):
+        return None
+    plan = Plan(left_out=find_left_out(model, walked.scopes))
+    check_readable(plan, walked)
+    if plan.blockers:
+        return None
+    names = FreshNames(used_names(model, walked.scopes))
+    for root in roots(walked.scopes):
+        plan_collecting_loops(plan, model, walked, root, names, Uses(root))
+    return plan if plan.edits else None
 
 
 def _without_sequences(model: ModelProto, walked: Walked, target: int) -> Plan | None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from splitgraph.canonical import CanonicalSplit, SplitForm
-from splitgraph.conversion.emission import Emission, new_emission
+from splitgraph.conversion.emission import Emission, axes_node, new_emission
 from splitgraph.conversion.plan import Plan, opset_of
 from splitgraph.conversion.replacing import replace_node
 from splitgraph.conversion.rewrite import Change
@@ -179,19 +179,9 @@ def _squeeze(emission: Emission, parts: Sequence[str], axis: int) -> list[str]:
     squeezed = []
     for part in parts:
         output = emission.names.new(f"{part}_squeezed")
-        emission.main(_axes_node(emission, "Squeeze", part, output, axis))
+        emission.main(axes_node(emission, "Squeeze", part, output, axis))
         squeezed.append(output)
     return squeezed
-
-
-def _axes_node(emission: Emission, op_type: str, data: str, output: str, axis: int) -> NodeProto:
-    """A Squeeze or Unsqueeze on one axis in the dialect of the opset: axes are an attribute below 13, an input from
-    there on.
-    """
-    name = emission.names.new(f"{output}_node")
-    if emission.opset < 13:
-        return make_node(op_type, [data], [output], name=name, axes=[axis])
-    return make_node(op_type, [data, emission.constant([axis], "axes")], [output], name=name)
 
 
 def _plan_reader(
@@ -227,7 +217,7 @@ def _concat(emission: Emission, node: NodeProto, parts: Sequence[str]) -> NodePr
         made = []
         for part in parts:
             output = emission.names.new(f"{part}_stacked")
-            emission.helpers.append(_axes_node(emission, "Unsqueeze", part, output, axis))
+            emission.helpers.append(axes_node(emission, "Unsqueeze", part, output, axis))
             made.append(output)
         parts = made
     return make_node("Concat", list(parts), list(node.output), axis=axis)

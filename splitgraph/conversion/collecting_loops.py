@@ -1,0 +1,261 @@
+"""Loops that collect a list, as loops that stack it.
+
+Scripted models append to a list in a loop, and join its members after it: a sequence that the loop carries, which Loop
+takes from opset 13 on. What it gives of each iteration, stacked along a new first dimension, it gives at every opset.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+from splitgraph.conversion.emission import Emission, axes_node, new_emission
+from splitgraph.conversion.plan import NodeEdit, Plan, opset_of
+from splitgraph.conversion.replacing import exchange, replace_node
+from splitgraph.conversion.rewrite import Change
+from splitgraph.conversion.unused import Uses
+from splitgraph.dim import Dim, DimLike
+from splitgraph.graph.attributes import attribute_value
+from splitgraph.graph.definitions import Definitions
+from splitgraph.graph.names import FreshNames
+from splitgraph.graph.scopes import GraphPath, Scope, node_label, plain_domain, subgraph_at
+from splitgraph.graph.types import write_type
+from splitgraph.inference import Walked
+from splitgraph.node_making import make_node
+from splitgraph.onnx_proto import ModelProto, NodeProto, ValueInfoProto
+from splitgraph.value_type import ValueType, tensor
+
+# From this opset on, a loop carries sequences.
+LOOPS_CARRY_SEQUENCES_FROM = 13
+_WHY = f"below opset {LOOPS_CARRY_SEQUENCES_FROM} a loop carries no sequence"
+
+
+class Join(NamedTuple):
+    """A node that joins the members of a list along an axis: a new one, or one that they have."""
+
+    scope: Scope
+    place: int
+    axis: int
+    is_new: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _List:
+    """A list that a loop collects: the number of the carried value, what it is called after the loop and in its body
+    before it grows, the type of a member, and what joins them.
+    """
+
+    number: int
+    name: str
+    inner_name: str
+    member: ValueType
+    joins: Sequence[Join]
+
+
+def collects_in_a_loop(scope: Scope) -> bool:
+    """True for a graph in which a list may be collected."""
+    in_loop = len(scope.path) > 2 and scope.path[-2] == "body"
+    return in_loop and any(node.op_type == "SequenceInsert" for node in scope.nodes)
+
+
+def plan_collecting_loops(
+    plan: Plan, model: ModelProto, walked: Walked, root: Sequence[Scope], names: FreshNames, uses: Uses
+) -> None:
+    """Plan that every list that a loop of the root only collects, and that is only joined after it, is stacked."""
+    finder = _Finder(walked, root)
+    for body in filter(collects_in_a_loop, root):
+        scope, index = finder.scopes[body.path[:-3]], body.path[-3]
+        lists = finder.lists(scope, index, body)
+        if not lists:
+            continue
+        stacks = _plan_loop(plan, scope, index, lists, names, uses)
+        for found in lists:
+            for join in found.joins:
+                _plan_join(plan, model, join, stacks[found.number], found.member, names, uses)
+
+
+class _Finder:
+    """What finds such lists: who reads and who gives each value of a root."""
+
+    def __init__(self, walked: Walked, root: Sequence[Scope]) -> None:
+        self._walked, self._root = walked, root
+        self.scopes = {scope.path: scope for scope in root}
+        self._definitions = Definitions(root)
+
+    def lists(self, scope: Scope, index: int, body: Scope) -> list[_List]:
+        """The lists that the loop at an index collects."""
+        node = scope.nodes[index]
+        carried = len(node.input) - 2
+        is_loop = node.op_type == "Loop" and plain_domain(node.domain) == ""
+        if not is_loop or len(body.proto.input) != carried + 2 or len(body.proto.output) != len(node.output) + 1:
+            return []
+        found = (self._list(scope, node, body, number) for number in range(carried))
+        return [each for each in found if each is not None]
+
+    def _list(self, scope: Scope, node: NodeProto, body: Scope, number: int) -> _List | None:
+        before, after = body.proto.input[number + 2].name, body.proto.output[number + 1].name
+        insert = next((made for made in body.nodes if after in made.output), None)
+        if insert is None or insert.op_type != "SequenceInsert" or plain_domain(insert.domain) != "":
+            return None
+        # With a position, members are not in the order of the iterations.
+        if len(insert.input) != 2 or insert.input[0] != before or insert.input[1] == before:
+            return None
+        if self._reads(body.path, before) != [insert] or self._reads(body.path, after):
+            return None
+        if self._given(body.path, before) or self._given(body.path, after) > 1:
+            return None
+        if not self._is_empty(scope, node.input[number + 2]):
+            return None
+        member = self._walked.graphs[self._definitions.home(body.path, insert.input[1])].types.get(insert.input[1])
+        joins = self._joins(scope, node.output[number], member)
+        return None if member is None or joins is None else _List(number, node.output[number], before, member, joins)
+
+    def _readers(self, path: GraphPath, name: str) -> list[tuple[Scope, int]]:
+        """The nodes that read the value that a graph defines under a name."""
+        within = self._within(path, name)
+        return [(scope, index) for scope in within for index, node in enumerate(scope.nodes) if name in node.input]
+
+    def _reads(self, path: GraphPath, name: str) -> list[NodeProto]:
+        return [scope.nodes[index] for scope, index in self._readers(path, name)]
+
+    def _given(self, path: GraphPath, name: str) -> int:
+        """How many outputs of graphs are the value that a graph defines under a name."""
+        found = 0
+        for scope in self._within(path, name):
+            outputs = scope.proto.output
+            found += list(outputs if scope.is_function else (value.name for value in outputs)).count(name)
+        return found
+
+    def _within(self, path: GraphPath, name: str) -> Iterator[Scope]:
+        """The graphs that know the value that a graph defines under a name."""
+        for scope in self._root:
+            if scope.path[: len(path)] == path and self._definitions.home(scope.path, name) == path:
+                yield scope
+
+    def _is_empty(self, scope: Scope, name: str) -> bool:
+        """True for a list that begins without members."""
+        if not name:
+            return False
+        home = self.scopes[self._definitions.home(scope.path, name)]
+        return any(name in node.output and node.op_type == "SequenceEmpty" for node in home.nodes)
+
+    def _joins(self, scope: Scope, name: str, member: ValueType | None) -> list[Join] | None:
+        """The nodes that join a list of such members, None where something else reads it too."""
+        if member is None or member.kind != "tensor" or member.dtype is None:
+            return None
+        if name and self._given(scope.path, name):
+            return None
+        joins = []
+        for reader, index in self._readers(scope.path, name) if name else ():
+            found = _joined_axis(reader.nodes[index], member.shape)
+            if found is None:
+                return None
+            joins.append(Join(reader, index, *found))
+        return joins
+
+
+def _joined_axis(node: NodeProto, dims: Sequence[DimLike | None] | None) -> tuple[int, bool] | None:
+    """The axis along which a node joins members of these dimensions, and whether it is a new one; None for a node that
+    does something else, or where a stack of them cannot be joined like that.
+
+    Along an axis that they have, members may differ, which cannot be stacked. Where they are longer than 1 along it,
+    the dimensions behind it are written out, and must not be 0: for Reshape that means the length at the same place
+    before.
+    """
+    if node.op_type != "ConcatFromSequence" or any(held.ref_attr_name for held in node.attribute):
+        return None
+    held = {attribute.name: attribute_value(attribute) for attribute in node.attribute}
+    axis, is_new = held.get("axis"), bool(held.get("new_axis", 0))
+    if axis is None or (axis == 0 and is_new):
+        return None if axis is None else (0, True)
+    if dims is None:
+        return None
+    rank = len(dims) + is_new
+    axis += rank if axis < 0 else 0
+    if not 0 <= axis < rank:
+        return None
+    fits = is_new or dims[axis] == 1 or all(isinstance(dim, int) and dim > 0 for dim in dims[axis:])
+    return (axis, is_new) if fits else None
+
+
+def _plan_loop(
+    plan: Plan, scope: Scope, index: int, lists: Sequence[_List], names: FreshNames, uses: Uses
+) -> dict[int, str]:
+    """Plan that a loop stacks lists instead of carrying them; gives the stack of each, by the list's number."""
+    node, label = scope.nodes[index], node_label(scope.nodes[index], index)
+    stacks = {found.number: names.new(f"{found.name or label}_stacked") for found in lists}
+    inputs = [*node.input[:2], *(name for number, name in enumerate(node.input[2:]) if number not in stacks)]
+    outputs = [*(name for number, name in enumerate(node.output) if number not in stacks), *stacks.values()]
+    edits = plan.at(scope.path)
+    edits.nodes[index], edits.wraps[index] = NodeEdit("Loop", inputs, outputs), partial(_stack_in_body, lists)
+    plan.changes.append(Change(f"{scope.location}/{label}", node.op_type, node.op_type, _WHY))
+    exchange(plan, uses, scope, index, [None], inputs, set(outputs))
+    return stacks
+
+
+def _stack_in_body(lists: Sequence[_List], loop: NodeProto) -> None:
+    """Give the members of lists out, behind all that the body gives already, instead of the lists."""
+    body, members = subgraph_at(loop, "body", 0), []
+    for found in reversed(lists):
+        given = ValueInfoProto(name=body.output[found.number + 1].name)
+        known = None if found.member.shape is None else [None if isinstance(d, Dim) else d for d in found.member.shape]
+        write_type(tensor(found.member.dtype, known), given.type)
+        members.append(given)
+        insert = next(node for node in body.node if given.name in node.output)
+        insert.op_type, insert.input[:] = "Identity", insert.input[1:]
+        del body.input[found.number + 2], body.output[found.number + 1]
+        for place in reversed(range(len(body.value_info))):
+            if body.value_info[place].name in (given.name, found.inner_name):
+                del body.value_info[place]
+    body.output.extend(reversed(members))
+
+
+def _plan_join(
+    plan: Plan,
+    model: ModelProto,
+    join: Join,
+    stack: str,
+    member: ValueType,
+    names: FreshNames,
+    uses: Uses,
+) -> None:
+    """Plan that members that lie stacked along the first dimension are joined along another, in one of their own or in
+    one that they have.
+    """
+    scope, place, axis, is_new = join
+    node = scope.nodes[place]
+    emission = new_emission(plan, model, scope, node, place, names, opset_of(scope.imports))
+    moved = stack
+    if axis:
+        rank = len(member.shape or ())
+        perm = [*range(1, axis + 1), 0, *range(axis + 1, rank + 1)]
+        moved = emission.helper("Transpose", [stack], "moved", perm=perm)
+    output = node.output[0]
+    if is_new:
+        written = make_node("Identity", [moved], [output])
+    elif (member.shape or ())[axis] == 1:
+        written = axes_node(emission, "Squeeze", moved, output, axis + 1)
+    else:
+        written = make_node("Reshape", [moved, _joined_shape(emission, moved, member.shape or (), axis)], [output])
+    written.name, written.doc_string = node.name, node.doc_string
+    written.metadata_props.extend(node.metadata_props)
+    emission.main(written)
+    why = "joins what a loop stacked"
+    change = Change(f"{scope.location}/{node_label(node, place)}", node.op_type, written.op_type, why)
+    replace_node(plan, uses, scope, place, emission, change)
+
+
+def _joined_shape(emission: Emission, moved: str, dims: Sequence[DimLike | None], axis: int) -> str:
+    """The shape in which what is stacked in front of an axis is part of it."""
+    lengths = [dim for dim in dims[axis:] if isinstance(dim, int)]
+    count = emission.helper(
+        "Gather", [emission.helper("Shape", [moved], "shape"), emission.constant([axis], "axis")], "count"
+    )
+    # The dimensions before it are where they were, which 0 says.
+    parts = [emission.constant([0] * axis, "before")] if axis else []
+    parts.append(emission.helper("Mul", [count, emission.constant(lengths[:1], "length")], "joined"))
+    if lengths[1:]:
+        parts.append(emission.constant(lengths[1:], "behind"))
+    return emission.helper("Concat", parts, "joined_shape", axis=0)
