@@ -17,7 +17,6 @@ from splitgraph.conversion.shape_nodes import (
     flat,
     has_no_zero,
     scalar,
-    static_shape,
 )
 from splitgraph.conversion.step import Inexact, Step
 from splitgraph.deferred import np
@@ -220,19 +219,37 @@ def scattered_by_offsets(step: Step) -> None:
     """The data in two dimensions, those that the tuples of indices count into and the rest, is scattered into row by
     row.
     """
-    sizes, depth = static_shape(step, step.inputs[0]), _tuple_length(step)
-    if sizes is None or 0 in sizes:
-        raise Inexact("its shape is not known, or has a dimension of 0", "declare the shape of the input")
-    width = math.prod(sizes[depth:])
-    rows = step.constant([-1, width], "rows")
+    rank, depth = step.known_rank(0), _tuple_length(step)
     shape = step.emit("Shape", [step.inputs[0]], "shape")
-    column = step.emit("Reshape", [_offsets(step, shape, depth), step.constant([-1, 1], "column")], "places")
-    ones = step.constant([1, width], "row_shape")
-    data, updates = (step.emit("Reshape", [step.inputs[index], rows], "in_rows") for index in (0, 2))
-    scattered = step.emit(
-        "Scatter", [data, step.emit("Expand", [column, ones], "indices"), updates], "scattered", axis=0
-    )
-    step.replace("Reshape", [scattered, shape])
+    places = step.emit("Reshape", [_offsets(step, shape, depth), step.constant([-1, 1], "column")], "places")
+    rest = (step.input_type(0).shape or ())[depth:]
+    width = _product(step, shape, range(depth, rank))
+    # Where the rows are known to have elements, how many there are need not be known.
+    dense = all(isinstance(dim, int) and dim > 0 for dim in rest)
+    any_number = step.constant([-1], "rows")
+
+    def in_rows(data: str, rows: str) -> str:
+        row_shape = step.emit("Concat", [any_number if dense else rows, width], "row_shape", axis=0)
+        operator, inputs, attributes = reshaped(step, data, row_shape, dense=dense)
+        return step.emit(operator, inputs, "in_rows", **attributes)
+
+    data = in_rows(step.inputs[0], _product(step, shape, range(depth)))
+    count = step.emit("Gather", [step.emit("Shape", [places], "places_shape"), step.constant([0], "first")], "count")
+    wide = step.emit("Concat", [step.constant([1], "one"), width], "wide", axis=0)
+    indices = step.emit("Expand", [places, wide], "indices")
+    scattered = step.emit("Scatter", [data, indices, in_rows(step.inputs[2], count)], "scattered", axis=0)
+    operator, inputs, attributes = reshaped(step, scattered, shape, dense=has_no_zero(step, step.inputs[0]))
+    step.replace(operator, inputs, **attributes)
+
+
+def _product(step: Step, shape: str, axes: range) -> str:
+    """How many elements some dimensions of the first input hold, as a list of one."""
+    dims = (step.input_type(0).shape or ())[axes.start : axes.stop]
+    known = [dim for dim in dims if isinstance(dim, int)]
+    if len(known) == len(dims):
+        return step.constant([math.prod(known)], "product")
+    sizes = step.emit("Gather", [shape, step.constant(axes, "axes")], "sizes")
+    return step.emit("ReduceProd", [sizes], "product", axes=[0], keepdims=1)
 
 
 @downward("ReverseSequence", 10)

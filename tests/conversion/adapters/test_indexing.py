@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
 from typing import Any
@@ -242,7 +243,7 @@ def test_reductions_of_unknown_many_slices_are_refused(op_type: str, shape: Dims
     assert "how many there are is not known" in refusal(build(node, 18, inputs, {"y": ("float32", shape)}), 15)
 
 
-@pytest.mark.parametrize(
+UNKNOWN_SIZES = pytest.mark.parametrize(
     ("data", "indices"),
     [
         (("N", "M"), ("K", 2)),
@@ -256,21 +257,49 @@ def test_reductions_of_unknown_many_slices_are_refused(op_type: str, shape: Dims
     ],
     ids=str,
 )
+
+
+def sized(data: Dims, indices: Dims) -> Iterator[tuple[list[int], np.ndarray]]:
+    """Shapes of the data, and indices into it, at several sizes; none where no index is valid."""
+    for n, m, k in product((0, 1, 3), (0, 1, 2), (0, 1, 5)):
+        sizes = {"N": n, "M": m, "K": k}
+        shapes = [[sizes[dim] if isinstance(dim, str) else dim for dim in dims] for dims in (data, indices)]
+        counted = shapes[0][: shapes[1][-1]]
+        if 0 in counted and 0 not in shapes[1]:
+            continue
+        random = np.random.default_rng(k)
+        places = np.stack([random.integers(-count, max(count, 1), shapes[1][:-1]) for count in counted], -1)
+        yield shapes[0], places
+
+
+@UNKNOWN_SIZES
 @pytest.mark.parametrize("dtype", ["float32", "bool", "int64"])
 def test_tuples_of_indices_into_dimensions_of_unknown_size(data: Dims, indices: Dims, dtype: str) -> None:
     node = helper.make_node("GatherND", ["x", "i"], ["y"])
     rank = len(indices) - 1 + len(data) - int(indices[-1])
     before = build(node, 18, {"x": (dtype, data), "i": ("int64", indices)}, {"y": (dtype, [None] * rank)})
     after = converted(before, 9)
-    for n, m, k in product((0, 1, 3), (0, 1, 2), (0, 1, 5)):
-        sizes = {"N": n, "M": m, "K": k}
-        shapes = [[sizes[dim] if isinstance(dim, str) else dim for dim in dims] for dims in (data, indices)]
-        counted = shapes[0][: shapes[1][-1]]
-        if 0 in counted and 0 not in shapes[1]:
-            # No index is valid.
+    for shape, places in sized(data, indices):
+        feeds = {"x": random_array(shape, dtype), "i": places}
+        assert_same(run(before, feeds), run(after, feeds))
+
+
+@UNKNOWN_SIZES
+@pytest.mark.parametrize("dtype", ["float32", "bool", "int64"])
+def test_scattering_into_dimensions_of_unknown_size(data: Dims, indices: Dims, dtype: str) -> None:
+    """As slices are assigned where the batch is dynamic."""
+    depth = int(indices[-1])
+    node = helper.make_node("ScatterND", ["x", "i", "u"], ["y"])
+    inputs = {"x": (dtype, data), "i": ("int64", indices), "u": (dtype, (*indices[:-1], *data[depth:]))}
+    before = build(node, 11, inputs, {"y": (dtype, data)})
+    after = converted(before, 9)
+    for shape, places in sized(data, indices):
+        met = places.reshape(-1, depth) % np.maximum(shape[:depth], 1)
+        if len(np.unique(met, axis=0)) < len(met):
+            # Which of two updates of one place comes last is not said.
             continue
-        places = np.stack([np.random.default_rng(k).integers(-c, max(c, 1), shapes[1][:-1]) for c in counted], -1)
-        feeds = {"x": random_array(shapes[0], dtype), "i": places}
+        updates = random_array([*places.shape[:-1], *shape[depth:]], dtype, 3)
+        feeds = {"x": random_array(shape, dtype), "i": places, "u": updates}
         assert_same(run(before, feeds), run(after, feeds))
 
 
