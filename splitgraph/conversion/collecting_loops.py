@@ -88,8 +88,11 @@ class _Finder:
         """The lists that the loop at an index collects."""
         node = scope.nodes[index]
         carried = len(node.input) - 2
-        is_loop = node.op_type == "Loop" and plain_domain(node.domain) == ""
-        if not is_loop or len(body.proto.input) != carried + 2 or len(body.proto.output) != len(node.output) + 1:
+        if (
+            not _is_operator(node, "Loop")
+            or len(body.proto.input) != carried + 2
+            or len(body.proto.output) != len(node.output) + 1
+        ):
             return []
         found = (self._list(scope, node, body, number) for number in range(carried))
         return [each for each in found if each is not None]
@@ -97,7 +100,7 @@ class _Finder:
     def _list(self, scope: Scope, node: NodeProto, body: Scope, number: int) -> _List | None:
         before, after = body.proto.input[number + 2].name, body.proto.output[number + 1].name
         insert = next((made for made in body.nodes if after in made.output), None)
-        if insert is None or insert.op_type != "SequenceInsert" or plain_domain(insert.domain) != "":
+        if insert is None or not _is_operator(insert, "SequenceInsert"):
             return None
         # With a position, members are not in the order of the iterations.
         if len(insert.input) != 2 or insert.input[0] != before or insert.input[1] == before:
@@ -139,7 +142,8 @@ class _Finder:
         if not name:
             return False
         home = self.scopes[self._definitions.home(scope.path, name)]
-        return any(name in node.output and node.op_type == "SequenceEmpty" for node in home.nodes)
+        given = next((node for node in home.nodes if name in node.output), None)
+        return given is not None and _is_operator(given, "SequenceEmpty")
 
     def _joins(self, scope: Scope, name: str, member: ValueType | None) -> list[Join] | None:
         """The nodes that join a list of such members, None where something else reads it too."""
@@ -156,6 +160,11 @@ class _Finder:
         return joins
 
 
+def _is_operator(node: NodeProto, op_type: str) -> bool:
+    """True for a node of this operator of ai.onnx."""
+    return node.op_type == op_type and plain_domain(node.domain) == ""
+
+
 def _joined_axis(node: NodeProto, dims: Sequence[DimLike | None] | None) -> tuple[int, bool] | None:
     """The axis along which a node joins members of these dimensions, and whether it is a new one; None for a node that
     does something else, or where a stack of them cannot be joined like that.
@@ -164,7 +173,7 @@ def _joined_axis(node: NodeProto, dims: Sequence[DimLike | None] | None) -> tupl
     the dimensions behind it are written out, and must not be 0: for Reshape that means the length at the same place
     before.
     """
-    if node.op_type != "ConcatFromSequence" or any(held.ref_attr_name for held in node.attribute):
+    if not _is_operator(node, "ConcatFromSequence") or any(held.ref_attr_name for held in node.attribute):
         return None
     held = {attribute.name: attribute_value(attribute) for attribute in node.attribute}
     axis, is_new = held.get("axis"), bool(held.get("new_axis", 0))

@@ -52,6 +52,9 @@ KNOWN: list[tuple[str, list[list[int | str]], dict[str, Any], str]] = [
     # How many channels fill whole blocks, the processor says.
     ("ReorderInput", [IMAGE], {}, "float32[B, ?, H, W]"),
     ("ReorderInput", [["B", "H", "W", 12]], {"channels_last": 1}, "float32[B, ?, H, W]"),
+    ("ReorderInput", [["B", "C", "H", "W"]], {}, "float32[B, ?, H, W]"),
+    ("ReorderInput", [["B", 32, "H", "W"]], {}, "float32[B, 32, H, W]"),
+    ("ReorderInput", [["B", "H", "W", 32]], {"channels_last": 1}, "float32[B, 32, H, W]"),
     ("ReorderOutput", [["B", 16, "H", "W"]], {"channels": 12}, "float32[B, 12, H, W]"),
     ("ReorderOutput", [["B", 16, "H", "W"]], {"channels": 12, "channels_last": 1}, "float32[B, H, W, 12]"),
     ("Conv", [["B", 16, "H", "W"], [16, 12, 3, 3]], {"pads": [1, 0, 1, 0]}, "float32[B, 16, H, W - 2]"),

@@ -1,8 +1,9 @@
 """Convolution and pooling of onnxruntime in blocks of channels (domain com.microsoft.nchwc), which its optimizer writes
 into the models that it saves, unless it is told not to.
 
-The channels are filled up to whole blocks, whose size is that of the processor's registers: how many there are between
-ReorderInput and ReorderOutput is not known from the model. Source: onnxruntime's registered schemas.
+The channels are filled up to whole blocks, whose size is that of the processor's registers: unless they fill blocks of
+any size, how many there are between ReorderInput and ReorderOutput is not known from the model. Source: onnxruntime's
+registered schemas.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from splitgraph.inference.rules.operands import (
 from splitgraph.value_type import ValueType, tensor
 
 DOMAIN = "com.microsoft.nchwc"
+# The largest blocks of any processor; those of others divide it.
+_LARGEST_BLOCK = 16
 
 operator("GlobalAveragePool", "GlobalMaxPool", domain=DOMAIN)(global_pool)
 
@@ -32,8 +35,9 @@ operator("GlobalAveragePool", "GlobalMaxPool", domain=DOMAIN)(global_pool)
 def reorder_input(ctx: NodeContext) -> Sequence[ValueType]:
     """The input in blocks of channels; with channels_last those were its last dimension."""
     dims = _image(ctx)
-    sides = dims[1:-1] if int_attribute(ctx, "channels_last", 0) else dims[2:]
-    return [tensor(ctx.input(0).dtype, (dims[0], None, *sides))]
+    channels, sides = (dims[-1], dims[1:-1]) if int_attribute(ctx, "channels_last", 0) else (dims[1], dims[2:])
+    is_whole = isinstance(channels, int) and channels % _LARGEST_BLOCK == 0
+    return [tensor(ctx.input(0).dtype, (dims[0], channels if is_whole else None, *sides))]
 
 
 @operator("ReorderOutput", domain=DOMAIN)
