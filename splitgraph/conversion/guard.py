@@ -21,7 +21,7 @@ from splitgraph.conversion.schema_history import version_at, versions_between
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.onnx_proto import AttributeProto, NodeProto
 from splitgraph.schemas import OperatorVersion
-from splitgraph.schemas.of_onnxruntime import TAKEN_OVER
+from splitgraph.schemas.of_onnxruntime import meant_opset
 
 __all__ = [
     "CONTRADICTIONS",
@@ -87,9 +87,10 @@ def route_of(op: str, source: int, target: int) -> Route | str | None:
     """The way of an operator's nodes between two opsets; None when all can be kept, a text when there is none."""
     if op in SPLIT_OPERATORS:
         raise ValueError(f"{op} is not converted by the generic guard")
-    if source < TAKEN_OVER.get(op, 0):
+    meant = meant_opset(op, source)
+    if meant != source:
         # Written by onnxruntime, which goes on running it; onnx's own going down is what does not exist there.
-        return None if target < TAKEN_OVER[op] else route_of(op, TAKEN_OVER[op], target)
+        return None if target < meant else route_of(op, meant, target)
     start = version_at(op, source)
     if start is None:
         return f"{op} is not an operator of ai.onnx at opset {source}, so what it means there is not known"

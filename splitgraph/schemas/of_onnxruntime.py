@@ -10,7 +10,7 @@ from splitgraph.onnx_proto import AttributeProto
 from splitgraph.schemas.operator_version import Formal, FormalAttribute, OperatorVersion
 
 # Operators that it had before onnx took them over, with the opset at which onnx did: below it they mean the same.
-TAKEN_OVER: Mapping[str, int] = {"LayerNormalization": 17}
+_TAKEN_OVER: Mapping[str, int] = {"LayerNormalization": 17}
 
 
 def _simplified_layer_normalization() -> OperatorVersion:
@@ -39,4 +39,4 @@ def meant_opset(op: str, opset: int) -> int:
     """The opset at which onnx defines what a node of ai.onnx means at this one: this one itself, but for operators that
     onnx took over later.
     """
-    return max(opset, TAKEN_OVER.get(op, 0))
+    return max(opset, _TAKEN_OVER.get(op, 0))
