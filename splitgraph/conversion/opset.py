@@ -4,6 +4,7 @@ guard.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -69,8 +70,8 @@ def convert_opset(model: ModelProto, target: int, ir_version: int | None = None,
         raise SplitgraphError(f"there is no opset {target} of ai.onnx; splitgraph knows 1 to {newest}")
     load_adapters()
     walked, changes, notes = walk_model(model), list[Change](), list[Diagnostic]()
-    for prepared in (_repaired, _without_collecting_loops, _without_sequences):
-        first = prepared(model, walked, target)
+    for prepare in (_repaired, _without_collecting_loops, _without_sequences):
+        first = prepare(model, walked, target)
         if first is not None:
             model, owned = apply_plan(first, model), True
             walked = walk_model(model)
@@ -88,8 +89,11 @@ def convert_opset(model: ModelProto, target: int, ir_version: int | None = None,
 
 
 def _followed_by(earlier: Sequence[Change], later: Sequence[Change]) -> list[Change]:
-    """The changes of a rewrite and of the one after it; a node that both changed was changed once."""
-    again = {change.location: change for change in later}
+    """The changes of a rewrite and of the one after it; a node that both changed was changed once. Where nodes share a
+    name, which of them is which is not known, and each change is told.
+    """
+    before, after = (Counter(change.location for change in changes) for changes in (earlier, later))
+    again = {change.location: change for change in later if before[change.location] == after[change.location] == 1}
     made = []
     for change in earlier:
         last = again.get(change.location)
@@ -97,8 +101,7 @@ def _followed_by(earlier: Sequence[Change], later: Sequence[Change]) -> list[Cha
             why = "; ".join(dict.fromkeys((change.why, last.why)))
             change = replace(last, before=change.before, why=why)
         made.append(change)
-    known = {change.location for change in earlier}
-    return [*made, *(change for change in later if change.location not in known)]
+    return [*made, *(change for change in later if change.location not in again)]
 
 
 def _repaired(model: ModelProto, walked: Walked, target: int) -> Plan | None:
@@ -118,14 +121,7 @@ def _without_collecting_loops(model: ModelProto, walked: Walked, target: int) ->
     """
     if target >= LOOPS_CARRY_SEQUENCES_FROM or not any(map(collects_in_a_loop, walked.scopes)):
         return None
-    plan = Plan(left_out=find_left_out(model, walked.scopes))
-    check_readable(plan, walked)
-    if plan.blockers:
-        return None
-    names = FreshNames(used_names(model, walked.scopes))
-    for root in roots(walked.scopes):
-        plan_collecting_loops(plan, model, walked, root, names, Uses(root))
-    return plan if plan.edits else None
+    return _planned(model, walked, plan_collecting_loops)
 
 
 def _without_sequences(model: ModelProto, walked: Walked, target: int) -> Plan | None:
@@ -135,14 +131,19 @@ def _without_sequences(model: ModelProto, walked: Walked, target: int) -> Plan |
     found = (split for graph in walked.graphs.values() for split in graph.splits.values())
     if target >= _SEQUENCES_EXIST_FROM or not any(split.variant.op_type == "SplitToSequence" for split in found):
         return None
+    why = f"below opset {_SEQUENCES_EXIST_FROM} there are no sequences"
+    return _planned(model, walked, partial(plan_sequences, why=why))
+
+
+def _planned(model: ModelProto, walked: Walked, plan_root: Callable[..., None]) -> Plan | None:
+    """What a function plans for each root of a model; None where that is nothing, or for a model with errors."""
     plan = Plan(left_out=find_left_out(model, walked.scopes))
     check_readable(plan, walked)
     if plan.blockers:
         return None
     names = FreshNames(used_names(model, walked.scopes))
     for root in roots(walked.scopes):
-        why = f"below opset {_SEQUENCES_EXIST_FROM} there are no sequences"
-        plan_sequences(plan, model, walked, root, names, Uses(root), why)
+        plan_root(plan, model, walked, root, names, Uses(root))
     return None if plan.blockers or not plan.edits else plan
 
 

@@ -345,6 +345,15 @@ def test_below_11_there_are_no_sequences(lengths: str, target: int) -> None:
     assert int(ran[1]) == count
 
 
+def test_changes_of_nodes_that_share_a_name_are_all_told() -> None:
+    attributes, initializers, _ = LENGTHS["lengths"]
+    nodes = [split(axis=0, **attributes), at("first", "a"), helper.make_node("Gemm", ["x", "w"], ["g"], name="split")]
+    outputs = [value("a", [None, None]), value("g", [6, 2])]
+    held_by_name = [*initializers, held("first", 0), numpy_helper.from_array(np.ones((2, 2), np.float32), "w")]
+    rewrite = splitgraph.downgrade(model_of(nodes, outputs, held_by_name, shape=(6, 2)), 10)
+    assert {"SplitToSequence-11", "Gemm"} <= {change.before for change in rewrite.changes}
+
+
 def test_below_11_a_sequence_that_stays_one_is_refused() -> None:
     with pytest.raises(splitgraph.ConversionError) as raised:
         splitgraph.downgrade(KEPT["a number of parts known at run time"], 10)
