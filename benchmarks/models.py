@@ -6,56 +6,18 @@ from __future__ import annotations
 
 import numpy as np
 import onnx
+from exported_graph import ExportedGraph, declare, make_model
 from onnx import TensorProto, helper, numpy_helper
-
-OPSET = 18
 
 
 def _model(
     nodes: list[onnx.NodeProto], inputs: list[onnx.ValueInfoProto], output: str, initializers: list[onnx.TensorProto]
 ) -> onnx.ModelProto:
-    result = helper.make_tensor_value_info(output, TensorProto.FLOAT, None)
-    graph = helper.make_graph(nodes, "benchmark", inputs, [result], initializers)
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=8)
+    return make_model(nodes, inputs, declare({output: None}), initializers)
 
 
-class _Graph:
-    """Nodes as the TorchScript exporter writes them: each constant a node of its own, each size asked for anew."""
-
-    def __init__(self) -> None:
-        self.nodes: list[onnx.NodeProto] = []
-
-    def node(self, op_type: str, inputs: list[str], *outputs: str, **attributes: object) -> str:
-        made = outputs or (f"{op_type}_{len(self.nodes)}_output_0",)
-        self.nodes.append(helper.make_node(op_type, inputs, made, name=f"{op_type}_{len(self.nodes)}", **attributes))
-        return made[0]
-
-    def constant(self, values: object, dtype: type = np.int64) -> str:
-        return self.node("Constant", [], value=numpy_helper.from_array(np.asarray(values, dtype=dtype)))
-
-    def size(self, value: str, axis: int) -> str:
-        """One dimension as a tensor of one element."""
-        return self.one(self.scalar_size(value, axis))
-
-    def scalar_size(self, value: str, axis: int) -> str:
-        return self.node("Gather", [self.node("Shape", [value]), self.constant(axis)], axis=0)
-
-    def one(self, scalar: str) -> str:
-        return self.node("Unsqueeze", [scalar, self.constant([0])])
-
-    def view(self, value: str, like: str, *sizes: int) -> str:
-        """Reshaped to the first two dimensions of another value and static sizes."""
-        parts = [self.size(like, 0), self.size(like, 1), *(self.constant([size]) for size in sizes)]
-        return self.node("Reshape", [value, self.node("Concat", parts, axis=0)])
-
-    def normal(self, value: str) -> str:
-        """Layer normalization, spelt out."""
-        centred = self.node("Sub", [value, self.node("ReduceMean", [value, self.constant([-1])])])
-        squared = self.node("Pow", [centred, self.constant(2.0, np.float32)])
-        variance = self.node("ReduceMean", [squared, self.constant([-1])])
-        deviation = self.node("Sqrt", [self.node("Add", [variance, self.constant(1e-5, np.float32)])])
-        scaled = self.node("Mul", [self.node("Div", [centred, deviation]), "scale"])
-        return self.node("Add", [scaled, "bias"])
+class _Decoder(ExportedGraph):
+    """What is a decoder's own."""
 
     def gelu(self, value: str) -> str:
         """The tangent form of Gelu, spelt out."""
@@ -68,7 +30,7 @@ class _Graph:
     def attention(self, value: str, layer: int, width: int, heads: int) -> str:
         fused = self.node("Add", ["wide_bias", self.node("MatMul", [value, "wide"])])
         parts = [f"q_{layer}", f"k_{layer}", f"v_{layer}"]
-        self.node("Split", [fused, self.constant([width] * 3)], *parts, axis=2)
+        self.split(fused, [width] * 3, 2, parts)
         q, k, v = (
             self.node("Transpose", [self.view(part, part, heads, width // heads)], perm=[0, 2, 1, 3]) for part in parts
         )
@@ -77,10 +39,10 @@ class _Graph:
         turned = self.node("Transpose", [keys], perm=[0, 1, 3, 2])
         scores = self.node("Div", [self.node("MatMul", [q, turned]), self.constant(4.0, np.float32)])
         first, last = self.one(self.scalar_size(f"past_key_{layer}", 2)), self.scalar_size(keys, 2)
-        rows = [self.constant(np.tri(POSITIONS, dtype=bool)[None, None], np.bool_), first, self.one(last)]
-        masked = self.node("Slice", [*rows, self.constant([2]), self.constant([1])])
-        columns = [masked, self.constant([0]), self.one(last), self.constant([3]), self.constant([1])]
-        shown = self.node("Where", [self.node("Slice", columns), scores, self.constant(-1e4, np.float32)])
+        causal = self.constant(np.tri(POSITIONS, dtype=bool)[None, None], np.bool_)
+        rows = self.slice(causal, first, self.one(last), 2)
+        columns = self.slice(rows, self.constant([0]), self.one(last), 3)
+        shown = self.node("Where", [columns, scores, self.constant(-1e4, np.float32)])
         weights = self.node("Softmax", [self.node("Add", [shown, "mask"])], axis=-1)
         mixed = self.node("Transpose", [self.node("MatMul", [weights, values])], perm=[0, 2, 1, 3])
         return self.node("MatMul", [self.view(mixed, value, width), "narrow"])
@@ -92,7 +54,7 @@ POSITIONS = 32
 
 def decoder(layers: int, width: int = 64, heads: int = 4) -> onnx.ModelProto:
     """GPT-2 as it is exported, with past keys and values: dynamic batch, sequence and past, 140 nodes a layer."""
-    graph = _Graph()
+    graph = _Decoder()
     x = "x"
     inputs = {"x": ["batch", "seq", width], "mask": ["batch", 1, 1, "past + seq"]}
     for i in range(layers):
@@ -113,21 +75,16 @@ def decoder(layers: int, width: int = 64, heads: int = 4) -> onnx.ModelProto:
         "flat": (4 * width, width),
     }
     initializers = [numpy_helper.from_array(np.zeros(shape, np.float32), name) for name, shape in weights.items()]
-    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in inputs.items()]
-    return _model(graph.nodes, values, x, initializers)
+    return _model(graph.nodes, declare(inputs), x, initializers)
 
 
-class _Convolutions(_Graph):
+class _Convolutions(ExportedGraph):
     """Convolutions as exported, with the normalization behind each in its weights."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.weights: list[onnx.TensorProto] = []
 
     def convolved(self, value: str, given: int, made: int, size: int, *, stride: int = 1, group: int = 1) -> str:
         names = [f"{kind}_{len(self.weights)}" for kind in ("weight", "bias")]
         for name, shape in zip(names, ((made, given // group, size, size), (made,)), strict=True):
-            self.weights.append(numpy_helper.from_array(np.zeros(shape, np.float32), name))
+            self.weight(name, np.zeros(shape, np.float32))
         sizes = {"kernel_shape": [size] * 2, "strides": [stride] * 2, "pads": [size // 2] * 4, "dilations": [1, 1]}
         return self.node("Conv", [value, *names], group=group, **sizes)
 
@@ -166,11 +123,11 @@ def convolutional() -> onnx.ModelProto:
             value = graph.shuffled(parts[0], graph.branch(parts[1], made // 2, made // 2, 1), made)
         given = made
     value = graph.node("Relu", [graph.convolved(value, given, 1024, 1)])
-    value = graph.node("ReduceMean", [value, graph.constant([2, 3])], keepdims=0)
-    graph.weights.append(numpy_helper.from_array(np.zeros((1000, 1024), np.float32), "classes"))
+    value = graph.mean(value, 2, 3, keepdims=0)
+    graph.weight("classes", np.zeros((1000, 1024), np.float32))
     result = graph.node("Gemm", [value, "classes"], transB=1)
-    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", 3, "height", "width"])
-    return _model(graph.nodes, [x], result, graph.weights)
+    x = declare({"x": ["batch", 3, "height", "width"]})
+    return _model(graph.nodes, x, result, graph.weights)
 
 
 def splits(nodes: int) -> onnx.ModelProto:
@@ -181,7 +138,7 @@ def splits(nodes: int) -> onnx.ModelProto:
         made.append(helper.make_node("Concat", [f"b{i}", f"a{i}"], [f"c{i}"], name=f"Concat_{i}", axis=1))
         made.append(helper.make_node("Relu", [f"c{i}"], [f"r{i}"], name=f"Relu_{i}"))
         value = f"r{i}"
-    return _model(made, [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", "seq", 8])], value, [])
+    return _model(made, declare({"x": ["batch", "seq", 8]}), value, [])
 
 
 def halvings(depth: int) -> onnx.ModelProto:
@@ -190,7 +147,7 @@ def halvings(depth: int) -> onnx.ModelProto:
     for i in range(depth):
         made.append(helper.make_node("Split", [value], [f"a{i}", f"b{i}"], name=f"Split_{i}", axis=0, num_outputs=2))
         value = f"a{i}"
-    return _model(made, [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 8])], value, [])
+    return _model(made, declare({"x": ["N", 8]}), value, [])
 
 
 def nested(depth: int) -> onnx.ModelProto:
@@ -199,20 +156,16 @@ def nested(depth: int) -> onnx.ModelProto:
         [helper.make_node("Split", ["x"], ["a", "out"], name="Split", axis=1, num_outputs=2)],
         "innermost",
         [],
-        [helper.make_tensor_value_info("out", TensorProto.FLOAT, None)],
+        declare({"out": None}),
     )
     for level in range(depth):
         other = helper.make_graph(
             [helper.make_node("Relu", ["x"], ["other"])],
             "other",
             [],
-            [helper.make_tensor_value_info("other", TensorProto.FLOAT, None)],
+            declare({"other": None}),
         )
         chosen = helper.make_node("If", ["c"], [f"out_{level}"], name="If", then_branch=graph, else_branch=other)
-        result = helper.make_tensor_value_info(f"out_{level}", TensorProto.FLOAT, None)
-        graph = helper.make_graph([chosen], f"level {level}", [], [result])
-    inputs = [
-        helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", "M"]),
-        helper.make_tensor_value_info("c", TensorProto.BOOL, []),
-    ]
+        graph = helper.make_graph([chosen], f"level {level}", [], declare({f"out_{level}": None}))
+    inputs = [*declare({"x": ["N", "M"]}), *declare({"c": []}, TensorProto.BOOL)]
     return _model(list(graph.node), inputs, f"out_{depth - 1}", [])

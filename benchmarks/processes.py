@@ -14,7 +14,8 @@ from statistics import median
 from typing import NamedTuple
 
 PROGRAM = """
-import sys, time
+import resource, sys, time
+resource.setrlimit(resource.RLIMIT_AS, ({most}, {most}))
 {imports}
 source, target = sys.argv[1:]
 def memory(what):
@@ -30,6 +31,8 @@ print(seconds, time.process_time(), memory("VmHWM"), before)
 ONNX = "import onnx; onnx.defs.get_schema('Add'); "
 # Seconds after which a run counts as failed.
 PATIENCE = 300
+# Bytes of address space: a model that takes more counts as failed, and does not take the machine's memory.
+_MOST_MEMORY = 6 * 2**30
 # Seconds after which one run is enough.
 _LONG = 10
 # Compiled modules are kept here, as an installation has them: compiling its own each time, a checkout on a
@@ -67,7 +70,9 @@ class Result(NamedTuple):
     written: Path
 
 
-def measure_costs(tools: Mapping[str, Tool], source: Path, folder: Path, runs: int) -> dict[str, Result]:
+def measure_costs(
+    tools: Mapping[str, Tool], source: Path, folder: Path, runs: int, patience: int = PATIENCE
+) -> dict[str, Result]:
     """The result of each tool on a model, by name. They take turns, a run each: what slows a machine down for some
     seconds slows all of them.
     """
@@ -80,7 +85,7 @@ def measure_costs(tools: Mapping[str, Tool], source: Path, folder: Path, runs: i
         for name, tool in tools.items():
             if name in failed or any(done.seconds > _LONG for done in rounds[name]):
                 continue
-            done = _run(tool, source, written[name])
+            done = _run(tool, source, written[name], patience)
             if isinstance(done, str):
                 failed[name] = done
             else:
@@ -94,8 +99,8 @@ def _together(rounds: Sequence[Cost]) -> Cost:
     return Cost(median(seconds), median(whole), max(memory), max(beyond))
 
 
-def _run(tool: Tool, source: Path, target: Path) -> Cost | str:
-    program = PROGRAM.format(imports=tool.imports, work=tool.work)
+def _run(tool: Tool, source: Path, target: Path, patience: int) -> Cost | str:
+    program = PROGRAM.format(imports=tool.imports, work=tool.work, most=_MOST_MEMORY)
     # Each writes a new file: what it costs to write over an old one depends on whether that is kept meanwhile.
     target.unlink(missing_ok=True)
     try:
@@ -104,11 +109,11 @@ def _run(tool: Tool, source: Path, target: Path) -> Cost | str:
             capture_output=True,
             text=True,
             check=False,
-            timeout=PATIENCE,
+            timeout=patience,
             env=ALONE,
         )
     except subprocess.TimeoutExpired:
-        return f"more than {PATIENCE} s"
+        return f"more than {patience} s"
     if done.returncode:
         said = done.stderr.strip().splitlines()
         return said[-1] if said else f"exit {done.returncode}"

@@ -17,6 +17,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import onnx
+from exported_graph import OPSET
 from processes import ONNX, Cost, Result, Tool, measure_costs, version_of
 
 import models
@@ -106,7 +107,7 @@ def main() -> None:
                 onnx.TensorShapeProto.Dimension() for _ in range(rank)
             )
             for before, after in WAYS:
-                model = newest if before == models.OPSET else splitgraph.downgrade(newest, before).model
+                model = newest if before == OPSET else splitgraph.downgrade(newest, before).model
                 onnx.save(model, source)
                 verb = "upgrade" if before < after else "downgrade"
                 at_hand = {label: at_work(tool, verb, after) for label, tool in tools.items()}

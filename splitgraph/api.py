@@ -6,27 +6,47 @@ import operator
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 from splitgraph import formats
-from splitgraph.diagnostics import SplitgraphError, VerificationError, diagnostic
+from splitgraph.diagnostics import ConversionError, SplitgraphError, VerificationError, diagnostic
 from splitgraph.formats import LoadedModel, OpenVINOModel, give_back, load, open_model
 from splitgraph.garbage_collection import collection_paused
 from splitgraph.graph.scopes import opset_imports
+from splitgraph.model_kinds import Engine, Form
 from splitgraph.onnx_proto import ModelProto
 
 if TYPE_CHECKING:
     import numpy as np
+    from typing_extensions import Unpack
 
     from splitgraph.conversion.rewrite import Rewrite, Tolerance
     from splitgraph.dim import Dim
     from splitgraph.execution.verification import Verification
+    from splitgraph.formats import Model
     from splitgraph.inference.analysis import Analysis
+    from splitgraph.model_kinds import ConvertOptions, InferOptions, InMemory, M, RewriteOptions, Source, StrPath
 
 # What only one verb needs is imported by that verb: inferring must not pay for converting, nor either for running.
-Engine = Literal["auto", "reference", "onnxruntime", "openvino"]
+# Each verb is declared twice for type checkers: for a model in memory, and for a path, which may lead to either format.
 
 
+class _Checks(NamedTuple):
+    """How a rewrite is to be verified: keywords of `verify_rewrite`."""
+
+    bind: Mapping[str, int] | None
+    samples: int
+    seed: int
+    engine: Engine
+    rtol: float | None
+    atol: float | None
+    timeout: float
+
+
+@overload
+def infer(model: M, **options: Unpack[InferOptions]) -> Analysis[M]: ...
+@overload
+def infer(model: StrPath, **options: Unpack[InferOptions]) -> Analysis[Model]: ...
 @collection_paused()
 def infer(
     model: Any,
@@ -34,13 +54,17 @@ def infer(
     bind: Mapping[str, int] | None = None,
     input_shapes: Mapping[str, Sequence[int | str | Dim | None]] | None = None,
     empty_chunks: Literal["clamp", "error"] = "clamp",
+    assume_defaults: bool = False,
 ) -> Analysis:
     """Infer the types and shapes of every value of a model, and report every split and everything that is wrong.
 
-    model: onnx.ModelProto, path to either format, OpenVINOModel, ov.Model, or onnx_graphsurgeon.Graph; not changed.
-    bind: values for symbols. input_shapes: shapes in place of the declared ones, each dimension an int, an expression
-    ("N + 2"), or None. empty_chunks: whether num_outputs chunks that overrun the dimension are empty ("clamp", as the
-    reference evaluator has it) or an error.
+    model: onnx.ModelProto, path to either format, OpenVINOModel, ov.Model, onnx_graphsurgeon.Graph, or onnx_ir.Model;
+    not changed. bind: values for symbols. input_shapes: shapes in place of the declared ones, each dimension an int, an
+    expression ("N + 2"), or None. `Analysis.model` has these sizes in its inputs, too. empty_chunks: whether
+    num_outputs chunks that overrun the dimension are empty ("clamp", as the reference evaluator has it) or an error.
+    assume_defaults: take initializers that are also inputs for constants, which a caller of the model may replace; an
+    IR has none.
+
     Does not raise for a wrong model; raises ModelError for a file that cannot be read, SplitgraphError for wrong
     arguments.
     """
@@ -58,56 +82,130 @@ def infer(
         bind=bind,
         input_shapes=input_shapes,
         empty_chunks=empty_chunks,
+        assume_defaults=assume_defaults,
+        assumes_nonempty=True,
         owned=loaded.kind != "onnx",
     )
     return replace(analysis, model=give_back(analysis.model, loaded))
 
 
-def upgrade(model: Any, opset: int, *, ir_version: int | None = None, verify: bool = False) -> Rewrite:
+@overload
+def upgrade(model: M, opset: int, **options: Unpack[RewriteOptions]) -> Rewrite[M]: ...
+@overload
+def upgrade(model: StrPath, opset: int, **options: Unpack[RewriteOptions]) -> Rewrite[Model]: ...
+def upgrade(
+    model: Any,
+    opset: int,
+    *,
+    ir_version: int | Literal["keep"] | None = None,
+    verify: bool = False,
+    bind: Mapping[str, int] | None = None,
+    samples: int = 3,
+    seed: int = 0,
+    engine: Engine = "auto",
+    rtol: float | None = None,
+    atol: float | None = None,
+    timeout: float = 300,
+) -> Rewrite:
     """Convert a model to a newer opset of ai.onnx, every node exact.
 
-    ir_version: of the result; None keeps the model's own, or raises it to what the opset needs.
+    model: as in `infer`; not changed. opset: the version of ai.onnx to convert to.
+    ir_version: of the result; None keeps the model's own, or raises it to what the opset needs, and so does "keep".
+
+    verify: run the model and the result, and compare them. It is off by default here and on in the command line, which
+    writes a file that somebody will use: a program decides for itself when to spend the time, and a conversion needs no
+    engine installed. With it, `Rewrite.verification` holds the verdict; "not-run" raises nothing.
+    bind, samples, seed, engine, timeout: of the verification, as in `verify`. rtol, atol: None for as close as this
+    rewrite must be (`Rewrite.tolerance`).
 
     Raises ConversionError with every blocker and changes nothing when any part cannot be converted exactly; with
     `verify`, VerificationError when the result gives something else. A model at that opset already comes back as it is.
     """
-    return _convert_opset(model, opset, ir_version, verify, newer=True)
+    checks = _Checks(bind, samples, seed, engine, rtol, atol, timeout) if verify else None
+    return _convert_opset(model, opset, ir_version, checks, newer=True)
 
 
-def downgrade(model: Any, opset: int, *, ir_version: int | None = None, verify: bool = False) -> Rewrite:
-    """Convert a model to an older opset of ai.onnx, every node exact; arguments and errors as `upgrade`. The IR version
-    is lowered only where it is asked for.
-    """
-    return _convert_opset(model, opset, ir_version, verify, newer=False)
-
-
-def convert(
-    model: Any, to: Literal["split", "variadic-split"], *, explicit_lengths: bool = False, verify: bool = False
+@overload
+def downgrade(model: M, opset: int, **options: Unpack[RewriteOptions]) -> Rewrite[M]: ...
+@overload
+def downgrade(model: StrPath, opset: int, **options: Unpack[RewriteOptions]) -> Rewrite[Model]: ...
+def downgrade(
+    model: Any,
+    opset: int,
+    *,
+    ir_version: int | Literal["keep"] | None = None,
+    verify: bool = False,
+    bind: Mapping[str, int] | None = None,
+    samples: int = 3,
+    seed: int = 0,
+    engine: Engine = "auto",
+    rtol: float | None = None,
+    atol: float | None = None,
+    timeout: float = 300,
 ) -> Rewrite:
-    """Convert a model's splits to plain Split nodes or to VariadicSplit, at the model's own opset: in ONNX functions
-    stand for VariadicSplit, in OpenVINO IR it is a layer.
+    """Convert a model to an older opset of ai.onnx, every node exact; arguments and errors as `upgrade`.
 
+    ir_version: None lowers the model's own to the newest that came with the opset, as exporters do, unless something in
+    the model needs a newer one. "keep" keeps the model's own.
+    """
+    checks = _Checks(bind, samples, seed, engine, rtol, atol, timeout) if verify else None
+    return _convert_opset(model, opset, ir_version, checks, newer=False)
+
+
+@overload
+def convert(model: M, to: Form | None = None, **options: Unpack[ConvertOptions]) -> Rewrite[M]: ...
+@overload
+def convert(model: StrPath, to: Form | None = None, **options: Unpack[ConvertOptions]) -> Rewrite[Model]: ...
+def convert(
+    model: Any,
+    to: Form | None = None,
+    *,
+    opset: int | None = None,
+    explicit_lengths: bool = False,
+    ir_version: int | Literal["keep"] | None = None,
+    verify: bool = False,
+    bind: Mapping[str, int] | None = None,
+    samples: int = 3,
+    seed: int = 0,
+    engine: Engine = "auto",
+    rtol: float | None = None,
+    atol: float | None = None,
+    timeout: float = 300,
+) -> Rewrite:
+    """Convert a model's splits to plain Split nodes or to VariadicSplit, a model to another opset of ai.onnx, or both.
+
+    to: the form of the splits; in ONNX functions stand for VariadicSplit, in OpenVINO IR it is a layer. opset: newer or
+    older than the model's own, which None keeps. At least one of the two must be given.
     explicit_lengths: write the lengths of every split out, for runtimes that know neither equal parts nor num_outputs,
-    and inline local functions, which those do not know either.
-    Errors as `upgrade`.
+    and inline local functions, which those do not know either. ir_version: of the result; None and "keep" for the
+    model's own, raised to 8 where there are functions.
+
+    Other arguments and errors as `upgrade`.
     """
     from splitgraph.conversion.split_forms import convert_forms
 
+    checks = _Checks(bind, samples, seed, engine, rtol, atol, timeout) if verify else None
+    if opset is not None:
+        return _convert_opset(model, opset, ir_version, checks, newer=None, to=to, explicit_lengths=explicit_lengths)
+    if to is None:
+        raise SplitgraphError("convert needs a form of the splits (to), an opset, or both")
     with collection_paused():
         loaded = open_model(model)
         opened = loaded.content
         if isinstance(opened, OpenVINOModel):
             from splitgraph.conversion.openvino_ir import convert_ir
 
+            if ir_version is not None:
+                raise SplitgraphError("OpenVINO IR has no IR version of ONNX; leave ir_version out")
             rewrite = convert_ir(opened, to, explicit_lengths=explicit_lengths)
         else:
-            rewrite = convert_forms(opened, to, explicit_lengths=explicit_lengths)
-    return _finish(loaded, rewrite, verify)
+            rewrite = convert_forms(opened, to, explicit_lengths=explicit_lengths, ir_version=ir_version)
+    return _finish(loaded, rewrite, checks)
 
 
 def verify(
-    before: Any,
-    after: Any,
+    before: Source,
+    after: Source,
     *,
     samples: int = 3,
     seed: int = 0,
@@ -120,10 +218,15 @@ def verify(
 ) -> Verification:
     """Run two models on the same inputs and compare what they give.
 
-    samples: sets of inputs; dimensions differ between them. bind: values for symbols. inputs: arrays for inputs by
-    name; the others are made up to fit. engine: which runtime; "auto" tries one after the other. rtol, atol: tolerances
-    for floating point. timeout: seconds. Raises ModelError for a file that cannot be read, SplitgraphError for wrong
-    arguments.
+    before, after: the models, each as in `infer`; not changed.
+    samples: sets of inputs; dimensions differ between them. seed: of the random inputs. bind: values for symbols.
+    inputs: arrays for inputs by name; the others are made up to fit. engine: which runtime; "auto" tries one after the
+    other. rtol, atol: tolerances for floating point. timeout: seconds.
+
+    "equal" shows something: each output is a number, and changes with the inputs and with the model's weights, or the
+    diagnostics name it; where none does, the verdict is "not-run".
+
+    Raises ModelError for a file that cannot be read, SplitgraphError for wrong arguments.
     """
     from splitgraph.execution import verify_models
 
@@ -146,13 +249,15 @@ def verify(
     return verification
 
 
-def save(model: Any, path: str | os.PathLike[str]) -> None:
+def save(model: InMemory, path: str | os.PathLike[str]) -> None:
     """Write a model to a file of its own format, replacing what is there, all or nothing; an ONNX model to an .xml as
     the OpenVINO IR that OpenVINO makes of it: VariadicSplit functions become real layers, and so does num_outputs that
     may be uneven, which OpenVINO itself takes for equal parts.
 
-    model: anything that the other verbs take but a path. Raises ModelError for what cannot be written, ConversionError
-    for an ONNX model that OpenVINO refuses, SplitgraphError where that needs OpenVINO and it is not installed.
+    model: anything that the other verbs take but a path. path: of the file; that of an OpenVINO IR ends in .xml.
+
+    Raises ModelError for what cannot be written, ConversionError for an ONNX model that OpenVINO refuses,
+    SplitgraphError where that needs OpenVINO and it is not installed.
     """
     if formats.is_ir_name(path) and not isinstance(model, (str, os.PathLike)):
         model = open_model(model).content
@@ -163,7 +268,17 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     formats.save(model, path)
 
 
-def _convert_opset(model: Any, opset: int, ir_version: int | None, verify: bool, *, newer: bool) -> Rewrite:
+def _convert_opset(
+    model: Any,
+    opset: int,
+    ir_version: int | Literal["keep"] | None,
+    checks: _Checks | None,
+    *,
+    newer: bool | None,
+    to: Form | None = None,
+    explicit_lengths: bool = False,
+) -> Rewrite:
+    """newer: which way the conversion must go, None for either. to: the form of the splits at the new opset."""
     from splitgraph.conversion.opset import convert_opset
     from splitgraph.schemas import newest_opset
 
@@ -177,39 +292,75 @@ def _convert_opset(model: Any, opset: int, ir_version: int | None, verify: bool,
     source = opset_imports(opened.opset_import).get("", opset)
     # An opset that does not exist is a finding about the model, whichever way the conversion would go.
     newest = newest_opset(max(source, opset))
-    if 1 <= source <= newest and 1 <= opset <= newest:
-        if newer and opset < source:
-            raise SplitgraphError(f"the model is at opset {source}, so going to {opset} is a downgrade; use downgrade")
-        if not newer and opset > source:
-            raise SplitgraphError(f"the model is at opset {source}, so going to {opset} is an upgrade; use upgrade")
+    exist = 1 <= source <= newest and 1 <= opset <= newest
+    if exist and newer is not None and opset != source and newer != (opset > source):
+        raise _other_way(source, opset)
     # Verification runs the original, too.
-    owned = loaded.kind == "path" and not verify
+    owned = loaded.kind == "path" and checks is None
     with collection_paused():
         rewrite = convert_opset(opened, opset, ir_version, owned=owned)
-    return _finish(loaded, rewrite, verify)
+        if to is not None:
+            rewrite = _with_form(rewrite, to, explicit_lengths, ir_version)
+    return _finish(loaded, rewrite, checks)
 
 
-def _finish(loaded: LoadedModel, rewrite: Rewrite, verify: bool) -> Rewrite:
+def _with_form(rewrite: Rewrite, to: Form, explicit_lengths: bool, ir_version: int | Literal["keep"] | None) -> Rewrite:
+    """A rewrite with its splits in another form, as one rewrite."""
+    from splitgraph.conversion.opset import followed_by
+    from splitgraph.conversion.split_forms import convert_forms
+
+    formed = convert_forms(rewrite.model, to, explicit_lengths=explicit_lengths, ir_version=ir_version)
+    changes = tuple(followed_by(rewrite.changes, formed.changes))
+    found = tuple(dict.fromkeys((*rewrite.diagnostics, *formed.diagnostics)))
+    return replace(rewrite, model=formed.model, changes=changes, diagnostics=found)
+
+
+def _other_way(source: int, opset: int) -> ConversionError:
+    """That a model is beyond the opset that it was to be upgraded or downgraded to."""
+    way, verb = ("older", "downgrade") if opset < source else ("newer", "upgrade")
+    text = f"the model is at opset {source}, and {opset} is {way}; use {verb}"
+    help = f"Run splitgraph {verb} --opset {opset}, or convert --opset {opset}, which goes either way."
+    return ConversionError(text, [diagnostic("SG418", text, help=help)])
+
+
+def _finish(loaded: LoadedModel, rewrite: Rewrite, checks: _Checks | None) -> Rewrite:
     """The rewrite with its model of the kind that went in, verified when asked."""
-    if verify:
-        verification = verify_rewrite(loaded.content, rewrite)
+    if checks is not None:
+        verification = verify_rewrite(loaded.content, rewrite, **checks._asdict())
         if verification.verdict == "different":
             found = verification.first_difference
             told = () if found is None else filter(None, (found.name, found.reason))
             text = ": ".join(("the rewritten model gives something else than the original", *told))
             raise VerificationError(text, [diagnostic("SG502", text)])
-        rewrite = replace(rewrite, verification=verification)
+        warned = (*rewrite.diagnostics, *verification.warnings)
+        rewrite = replace(rewrite, verification=verification, diagnostics=warned)
     return replace(rewrite, model=give_back(rewrite.model, loaded))
 
 
-def verify_rewrite(before: ModelProto | OpenVINOModel, rewrite: Rewrite) -> Verification:
+def verify_rewrite(
+    before: ModelProto | OpenVINOModel,
+    rewrite: Rewrite,
+    *,
+    rtol: float | None = None,
+    atol: float | None = None,
+    **options: Any,
+) -> Verification:
     """Run a model and its rewrite on the same inputs, as close as the rewrite must be. Where operators were written as
     arithmetic, a difference beyond the tolerances is measured against what rounding does to the model itself.
+
+    rtol, atol: None for what the rewrite must keep. options: other keywords of `verify`. Raises SplitgraphError for
+    wrong arguments.
     """
     from splitgraph.execution import verify_models
 
-    rtol, atol = tolerance_of(rewrite)
-    found: Verification = verify_models(before, rewrite.model, rtol=rtol, atol=atol, rounding=rewrite.rounding)
+    own = tolerance_of(rewrite)
+    rtol, atol = own.rtol if rtol is None else rtol, own.atol if atol is None else atol
+    try:
+        found: Verification = verify_models(
+            before, rewrite.model, rtol=rtol, atol=atol, rounding=rewrite.rounding, **options
+        )
+    except ValueError as error:
+        raise SplitgraphError(str(error)) from error
     return found
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Collection, Iterable
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +15,8 @@ if TYPE_CHECKING:
     from splitgraph.dim import Dim
 
 _MOST_SHOWN = 200
-_DIMENSION = "an integer of at least 0, a symbol, an expression such as N + 2 or (N + 1)//2, or ?"
+_FORM = "INPUT=DIMENSION,..., such as x=1,3,H,W"
+_DIMENSION = "integers of at least 0, names, expressions such as N + 2 or (N + 1)//2, and ? for an unknown dimension"
 
 
 def parse_bindings(texts: Iterable[str]) -> dict[str, int]:
@@ -31,35 +34,79 @@ def parse_bindings(texts: Iterable[str]) -> dict[str, int]:
     return bindings
 
 
-def parse_input_shapes(texts: Iterable[str], names: Collection[str]) -> dict[str, tuple[int | Dim | None, ...]]:
+def parse_input_shapes(
+    texts: Iterable[str], names: Collection[str], inputs: Collection[str] | None = None
+) -> dict[str, tuple[int | Dim | None, ...]]:
     """The shapes of `--input-shape x=1,3,H,W`, by input; `x=` is a scalar, `?` an unknown dimension.
 
-    names: the dimension names of the model.
+    A shape may stand in brackets, its dimensions may be separated by x (1x3x224x224), and a colon may stand for `=`.
+    names: the dimension names of the model. inputs: the names of its inputs, None where any may be one.
     Raises SplitgraphError (SG601) for anything else.
     """
     shapes: dict[str, tuple[int | Dim | None, ...]] = {}
     for text in texts:
-        name, equals, shape = text.rpartition("=")
-        if not name or not equals:
-            raise _usage(f"--input-shape {text} is not of the form INPUT=DIMENSION,..., such as x=1,3,H,W")
+        name, shape = _input_and_shape(text, inputs)
         if name in shapes:
             raise _usage(f"--input-shape gives {name} two shapes")
-        dims = _split_at_commas(shape) if shape.strip() else []
-        shapes[name] = tuple(_parse_dimension(dim, text, names) for dim in dims)
+        shapes[name] = tuple(_parse_dimension(dim, text, names) for dim in _dimensions(shape, names))
     return shapes
 
 
-def rewritten_path(model: Path, output: Path | None, *, in_place: bool, force: bool, tag: str) -> Path:
-    """Where a rewritten model goes: the output, the model itself, or its name with the tag ("model.opset18.onnx").
+def _input_and_shape(text: str, inputs: Collection[str] | None) -> tuple[str, str]:
+    """The name of an input and the text of its shape. A name may have = and : in it, and a dimension : too."""
+    for sign in "=:":
+        places = [place for place, char in enumerate(text) if char == sign]
+        for place in reversed(places[-1:] if inputs is None else places):
+            name = text[:place] if text[:place] in (inputs or ()) else text[:place].strip()
+            if name and (inputs is None or name in inputs):
+                return name, text[place + 1 :]
+    name, sign, _ = text.rpartition("=")
+    if inputs is None or not name or not sign:
+        raise _usage(f"--input-shape {_shortened(text)} is not of the form {_FORM}")
+    several = f". Give one --input-shape for each input, {_FORM}" if re.search(r"[,;\s]", name.strip()) else ""
+    unknown = f"the model has no input {_shortened(name.strip())!r}; it has: {', '.join(inputs) or 'none'}"
+    raise _usage(f"--input-shape {_shortened(text)}: {unknown}{several}")
 
-    Raises SplitgraphError (SG601, SG108) before any work is done when that is not allowed.
+
+_SEPARATORS = tuple(filter(None, (os.sep, os.altsep)))
+# The tag that an earlier conversion gave a name.
+_OPSET_TAG = re.compile(r"\.opset\d+$")
+
+
+def rewritten_path(model: Path, output: str | None, *, in_place: bool, tag: str) -> Path:
+    """Where a rewritten model goes: the output, the model itself, or its name with the tag ("model.opset18.onnx"),
+    which takes the place of the tag of an earlier opset.
+
+    Raises SplitgraphError (SG601, SG109) before any work is done when that is not allowed.
     """
     if in_place:
         if output is not None:
             raise _usage("--in-place writes to the model itself, so -o has no meaning beside it; give one of the two")
         return model
-    path = output or model.with_name(f"{model.stem}.{tag}{model.suffix or '.onnx'}")
-    refuse_existing(path, model, force=force, advice="pass --in-place to overwrite it, or another name with -o")
+    name = f"{_OPSET_TAG.sub('', model.stem)}.{tag}{model.suffix or '.onnx'}"
+    return model.with_name(name) if output is None else output_path(output, name)
+
+
+def output_path(output: str, name: str) -> Path:
+    """The file that an output means: a folder, or what ends as one, means this name in it.
+
+    Raises SplitgraphError (SG109) where nothing can be written there.
+    """
+    if output.endswith(_SEPARATORS):
+        path = Path(output) / name
+        # The folder is made when there is something to write.
+        existing = next(folder for folder in (path.parent, *path.parent.parents) if folder.exists())
+    else:
+        path = Path(output) / name if os.path.isdir(output) else Path(output)
+        existing = path.parent
+    problem = None
+    if not existing.is_dir():
+        problem = "is a file" if existing.exists() else "does not exist"
+    elif not os.access(existing, os.W_OK):
+        problem = "cannot be written to"
+    if problem is not None:
+        message = f"the folder {existing} of the output {problem}"
+        raise SplitgraphError(message, [diagnostic("SG109", message, str(path))])
     return path
 
 
@@ -81,8 +128,49 @@ def _parse_dimension(text: str, argument: str, names: Collection[str]) -> int | 
     try:
         return parse_given_dim(text, names)
     except ValueError as error:
-        shown, argument = _shortened(text.strip()), _shortened(argument)
-        raise _usage(f"--input-shape {argument}: {shown or 'nothing'}: {error}; allowed: {_DIMENSION}") from error
+        wrong = f"{_shortened(text.strip())!r} is no dimension: {error}" if text.strip() else "a dimension is empty"
+        several = "Give one --input-shape for each input. " if re.search("[=:].*[=:;]", argument) else ""
+        allowed = f"{several}Write for example x=1,3,H,W; allowed are {_DIMENSION}"
+        raise _usage(f"--input-shape {_shortened(argument)}: {wrong}. {allowed}") from error
+
+
+def _dimensions(text: str, names: Collection[str]) -> list[str]:
+    """The texts of the dimensions of a shape."""
+    text = text.strip()
+    listed = _is_enclosed(text, "[]") or _is_enclosed(text, "()")
+    if listed and text not in names:
+        text = text[1:-1].strip()
+    if not text:
+        return []
+    dims = _split_at_commas(text)
+    if len(dims) == 1:
+        return _split_at_x(text, names)
+    return dims[:-1] if listed and not dims[-1].strip() else dims
+
+
+def _split_at_x(text: str, names: Collection[str]) -> list[str]:
+    """The dimensions of 4x3x640x640, 1x3xHxW or Nx3x224: numbers, names of the model, and behind a number new ones.
+    Any other text is one dimension.
+    """
+    if text in names:
+        return [text]
+    pieces = [piece.strip() for piece in text.split("x")]
+    if all(_is_size(piece) or piece in names for piece in pieces):
+        return pieces
+    if _is_size(pieces[0]) and all(_is_size(piece) or piece.isidentifier() for piece in pieces):
+        return pieces
+    pieces = [piece.strip() for piece in re.split("[xX×]", text)]
+    return pieces if all(map(_is_size, pieces)) else [text]
+
+
+def _is_size(text: str) -> bool:
+    return text == "?" or text.isdecimal()
+
+
+def _is_enclosed(text: str, pair: str) -> bool:
+    """True for a text whose first bracket is closed by its last character."""
+    depths = list(accumulate((char in "([") - (char in ")]") for char in text))
+    return text[:1] == pair[0] and text[-1:] == pair[1] and 0 not in depths[:-1]
 
 
 def _split_at_commas(text: str) -> list[str]:

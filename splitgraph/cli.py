@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 import splitgraph
 from splitgraph.diagnostics import CODES, ConversionError, Diagnostic, SplitgraphError, VerificationError
-from splitgraph.exit_codes import BROKEN_PIPE, CLEAN, FINDINGS, INTERNAL_ERROR, INTERRUPTED, WRONG_USAGE
+from splitgraph.exit_codes import BROKEN_PIPE, CLEAN, FINDINGS, INTERNAL_ERROR, INTERRUPTED, MEANINGS, WRONG_USAGE
 from splitgraph.report.documents import (
     Document,
     failed_analysis_json,
@@ -34,6 +34,7 @@ from splitgraph.report.text import printable
 ENGINES = ["auto", "reference", "onnxruntime", "openvino"]
 
 Command = Callable[..., int]
+_Version = int | Literal["keep"] | None
 # What a command prints with --json when it fails, from its options and what is wrong.
 _Failed = Callable[[Mapping[str, Any], Sequence[Diagnostic]], Document]
 _DOCUMENTS: dict[str, _Failed] = {}
@@ -137,12 +138,17 @@ def _stopped_cleanly() -> Iterator[None]:
             signal.signal(number, handler)
 
 
+# The mark \b keeps click from joining the lines.
+_EXIT_CODES = "\n".join(("\b", "Exit codes:", *(f"{code:5}  {meaning}" for code, meaning in MEANINGS.items())))
+
+
 @click.group(
     cls=_Program,
     invoke_without_command=True,
+    epilog=_EXIT_CODES,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-@click.version_option(splitgraph.__version__, message="%(prog)s %(version)s")
+@click.version_option(splitgraph.__version__, "-V", "--version", message="%(prog)s %(version)s")
 @click.pass_context
 def program(context: click.Context) -> int:
     """Infer, convert and verify every version of the ONNX and OpenVINO split operators, in whole models."""
@@ -200,24 +206,107 @@ class _File(click.Path):
         return super().convert(value, param, ctx)
 
 
+if TYPE_CHECKING:
+    _VersionType = click.ParamType[int | Literal["keep"]]
+else:
+    # Most releases of click 8 have a ParamType that takes no type parameter.
+    _VersionType = click.ParamType
+
+
+class _IRVersion(_VersionType):
+    """An IR version: a number, or "keep"."""
+
+    name = "version"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | Literal["keep"]:
+        """The number, or "keep"; fails for anything else."""
+        if value == "keep":
+            return "keep"
+        try:
+            return int(value)
+        except ValueError:
+            self.fail(f"{value!r} is neither a number nor 'keep'.", param, ctx)
+
+
 _FILE = _File(path_type=Path)
 _model = click.argument("model", type=_FILE)
 _json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 _bind = click.option("--bind", multiple=True, metavar="N=4", help="Give a symbolic dimension a value; repeatable.")
-_output = click.option("-o", "--output", type=_FILE, metavar="OUT", help="Write the model here.")
+_output = click.option(
+    "-o",
+    "--output",
+    type=_File(),
+    metavar="OUT",
+    help="Write the model here: a file, or a folder for its default name.",
+)
 _force = click.option("--force", is_flag=True, help="Overwrite an existing output.")
 _opset = click.option("--opset", type=int, required=True, metavar="N", help="The ai.onnx opset to convert to.")
-_ir_version = click.option("--ir-version", type=int, metavar="N", help="Give the result this IR version.")
+_ir_version = click.option(
+    "--ir-version",
+    type=_IRVersion(),
+    metavar="N|keep",
+    help="IR version of the result. Default: the model's own, raised to what the opset needs; a downgrade lowers it to "
+    "what came with the opset. keep: lower nothing.",
+)
+
+
+_timeout = click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    default=300,
+    show_default=True,
+    metavar="SECONDS",
+    help="For everything that is run.",
+)
+_RTOL, _ATOL = 1e-5, 1e-6
+
+
+def _tolerance(name: str, kind: str, default: float | None, shown: float) -> Callable[[Command], Command]:
+    """An option for a tolerance; without a default, a rewrite that rounds otherwise is given more."""
+    told: bool | str = True if default is not None else f"{shown:g}, or more where a rewrite rounds otherwise"
+    return click.option(
+        name, type=click.FloatRange(min=0), default=default, show_default=told, help=f"{kind} tolerance."
+    )
+
+
+def _running_options(rtol: float | None, atol: float | None) -> Callable[[Command], Command]:
+    """The options that say how two models are run and compared."""
+    options = (
+        click.option("--samples", type=click.IntRange(min=1), default=3, show_default=True, help="Sets of inputs."),
+        click.option(
+            "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the random inputs."
+        ),
+        click.option("--bind", multiple=True, metavar="N=4", help="Run with this size of a dimension; repeatable."),
+        click.option(
+            "--engine", type=click.Choice(ENGINES), default="auto", show_default=True, help="What runs the models."
+        ),
+        _tolerance("--rtol", "Relative", rtol, _RTOL),
+        _tolerance("--atol", "Absolute", atol, _ATOL),
+        _timeout,
+    )
+    return _all_of(options)
+
+
+def _all_of(options: Sequence[Callable[[Command], Command]]) -> Callable[[Command], Command]:
+    """One decorator for several options, which `--help` lists in their order."""
+
+    def decorate(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
 
 
 def _rewriting_options(command: Command) -> Command:
     in_place = click.option("--in-place", is_flag=True, help="Write to the model itself.")
     verify = click.option(
-        "--verify/--no-verify", default=None, help="Write only a result that was run and is equal; or do not run it."
+        "--verify/--no-verify",
+        default=None,
+        help="Run the model and the result, and compare them. Default: verify, warn if impossible. --verify: fail if "
+        "impossible. --no-verify: skip.",
     )
-    for option in reversed((_output, in_place, _force, verify, _json)):
-        command = option(command)
-    return command
+    return _all_of((_output, in_place, _force, verify, _running_options(None, None), _json))(command)
 
 
 @program.command()
@@ -228,7 +317,13 @@ def _rewriting_options(command: Command) -> Command:
 @click.option("--all", "with_values", is_flag=True, help="Also list every value of the main graph with its type.")
 @_bind
 @click.option(
-    "--input-shape", multiple=True, metavar="x=1,3,H,W", help="Give an input a shape; ? for unknown; repeatable."
+    "--input-shape",
+    multiple=True,
+    metavar="x=1,3,H,W",
+    help="Give an input a shape, ? for unknown; also x=[1,3,H,W], x=1x3xHxW; repeatable.",
+)
+@click.option(
+    "--assume-defaults", is_flag=True, help="Take initializers that are also inputs for constants (explain SG305)."
 )
 @_reports_errors(_failed_analysis)
 def infer(model: Path, **options: Any) -> int:
@@ -237,6 +332,7 @@ def infer(model: Path, **options: Any) -> int:
     \b
     splitgraph infer model.onnx
     splitgraph infer model.onnx --bind N=4 --input-shape "x=N,3,H + 2,?" --all
+    splitgraph infer model.onnx --bind batch=4 -o fixed.onnx      (freezes the dimension)
     """
     from splitgraph import commands
 
@@ -249,7 +345,7 @@ def infer(model: Path, **options: Any) -> int:
 @_ir_version
 @_rewriting_options
 @_reports_errors(_failed_rewrite)
-def upgrade(opset: int, ir_version: int | None, **options: Any) -> int:
+def upgrade(opset: int, ir_version: _Version, **options: Any) -> int:
     """Convert MODEL to a newer opset, exactly or not at all.
 
     \b
@@ -259,7 +355,7 @@ def upgrade(opset: int, ir_version: int | None, **options: Any) -> int:
     from splitgraph import api, commands
 
     task = commands.Task(lambda model: api.upgrade(model, opset, ir_version=ir_version), f"opset{opset}", opset)
-    return commands.rewrite(task, commands.Destination(**options))
+    return commands.rewrite(task, **options)
 
 
 @program.command()
@@ -268,7 +364,7 @@ def upgrade(opset: int, ir_version: int | None, **options: Any) -> int:
 @_ir_version
 @_rewriting_options
 @_reports_errors(_failed_rewrite)
-def downgrade(opset: int, ir_version: int | None, **options: Any) -> int:
+def downgrade(opset: int, ir_version: _Version, **options: Any) -> int:
     """Convert MODEL to an older opset, exactly or not at all.
 
     \b
@@ -278,39 +374,50 @@ def downgrade(opset: int, ir_version: int | None, **options: Any) -> int:
     from splitgraph import api, commands
 
     task = commands.Task(lambda model: api.downgrade(model, opset, ir_version=ir_version), f"opset{opset}", opset)
-    return commands.rewrite(task, commands.Destination(**options))
+    return commands.rewrite(task, **options)
 
 
 @program.command()
 @_model
-@click.option("--to", type=click.Choice(["split", "variadic-split"]), required=True, help="The form of the splits.")
+@click.option("--to", type=click.Choice(["split", "variadic-split"]), help="The form of the splits.")
+@click.option("--opset", type=int, metavar="N", help="The ai.onnx opset to convert to, newer or older.")
 @click.option("--explicit-lengths", is_flag=True, help="Write lengths out, inline functions.")
+@_ir_version
 @_rewriting_options
 @_reports_errors(_failed_rewrite)
-def convert(to: Literal["split", "variadic-split"], explicit_lengths: bool, **options: Any) -> int:
-    """Convert the splits of MODEL to another form.
+def convert(
+    to: Literal["split", "variadic-split"] | None,
+    opset: int | None,
+    explicit_lengths: bool,
+    ir_version: _Version,
+    **options: Any,
+) -> int:
+    """Convert the splits of MODEL to another form, MODEL to another opset, or both.
 
     \b
+    splitgraph convert model.onnx --opset 17                          (up or down)
     splitgraph convert model.onnx --to split --explicit-lengths
     splitgraph convert model.onnx --to variadic-split
     splitgraph convert model.onnx --to variadic-split -o model.xml    (OpenVINO IR, by OpenVINO)
     """
     from splitgraph import api, commands
 
-    task = commands.Task(lambda model: api.convert(model, to, explicit_lengths=explicit_lengths), to, None)
-    return commands.rewrite(task, commands.Destination(**options))
+    if to is None and opset is None:
+        raise click.UsageError("Give the form of the splits with --to, an opset with --opset, or both.")
+    if to is None and explicit_lengths:
+        raise click.UsageError("--explicit-lengths says how splits are written; give their form with --to as well.")
+
+    def rewrite(model: Any) -> Any:
+        return api.convert(model, to, opset=opset, explicit_lengths=explicit_lengths, ir_version=ir_version)
+
+    tag = ".".join(filter(None, (None if opset is None else f"opset{opset}", to)))
+    return commands.rewrite(commands.Task(rewrite, tag, opset, to), **options)
 
 
 @program.command()
 @click.argument("before", type=_FILE)
 @click.argument("after", type=_FILE)
-@click.option("--samples", type=click.IntRange(min=1), default=3, show_default=True, help="Sets of inputs at most.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the random inputs.")
-@_bind
-@click.option("--engine", type=click.Choice(ENGINES), default="auto", show_default=True, help="What runs the models.")
-@click.option("--rtol", type=click.FloatRange(min=0), default=1e-5, show_default=True, help="Relative tolerance.")
-@click.option("--atol", type=click.FloatRange(min=0), default=1e-6, show_default=True, help="Absolute tolerance.")
-@click.option("--timeout", type=click.FloatRange(min=0, min_open=True), default=300, show_default=True, help="Seconds.")
+@_running_options(_RTOL, _ATOL)
 @_json
 @_reports_errors(_failed_verification)
 def verify(before: Path, after: Path, **options: Any) -> int:
@@ -333,6 +440,8 @@ def explain(code: str | None) -> int:
         print_result(codes_page(CODES))
         return CLEAN
     known = code.strip().upper()
+    if known.isdigit():
+        known = f"SG{known}"
     if known in CODES:
         print_result(code_page(known, CODES[known]))
         return CLEAN

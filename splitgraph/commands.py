@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from splitgraph import api
-from splitgraph.arguments import parse_bindings, parse_input_shapes, refuse_existing, rewritten_path
+from splitgraph.arguments import output_path, parse_bindings, parse_input_shapes, refuse_existing, rewritten_path
 from splitgraph.conversion.rewrite import Rewrite
 from splitgraph.diagnostics import ConversionError, Diagnostic, diagnostic
 from splitgraph.exit_codes import CLEAN, FINDINGS, NOT_CHECKED
-from splitgraph.formats import Model, OpenVINOModel, is_ir_name, open_model, with_weights, write
+from splitgraph.formats import LoadedModel, Model, OpenVINOModel, is_ir_name, open_model, with_weights, write
 from splitgraph.graph.names import dimension_names
 from splitgraph.graph.scopes import opset_imports
 from splitgraph.inference.analysis import IR, Analysis
@@ -21,6 +21,7 @@ from splitgraph.onnx_proto import ModelProto
 from splitgraph.report.documents import analysis_json, failed_rewrite_json, rewrite_json, verification_json
 from splitgraph.report.layout import line
 from splitgraph.report.pages import (
+    SEVERITY_STYLES,
     analysis_page,
     blockers_page,
     findings_phrase,
@@ -35,36 +36,51 @@ from splitgraph.report.printing import print_document, print_notice, print_resul
 def infer(
     model: Path,
     *,
-    output: Path | None,
+    output: str | None,
     force: bool,
     bind: Sequence[str],
     input_shape: Sequence[str],
+    assume_defaults: bool,
     with_values: bool,
     as_json: bool,
 ) -> int:
     """Infer a model and report; write it with its types only when it has no errors."""
     bindings = parse_bindings(bind)
-    if output is not None:
-        refuse_existing(output, model, force=force, advice="give another name with -o")
+    path = None if output is None else output_path(output, model.name)
+    if path is not None:
+        refuse_existing(path, model, force=force, advice="give another name with -o")
     loaded = open_model(model, external_data="keep")
-    names = set[str]() if isinstance(loaded.content, OpenVINOModel) else dimension_names(loaded.content)
-    shapes = parse_input_shapes(input_shape, names)
-    analysis = api.infer(loaded.content, bind=bindings, input_shapes=shapes)
-    written = output if analysis.ok else None
+    shapes = parse_input_shapes(input_shape, *_known_names(loaded.content)) if input_shape else {}
+    analysis = api.infer(loaded.content, bind=bindings, input_shapes=shapes, assume_defaults=assume_defaults)
+    written = path if analysis.ok else None
     if written is not None:
-        write(analysis.model, written, source=loaded, overwrite=force)
+        _write(analysis.model, written, loaded, overwrite=force)
     if as_json:
         print_document(analysis_json(analysis, str(model), with_values))
     else:
         page = analysis_page(analysis, str(model), with_values=with_values, brief=sys.stdout.isatty())
         print_result([*page, line("wrote ", (str(written), "bold"))] if written else page)
-    return CLEAN if analysis.ok else _say_first_error(analysis, model)
+    return CLEAN if analysis.ok else _say_errors(analysis, model)
 
 
-def _say_first_error(analysis: Analysis, model: Path) -> int:
+def _write(model: Model, path: Path, loaded: LoadedModel, *, overwrite: bool) -> None:
+    """Write a model, in a folder that is made for it where it was named with a separator at its end."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write(model, path, source=loaded, overwrite=overwrite)
+
+
+def _known_names(model: Model) -> tuple[Collection[str], Collection[str]]:
+    """The names of a model's dimensions, and of its inputs. IR has no names for dimensions."""
+    if isinstance(model, OpenVINOModel):
+        from splitgraph.inference.openvino_ir import input_names
+
+        return (), input_names(model)
+    return dimension_names(model), [value.name for value in model.graph.input]
+
+
+def _say_errors(analysis: Analysis, model: Path) -> int:
     errors = [d for d in analysis.diagnostics if d.severity == "error"]
-    first = ": ".join(filter(None, (errors[0].location, errors[0].message)))
-    say_error(f"{model}: {findings_phrase(errors)}: {first}", errors[:1])
+    say_error(f"{model}: {findings_phrase(errors)}")
     return FINDINGS
 
 
@@ -80,13 +96,19 @@ def verify(before: Path, after: Path, *, bind: Sequence[str], as_json: bool, **o
     return {"equal": CLEAN, "different": FINDINGS, "not-run": NOT_CHECKED}[verification.verdict]
 
 
+_ANOTHER_NAME = "pass --in-place to overwrite it, or another name with -o"
+
+
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What a rewriting command does. tag: of the default output's name. opset: the target, None for the model's own."""
+    """What a rewriting command does. tag: of the default output's name. opset: the target, None for the model's own.
+    to: the form of the splits, None for their own.
+    """
 
     rewrite: Callable[[Model], Rewrite]
     tag: str
     opset: int | None
+    to: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,19 +116,45 @@ class Destination:
     """Where a rewritten model comes from and goes to. verify: None writes what no engine can run, True does not."""
 
     model: Path
-    output: Path | None
+    output: str | None
     in_place: bool
     force: bool
     verify: bool | None
     as_json: bool
+    # How the two models are run: keywords of `api.verify_rewrite`.
+    running: Mapping[str, Any]
 
 
-def rewrite(task: Task, destination: Destination) -> int:
-    """Load, rewrite, verify, save and report; a model is written only after everything else went well."""
+def rewrite(
+    task: Task,
+    model: Path,
+    *,
+    output: str | None,
+    in_place: bool,
+    force: bool,
+    verify: bool | None,
+    as_json: bool,
+    bind: Sequence[str],
+    **running: Any,
+) -> int:
+    """Load, rewrite, verify, save and report; a model is written only after everything else went well.
+
+    running: other keywords of `api.verify_rewrite`.
+    """
+    running["bind"] = parse_bindings(bind)
+    return _rewrite(task, Destination(model, output, in_place, force, verify, as_json, running))
+
+
+def _rewrite(task: Task, destination: Destination) -> int:
     model, force = destination.model, destination.force
-    path = rewritten_path(model, destination.output, in_place=destination.in_place, force=force, tag=task.tag)
+    path = rewritten_path(model, destination.output, in_place=destination.in_place, tag=task.tag)
+    if destination.output is not None:
+        refuse_existing(path, model, force=force, advice=_ANOTHER_NAME)
     loaded = open_model(model, external_data="keep")
     before = loaded.content
+    is_there = task.to is None and task.opset is not None and _opset_of(before).get("") == task.opset
+    if destination.output is None and not destination.in_place and not is_there:
+        refuse_existing(path, model, force=force, advice=_ANOTHER_NAME)
     try:
         result = task.rewrite(before)
         if is_ir_name(path) and isinstance(result.model, ModelProto):
@@ -114,12 +162,31 @@ def rewrite(task: Task, destination: Destination) -> int:
     except ConversionError as error:
         return _report_blockers(error.diagnostics, task, destination, _opset_of(before))
     code = CLEAN
+    if is_there and not result.changes and result.model == before:
+        return _report_there(result, task, destination, path, loaded)
     if destination.verify is not False:
         result, code = _verified(before, result, destination)
     if code == CLEAN:
-        write(result.model, path, source=loaded, overwrite=force or destination.in_place)
+        _write(result.model, path, loaded, overwrite=force or destination.in_place)
     _report_rewrite(result, task, destination, path if code == CLEAN else None)
     return code
+
+
+def _report_there(result: Rewrite, task: Task, destination: Destination, path: Path, loaded: LoadedModel) -> int:
+    """Say that a model is at the opset already: it is written only where another file was asked for."""
+    model = destination.model
+    output = None if destination.output is None else path
+    if output is not None:
+        _write(result.model, output, loaded, overwrite=destination.force)
+    if destination.as_json:
+        document = rewrite_json(result, str(model), output=None if output is None else str(output))
+        print_document({**document, "ok": True, "already_there": True})
+    else:
+        ending = "nothing was written." if output is None else f"wrote a copy, {output}."
+        print_result([line(f"{model} is at opset {task.opset} already; {ending}")])
+    if result.diagnostics:
+        print_notice([findings_table(result.diagnostics)])
+    return CLEAN
 
 
 def _opset_of(model: Model) -> Mapping[str, int]:
@@ -150,19 +217,22 @@ def _verified(before: Model, result: Rewrite, destination: Destination) -> tuple
     with working("running both models"):
         source = destination.model
         rewritten = replace(result, model=_with_weights(result.model, source))
-        verification = api.verify_rewrite(_with_weights(before, source), rewritten)
+        verification = api.verify_rewrite(_with_weights(before, source), rewritten, **destination.running)
     code, findings = CLEAN, result.diagnostics
     if verification.verdict == "not-run":
         code = NOT_CHECKED if wanted else CLEAN
         reasons = "; ".join(d.message for d in verification.diagnostics) or "no engine could run both models"
-        help = next((d.help for d in verification.diagnostics if d.code == "SG501"), None)
-        findings = (*findings, diagnostic("SG501", reasons, severity="error" if wanted else "warning", help=help))
+        cause = next((d for d in verification.diagnostics if d.code in ("SG501", "SG506")), None)
+        code_of, help = ("SG501", None) if cause is None else (cause.code, cause.help)
+        findings = (*findings, diagnostic(code_of, reasons, severity="error" if wanted else "warning", help=help))
     elif verification.verdict == "different":
         code = FINDINGS
         first = verification.first_difference
         told = () if first is None else filter(None, (first.name, first.reason))
         reason = ": ".join(told) or "the rewritten model gives something else"
         findings = (*findings, diagnostic("SG502", reason))
+    else:
+        findings = (*findings, *verification.warnings)
     return replace(result, verification=verification, diagnostics=findings), code
 
 
@@ -173,7 +243,7 @@ def _report_blockers(
     if destination.as_json:
         after = opset if task.opset is None else {**opset, "": task.opset}
         print_document(failed_rewrite_json(model, blockers, before=opset, after=after))
-    goal = f"be converted to {task.tag}"
+    goal = f"be converted to {task.to}"
     if task.opset is not None:
         goal = f"go from opset {opset['']} to {task.opset}" if "" in opset else f"go to opset {task.opset}"
     print_notice(blockers_page(f"{model} cannot {goal}", blockers))
@@ -185,7 +255,7 @@ def _report_rewrite(result: Rewrite, task: Task, destination: Destination, writt
         output = None if written is None else str(written)
         print_document(rewrite_json(result, str(destination.model), output=output))
     elif written is not None:
-        form = task.tag if task.opset is None else None
+        form = task.to if task.opset is None else None
         print_result(rewrite_page(result, output=str(written), to_form=form))
     if result.diagnostics:
         print_notice([findings_table(result.diagnostics)])
@@ -193,3 +263,9 @@ def _report_rewrite(result: Rewrite, task: Task, destination: Destination, writt
         print_notice(verification_notes(result.verification))
     if written is None:
         print_notice([line("Nothing was written.")])
+    elif result.verified is False:
+        warning = ("NOT VERIFIED: ", SEVERITY_STYLES["warning"])
+        text = (
+            f"{written} was written, but nothing shows that it equals {destination.model}. Use --verify to refuse that."
+        )
+        print_notice([line(warning, text)])

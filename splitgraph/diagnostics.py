@@ -29,8 +29,9 @@ def _code(code: str, title: str, meaning: str, help: str) -> None:
 class Diagnostic:
     """One finding.
 
-    code: a key of CODES. severity: "error" | "warning" | "info". message: what was found and what is allowed.
-    location: graph, subgraph and node ("main/encoder/Split_4"), a file name, or "". help: what to do.
+    code: what `splitgraph explain` explains ("SG203"). severity: only an "error" makes a model wrong. message: what was
+    found and what is allowed. location: graph, subgraph and node ("main/encoder/Split_4"), a file name, or "". help:
+    what to do.
     """
 
     code: str
@@ -48,11 +49,16 @@ def diagnostic(
 
 
 class SplitgraphError(Exception):
-    """Base of every error that splitgraph raises on purpose."""
+    """Base of every error that splitgraph raises on purpose.
+
+    diagnostics: what is wrong, one for each finding; empty where the message says it all.
+    """
+
+    diagnostics: tuple[Diagnostic, ...]
 
     def __init__(self, message: str, diagnostics: Iterable[Diagnostic] = ()) -> None:
         super().__init__(message)
-        self.diagnostics: tuple[Diagnostic, ...] = tuple(diagnostics)
+        self.diagnostics = tuple(diagnostics)
 
 
 class ModelError(SplitgraphError):
@@ -76,9 +82,9 @@ _code(
 )
 _code(
     "SG102",
-    "cycle or wrong node order",
-    "A node reads a value that only a later node, or the node itself, produces. ONNX wants nodes in topological order.",
-    "Sort the nodes, as Graph.toposort of onnx_graphsurgeon does, or remove the cycle; export the model again.",
+    "cycle",
+    "A node reads a value that depends on what the node itself gives, or a function calls itself.",
+    "Remove the cycle; export the model again.",
 )
 _code(
     "SG103",
@@ -134,6 +140,20 @@ _code(
     "The file was read, but a part of it is not what the format requires.",
     "Export the model again; onnx.checker may say more.",
 )
+_code(
+    "SG112",
+    "nodes out of order",
+    "A node stands before one that produces what it reads. ONNX wants nodes in topological order; onnxruntime and "
+    "OpenVINO sort them. The model is inferred and converted as if they were sorted; infer -o keeps their order.",
+    "Run upgrade, downgrade or convert, which write the nodes sorted.",
+)
+_code(
+    "SG113",
+    "weights removed",
+    "Most tensors of the model have a shape but no elements, as in models that are kept for display or to estimate "
+    "sizes. Types and shapes are inferred and converted as far as shapes tell; such a model cannot be run.",
+    "Nothing to do for shapes. To run or verify the model, take the one with its weights.",
+)
 
 # 2xx: the split operators ----------------------------------------------------------------------------------------
 _code(
@@ -176,13 +196,15 @@ _code(
 _code(
     "SG207",
     "neither split nor num_outputs",
-    "Split from opset 18 on must say its parts: exactly one of the input split and the attribute num_outputs.",
+    "Split from opset 18 on must say its parts: exactly one of the input split and the attribute num_outputs. Where no "
+    "chunk would be empty, there is one reading: upgrade, downgrade and convert write it.",
     "Run upgrade or convert, which repair it, or set num_outputs to the number of outputs.",
 )
 _code(
     "SG208",
     "both split and num_outputs",
-    "Split from opset 18 on takes exactly one of the input split and the attribute num_outputs.",
+    "Split from opset 18 on takes exactly one of the input split and the attribute num_outputs. It is a warning where "
+    "both are known to say the same: upgrade, downgrade and convert then take num_outputs out.",
     "Remove one of the two.",
 )
 _code(
@@ -248,14 +270,23 @@ _code(
     "of length 1 all the same, as PyTorch's exporter means it where it writes unbind, and refuses other chunks.",
     "Leave split out, which means chunks of length 1, or leave keepdims out: runtimes agree on either.",
 )
+_code(
+    "SG220",
+    "output of a split without a name",
+    "ONNX lets a node leave outputs out by an empty name, and its checker passes it. Every onnxruntime from 1.15 to "
+    "1.32 crashes on a Split like this.",
+    "Give the output a name; nothing needs to read it. The rewriting commands do so.",
+)
 
 # 3xx: inference of everything else -----------------------------------------------------------------------------
 _code(
     "SG301",
     "declared and inferred types differ",
-    "The model declares a type or shape that contradicts what its nodes produce. Runtimes go by the nodes, and so does "
-    "conversion where only the shape is wrong: the declaration is kept as it is, with a warning.",
-    "Correct the declaration, or the node that it disagrees with.",
+    "The model declares a type or shape that contradicts what its nodes produce. A wrong shape is a warning: runtimes "
+    "warn and go by the nodes, infer writes what the nodes produce, and conversion keeps the declaration. It is an "
+    "error of a part of a split, whose lengths and declaration cannot both be meant, and of an element type, with "
+    "which runtimes do not load the model.",
+    "Correct the declaration (infer -o does so for shapes), or the node that it disagrees with.",
 )
 _code(
     "SG302",
@@ -275,13 +306,28 @@ _code(
     "A name given with --bind or --input-shape does not occur in the model, or the shape contradicts the declared one.",
     "Check the name against the model's inputs and symbols.",
 )
+_code(
+    "SG305",
+    "inputs with defaults",
+    "From IR version 4 on, an initializer that is also an input is a default: a caller may replace it, so its value is "
+    "not known, and neither are dimensions that depend on it. Exporters list initializers as inputs by an old habit.",
+    "If no caller replaces them, infer with --assume-defaults, or remove them from the model's inputs.",
+)
+_code(
+    "SG306",
+    "branch that cannot run",
+    "With these sizes a branch contradicts itself, and the condition that decides is not known. The model is right "
+    "where the other branch runs. onnxruntime looks at branches when it loads a model, and refuses one that is fixed "
+    "to such sizes.",
+    "Nothing to do where the condition keeps the branch from running. Do not fix the model to these sizes.",
+)
 
 # 4xx: conversion -------------------------------------------------------------------------------------------------
 _code(
     "SG401",
-    "invalid split repaired",
-    "A Split-18 without split and num_outputs was given num_outputs = its number of outputs, the only reading under "
-    "which it is valid.",
+    "invalid node repaired",
+    "A node was not valid as its exporter wrote it, and has one reading only: a Split-18 without split and num_outputs "
+    "was given num_outputs; attributes that say nothing new were taken out.",
     "Nothing to do; the exporter that wrote the model deserves a bug report.",
 )
 _code(
@@ -349,9 +395,37 @@ _code(
 _code(
     "SG413",
     "local functions inlined",
-    "Readers that need the lengths of splits written out, OpenVINO's for one, read no model-local functions either, so "
-    "their nodes were put in place of their calls.",
-    "Nothing to do; without --explicit-lengths functions stay.",
+    "The nodes of model-local functions were put in place of their calls. Either their bodies as written cannot be "
+    "converted, as a body does not know what each call gives; or the IR version of the target has no functions; or "
+    "lengths of splits are written out, for readers such as OpenVINO's, which read no functions either.",
+    "Nothing to do.",
+)
+_code(
+    "SG416",
+    "attribute that does not belong here",
+    "The operator version has no such attribute, and every reading of the node is the same with and without it: "
+    "num_outputs of a Split-13 that has as many outputs, the default of a later version. onnxruntime refuses it.",
+    "Run upgrade, downgrade or convert, which take the attribute out, or remove it.",
+)
+_code(
+    "SG414",
+    "parts that older readers skip",
+    "The result has an older IR version, and parts that came with a newer one, such as metadata_props of nodes. "
+    "Readers skip fields that they do not know, and these change nothing of what the model gives, so they stay.",
+    "Nothing to do; --ir-version keep leaves the IR version as it is.",
+)
+_code(
+    "SG415",
+    "IR version newer than that of the opset",
+    "A downgrade lowers the IR version to the newest that came with the target opset, unless older readers would "
+    "misread something in the model. A model that stays at its opset keeps its IR version unless it is asked for.",
+    "Remove what the message names, or give --ir-version, where a runtime has to read the older IR version.",
+)
+_code(
+    "SG418",
+    "opset on the other side",
+    "upgrade was given an opset older than the model's, or downgrade a newer one.",
+    "Use the other command, or convert --opset, which goes either way.",
 )
 
 # 5xx: verification ----------------------------------------------------------------------------------------------
@@ -359,7 +433,7 @@ _code(
     "SG501",
     "could not be verified",
     "No engine could run both models, so nothing was compared.",
-    "Install onnxruntime (pip install 'splitgraph[onnxruntime]'), or give inputs that fit the model.",
+    "Install onnxruntime (pip install onnxruntime), or give inputs that fit the model.",
 )
 _code(
     "SG502",
@@ -389,6 +463,31 @@ _code(
     "something of its sizes that cannot be read from it. The models are equal there, but sizes of 1 hide much: an axis "
     "taken for another, a stride, a window, an order of elements.",
     "Give sizes that fit with --bind, or arrays for the inputs: splitgraph.verify(..., inputs={...}).",
+)
+
+_code(
+    "SG506",
+    "equal results that show nothing",
+    "Both models gave the same, but a wrong model could have given that as well: on all inputs that were tried, the "
+    "outputs are NaN, infinite or empty, do not change with the inputs, or do not change when the model's weights are "
+    "made larger by 20 to 40 per cent. Other inputs were tried (other amplitudes and signs, the model's own constants, "
+    "rates and powers of ten), and did not help. The models are not verified.",
+    "Give inputs that the model is made for: splitgraph.verify(..., inputs={...}); or sizes with --bind.",
+)
+_code(
+    "SG507",
+    "some outputs show nothing",
+    "The models are equal, and other outputs show so; of the outputs that are named nothing is shown, as they are the "
+    "same on all inputs that were tried, or empty. All weights that lead to them lead to other outputs, too.",
+    "Give inputs on which these outputs differ: splitgraph.verify(..., inputs={...}).",
+)
+_code(
+    "SG508",
+    "loads without all optimisations only",
+    "onnxruntime runs the result without optimisations, and the results are equal, but it does not load the result at "
+    "its default level of optimisation. That is a fault of its optimiser: the model means what it should.",
+    "Set SessionOptions.graph_optimization_level to the level that the message names, or use another version of "
+    "onnxruntime.",
 )
 
 # 6xx: how the program was called ---------------------------------------------------------------------------------

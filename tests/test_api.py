@@ -12,6 +12,7 @@ from typing import Any
 
 import onnx
 import onnx_graphsurgeon as gs
+import onnx_ir
 import pytest
 
 import splitgraph
@@ -21,25 +22,46 @@ UNEVEN = MODELS / "split18_num_outputs.onnx"
 NEITHER = MODELS / "split18_neither.onnx"
 STRINGS = MODELS / "string_split20.onnx"
 
+# How a rewrite is verified, where `verify` asks for it.
+RUNNING = {
+    "bind": None,
+    "samples": 3,
+    "seed": 0,
+    "engine": "auto",
+    "rtol": None,
+    "atol": None,
+    "timeout": 300,
+}
 SIGNATURES = {
-    "infer": {"model": inspect.Parameter.empty, "bind": None, "input_shapes": None, "empty_chunks": "clamp"},
+    "infer": {
+        "model": inspect.Parameter.empty,
+        "bind": None,
+        "input_shapes": None,
+        "empty_chunks": "clamp",
+        "assume_defaults": False,
+    },
     "upgrade": {
         "model": inspect.Parameter.empty,
         "opset": inspect.Parameter.empty,
         "ir_version": None,
         "verify": False,
+        **RUNNING,
     },
     "downgrade": {
         "model": inspect.Parameter.empty,
         "opset": inspect.Parameter.empty,
         "ir_version": None,
         "verify": False,
+        **RUNNING,
     },
     "convert": {
         "model": inspect.Parameter.empty,
-        "to": inspect.Parameter.empty,
+        "to": None,
+        "opset": None,
         "explicit_lengths": False,
+        "ir_version": None,
         "verify": False,
+        **RUNNING,
     },
     "verify": {
         "before": inspect.Parameter.empty,
@@ -106,6 +128,9 @@ REFUSED = {
     "an upgrade that goes down": lambda: splitgraph.upgrade(UNEVEN, 11),
     "a downgrade that goes up": lambda: splitgraph.downgrade(UNEVEN, 21),
     "a form that does not exist": lambda: splitgraph.convert(UNEVEN, "slices"),  # type: ignore[arg-type]
+    "samples of a verification": lambda: splitgraph.upgrade(UNEVEN, 20, verify=True, samples=0),
+    "a symbol of a verification": lambda: splitgraph.downgrade(UNEVEN, 13, verify=True, bind={"nothing": 3}),
+    "an engine of a verification": lambda: splitgraph.convert(UNEVEN, "split", verify=True, engine="magic"),  # type: ignore[arg-type]
     "an engine that does not exist": lambda: splitgraph.verify(UNEVEN, UNEVEN, engine="magic"),  # type: ignore[arg-type]
 }
 
@@ -140,10 +165,16 @@ def as_graph(path: Path) -> gs.Graph:
     return gs.import_onnx(onnx.load(path))
 
 
-@pytest.mark.parametrize(
-    ("source", "kind"),
-    [(as_proto, onnx.ModelProto), (str, onnx.ModelProto), (Path, onnx.ModelProto), (as_graph, gs.Graph)],
-)
+KINDS = [
+    (as_proto, onnx.ModelProto),
+    (str, onnx.ModelProto),
+    (Path, onnx.ModelProto),
+    (as_graph, gs.Graph),
+    (onnx_ir.load, onnx_ir.Model),
+]
+
+
+@pytest.mark.parametrize(("source", "kind"), KINDS)
 def test_what_comes_back_is_of_the_kind_that_went_in(source: Any, kind: type) -> None:
     assert isinstance(splitgraph.infer(source(UNEVEN)).model, kind)
     assert isinstance(splitgraph.downgrade(source(UNEVEN), 13).model, kind)
@@ -160,10 +191,13 @@ def test_the_callers_model_is_never_changed() -> None:
 
 
 def test_infer_reports_a_wrong_model_and_does_not_raise() -> None:
-    analysis = splitgraph.infer(NEITHER)
+    model = onnx.load(NEITHER)
+    model.graph.node[0].input[0] = "nothing"
+    analysis = splitgraph.infer(model)
     assert not analysis.ok
     assert [(found.code, found.severity, found.location) for found in analysis.diagnostics] == [
-        ("SG207", "error", "main/split")
+        ("SG105", "error", "main/split"),
+        ("SG207", "error", "main/split"),
     ]
 
 
@@ -192,6 +226,31 @@ def test_rewrite_has_every_field_of_the_contract() -> None:
     assert rewrite.verification is not None
     assert rewrite.verification.verdict == "equal"
     assert (dict(rewrite.from_opset), dict(rewrite.to_opset)) == ({"": 18}, {"": 13})
+
+
+REWRITES = {
+    "upgrade": lambda **options: splitgraph.upgrade(MODELS / "glu.opset13.onnx", 18, verify=True, **options),
+    "downgrade": lambda **options: splitgraph.downgrade(UNEVEN, 13, verify=True, **options),
+    "convert": lambda **options: splitgraph.convert(UNEVEN, "variadic-split", verify=True, **options),
+}
+
+
+@pytest.mark.parametrize("rewrite", REWRITES.values(), ids=REWRITES)
+def test_a_rewrite_is_verified_as_its_arguments_say(rewrite: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    import splitgraph.execution
+
+    seen: dict[str, Any] = {}
+
+    def verify_models(before: object, after: object, **options: Any) -> splitgraph.Verification:
+        seen.update(options)
+        return splitgraph.Verification("equal", "reference", 1, 0.0, 0.0, None, ())
+
+    monkeypatch.setattr(splitgraph.execution, "verify_models", verify_models)
+    given = {"bind": {"batch": 2}, "samples": 5, "seed": 7, "engine": "reference", "atol": 0.5, "timeout": 9}
+    rewrite(**given)
+    assert seen == {**given, "rtol": 1e-5, "rounding": False}
+    rewrite(rtol=0.25)
+    assert (seen["rtol"], seen["atol"]) == (0.25, 1e-6)
 
 
 @pytest.mark.parametrize("name", ["split2_equal", "split_in_loop", "split_to_sequence11_lengths", "gpt2.opset18"])

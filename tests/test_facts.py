@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from typing import Literal
 
 import pytest
@@ -325,3 +326,34 @@ def test_what_has_a_value_is_divided_by_no_0() -> None:
     assert facts.require(Obligation(symbol("D"), "==", symbol("A") // symbol("C"))) == "assumed"
     assert facts.require(Obligation(symbol("C"), "==", 0)) == "contradiction"
     assert facts.prove_eq(symbol("D"), symbol("A") // symbol("C"))
+
+
+# Answers that may be others once more is known: a visit that was given one is not repeated then -----------------
+
+
+def assumed_by_a_child(facts: Facts) -> object:
+    return facts.child().require(obligation("N >= 3"))
+
+
+ASKED: dict[str, tuple[Callable[[Facts], object], bool]] = {
+    "a proof": (lambda facts: facts.prove_ge(N, 0), False),
+    "no proof": (lambda facts: facts.prove_ge(N, 2), True),
+    "no proof of a child": (lambda facts: facts.child().prove_ne(N, 2), True),
+    "a proof of a child": (lambda facts: facts.child().prove_eq(N, N), False),
+    "what a child assumes": (assumed_by_a_child, True),
+    "what a child knows to be so": (lambda facts: facts.child().require(obligation("N >= 0")), False),
+    "a range": (lambda facts: facts.range_of(N), True),
+    "a plainer dim": (lambda facts: facts.simplify(2 * (N // 2)), True),
+    "a solution": (lambda facts: facts.solution(N), True),
+    "a solution of a number": (lambda facts: facts.solution(3), False),
+    "a child of a child": (lambda facts: facts.child().child().solution(N), True),
+}
+
+
+@pytest.mark.parametrize("asked", ASKED)
+def test_answers_that_may_change_are_counted(asked: str) -> None:
+    ask, is_open = ASKED[asked]
+    facts = Facts()
+    before = facts.open_questions
+    ask(facts)
+    assert (facts.open_questions > before) == is_open

@@ -38,6 +38,8 @@ class NodeFacts:
     input_kinds: Sequence[str | None]
     input_shapes: Sequence[Shape | None]
     output_kinds: Sequence[str | None]
+    # What was taken for granted of element types that are unknown, in words; shared by the nodes of a graph.
+    assumptions: dict[str, None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,6 +82,27 @@ def slots_of(facts: NodeFacts, old: OperatorVersion) -> list[Slot]:
     ]
 
 
+# Element types that came late, and that a value of unknown type hardly ever has.
+_YOUNG_TYPES = (
+    *("bfloat16", "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz", "float8e8m0"),
+    *("float4e2m1", "float6e2m3", "float6e3m2", "int4", "uint4", "int2", "uint2"),
+)
+
+
+def fits_but_for_young_types(slot: Slot, new: OperatorVersion) -> str:
+    """The young types that another version does not take, in words, where a value of unknown type could have those
+    only; "" where it could have others, or its type is known.
+    """
+    formal = formal_at(new.inputs if slot.is_input else new.outputs, slot.position)
+    if formal is None or slot.found:
+        return ""
+    # What is known to be one of two types contradicts itself, and is not unknown.
+    if len({_element(text) for text in slot.types}) < 3:
+        return ""
+    refused = {_element(text) for text in slot.types - formal.types}
+    return " or ".join(sorted(refused)) if refused and refused <= frozenset(_YOUNG_TYPES) else ""
+
+
 def misfits(slots: Sequence[Slot], new: OperatorVersion, *, skip_renamed: bool) -> list[Slot]:
     """The slots that another version of the operator may not take; those that it has no place for are left out."""
     found = []

@@ -15,12 +15,20 @@ from itertools import pairwise
 
 from splitgraph.conversion.boundaries import SPLIT_OPERATORS, Rule, decision
 from splitgraph.conversion.boundary_crossing import AttributeEdit, Crossing, NodeFacts
-from splitgraph.conversion.element_types import Slot, misfits, slots_of, types_always_fit, unequal_pair
+from splitgraph.conversion.element_types import (
+    Slot,
+    fits_but_for_young_types,
+    misfits,
+    slots_of,
+    types_always_fit,
+    unequal_pair,
+)
 from splitgraph.conversion.schema_guard import carry_attributes, carry_slots, leaves_every_node_alone
 from splitgraph.conversion.schema_history import version_at, versions_between
 from splitgraph.diagnostics import Diagnostic, diagnostic
+from splitgraph.inference.context import rule_of
 from splitgraph.onnx_proto import AttributeProto, NodeProto
-from splitgraph.schemas import OperatorVersion
+from splitgraph.schemas import OperatorVersion, versions_of
 from splitgraph.schemas.of_onnxruntime import meant_opset
 
 __all__ = [
@@ -92,6 +100,8 @@ def route_of(op: str, source: int, target: int) -> Route | str | None:
         # Written by onnxruntime, which goes on running it; onnx's own going down is what does not exist there.
         return None if target < meant else route_of(op, meant, target)
     start = version_at(op, source)
+    if start is None and is_unknown(op):
+        return None
     if start is None:
         return f"{op} is not an operator of ai.onnx at opset {source}, so what it means there is not known"
     end = version_at(op, target)
@@ -104,6 +114,11 @@ def route_of(op: str, source: int, target: int) -> Route | str | None:
     if end is not None and not check_types and all(_keeps_every_node(pair, upward) for pair in crossings):
         return None
     return Route(start, upward, crossings, versions[0].since_version, check_types)
+
+
+def is_unknown(op: str) -> bool:
+    """True for an operator that ai.onnx has at no opset: a plugin of a runtime."""
+    return not versions_of("", op) and rule_of("", op) is None
 
 
 def _keeps_every_node(crossing: tuple[OperatorVersion, OperatorVersion], upward: bool) -> bool:
@@ -150,7 +165,10 @@ def _check_types(facts: NodeFacts, route: Route, is_blocked: bool) -> list[Diagn
         side = f"from opset {boundary} on" if route.upward else f"below opset {boundary}"
         stop = boundary - 1 if route.upward else boundary
         for slot in misfits(slots, version, skip_renamed=is_blocked):
-            if slot.group not in reported:
+            young = fits_but_for_young_types(slot, version)
+            if young:
+                facts.assumptions[f"{version.op} does not take {young} {side}"] = None
+            elif slot.group not in reported:
                 reported.add(slot.group)
                 message = misfit_message(version.op, slot, side, facts.in_function)
                 found.append(diagnostic("SG403", message, facts.location, help=type_advice(stop, slot)))

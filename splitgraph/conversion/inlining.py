@@ -8,27 +8,39 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-import onnx
-import onnx.inliner
-
-from splitgraph.conversion.plan import opset_of
 from splitgraph.graph.names import FreshNames
 from splitgraph.graph.scopes import FunctionKey, called_function, function_key, opset_imports, subgraphs
 from splitgraph.node_making import make_node
 from splitgraph.onnx_proto import FunctionProto, ModelProto, NodeProto, TensorProto
 from splitgraph.variants.variadic_function import is_variadic_function
 
+_MOST_TOLD = 3
 
-def inline_functions(model: ModelProto) -> ModelProto:
+
+def told_inlined(model: ModelProto, *, ours_too: bool = True) -> str:
+    """One line for the functions that inlining replaces: how many, and the first of them."""
+    gone = [
+        f"{function.domain}.{function.name}"
+        for function in model.functions
+        if ours_too or not is_variadic_function(function)
+    ]
+    named = ", ".join(gone[:_MOST_TOLD]) + (", ..." if len(gone) > _MOST_TOLD else "")
+    return f"inlined {len(gone)} local function{'s' if len(gone) > 1 else ''}: {named}"
+
+
+def inline_functions(model: ModelProto, *, ours_too: bool = False) -> ModelProto:
     """A copy of a valid model with every call of a local function replaced by the function's nodes; VariadicSplit
-    functions stay, and a model without others comes back itself.
+    functions stay unless they are to go, too, and a model without others comes back itself.
 
     Weights pass by the inliner, which could not take more than 2 GiB of them. Raises ValueError where it refuses the
     model, functions that import another opset than the model does, and where a default would be lost.
     """
-    ours = [(function.domain, function.name) for function in model.functions if is_variadic_function(function)]
+    ours = [(held.domain, held.name) for held in model.functions if not ours_too and is_variadic_function(held)]
     if len(ours) == len(model.functions):
         return model
+    # Only here, because it imports onnx's C++ library.
+    from onnx import inliner
+
     light = _without_weights(model)
     functions = {function_key(function): function for function in light.functions}
     for function in light.functions:
@@ -36,7 +48,7 @@ def inline_functions(model: ModelProto) -> ModelProto:
     for nodes in (light.graph.node, *(function.node for function in light.functions)):
         _write_defaults(nodes, functions)
     try:
-        inlined: ModelProto = onnx.inliner.inline_selected_functions(light, ours, exclude=True)
+        inlined: ModelProto = inliner.inline_selected_functions(light, ours, exclude=True)
     except RuntimeError as error:
         raise ValueError(str(error)) from error
     del inlined.graph.initializer[:]
@@ -80,7 +92,7 @@ def _give_outputs_of_its_own(function: FunctionProto, model: ModelProto) -> None
             copied += 1
         handed_out.add(name)
     if copied and "" not in opset_imports(function.opset_import):
-        function.opset_import.add(domain="", version=opset_of(opset_imports(model.opset_import)))
+        function.opset_import.add(domain="", version=opset_imports(model.opset_import).get("", 1))
 
 
 def _all_nodes(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:

@@ -1,48 +1,17 @@
-"""Which IR version an opset needs, and which one a model does."""
+"""The IR version of a result: raised where its opset needs that, lowered by a downgrade, as exporters do."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Literal
 
-from google.protobuf.descriptor import FieldDescriptor
-
-from splitgraph.diagnostics import ConversionError, SplitgraphError, diagnostic
-from splitgraph.graph.scopes import scopes
-from splitgraph.onnx_proto import IR_VERSION, ModelProto, TensorProto
+from splitgraph.conversion.inlining import inline_functions, told_inlined
+from splitgraph.conversion.ir_needs import INITIALIZER_IR_VERSION, IRNeeds, ir_needs
+from splitgraph.diagnostics import ConversionError, Diagnostic, SplitgraphError, diagnostic
+from splitgraph.onnx_proto import IR_VERSION, ModelProto, TensorProto, TypeProto
 from splitgraph.schemas import newest_opset
 
-# The IR version that brought each message, field or element type, where that is not the first. Source: onnx.proto.
-_MESSAGES = {
-    "TensorAnnotation": 5,
-    "SparseTensorProto": 6,
-    "TrainingInfoProto": 7,
-    "FunctionProto": 8,
-    "Optional": 8,
-    "SparseTensor": 8,
-    "DeviceConfigurationProto": 11,
-    "NodeDeviceConfigurationProto": 11,
-}
-_FIELDS = {
-    ("FunctionProto", "attribute_proto"): 9,
-    ("FunctionProto", "overload"): 10,
-    ("NodeProto", "overload"): 10,
-    **{(message, "metadata_props"): 10 for message in ("NodeProto", "GraphProto", "FunctionProto", "ValueInfoProto")},
-}
-_TYPES = {
-    TensorProto.BFLOAT16: 4,
-    **dict.fromkeys(range(TensorProto.FLOAT8E4M3FN, TensorProto.FLOAT8E5M2FNUZ + 1), 9),
-    TensorProto.UINT4: 10,
-    TensorProto.INT4: 10,
-    # By number: an older onnx has no names for these.
-    23: 11,
-    24: 12,
-    25: 13,
-    26: 13,
-    27: 14,
-    28: 14,
-}
-
+# What a caller may ask for: a number; "keep" for the model's own; None, which a downgrade lowers.
+IRVersion = int | Literal["keep"] | None
 
 # The newest opset whose first release wrote each IR version.
 _RELEASES = (
@@ -74,53 +43,95 @@ def minimum_ir_version(opset: int) -> int:
     return next((version for newest, version in _RELEASES if opset <= newest), IR_VERSION)
 
 
-def set_ir_version(model: ModelProto, version: int, opset: int | None) -> None:
-    """Give a model another IR version, which may be lower than its own.
+def check_ir_version(version: IRVersion) -> None:
+    """Raise SplitgraphError for an IR version that does not exist."""
+    if version is None or version == "keep":
+        return
+    if isinstance(version, bool) or not isinstance(version, int) or not 1 <= version <= IR_VERSION:
+        text = f"there is no IR version {version!r}; this onnx knows 1 to {IR_VERSION}, and 'keep' for the model's own"
+        raise SplitgraphError(text)
 
-    Raises SplitgraphError for one that does not exist, and ConversionError for one that the model's opset, or something
-    in it, is too new for.
+
+def fit_ir_version(
+    model: ModelProto, version: IRVersion, opset: int | None, own: int, *, lowers: bool
+) -> tuple[ModelProto, list[Diagnostic]]:
+    """The model, which is edited, with its IR version, and what there is to say of it.
+
+    version: what was asked for. opset: of the model; None where it imports no ai.onnx. own: the IR version before the
+    conversion. lowers: whether the conversion went to an older opset, which never raises the IR version.
+    Raises ConversionError for a version that something in the model is too new for.
     """
-    if not 1 <= version <= IR_VERSION:
-        raise SplitgraphError(f"there is no IR version {version}; this onnx knows 1 to {IR_VERSION}")
-    needs = [] if opset is None else [(minimum_ir_version(opset), f"opset {opset}")]
-    needs += _needs(model)
-    most, what = max(needs, default=(1, ""))
-    if most > version:
-        text = f"the model needs IR version {most}, for {what}; {version} was asked for"
-        found = diagnostic("SG412", text, help=f"Ask for IR version {most} or newer.")
-        raise ConversionError(text, [found])
-    model.ir_version = version
+    if version is None or version == "keep":
+        if lowers:
+            model.ir_version = own
+        if version == "keep" or not lowers or opset is None or own <= minimum_ir_version(opset):
+            return model, []
+    wanted = version if isinstance(version, int) else minimum_ir_version(opset or 1)
+    is_asked = version is not None
+    needs = ir_needs(model, wanted)
+    of_opset = (minimum_ir_version(opset or 1), f"opset {opset}") if is_asked else (1, "")
+    least, what = max((wanted, ""), needs.of_others, of_opset)
+    if is_asked and least > wanted:
+        raise _refusal(least, what, wanted)
+    found: list[Diagnostic] = []
+    if least < needs.of_functions[0]:
+        try:
+            names = told_inlined(model)
+            model = inline_functions(model, ours_too=True)
+            found.append(diagnostic("SG413", f"IR version {least} has no local functions: {names}", severity="info"))
+        except ValueError as error:
+            reason = f"{needs.of_functions[1]}, which onnx cannot inline ({error})"
+            if is_asked:
+                raise _refusal(needs.of_functions[0], reason, wanted) from error
+            least, what = needs.of_functions[0], reason
+    if least < INITIALIZER_IR_VERSION:
+        _list_initializers(model)
+    model.ir_version = least
+    return model, [*found, *_told(needs, least, what, wanted)]
 
 
-def _needs(model: ModelProto) -> Iterator[tuple[int, str]]:
-    for graph in (scope.proto for scope in scopes(model) if not scope.is_function):
-        inputs = {value.name for value in graph.input}
-        lone = next((tensor.name for tensor in graph.initializer if tensor.name not in inputs), None)
-        if lone is not None:
-            yield 4, f"the initializer {lone!r}, which is no input"
-    pending: list[Any] = [model]
-    while pending:
-        message = pending.pop()
-        name = message.DESCRIPTOR.name
-        if name in _MESSAGES:
-            yield _MESSAGES[name], name
-        if isinstance(message, TensorProto):
-            # Listing all fields of a tensor would copy its weights.
-            yield from _of_type(message.data_type)
-            continue
-        for field, value in message.ListFields():
-            if (name, field.name) in _FIELDS:
-                yield _FIELDS[name, field.name], f"{field.name} of {name}"
-            if field.type == FieldDescriptor.TYPE_MESSAGE:
-                pending.extend(_messages(value))
-            elif field.name == "elem_type":
-                yield from _of_type(value)
+def told_kept(model: ModelProto, opset: int, version: IRVersion) -> list[Diagnostic]:
+    """That a model which stays at its opset keeps an IR version that readers of the time of that opset refuse."""
+    came_with = minimum_ir_version(opset)
+    if version is not None or model.ir_version <= came_with:
+        return []
+    text = f"the IR version {model.ir_version} stays, and opset {opset} came with {came_with}"
+    help = f"Give --ir-version {came_with} (ir_version={came_with}) for runtimes that read nothing newer."
+    return [diagnostic("SG415", text, severity="info", help=help)]
 
 
-def _of_type(number: int) -> Iterator[tuple[int, str]]:
-    if number in _TYPES:
-        yield _TYPES[number], f"the element type {TensorProto.DataType.Name(number)}"
+def _refusal(least: int, what: str, wanted: int) -> ConversionError:
+    text = f"the model needs IR version {least}, for {what}; {wanted} was asked for"
+    return ConversionError(text, [diagnostic("SG412", text, help=f"Ask for IR version {least} or newer.")])
 
 
-def _messages(value: Any) -> Iterable[Any]:
-    return (value,) if hasattr(value, "DESCRIPTOR") else value
+def _told(needs: IRNeeds, least: int, what: str, wanted: int) -> list[Diagnostic]:
+    found = []
+    if least > wanted:
+        text = f"the IR version is {least}, and not {wanted} as came with the opset, for {what}"
+        found.append(diagnostic("SG415", text, severity="info"))
+    skipped = [name for name, version in needs.skipped.items() if version > least]
+    if skipped:
+        text = f"readers of IR version {least} skip what they do not know, and it stays: {', '.join(skipped)}"
+        found.append(diagnostic("SG414", text, severity="info"))
+    return found
+
+
+def _list_initializers(model: ModelProto) -> None:
+    """Make every initializer of the main graph an input as well, which older readers take for constant all the same."""
+    graph = model.graph
+    inputs = {value.name for value in graph.input}
+    for tensor in graph.initializer:
+        if tensor.name not in inputs:
+            value = graph.input.add(name=tensor.name)
+            value.type.CopyFrom(_type_of(tensor))
+
+
+def _type_of(tensor: TensorProto) -> TypeProto:
+    made = TypeProto()
+    made.tensor_type.elem_type = tensor.data_type
+    # A scalar has a shape, too: one without dimensions.
+    made.tensor_type.shape.SetInParent()
+    for size in tensor.dims:
+        made.tensor_type.shape.dim.add(dim_value=size)
+    return made

@@ -26,7 +26,7 @@ from splitgraph.conversion.values import Values
 from splitgraph.conversion.widening import widen
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.graph.scopes import Scope, plain_domain
-from splitgraph.inference.known import Visit
+from splitgraph.inference.visit_memo import Visit
 from splitgraph.onnx_proto import AttributeProto, NodeProto
 from splitgraph.schemas import OperatorVersion
 from splitgraph.value_type import ValueType
@@ -51,6 +51,8 @@ class Ladder:
     left_out: Collection[str] = ()
     repeats: Repeats = field(init=False)
     kinds: NodeKinds = field(init=False)
+    # What was taken for granted of element types that are unknown, in words.
+    assumptions: dict[str, None] = field(default_factory=dict)
     _stops: dict[Key, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -161,6 +163,7 @@ class Ladder:
             input_kinds=[_known_kind(value) for value in inputs],
             input_shapes=[value.shape for value in inputs],
             output_kinds=[_known_kind(value) for value in outputs],
+            assumptions=self.assumptions,
         )
 
 

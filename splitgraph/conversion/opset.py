@@ -19,11 +19,14 @@ from splitgraph.conversion.collecting_loops import (
 )
 from splitgraph.conversion.declared_casts import declare_casts, loses_cast_types
 from splitgraph.conversion.emission import new_emission
-from splitgraph.conversion.guard import CONTRADICTIONS, route_of
-from splitgraph.conversion.ir_version import set_ir_version
+from splitgraph.conversion.guard import CONTRADICTIONS, is_unknown, route_of
+from splitgraph.conversion.inlining import inline_functions, told_inlined
+from splitgraph.conversion.ir_version import IRVersion, check_ir_version, fit_ir_version, told_kept
 from splitgraph.conversion.ladder import Ladder
 from splitgraph.conversion.left_out import find_left_out
+from splitgraph.conversion.part_names import has_unnamed_parts, name_parts
 from splitgraph.conversion.plan import Plan, apply_plan, opset_of
+from splitgraph.conversion.repair import in_order, plan_repairs
 from splitgraph.conversion.replacing import edit_in_place, replace_by_forms
 from splitgraph.conversion.rewrite import Change, Rewrite
 from splitgraph.conversion.schema_history import version_at
@@ -46,49 +49,96 @@ from splitgraph.graph.scopes import (
     plain_domain,
 )
 from splitgraph.inference import Walked, walk_model
-from splitgraph.inference.known import Visit
+from splitgraph.inference.operators import plugin_advice
+from splitgraph.inference.visit_memo import Visit
 from splitgraph.onnx_proto import ModelProto, NodeProto
 from splitgraph.schemas import newest_opset
 from splitgraph.variants import SPLIT_OPERATORS, variant_at
 
 _NAME_OF: Callable[[NodeProto], str] = attrgetter("name")
-# Errors that the rewrite itself repairs.
-REPAIRABLE = frozenset({"SG207"})
 
 _SEQUENCES_EXIST_FROM = 11
+_HOW_TO_TYPE = "Declare the types of what operators that nobody knows give in value_info, to be certain."
 
 
-def convert_opset(model: ModelProto, target: int, ir_version: int | None = None, *, owned: bool = False) -> Rewrite:
+def convert_opset(model: ModelProto, target: int, ir_version: IRVersion = None, *, owned: bool = False) -> Rewrite:
     """A copy of the model at another opset of ai.onnx, every node exact; the model itself is not changed.
 
-    ir_version: of the result; None keeps the model's own, or raises it to what the opset needs. owned: nobody else has
-    the model, so that it is edited itself and no copy is made. Raises ConversionError with every blocker, and
-    SplitgraphError for an opset that does not exist.
+    ir_version: of the result. None is the model's own, raised to what a newer opset needs or lowered to what came with
+    an older one; "keep" lowers nothing. owned: nobody else has the model, so that it is edited itself and no copy is
+    made. Raises ConversionError with every blocker, and SplitgraphError for an opset that does not exist.
     """
     newest = newest_opset(target)
     if not 1 <= target <= newest:
         raise SplitgraphError(f"there is no opset {target} of ai.onnx; splitgraph knows 1 to {newest}")
+    check_ir_version(ir_version)
     load_adapters()
-    walked, changes, notes = walk_model(model), list[Change](), list[Diagnostic]()
-    for prepare in (_repaired, _without_collecting_loops, _without_sequences):
-        first = prepare(model, walked, target)
-        if first is not None:
-            model, owned = apply_plan(first, model), True
-            walked = walk_model(model)
-            changes, notes = _followed_by(changes, first.changes), [*notes, *first.notes]
-    plan = plan_opset(model, walked, target)
-    refuse_unknown_versions(plan, walked.scopes)
+    own, drafted = model.ir_version, _draft(model, target)
+    if drafted.plan.blockers:
+        drafted = _with_functions_inlined(drafted, model, target)
+    walked, plan = drafted.walked, drafted.plan
     source = walked.opset.get("", target)
     plan.raise_blockers(f"the model cannot go from opset {source} to {target}")
-    converted = apply_plan(plan, model, owned=owned)
-    if ir_version is not None:
-        set_ir_version(converted, ir_version, target if "" in walked.opset else None)
+    converted = apply_plan(plan, drafted.model, owned=owned or drafted.model is not model)
+    opset = target if "" in walked.opset else None
+    converted, told = fit_ir_version(converted, ir_version, opset, own, lowers=target < source)
+    if source == opset:
+        told = [*told, *told_kept(converted, source, ir_version)]
     after = opset_imports(converted.opset_import)
-    changes, found = _followed_by(changes, plan.changes), tuple(dict.fromkeys((*notes, *plan.notes)))
+    changes = followed_by(drafted.changes, plan.changes)
+    if source != target and has_unnamed_parts(walked):
+        changes = followed_by(changes, name_parts(converted))
+    found = tuple(dict.fromkeys((*drafted.notes, *plan.notes, *told)))
     return Rewrite(converted, tuple(changes), found, None, dict(walked.opset), after, plan.rounding)
 
 
-def _followed_by(earlier: Sequence[Change], later: Sequence[Change]) -> list[Change]:
+class _Draft(NamedTuple):
+    """A conversion up to its plan: the model as it was prepared, what was changed and noted of it, and the plan."""
+
+    model: ModelProto
+    walked: Walked
+    changes: list[Change]
+    notes: list[Diagnostic]
+    plan: Plan
+
+
+def _draft(model: ModelProto, target: int) -> _Draft:
+    walked, changes, notes = walk_model(model), list[Change](), list[Diagnostic]()
+    model, told_order = in_order(model, walked)
+    if told_order is not None:
+        walked, notes = walk_model(model), [told_order]
+    for prepare in (_repaired, _without_collecting_loops, _without_sequences):
+        first = prepare(model, walked, target)
+        if first is not None:
+            model = apply_plan(first, model)
+            walked = walk_model(model)
+            changes, notes = followed_by(changes, first.changes), [*notes, *first.notes]
+    plan = plan_opset(model, walked, target)
+    refuse_unknown_versions(plan, walked.scopes)
+    return _Draft(model, walked, changes, notes, plan)
+
+
+def _with_functions_inlined(first: _Draft, model: ModelProto, target: int) -> _Draft:
+    """The draft of the model with its local functions inlined, where that takes blockers away; else the first. In the
+    body of a function an attribute or a type may be unknown that each call gives.
+    """
+    # A function that is named as an operator of ai.onnx may be meant or not.
+    if _errors(first.walked) or any(plain_domain(function.domain) == "" for function in model.functions):
+        return first
+    try:
+        inlined = inline_functions(model)
+    except ValueError:
+        return first
+    if inlined is model:
+        return first
+    second = _draft(inlined, target)
+    if len(second.plan.blockers) >= len(first.plan.blockers):
+        return first
+    text = f"{told_inlined(model, ours_too=False)}; their bodies as written cannot go to opset {target}"
+    return second._replace(notes=[diagnostic("SG413", text, "main", severity="info"), *second.notes])
+
+
+def followed_by(earlier: Sequence[Change], later: Sequence[Change]) -> list[Change]:
     """The changes of a rewrite and of the one after it; a node that both changed was changed once. Where nodes share a
     name, which of them is which is not known, and each change is told.
     """
@@ -104,15 +154,9 @@ def _followed_by(earlier: Sequence[Change], later: Sequence[Change]) -> list[Cha
     return [*made, *(change for change in later if change.location not in again)]
 
 
-def _repaired(model: ModelProto, walked: Walked, target: int) -> Plan | None:
-    """What gives every split that has one reading only that reading, so that what reads its parts knows their types;
-    None where there is none, or an error.
-    """
-    source = walked.opset.get("", target)
-    if source == target or not any(found.code in REPAIRABLE for found in walked.diagnostics):
-        return None
-    plan = plan_opset(model, walked, source)
-    return None if plan.blockers else plan
+def _repaired(_: ModelProto, walked: Walked, __: int) -> Plan | None:
+    """What repairs the nodes that have one reading only, so that what reads them knows their types."""
+    return plan_repairs(walked)
 
 
 def _without_collecting_loops(model: ModelProto, walked: Walked, target: int) -> Plan | None:
@@ -148,7 +192,7 @@ def _planned(model: ModelProto, walked: Walked, plan_root: Callable[..., None]) 
 
 
 def check_readable(plan: Plan, walked: Walked) -> None:
-    """Make every error of the model a blocker, but what the rewrite repairs. A shape that is declared wrongly is kept
+    """Make every error of the model a blocker. A shape that is declared wrongly is kept
     as it is, with a warning: runtimes go by what nodes give, and so does conversion.
     """
     plan.blockers += _errors(walked)
@@ -157,7 +201,7 @@ def check_readable(plan: Plan, walked: Walked) -> None:
 
 
 def _errors(walked: Walked) -> list[Diagnostic]:
-    return [found for found in walked.diagnostics if found.severity == "error" and found.code not in REPAIRABLE]
+    return [found for found in walked.diagnostics if found.severity == "error"]
 
 
 def plan_opset(model: ModelProto, walked: Walked, target: int) -> Plan:
@@ -189,6 +233,9 @@ def _plan_opset(model: ModelProto, walked: Walked, target: int, names: FreshName
         uses = Uses(root)
         touched = {scope.path: _touched(scope, walked.visits(scope), target, functions) for scope in root}
         splits = {path: found.splits for path, found in touched.items()}
+        for op_type in dict.fromkeys(name for found in touched.values() for name in found.unknown):
+            text = f"ai.onnx has no operator {op_type}: it is kept, and what it means at opset {target} is not known"
+            plan.notes.append(diagnostic("SG303", text, "main", severity="warning", help=plugin_advice(op_type)))
         plan_splits(plan, model, walked, root, names, target, uses, splits)
         first, blocked = len(plan.changes), list[Sequence[Diagnostic]]()
         for scope in reversed(root):
@@ -199,14 +246,17 @@ def _plan_opset(model: ModelProto, walked: Walked, target: int, names: FreshName
 
 
 class Touched(NamedTuple):
-    """The nodes of ai.onnx in a graph that cannot just be kept, by index: splits, and others."""
+    """The nodes of ai.onnx in a graph that cannot just be kept, by index: splits, and others; and the operators that
+    nobody knows, which are kept.
+    """
 
     splits: list[int]
     others: list[int]
+    unknown: list[str]
 
 
 def _touched(scope: Scope, visits: Sequence[Visit | None], target: int, functions: Collection[FunctionKey]) -> Touched:
-    source, found = scope.imports.get(""), Touched([], [])
+    source, found = scope.imports.get(""), Touched([], [], [])
 
     def place_of(node: NodeProto) -> list[int] | None:
         op_type = node.op_type
@@ -214,8 +264,11 @@ def _touched(scope: Scope, visits: Sequence[Visit | None], target: int, function
             return None
         if op_type in SPLIT_OPERATORS:
             return None if variant_at(op_type, opset_of(scope.imports)) is None else found.splits
-        goes = source is not None and source != target and route_of(op_type, source, target) is not None
-        return found.others if goes else None
+        if source is None or source == target:
+            return None
+        if is_unknown(op_type):
+            found.unknown.append(op_type)
+        return None if route_of(op_type, source, target) is None else found.others
 
     nodes = scope.nodes
     # Asked once for nodes of one visit, which are of one operator; most need nothing, and are not looked at.
@@ -335,4 +388,7 @@ def _plan_others(
         elif carried.forms is not None:
             replace_by_forms(plan, uses, scope, index, carried, emission, location)
             edits = plan.edits[scope.path]
+    for assumption in ladder.assumptions:
+        text = f"{assumption}; the element type is unknown here and taken to be another one"
+        plan.notes.append(diagnostic("SG403", text, scope.location, severity="warning", help=_HOW_TO_TYPE))
     return blocked

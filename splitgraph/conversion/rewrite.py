@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Generic, NamedTuple
 
 from splitgraph.diagnostics import Diagnostic
+from splitgraph.model_kinds import M_co
 
 if TYPE_CHECKING:
     from splitgraph.execution.verification import Verification
@@ -14,7 +15,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One node that was rewritten: where, what it was, what it became ("Split-13", "Split-18"), and why."""
+    """One node that was rewritten.
+
+    location: graph, subgraphs and node ("main/encoder/Split_4"). before, after: the operator with its version
+    ("Split-13", "Split-18"). why: what made it necessary.
+    """
 
     location: str
     before: str
@@ -30,7 +35,7 @@ class Tolerance(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Rewrite:
+class Rewrite(Generic[M_co]):
     """What `upgrade`, `downgrade` and `convert` give back.
 
     model: of the kind that went in, converted; the caller's model is unchanged. changes: every node that was rewritten.
@@ -39,7 +44,7 @@ class Rewrite:
     arithmetic with others, so that floating-point results may differ in their last bits.
     """
 
-    model: Any = field(repr=False)
+    model: M_co = field(repr=False)
     changes: tuple[Change, ...]
     diagnostics: tuple[Diagnostic, ...] = ()
     verification: Verification | None = None
@@ -48,9 +53,14 @@ class Rewrite:
     rounding: bool = False
 
     @property
+    def verified(self) -> bool | None:
+        """True when the result was run and is equal, False when nothing could be compared, None when nobody asked."""
+        return None if self.verification is None else self.verification.verdict == "equal"
+
+    @property
     def tolerance(self) -> Tolerance:
-        """How far results may be from the original's: the default, or ten times that where operators were written
-        out, whose rounding errors add up over a whole model. Where such a model computes in float16 or bfloat16, the
-        verbs themselves allow for these (`api.tolerance_of`).
+        """How far results may be from the original's, as (rtol, atol): the default, or ten times that where operators
+        were written out, whose rounding errors add up over a whole model. Where such a model computes in float16 or
+        bfloat16, the verbs themselves allow for these.
         """
         return Tolerance(1e-4, 1e-5) if self.rounding else Tolerance(1e-5, 1e-6)

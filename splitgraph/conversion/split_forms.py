@@ -7,11 +7,14 @@ from dataclasses import replace
 
 from splitgraph.canonical import CanonicalSplit, SplitForm, clamped_lengths
 from splitgraph.conversion.emission import Emission
-from splitgraph.conversion.inlining import inline_functions
+from splitgraph.conversion.inlining import inline_functions, told_inlined
+from splitgraph.conversion.ir_version import IRVersion, check_ir_version, fit_ir_version
 from splitgraph.conversion.left_out import find_left_out
 from splitgraph.conversion.lengths_pattern import Producers, axis_reference, has_no_rest, lengths_are_computed
-from splitgraph.conversion.opset import check_readable, roots
+from splitgraph.conversion.opset import check_readable, followed_by, roots
+from splitgraph.conversion.part_names import has_unnamed_parts, name_parts
 from splitgraph.conversion.plan import Plan, apply_plan, opset_of
+from splitgraph.conversion.repair import in_order, plan_repairs
 from splitgraph.conversion.rewrite import Rewrite
 from splitgraph.conversion.sequences import plan_sequences
 from splitgraph.conversion.split_rewrites import SplitRewrites
@@ -33,17 +36,28 @@ from splitgraph.variants.variadic_function import is_variadic_function
 FORM_KEY = "splitgraph.form"
 
 
-def convert_forms(model: ModelProto, to: str, *, explicit_lengths: bool = False) -> Rewrite:
+def convert_forms(
+    model: ModelProto, to: str, *, explicit_lengths: bool = False, ir_version: IRVersion = None
+) -> Rewrite:
     """A copy of the model with its splits as plain Split or as VariadicSplit functions; the model itself is not
     changed.
 
     to: "split" or "variadic-split". explicit_lengths: write lengths out, and inline local functions, for readers that
-    know no other form. Raises ConversionError with every blocker, SplitgraphError for another target.
+    know no other form. ir_version: of the result, as for `convert_opset`. Raises ConversionError with every blocker,
+    SplitgraphError for another target.
     """
     if to not in ("split", "variadic-split"):
         raise SplitgraphError(f"splits cannot be converted to {to!r}; the targets are 'split' and 'variadic-split'")
-    walked = walk_model(model)
+    check_ir_version(ir_version)
+    own, walked = model.ir_version, walk_model(model)
     before = walked.opset
+    model, told_order = in_order(model, walked)
+    if told_order is not None:
+        walked = walk_model(model)
+    repairs = plan_repairs(walked)
+    if repairs is not None:
+        model = apply_plan(repairs, model)
+        walked = walk_model(model)
     plan = Plan(left_out=find_left_out(model, walked.scopes))
     check_readable(plan, walked)
     if to == "split" and explicit_lengths and not plan.blockers:
@@ -66,8 +80,12 @@ def convert_forms(model: ModelProto, to: str, *, explicit_lengths: bool = False)
     if to == "split":
         plan.gone_functions = ours - _still_called(plan, model)
     converted = apply_plan(plan, model)
+    converted, told = fit_ir_version(converted, ir_version, before.get(""), own, lowers=False)
     after = opset_imports(converted.opset_import)
-    return Rewrite(converted, tuple(plan.changes), tuple(plan.notes), None, dict(before), after)
+    changes = followed_by([] if repairs is None else repairs.changes, plan.changes)
+    changes = followed_by(changes, name_parts(converted) if has_unnamed_parts(walked) else [])
+    notes = [*([] if told_order is None else [told_order]), *([] if repairs is None else repairs.notes)]
+    return Rewrite(converted, tuple(changes), (*notes, *plan.notes, *told), None, dict(before), after)
 
 
 def _with_functions_inlined(plan: Plan, model: ModelProto) -> ModelProto:
@@ -79,15 +97,8 @@ def _with_functions_inlined(plan: Plan, model: ModelProto) -> ModelProto:
         advice = "Export the model so that its functions and itself import the same opset."
         plan.notes.append(diagnostic("SG413", text, "main", severity="warning", help=advice))
         return model
-    kept = {(function.domain, function.name, function.overload) for function in inlined.functions}
-    gone = [
-        f"{function.domain}.{function.name}"
-        for function in model.functions
-        if (function.domain, function.name, function.overload) not in kept
-    ]
-    if gone:
-        text = f"inlined the local function{'s' if len(gone) > 1 else ''} {', '.join(gone)}"
-        plan.notes.append(diagnostic("SG413", text, "main", severity="info"))
+    if inlined is not model:
+        plan.notes.append(diagnostic("SG413", told_inlined(model, ours_too=False), "main", severity="info"))
     return inlined
 
 
@@ -103,7 +114,7 @@ def _plan_variadic(plan: Plan, model: ModelProto, walked: Walked, root: Sequence
 
 
 def _keep_form(emission: Emission, found: SplitDetail) -> None:
-    split = found.split or found.repaired
+    split = found.split
     if split is not None and split.form in ("equal", "chunks"):
         for node in emission.mains:
             node.metadata_props.add(key=FORM_KEY, value=split.form)

@@ -48,6 +48,7 @@ def plan_splits(
     """Plan every split of a root (main graph or function, with its subgraphs). splits: their indices, by graph."""
     replacements: list[Replacement] = []
     dimensions = _certain_dimensions(model)
+    never_run = {error.location for error in walked.never_run}
     for scope in root:
         detail: GraphDetail | None = walked.graphs.get(scope.path)
         # In a function the names of dimensions are those of one call.
@@ -84,11 +85,12 @@ def plan_splits(
                 # Sequences and strings have one form: only the element types can stand in the way.
                 plan.blockers.extend(_kept_as_is(found.variant, variant, found.data, location))
                 continue
+            if variant is found.variant and location in never_run:
+                continue
             emission = new_emission(plan, model, scope, node, index, names, target, common)
             split = SplitNode(scope, index, node, found)
             lowered = lower_split(split, variant, emission, f"opset {target}")
             plan.blockers.extend(lowered.blockers)
-            plan.notes.extend(lowered.notes)
             if lowered.emission is None or lowered.change is None:
                 continue
             replacements.append((scope, index, lowered.emission, lowered.change))
@@ -112,7 +114,7 @@ def _certain_dimensions(model: ModelProto) -> frozenset[str]:
 def _recipe(node: NodeProto, found: SplitDetail, lowered: Lowered, common: SharedLengths) -> _Recipe | None:
     """The recipe of a split that stays one node and reads nothing that was made for it alone; None for any other."""
     emission, change = lowered.emission, lowered.change
-    if emission is None or change is None or lowered.notes or len(emission.mains) != 1:
+    if emission is None or change is None or len(emission.mains) != 1:
         return None
     main, own = emission.mains[0], node.input[:]
     if (main.op_type, main.domain, main.output[:]) != (node.op_type, node.domain, node.output[:]):

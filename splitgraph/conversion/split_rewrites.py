@@ -49,7 +49,6 @@ class SplitRewrites:
         emission = new_emission(self.plan, self.model, scope, node, index, self.names, opset_of(scope.imports))
         lowered = lower_split(found, target, emission, self.why, explicit_lengths=explicit_lengths, counted=counted)
         self.plan.blockers.extend(lowered.blockers)
-        self.plan.notes.extend(lowered.notes)
         if lowered.emission is not None and lowered.change is not None:
             self._written.append((scope, index, lowered.emission, lowered.change))
         return lowered.emission

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from splitgraph.canonical import CanonicalSplit
 from splitgraph.conversion.emission import Emission
@@ -37,14 +37,11 @@ class SplitNode:
 
 @dataclass(frozen=True, slots=True)
 class Lowered:
-    """One split in its new form: its nodes (None: unchanged), its change, what blocks it, what is worth saying about
-    it.
-    """
+    """One split in its new form: its nodes (None: unchanged), its change, what blocks it."""
 
     emission: Emission | None = None
     change: Change | None = None
     blockers: tuple[Diagnostic, ...] = ()
-    notes: tuple[Diagnostic, ...] = field(default_factory=tuple)
 
 
 def lower_split(
@@ -56,14 +53,12 @@ def lower_split(
     explicit_lengths: bool = False,
     counted: bool = True,
 ) -> Lowered:
-    """Write a split node as the target variant; a repaired one (neither split nor num_outputs) as the split that it
-    must mean.
+    """Write a split node as the target variant.
 
     counted: False for lengths that only run time knows the number of, which is to be written out.
     """
     node, detail, location = found.node, found.detail, found.location
-    repaired = detail.split is None and detail.repaired is not None
-    split = detail.repaired if repaired else detail.split
+    split = detail.split
     if split is None:
         reasons = ", ".join(dict.fromkeys(detail.errors)) or "it is not valid"
         return Lowered(
@@ -78,22 +73,12 @@ def lower_split(
     blocked = _types_blocked(detail, target, location)
     if blocked:
         return Lowered(blockers=blocked)
-    if target == detail.variant and not explicit_lengths and not repaired:
+    if target == detail.variant and not explicit_lengths:
         return Lowered()
-    if explicit_lengths and target == detail.variant and not repaired and _is_written_out(node, split, target, counted):
+    if explicit_lengths and target == detail.variant and _is_written_out(node, split, target, counted):
         return Lowered()
     if reads_left_out(node, emission.left_out):
         return Lowered(blockers=(blocker(node, emission.left_out, "SG408", location),))
-    notes: tuple[Diagnostic, ...] = ()
-    if repaired:
-        notes = (
-            diagnostic(
-                "SG401",
-                f"neither split nor num_outputs was given; read as {len(node.output)} chunks",
-                location,
-                severity="info",
-            ),
-        )
     try:
         request = LowerRequest(
             node=node,
@@ -116,7 +101,7 @@ def lower_split(
         )
     mains = {made.op_type for made in emission.mains}
     after = mains.pop() if len(mains) == 1 and not mains.isdisjoint(("Slice", "Gather")) else target.label
-    return Lowered(emission, Change(location, detail.variant.label, after, why), (), notes)
+    return Lowered(emission, Change(location, detail.variant.label, after, why))
 
 
 def _is_written_out(node: NodeProto, split: CanonicalSplit, target: Variant, counted: bool) -> bool:

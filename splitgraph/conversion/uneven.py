@@ -11,6 +11,7 @@ from splitgraph.conversion.inlining import inline_functions
 from splitgraph.conversion.left_out import find_left_out
 from splitgraph.conversion.opset import check_readable, roots
 from splitgraph.conversion.plan import Plan, apply_plan, opset_of
+from splitgraph.conversion.repair import plan_repairs
 from splitgraph.conversion.rewrite import Change
 from splitgraph.conversion.split_rewrites import SplitRewrites
 from splitgraph.conversion.unused import Uses
@@ -36,6 +37,10 @@ def write_uneven_lengths(model: ModelProto) -> tuple[ModelProto, tuple[Change, .
         return model, ()
     inlined = inline_functions(model)
     walked = walk_model(inlined)
+    repairs = plan_repairs(walked)
+    if repairs is not None:
+        inlined = apply_plan(repairs, inlined)
+        walked = walk_model(inlined)
     plan = Plan(left_out=find_left_out(inlined, walked.scopes))
     check_readable(plan, walked)
     if plan.blockers:
@@ -76,7 +81,7 @@ def _plan(plan: Plan, model: ModelProto, walked: Walked, root: Sequence[Scope], 
 
 
 def _may_be_uneven(found: SplitDetail) -> bool:
-    split = found.split or found.repaired
+    split = found.split
     if split is None or split.form != "chunks" or found.divisible:
         return False
     if split.total is None:

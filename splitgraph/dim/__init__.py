@@ -7,8 +7,24 @@ from splitgraph.dim.atoms import level_of
 from splitgraph.dim.extrema import dim_max, dim_min
 from splitgraph.dim.facts import Answer, Facts
 from splitgraph.dim.obligation import Obligation
-from splitgraph.dim.parsing import is_size, is_spellable, parse_dim, parse_expression, parse_given_dim
-from splitgraph.dim.values import evaluate, substitute, symbols_of
+from splitgraph.dim.parsing import (
+    is_size,
+    is_spellable,
+    parse_dim,
+    parse_expression,
+    parse_given_dim,
+    read_dim_param,
+)
+from splitgraph.dim.unknown_marks import marks_unknown
+from splitgraph.dim.values import (
+    evaluate,
+    has_huge_number,
+    large_atoms,
+    names_in,
+    substitute,
+    substitute_names,
+    symbols_of,
+)
 
 __all__ = [
     "Answer",
@@ -20,14 +36,20 @@ __all__ = [
     "dim_max",
     "dim_min",
     "evaluate",
+    "has_huge_number",
     "is_size",
     "is_spellable",
+    "large_atoms",
     "level_of",
+    "marks_unknown",
+    "names_in",
     "parse_dim",
     "parse_expression",
     "parse_given_dim",
     "product",
+    "read_dim_param",
     "substitute",
+    "substitute_names",
     "sum_dims",
     "symbol",
     "symbols_of",

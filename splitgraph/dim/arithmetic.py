@@ -9,6 +9,8 @@ The rules of the normal form, beyond multiplying out and collecting terms:
 - A maximum of two is `a + max(0, b - a)`, with the common factor taken out and the leading sign positive (`extrema`).
 - `//` by a dimension B is exact for multiples of B: what a quotient by 0 would be is nobody's concern.
 - Values nested many levels deep are left more as they are (`is_deep`), so that nothing doubles in size with each level.
+- What would be larger than a value may be is one large atom (`atoms`): a sum as a multiple of one whose terms have no
+  common factor and whose first is positive, the constant aside; a product as it is, not multiplied out.
 """
 
 from __future__ import annotations
@@ -23,20 +25,29 @@ from weakref import WeakValueDictionary
 
 from splitgraph.dim.atoms import (
     FLOOR,
+    LARGE,
     MOD,
+    MOST_FACTORS,
+    MOST_WRITTEN,
+    NAMED,
+    PRODUCT,
+    SUM,
     SYMBOL,
     Atom,
     Monomial,
     Terms,
     add_all,
     add_into,
+    all_atoms,
     atoms_by_level,
     coefficients_of,
+    degree_of,
     is_deep,
     lone_atom,
     monomial_order,
     order_of,
     quotient_of,
+    size_of,
     without,
 )
 from splitgraph.dim.bounds import atom_interval, lower_bound
@@ -51,17 +62,20 @@ _REMEMBERED = 4096
 class Dim:
     """A symbolic dimension; equal values in normal form are the same object, and a constant is never a Dim but an int.
 
+    `+`, `-`, `*`, `//` and `%` take dimensions and integers. `str()` gives the expression, in the grammar of
+    dimensions. A dimension is neither true nor false, and has no order: its value is not known.
+
     terms: (monomial, coefficient) in normal order, never empty. const: the constant term.
     """
 
-    __slots__ = ("__weakref__", "_highest", "_lowest", "_symbols", "_text", "const", "terms")
+    __slots__ = ("__weakref__", "_highest", "_lowest", "_names", "_text", "const", "terms")
 
     terms: Terms
     const: int
     _lowest: int | EllipsisType | None  # ... until someone asks
     _highest: int | EllipsisType | None
     _text: str | None
-    _symbols: frozenset[str] | None
+    _names: frozenset[str] | None
 
     def __init__(self) -> None:
         raise TypeError("make a Dim with symbol(), parse_dim() or arithmetic")
@@ -142,9 +156,9 @@ class Dim:
         return f"Dim({str(self)!r})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        atoms = atoms_by_level([self])
+        atoms = all_atoms([self])
         places = {atom: place for place, atom in enumerate(atoms)}
-        parts = [(atom.kind, atom.name, tuple(_pickled(arg, places) for arg in atom.args)) for atom in atoms]
+        parts = [(atom.kind, atom.name, tuple(_pickled(part, places) for part in atom.parts)) for atom in atoms]
         return _unpickled, (parts, _pickled(self, places))
 
     def __copy__(self) -> Dim:
@@ -155,10 +169,17 @@ class Dim:
 
     @property
     def symbols(self) -> frozenset[str]:
-        """The names of all symbols that occur."""
-        if self._symbols is None:
-            self._symbols = frozenset([atom.name for atom in atoms_by_level([self]) if atom.kind == SYMBOL])
-        return self._symbols
+        """The names of all symbols that occur, in what large atoms stand for too."""
+        if not any(atom.kind in LARGE for atom in atoms_by_level([self])):
+            return self.names
+        return frozenset([atom.name for atom in all_atoms([self]) if atom.kind == SYMBOL])
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names that it takes to write it: of symbols and of large atoms."""
+        if self._names is None:
+            self._names = frozenset([atom.name for atom in atoms_by_level([self]) if atom.kind in NAMED])
+        return self._names
 
     @property
     def interval(self) -> tuple[int | None, int | None]:
@@ -200,8 +221,38 @@ def atom_value(kind: int, args: tuple[DimLike, ...]) -> Dim:
     """The dimension that is one atom over arguments in normal form; normalising those is the caller's part."""
     atom = _ATOMS.get((kind, args))
     if atom is None:
+        if kind not in LARGE:
+            args = _short_enough(args)
         atom = _interned_atom((kind, args), "", args)
     return _interned((((atom,), 1),), 0)
+
+
+def _short_enough(args: tuple[DimLike, ...]) -> tuple[DimLike, ...]:
+    """The arguments of one atom, with a large atom in place of the longest while there are too many names in them."""
+    found, sizes = list(args), [size_of(arg) for arg in args]
+    while sum(sizes) > MOST_WRITTEN:
+        place = sizes.index(max(sizes))
+        longest = found[place]
+        if isinstance(longest, int) or sizes[place] == 1:
+            break
+        found[place] = atom_value(SUM, (longest - longest.const,)) + longest.const
+        sizes[place] = 1
+    return tuple(found)
+
+
+def _large_sum(terms: Terms, const: int) -> DimLike:
+    """A sum of more terms than a value may have: a multiple of a large atom, and the constant."""
+    factor = gcd(*(coefficient for _, coefficient in terms))
+    factor = factor if terms[0][1] > 0 else -factor
+    parts, part, size = list[Dim](), list[tuple[Monomial, int]](), 0
+    for monomial, coefficient in terms:
+        more = sum([atom.size for atom in monomial])
+        if part and size + more > MOST_WRITTEN:
+            parts.append(_interned(tuple(part), 0))
+            part, size = [], 0
+        part.append((monomial, coefficient // factor))
+        size += more
+    return factor * atom_value(SUM, (*parts, _interned(tuple(part), 0))) + const
 
 
 def _quotient_atom(terms: Terms, const: int, divisor: int) -> Atom:
@@ -226,7 +277,7 @@ def _interned(terms: Terms, const: int) -> Dim:
     if found is not None:
         return found
     made = object.__new__(Dim)
-    made.terms, made.const, made._text, made._symbols = terms, const, None, None
+    made.terms, made.const, made._text, made._names = terms, const, None, None
     made._lowest = made._highest = ...
     with _LOCK:
         return _DIMS.setdefault(key, made)
@@ -234,15 +285,20 @@ def _interned(terms: Terms, const: int) -> Dim:
 
 def from_terms(coefficients: dict[Monomial, int], const: int) -> DimLike:
     """The value of a sum of terms; the dict is used up."""
-    for monomial in coefficients:
-        if any(atom.kind == FLOOR for atom in monomial):
-            fold_quotients(coefficients, _quotient_atom)
-            break
+    # To fold quotients takes the square of their number; a sum of more terms is not taken apart anyhow.
+    if len(coefficients) <= MOST_WRITTEN:
+        for monomial in coefficients:
+            if any(atom.kind == FLOOR for atom in monomial):
+                fold_quotients(coefficients, _quotient_atom)
+                break
     terms = [(m, c) for m, c in coefficients.items() if c]
     if not terms:
         return const
+    size = sum([atom.size for monomial, _ in terms for atom in monomial])
     if len(terms) > 1:
         terms.sort(key=monomial_order)
+        if size > MOST_WRITTEN:
+            return _large_sum(tuple(terms), const)
     return _interned(tuple(terms), const)
 
 
@@ -256,9 +312,9 @@ def sum_dims(dims: Iterable[DimLike]) -> DimLike:
 
 
 def product(dims: Iterable[DimLike]) -> DimLike:
-    """The product; 1 of nothing."""
+    """The product, the same in whichever order the dimensions come; 1 of nothing."""
     result: DimLike = 1
-    for dim in dims:
+    for dim in sorted(dims, key=order_of):
         result = result * dim
     return result
 
@@ -276,11 +332,31 @@ def _add(one: Dim, other: Dim, sign: int) -> DimLike:
 
 
 def _multiply(one: Dim, other: Dim) -> DimLike:
+    if degree_of(one) + degree_of(other) > MOST_FACTORS or _multiplied_size(one, other) > MOST_WRITTEN:
+        return _large_product(one, other)
     coefficients: dict[Monomial, int] = {}
     for monomial, coefficient in other.terms:
         add_all(coefficients, one, coefficient, monomial)
     const = add_into(coefficients, one, other.const)
     return from_terms(coefficients, const)
+
+
+def _multiplied_size(one: Dim, other: Dim) -> int:
+    """How many names a product takes, multiplied out."""
+    counts = [len(dim.terms) + (dim.const != 0) for dim in (one, other)]
+    return size_of(one) * counts[1] + size_of(other) * counts[0]
+
+
+def _large_product(one: Dim, other: Dim) -> DimLike:
+    """A product that is not multiplied out: a multiple of a large atom."""
+    factor, parts = 1, list[Dim]()
+    for dim in (one, other):
+        common = gcd(dim.const, *(coefficient for _, coefficient in dim.terms))
+        common = common if dim.terms[0][1] > 0 else -common
+        factor *= common
+        reduced = tuple([(monomial, coefficient // common) for monomial, coefficient in dim.terms])
+        parts.append(_interned(reduced, dim.const // common))
+    return factor * atom_value(PRODUCT, tuple(sorted(parts, key=order_of)))
 
 
 class _Step(NamedTuple):
@@ -449,7 +525,9 @@ def _exact_quotient(numerator: DimLike, divisor: Dim) -> DimLike | None:
     lead, lead_coefficient = divisor.terms[0]
     left: DimLike = numerator
     found: DimLike = 0
-    while isinstance(left, Dim):
+    for _ in range(MOST_WRITTEN):
+        if isinstance(left, int):
+            break
         monomial = quotient_of(left.terms[0][0], lead)
         if monomial is None or left.terms[0][1] % lead_coefficient:
             return None
@@ -459,7 +537,7 @@ def _exact_quotient(numerator: DimLike, divisor: Dim) -> DimLike | None:
         found = found + step
         if isinstance(left, Dim) and not monomial_order(before.terms[0]) < monomial_order(left.terms[0]):
             return None
-    return found if left == 0 else None
+    return found if isinstance(left, int) and left == 0 else None
 
 
 def _cancel(numerator: DimLike, divisor: Dim) -> tuple[DimLike, DimLike, DimLike]:

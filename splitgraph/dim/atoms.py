@@ -1,4 +1,9 @@
-"""What a dimension is made of: symbols, floor quotients and maxima, and the monomials over them."""
+"""What a dimension is made of: symbols, floor quotients and maxima, and the monomials over them.
+
+A dimension has a bounded size: what would take more than MOST_WRITTEN names to write is one atom, SUM or PRODUCT, that
+keeps what it stands for. Such a large atom is taken for a symbol with bounds wherever a value is taken apart, so that
+nothing is done twice that has been done for its parts; only what asks for all of a value looks inside.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +15,18 @@ from splitgraph.dim.digests import blake2b
 if TYPE_CHECKING:
     from splitgraph.dim.arithmetic import DimLike
 
-# MOD and NESTED_MAX stand for what is too deep to be taken apart (see is_deep).
-SYMBOL, FLOOR, MOD, MAX, NESTED_MAX = range(5)
+# MOD and NESTED_MAX stand for what is too deep to be taken apart (see is_deep), SUM and PRODUCT for what is too large.
+SYMBOL, FLOOR, MOD, MAX, NESTED_MAX, SUM, PRODUCT = range(7)
+LARGE = frozenset({SUM, PRODUCT})
+# What a value is written with: these have names.
+NAMED = LARGE | {SYMBOL}
 
 DEEP = 4
+
+# The names that may stand in one value, each counted as often as it is written, and the factors of one of its terms.
+# Large enough for the sum of a few hundred parts, small enough that one more operation takes a moment.
+MOST_WRITTEN = 320
+MOST_FACTORS = 16
 
 Interval = tuple["int | None", "int | None"]
 
@@ -21,26 +34,43 @@ Interval = tuple["int | None", "int | None"]
 class Atom:
     """One indivisible factor: a symbol, `num//den`, `max(...)`; interned by its maker, so that identity is equality.
 
-    args: () for a symbol, (numerator, denominator) for FLOOR and MOD, the arguments for maxima; each an int or a Dim.
-    level: 0 for a symbol, else one more than the highest level among the arguments. interval: for symbols >= 0.
+    parts: () for a symbol, (numerator, denominator) for FLOOR and MOD, the arguments for maxima, what is added up for
+    SUM and multiplied for PRODUCT; each an int or a Dim. args: the same, but () for SUM and PRODUCT.
+    level: 0 without args, else one more than the highest level among these. size: how many names it takes to write.
+    interval: for symbols >= 0. name: for SUM and PRODUCT one that no other has.
     always_exists: whether it has a value whatever the symbols are, as nothing in it is divided by one.
     key: a total order that does not depend on the order of creation, so that printing is reproducible.
     """
 
-    __slots__ = ("__weakref__", "always_exists", "args", "digest", "interval", "key", "kind", "level", "name")
+    __slots__ = (
+        "__weakref__",
+        "always_exists",
+        "args",
+        "digest",
+        "interval",
+        "key",
+        "kind",
+        "level",
+        "name",
+        "parts",
+        "size",
+    )
 
-    def __init__(self, kind: int, name: str, args: tuple[DimLike, ...], interval: Interval) -> None:
+    def __init__(self, kind: int, name: str, parts: tuple[DimLike, ...], interval: Interval) -> None:
         self.kind = kind
-        self.args = args
+        self.parts = parts
+        self.args = args = () if kind in LARGE else parts
         self.interval = interval
-        self.level = 0 if kind == SYMBOL else 1 + max(level_of(arg) for arg in args)
+        self.level = 1 + max(map(level_of, args)) if args else 0
+        self.size = max(sum(map(size_of, args)), 1)
         divides = kind in (FLOOR, MOD) and not isinstance(args[1], int)
-        self.always_exists = not divides and all(map(always_exists, args))
-        self.name = name if kind == SYMBOL else _first_name(args)
-        self.digest = _digest(kind, name, args)
+        self.always_exists = not divides and all(map(always_exists, parts))
+        self.digest = _digest(kind, name, parts)
+        self.name = f"[large, {self.digest.hex()}]" if kind in LARGE else name or _first_name(args)
         size = args[1] if kind == FLOOR and isinstance(args[1], int) else 0
         const = const_of(args[0]) if kind == FLOOR else 0
-        self.key = (kind, self.name, self.level, size, const, self.digest)
+        # Large atoms stand among the symbols.
+        self.key = (SYMBOL if kind in LARGE else kind, self.name, self.level, size, const, self.digest)
 
     def __lt__(self, other: Atom) -> bool:
         return self.key < other.key
@@ -86,6 +116,16 @@ def level_of(value: DimLike) -> int:
     if isinstance(value, int):
         return 0
     return max(atom.level for monomial, _ in value.terms for atom in monomial)
+
+
+def size_of(value: DimLike) -> int:
+    """How many names it takes to write a value."""
+    return 0 if isinstance(value, int) else sum(atom.size for monomial, _ in value.terms for atom in monomial)
+
+
+def degree_of(value: DimLike) -> int:
+    """The number of factors in the longest term of a value."""
+    return 0 if isinstance(value, int) else len(value.terms[0][0])
 
 
 def always_exists(value: DimLike) -> bool:
@@ -142,7 +182,7 @@ def is_deep(value: DimLike) -> bool:
 
 
 def atoms_by_level(values: Iterable[DimLike]) -> list[Atom]:
-    """Every atom that the values are built of, arguments before what is built of them; no recursion."""
+    """Every atom that the values are written with, arguments before what is built of them; no recursion."""
     seen: set[Atom] = set()
     waiting = list(values)
     while waiting:
@@ -155,6 +195,27 @@ def atoms_by_level(values: Iterable[DimLike]) -> list[Atom]:
                     seen.add(atom)
                     waiting.extend(atom.args)
     return sorted(seen, key=lambda atom: atom.level)
+
+
+def all_atoms(values: Iterable[DimLike]) -> list[Atom]:
+    """Every atom that the values are built of, what large ones stand for among them, parts before what is built of
+    them; no recursion.
+    """
+    found: dict[Atom, None] = {}
+    waiting: list[tuple[Atom, bool]] = [(atom, False) for atom in _atoms_in(values)]
+    while waiting:
+        atom, parts_are_found = waiting.pop()
+        if parts_are_found:
+            found[atom] = None
+        elif atom not in found:
+            waiting.append((atom, True))
+            waiting += [(part, False) for part in _atoms_in(atom.parts) if part not in found]
+    return list(found)
+
+
+def _atoms_in(values: Iterable[DimLike]) -> list[Atom]:
+    every = (atom for value in values if not isinstance(value, int) for m, _ in value.terms for atom in m)
+    return list(dict.fromkeys(every))
 
 
 def _first_name(args: tuple[DimLike, ...]) -> str:

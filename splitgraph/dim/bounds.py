@@ -2,12 +2,13 @@
 
 The bound is searched for in several ways and the best is taken: term by term; with the outermost floor quotient
 `E//k` written as the fraction between `(E - k + 1)/k` and `E/k`, or the outermost maximum as each of its arguments,
-so that what cancels in the true value cancels in the bound too; and with a multiple of a known inequality taken away.
+so that what cancels in the true value cancels in the bound too. What follows from facts is none of this module.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import reduce
 from math import gcd
 from typing import TYPE_CHECKING
 
@@ -16,8 +17,10 @@ from splitgraph.dim.atoms import (
     FLOOR,
     MAX,
     MOD,
+    NAMED,
     NESTED_MAX,
-    SYMBOL,
+    PRODUCT,
+    SUM,
     Atom,
     Interval,
     Monomial,
@@ -36,7 +39,9 @@ Coefficients = Mapping[Monomial, int]  # of a polynomial; the constant is that o
 # Rewritings that one search may try; each costs as much as an addition.
 _BUDGET = 12
 _BUDGET_WHEN_DEEP = 2
-_BUDGET_WITH_ASSUMPTIONS = 60
+
+# Bounds of large atoms are no further from 0.
+_LARGEST_BOUND = 2**128
 
 
 def symbolic_interval(atom: Atom) -> Interval:
@@ -50,6 +55,10 @@ def atom_interval(kind: int, ranges: Sequence[Interval]) -> Interval:
         return _interval_of_max(ranges)
     if kind == MOD:
         return _interval_of_remainder(ranges[1])
+    if kind == SUM:
+        return _rounded_outward(reduce(_interval_of_sum, ranges))
+    if kind == PRODUCT:
+        return _rounded_outward(reduce(_interval_of_product, ranges))
     return _interval_of_quotient(ranges[0], ranges[1])
 
 
@@ -74,24 +83,23 @@ def highest(value: DimLike, interval_of: IntervalOf = symbolic_interval, goal: i
 def lower_bound(
     coefficients: Coefficients,
     interval_of: IntervalOf = symbolic_interval,
-    assumptions: Sequence[Coefficients] = (),
     goal: int | None = None,
 ) -> int | None:
     """An integer that the polynomial never falls below, None when none was found.
 
-    assumptions: polynomials known to be >= 0. goal: a bound that is good enough; the search stops when it is reached.
+    goal: a bound that is good enough; the search stops when it is reached.
     """
-    if not assumptions and _is_termwise(coefficients):
+    if _is_termwise(coefficients):
         return termwise_bound(coefficients, interval_of)
     # The terms are a multiple of their common factor, which rounds better than the sum.
     const = coefficients.get((), 0)
     factor = gcd(*(c for m, c in coefficients.items() if m)) or 1
     reduced = {m: c // factor for m, c in coefficients.items() if m}
-    budget = _BUDGET_WITH_ASSUMPTIONS if assumptions else _BUDGET
+    budget = _BUDGET
     if any(atom.level > DEEP for monomial in reduced for atom in monomial):
         budget = _BUDGET_WHEN_DEEP
     target = None if goal is None else -((const - goal) // factor)
-    bound = _Search(interval_of, assumptions, target, budget).search(reduced, 1)
+    bound = _Search(interval_of, target, budget).search(reduced, 1)
     return None if bound is None else factor * bound + const
 
 
@@ -102,7 +110,7 @@ def _is_termwise(coefficients: Coefficients) -> bool:
         return True
     for monomial in monomials:
         for atom in monomial:
-            if atom.kind != SYMBOL:
+            if atom.kind not in NAMED:
                 return False
     return True
 
@@ -110,14 +118,10 @@ def _is_termwise(coefficients: Coefficients) -> bool:
 class _Search:
     """One search for a lower bound, with a budget of rewritings."""
 
-    def __init__(
-        self, interval_of: IntervalOf, assumptions: Sequence[Coefficients], goal: int | None, budget: int
-    ) -> None:
+    def __init__(self, interval_of: IntervalOf, goal: int | None, budget: int) -> None:
         self.interval_of = interval_of
-        self.assumptions = assumptions
         self.goal = goal
         self.budget = budget
-        self.seen: set[frozenset[tuple[Monomial, int]]] = set()
 
     def search(self, coefficients: Coefficients, scale: int) -> int | None:
         """The best lower bound found of the polynomial divided by `scale`, rounded up: it bounds an integer."""
@@ -129,16 +133,6 @@ class _Search:
         if atom is not None and self.budget > 0:
             self.budget -= 1
             best = _better(best, self._rewritten(coefficients, atom, scale))
-        state = frozenset(coefficients.items())
-        if state in self.seen:
-            return best
-        self.seen.add(state)
-        for assumption in self.assumptions:
-            for reduced, factor in _reductions(coefficients, assumption):
-                if self.budget <= 0 or self._enough(best):
-                    return best
-                self.budget -= 1
-                best = _better(best, self.search(reduced, scale * factor))
         return best
 
     def _enough(self, bound: int | None) -> bool:
@@ -168,14 +162,7 @@ class _Search:
             best = _better(best, self.search(one, scale))
             if self._enough(best):
                 return best
-        if len(atom.args) > 2 or self.budget <= 0:
-            return best
-        # Either argument is the larger one: each bound then holds where it is.
-        first, second = atom.args
-        with_first, with_second = (_replaced(coefficients, atom, parts, arg) for arg in atom.args)
-        cases = [self._assuming(first - second, with_first, scale), self._assuming(second - first, with_second, scale)]
-        either = [bound for bound in cases if bound is not None]
-        return _better(best, min(either)) if len(either) == 2 else best
+        return best
 
     def _bound_of_all(self, polynomials: Iterable[Coefficients], scale: int) -> int | None:
         """A bound of whichever of the polynomials is the least; nothing is sought further where one has none."""
@@ -186,10 +173,6 @@ class _Search:
                 return None
             least = bound if least is None else min(least, bound)
         return least
-
-    def _assuming(self, known: DimLike, coefficients: Coefficients, scale: int) -> int | None:
-        case = _Search(self.interval_of, [*self.assumptions, coefficients_of(known)], self.goal, self.budget // 2)
-        return case.search(coefficients, scale)
 
 
 def termwise_bound(coefficients: Coefficients, interval_of: IntervalOf) -> int | None:
@@ -223,20 +206,8 @@ def monomial_interval(monomial: Monomial, interval_of: IntervalOf) -> Interval:
     return product
 
 
-def _reductions(coefficients: Coefficients, assumption: Coefficients) -> Iterator[tuple[dict[Monomial, int], int]]:
-    """(a*p - b*q, a) for p the polynomial, q the assumption and a, b > 0 such that a falling term of p is gone."""
-    for monomial, falling in assumption.items():
-        wanted = coefficients.get(monomial, 0)
-        if not monomial or falling >= 0 or wanted >= 0:
-            continue
-        reduced = {m: -falling * c for m, c in coefficients.items()}
-        for other, coefficient in assumption.items():
-            reduced[other] = reduced.get(other, 0) + wanted * coefficient
-        yield reduced, -falling
-
-
 def _outermost(coefficients: Coefficients) -> Atom | None:
-    composite = {atom for m, c in coefficients.items() if c for atom in m if atom.kind not in (SYMBOL, MOD)}
+    composite = {atom for m, c in coefficients.items() if c for atom in m if atom.kind not in NAMED | {MOD}}
     return max(composite, key=lambda atom: (atom.level, atom.key), default=None)
 
 
@@ -315,6 +286,18 @@ def _interval_of_product(one: Interval, other: Interval) -> Interval:
         return None, None
     corners = (a * c, a * d, b * c, b * d)
     return min(corners), max(corners)
+
+
+def _interval_of_sum(one: Interval, other: Interval) -> Interval:
+    (a, b), (c, d) = one, other
+    return None if a is None or c is None else a + c, None if b is None or d is None else b + d
+
+
+def _rounded_outward(bounds: Interval) -> Interval:
+    """The interval with no number that is larger than any use of it: squared again and again they fill any memory."""
+    low, high = bounds
+    low = None if low is None or low < -_LARGEST_BOUND else min(low, _LARGEST_BOUND)
+    return low, None if high is None or high > _LARGEST_BOUND else max(high, -_LARGEST_BOUND)
 
 
 def _interval_of_remainder(denominator: Interval) -> Interval:

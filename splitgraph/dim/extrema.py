@@ -20,6 +20,9 @@ from splitgraph.dim.atoms import MAX, NESTED_MAX, Atom, Monomial, add_into, cons
 # Nested maxima are flattened up to this many arguments: comparing them pairwise costs the square.
 _MOST_ARGUMENTS = 12
 
+# More arguments than this are compared in groups, for the same reason.
+_MOST_COMPARED = 32
+
 _REMEMBERED = 4096
 
 
@@ -63,7 +66,7 @@ def undominated(dims: Iterable[DimLike], is_at_least: Callable[[DimLike, DimLike
 @lru_cache(_REMEMBERED)
 def _maximum(dims: tuple[DimLike, ...]) -> DimLike:
     shared: DimLike = 0
-    args = list(dims)
+    args = _grouped(dims)
     seen: list[tuple[DimLike, list[DimLike]]] = []
     while True:
         args = undominated(sorted(args, key=order_of), _is_at_least)
@@ -85,6 +88,16 @@ def _maximum(dims: tuple[DimLike, ...]) -> DimLike:
         if flat is args:
             return shared + _atom(args)
         shared, args = shared - falling, flat
+
+
+def _grouped(dims: Iterable[DimLike]) -> list[DimLike]:
+    """The dims; of too many to compare each with each other one the maxima of groups."""
+    found = list(dict.fromkeys(dims))
+    while len(found) > _MOST_COMPARED:
+        found.sort(key=order_of)
+        groups = [tuple(found[start : start + _MOST_COMPARED]) for start in range(0, len(found), _MOST_COMPARED)]
+        found = list(dict.fromkeys(map(_maximum, groups)))
+    return found
 
 
 def _atom(args: list[DimLike]) -> DimLike:

@@ -1,15 +1,21 @@
-"""What is known of symbols: bounds, obligations, and the proofs that follow from them."""
+"""What is known of symbols: bounds, obligations, and what follows from them.
+
+One question is asked: does `e >= 0` follow? It does where no integers meet the facts together with `e <= -1`
+(`linear_systems`, `integer_systems`). The rest follows from it: `e == 0` is two such questions, `e != 0` is the
+question with `e == 0` added, facts contradict each other where no integers meet them. Plain intervals are a quick first
+look. The answer depends on what is known, never on names, on the order of facts or on earlier questions: only facts
+connected with the question take part, all of one distance or none, and limits are counted for one question.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
-from math import gcd
 from typing import Literal
-from weakref import proxy
 
 from splitgraph.dim.arithmetic import Dim, DimLike, symbol
 from splitgraph.dim.atoms import (
+    LARGE,
     SYMBOL,
     Atom,
     Interval,
@@ -18,32 +24,32 @@ from splitgraph.dim.atoms import (
     atoms_by_level,
     coefficients_of,
     is_deep,
-    level_of,
 )
-from splitgraph.dim.bounds import Coefficients, atom_interval, interval, lower_bound, termwise_bound
-from splitgraph.dim.congruence import Congruence, congruence_of, simplified
-from splitgraph.dim.counterexamples import Counterexamples
+from splitgraph.dim.bounds import atom_interval, highest_of_term, interval, termwise_bound
+from splitgraph.dim.linear_systems import Fact, LinearSystem, TooLarge
 from splitgraph.dim.obligation import Obligation
-from splitgraph.dim.propagation import Contradiction, propagate, round_to_congruences
-from splitgraph.dim.records import Record, Residue, moduli_of
-from splitgraph.dim.values import substitute, symbols_of
+from splitgraph.dim.simplification import simplified
+from splitgraph.dim.values import names_in, substitute_names, symbols_of
 
 Answer = Literal["proved", "assumed", "contradiction"]
 
-# Obligations that one proof may lean on, nearest first: the search grows with their number. To find them, some more are
-# looked at, as one obligation stands under each of its symbols.
-_MOST_ASSUMPTIONS = 16
-_MOST_LOOKED_AT = 256
-
-# Obligations of more terms tell the bounds of their symbols once, when they are required, and follow from themselves;
-# nothing else leans on them: to look at each again for each of its symbols takes the square of their length.
-_WIDEST_ASSUMPTION = 64
-
-# Obligations that are looked at again when the bounds of their symbols move.
-_MOST_REVISITED = 64
-
+# Facts that one question may lean on, and facts of one symbol beyond which these connect it with no others: a symbol
+# that all of a model shares, as that of its batch, does not draw in all that is known of the model.
+_MOST_FACTS = 24
+_MOST_OF_ONE = 8
+# Facts of more terms tell the bounds of their symbols; questions do not lean on them.
+_WIDEST_FACT = 64
 # Equalities of more terms are not solved for a symbol: what it stands for would grow with each.
 _MOST_TERMS = 8
+
+
+class _Questions:
+    """How many answers were given that might be others if more were known."""
+
+    __slots__ = ("open",)
+
+    def __init__(self) -> None:
+        self.open = 0
 
 
 class Facts:
@@ -55,43 +61,54 @@ class Facts:
     def __init__(self, bounds: Mapping[str, tuple[int, int | None]] = {}) -> None:
         self._parent: Facts | None = None
         self._bounds = {name: (max(low, 0), high) for name, (low, high) in bounds.items()}
-        self._records: list[Record] = []
-        self._records_of: dict[str, list[Record]] = {}  # by symbol, without those that are too wide to lean on
-        self._in_wide_records: set[str] = set()
-        # Terms that are known to be at least a number.
+        self._obligations: list[Obligation] = []
+        # Symbols of the facts; facts by each name in them, of a symbol or a large atom; and each under one name, that
+        # with the fewest.
+        self._symbols: set[str] = set()
+        self._of: dict[str, list[Fact]] = {}
+        self._under: dict[str, list[Fact]] = {}
+        # Terms that are known to be at least a number, as a fact of any width says.
         self._least: dict[Terms, int] = {}
-        self._residues: dict[Terms, Residue] = {}
-        # Under one symbol of each, the one with the fewest, the terms whose remainder is known.
-        self._residues_under: dict[str, list[Terms]] = {}
         # Symbols that equalities express through others, and by symbol those whose solution speaks of it.
         self._solved: dict[str, DimLike] = {}
         self._solved_with: dict[str, set[str]] = {}
-        # Grows with each answer that might be another one if more were known: a proof stays one, its absence may not.
-        self.open_questions = 0
+        self._questions = _Questions()
         self._version = 0
         self._cached_version = 0
         self._intervals: dict[Atom, Interval] = {}
+        self._impossible: dict[tuple[Dim, bool], bool] = {}
+        self._ranges: dict[Dim, Interval] = {}
         self._plainer: dict[tuple[Dim, bool], DimLike] = {}
-        self._positive: dict[Dim, bool] = {}
-        self._counterexamples: Counterexamples | None = None
 
     def child(self) -> Facts:
         """Facts that see these and add their own, for a scope that may not be executed."""
         made = Facts()
         made._parent = self
+        made._questions = self._questions
         return made
+
+    @property
+    def open_questions(self) -> int:
+        """How many answers were given so far that might be others if more were known: a proof stays one, its absence
+        may not. Those of a child count here, too: they lean on what is known here.
+        """
+        return self._questions.open
+
+    def enclosing(self) -> Iterator[Facts]:
+        """The facts around these, from the inside out."""
+        return islice(self._chain(), 1, None)
 
     @property
     def bounds(self) -> Mapping[str, tuple[int, int | None]]:
         """(minimum, maximum or None) of each symbol of which more is known than that it is >= 0."""
-        names = {name for facts in self._chain() for name in facts._bounds}
-        known = {name: self.bound(name) for name in sorted(names)}
+        names = {name for facts in self._chain() for name in (*facts._bounds, *facts._symbols)}
+        known = {name: self._bounds_by_facts(name) for name in sorted(names)}
         return {name: bound for name, bound in known.items() if bound != (0, None)}
 
     @property
     def obligations(self) -> tuple[Obligation, ...]:
         """Everything that was assumed, in the order of asking, the parent's first."""
-        return tuple(record.obligation for facts in reversed([*self._chain()]) for record in facts._records)
+        return tuple(held for facts in reversed([*self._chain()]) for held in facts._obligations)
 
     @property
     def version(self) -> int:
@@ -103,6 +120,8 @@ class Facts:
             facts = facts._parent
         return version
 
+    # Questions -------------------------------------------------------------------------------------------------------
+
     def require(self, obligation: Obligation) -> Answer:
         """Take the obligation for granted from here on, unless it follows already or cannot hold.
 
@@ -113,47 +132,45 @@ class Facts:
         equal = obligation.relation == "=="
         if isinstance(difference, int):
             return "proved" if difference == 0 or (difference > 0 and not equal) else "contradiction"
-        try:
-            return self._require(obligation, difference, equal)
-        except ZeroDivisionError:
-            return "contradiction"
-
-    def _require(self, obligation: Obligation, difference: Dim, equal: bool) -> Answer:
         if self._is_zero(difference) if equal else self._is_nonnegative(difference):
             return "proved"
-        if self._is_never_zero(difference) if equal else self._is_nonnegative(-1 - difference):
+        if self._cannot_be(difference, is_equality=equal):
             return "contradiction"
-        congruence = congruence_of(difference) if equal else None
-        return self._record(Record(obligation, difference, symbols_of(difference), congruence))
+        try:
+            solved = self._solved_form(difference) if equal else 0
+        except ZeroDivisionError:
+            return "contradiction"
+        self._record(obligation, Fact(difference, equal))
+        self._note_equality(solved)
+        # What a child takes for granted may be a contradiction with more known; the version of its parent stays.
+        self._questions.open += self._parent is not None
+        return "assumed"
 
     def range_of(self, d: DimLike) -> Interval:
         """(lowest, highest) value that the dim can take; None: unbounded, or not known."""
-        self.open_questions += not isinstance(d, int)
-        try:
-            return self._range_of(d)
-        except ZeroDivisionError:
-            return None, None
+        self._questions.open += not isinstance(d, int)
+        return (d, d) if isinstance(d, int) else self._range_of(d)
 
     def prove_ge(self, a: DimLike, b: DimLike) -> bool:
         """True when a >= b for all values that the symbols can have; False when there is no proof."""
         difference = a - b
         if isinstance(difference, int):
             return difference >= 0
-        return self._proves(self._is_nonnegative, difference)
+        return self._counted(self._is_nonnegative(difference))
 
     def prove_eq(self, a: DimLike, b: DimLike) -> bool:
         """True when a == b for all values that the symbols can have; False when there is no proof."""
         difference = a - b
         if isinstance(difference, int):
             return difference == 0
-        return self._proves(self._is_zero, difference)
+        return self._counted(self._is_zero(difference))
 
     def prove_ne(self, a: DimLike, b: DimLike) -> bool:
         """True when a == b for no values that the symbols can have; False when there is no proof."""
         difference = a - b
         if isinstance(difference, int):
             return difference != 0
-        return self._proves(self._is_never_zero, difference)
+        return self._counted(self._cannot_be(difference, is_equality=True) and not self._has_no_value(difference))
 
     def prove_divisible(self, d: DimLike, k: int) -> bool:
         """True when k > 0 divides d for all values that the symbols can have; False when there is no proof."""
@@ -164,90 +181,33 @@ class Facts:
 
         fixed: also put the number in place of a symbol that can have only one value.
         """
-        self.open_questions += not isinstance(d, int)
-        try:
-            return self._simplified(d, fixed=fixed)
-        except ZeroDivisionError:
-            return d
-
-    def _proves(self, holds: Callable[[Dim], bool], difference: Dim) -> bool:
-        try:
-            proved = holds(difference)
-        except ZeroDivisionError:
-            # A divisor is 0 by what is known, so that there is no value to prove anything of.
-            proved = False
-        self.open_questions += not proved
-        return proved
-
-    def _range_of(self, d: DimLike) -> Interval:
-        simple = self._simplified(d)
-        if isinstance(simple, int) or not self._knows_of(symbols_of(simple)):
-            return (simple, simple) if isinstance(simple, int) else simple.interval
-        return interval(simple, self.interval_of)
-
-    def _is_nonnegative(self, difference: DimLike) -> bool:
-        if isinstance(difference, int):
-            return difference >= 0
-        if not level_of(difference):
-            # Of symbols alone: what holds whatever they are is seen at once.
-            low = difference.lowest
-            if low is not None and low >= 0:
-                return True
-        if self._was_required(difference):
-            return True
-        if always_exists(difference):
-            # Most of what holds follows from the bounds of its terms, which takes less than to look for a point where
-            # it fails.
-            low = termwise_bound(coefficients_of(difference), self.interval_of)
-            if low is not None and low >= 0:
-                return True
-        if any(value < 0 for value in self._values(difference)):
-            return False
-        simple = self._simplified(difference)
-        if self._is_positive(simple):
-            return True
-        solved = self.solution(simple)
-        return solved is not simple and self._is_positive(self._simplified(solved))
-
-    def _is_zero(self, difference: Dim) -> bool:
-        if any(self._values(difference)):
-            return False
-        simple = self._simplified(self.solution(difference), fixed=True)
-        if isinstance(simple, int):
-            return simple == 0
-        return self._is_nonnegative(difference) and self._is_nonnegative(-difference)
-
-    def _is_never_zero(self, difference: Dim) -> bool:
-        if not all(self._values(difference)):
-            return False
-        simple = self._simplified(self.solution(difference), fixed=True)
-        if isinstance(simple, int):
-            return simple != 0
-        if simple.const % gcd(*(c for _, c in simple.terms)):
-            return True
-        for modulus in moduli_of(simple, self._residues_of(symbols_of(simple))):
-            remainder = self._simplified(simple % modulus)
-            if isinstance(remainder, int) and remainder:
-                return True
-        return any(self._is_nonnegative(d - 1) or self._is_nonnegative(-1 - d) for d in (difference, simple))
-
-    def _simplified(self, d: DimLike, *, fixed: bool = False) -> DimLike:
         if isinstance(d, int):
             return d
+        self._questions.open += 1
         self._forget_if_outdated()
         known = self._plainer.get((d, fixed))
         if known is None:
-            names = symbols_of(d)
-            known = self._freshly_simplified(d, names, fixed) if self._knows_of(names) else d
+            try:
+                known = self._simplified(d, fixed)
+            except ZeroDivisionError:
+                # A divisor is 0 by what is known.
+                known = d
             self._plainer[(d, fixed)] = known
         return known
 
-    # What propagation asks for -----------------------------------------------------------------------------------
+    def solution(self, d: DimLike) -> DimLike:
+        """The dim with the symbols that equalities express through others put in terms of these."""
+        self._questions.open += not isinstance(d, int)
+        return self._solved_form(d)
+
+    def _solved_form(self, d: DimLike) -> DimLike:
+        for facts in [facts for facts in reversed([*self._chain()]) if facts._solved]:
+            found = {name: facts._solved[name] for name in names_in(d) if name in facts._solved}
+            d = substitute_names(d, found) if found else d
+        return d
 
     def bound(self, name: str) -> tuple[int, int | None]:
-        """(minimum, maximum or None) of a symbol."""
-        if self._parent is None:
-            return self._bounds.get(name, (0, None))
+        """(minimum, maximum or None) of a symbol, as facts about it alone say."""
         low, high = 0, None
         for facts in self._chain():
             known = facts._bounds.get(name, (0, None))
@@ -260,6 +220,124 @@ class Facts:
         self._bounds[name] = (low, high)
         self._version += 1
 
+    # How they are decided --------------------------------------------------------------------------------------------
+
+    def _counted(self, is_proved: bool) -> bool:
+        self._questions.open += not is_proved
+        return is_proved
+
+    def _is_nonnegative(self, difference: DimLike) -> bool:
+        if isinstance(difference, int):
+            return difference >= 0
+        low = difference.lowest
+        if low is not None and low >= 0:
+            return True
+        low = termwise_bound(coefficients_of(difference), self.interval_of)
+        if (low is not None and low >= 0) or self._was_required(difference):
+            return True
+        return self._cannot_be(-1 - difference, is_equality=False) and not self._has_no_value(difference)
+
+    def _was_required(self, difference: Dim) -> bool:
+        """True when a fact says by itself that the difference is >= 0."""
+        terms, const = difference.terms, difference.const
+        return any(facts._least and facts._least.get(terms, -const - 1) >= -const for facts in self._chain())
+
+    def _is_zero(self, difference: Dim) -> bool:
+        return self._is_nonnegative(difference) and self._is_nonnegative(-difference)
+
+    def _cannot_be(self, difference: DimLike, *, is_equality: bool) -> bool:
+        """True where `difference == 0`, or `difference >= 0`, contradicts what is known."""
+        if isinstance(difference, int):
+            return difference != 0 if is_equality else difference < 0
+        self._forget_if_outdated()
+        claim = Fact(difference, is_equality)
+        known = self._impossible.get(claim)
+        if known is None:
+            known = self._impossible[claim] = self._is_impossible(claim)
+        return known
+
+    def _is_impossible(self, claim: Fact) -> bool:
+        def claimed(system: LinearSystem) -> None:
+            system.add(claim.difference, is_equality=claim.is_equality)
+
+        return self._contradicts(claim.difference, claimed)
+
+    def _has_no_value(self, d: DimLike) -> bool:
+        """True where a divisor is 0 by what is known, so that there is no value to prove anything of."""
+        return not (isinstance(d, int) or always_exists(d)) and self._contradicts(d, lambda system: system.define(d))
+
+    def _contradicts(self, d: Dim, claim: Callable[[LinearSystem], None]) -> bool:
+        """Whether the facts about a dim leave no integers for a claim about it."""
+        for facts in self._connected(names_in(d)):
+            try:
+                system = LinearSystem(self.interval_of)
+                claim(system)
+                for fact in facts:
+                    system.add(fact.difference, is_equality=fact.is_equality)
+                system.add_products(facts)
+            except TooLarge:
+                return False
+            if system.is_impossible():
+                return True
+        return False
+
+    def _range_of(self, d: Dim) -> Interval:
+        self._forget_if_outdated()
+        found = self._ranges.get(d)
+        if found is None:
+            found = self._ranges[d] = self._range_by_facts(d)
+        return found
+
+    def _range_by_facts(self, d: Dim) -> Interval:
+        low, high = interval(d, self.interval_of)
+        for facts in self._connected(names_in(d)):
+            try:
+                system = LinearSystem(self.interval_of)
+                for fact in facts:
+                    system.add(fact.difference, is_equality=fact.is_equality)
+                least, most = system.range_of(d)
+            except TooLarge:
+                break
+            low = least if low is None else low if least is None else max(low, least)
+            high = most if high is None else high if most is None else min(high, most)
+        return low, high
+
+    def _bounds_by_facts(self, name: str) -> tuple[int, int | None]:
+        low, high = self._range_of(symbol(name))
+        return max(low or 0, 0), high
+
+    def _connected(self, names: Iterable[str]) -> Iterator[list[Fact]]:
+        """Facts to lean on, more each time: those of these symbols alone, then those that share symbols with them."""
+        reached = set(names)
+        found = self._among(reached)
+        yield list(found)
+        count = len(found)
+        while True:
+            near = dict.fromkeys(fact for name in reached for fact in self._few_of(name))
+            names_of = {name for fact in near for name in names_in(fact.difference)}
+            closed = self._among(reached | names_of)
+            more = {**found, **near, **closed}
+            if len(more) > _MOST_FACTS or len(more) == len(found):
+                break
+            found, reached = more, reached | names_of
+        if len(found) > count:
+            yield list(found)
+
+    def _among(self, names: set[str]) -> dict[Fact, None]:
+        """The facts that speak of these symbols only."""
+        return {
+            fact: None
+            for facts in self._chain()
+            if facts._under
+            for name in names
+            for fact in facts._under.get(name, ())
+            if names_in(fact.difference) <= names
+        }
+
+    def _few_of(self, name: str) -> list[Fact]:
+        found = [fact for facts in self._chain() for fact in facts._of.get(name, ())]
+        return found if len(found) <= _MOST_OF_ONE else []
+
     def interval_of(self, atom: Atom) -> Interval:
         """The interval of an atom under the bounds of the symbols."""
         self._forget_if_outdated()
@@ -267,112 +345,80 @@ class Facts:
             for part in [*atoms_by_level(atom.args), atom]:
                 if part.kind == SYMBOL:
                     self._intervals[part] = self.bound(part.name)
+                elif part.kind in LARGE:
+                    self._intervals[part] = part.interval
                 elif part not in self._intervals:
                     self._intervals[part] = atom_interval(
                         part.kind, [interval(arg, self._intervals.__getitem__) for arg in part.args]
                     )
         return self._intervals[atom]
 
-    def congruences_of(self, name: str) -> Sequence[Congruence]:
-        """Remainders that are known of polynomials of the symbol alone."""
-        return self._congruences([name])
+    def _simplified(self, d: Dim, fixed: bool) -> DimLike:
+        if not any(self._knows_of(name) for name in names_in(d)):
+            return d
+        equalities = [fact.difference for fact in self._among(set(names_in(d))) if fact.is_equality]
+        return simplified(d, equalities, self.interval_of, self._is_nonnegative, fixed)
 
-    def inequalities_of(self, name: str) -> Iterable[Dim]:
-        """Polynomials with the symbol, and few others, that are known to be >= 0."""
-        for record in self._records_with(name):
-            yield from record.inequalities
-
-    # -------------------------------------------------------------------------------------------------------------
-
-    def _record(self, record: Record) -> Answer:
-        """Add the record unless it contradicts the others; all that follows is tried on a child first."""
-        if record.congruence is not None and self._with_residue(record) is None:
-            return "contradiction"
-        trial = self.child()
-        trial._add(record)
-        try:
-            for name in record.names if record.congruence else ():
-                round_to_congruences(name, trial)
-            propagate(record.inequalities, trial)
-        except Contradiction:
-            return "contradiction"
-        moved = (other for name in trial._bounds for other in trial._records_with(name))
-        touched = {id(r): r for r in [record, *islice(moved, _MOST_REVISITED)]}
-        if any(trial._is_excluded(r.difference, r.obligation.relation == "==") for r in touched.values()):
-            return "contradiction"
-        self._add(record)
-        self._bounds.update(trial._bounds)
-        return "assumed"
-
-    def _freshly_simplified(self, d: Dim, names: Iterable[str], fixed: bool) -> DimLike:
-        congruences = self._congruences(names)
-        if congruences or any(atom.kind != SYMBOL for monomial, _ in d.terms for atom in monomial):
-            return simplified(d, congruences, self.interval_of, fixed)
-        bounds = {name: self.bound(name) for name in names} if fixed else {}
-        return substitute(d, {name: low for name, (low, high) in bounds.items() if low == high})
+    def _knows_of(self, name: str) -> bool:
+        return any(name in facts._bounds or name in facts._of for facts in self._chain())
 
     def _forget_if_outdated(self) -> None:
         version = self.version
         if version != self._cached_version:
-            self._intervals.clear()
-            self._plainer.clear()
-            self._positive.clear()
-            self._counterexamples = None
+            for cache in (self._intervals, self._impossible, self._ranges, self._plainer):
+                cache.clear()
             self._cached_version = version
 
-    def _add(self, record: Record) -> None:
-        self._records.append(record)
-        if record.obligation.relation == "==":
-            self._solve(record.difference)
-        if record.congruence is not None:
-            self._add_residue(record)
+    # What is recorded ------------------------------------------------------------------------------------------------
+
+    def _record(self, obligation: Obligation, fact: Fact) -> None:
+        self._obligations.append(obligation)
         self._version += 1
-        if record.is_bound:
-            return
-        for polynomial in record.inequalities:
+        for polynomial in (fact.difference, -fact.difference) if fact.is_equality else (fact.difference,):
+            self._tighten(polynomial)
             known = self._least.get(polynomial.terms, -polynomial.const)
             self._least[polynomial.terms] = max(known, -polynomial.const)
-        if len(record.difference.terms) > _WIDEST_ASSUMPTION:
-            self._in_wide_records |= record.names
+        self._version += 1
+        terms = fact.difference.terms
+        if len(terms) > _WIDEST_FACT or (len(terms) == 1 and len(terms[0][0]) == 1 and terms[0][0][0].kind == SYMBOL):
+            # Of one symbol: its bounds say it all.
             return
-        for name in record.names:
-            self._records_of.setdefault(name, []).append(record)
+        names = sorted(names_in(fact.difference))
+        self._symbols |= symbols_of(fact.difference).intersection(names)
+        self._under.setdefault(min(names, key=lambda name: len(self._of.get(name, ()))), []).append(fact)
+        for name in names:
+            self._of.setdefault(name, []).append(fact)
 
-    def _add_residue(self, record: Record) -> None:
-        residue = self._with_residue(record)
-        assert residue is not None
-        terms = residue.congruence.terms
-        if terms not in self._residues:
-            under = min(sorted(residue.names), key=lambda name: len(self._residues_under.get(name, ())))
-            self._residues_under.setdefault(under, []).append(terms)
-        self._residues[terms] = residue
+    def _tighten(self, polynomial: Dim) -> None:
+        """Note the bounds that `polynomial >= 0` gives to its symbols, those of the others being what they are."""
+        most = [highest_of_term(monomial, c, self.interval_of) for monomial, c in polynomial.terms]
+        unbounded = most.count(None)
+        if unbounded > 1:
+            return
+        total = polynomial.const + sum(high for high in most if high is not None)
+        for (monomial, coefficient), own in zip(polynomial.terms, most, strict=True):
+            if len(monomial) != 1 or monomial[0].kind != SYMBOL or (unbounded and own is not None):
+                continue
+            rest = total if own is None else total - own
+            name, (low, high) = monomial[0].name, self.bound(monomial[0].name)
+            if coefficient > 0:
+                low = max(low, -(rest // coefficient))
+            else:
+                limit = rest // -coefficient
+                high = limit if high is None else min(high, limit)
+            self._bounds[name] = (low, high)
 
-    def _with_residue(self, record: Record) -> Residue | None:
-        """The remainder of the record together with what is known already; None when they contradict each other."""
-        assert record.congruence is not None
-        found = Residue(record.congruence, symbols_of(record.congruence.value), (record.congruence.modulus,))
-        for facts in self._chain():
-            known = facts._residues.get(record.congruence.terms)
-            if known is not None:
-                # A child's was put together with its parent's when it was made, but the parent may have learnt since.
-                both = found.and_also(known)
-                if both is None:
-                    return None
-                found = both
-        return found
-
-    def _solve(self, difference: Dim) -> None:
-        """Note a symbol that `difference == 0` expresses through others."""
-        known = self.solution(difference)
+    def _note_equality(self, known: DimLike) -> None:
+        """Note a symbol that `known == 0` expresses through others."""
         for monomial, coefficient in known.terms if isinstance(known, Dim) and len(known.terms) < _MOST_TERMS else ():
             if len(monomial) != 1 or monomial[0].kind != SYMBOL or abs(coefficient) != 1:
                 continue
             name = monomial[0].name
             value = (known - coefficient * symbol(name)) * -coefficient
-            if name not in symbols_of(value) and not is_deep(value):
+            if name not in names_in(value) and not is_deep(value):
                 for other in self._solved_with.pop(name, ()):
                     try:
-                        self._note_solution(other, substitute(self._solved[other], {name: value}))
+                        self._note_solution(other, substitute_names(self._solved[other], {name: value}))
                     except ZeroDivisionError:
                         del self._solved[other]
                 self._note_solution(name, value)
@@ -380,107 +426,11 @@ class Facts:
 
     def _note_solution(self, name: str, value: DimLike) -> None:
         self._solved[name] = value
-        for other in symbols_of(value):
+        for other in names_in(value):
             self._solved_with.setdefault(other, set()).add(name)
-
-    def solution(self, d: DimLike) -> DimLike:
-        """The dim with the symbols that equalities express through others put in terms of these."""
-        for facts in [facts for facts in reversed([*self._chain()]) if facts._solved]:
-            found = {name: facts._solved[name] for name in symbols_of(d) if name in facts._solved}
-            d = substitute(d, found) if found else d
-        return d
-
-    def solution_of(self, name: str) -> DimLike | None:
-        """What a symbol is by an equality; None where none says it."""
-        return next((facts._solved[name] for facts in self._chain() if name in facts._solved), None)
-
-    def _values(self, d: Dim) -> Iterator[int]:
-        """Some values that the dim can have: what fails with one of them has no proof."""
-        self._forget_if_outdated()
-        if self._counterexamples is None:
-            met = [(record.obligation, record.difference) for facts in self._chain() for record in facts._records]
-            # Weakly, for these facts hold them: models must not wait for the collector of cycles.
-            self._counterexamples = Counterexamples(proxy(self), met)
-        return self._counterexamples.values(d)
-
-    def _is_positive(self, simple: DimLike) -> bool:
-        if isinstance(simple, int):
-            return simple >= 0
-        low = simple.lowest
-        if low is not None and low >= 0:
-            return True
-        self._forget_if_outdated()
-        known = self._positive.get(simple)
-        if known is None:
-            known = self._positive[simple] = self._is_positive_by_facts(simple)
-        return known
-
-    def _is_positive_by_facts(self, simple: Dim) -> bool:
-        names = symbols_of(simple)
-        if not self._knows_of(names):
-            return False
-        if self._was_required(simple):
-            return True
-        coefficients = coefficients_of(simple)
-        low = termwise_bound(coefficients, self.interval_of)
-        if low is None or low < 0:
-            low = lower_bound(coefficients, self.interval_of, self._assumptions(names), 0)
-        return low is not None and low >= 0
-
-    def _was_required(self, difference: DimLike) -> bool:
-        """True when an obligation says by itself that the difference is >= 0."""
-        if isinstance(difference, int):
-            return difference >= 0
-        terms, const = difference.terms, difference.const
-        return any(facts._least and facts._least.get(terms, -const - 1) >= -const for facts in self._chain())
-
-    def _is_excluded(self, difference: Dim, equal: bool) -> bool:
-        """True when the bounds alone leave no way for the difference to be 0, or >= 0."""
-        low, high = self._range_of(self._simplified(difference, fixed=True))
-        return (high is not None and high < 0) or (equal and low is not None and low > 0)
 
     def _chain(self) -> Iterator[Facts]:
         facts: Facts | None = self
         while facts is not None:
             yield facts
             facts = facts._parent
-
-    def _records_with(self, name: str) -> Iterator[Record]:
-        for facts in self._chain():
-            yield from facts._records_of.get(name, ())
-
-    def _residues_of(self, names: Iterable[str]) -> list[Residue]:
-        """What is known of the remainders of polynomials of these symbols and no others, in one order."""
-        found: dict[Terms, Residue] = {}
-        among = frozenset(names)
-        for facts in self._chain():
-            if not facts._residues:
-                continue
-            for name in sorted(among & facts._residues_under.keys()):
-                for terms in facts._residues_under[name]:
-                    residue = facts._residues[terms]
-                    if terms not in found and residue.names <= among:
-                        found[terms] = residue
-        return list(found.values())
-
-    def _congruences(self, names: Iterable[str]) -> list[Congruence]:
-        return [residue.congruence for residue in self._residues_of(names)]
-
-    def _knows_of(self, names: Iterable[str]) -> bool:
-        return any(
-            name in facts._bounds or name in facts._records_of or name in facts._in_wide_records
-            for facts in self._chain()
-            for name in names
-        )
-
-    def _assumptions(self, names: Iterable[str]) -> list[Coefficients]:
-        """Polynomials known to be >= 0 that share symbols with the names, or with such polynomials in turn."""
-        found: dict[int, Record] = {}
-        waiting, seen = sorted(names), set(names)
-        while waiting and len(found) < _MOST_ASSUMPTIONS:
-            nearest = list(islice((r for name in waiting for r in self._records_with(name)), _MOST_LOOKED_AT))
-            found.update({id(record): record for record in nearest})
-            waiting = sorted({name for record in nearest for name in record.names} - seen)
-            seen.update(waiting)
-        records = list(found.values())[:_MOST_ASSUMPTIONS]
-        return [coefficients_of(polynomial) for record in records for polynomial in record.inequalities]

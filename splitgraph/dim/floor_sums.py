@@ -10,6 +10,7 @@ behind.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from math import lcm
 from typing import NamedTuple
 
@@ -17,6 +18,8 @@ from splitgraph.dim.atoms import FLOOR, Atom, Monomial, Terms, const_of, is_deep
 
 # Sums of quotients by larger numbers are left as they come: the table would be larger than what it explains.
 _LARGEST_TABLE = 256
+
+_REMEMBERED = 1024
 
 MakeQuotient = Callable[[Terms, int, int], Atom]  # terms, constant and divisor of `(terms + constant)//divisor`
 
@@ -89,7 +92,7 @@ def _fold_family(
     levels = [1, *divisors]
     if all(c == 1 for _, c in family.terms):
         levels = [1] + [d for d in range(2, size + 1) if size % d == 0 and _is_power_of_two(size // d)]
-    for divisor, residue, factor in decompose(table, levels):
+    for divisor, residue, factor in decompose(tuple(table), tuple(levels)):
         if divisor == 1:
             linear -= factor
         else:
@@ -104,11 +107,13 @@ def _is_power_of_two(number: int) -> bool:
     return number & number - 1 == 0
 
 
-def decompose(coefficients: Sequence[int], levels: Sequence[int]) -> list[tuple[int, int, int]]:
+@lru_cache(_REMEMBERED)
+def decompose(coefficients: tuple[int, ...], levels: tuple[int, ...]) -> list[tuple[int, int, int]]:
     """Quotients (d, r, factor), meaning `factor*((Y + r)//d)`, whose sum the coefficients describe.
 
     coefficients: c as above. levels: ascending divisors of len(coefficients) to use, from 1 to len(coefficients).
-    Scaling the coefficients by any integer scales the answer.
+    Scaling the coefficients by any integer scales the answer. It is remembered, as adding to a sum of quotients folds
+    those of every other numerator and divisor anew.
     """
     left = list(coefficients)
     found = []

@@ -9,6 +9,7 @@ from typing import Literal
 from splitgraph.dim.arithmetic import Dim, DimLike, from_terms
 from splitgraph.dim.atoms import Monomial, add_into
 from splitgraph.dim.spelling import spell_relation
+from splitgraph.dim.values import symbols_of
 
 
 @dataclass(frozen=True)
@@ -18,6 +19,11 @@ class Obligation:
     lhs: DimLike
     relation: Literal["==", ">="]
     rhs: DimLike
+
+    @property
+    def symbols(self) -> frozenset[str]:
+        """The names of all symbols that occur."""
+        return symbols_of(self.lhs) | symbols_of(self.rhs)
 
     def __str__(self) -> str:
         difference = self.lhs - self.rhs

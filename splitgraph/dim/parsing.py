@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
 from splitgraph.dim.arithmetic import Dim, DimLike, sum_dims, symbol
-from splitgraph.dim.atoms import SYMBOL, atoms_by_level
 from splitgraph.dim.extrema import dim_max, dim_min
-from splitgraph.dim.spelling import FUNCTION_NAMES, bare_symbol, is_identifier, is_too_long
+from splitgraph.dim.spelling import FUNCTION_NAMES, bare_symbol, is_identifier
+from splitgraph.dim.unknown_marks import marks_unknown
+from splitgraph.dim.values import names_in, symbols_of
 
 # A name is whatever is between operators: which letters Python takes in one is not for a regular expression to tell.
-_TOKEN = re.compile(r"\s*(?:([0-9]+)|([^\s0-9\[\](),+*/%-][^\s\[\](),+*/%-]*)|\[((?:[^\]]|\]\])*)\]|(//|[-+*%(),]))")
+_TOKEN = re.compile(
+    r"\s*(?:([0-9]+(?:\.[0-9]+)?)|([^\s0-9\[\](),+*/%-][^\s\[\](),+*/%-]*)|\[((?:[^\]]|\]\])*)\]|(//|\*\*|[-+*/%(),]))"
+)
 _DIGITS = 4000
+
+# What SymPy writes and we do not: fractions, powers, products of sums, its functions; quotients of PyTorch's.
+_SYMPY = re.compile(r"[^/]/[^/]|\*\*|\*\(|\)\*|[A-Za-z]\(|//[^()/]*\)")
 
 # A name of a dimension may well contain "-" (batch-size), but whoever types one of these means arithmetic.
 _ARITHMETIC = re.compile(r"[+*/%(]| - ")
 _NUMERIC = re.compile(r"-?[0-9.]*")
+# A name that an expression would take for several, and what an expression takes for one name.
+_LIKE_ARITHMETIC = re.compile(r"[^\W\d].*[-+*/%(]|[-+*/%(].*[^\W\d]")
+_BRACKETED = re.compile(r"\[[^\]]*\]")
+_QUOTES = {"'": "'", '"': '"'}
+_NO_NAME = "neither a name of the model nor an identifier"
 # No dimension has more digits, and Python reads no number of thousands of them.
 _NUMBER = re.compile(r"[0-9]{1,19}")
 
@@ -26,31 +37,56 @@ _NUMBER = re.compile(r"[0-9]{1,19}")
 _RANKS = {"+": 1, "-": 1, "*": 2, "//": 2, "%": 2, "negate": 3}
 
 
-class _Token(NamedTuple):
+class Token(NamedTuple):
+    """A piece of an expression, and where it begins."""
+
     kind: str  # "number" | "name" | "symbol" (in brackets) | "operator"
     text: str
     place: int
 
 
 @lru_cache(maxsize=4096)
-def parse_dim(text: str) -> DimLike:
-    """The dimension that a `dim_param` says: an expression when it is written as ours are, else a symbol.
+def read_dim_param(text: str) -> DimLike | None:
+    """The dimension that a model declares with a `dim_param`; None for a mark of an unknown one."""
+    return None if marks_unknown(text) else parse_dim(text)
 
-    The terms of an expression may come in any order. Whatever does not parse, is spaced differently, or is only a
-    number is the symbol of that name, byte for byte.
+
+@lru_cache(maxsize=4096)
+def parse_dim(text: str) -> DimLike:
+    """The dimension that a name says: an expression when it is written as ours or SymPy's are, else a symbol.
+
+    The terms of an expression of ours may come in any order. Whatever does not parse, is spaced differently, or is only
+    a number is the symbol of that name, byte for byte.
     """
     if is_identifier(text):
         return symbol(text)
+    value = _read_expression(text)
+    return symbol(text) if value is None or isinstance(value, int) else value
+
+
+def _read_expression(text: str) -> DimLike | None:
     try:
         tokens = _tokens(text)
-        if _spaced(tokens) != text or any(token.kind == "symbol" for token in tokens):
-            return symbol(text)
+    except ValueError:
+        return None
+    if _spaced(tokens) != text or any(token.kind == "symbol" for token in tokens):
+        return None
+    try:
         value = _Reader(tokens, text, expanded=True).read()
     except (ValueError, ZeroDivisionError):
-        return symbol(text)
-    if isinstance(value, int) or bare_symbol(value) is not None:
-        return symbol(text)
-    return value if _bag(_tokens(str(value))) == _bag(tokens) else symbol(text)
+        value = 0
+    if not isinstance(value, int) and bare_symbol(value) is None and _bag(_tokens(str(value))) == _bag(tokens):
+        return value
+    return _read_sympy(text, tokens)
+
+
+def _read_sympy(text: str, tokens: Sequence[Token]) -> DimLike | None:
+    if _SYMPY.search(text) is None:
+        return None
+    # Few models have such a text.
+    from splitgraph.dim.sympy_spelling import read_sympy
+
+    return read_sympy(text, tokens)
 
 
 def is_size(text: str) -> bool:
@@ -58,28 +94,56 @@ def is_size(text: str) -> bool:
     return _NUMBER.fullmatch(text) is not None
 
 
-def parse_given_dim(text: str, names: Container[str]) -> DimLike | None:
-    """The dimension that a person gives: a number, a `dim_param`, an expression however it is spaced, `?` for unknown.
+def parse_given_dim(text: str, names: Collection[str]) -> DimLike | None:
+    """The dimension that a person gives: a number, a name, an expression however it is spaced, `?` for unknown.
 
-    names: the model's; one of those is what it is in the model, even where it looks like something else.
+    names: the model's, as its dim_params write them; one of those is what it is in the model, whatever it looks like.
+    Any other name must be an identifier, so that an expression can hold it.
     Raises ValueError, which says why the text is none.
     """
     for name in (text, text.strip()):
         if name in names:
             return parse_dim(name)
-    text = text.strip()
+    text = text.strip().strip(_QUOTES.get(text.strip()[:1], " "))
     if text == "?":
         return None
     if _NUMERIC.fullmatch(text):
         if not is_size(text):
-            raise ValueError("not an integer of at least 0 and at most 19 digits")
+            unknown = "; write ? for an unknown dimension" if text.startswith("-") else ""
+            raise ValueError(f"not an integer of at least 0 and at most 19 digits{unknown}")
         return int(text)
-    dim = parse_dim(text)
-    if dim == symbol(text) and _ARITHMETIC.search(text):
-        dim = parse_expression(text)
+    if marks_unknown(text):
+        raise ValueError("models mark unknown dimensions with it, so it is no name; write ? for an unknown dimension")
+    if is_identifier(text):
+        return symbol(text)
+    dim = _given_expression(text, names)
     if isinstance(dim, int) and dim < 0:
         raise ValueError(f"its value is {dim}; the smallest dimension is 0")
     return dim
+
+
+def _given_expression(text: str, names: Collection[str]) -> DimLike:
+    """The expression that a person gives. What may as well be a name, as `batch-size`, is one only over names of the
+    model.
+    """
+    unbracketed = _BRACKETED.sub("", text)
+    for name in names:
+        if _LIKE_ARITHMETIC.search(name) and name in unbracketed and parse_dim(name) is symbol(name):
+            spelled = text.replace(name, f"[{name}]")
+            raise ValueError(f"{name!r} is a name of the model; in an expression it stands in brackets: {spelled}")
+    try:
+        dim = parse_expression(text)
+    except ValueError as error:
+        sympy = _read_sympy(text, _tokens(text))
+        if sympy is not None:
+            return sympy
+        if _ARITHMETIC.search(text):
+            raise
+        raise ValueError(_NO_NAME) from error
+    known = {held for name in names for held in symbols_of(parse_dim(name))}
+    if _ARITHMETIC.search(text) or symbols_of(dim) <= known:
+        return dim
+    raise ValueError(_NO_NAME)
 
 
 def parse_expression(text: str) -> DimLike:
@@ -99,12 +163,10 @@ def is_spellable(dim: DimLike) -> bool:
     """True when the dim can be written as a `dim_param`: a number, a bare symbol, or an expression over identifiers."""
     if isinstance(dim, int) or bare_symbol(dim) is not None:
         return True
-    if is_too_long(dim):
-        return False
-    return all(is_identifier(atom.name) for atom in atoms_by_level([dim]) if atom.kind == SYMBOL)
+    return all(is_identifier(name) for name in names_in(dim))
 
 
-def _tokens(text: str) -> list[_Token]:
+def _tokens(text: str) -> list[Token]:
     tokens, place = [], 0
     while text[place:].strip():
         match = _TOKEN.match(text, place)
@@ -114,18 +176,18 @@ def _tokens(text: str) -> list[_Token]:
             )
         number, name, opaque, operator = match.groups()
         if number is not None:
-            tokens.append(_Token("number", number, match.start(1)))
+            tokens.append(Token("number", number, match.start(1)))
         elif name is not None:
-            tokens.append(_Token("name", name, match.start(2)))
+            tokens.append(Token("name", name, match.start(2)))
         elif opaque is not None:
-            tokens.append(_Token("symbol", opaque.replace("]]", "]"), match.start(3)))
+            tokens.append(Token("symbol", opaque.replace("]]", "]"), match.start(3)))
         else:
-            tokens.append(_Token("operator", operator, match.start(4)))
+            tokens.append(Token("operator", operator, match.start(4)))
         place = match.end()
     return tokens
 
 
-def _spaced(tokens: list[_Token]) -> str:
+def _spaced(tokens: list[Token]) -> str:
     """The tokens with the grammar's spaces between them."""
     parts: list[str] = []
     operand_before = False
@@ -145,7 +207,7 @@ def _spaced(tokens: list[_Token]) -> str:
     return "".join(parts)
 
 
-def _bag(tokens: list[_Token]) -> list[str]:
+def _bag(tokens: list[Token]) -> list[str]:
     return sorted(token.text for token in tokens)
 
 
@@ -164,7 +226,7 @@ class _Reader:
     expanded: refuse products of sums, which no spelling of ours has and which could grow without bound.
     """
 
-    def __init__(self, tokens: list[_Token], text: str, expanded: bool) -> None:
+    def __init__(self, tokens: list[Token], text: str, expanded: bool) -> None:
         self.tokens = tokens
         self.text = text
         self.expanded = expanded
@@ -184,10 +246,12 @@ class _Reader:
             raise ValueError(f"{self.text!r} is not an expression: a parenthesis is not closed")
         return self._pop()
 
-    def _take_operand(self, token: _Token, follows: str) -> bool:
+    def _take_operand(self, token: Token, follows: str) -> bool:
         """Take a token where a value is due; True when one still is."""
         kind, text, _ = token
         if kind == "number":
+            if "." in text:
+                self._refuse(token)
             self.values.append(_integer(text))
             return False
         if kind == "name" and text in FUNCTION_NAMES and follows == "(":
@@ -212,7 +276,7 @@ class _Reader:
         if called:
             self.calls.append(1)
 
-    def _take_operator(self, token: _Token) -> bool:
+    def _take_operator(self, token: Token) -> bool:
         """Take a token where an operator is due; True when a value is due after it."""
         kind, text, _ = token
         if kind == "operator" and text in _RANKS:
@@ -230,7 +294,7 @@ class _Reader:
                 return False
         return self._refuse(token)
 
-    def _close(self, token: _Token) -> None:
+    def _close(self, token: Token) -> None:
         if self.waiting.pop() == "(":
             return
         count = self.calls.pop()
@@ -266,7 +330,7 @@ class _Reader:
         value = self.values.pop()
         return sum_dims(value) if isinstance(value, list) else value
 
-    def _refuse(self, token: _Token) -> bool:
+    def _refuse(self, token: Token) -> bool:
         raise ValueError(f"{self.text!r} is not an expression: unexpected {token.text!r} at position {token.place}")
 
 

@@ -8,30 +8,27 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from splitgraph.dim.atoms import (
     FLOOR,
+    LARGE,
     MOD,
+    NAMED,
     NESTED_MAX,
+    SUM,
     SYMBOL,
     Atom,
     Monomial,
     Terms,
     atoms_by_level,
     const_of,
-    level_of,
     monomial_order,
     quotient_of,
     times,
     without,
 )
-from splitgraph.dim.digests import blake2b
 
 if TYPE_CHECKING:
     from splitgraph.dim.arithmetic import Dim, DimLike
 
 FUNCTION_NAMES = frozenset({"min", "max"})
-
-# A spelling of more characters is not made; one of so few levels is not that long.
-_MOST_CHARACTERS = 20_000
-_SURELY_SHORT = 8
 
 # Python refuses to turn longer numbers into decimal digits at once.
 _DIGITS = 4000
@@ -109,46 +106,15 @@ def bare_symbol(value: Dim) -> str | None:
 
 
 def spell(value: Dim) -> str:
-    """The one spelling of the value; of one that is too long a stand-in, which no other value has."""
+    """The one spelling of the value; a large atom in it is a name in brackets, which no other has."""
     name = bare_symbol(value)
     if name is not None:
         return name
-    if is_too_long(value):
-        return _stand_in(value)
     return _spell_sum(value.terms, value.const, _texts(value))
-
-
-def is_too_long(value: DimLike) -> bool:
-    """True for a spelling that would take more characters than any reader does, without making it: what is built of
-    itself twice over doubles its own with each level.
-    """
-    if level_of(value) <= _SURELY_SHORT:
-        return False
-    lengths: dict[Atom, int] = {}
-    for atom in atoms_by_level([value]):
-        length = len(atom.name) if atom.kind == SYMBOL else sum(_length(arg, lengths) for arg in atom.args)
-        if length > _MOST_CHARACTERS:
-            return True
-        lengths[atom] = length
-    return _length(value, lengths) > _MOST_CHARACTERS
-
-
-def _length(value: DimLike, lengths: Mapping[Atom, int]) -> int:
-    """About how many characters the value takes; a number counts as one."""
-    return 1 if isinstance(value, int) else 1 + sum(lengths[atom] for monomial, _ in value.terms for atom in monomial)
-
-
-def _stand_in(value: Dim) -> str:
-    whole = blake2b(decimal(value.const).encode(), digest_size=16)
-    for monomial, coefficient in value.terms:
-        whole.update(b"%d" % coefficient + b"".join(atom.digest for atom in monomial) + b";")
-    return f"[an expression too long to write, {whole.hexdigest()}]"
 
 
 def spell_relation(difference: Dim, relation: str) -> str:
     """`difference == 0` or `difference >= 0`, with the terms on the sides where they are positive."""
-    if is_too_long(difference):
-        return f"{_stand_in(difference)} {relation} 0"
     texts = _texts(difference)
     apart, left_over = _pieces(difference.terms, 0, texts)
     pieces, const = _pieces(difference.terms, difference.const, texts)
@@ -158,6 +124,14 @@ def spell_relation(difference: Dim, relation: str) -> str:
     right = [(-coefficient, factors) for coefficient, factors in pieces if coefficient < 0]
     beside = const if right and (const > 0 or not left) else 0
     return f"{_join(left, beside)} {relation} {_join(right, beside - const)}"
+
+
+def spell_large(atom: Atom, parts: Iterable[DimLike]) -> str:
+    """What a large atom stands for, written out over other parts than its own: its own under other names."""
+    if atom.kind == SUM:
+        return " + ".join(map(str, parts)).replace(" + -", " - ")
+    texts = map(str, parts)
+    return "*".join([text if is_identifier(text) else f"({text})" for text in texts])
 
 
 def decimal(number: int) -> str:
@@ -179,6 +153,8 @@ def _texts(value: Dim) -> dict[Atom, _Spelled]:
 
 
 def _spell_atom(atom: Atom, texts: _Texts) -> _Spelled:
+    if atom.kind in LARGE:
+        return _Factor(atom.name, False)
     if atom.kind == SYMBOL:
         return _Factor(atom.name if is_identifier(atom.name) else f"[{atom.name.replace(']', ']]')}]", False)
     if atom.kind == FLOOR:
@@ -294,7 +270,7 @@ def _pieces(terms: Terms, const: int, texts: _Texts) -> tuple[list[_Piece], int]
     left = _Remaining(terms, const)
     found: dict[Monomial, _Piece] = {}
     for monomial, coefficient in terms:
-        composite = [atom for atom in monomial if atom.kind != SYMBOL]
+        composite = [atom for atom in monomial if atom.kind not in NAMED]
         if len(composite) != 1 or left.terms[monomial] != coefficient:
             continue
         pattern = _pattern(composite[0], coefficient, without(monomial, composite[0]), left, texts)

@@ -4,17 +4,33 @@ from __future__ import annotations
 
 import onnx
 
+from splitgraph.conversion.plan import apply_plan
+from splitgraph.conversion.repair import plan_repairs
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.execution.advice import installing, is_installed
 from splitgraph.execution.engines import OLDEST_ONNXRUNTIME_OPSET
-from splitgraph.execution.model_edits import fill_num_outputs, is_default_domain
+from splitgraph.execution.model_edits import is_default_domain
 from splitgraph.execution.subjects import Subject
 from splitgraph.execution.verify_arguments import Engine
+from splitgraph.graph.order import sort_nodes
+from splitgraph.inference import walk_model
 from splitgraph.inference.analysis import Analysis
 
 # A cycle, an opset that does not exist or is not imported, a name defined twice, a value that nothing defines: engines
 # may run such a model all the same, but what they give proves nothing.
 _MEANINGLESS = frozenset({"SG102", "SG103", "SG104", "SG105", "SG110"})
+
+
+def in_order(subject: Subject) -> Subject:
+    """The model with its nodes in topological order, which the reference evaluator demands; itself where they are."""
+    if not isinstance(subject.model, onnx.ModelProto):
+        return subject
+    if not any(found.code == "SG112" for found in subject.analysis.diagnostics):
+        return subject
+    copy = onnx.ModelProto()
+    copy.CopyFrom(subject.model)
+    sort_nodes(copy)
+    return subject.with_onnx(copy)
 
 
 def meaningful(first: Subject, second: Subject) -> tuple[Subject, Diagnostic | None]:
@@ -24,6 +40,9 @@ def meaningful(first: Subject, second: Subject) -> tuple[Subject, Diagnostic | N
         unreadable = next(faults, None)
         if unreadable is not None:
             return first, _bad_model(f"the model {which} has no meaning", unreadable)
+        weightless = next((fault for fault in subject.analysis.diagnostics if fault.code == "SG113"), None)
+        if weightless is not None:
+            return first, _bad_model(f"the model {which} cannot be run", weightless)
         if not subject.interface.graph.output:
             lacking = "outputs" if subject.is_ir or subject.interface.HasField("graph") else "graph"
             return first, diagnostic(
@@ -31,19 +50,25 @@ def meaningful(first: Subject, second: Subject) -> tuple[Subject, Diagnostic | N
                 f"the model {which} has no {lacking}, so there is nothing to compare",
                 help="Give models that have outputs; export the model again.",
             )
+    first, unrepaired = _repaired(first, second)
+    if unrepaired is not None:
+        return first, unrepaired
     wrong = _split_faults(first.analysis)
-    other = [fault for fault in wrong if fault.code != "SG207"]
-    if other:
-        return first, _bad_model("the model before is invalid", other[0])
-    if not wrong or not isinstance(first.model, onnx.ModelProto):
+    return first, (_bad_model("the model before is invalid", wrong[0]) if wrong else None)
+
+
+# Faults of one reading, which no engine need accept.
+_REPAIRABLE = frozenset({"SG207", "SG208", "SG416"})
+
+
+def _repaired(first: Subject, second: Subject) -> tuple[Subject, Diagnostic | None]:
+    found = [[each for each in held.analysis.diagnostics if each.code in _REPAIRABLE] for held in (first, second)]
+    if not found[0] or not isinstance(first.model, onnx.ModelProto):
         return first, None
-    unrepaired = [fault for fault in _split_faults(second.analysis) if fault.code == "SG207"]
-    if unrepaired:
-        return first, _bad_model("both models are invalid", unrepaired[0])
-    repaired = onnx.ModelProto()
-    repaired.CopyFrom(first.model)
-    fill_num_outputs(repaired)
-    return first.with_onnx(repaired), None
+    if found[1]:
+        return first, _bad_model("both models are invalid", found[1][0])
+    plan = plan_repairs(walk_model(first.model))
+    return (first if plan is None else first.with_onnx(apply_plan(plan, first.model))), None
 
 
 def lacking_engine(engine: Engine, *subjects: Subject) -> Diagnostic | None:

@@ -10,7 +10,7 @@ from importlib import metadata
 INPUTS = "Give sizes that fit with --bind, or arrays for the inputs: splitgraph.verify(..., inputs={...})."
 SMALLER = "Give smaller sizes with --bind."
 SEEDS = "Give every operator that draws random numbers a seed, in both models."
-LONGER = "Give it more time (--timeout of verify), or smaller sizes with --bind."
+LONGER = "Give it more time with --timeout, or smaller sizes with --bind."
 LOCALE = "Install the locale that it names on this machine."
 UNKNOWN_OPERATOR = "Compare the models in a runtime that knows the operator, or give it as a function of the model."
 
@@ -26,7 +26,7 @@ def is_installed(engine: str) -> bool:
 
 def installing(engine: str) -> str:
     """How to install an engine."""
-    return f"Install it: pip install 'splitgraph[{engine}]'"
+    return f"Install it: pip install {engine}"
 
 
 def after_failure(engine: str, others: Sequence[str]) -> str:

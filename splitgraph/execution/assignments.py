@@ -49,7 +49,7 @@ class Constraint:
         """Whether it holds for values of all its symbols."""
         try:
             left, right = evaluate(self.lhs, values), evaluate(self.rhs, values)
-        except ZeroDivisionError:
+        except ArithmeticError:
             return False
         return left == right if self.relation == "==" else left >= right
 
@@ -321,7 +321,7 @@ def _solve_linear(constraint: Constraint, name: str, partial: Assignment) -> int
             evaluate(constraint.lhs, {**partial, name: value}) - evaluate(constraint.rhs, {**partial, name: value})
             for value in (0, 1, 2, 7, 50)
         ]
-    except ZeroDivisionError:
+    except ArithmeticError:
         return None
     slope = gaps[1] - gaps[0]
     if slope == 0 or any(gap != gaps[0] + slope * value for gap, value in zip(gaps, (0, 1, 2, 7, 50), strict=True)):

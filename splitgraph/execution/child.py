@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import onnx
 
@@ -63,18 +65,37 @@ class Failure:
     invalid: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """What is asked of the engine once the cases were run.
+
+    movable: positions of the outputs of the first model that should move when its weights do. kept: names of weights
+    that are not moved. rtol, atol: what counts as moving. deploy: whether the second model is loaded as onnxruntime
+    loads it by default.
+    """
+
+    movable: Sequence[int] = ()
+    kept: Sequence[str] = ()
+    rtol: float = 0.0
+    atol: float = 0.0
+    deploy: bool = False
+
+
 @dataclass(slots=True)
 class EngineRun:
     """What an engine did.
 
     outputs: of each model (0 before, 1 after) by case and attempt, in the order of the graph's outputs. failures: in
-    the order in which they happened.
+    the order in which they happened. moving: positions of the outputs that moved with the weights. undeployed: of each
+    model, the levels of optimisation at which it does not load, with the reason.
     """
 
     outputs: tuple[dict[tuple[int, int], list[Value]], dict[tuple[int, int], list[Value]]] = field(
         default_factory=lambda: ({}, {})
     )
     failures: list[Failure] = field(default_factory=list)
+    moving: set[int] = field(default_factory=set)
+    undeployed: dict[int, dict[str, str]] = field(default_factory=dict)
 
 
 class Workplace:
@@ -86,10 +107,10 @@ class Workplace:
         self._ports = list(ports)
         self._runs = 0
 
-    def run(self, engine: str, attempts: Sequence[Attempt], seconds: float) -> EngineRun:
+    def run(self, engine: str, attempts: Sequence[Attempt], seconds: float, probe: Probe | None = None) -> EngineRun:
         """Run both models on all attempts in a new child process, for at most so many seconds.
 
-        engine: that of both models, or those of each, joined by "+".
+        engine: that of both models, or those of each, joined by "+". probe: what else to find out, where there is time.
         """
         self._runs += 1
         folder = self.folder / f"run_{self._runs}"
@@ -104,6 +125,7 @@ class Workplace:
         engines = (engine.split("+") * len(models))[: len(models)]
         job = {"engines": engines, "seconds": seconds, "memory": memory, "models": models, "cases": cases}
         job["ports"] = self._ports
+        job["probe"] = asdict(probe or Probe())
         (folder / "job.json").write_text(json.dumps(job), "utf-8")
         return _collect(folder, _run_worker(folder, seconds), memory)
 
@@ -168,12 +190,27 @@ def run_module(module: str, folder: Path, seconds: float) -> str:
             start_new_session=True,
         )
         try:
-            status = process.wait(max(seconds, 0.0))
+            status = _wait(process, max(seconds, 0.0))
         except subprocess.TimeoutExpired:
             return f"did not finish within {seconds:.3g} seconds"
         finally:
             _kill(process)
     return _describe_exit(status, folder / "stderr")
+
+
+def _wait(process: subprocess.Popen[bytes], seconds: float) -> int:
+    """As `Popen.wait`, which looks only every 50 ms where it has a limit: a tenth of what a small model takes."""
+    if not hasattr(os, "pidfd_open"):
+        return process.wait(seconds)
+    deadline = time.monotonic() + seconds
+    descriptor = os.pidfd_open(process.pid)
+    try:
+        poll = select.poll()
+        poll.register(descriptor, select.POLLIN)
+        poll.poll(1000 * seconds)
+    finally:
+        os.close(descriptor)
+    return process.wait(max(deadline - time.monotonic(), 0.0))
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
@@ -205,12 +242,18 @@ def _collect(folder: Path, abnormal: str, memory: int) -> EngineRun:
     last: dict[str, Any] = {"event": "start", "stage": "load", "model": 0}
     for event in _read_events(folder / "events.jsonl"):
         last = event
-        if event["event"] == "failed":
+        if event["event"] == "moving":
+            run.moving.update(event["outputs"])
+        elif event["event"] == "failed" and event["stage"] == "deploy":
+            run.undeployed.setdefault(event["model"], {})[event["level"]] = event["reason"]
+        elif event["event"] == "failed":
             run.failures.append(_failure(event, event["unsupported"], event["reason"], invalid=event["invalid"]))
         elif event["event"] == "end" and event["stage"] == "run":
             outputs = read_values(folder / event["outputs"])
             run.outputs[event["model"]][event["case"], event["attempt"]] = list(outputs.values())
-    if abnormal:
+    if abnormal and last["stage"] == "deploy" and "crashed" in abnormal:
+        run.undeployed.setdefault(last["model"], {})[last["level"]] = abnormal
+    elif abnormal and last["stage"] in get_args(Stage):
         run.failures.append(_failure(last, True, abnormal))
     run.failures = [_with_limit(failure, memory) for failure in run.failures]
     return run

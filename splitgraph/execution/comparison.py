@@ -105,13 +105,13 @@ class Comparison:
             return f"before gives the shape {list(before.shape)}, after {list(after.shape)}"
         if before.size == 0:
             return ""
-        return _first_wrong(before, after, self._wrong(before, after, place))
+        return _first_wrong(before, after, self.wrong(before, after, place))
 
-    def _wrong(self, before: Array, after: Array, place: tuple[int, int] | None = None) -> npt.NDArray[np.bool_]:
+    def wrong(self, before: Array, after: Array, place: tuple[int, int] | None = None) -> npt.NDArray[np.bool_]:
         """Where two arrays of one type and shape differ by more than is allowed."""
         if before.dtype.kind == "c":
-            real = self._wrong(before.real, after.real)
-            return np.asarray(real | self._wrong(before.imag, after.imag))
+            real = self.wrong(before.real, after.real)
+            return np.asarray(real | self.wrong(before.imag, after.imag))
         if not _is_float(before.dtype):
             return _differ(before, after)
         rtol, atol = self._tolerances(before.dtype)
@@ -141,6 +141,15 @@ class Comparison:
             return self.rtol, self.atol
         rtol, atol = narrow_tolerances(dtype.name)
         return max(self.rtol, rtol), max(self.atol, atol)
+
+
+def is_finite(array: Array) -> npt.NDArray[np.bool_]:
+    """Where an array of any type holds something that is no NaN and no infinity."""
+    if array.dtype.kind in "fc":
+        return np.asarray(np.isfinite(array))
+    if _is_float(array.dtype):
+        return np.asarray(np.isfinite(array.astype(np.float32)))
+    return np.ones(array.shape, dtype=np.bool_)
 
 
 def narrow_tolerances(name: str) -> tuple[float, float]:

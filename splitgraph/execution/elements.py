@@ -24,6 +24,8 @@ _LARGER = 8
 _FEW = 8
 # How much larger they may be where it is known that only larger ones are clipped, by what the type holds.
 _LARGEST = {"float16": 2.0**13, "bfloat16": 2.0**20, "float32": 2.0**20, "float64": 2.0**20}
+# The share of a mask that is 1.
+_COUNTING = 0.75
 # Few integers are drawn from so many, or they would be the same in each case.
 _ROOM = 8
 
@@ -37,6 +39,7 @@ def draw_elements(
     manner: Manner,
     delimiters: Sequence[str] = (),
     is_index: bool = False,
+    is_mask: bool = False,
     may_be_zero: bool = True,
     reach: float = 0.0,
 ) -> Array:
@@ -48,14 +51,17 @@ def draw_elements(
     the first attempt those of the second case of three are of both signs, and those of the third begin with 0. Strings
     hold words, white space and the delimiters.
 
-    is_index: integers should stay below the number of elements. may_be_zero: integers may be 0. reach: beyond
-    this the model clips.
+    is_mask: it says by 0 and 1 what counts. With other numbers a model may look at one element alone, and nothing shows
+    of what it makes of the others; so there are others in some cases only. is_index: integers should stay below the
+    number of elements. may_be_zero: integers may be 0. reach: beyond this the model clips.
     """
     size = int(np.prod(tuple(shape), dtype=np.int64))
     if dtype == "string":
         flat: Array = _strings(size, rng, delimiters)
     elif dtype == "bool":
         flat = rng.permutation(np.arange(size) % 2 == 0)
+    elif is_mask and case % 3 != 1:
+        flat = _mask(shape, rng).astype(_dtype(dtype))
     elif dtype in _NARROW_INTEGERS:
         low, high = _NARROW_INTEGERS[dtype]
         flat = rng.integers(low, high + 1, size=size).astype(_dtype(dtype))
@@ -81,6 +87,13 @@ def draw_elements(
         flat = (np.abs(numbers) if case % 3 == 2 else numbers).astype(np.float32 if dtype != "float64" else np.float64)
         flat = flat.astype(_dtype(dtype))
     return flat.reshape(tuple(shape))
+
+
+def _mask(shape: Sequence[int], rng: np.random.Generator) -> Array:
+    """Mostly 1, and 1 at the beginning of each row."""
+    mask = rng.uniform(size=tuple(shape)) < _COUNTING
+    mask[..., :1] = True
+    return mask.ravel()
 
 
 def _with_extremes(

@@ -14,16 +14,22 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import onnx
 
+from splitgraph.execution.deployment import prepared_path
 from splitgraph.execution.memory import says_out_of_memory
-from splitgraph.execution.model_edits import is_default_domain, name_omitted_outputs, oldest_equal_opset, relabel
-from splitgraph.execution.openvino_engine import load_ir, load_onnx
-from splitgraph.execution.reference import load as load_reference
-from splitgraph.execution.reference import run as run_reference
+from splitgraph.execution.model_edits import (
+    clear_unknown_marks,
+    is_default_domain,
+    name_omitted_outputs,
+    oldest_equal_opset,
+    relabel,
+)
 from splitgraph.execution.values import UnsupportedError, Value, as_text, dtype_by_name, is_text
 
 Run = Callable[[Mapping[str, Value]], list[Value]]
+Array = npt.NDArray[Any]
 
 # onnxruntime has the operators of older opsets only in part.
 OLDEST_ONNXRUNTIME_OPSET = 7
@@ -66,17 +72,22 @@ _EMPTY_PARTS = re.compile(
 _PLACE_IN_SOURCE = re.compile(r"/\S+:\d+ [^(]*?onnxruntime::[^(]*\([^)]*\)(?:::<lambda\(\)>)?\s+(?:const )?")
 
 
-def load_engine(engine: str, path: Path, ports: Mapping[str, Any] | None = None) -> Run:
+def load_engine(
+    engine: str, path: Path, ports: Mapping[str, Any] | None = None, move: Callable[[Array, str], Array] | None = None
+) -> Run:
     """Load a model file into an engine ("reference", "onnxruntime", "openvino"); the function returned runs it.
 
     ports: for names that are not the model's own: {"inputs": {name: own name}, "outputs": own names or positions}.
+    move: what to make of the floating-point constants of an IR (see `openvino_engine.load_ir`).
     """
     if path.suffix == ".xml":
-        return _through(load_ir(path, None if ports is None else ports["outputs"]), ports, permute=False)
+        from splitgraph.execution.openvino_engine import load_ir
+
+        return _through(load_ir(path, None if ports is None else ports["outputs"], move), ports, permute=False)
     loaders: dict[str, Callable[[Path], Run]] = {
         "reference": _load_reference,
         "onnxruntime": _load_onnxruntime,
-        "openvino": load_onnx,
+        "openvino": _load_openvino,
     }
     return _through(loaders[engine](path), ports, permute=True)
 
@@ -161,7 +172,17 @@ def _openvino_reason(told: Sequence[str]) -> str:
     return said[-1]
 
 
+# An engine that another job is for is not imported: openvino's takes longer than to run most models.
+def _load_openvino(path: Path) -> Run:
+    from splitgraph.execution.openvino_engine import load_onnx
+
+    return load_onnx(path)
+
+
 def _load_reference(path: Path) -> Run:
+    from splitgraph.execution.reference import load as load_reference
+    from splitgraph.execution.reference import run as run_reference
+
     evaluator = load_reference(onnx.load(str(path)))
     return lambda feeds: run_reference(evaluator, feeds)
 
@@ -169,6 +190,7 @@ def _load_reference(path: Path) -> Run:
 def _load_onnxruntime(path: Path) -> Run:
     model = onnx.load(str(path), load_external_data=False)
     name_omitted_outputs(model)
+    clear_unknown_marks(model)
     is_guaranteed = _is_of_guaranteed_opset(model)
     is_original = not relabel(model, _ONNXRUNTIME_OPSET, _ONNXRUNTIME_IR)
     try:
@@ -201,7 +223,7 @@ def _relabelled_session(model: onnx.ModelProto, path: Path) -> Any:
 def _session(model: onnx.ModelProto, path: Path) -> Any:
     import onnxruntime
 
-    prepared = path.with_suffix(".ort.onnx")  # beside the model, as external data is looked for there
+    prepared = prepared_path(path)
     onnx.save(model, str(prepared))
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL

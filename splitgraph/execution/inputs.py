@@ -6,7 +6,7 @@ What is drawn depends on the model, the seed, the case and the attempt only, so 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import onnx
 
-from splitgraph.dim import DimLike, evaluate, symbols_of
+from splitgraph.dim import DimLike, evaluate, marks_unknown, symbols_of
 from splitgraph.execution.assignments import Assignment
 from splitgraph.execution.attempts import MANNERS, Manner
 from splitgraph.execution.comparison import caller_inputs
@@ -30,6 +30,7 @@ from splitgraph.execution.model_inputs import (
     symbols_in_order,
 )
 from splitgraph.execution.operator_roles import Request
+from splitgraph.execution.ordinary_inputs import refill, suggested_numbers
 from splitgraph.execution.roles import value_for
 from splitgraph.execution.sizes import SizeChooser
 from splitgraph.execution.values import Value, is_text
@@ -104,7 +105,7 @@ class InputMaker:
     @property
     def varies(self) -> bool:
         """True when another case can have other inputs."""
-        return any(item.name not in self._given for item in self._inputs)
+        return bool(self.varying())
 
     def unknown_rank(self) -> UnknownRank | None:
         """The first value whose rank is unknown, an input that is not given before others; None when there is none."""
@@ -145,6 +146,26 @@ class InputMaker:
                 values[self._names.get(item.name, item.name)] = self._draw_value(item, item.type, draw)
         return values, sizes
 
+    def refill(self, accepted: Sequence[Mapping[str, Value]], numbers: Iterable[int]) -> Iterator[dict[str, Value]]:
+        """Inputs of the shapes of those that the model accepted, with other elements (see `ordinary_inputs`); what the
+        caller gave stays.
+
+        numbers: of the cases to be added.
+        """
+        held = {self._names.get(name, name) for name in self._given}
+        suggested = suggested_numbers(self._analysis.model)
+        for number in numbers:
+            rng = np.random.default_rng([self._seed, number])
+            values = accepted[number % len(accepted)].items()
+            yield {
+                name: value if name in held else refill(value, number, place, rng, suggested)
+                for place, (name, value) in enumerate(values)
+            }
+
+    def varying(self) -> list[str]:
+        """The model's own names of the inputs that are not the same in each case."""
+        return [item.name for item in self._inputs if item.name not in self._given]
+
     def _draw_value(self, item: ModelInput, wanted: ValueType, draw: _Draw) -> Value:
         element = wanted.element or ValueType("tensor", wanted.dtype, wanted.shape)
         if wanted.kind == "optional":
@@ -172,6 +193,7 @@ class InputMaker:
             manner=draw.manner,
             delimiters=self._delimiters,
             is_index=any(part in use.node.op_type for use in item.uses for part in _INDEXED),
+            is_mask=bool(shape) and self._is_mask(item),
             may_be_zero=not self._divides_integers,
             reach=self._reach(item) if is_float(wanted) else 0.0,
         )
@@ -187,6 +209,13 @@ class InputMaker:
             if found:
                 return int(found[0].item())
         return length if wanted.dtype in ("int32", "int64") else None
+
+    def _is_mask(self, item: ModelInput) -> bool:
+        """True for an input of that name, and for one that is taken from 1, as attention does with its mask."""
+        taken = [use.node.input[0] for use in item.uses if use.node.op_type == "Sub" and use.position == 1]
+        return "mask" in item.name.lower() or any(
+            array.size == 1 and array.item() == 1 for array in self._constants(taken)
+        )
 
     def _reach(self, item: ModelInput) -> float:
         """Beyond which numbers an input is clipped right away, or saturated by a quantization; 0 where it is not."""
@@ -257,7 +286,9 @@ class InputMaker:
         names = {*symbols_in_order(self._inputs), *self._analysis.symbols}
         for name, value in bind.items():
             if name not in names:
-                raise ValueError(f"the model has no symbol {name!r}; it has: {', '.join(sorted(names)) or 'none'}")
+                mark = f"{name!r} marks unknown dimensions and names none" if marks_unknown(name) else ""
+                reason = mark or f"the model has no symbol {name!r}"
+                raise ValueError(f"{reason}; it has: {', '.join(sorted(names)) or 'none'}")
             if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
                 raise ValueError(f"the symbol {name!r} cannot be {value!r}; it is an integer of at least 0")
         fixed = {name: int(value) for name, value in bind.items()}

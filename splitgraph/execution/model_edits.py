@@ -8,7 +8,10 @@ from functools import cache
 
 import onnx
 
-from splitgraph.graph.names import used_names
+from splitgraph.dim import marks_unknown
+from splitgraph.graph.names import declared_values, used_names
+from splitgraph.graph.scopes import scopes
+from splitgraph.graph.types import tensor_types
 
 _DEFAULT_DOMAINS = ("", "ai.onnx")
 
@@ -63,14 +66,16 @@ def name_omitted_outputs(model: onnx.ModelProto, *, of_splits_only: bool = True)
             node.output[:] = [name or next(fresh) for name in node.output]
 
 
-def fill_num_outputs(model: onnx.ModelProto) -> None:
-    """Give each Split-18 with neither `split` nor `num_outputs` the number of its outputs, its only valid reading."""
-    for node, imports in scoped_nodes(model):
-        if node.op_type != "Split" or not is_default_domain(node.domain) or (since_version(node, imports) or 0) < 18:
-            continue
-        has_split = len(node.input) > 1 and node.input[1]
-        if not has_split and all(attribute.name != "num_outputs" for attribute in node.attribute):
-            node.attribute.append(onnx.helper.make_attribute("num_outputs", len(node.output)))
+def clear_unknown_marks(model: onnx.ModelProto) -> None:
+    """Leave every dimension open that a text marks as unknown: onnxruntime takes the text for the name of one dimension
+    and lets values of other sizes share memory ("Shape mismatch attempting to re-use buffer").
+    """
+    for scope in scopes(model):
+        for value in declared_values(scope):
+            for tensor in tensor_types(value.type):
+                for dim in tensor.shape.dim:
+                    if dim.HasField("dim_param") and marks_unknown(dim.dim_param):
+                        dim.ClearField("dim_param")
 
 
 def oldest_equal_opset(model: onnx.ModelProto) -> int:

@@ -34,6 +34,7 @@ _NARROW: Mapping[str, tuple[str, int]] = {
     "i4": ("int4", 4),
     "u4": ("uint4", 4),
 }
+_MOVABLE = frozenset({"f16", "f32", "f64"})
 _WIDE = frozenset({"int64", "uint64", "uint32"})
 _INT32 = np.iinfo(np.int32)
 
@@ -50,11 +51,16 @@ def load_onnx(path: Path) -> Run:
     return _compiled(read, inputs, [index for index in found if index is not None])
 
 
-def load_ir(path: Path, outputs: Sequence[str] | None = None) -> Run:
-    """Load an IR; values go in by the names of its Parameters, and out by those of its Results, in the order given."""
+def load_ir(path: Path, outputs: Sequence[str] | None = None, move: Callable[[Array, str], Array] | None = None) -> Run:
+    """Load an IR; values go in by the names of its Parameters, and out by those of its Results, in the order given.
+
+    move: what to make of the floating-point constants, by their elements and their names; None for nothing.
+    """
     import openvino
 
     read = openvino.Core().read_model(str(path))
+    if move is not None:
+        _move_constants(read, move)
     results = [result.get_friendly_name() for result in read.get_results()]
     wanted = results if outputs is None else outputs
     missing = [name for name in wanted if name not in results]
@@ -62,6 +68,21 @@ def load_ir(path: Path, outputs: Sequence[str] | None = None) -> Run:
         raise UnsupportedError(f"OpenVINO lost the result {missing[0]!r}")
     inputs = {parameter.get_friendly_name(): index for index, parameter in enumerate(read.get_parameters())}
     return _compiled(read, inputs, [results.index(name) for name in wanted])
+
+
+def _move_constants(model: Any, move: Callable[[Array, str], Array]) -> None:
+    """Put others in place of the floating-point constants of a model and of its bodies."""
+    import openvino
+
+    for node in model.get_ordered_ops():
+        kind = node.get_type_name()
+        if kind == "Constant" and node.get_element_type().get_type_name() in _MOVABLE:
+            made = openvino.opset1.constant(move(np.array(node.data), node.get_friendly_name()))
+            for reader in node.output(0).get_target_inputs():
+                reader.replace_source_output(made.output(0))
+        elif kind in _LOOPS:
+            for index in range(2 if kind == "If" else 1):
+                _move_constants(node.get_function(index) if kind == "If" else node.get_function(), move)
 
 
 def _compiled(model: Any, inputs: Mapping[str, int], outputs: Sequence[int]) -> Run:

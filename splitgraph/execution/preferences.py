@@ -15,7 +15,6 @@ import onnx
 
 from splitgraph.dim import Dim, DimLike, evaluate, substitute, symbol, symbols_of
 from splitgraph.execution.assignments import Chooser, Constraint
-from splitgraph.execution.model_edits import is_default_domain
 from splitgraph.graph.scopes import MAIN
 from splitgraph.inference.analysis import Analysis
 from splitgraph.value_type import UNKNOWN, ValueType
@@ -42,8 +41,6 @@ _BROADCASTING = frozenset({
     "LogicalOr", "LogicalXor", "Select",
 })
 # fmt: on
-# Operators whose inputs at these positions have a dimension for the batch: the second, or the first under `layout`.
-_RECURRENT = {"LSTM": (0, 5, 6), "GRU": (0, 5), "RNN": (0, 5)}
 _MATRICES = frozenset({"MatMul", "MatMulInteger"})
 # Of Attention: the positions of what is asked, of the keys, the mask and the earlier keys.
 _QUERY, _KEY, _MASK, _PAST = 0, 1, 3, 4
@@ -209,7 +206,7 @@ def _smallest(dim: Dim, name: str, least: int) -> int | None:
     def is_enough(value: int) -> bool:
         try:
             return evaluate(dim, {name: value}) >= least
-        except ZeroDivisionError:
+        except ArithmeticError:
             return False
 
     if not is_enough(_LARGEST):
@@ -232,10 +229,6 @@ def _meeting(node: onnx.NodeProto, inputs: Sequence[Shape | None]) -> Iterator[S
         yield known
     elif node.op_type in _MATRICES:
         yield [shape[:-2] for shape in known[:2]]
-    elif node.op_type in _RECURRENT and is_default_domain(node.domain):
-        axis = 0 if any(each.name == "layout" and each.i for each in node.attribute) else 1
-        batched = [inputs[at] for at in _RECURRENT[node.op_type] if at < len(inputs)]
-        yield [[shape[axis]] for shape in batched if shape is not None and len(shape) == 3]
     elif node.op_type == "Attention" and len(inputs) > _MASK:
         query, key, mask = inputs[_QUERY], inputs[_KEY], inputs[_MASK]
         past = inputs[_PAST] if len(inputs) > _PAST else None

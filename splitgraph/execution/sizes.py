@@ -18,6 +18,8 @@ from splitgraph.value_type import DTYPE_NUMBERS, UNKNOWN
 # Inputs of a retry that would take more have small leading dimensions, as of large images a few will do, or only such;
 # and sizes are made no larger than this only to show more.
 _LARGEST_RETRY = 8 * 2**20
+# The scale of sizes that are to be large (see `assignments`).
+_LARGE = 3
 _SCATTERS = ("ScatterND", "ScatterNDUpdate")
 
 
@@ -52,19 +54,28 @@ class SizeChooser:
             plain = self._plain_sizes(manner.signal_length)
             if plain is not None:
                 return plain
-        choosers = self._choosers[-1:] if manner.is_lenient else self._choosers
-        sizes = _first_choice(choosers, earlier, attempt)
+        choosers, scale = self._choosers[-1:] if manner.is_lenient else self._choosers, attempt
+        if manner.single is not None and (single := self._with_one(manner.single)):
+            choosers, scale = single, _LARGE
+        sizes = _first_choice(choosers, earlier, scale)
         if sizes is None:
             raise InputError("no sizes of the inputs' dimensions meet the model's obligations")
         if not manner.is_first and self._bytes(sizes) > _LARGEST_RETRY:
             for small in (self._leading(), set(self._symbols)):
-                smaller = _first_choice(choosers, earlier, attempt, small)
+                smaller = _first_choice(choosers, earlier, scale, small)
                 if smaller is not None and self._bytes(smaller) <= _LARGEST_RETRY:
                     sizes = smaller
                     break
         if not manner.is_preferring:
             return sizes
         return self._preferred(case, attempt, earlier, max(self._bytes(sizes), _LARGEST_RETRY)) or sizes
+
+    def _with_one(self, number: int) -> list[Chooser]:
+        """Those that find sizes with 1 for the free dimension of a number, of several; none where there is none."""
+        free = [name for name in self._symbols if name not in self._fixed]
+        if len(free) < 2 or number >= len(free):
+            return []
+        return self._make_choosers({**self._fixed, free[number]: 1})
 
     def _preferred(self, case: int, attempt: int, earlier: Sequence[Assignment], most: int) -> Assignment | None:
         """Sizes that show more than those that are only demanded, in inputs of at most so many bytes; None where there

@@ -1,5 +1,5 @@
-"""The kinds of model that splitgraph reads and writes: ONNX files, ModelProtos, graphsurgeon graphs, OpenVINO IR, and
-models of the OpenVINO runtime.
+"""The kinds of model that splitgraph reads and writes: ONNX files, ModelProtos, graphsurgeon graphs, models of onnx_ir,
+OpenVINO IR, and models of the OpenVINO runtime.
 """
 
 from __future__ import annotations
@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from splitgraph.diagnostics import ModelError
+from splitgraph.formats import onnx_ir_model
 from splitgraph.formats.graphsurgeon import from_model, is_graphsurgeon, to_model
 from splitgraph.formats.model_error import model_error
 from splitgraph.formats.onnx_file import load_onnx, read_onnx, require_path, save_onnx, with_weights
+from splitgraph.formats.onnx_ir_model import is_onnx_ir
 from splitgraph.formats.openvino_ir import OpenVINOModel, is_ir, load_ir, save_ir, weights_path
 from splitgraph.formats.openvino_runtime import from_ov_model, is_ov_model, to_ov_model
 from splitgraph.onnx_proto import GraphProto, ModelProto
@@ -53,12 +55,12 @@ class LoadedModel:
 
     content: what the other parts work on; for the kinds "onnx" and "openvino" it is the caller's own, and never
     modified. kind: what went in; "openvino" is an OpenVINOModel, or with a path the file of one, and "ov.Model" is of
-    the OpenVINO runtime. path: the file, None for what is in memory. original: the caller's gs.Graph or ov.Model.
-    files: what was read, the model's own file and those of its weights.
+    the OpenVINO runtime. path: the file, None for what is in memory. original: the caller's gs.Graph, onnx_ir.Model or
+    ov.Model. files: what was read, the model's own file and those of its weights.
     """
 
     content: Model
-    kind: Literal["onnx", "path", "graphsurgeon", "openvino", "ov.Model"]
+    kind: Literal["onnx", "path", "graphsurgeon", "onnx-ir", "openvino", "ov.Model"]
     path: Path | None = None
     original: Any = None
     files: Collection[Path] = ()
@@ -77,8 +79,8 @@ class LoadedModel:
 
 
 def open_model(source: Any, *, external_data: Literal["load", "keep"] = "load") -> LoadedModel:
-    """Open a model source: a ModelProto, a path to ONNX or OpenVINO IR, an OpenVINOModel, an ov.Model, or a
-    gs.Graph.
+    """Open a model source: a ModelProto, a path to ONNX or OpenVINO IR, an OpenVINOModel, an ov.Model, a gs.Graph, or
+    an onnx_ir.Model.
 
     external_data: for a path to ONNX, as `load_onnx` takes it. Raises ModelError for anything that is not a readable
     model.
@@ -89,6 +91,9 @@ def open_model(source: Any, *, external_data: Literal["load", "keep"] = "load") 
         return LoadedModel(source, "openvino")
     if is_graphsurgeon(source):
         return LoadedModel(to_model(source), "graphsurgeon", original=source)
+    if is_onnx_ir(source):
+        proto, data_files = onnx_ir_model.to_model(source)
+        return LoadedModel(proto, "onnx-ir", original=source, files=data_files)
     if is_ov_model(source):
         return LoadedModel(from_ov_model(source), "ov.Model", original=source)
     if not isinstance(source, (str, os.PathLike)):
@@ -102,29 +107,39 @@ def open_model(source: Any, *, external_data: Literal["load", "keep"] = "load") 
 
 
 def give_back(model: Model, loaded: LoadedModel) -> Any:
-    """A model of the kind that went in: a gs.Graph for a gs.Graph, an ov.Model for an ov.Model, else itself."""
+    """A model of the kind that went in: a gs.Graph for a gs.Graph, an onnx_ir.Model for an onnx_ir.Model, an ov.Model
+    for an ov.Model, else itself.
+    """
     if loaded.kind == "ov.Model" and isinstance(model, OpenVINOModel):
         return to_ov_model(model)
     if loaded.kind == "graphsurgeon" and isinstance(model, ModelProto):
         return from_model(model, loaded.original)
+    if loaded.kind == "onnx-ir" and isinstance(model, ModelProto):
+        return onnx_ir_model.from_model(model, loaded.original, loaded.model)
     return model
 
 
 def load(path: str | os.PathLike[str]) -> Model:
-    """Read an ONNX file with all of its weights, or an OpenVINO IR. Raises ModelError for anything else."""
+    """Read an ONNX file with all of its weights, or an OpenVINO IR.
+
+    path: of the .onnx or the .xml.
+
+    Raises ModelError for anything else.
+    """
     require_path(path)
     return open_model(path).content
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
-    """Write a ModelProto or gs.Graph to an ONNX file, an OpenVINOModel to an .xml and its .bin, replacing what is
-    there, all or nothing. Raises ModelError.
+    """Write a ModelProto, gs.Graph or onnx_ir.Model to an ONNX file, an OpenVINOModel to an .xml and its .bin,
+    replacing what is there, all or nothing; but never the data files of an onnx_ir.Model, which reads them later.
+    Raises ModelError.
     """
     if isinstance(model, (str, os.PathLike)):
         raise model_error("SG101", f"a model to save is a model in memory, not a path ({os.fspath(model)!r})")
     loaded = open_model(model)
     require_path(path)
-    write(loaded.content, Path(path))
+    write(loaded.content, Path(path), source=loaded)
 
 
 def write(model: Model, path: Path, *, source: LoadedModel | None = None, overwrite: bool = True) -> None:
@@ -153,6 +168,6 @@ def is_ir_name(path: object) -> bool:
 def _wrong_type(source: object) -> ModelError:
     kind = type(source)
     hint = next((f"; {hint}" for known, hint in _HINTS.items() if isinstance(source, known)), "")
-    allowed = "an onnx.ModelProto, a path, an onnx_graphsurgeon.Graph, an OpenVINOModel or an ov.Model"
+    in_memory = "an onnx_graphsurgeon.Graph, an onnx_ir.Model, an OpenVINOModel or an ov.Model"
     name = f"{kind.__module__}.{kind.__qualname__}".removeprefix("builtins.")
-    return model_error("SG101", f"a model is {allowed}, not {name}{hint}")
+    return model_error("SG101", f"a model is an onnx.ModelProto, a path, {in_memory}, not {name}{hint}")

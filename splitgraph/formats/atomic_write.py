@@ -67,7 +67,8 @@ class WriteTogether:
         ModelError (SG108) for one of the files that are never replaced.
         """
         if target.exists() and any(kept.exists() and target.samefile(kept) for kept in self._kept):
-            help = "Choose another name or folder with -o; or write over the model itself, with --in-place."
+            # Not every command that writes has --in-place.
+            help = "Choose another name or folder with -o."
             raise model_error("SG108", "belongs to the model that was read, which would be lost", target, help=help)
         self._make_folder(target.parent)
         mark = f".splitgraph-{os.urandom(8).hex()}"

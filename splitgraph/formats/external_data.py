@@ -124,8 +124,15 @@ def external_references(model: ModelProto, folder: Path, path: str | os.PathLike
 
     path: the model's file, for messages. Raises ModelError (SG107) for the first that cannot be read.
     """
+    return checked_references(filter(is_external, all_tensors(model)), folder, path)
+
+
+def checked_references(
+    tensors: Iterable[TensorProto], folder: Path, path: str | os.PathLike[str]
+) -> list[ExternalReference]:
+    """The references of external tensors, checked as those of `external_references`."""
     sizes: dict[str, int] = {}
-    return [_checked_reference(tensor, folder, path, sizes) for tensor in all_tensors(model) if is_external(tensor)]
+    return [_checked_reference(tensor, folder, path, sizes) for tensor in tensors]
 
 
 def _checked_reference(
@@ -211,6 +218,17 @@ def _fill(tensor: TensorProto, content: bytes, length: int, path: str | os.PathL
     tensor.raw_data = content
     tensor.ClearField("external_data")
     tensor.ClearField("data_location")
+
+
+def refer_to(tensor: TensorProto, location: str, offset: int | None, length: int | None) -> None:
+    """Make a tensor external: its contents are in that file, and no longer in the tensor."""
+    for field in ("raw_data", "float_data", "int32_data", "int64_data", "double_data", "uint64_data"):
+        tensor.ClearField(field)
+    tensor.data_location = TensorProto.EXTERNAL
+    tensor.ClearField("external_data")
+    for key, value in (("location", location), ("offset", offset), ("length", length)):
+        if value is not None:
+            tensor.external_data.add(key=key, value=str(value))
 
 
 def small_references(references: list[ExternalReference], max_bytes: int = 65_536) -> list[ExternalReference]:

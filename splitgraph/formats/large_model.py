@@ -8,7 +8,7 @@ from typing import BinaryIO
 
 from splitgraph.deferred import numpy_helper
 from splitgraph.formats.atomic_write import WriteTogether
-from splitgraph.formats.external_data import all_tensors
+from splitgraph.formats.external_data import all_tensors, refer_to
 from splitgraph.formats.model_error import model_error, shown
 from splitgraph.formats.serialization import Serialized, serialized
 from splitgraph.onnx_proto import ModelProto, TensorProto
@@ -67,7 +67,7 @@ def _with_external_weights(model: ModelProto, location: str, file: BinaryIO, pat
         content = _raw_data(tensor, path)
         offset = file.seek(-file.tell() % _ALIGNMENT, os.SEEK_CUR)
         file.write(content)
-        _refer(tensor, location, offset, len(content))
+        refer_to(tensor, location, offset, len(content))
     return slim
 
 
@@ -78,12 +78,3 @@ def _raw_data(tensor: TensorProto, path: Path) -> bytes:
         return bytes(numpy_helper.from_array(numpy_helper.to_array(tensor)).raw_data)
     except ValueError as error:
         raise model_error("SG111", f"tensor {tensor.name!r} does not hold what its type and shape say", path) from error
-
-
-def _refer(tensor: TensorProto, location: str, offset: int, length: int) -> None:
-    for field in ("raw_data", "float_data", "int32_data", "int64_data", "double_data", "uint64_data"):
-        tensor.ClearField(field)
-    tensor.data_location = TensorProto.EXTERNAL
-    tensor.ClearField("external_data")
-    for key, value in (("location", location), ("offset", offset), ("length", length)):
-        tensor.external_data.add(key=key, value=str(value))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def require_openvino() -> None:
     """Raises SplitgraphError when OpenVINO is not installed."""
     if importlib.util.find_spec("openvino") is None:
-        raise SplitgraphError("OpenVINO is not installed; install it with: pip install 'splitgraph[openvino]'")
+        raise SplitgraphError("OpenVINO is not installed; install it with: pip install openvino")
 
 
 def is_ov_model(value: object) -> bool:

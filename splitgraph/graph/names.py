@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator
 
+from splitgraph.dim import marks_unknown
 from splitgraph.graph.scopes import GraphPath, Scope, scopes
-from splitgraph.onnx_proto import ModelProto, TypeProto
+from splitgraph.graph.types import tensor_types
+from splitgraph.onnx_proto import ModelProto, ValueInfoProto
 
 
 def used_names(
@@ -37,32 +39,26 @@ def used_names(
 
 
 def dimension_names(model: ModelProto) -> set[str]:
-    """Every dim_param that the model declares, in every scope."""
+    """Every dimension that the model names, as its dim_params write it, in every scope."""
     return declared_dimensions(scopes(model))
 
 
 def declared_dimensions(graphs: Iterable[Scope]) -> set[str]:
-    """Every dim_param that these graphs declare."""
+    """Every dimension that these graphs name; marks of unknown dimensions are no names."""
     names: set[str] = set()
     for scope in graphs:
-        declared = (
-            scope.proto.value_info
-            if scope.is_function
-            else (*scope.proto.input, *scope.proto.output, *scope.proto.value_info)
-        )
-        for value in declared:
-            _collect(value.type, names)
-    return names
+        for value in declared_values(scope):
+            for tensor in tensor_types(value.type):
+                names.update(dim.dim_param for dim in tensor.shape.dim)
+    return {name for name in names if not marks_unknown(name)}
 
 
-def _collect(type_proto: TypeProto, names: set[str]) -> None:
-    kind = type_proto.WhichOneof("value")
-    if kind in ("tensor_type", "sparse_tensor_type"):
-        names.update(dim.dim_param for dim in getattr(type_proto, kind).shape.dim if dim.dim_param)
-    elif kind in ("sequence_type", "optional_type"):
-        _collect(getattr(type_proto, kind).elem_type, names)
-    elif kind == "map_type":
-        _collect(type_proto.map_type.value_type, names)
+def declared_values(scope: Scope) -> Iterable[ValueInfoProto]:
+    """The values of a graph that have a declared type: inputs, outputs and inner ones."""
+    if scope.is_function:
+        values: Iterable[ValueInfoProto] = scope.proto.value_info
+        return values
+    return (*scope.proto.input, *scope.proto.output, *scope.proto.value_info)
 
 
 class FreshNames:

@@ -15,6 +15,7 @@ from splitgraph.value_type import DTYPE_NAMES, ValueType, tensor
 _INTEGERS = frozenset(
     {"uint8", "int8", "uint16", "int16", "int32", "int64", "uint32", "uint64", "uint4", "int4", "uint2", "int2", "bool"}
 )
+INTEGER_TYPES = frozenset(number for number, name in DTYPE_NAMES.items() if name in _INTEGERS)
 _FLOATS = frozenset({"float32", "float64", "float16", "bfloat16"})
 # The layout of an element in raw data, and the field that holds the elements where there is no raw data and that needs
 # no decoding.

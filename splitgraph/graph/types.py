@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from splitgraph.dim import Dim, DimLike, parse_dim
+from splitgraph.dim import Dim, DimLike, read_dim_param
 from splitgraph.onnx_proto import TensorShapeProto, TypeProto
 from splitgraph.value_type import DTYPE_NAMES, DTYPE_NUMBERS, UNKNOWN, ValueType
 
-ParseDim = Callable[[str], DimLike]
+ParseDim = Callable[[str], DimLike | None]
 
 # The largest dimension that a model can declare.
 LARGEST_DIM = 2**63 - 1
 
 
-def value_type(proto: TypeProto, parse: ParseDim = parse_dim) -> ValueType:
-    """What a TypeProto declares; dimensions that it leaves unset are None."""
+def value_type(proto: TypeProto, parse: ParseDim = read_dim_param) -> ValueType:
+    """What a TypeProto declares; dimensions that it leaves unset or marks as unknown are None."""
     kind = proto.WhichOneof("value")
     if kind == "tensor_type" or kind == "sparse_tensor_type":
         held = getattr(proto, kind)
@@ -38,13 +38,24 @@ def value_type(proto: TypeProto, parse: ParseDim = parse_dim) -> ValueType:
     return UNKNOWN
 
 
+def tensor_types(proto: TypeProto) -> Iterator[Any]:
+    """The tensor types in a type: itself, or those of what a sequence, an optional value or a map holds."""
+    kind = proto.WhichOneof("value")
+    if kind in ("tensor_type", "sparse_tensor_type"):
+        yield getattr(proto, kind)
+    elif kind in ("sequence_type", "optional_type"):
+        yield from tensor_types(getattr(proto, kind).elem_type)
+    elif kind == "map_type":
+        yield from tensor_types(proto.map_type.value_type)
+
+
 def _dim(dim: TensorShapeProto.Dimension, parse: ParseDim) -> DimLike | None:
     kind = dim.WhichOneof("value")
     if kind == "dim_value":
         value: int = dim.dim_value
         # Some exporters write -1 for a dynamic dimension; ONNX has no negative dimension.
         return value if value >= 0 else None
-    return parse(dim.dim_param) if kind == "dim_param" and dim.dim_param else None
+    return parse(dim.dim_param) if kind == "dim_param" else None
 
 
 def type_proto(value: ValueType) -> TypeProto | None:
@@ -79,10 +90,14 @@ def write_shape(value: ValueType, held: TypeProto.Tensor) -> None:
     shape = held.shape
     shape.SetInParent()
     for dim in value.shape:
-        entry = shape.dim.add()
-        if isinstance(dim, int):
-            # What the format's 64 bits cannot hold is left unset.
-            if dim <= LARGEST_DIM:
-                entry.dim_value = dim
-        elif isinstance(dim, Dim):
-            entry.dim_param = str(dim)
+        write_dim(dim, shape.dim.add())
+
+
+def write_dim(dim: DimLike | None, entry: TensorShapeProto.Dimension) -> None:
+    """Write a dimension in place of what is there; an unknown one is left as it is."""
+    if isinstance(dim, int):
+        # What the format's 64 bits cannot hold is left unset.
+        if dim <= LARGEST_DIM:
+            entry.dim_value = dim
+    elif isinstance(dim, Dim):
+        entry.dim_param = str(dim)

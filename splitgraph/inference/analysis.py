@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Generic
 
 from splitgraph.diagnostics import Diagnostic
 from splitgraph.dim import Dim
+from splitgraph.model_kinds import M_co
 from splitgraph.value_type import ValueType
 
 # Where `opset` has the version of a model that is OpenVINO IR.
@@ -41,8 +42,12 @@ class SplitReport:
 
 @dataclass(frozen=True, slots=True)
 class Completeness:
-    """How much of the shapes of a model's values is known: counts of dimensions, values of unknown rank, unknown
-    operators, and values that are not fully known because such an operator made them or what they are made of.
+    """How much of the shapes of a model's values is known, over all of its graphs.
+
+    dims: how many dimensions values of known rank have. known: how many of these are known, as a number or as an
+    expression. symbolic: how many of those are expressions. unknown_rank: how many values have an unknown rank.
+    nodes: how many there are. unknown_operators: those of which nothing is known. left_open: how many values are not
+    fully known because such an operator made them or what they are made of.
     """
 
     dims: int
@@ -55,22 +60,24 @@ class Completeness:
 
 
 @dataclass(frozen=True, slots=True)
-class Analysis:
+class Analysis(Generic[M_co]):
     """What `infer` found.
 
     model: a copy of the input, of the kind that went in, with value_info and output types filled in. splits: a report
     for each split in graph order, subgraphs and function bodies (once for each call) included. diagnostics: every
     finding. types: of the main graph's inputs, initializers and node outputs. symbols: known bounds (minimum, maximum
-    or None) of each symbol. opset: imported version of each domain; of OpenVINO IR its version under IR. completeness:
-    how much is known, over all graphs. graphs: types of each graph by its location, the main graph ("main") first, then
-    subgraphs ("main/If_3/then_branch") in node order. required_by: everything that must hold of the symbols for the
-    model to be valid ("N % 3 == 0"), of branches too, with the locations of the nodes that require it; a name that the
-    author declared for what is computed stands there with what it is (`half == (N + 1)//2`). generated: the symbols
-    that are not the author's (`unk0`).
+    or None) of each symbol. opset: imported version of each domain; of OpenVINO IR its version under "openvino".
+    completeness: how much is known, over all graphs. graphs: types of each graph by its location, the main graph
+    ("main") first, then subgraphs ("main/If_3/then_branch") in node order. required_by: everything that must hold of
+    the symbols for the model to be valid ("N % 3 == 0"), of branches too, with the locations of the nodes that require
+    it; a name that the author declared for what is computed stands there with what it is (`half == (N + 1)//2`).
+    assumed_by: what was taken for granted so that dimensions have a closed form (`P <= 1023`: no side of a broadcast is
+    empty where the other is 1), with the first node that needs it; it may fail in a valid model, and what is claimed
+    holds wherever it does not. generated: the symbols that are not the author's (`unk0`).
     """
 
     # What is printed of an analysis is for people, who do not read protobuf.
-    model: Any = field(repr=False)
+    model: M_co = field(repr=False)
     splits: tuple[SplitReport, ...]
     diagnostics: tuple[Diagnostic, ...]
     types: Mapping[str, ValueType]
@@ -79,6 +86,7 @@ class Analysis:
     completeness: Completeness
     graphs: Mapping[str, Mapping[str, ValueType]] = field(default_factory=dict)
     required_by: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    assumed_by: Mapping[str, str] = field(default_factory=dict)
     generated: frozenset[str] = frozenset()
     # For conversion and verification, not part of the contract: what inference knows of each split node of the model as
     # written.
@@ -88,6 +96,11 @@ class Analysis:
     def obligations(self) -> tuple[str, ...]:
         """What must hold of the symbols, each requirement once, in the order of the nodes."""
         return tuple(self.required_by)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What was taken for granted so that dimensions have a closed form, and may fail in a valid model."""
+        return tuple(self.assumed_by)
 
     @property
     def ok(self) -> bool:

@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Container, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from splitgraph.diagnostics import SplitgraphError, diagnostic
-from splitgraph.dim import Dim, DimLike, parse_dim, parse_given_dim, symbols_of
+from splitgraph.dim import (
+    Dim,
+    DimLike,
+    evaluate,
+    level_of,
+    marks_unknown,
+    parse_dim,
+    parse_given_dim,
+    substitute,
+    symbol,
+    symbols_of,
+)
 from splitgraph.graph.names import dimension_names
 from splitgraph.graph.types import LARGEST_DIM, value_type
 from splitgraph.onnx_proto import ModelProto, ValueInfoProto
@@ -16,30 +28,72 @@ from splitgraph.value_type import ValueType
 InputShapes = Mapping[str, Sequence["int | str | Dim | None"]]
 
 
-def read_bindings(model: ModelProto, bind: Mapping[str, int] | None) -> Mapping[str, DimLike]:
-    """The values by symbol. Raises SplitgraphError for what is no mapping, no symbol of the model, or no dimension."""
+class Sizes(NamedTuple):
+    """What the caller says of dimensions.
+
+    bound: what symbols of the model are: numbers, and other symbols where a given shape names a dimension otherwise.
+    given: for each input of the model its type with the shape given, None for one without; empty without any.
+    """
+
+    bound: Mapping[str, DimLike]
+    given: Sequence[ValueType | None]
+
+
+NO_SIZES = Sizes({}, ())
+
+
+def read_sizes(model: ModelProto, bind: Mapping[str, int] | None, input_shapes: InputShapes | None) -> Sizes:
+    """What the caller says. Raises SplitgraphError for what fits nothing in the model, or is no size."""
+    given = _read_input_shapes(model, input_shapes)
+    numbers = _read_bindings(model, bind, given)
+    if not numbers and not any(given):
+        return NO_SIZES
+    given = [None if known is None or known.shape is None else bound_type(known, numbers) for known in given]
+    return Sizes({**_implied_bindings(model, given), **numbers}, given)
+
+
+def bound_type(value: ValueType, bound: Mapping[str, DimLike]) -> ValueType:
+    """The type with what the symbols in its shape are."""
+    if not bound or value.shape is None:
+        return value if value.element is None else replace(value, element=bound_type(value.element, bound))
+    return value.with_shape([substitute(dim, bound) if isinstance(dim, Dim) else dim for dim in value.shape])
+
+
+def _read_bindings(
+    model: ModelProto, bind: Mapping[str, int] | None, given: Sequence[ValueType | None]
+) -> Mapping[str, DimLike]:
+    """The values by symbol. Raises SplitgraphError for what is no mapping, no dimension, or no symbol of the model or
+    of the shapes given for its inputs.
+    """
     if bind is None:
         return {}
     if not isinstance(bind, Mapping):
         raise SplitgraphError(f"bind is {bind!r}; it must give a number for each name, such as {{'N': 4}}")
-    declared = {symbol for written in dimension_names(model) for symbol in symbols_of(parse_dim(written))}
+    dims = [parse_dim(written) for written in dimension_names(model)]
+    dims += [dim for known in given if known is not None for dim in known.shape or () if dim is not None]
+    declared = frozenset().union(*map(symbols_of, dims))
     for name in bind:
         if name not in declared:
             known = ", ".join(sorted(declared)) or "none"
-            raise SplitgraphError(
-                f"no dimension of the model is named {name!r}; it has: {known}",
-                [diagnostic("SG304", f"no dimension {name!r}")],
-            )
+            several = "; give each name a --bind of its own" if "=" in str(name) else ""
+            text = f"no dimension of the model is named {name!r}{several}; it has: {known}"
+            if isinstance(name, str) and marks_unknown(name):
+                text = (
+                    f"{name!r} is no name of a dimension: models write it where a dimension is unknown, and each such"
+                    " dimension may have another size. Give the input its shape with --input-shape."
+                    f" Names of the model: {known}"
+                )
+            raise SplitgraphError(text, [diagnostic("SG304", f"no dimension {name!r}")])
     return {name: _number(value, f"the dimension {name!r}") for name, value in bind.items()}
 
 
-def read_input_shapes(model: ModelProto, input_shapes: InputShapes | None) -> list[ValueType | None] | None:
-    """For each input of the model its type with the shape given, None for one without; None when no shapes are given.
+def _read_input_shapes(model: ModelProto, input_shapes: InputShapes | None) -> list[ValueType | None]:
+    """For each input of the model its type with the shape given, None for one without; empty when no shapes are given.
 
     Raises SplitgraphError for what is no mapping, no input of the model, or no shape.
     """
     if input_shapes is None:
-        return None
+        return []
     if not isinstance(input_shapes, Mapping):
         raise SplitgraphError(
             f"input_shapes is {input_shapes!r}; it must give a shape for each name, such as {{'x': [1, 'N']}}"
@@ -52,22 +106,40 @@ def read_input_shapes(model: ModelProto, input_shapes: InputShapes | None) -> li
     return [_given_type(value, input_shapes.get(value.name), dims) for value in model.graph.input]
 
 
-def implied_bindings(model: ModelProto, given: Sequence[ValueType | None] | None) -> dict[str, DimLike]:
-    """The values that the shapes given for inputs say of the symbols that these declare, the first for each: a second
-    one then contradicts the declaration.
+def _implied_bindings(model: ModelProto, given: Sequence[ValueType | None]) -> dict[str, DimLike]:
+    """What the shapes given for inputs say of the symbols that these declare: numbers, and else other symbols. The
+    first counts for each; a second one then contradicts the declaration.
     """
-    found: dict[str, DimLike] = {}
-    for value, known in zip(model.graph.input, given or (), strict=False):
+    numbers: dict[str, DimLike] = {}
+    renamed: dict[str, DimLike] = {}
+    for value, known in zip(model.graph.input, given, strict=False):
         declared = value_type(value.type).shape
         if known is None or known.shape is None or declared is None or len(declared) != len(known.shape):
             continue
-        for symbol, number in zip(declared, known.shape, strict=True):
-            if isinstance(symbol, Dim) and isinstance(number, int) and symbols_of(symbol) == {str(symbol)}:
-                found.setdefault(str(symbol), number)
-    return found
+        for written, size in zip(declared, known.shape, strict=True):
+            if not isinstance(written, Dim):
+                continue
+            if isinstance(size, int):
+                numbers = {**_solved(written, size), **numbers}
+            elif size is not None and written == symbol(str(written)) and str(written) not in symbols_of(size):
+                renamed.setdefault(str(written), size)
+    return {**renamed, **numbers}
 
 
-def _given_type(value: ValueInfoProto, shape: Any, names: Container[str]) -> ValueType | None:
+def _solved(written: Dim, size: int) -> dict[str, DimLike]:
+    """The symbol that a dimension such as N or 2*N + 1 has, with the value that makes the dimension this size."""
+    if len(written.symbols) != 1 or level_of(written) > 1:
+        return {}
+    (name,) = written.symbols
+    start = evaluate(written, {name: 0})
+    slope = evaluate(written, {name: 1}) - start
+    if slope == 0 or written != slope * symbol(name) + start:
+        return {}
+    value, rest = divmod(size - start, slope)
+    return {name: value} if rest == 0 and value >= 0 else {}
+
+
+def _given_type(value: ValueInfoProto, shape: Any, names: Collection[str]) -> ValueType | None:
     if shape is None:
         return None
     if not isinstance(shape, Sequence) or isinstance(shape, (str, bytes)):
@@ -77,11 +149,11 @@ def _given_type(value: ValueInfoProto, shape: Any, names: Container[str]) -> Val
     return ValueType("tensor" if kind is None else kind.removesuffix("_type"), None, dims)
 
 
-def _given_dim(dim: Any, what: str, names: Container[str]) -> DimLike | None:
+def _given_dim(dim: Any, what: str, names: Collection[str]) -> DimLike | None:
     if dim is None or isinstance(dim, Dim):
         return dim
     if not isinstance(dim, str):
-        return _number(dim, what)
+        return _number(dim, what, ", or None where it is unknown")
     try:
         parsed = parse_given_dim(dim, names)
     except ValueError as error:
@@ -89,11 +161,12 @@ def _given_dim(dim: Any, what: str, names: Container[str]) -> DimLike | None:
     return _number(parsed, what) if isinstance(parsed, int) else parsed
 
 
-def _number(value: Any, what: str) -> int:
-    """The value as a dimension; numpy's integers are integers, True and False are not."""
+def _number(value: Any, what: str, otherwise: str = "") -> int:
+    """The value as a dimension; numpy's integers are integers, True and False are not. otherwise: what else is one."""
     number = None
     if not isinstance(value, bool) and hasattr(value, "__index__"):
         number = operator.index(value)
     if number is None or not 0 <= number <= LARGEST_DIM:
-        raise SplitgraphError(f"{what} cannot be {value!r}; it is an integer of at least 0 and at most 2**63 - 1")
+        allowed = f"an integer of at least 0 and at most 2**63 - 1{otherwise}"
+        raise SplitgraphError(f"{what} cannot be {value!r}; it is {allowed}")
     return number

@@ -3,162 +3,119 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from splitgraph.contents import Contents, SequenceInfo
-from splitgraph.diagnostics import Severity, diagnostic
-from splitgraph.dim import Dim, DimLike, Facts, Obligation
-from splitgraph.graph.attributes import UNRESOLVED, attribute_value
-from splitgraph.graph.scopes import node_label
-from splitgraph.inference.known import OMITTED, Known
+from splitgraph.diagnostics import Diagnostic, Severity
+from splitgraph.dim import Dim, DimLike, Facts
 from splitgraph.onnx_proto import AttributeProto, NodeProto
-from splitgraph.value_type import UNKNOWN, ValueType
+from splitgraph.value_type import ValueType
 
 if TYPE_CHECKING:
-    from splitgraph.inference.state import SplitDetail
-    from splitgraph.inference.walk import Walk
-
+    from splitgraph.inference.open_branches import OpenBranches
 
 Relation = Literal["==", ">="]
 
 
-class NodeContext:
-    """One node during inference: its inputs as known so far, its attributes, and the place for what it gives.
+@dataclass(frozen=True, slots=True)
+class Body:
+    """What a walk over a body gave: the types and contents of its outputs; and the types that its inputs had in it."""
 
-    `inputs` holds a ValueType for each input, None for an omitted one (""); `given` all that is known of each. `split`
-    is what a split node turned out to be. `since_version` is the operator version
-    that the opset import selects. Attributes that refer to an attribute of an enclosing function are resolved, or come
-    back as UNRESOLVED.
+    types: list[ValueType]
+    contents: list[Contents | None]
+    given: list[ValueType]
+
+
+class NodeContext(Protocol):
+    """One node as its rule sees it: its inputs as known so far, its attributes, and the place for what it gives.
+
+    A rule may depend on what stands here and on nothing else, so that the memo of visits can tell nodes apart by it
+    (`visit_memo.py`). Names and the location are for messages.
+
+    node: as written. opset: the version of the operator's domain that the graph imports. since_version: the operator
+    version that this selects. inputs: the type of each, None for an omitted one ("").
     """
 
-    __slots__ = (
-        "_attributes",
-        "contents_out",
-        "errors",
-        "given",
-        "index",
-        "inputs",
-        "node",
-        "obligations",
-        "opset",
-        "sequences_out",
-        "since_version",
-        "split",
-        "walk",
-    )
+    node: NodeProto
+    opset: int
+    since_version: int
+    inputs: list[ValueType | None]
 
-    def __init__(
-        self, walk: Walk, node: NodeProto, opset: int, since_version: int, index: int, given: list[Known]
-    ) -> None:
-        self.walk = walk
-        self.index = index
-        self.errors: list[str] = []
-        self.obligations: list[Obligation] = []
-        self.node = node
-        self.opset = opset
-        self.since_version = since_version
-        self.given = given
-        self.inputs: list[ValueType | None] = [known.type for known in given]
-        self.split: SplitDetail | None = None
-        self.contents_out: dict[int, Contents] = {}
-        self.sequences_out: dict[int, SequenceInfo] = {}
-        self._attributes: Mapping[str, AttributeProto] | None = None
+    @property
+    def ir_version(self) -> int:
+        """The IR version of the model."""
 
     @property
     def location(self) -> str:
         """Where the node is, as people read it."""
-        return f"{self.walk.location}/{node_label(self.node, self.index)}"
 
     @property
     def facts(self) -> Facts:
         """What is known of the symbols in this scope."""
-        return self.walk.facts
-
-    @property
-    def outputs(self) -> Sequence[str]:
-        """Names of the outputs, "" for an omitted one."""
-        return self.node.output
-
-    @property
-    def input_count(self) -> int:
-        """How many inputs the node lists, omitted ones included."""
-        return len(self.given)
 
     @property
     def empty_chunks(self) -> str:
         """What num_outputs chunks that overrun the dimension are: "clamp" or "error"."""
-        return self.walk.state.empty_chunks
 
-    def attribute_names(self) -> Iterable[str]:
-        """Names of the attributes that the node has."""
-        return self.attributes().keys()
+    # Inputs ----------------------------------------------------------------------------------------------------------
 
-    def refine_input(self, index: int, contents: Contents) -> None:
-        """Say what an input must hold for the node to be valid; holds for the rest of this graph."""
-        self.given[index] = self.walk.refine(self.node.input[index], contents)
+    @property
+    def input_count(self) -> int:
+        """How many inputs the node lists, omitted ones included."""
 
     def input(self, index: int) -> ValueType:
         """The type of an input; UNKNOWN when omitted or beyond the last."""
-        return (self.inputs[index] or UNKNOWN) if index < len(self.inputs) else UNKNOWN
 
     def has_input(self, index: int) -> bool:
         """True when the input is given: not beyond the last, and not omitted by an empty name."""
-        return index < len(self.given) and self.given[index] is not OMITTED
 
     def contents(self, index: int) -> Contents | None:
         """What is known of the elements of an input; None when nothing is, or when it is omitted."""
-        if index >= len(self.given):
-            return None
-        known = self.given[index]
-        if known.unread:
-            known = self.given[index] = self.walk.read(self.node.input[index])
-        return known.contents
 
     def sequence(self, index: int) -> SequenceInfo | None:
         """What is known of an input that is a sequence."""
-        return self.given[index].sequence if index < len(self.given) else None
+
+    # Attributes: those that refer to an attribute of an enclosing function are resolved, or come back as UNRESOLVED --
 
     def attributes(self) -> Mapping[str, AttributeProto]:
         """The node's attributes by name, as written."""
-        if self._attributes is None:
-            self._attributes = {attribute.name: attribute for attribute in self.node.attribute}
-        return self._attributes
+
+    def attribute_names(self) -> Iterable[str]:
+        """Names of the attributes that the node has."""
 
     def attribute(self, name: str, default: Any = None) -> Any:
         """An attribute as int, float, str, tuple, TensorProto or GraphProto; `default` when absent; UNRESOLVED for a
         reference to an attribute of a function whose caller is not known.
         """
-        if self.is_unbound(name):
-            return UNRESOLVED
-        written = self.attributes().get(name)
-        given = None if written is None else self.bound(written)
-        return default if given is None else attribute_value(given)
+
+    def has_attribute(self, name: str) -> bool:
+        """True when the attribute is given, be it by the caller of a function."""
+
+    def is_unbound(self, name: str) -> bool:
+        """True for an attribute that refers to an attribute of a function whose caller is not known."""
 
     def bound(self, written: AttributeProto) -> AttributeProto | None:
         """An attribute of the node, or what the caller of the function gives where it refers to one of the function;
         None where the caller is not known, or gives nothing.
         """
-        if not written.ref_attr_name:
-            return written
-        return (self.walk.bindings or {}).get(written.ref_attr_name)
 
-    def is_unbound(self, name: str) -> bool:
-        """True for an attribute that refers to an attribute of a function whose caller is not known."""
-        written = self.attributes().get(name) if self.walk.bindings is None else None
-        return written is not None and bool(written.ref_attr_name)
-
-    def has_attribute(self, name: str) -> bool:
-        """True when the attribute is given, be it by the caller of a function."""
-        written, bound = self.attributes().get(name), self.walk.bindings
-        if written is None or not written.ref_attr_name:
-            return written is not None
-        return bound is None or written.ref_attr_name in bound
+    # Dimensions ------------------------------------------------------------------------------------------------------
 
     def fresh(self) -> Dim:
         """A new generated symbol: a dimension of which nothing is known but that it is one and the same wherever it
         stands.
         """
-        return self.walk.fresh()
+
+    def is_generated(self, dim: DimLike | None) -> bool:
+        """True for a generated symbol that stands alone."""
+
+    def is_of_inputs(self, dim: DimLike) -> bool:
+        """True where the dimension is told by symbols that the model's inputs name."""
+
+    def complete(self, value: ValueType) -> ValueType:
+        """The type with a fresh symbol for each unknown dimension; not so for a sequence, whose elements may differ."""
 
     def require(
         self,
@@ -172,36 +129,85 @@ class NodeContext:
         """Record that `lhs == rhs` or `lhs >= rhs` must hold for the model to be valid; a finding when it never can.
         True unless so. message: of that finding, or what gives it.
         """
-        held = self.walk.require(Obligation(lhs, relation, rhs), self.location, code, message, self.obligations)
-        if not held:
-            self.errors.append(code)
-        return held
 
     def require_if_possible(self, lhs: DimLike, relation: Relation, rhs: DimLike) -> bool:
         """As `require`, but no finding when nothing can satisfy it: the node then means something else."""
-        return self.walk.assume(Obligation(lhs, relation, rhs), self.location, self.obligations) != "contradiction"
+
+    def larger_of(self, a: Dim, b: Dim) -> DimLike | None:
+        """What two dimensions broadcast to where neither is empty, and an assumption of that; None where it is not
+        taken for granted.
+        """
+
+    def broadcast_symbol(self, a: Dim, b: Dim) -> Dim | None:
+        """The generated symbol that stands for the broadcast of two dimensions; None where there is none yet."""
+
+    def note_broadcast(self, a: Dim, b: Dim, made: Dim) -> None:
+        """Let a generated symbol stand for the broadcast of two dimensions from here on."""
+
+    def broadcast_operands(self, dim: DimLike) -> tuple[Dim, Dim] | None:
+        """The two dimensions whose broadcast a generated symbol stands for; None for anything else."""
+
+    # What the node gives ---------------------------------------------------------------------------------------------
+
+    @property
+    def outputs(self) -> Sequence[str]:
+        """Names of the outputs, "" for an omitted one."""
+
+    def refine_input(self, index: int, contents: Contents) -> None:
+        """Say what an input must hold for the node to be valid; holds for the rest of this graph."""
 
     def find(self, code: str, message: str, *, severity: Severity = "error") -> None:
         """Report a finding about this node."""
-        if severity == "error":
-            self.errors.append(code)
-        self.walk.report(diagnostic(code, message, self.location, severity=severity))
 
     def set_contents(self, index: int, contents: Contents | None) -> None:
         """Say what an output holds."""
-        if contents is not None:
-            self.contents_out[index] = contents
 
     def set_sequence(self, index: int, info: SequenceInfo) -> None:
         """Say what an output that is a sequence holds."""
-        self.sequences_out[index] = info
+
+    # Bodies ----------------------------------------------------------------------------------------------------------
+
+    def walk_body(
+        self,
+        attribute: str,
+        inputs: Sequence[ValueType | None],
+        empty: Iterable[int] = (),
+        held: Sequence[Contents | None] = (),
+    ) -> Body | None:
+        """Infer the graph in an attribute with inputs of these types; what it requires of symbols stays within it, as
+        it may not run. None where the attribute is no graph. empty: positions of inputs that are sequences without
+        elements. held: what inputs hold.
+        """
+
+    def is_call(self, node: NodeProto) -> bool:
+        """True for a node that calls a function of the model."""
+
+    @property
+    def is_quiet(self) -> bool:
+        """True where nothing that is found is reported."""
+
+    def quietly(self) -> AbstractContextManager[None]:
+        """Report nothing that is found meanwhile: a body is walked only to see where it settles."""
+
+    def muted(self, never_runs: bool) -> AbstractContextManager[None]:
+        """Take what is found meanwhile for what no run can meet, where that is so."""
+
+    @property
+    def branches(self) -> OpenBranches:
+        """What is found in bodies that may not run."""
+
+    def avoid(self, found: Sequence[Diagnostic]) -> None:
+        """Note that the errors of a body stand beside a way that is right."""
+
+    def release(self, found: Sequence[Diagnostic]) -> None:
+        """Report findings that were held back (`OpenBranches.hold`)."""
 
 
 # A rule gives the types of the node's outputs in order (fewer than the node has: the rest is unknown), or None to leave
 # the node to onnx's own per-node inference.
 Rule = Callable[[NodeContext], "Sequence[ValueType] | None"]
 
-__all__ = ["FOREIGN_RULES", "RULES", "NodeContext", "Rule", "SequenceInfo", "rule", "rule_of"]
+__all__ = ["FOREIGN_RULES", "RULES", "Body", "NodeContext", "Rule", "SequenceInfo", "rule", "rule_of"]
 
 # The rules of ai.onnx by operator type; those of other domains by domain and operator type.
 RULES: dict[str, Rule] = {}

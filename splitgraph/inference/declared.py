@@ -6,10 +6,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import ref
 
-from splitgraph.diagnostics import Severity, diagnostic
+from splitgraph.diagnostics import Diagnostic, Severity, diagnostic
 from splitgraph.dim import Dim, DimLike, Obligation, symbol, symbols_of
 from splitgraph.dim.spelling import is_identifier
 from splitgraph.graph.scopes import MAIN, GraphPath
+from splitgraph.graph.types import value_type
 from splitgraph.value_type import ValueType
 
 if TYPE_CHECKING:
@@ -22,17 +23,25 @@ Report = Callable[["GraphValues", str, ValueType, ValueType, str, Severity], Non
 
 
 def reconcile(
-    values: GraphValues, name: str, inferred: ValueType, declared: ValueType, location: str, *, passed_in: bool = False
+    values: GraphValues,
+    name: str,
+    inferred: ValueType,
+    declared: ValueType,
+    location: str,
+    *,
+    passed_in: bool = False,
+    of_split: bool = False,
 ) -> ValueType:
     """The two together; what is inferred wins where both say something, and a contradiction is reported with both.
 
     Names that the author gave to dimensions which inference knows nothing of are adopted, but not in the body of a
     loop, nor those of the model's inputs, which would say what nothing proves. passed_in: what is inferred is what an
-    input of the graph is given; for the main graph that is a shape of the caller of splitgraph.
+    input of the graph is given; for the main graph that is a shape of the caller of splitgraph. of_split: the value is
+    a part of a split.
     """
-    if passed_in and values.path == MAIN:
-        return _reconcile(values, inferred, Declaration(name, declared, location, passed_in), _report_given)
-    return _reconcile(values, inferred, Declaration(name, declared, location, passed_in), _report)
+    declaration = Declaration(name, declared, location, passed_in, of_split)
+    report = _report_given if passed_in and values.path == MAIN else _report
+    return _reconcile(values, inferred, declaration, report)
 
 
 def check_default(values: GraphValues, name: str, default: ValueType, declared: ValueType) -> None:
@@ -63,16 +72,19 @@ def _fits(default: ValueType, declared: ValueType) -> bool:
 
 
 class Declaration(NamedTuple):
-    """What is declared of a value, and where it gets its type; passed_in: as that of an input of its graph."""
+    """What is declared of a value, and where it gets its type; passed_in: as that of an input of its graph; of_split:
+    from a split.
+    """
 
     name: str
     type: ValueType
     location: str
     passed_in: bool
+    of_split: bool
 
 
 def _reconcile(values: GraphValues, inferred: ValueType, declaration: Declaration, report: Report) -> ValueType:
-    name, declared, location, _ = declaration
+    name, declared, location = declaration[:3]
     if declared.kind == "unknown":
         return inferred
     if inferred.kind == "unknown":
@@ -88,7 +100,7 @@ def _reconcile(values: GraphValues, inferred: ValueType, declaration: Declaratio
     if inferred.shape is None:
         return merged.with_shape(declared.shape)
     if len(inferred.shape) != len(declared.shape):
-        report(values, name, inferred, declared, location, "error")
+        _report_shape(values, inferred, declaration, report)
         return merged
     dims = [
         _merge_number(values, mine, theirs, declaration)
@@ -97,7 +109,7 @@ def _reconcile(values: GraphValues, inferred: ValueType, declaration: Declaratio
         for mine, theirs in zip(inferred.shape, declared.shape, strict=True)
     ]
     if None in dims:
-        report(values, name, inferred, declared, location, "error")
+        _report_shape(values, inferred, declaration, report)
         return merged
     if values.state.is_reported:
         _note_symbolic(values, name, inferred, declared, location, report)
@@ -123,11 +135,13 @@ def _merge_number(
     unnamed = symbols_of(known) & state.generated
     if unnamed == symbols_of(known) and not values.holds_any(unnamed):
         return None if values.facts.require(obligation) == "contradiction" else number
-    if not unnamed.isdisjoint(state.open_dimensions) and not values.facts.prove_eq(inferred, number):
+    is_open = not symbols_of(known).isdisjoint(state.open_dimensions | state.input_dimensions)
+    if is_open and not values.facts.prove_eq(inferred, number):
         _report_demand(values, Obligation(known, "==", number), declaration)
         if not declaration.passed_in:
             return inferred
     if unnamed:
+        state.journal.unrepeatable += obligation not in state.declared_numbers
         state.declared_numbers.add(obligation)
     return None if values.assume(obligation, declaration.location) == "contradiction" else number
 
@@ -171,11 +185,13 @@ def _is_taken(values: GraphValues, inferred: Dim, declared: Dim) -> bool:
     name, own = str(declared), values.path
     adopted = values.state.adopted.setdefault(name, {})
     if not is_identifier(name):
+        values.state.journal.unrepeatable += 1
         adopted[own] = ref(values)
         return False
     others = [p for p, graph in adopted.items() if (p != own or graph() is values) and not _excludes(p, own)]
     if others and not values.facts.prove_eq(inferred, declared):
         return True
+    values.state.journal.unrepeatable += 1
     adopted[own] = ref(values)
     return False
 
@@ -223,26 +239,46 @@ def _note_names(values: GraphValues, inferred: ValueType, declared: ValueType, l
 def _report(
     values: GraphValues, name: str, inferred: ValueType, declared: ValueType, location: str, severity: Severity
 ) -> None:
-    found = diagnostic(
-        "SG301", f"{name!r} is declared as {declared}, but inferred as {inferred}", location, severity=severity
-    )
-    if severity == "error" and inferred.kind == declared.kind and inferred.dtype == declared.dtype:
-        values.state.misdeclared.add(found)
-    values.report(found)
+    values.report(_contradiction(name, inferred, declared, location, severity))
+
+
+def _contradiction(
+    name: str, inferred: ValueType, declared: ValueType, location: str, severity: Severity
+) -> Diagnostic:
+    text = f"{name!r} is declared as {declared}, but inferred as {inferred}"
+    return diagnostic("SG301", text, location, severity=severity)
+
+
+def _report_shape(values: GraphValues, inferred: ValueType, declaration: Declaration, report: Report) -> None:
+    """Tell of a declared shape that no run can have. Runtimes warn and go by the nodes. It is an error where the caller
+    of splitgraph gives the shape; and for a part of a split, whose lengths and declaration cannot both be meant.
+    """
+    name, declared, location = declaration[:3]
+    if report is not _report:
+        report(values, name, inferred, declared, location, "error")
+        return
+    found = _contradiction(name, inferred, declared, location, "error" if declaration.of_split else "warning")
+    values.state.report(found, is_misdeclared=True)
 
 
 def _report_demand(values: GraphValues, demand: Obligation, declaration: Declaration) -> None:
     """Warn of a declaration that holds for one size only of what the model leaves open, unless another said as much."""
     state, name = values.state, declaration.name
-    if state.quiet or state.muted or state.declared_sizes.require(demand) == "proved":
+    if state.quiet or state.muted:
         return
-    holder, axis = values.holder_of(symbols_of(demand.lhs) & state.open_dimensions)
-    text = (
-        f"{name!r} is declared as {declaration.type}, which holds for one size only of dimension {axis} of {holder!r}"
-    )
-    help = (
-        f"Leave it open in the declaration of {name!r}, too, or declare that size for {holder!r} if there is no other."
-    )
+    answer = state.declared_sizes.require(demand)
+    if answer == "proved":
+        return
+    # Once only: who repeats it says no more.
+    state.journal.unrepeatable += answer == "assumed"
+    unnamed = symbols_of(demand.lhs) & state.open_dimensions
+    if unnamed:
+        holder, axis = values.holder_of(unnamed)
+        what, where = f"for one size only of dimension {axis} of {holder!r}", f"for {holder!r}"
+    else:
+        what, where = f"only where {demand}", "for the input"
+    text = f"{name!r} is declared as {declaration.type}, which holds {what}"
+    help = f"Leave it open in the declaration of {name!r}, too, or declare that size {where} if there is no other."
     values.report(diagnostic("SG301", text, declaration.location, severity="warning", help=help))
 
 
@@ -255,9 +291,15 @@ def _report_given(
         help = f"Give {len(known)} dimensions for {name!r}, or correct its declared shape in the model."
     else:
         wrong = [axis for axis, dim in enumerate(dims) if dim is not None and _excluded(values, dim, known[axis])]
-        differing = "; ".join(f"dimension {axis} is given as {dims[axis]}, declared as {known[axis]}" for axis in wrong)
-        text = f"the shape given for the input {name!r} contradicts the declared {declared}: {differing}"
-        allowed = ", ".join("?" if dim is None else str(dim) for dim in known)
+        inputs = values.state.model.graph.input
+        written = next(value_type(value.type).shape or () for value in inputs if value.name == name)
+        bound = ["" if mine == size else f", which is {size}" for mine, size in zip(written, known, strict=True)]
+        differing = "; ".join(
+            f"dimension {axis} is given as {dims[axis]}, declared as {written[axis]}{bound[axis]}" for axis in wrong
+        )
+        shown = declared.with_shape(written)
+        text = f"the shape given for the input {name!r} contradicts the declared {shown}: {differing}"
+        allowed = ", ".join("?" if dim is None else str(dim) for dim in written)
         help = f"Give {name!r} a shape that fits [{allowed}], or correct its declared shape in the model."
     values.report(diagnostic("SG304", text, location, severity=severity, help=help))
 

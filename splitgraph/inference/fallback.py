@@ -92,7 +92,7 @@ def _run(ctx: NodeContext, operator: Operator, given: Given) -> list[ValueType]:
         data,
         {},
         [onnx.helper.make_opsetid(ctx.node.domain, ctx.opset)],
-        ctx.walk.state.model.ir_version,
+        ctx.ir_version,
     )
 
     def parse(text: str) -> DimLike:
@@ -118,7 +118,7 @@ def _confirmed(
     """The outputs, without the dimensions that onnx does not give with numbers for the symbols."""
     try:
         numbered = [_run(ctx, operator, {name: _at(known, sizes) for name, known in given.items()}) for sizes in probes]
-    except (*_INVALID, ZeroDivisionError):
+    except (*_INVALID, ArithmeticError):
         return [_shapeless(known) for known in outputs]
     result: list[ValueType] = []
     for position, known in enumerate(outputs):

@@ -6,16 +6,23 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
-from splitgraph.graph.scopes import GraphPath, graph_at, subgraph_at
+from splitgraph.dim import marks_unknown
+from splitgraph.graph.scopes import GraphPath, graph_at, scopes, subgraph_at
 from splitgraph.graph.types import type_proto
 from splitgraph.inference.analysis import Analysis
+from splitgraph.inference.bindings import NO_SIZES, Sizes
+from splitgraph.inference.fixing import fix_sizes
 from splitgraph.inference.naming import tally
 from splitgraph.onnx_proto import FunctionProto, GraphProto, ModelProto, TensorShapeProto, TypeProto, ValueInfoProto
 from splitgraph.value_type import ValueType
 
 
-def fill_model(analysis: Analysis, model: ModelProto) -> Analysis:
-    """The analysis with the inferred types filled into the model; everything else of it stays as it was."""
+def fill_model(analysis: Analysis, model: ModelProto, sizes: Sizes = NO_SIZES) -> Analysis:
+    """The analysis with the inferred types filled into the model, and the sizes that the caller gives into what it
+    declares; everything else of it stays as it was.
+    """
+    if sizes is not NO_SIZES:
+        fix_sizes(model, sizes, tuple(scopes(model)), analysis.details.types)
     encoded = _EncodedTypes()
     found: dict[GraphPath, Any] = {}
     # Outer graphs first, so that an inner one is found from the one around it.
@@ -109,9 +116,11 @@ def _write(value: ValueInfoProto, inferred: ValueType | None) -> None:
         value.type.MergeFrom(made) if value.type.WhichOneof("value") is None else value.type.CopyFrom(made)
 
 
-def _is_number(dim: TensorShapeProto.Dimension) -> bool:
-    """True for a dimension that is declared as a number; exporters write -1 for what they leave open."""
-    return dim.HasField("dim_value") and dim.dim_value >= 0
+def _is_told(dim: TensorShapeProto.Dimension) -> bool:
+    """True for a dimension that is declared by a number or a name, and not left open or marked as unknown."""
+    if dim.HasField("dim_value"):
+        return dim.dim_value >= 0
+    return not marks_unknown(dim.dim_param)
 
 
 def _refine(declared: TypeProto.Tensor, inferred: TypeProto.Tensor) -> None:
@@ -123,7 +132,8 @@ def _refine(declared: TypeProto.Tensor, inferred: TypeProto.Tensor) -> None:
         declared.shape.CopyFrom(inferred.shape)
         return
     for mine, theirs in zip(declared.shape.dim, inferred.shape.dim, strict=True):
-        # A name or number that the author gave stays; a number says more than a name.
-        if theirs.HasField("dim_value") or not (mine.dim_param or _is_number(mine)):
+        # A name that the author gave stays. A number says more than a name, and anything more than nothing. Where what
+        # is inferred is no number, a declared one does not hold for every size.
+        if theirs.HasField("dim_value") or (theirs.dim_param and (mine.HasField("dim_value") or not _is_told(mine))):
             mine.ClearField("value")
             mine.MergeFrom(theirs)

@@ -6,12 +6,15 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from splitgraph.diagnostics import Diagnostic, diagnostic
-from splitgraph.dim import Dim, DimLike, Facts, Obligation, substitute, symbol, symbols_of
+from splitgraph.dim import Dim, DimLike, symbols_of
 from splitgraph.graph.scopes import MAIN, GraphPath, Scope
 from splitgraph.inference.analysis import Analysis, Completeness, SplitReport
 from splitgraph.inference.left_open import values_left_open
 from splitgraph.inference.naming import Naming, tally
-from splitgraph.inference.solving import resolve, solve
+from splitgraph.inference.operators import AI_ONNX, plugin_advice
+from splitgraph.inference.plainer import Plainer
+from splitgraph.inference.requirements import Requirements, shown_assumptions, shown_requirements
+from splitgraph.inference.solving import solve
 from splitgraph.inference.state import FoundSplit, State
 from splitgraph.inference.walk import Walk
 from splitgraph.value_type import UNKNOWN, ValueType
@@ -20,36 +23,47 @@ from splitgraph.value_type import UNKNOWN, ValueType
 def build_analysis(state: State, main: Walk) -> Analysis:
     """The analysis of a walked model; `details` holds the shown types of every graph and what conversion needs."""
     solved = solve([each for each in main.facts.obligations if each not in state.declared_numbers], state.generated)
-    naming = Naming(state.generated, state.reserved, solved)
+    naming, plainer = Naming(state.generated, state.reserved, solved), Plainer(solved)
     walked = {path: detail for path, detail in state.details.items() if path[:1] != ("call",) and path[:1] != ("F",)}
     walked.setdefault(main.path, main.detail)
-    told_apart = {path: tally(detail.types.values()) for path, detail in walked.items()}
-    for values in told_apart.values():
-        for value, times in values:
-            naming.count(value.shape or (), times)
-    # What is required of a symbol is shown with it.
-    naming.count([each.lhs for each in state.declared_numbers], 1)
-    for split, times in tally([found.detail for found in state.reports]):
-        naming.count(split.lengths, times)
-    reported = {id(value): naming.value(value) for values in told_apart.values() for value, _ in values}
-    types = {
-        path: detail.types
-        # As it is where all types are shown as they are: a copy would be as large as the graph.
-        if all(reported[id(value)] is value for value, _ in told_apart[path])
-        else {name: reported[id(value)] for name, value in detail.types.items()}
+    # Each type as the walk left it, as plain as what is known in the end makes it, and how often it is held.
+    told_apart = {
+        path: [
+            (value, plainer.value(value, state.facts.get(path, main.facts)), times)
+            for value, times in tally(detail.types.values())
+        ]
         for path, detail in walked.items()
     }
-    counted = [(reported[id(value)], times) for values in told_apart.values() for value, times in values]
-    shown: dict[int, ShownSplit] = {}
-    splits = tuple([_shown_report(naming, found, shown) for found in state.reports])
-    required_by = _requirements(state, naming, splits)
+    for values in told_apart.values():
+        for _, plain, times in values:
+            naming.count(plain.shape or (), times)
+    # What is required of a symbol is shown with it.
+    naming.count([each.lhs for each in state.declared_numbers], 1)
+    lengths = {id(found.detail): plainer.dims(found.detail.lengths, found.facts) for found in state.reports}
+    for split, times in tally([found.detail for found in state.reports]):
+        naming.count(lengths[id(split)], times)
+    types: dict[GraphPath, Mapping[str, ValueType]] = {}
+    counted: list[tuple[ValueType, int]] = []
+    for path, detail in walked.items():
+        reported = {id(value): naming.value(plain) for value, plain, _ in told_apart[path]}
+        # As it is where all types are shown as they are: a copy would be as large as the graph.
+        same = all(reported[id(value)] is value for value, _, _ in told_apart[path])
+        types[path] = detail.types if same else {name: reported[id(value)] for name, value in detail.types.items()}
+        counted += [(reported[id(value)], times) for value, _, times in told_apart[path]]
+    shown = _shown_splits(state, naming, plainer, lengths)
+    noted = [(obligation, facts) for obligation, _, facts in state.requirements]
+    noted += [(obligation, found.facts) for found in state.reports for obligation in found.obligations]
+    requirements = Requirements(naming, noted)
+    splits = tuple([_shown_report(requirements, found, shown[id(found.detail)]) for found in state.reports])
+    said = [(split.location, split.obligations) for split in splits]
     return Analysis(
         model=state.model,
         splits=splits,
         diagnostics=(*state.diagnostics, *_unknown_operators(state)),
         types=types[main.path],
         graphs=_by_location(state.scopes, types),
-        required_by=required_by,
+        required_by=shown_requirements(state, naming, requirements, said),
+        assumed_by=shown_assumptions(state),
         generated=naming.shown_names(),
         symbols=_bounds(main, naming, counted),
         opset=dict(state.imports),
@@ -76,21 +90,27 @@ class ShownSplit(NamedTuple):
     meanings: list[str]
 
 
-def _shown_split(naming: Naming, found: FoundSplit) -> ShownSplit:
-    outputs = [naming.value(value) for value in found.outputs]
-    outputs += [UNKNOWN] * (len(found.output_names) - len(outputs))
-    lengths = tuple([naming.dim(length) for length in found.detail.lengths])
-    named = {str(dim) for value in outputs for dim in (value.shape or ()) if isinstance(dim, Dim)}
-    meanings = [f"{name} == {naming.meanings[name]}" for name in sorted(named & naming.meanings.keys())]
-    return ShownSplit(naming.value(found.detail.data), outputs, lengths, meanings)
+def _shown_splits(
+    state: State, naming: Naming, plainer: Plainer, lengths: Mapping[int, Iterable[DimLike | None]]
+) -> dict[int, ShownSplit]:
+    """What is shown of each split, by the identity of its detail; lengths: of its parts, by the same."""
+    shown: dict[int, ShownSplit] = {}
+    for found in state.reports:
+        if id(found.detail) not in shown:
+            data, *outputs = [
+                naming.value(plainer.value(value, found.facts)) for value in (found.detail.data, *found.outputs)
+            ]
+            outputs += [UNKNOWN] * (len(found.output_names) - len(outputs))
+            named = {str(dim) for value in outputs for dim in (value.shape or ()) if isinstance(dim, Dim)}
+            meanings = [f"{name} == {naming.meanings[name]}" for name in sorted(named & naming.meanings.keys())]
+            parts = tuple([naming.dim(length) for length in lengths[id(found.detail)]])
+            shown[id(found.detail)] = ShownSplit(data, outputs, parts, meanings)
+    return shown
 
 
-def _shown_report(naming: Naming, found: FoundSplit, done: dict[int, ShownSplit]) -> SplitReport:
+def _shown_report(requirements: Requirements, found: FoundSplit, shown: ShownSplit) -> SplitReport:
     variant, split = found.detail.variant, found.detail.split
-    shown = done.get(id(found.detail))
-    if shown is None:
-        shown = done[id(found.detail)] = _shown_split(naming, found)
-    texts = [text for obligation in found.obligations if (text := _shown_obligation(naming, obligation)) is not None]
+    texts = [text for each in found.obligations if (text := requirements.text(each, found.facts)) is not None]
     return SplitReport(
         name=found.name,
         op=variant.op_type,
@@ -104,65 +124,6 @@ def _shown_report(naming: Naming, found: FoundSplit, done: dict[int, ShownSplit]
         lengths=shown.lengths,
         obligations=tuple(dict.fromkeys([*texts, *shown.meanings])),
     )
-
-
-def _shown_obligation(naming: Naming, obligation: Obligation) -> str | None:
-    """The obligation in shown names; None when it speaks of a dimension that is not shown at all, or goes without
-    saying because it holds for all sizes, as it does where both sides are shown alike.
-    """
-    if obligation not in naming.obligations:
-        naming.obligations[obligation] = _show_obligation(naming, obligation)
-    return naming.obligations[obligation]
-
-
-def _show_obligation(naming: Naming, obligation: Obligation) -> str | None:
-    lhs, rhs = resolve(obligation.lhs, naming.solved), resolve(obligation.rhs, naming.solved)
-    known = Facts()
-    if known.prove_eq(lhs, rhs) if obligation.relation == "==" else known.prove_ge(lhs, rhs):
-        return None
-    names = symbols_of(lhs) | symbols_of(rhs)
-    values = {}
-    for name in names & naming.generated:
-        shown = naming.shown_name(name)
-        if shown is None:
-            return None
-        values[name] = shown
-    return str(Obligation(substitute(lhs, values), obligation.relation, substitute(rhs, values)))
-
-
-def _requirements(state: State, naming: Naming, splits: Iterable[SplitReport]) -> dict[str, tuple[str, ...]]:
-    """Everything that must hold of the symbols, as it is shown, with the locations that say so."""
-    found: dict[str, dict[str, None]] = {}
-    for obligation, location in state.requirements:
-        text = _shown_obligation(naming, obligation)
-        if text is not None:
-            found.setdefault(text, {})[location] = None
-    for split in splits:
-        for text in split.obligations:
-            found.setdefault(text, {})[split.location] = None
-    for name, definition in state.definitions.items():
-        meaning = None if definition is None else naming.dim(definition[0])
-        if definition is not None and isinstance(meaning, Dim) and meaning != symbol(name):
-            found.setdefault(str(Obligation(symbol(name), "==", meaning)), {})[definition[1]] = None
-    for name in _known_broadcasts(state):
-        a, b, location = state.broadcasts[name]
-        shown, one, other = naming.shown_name(name), naming.dim(a), naming.dim(b)
-        if shown is not None:
-            # Equal, or one of them 1: the greater, but 0 where one is 0. Multiplied out it would be unreadable.
-            text = f"{shown} == min(1, {one})*min(1, {other})*max({one}, {other})"
-            found.setdefault(text, {})[location] = None
-    for name, text in naming.meanings.items():
-        found.setdefault(f"{name} == {text}", {})
-    return {text: tuple(locations) for text, locations in found.items()}
-
-
-def _known_broadcasts(state: State) -> list[str]:
-    """The generated symbols that stand for the broadcast of dimensions that the author's symbols tell."""
-    known: dict[str, None] = {}
-    for name, (a, b, _) in state.broadcasts.items():
-        if not (symbols_of(a) | symbols_of(b)) & state.generated - known.keys():
-            known[name] = None
-    return list(known)
 
 
 def _by_location(
@@ -200,12 +161,13 @@ def _bounds(main: Walk, naming: Naming, counted: Iterable[tuple[ValueType, int]]
 def _unknown_operators(state: State) -> list[Diagnostic]:
     found = []
     for label, count in state.unknown_operators.items():
+        domain, _, op_type = label.rpartition("::")
         times = "" if count == 1 else f" ({count} nodes)"
-        found.append(
-            diagnostic(
-                "SG303", f"{label} is an operator without schema or function body{times}", "main", severity="info"
-            )
-        )
+        is_plugin = domain == AI_ONNX
+        what = f"ai.onnx has no operator {op_type}" if is_plugin else f"{label} has no schema and no function body"
+        help = plugin_advice(op_type) if is_plugin else None
+        text = f"{what}{times}, so nothing is claimed of what it gives"
+        found.append(diagnostic("SG303", text, "main", severity="warning", help=help))
     return found
 
 

@@ -9,15 +9,15 @@ from math import prod
 
 from splitgraph.contents import Contents, SequenceInfo
 from splitgraph.diagnostics import Diagnostic, diagnostic
-from splitgraph.dim import Answer, Dim, DimLike, Facts, Obligation, symbols_of
+from splitgraph.dim import Answer, Dim, Facts, Obligation, symbols_of
 from splitgraph.graph.scopes import MAIN, GraphPath
-from splitgraph.graph.tensors import tensor_contents, tensor_type
+from splitgraph.graph.tensors import tensor_type
 from splitgraph.graph.types import value_type
 from splitgraph.inference.declared import check_default, check_sizes, reconcile
-from splitgraph.inference.known import OMITTED, Known
+from splitgraph.inference.knowledge import OMITTED, Knowledge
 from splitgraph.inference.state import GraphDetail, State
 from splitgraph.onnx_proto import GraphProto, NodeProto, TensorProto, ValueInfoProto
-from splitgraph.tensor_bytes import is_external, misfit
+from splitgraph.tensor_bytes import is_external
 from splitgraph.value_type import UNKNOWN, ValueType
 
 # Constants of these types and so few elements are read at once: shapes are made of them.
@@ -59,12 +59,11 @@ class GraphValues:
         self._held: set[str] = set()
         self._searched = 0
         # What is known of each value that a node here has read or given.
-        self.known: dict[str, Known] = {"": OMITTED}
-
-    @property
-    def broadcast_cache(self) -> dict[frozenset[DimLike], Dim]:
-        """The symbol that stands for the broadcast of two dimensions, by the pair."""
-        return self.state.broadcast_cache
+        self.known: dict[str, Knowledge] = {"": OMITTED}
+        # Inputs of a function that its call leaves out.
+        self.omitted: set[str] = set()
+        # Constants of which somebody has asked for the elements.
+        self.elements_read: set[str] = set()
 
     def enclosing(self) -> Iterator[GraphValues]:
         """The graphs around this one, from the inside out."""
@@ -83,6 +82,15 @@ class GraphValues:
             scope = scope.parent
         return UNKNOWN
 
+    def held(self, name: str) -> Contents | TensorProto | None:
+        """What holds the elements of a value, as it is."""
+        scope: GraphValues | None = self
+        while scope is not None:
+            if name in scope.types:
+                return scope.constants.get(name)
+            scope = scope.parent
+        return None
+
     def contents_of(self, name: str) -> Contents | None:
         """What is known of the elements of a value."""
         scope: GraphValues | None = self
@@ -91,7 +99,8 @@ class GraphValues:
             if held is not None:
                 if isinstance(held, Contents):
                     return held
-                read = tensor_contents(held)
+                scope.elements_read.add(name)
+                read = self.state.elements_of(held)
                 if read is None:
                     del scope.constants[name]
                 else:
@@ -111,36 +120,39 @@ class GraphValues:
             scope = scope.parent
         return None
 
-    def read(self, name: str) -> Known:
+    def read(self, name: str) -> Knowledge:
         """What is known of a value, with its elements."""
         self.state.effects += 1
-        known = self.state.known_values.of(self.type_of(name), self.contents_of(name), self.sequence_of(name))
+        known = self.state.knowledge.of(self.type_of(name), self.contents_of(name), self.sequence_of(name))
         self.known[name] = known
         return known
 
-    def refine(self, name: str, contents: Contents) -> Known:
+    def refine(self, name: str, contents: Contents) -> Knowledge:
         """Take the elements of a value for granted for the rest of this graph."""
         self.constants[name] = contents
         return self.read(name)
 
-    def look_up(self, name: str) -> Known:
+    def look_up(self, name: str) -> Knowledge:
         """What is known of a value that is first read in this graph; a constant's elements only where they are few
         integers, which shapes are made of.
         """
         scope: GraphValues | None = self
         while scope is not None and name not in scope.types:
+            if name in scope.omitted:
+                self.known[name] = OMITTED
+                return OMITTED
             scope = scope.parent
         held = None if scope is None else scope.constants.get(name)
         if scope is None or not isinstance(held, TensorProto):
-            known = self.state.known_values.of(self.type_of(name), self.contents_of(name), self.sequence_of(name))
+            known = self.state.knowledge.of(self.type_of(name), self.contents_of(name), self.sequence_of(name))
         elif held.data_type in _SHAPE_DTYPES and prod(held.dims) <= _FEW:
             known = self._read_few(scope, name, held)
         else:
-            known = self.state.known_values.of(scope.types[name], None, None, unread=True)
+            known = self.state.knowledge.of(scope.types[name], None, None, unread=True)
         self.known[name] = known
         return known
 
-    def _read_few(self, scope: GraphValues, name: str, held: TensorProto) -> Known:
+    def _read_few(self, scope: GraphValues, name: str, held: TensorProto) -> Knowledge:
         """What is known of a constant of few integers; many constants of a model hold the same ones."""
         type, raw = scope.types[name], held.raw_data
         # Types of constants are shared objects, which are told apart by identity in a quarter of the time.
@@ -149,7 +161,7 @@ class GraphValues:
             scope.constants[name] = earlier[2]
             return earlier[1]
         contents = self.contents_of(name)
-        known = self.state.known_values.of(type, contents)
+        known = self.state.knowledge.of(type, contents)
         if raw and contents is not None:
             self.state.read_constants[id(type), raw] = type, known, contents
         return known
@@ -176,9 +188,10 @@ class GraphValues:
         if self.assume(obligation, location, noted) == "contradiction":
             earlier = isinstance(obligation.lhs, Dim) or isinstance(obligation.rhs, Dim)
             text = (message() if callable(message) else message) or f"{obligation} can never hold"
-            if earlier and self.facts.obligations:
+            of_symbols = earlier and bool(self.facts.obligations)
+            if of_symbols:
                 text += f" ({obligation} contradicts what is known of the symbols)"
-            self.report(diagnostic(code, text, location))
+            self.state.report(diagnostic(code, text, location), of_symbols=of_symbols)
             return False
         return True
 
@@ -186,7 +199,7 @@ class GraphValues:
         """Record an obligation unless nothing can satisfy it."""
         answer = self.facts.require(obligation)
         if answer == "assumed":
-            self.state.note_requirement(obligation, location)
+            self.state.note_requirement(obligation, location, self.facts)
             if noted is not None:
                 noted.append(obligation)
         return answer
@@ -216,7 +229,7 @@ class GraphValues:
         """True when the name is visible here."""
         scope: GraphValues | None = self
         while scope is not None:
-            if name in scope.types:
+            if name in scope.types or name in scope.omitted:
                 return True
             scope = scope.parent
         return False
@@ -242,7 +255,8 @@ class GraphValues:
 
     def define_graph_values(self, graph: GraphProto, given: Sequence[ValueType | None] | None = None) -> None:
         """Define a graph's inputs and initializers. given: types of the inputs as the caller of a subgraph has them."""
-        constant_inputs = self.state.model.ir_version < 4
+        assumed = self.state.assumes_defaults and self.path == MAIN
+        constant_inputs = assumed or self.state.model.ir_version < 4
         inputs = {value.name for value in graph.input}
         defaults = {held.name: tensor_type(held) for held in graph.initializer if held.name in inputs}
         for position, value in enumerate(graph.input):
@@ -256,11 +270,12 @@ class GraphValues:
             self.define(value.name, known, self.location)
         if self.parent is None:
             self.state.open_dimensions = frozenset(self.state.generated)
+            of_inputs = frozenset[str]().union(*map(_symbols, self.types.values()))
+            self.state.named_dimensions = of_inputs - self.state.open_dimensions
+        for found in self.state.tensors.of_initializers(graph, self.location):
+            self.report(found)
         for held in graph.initializer:
             name = held.name
-            problem = misfit(held)
-            if problem is not None:
-                self.report(diagnostic("SG111", f"the initializer {name!r} is malformed: {problem}", self.location))
             if name not in inputs:
                 self.define(name, tensor_type(held), self.location)
             # From IR 4 on an initializer that is also an input is a default that a caller may override, so no constant.
@@ -287,11 +302,15 @@ class GraphValues:
         declared = self._declared(value, is_believed=self.parent is None)
         if passed is not None:
             return reconcile(self, value.name, passed, declared, self.location, passed_in=True)
+        declared = self.state.bind(declared)
         is_named = any(isinstance(dim, Dim) for dim in declared.shape or ())
         return declared if constant is None or is_named else constant
 
     def _declared(self, value: ValueInfoProto, *, is_believed: bool = False) -> ValueType:
-        declared = self.state.bind(value_type(value.type))
+        declared = value_type(value.type)
+        if not self.is_repeated:
+            # In a loop a name may have another value in each iteration: there it is no better known for being bound.
+            declared = self.state.bind(declared)
         return declared if is_believed or self.state.believes_shapes else declared.with_shape(None)
 
 

@@ -6,23 +6,40 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from splitgraph.diagnostics import Diagnostic, diagnostic
-from splitgraph.dim import DimLike, Facts
-from splitgraph.graph.scopes import MAIN, GraphPath, Scope, function_key, function_location, opset_imports, plain_domain
+from splitgraph.dim import Facts
+from splitgraph.graph.order import sorted_order
+from splitgraph.graph.scopes import (
+    MAIN,
+    GraphPath,
+    Scope,
+    function_location,
+    node_label,
+    plain_domain,
+)
 from splitgraph.inference.analysis import Analysis
-from splitgraph.inference.bindings import InputShapes, implied_bindings, read_bindings, read_input_shapes
+from splitgraph.inference.bindings import NO_SIZES, InputShapes, Sizes, read_sizes
+from splitgraph.inference.broadcast_assumptions import may_be_settled, settle_assumptions
 from splitgraph.inference.context import NodeContext
+from splitgraph.inference.defaults import (
+    defaults_assumed,
+    defaults_left_open,
+    defaults_of,
+    left_open,
+    may_tell_shapes,
+)
 from splitgraph.inference.filling import fill_model
 from splitgraph.inference.findings import build_analysis
-from splitgraph.inference.known import Visit
+from splitgraph.inference.function_bodies import walk_function_bodies
 from splitgraph.inference.rules import load_rules
-from splitgraph.inference.state import FunctionCall, GraphDetail, State
+from splitgraph.inference.state import GraphDetail, State
+from splitgraph.inference.visit_memo import Visit
 from splitgraph.inference.walk import Walk
 from splitgraph.onnx_proto import GraphProto, ModelProto
 from splitgraph.schemas import newest_opset
-from splitgraph.value_type import UNKNOWN, ValueType
 
 
 def infer_model(
@@ -31,25 +48,31 @@ def infer_model(
     bind: Mapping[str, int] | None = None,
     input_shapes: InputShapes | None = None,
     empty_chunks: Literal["clamp", "error"] = "clamp",
+    assume_defaults: bool = False,
+    assumes_nonempty: bool = False,
     fill: bool = True,
     owned: bool = False,
 ) -> Analysis:
     """Infer types and shapes of every value of a model, which is not changed unless it is `owned`.
 
     bind: values for symbols. input_shapes: shapes for inputs, in place of the declared ones; a dimension is an int, an
-    expression, a Dim or None. empty_chunks: what num_outputs chunks that overrun the dimension are. fill: make the copy
-    with the types filled in; without it `Analysis.model` is the model itself, for callers that need only the facts.
+    expression, a Dim or None. empty_chunks: what num_outputs chunks that overrun the dimension are.
+    assume_defaults: take initializers that are also inputs for constants. assumes_nonempty: take the larger of two
+    dimensions for what they broadcast to, and say what that takes for granted (`Analysis.assumptions`); without it, for
+    callers that must be right at every size, nothing is assumed. fill: make the copy with the types filled in; without
+    it `Analysis.model` is the model itself, for callers that need only the facts.
     owned: nobody else has the model, so that it is filled in itself and no copy is made.
     Raises SplitgraphError for a binding or an input shape that fits nothing in the model; never for a wrong model.
     """
-    analysis = _analyse(model, bind, input_shapes, empty_chunks)
+    sizes = read_sizes(model, bind, input_shapes)
+    analysis = _analyse(model, sizes, empty_chunks, assume_defaults, assumes_nonempty)
     if not fill:
         return analysis
     if not owned:
         filled = ModelProto()
         filled.CopyFrom(model)
         model = filled
-    return fill_model(analysis, model)
+    return fill_model(analysis, model, sizes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,59 +104,142 @@ class Walked:
 
 def walk_model(model: ModelProto) -> Walked:
     """Infer every value of a model, which is not changed; never raises for a wrong one."""
-    state, _ = _walk(model, None, None, "clamp", is_reported=False)
+    state, _ = _walk(model, NO_SIZES, "clamp", is_reported=False)
     misdeclared = tuple([found for found in state.diagnostics if found in state.misdeclared])
     if misdeclared:
         # Who is wrong once may be wrong where nothing contradicts it, and conversion would build upon that.
-        state, _ = _walk(model, None, None, "clamp", is_reported=False, believes_shapes=False)
+        state, _ = _walk(model, NO_SIZES, "clamp", is_reported=False, believes_shapes=False)
     named = {name: frozenset(graphs) for name, graphs in state.adopted.items()}
-    found, never_run = tuple(state.diagnostics), tuple(state.never_run)
-    return Walked(found, never_run, dict(state.imports), state.scopes, state.details, misdeclared, named)
+    found, avoided = state.branches.settled(state.diagnostics, lambda error: False)
+    never_run = (*state.never_run, *avoided)
+    return Walked(tuple(found), never_run, dict(state.imports), state.scopes, state.details, misdeclared, named)
 
 
 def _analyse(
-    model: ModelProto, bind: Mapping[str, int] | None, input_shapes: InputShapes | None, empty_chunks: str
+    model: ModelProto, sizes: Sizes, empty_chunks: str, assume_defaults: bool, assumes_nonempty: bool
 ) -> Analysis:
     # A function of its own, so that what the walks kept is gone when the model is copied and filled.
-    return build_analysis(*_walk(model, bind, input_shapes, empty_chunks))
+    state, main = _believing(model, sizes, empty_chunks, assume_defaults, assumes_nonempty)
+    if state.assumed_pairs and (_errors(state) or may_be_settled(state, main.facts)):
+        # A requirement that came later may rest on what was assumed before it: only a walk that assumes nothing tells.
+        exact, exact_main = _believing(model, sizes, empty_chunks, assume_defaults, False)
+        if _errors(state) <= _errors(exact):
+            settle_assumptions(state, exact_main.facts)
+        else:
+            # What is wrong only where something is assumed is wrong with the assumption.
+            state, main = exact, exact_main
+    _settle_branches(state, sizes)
+    defaults = defaults_of(model)
+    if defaults and assume_defaults:
+        state.report(defaults_assumed(len(defaults)))
+    elif any(map(may_tell_shapes, defaults)):
+        _, assumed = _walk(model, sizes, empty_chunks, is_reported=False, assumes_defaults=True)
+        count = left_open(main.types, assumed.types, frozenset(state.generated))
+        if count:
+            state.report(defaults_left_open(len(defaults), count))
+    return build_analysis(state, main)
+
+
+def _believing(
+    model: ModelProto, sizes: Sizes, empty_chunks: str, assumes_defaults: bool, assumes_nonempty: bool
+) -> tuple[State, Walk]:
+    """The walk over a model, in which declared shapes are believed unless one of them is wrong."""
+    walk = partial(
+        _walk, model, sizes, empty_chunks, assumes_defaults=assumes_defaults, assumes_nonempty=assumes_nonempty
+    )
+    state, main = walk()
+    misdeclared = [found for found in state.diagnostics if found in state.misdeclared]
+    if misdeclared:
+        # As for a conversion: what nothing but a declaration says may be as wrong as the one that is known to be.
+        state, main = walk(believes_shapes=False)
+        for found in misdeclared:
+            state.report(found)
+    return state, main
+
+
+def _errors(state: State) -> set[tuple[str, str]]:
+    return {(found.code, found.location) for found in state.diagnostics if found.severity == "error"}
+
+
+def _settle_branches(state: State, sizes: Sizes) -> None:
+    """Tell errors of branches that the given sizes rule out from those that the model has at any size."""
+    if not state.branches.avoidable:
+        return
+    at_any_size: set[tuple[str, str]] = set()
+    if sizes is not NO_SIZES:
+        plain, _ = _walk(state.model, NO_SIZES, state.empty_chunks, is_reported=False)
+        at_any_size = {(found.code, found.location) for found in plain.diagnostics}
+
+    def is_of_sizes(error: Diagnostic) -> bool:
+        return sizes is not NO_SIZES and (error.code, error.location) not in at_any_size
+
+    state.diagnostics[:], avoided = state.branches.settled(state.diagnostics, is_of_sizes)
+    state.never_run.update(dict.fromkeys(avoided))
 
 
 def _walk(
     model: ModelProto,
-    bind: Mapping[str, int] | None,
-    input_shapes: InputShapes | None,
+    sizes: Sizes,
     empty_chunks: str,
     reserved: Set[str] = frozenset(),
     *,
     is_reported: bool = True,
     believes_shapes: bool = True,
+    assumes_defaults: bool = False,
+    assumes_nonempty: bool = False,
+    sorts: bool = False,
 ) -> tuple[State, Walk]:
-    given = read_input_shapes(model, input_shapes)
-    bound = {**implied_bindings(model, given), **read_bindings(model, bind)}
     state = State(
         model,
         empty_chunks,
-        bound,
+        sizes.bound,
         reserved=set(reserved),
         is_reported=is_reported,
         believes_shapes=believes_shapes,
+        assumes_defaults=assumes_defaults,
+        assumes_nonempty=assumes_nonempty,
+        sorts=sorts,
     )
     load_rules()
     facts = Facts()
     main = Walk(state, MAIN, "main", state.imports, facts, bindings={})
     if _opsets_known(state):
-        main.define_graph_values(model.graph, given)
+        main.define_graph_values(model.graph, sizes.given)
         main.run(model.graph.node)
         _check_outputs(main, model.graph)
-        _walk_function_bodies(state, facts)
+        walk_function_bodies(state, main)
     else:
         main.define_graph_values(model.graph, None)
-    if state.find_scopes():
-        # A subgraph names a dimension as one was named that nobody knew. To list subgraphs before would mean to look at
-        # every node once more, and this hardly ever happens.
-        options = {"is_reported": is_reported, "believes_shapes": believes_shapes}
-        return _walk(model, bind, input_shapes, empty_chunks, state.reserved, **options)
+    lacking = state.tensors.finding()
+    if lacking is not None:
+        state.report(lacking)
+    # A subgraph names a dimension as one was named that nobody knew, or a node reads what a later one gives. To look
+    # for either before would mean to look at every node once more, and this hardly ever happens.
+    if state.find_scopes() or (state.is_disordered and not sorts):
+        return _walk(
+            model,
+            sizes,
+            empty_chunks,
+            state.reserved,
+            is_reported=is_reported,
+            believes_shapes=believes_shapes,
+            assumes_defaults=assumes_defaults,
+            assumes_nonempty=assumes_nonempty,
+            sorts=sorts or state.is_disordered,
+        )
+    for scope in state.scopes if sorts else ():
+        _check_order(state, scope)
     return state, main
+
+
+def _check_order(state: State, scope: Scope) -> None:
+    """Report nodes that are not in topological order."""
+    order = sorted_order(scope.nodes)
+    moved = next((position for position, index in enumerate(order) if position != index), None)
+    if moved is not None:
+        first = node_label(scope.nodes[moved], moved)
+        text = f"the nodes are out of order: {first} reads what a later node produces"
+        state.report(diagnostic("SG112", text, scope.location, severity="warning"))
 
 
 def _opsets_known(state: State) -> bool:
@@ -163,46 +269,6 @@ def _check_outputs(main: Walk, graph: GraphProto) -> None:
     for value in graph.output:
         if not main.is_defined(value.name):
             main.report(diagnostic("SG105", f"the output {value.name!r} is defined by nothing in the model", "main"))
-
-
-def _walk_function_bodies(state: State, facts: Facts) -> None:
-    """Walk each function's body as written, which conversion edits: with what all calls of it have in common, and
-    quietly where it was walked at its calls already.
-    """
-    for index, function in enumerate(state.model.functions):
-        key = function_key(function)
-        calls = state.calls.get(key, [])
-        imports = {**state.imports, **opset_imports(function.opset_import)}
-        body = Walk(state, ("F", index), function_location(function), imports, facts.child(), bindings=None)
-        state.quiet += bool(calls)
-        state.calling.append(key)
-        known = calls if state.follows_every_call else []
-        for position, name in enumerate(function.input):
-            body.define(name, _common(body, known, position), body.location)
-        body.run(function.node)
-        body.check_function_outputs(function)
-        state.calling.pop()
-        state.quiet -= bool(calls)
-
-
-def _common(body: Walk, calls: Sequence[FunctionCall], position: int) -> ValueType:
-    """What all calls of a function agree on of one input: kind, element type, rank and static dimensions; symbols of
-    one call mean nothing in another.
-    """
-    types = [(call.inputs[position] if position < len(call.inputs) else None) or UNKNOWN for call in calls]
-    if not types or any(value.kind != types[0].kind for value in types):
-        return UNKNOWN
-    dtype = types[0].dtype if all(value.dtype == types[0].dtype for value in types) else None
-    shapes = [value.shape for value in types]
-    if None in shapes or len({len(shape or ()) for shape in shapes}) > 1:
-        return ValueType(types[0].kind, dtype, None, types[0].element)
-    dims = [set(dims) for dims in zip(*(shape or () for shape in shapes), strict=True)]
-    return ValueType(types[0].kind, dtype, tuple(_agreed(body, each) for each in dims), types[0].element)
-
-
-def _agreed(body: Walk, dims: set[DimLike | None]) -> DimLike:
-    only = dims.pop() if len(dims) == 1 else None
-    return only if isinstance(only, int) else body.fresh()
 
 
 __all__ = ["NodeContext", "Walked", "infer_model", "walk_model"]

@@ -6,7 +6,9 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from typing import TypeVar
 
-from splitgraph.dim import Dim, DimLike, Obligation, is_spellable, substitute, symbol, symbols_of
+from splitgraph.dim import Dim, DimLike, is_spellable, large_atoms, names_in, substitute_names, symbol
+from splitgraph.dim.atoms import Atom
+from splitgraph.dim.spelling import spell_large
 from splitgraph.inference.solving import resolve
 from splitgraph.value_type import ValueType
 
@@ -26,9 +28,9 @@ class Naming:
     """Turns internal dimensions into those that are reported.
 
     A generated symbol that stands alone in a single place says nothing and becomes None; the others are numbered unk0,
-    unk1, ... An expression that the grammar cannot spell (half of `batch-size`) becomes a generated symbol too, the
-    same one for the same value, and `meanings` says what it stands for. One that equals something else in every run,
-    as `solved` says, is shown as that.
+    unk1, ... An expression that the grammar cannot spell (half of `batch-size`) becomes a generated symbol too, and so
+    does a large one that stands for a sum or product; the same one for the same value, and `meanings` says what it
+    stands for. One that equals something else in every run, as `solved` says, is shown as that.
     """
 
     def __init__(self, generated: set[str], reserved: Iterable[str], solved: Mapping[str, DimLike]) -> None:
@@ -40,10 +42,10 @@ class Naming:
         self._held: dict[Dim, list[tuple[str, bool]]] = {}
         self._shown: dict[DimLike, DimLike | None] = {}
         self._names: dict[str, DimLike] = {}
+        self._large: dict[Atom, Dim] = {}
+        self._counted: set[Atom] = set()
         self._next = 0
         self.meanings: dict[str, str] = {}
-        # What is shown of each obligation, None for nothing: several places show the same ones.
-        self.obligations: dict[Obligation, str | None] = {}
 
     def count(self, dims: Iterable[DimLike | None], times: int) -> None:
         """Note where generated symbols stand in dimensions that will be reported so many times."""
@@ -56,18 +58,36 @@ class Naming:
             self._places[name] += times
             if not alone:
                 self._inside.add(name)
+        self._count_large(dim)
+
+    def _count_large(self, dim: Dim) -> None:
+        """Note the generated symbols in what large expressions stand for, once: all of these are shown."""
+        waiting = large_atoms(resolve(dim, self.solved))
+        while waiting:
+            atom = waiting.pop()
+            if atom in self._counted:
+                continue
+            self._counted.add(atom)
+            for part in atom.parts:
+                known = resolve(part, self.solved)
+                self._inside |= names_in(known) & self.generated
+                waiting += large_atoms(known)
 
     def _generated_in(self, dim: Dim) -> list[tuple[str, bool]]:
         """The generated symbols that the dimension comes down to, and whether it is nothing but that symbol."""
         names = self._held.get(dim)
         if names is None:
             known = resolve(dim, self.solved)
-            names = [(name, str(known) == name) for name in sorted(symbols_of(known) & self.generated)]
+            names = [(name, str(known) == name) for name in sorted(names_in(known) & self.generated)]
             self._held[dim] = names
         return names
 
     def value(self, value: ValueType) -> ValueType:
         """The type as it is reported; the same object where nothing is shown otherwise."""
+        if value.element is not None:
+            element = self.value(value.element)
+            if element is not value.element:
+                value = ValueType(value.kind, value.dtype, value.shape, element)
         if value.shape is None or not any(isinstance(dim, Dim) for dim in value.shape):
             return value
         shown = [self.dim(dim) for dim in value.shape]
@@ -87,6 +107,12 @@ class Naming:
         """The name under which a generated symbol is shown; None when it is not shown anywhere."""
         return self._names.get(generated)
 
+    def named(self, dim: DimLike) -> DimLike | None:
+        """The dimension as far as generated symbols in it are shown; None when one is not."""
+        if any(name not in self._names for name in names_in(dim) & self.generated):
+            return None
+        return self._under_shown_names(dim)
+
     def shown_names(self) -> frozenset[str]:
         """The generated symbols under the names that are shown."""
         return frozenset({*map(str, self._names.values()), *self.meanings})
@@ -95,13 +121,34 @@ class Naming:
         generated = self._generated_in(dim)
         if any(alone and self._places[name] < 2 and name not in self._inside for name, alone in generated):
             return None
-        known = resolve(dim, self.solved)
-        shown = substitute(known, {name: self._name(name) for name, _ in generated}) if generated else known
+        shown = self._under_shown_names(resolve(dim, self.solved))
         if isinstance(shown, int) or is_spellable(shown):
             return shown
         stand_in = self._new()
         self.meanings[str(stand_in)] = str(shown)
         return stand_in
+
+    def _under_shown_names(self, known: DimLike) -> DimLike:
+        """A dimension with all that is generated in it named."""
+        names = names_in(known)
+        values: dict[str, DimLike] = {name: self._name(name) for name in sorted(names & self.generated)}
+        values.update({atom.name: self._name_large(atom) for atom in large_atoms(known)})
+        return substitute_names(known, values)
+
+    def _name_large(self, atom: Atom) -> Dim:
+        """The symbol that a large expression is shown as, and so are those that its meaning speaks of."""
+        waiting, found = [atom], list[tuple[Atom, list[DimLike]]]()
+        while waiting:
+            each = waiting.pop()
+            if each not in self._large:
+                self._large[each] = self._new()
+                parts = [resolve(part, self.solved) for part in each.parts]
+                found.append((each, parts))
+                waiting += [inner for part in parts for inner in large_atoms(part)]
+        for each, parts in found:
+            shown = [self._under_shown_names(part) for part in parts]
+            self.meanings[str(self._large[each])] = spell_large(each, shown)
+        return self._large[atom]
 
     def _name(self, generated: str) -> DimLike:
         if generated not in self._names:

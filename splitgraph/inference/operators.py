@@ -4,23 +4,26 @@ it fits.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import cache
 from typing import TYPE_CHECKING
 
+from splitgraph.graph.attributes import attribute_value
 from splitgraph.graph.scopes import called_function, plain_domain
 from splitgraph.inference.context import rule_of
-from splitgraph.inference.known import OMITTED
+from splitgraph.inference.knowledge import OMITTED
 from splitgraph.onnx_proto import FunctionProto, NodeProto
 from splitgraph.schemas import OperatorVersion, version_at, versions_of
+from splitgraph.schemas.allowed_values import constrained_attributes, fault_of_value
 from splitgraph.schemas.of_onnxruntime import meant_opset
-from splitgraph.schemas.table import newest_in_table
+from splitgraph.schemas.table import newest_in_table, operator_names
 from splitgraph.variants import SPLIT_OPERATORS, Variant, openvino_split_1, variadic_split_1, variant_of
 
 if TYPE_CHECKING:
-    from splitgraph.inference.context import NodeContext
     from splitgraph.inference.state import State
+    from splitgraph.inference.walked_node import WalkedNode
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +43,10 @@ class Operator:
     message: str = ""
     help: str | None = None
     required_attributes: tuple[str, ...] = ()
+    constrained_attributes: Collection[str] = ()
     outgrew_rule: bool = False
 
-    def fits(self, ctx: NodeContext) -> bool:
+    def fits(self, ctx: WalkedNode) -> bool:
         """Report when the number of inputs or the attributes are not the schema's. True when they are."""
         schema = self.schema
         if schema is None:
@@ -59,8 +63,8 @@ class Operator:
             noun = "output" if allowed == "1" else "outputs"
             ctx.find("SG212", f"{ctx.node.op_type}-{self.since_version} gives {allowed} {noun}, not {given}")
             return False
-        for name in _left_out(schema, ctx) if OMITTED in ctx.given else ():
-            ctx.find("SG212", f"{ctx.node.op_type}-{self.since_version} needs the input {name!r}")
+        if OMITTED in ctx.given and (fault := _fault_of_left_out(schema, ctx)) is not None:
+            ctx.find("SG212", f"{ctx.node.op_type}-{self.since_version} {fault}")
             return False
         for written, attribute in ctx.attributes().items():
             expected = schema.attributes.get(written)
@@ -74,6 +78,11 @@ class Operator:
                     f"attribute {attribute.name!r} of {ctx.node.op_type}-{self.since_version} has the wrong type",
                 )
                 return False
+            if bound is not None and written in self.constrained_attributes:
+                fault = fault_of_value(schema.domain, schema.op, written, attribute_value(bound))
+                if fault is not None:
+                    ctx.find("SG302", f"{ctx.node.op_type}-{self.since_version}: {fault}")
+                    return False
         for name in self.required_attributes:
             if not ctx.has_attribute(name):
                 ctx.find("SG212", f"{ctx.node.op_type}-{self.since_version} needs the attribute {name!r}")
@@ -96,11 +105,8 @@ def operator_of(state: State, imports: Mapping[str, int], node: NodeProto) -> Op
     return _known_operator(domain, node.op_type, imports.get(domain))
 
 
-# Nodes of plugins are made with onnx_graphsurgeon, which asks for no domain; TensorRT finds plugins by their name.
-_HELP_FOR_NO_OPERATOR = (
-    "Correct the operator's name. Where a plugin of a runtime is meant, give the node a domain of its own, such as "
-    "TRT, and import it."
-)
+# How the domain with the empty name is called where it has to be named.
+AI_ONNX = "ai.onnx"
 _HELP_IF_NEWER = "Install a splitgraph that knows it, or export the model at an older opset."
 _OPENVINO_SPLITS = {
     "Split": openvino_split_1.VARIANT,
@@ -125,8 +131,8 @@ def _known_operator(domain: str, op_type: str, opset: int | None) -> Operator:
             # onnxruntime keeps an operator of its own in ai.onnx, and its optimized models are full of it.
             return Operator(domain, opset, since_version=1)
         if not later:
-            what = f"there is no operator {op_type} in ai.onnx"
-            return Operator(domain, opset, finding="SG302", message=what, help=_HELP_FOR_NO_OPERATOR)
+            # A plugin of a runtime: nodes of plugins are made with onnx_graphsurgeon, which asks for no domain.
+            return Operator(domain, opset)
         what = f"{op_type} exists from opset {min(later)} on, and the model imports opset {opset}"
         if min(later) <= opset:
             what = f"{op_type} was removed from ai.onnx before opset {opset}"
@@ -144,8 +150,16 @@ def _known_operator(domain: str, op_type: str, opset: int | None) -> Operator:
         schema,
         variant,
         required_attributes=_required_attributes(schema),
+        constrained_attributes=constrained_attributes(domain, op_type),
         outgrew_rule=_outgrew_rule(schema),
     )
+
+
+def plugin_advice(op_type: str) -> str:
+    """What to do about an operator that ai.onnx does not have."""
+    close = get_close_matches(op_type, operator_names(), n=1)
+    meant = f"Did you mean {close[0]}? " if close else ""
+    return f"{meant}Where a plugin of a runtime is meant, only that runtime reads the model."
 
 
 def _outgrew_rule(schema: OperatorVersion) -> bool:
@@ -169,7 +183,14 @@ def _of_another_version(domain: str, op_type: str, opset: int) -> Operator:
         # onnxruntime's own operators have had one version only.
         return Operator(domain, opset, since_version=1)
     last = max(versions, key=lambda version: version.since_version)
-    return Operator(domain, opset, last.since_version, last, required_attributes=_required_attributes(last))
+    return Operator(
+        domain,
+        opset,
+        last.since_version,
+        last,
+        required_attributes=_required_attributes(last),
+        constrained_attributes=constrained_attributes(domain, op_type),
+    )
 
 
 def _required_attributes(schema: OperatorVersion) -> tuple[str, ...]:
@@ -193,12 +214,22 @@ _INTERNAL = "__"
 _TAKEN_AS_OPTIONAL = {("", "Resize"): ("roi", "scales")}
 
 
-def _left_out(schema: OperatorVersion, ctx: NodeContext) -> list[str]:
-    """The inputs that a node leaves out and must not."""
+def _fault_of_left_out(schema: OperatorVersion, ctx: WalkedNode) -> str | None:
+    """What is wrong with the inputs that a node leaves out; None where each of them is optional."""
     optional = _TAKEN_AS_OPTIONAL.get((schema.domain, schema.op), ())
-    needed = [held.option == "single" and held.name not in optional for held in schema.inputs]
-    pairs = zip(schema.inputs, needed, ctx.given, strict=False)
-    return [held.name for held, is_needed, given in pairs if is_needed and given is OMITTED]
+    formals, last = schema.inputs, len(schema.inputs) - 1
+    for index, given in enumerate(ctx.given):
+        if given is not OMITTED:
+            continue
+        formal = formals[min(index, last)]
+        if formal.option == "optional" or formal.name in optional:
+            continue
+        # The body of a function reads by name what the call leaves out.
+        called = " that the call of the function leaves out" if ctx.node.input[index] else ""
+        if formal.option == "single":
+            return f"needs the input {formal.name!r}{called}"
+        return f"has an empty name among its inputs{called}: input {index}; each of {formal.name!r} must be given"
+    return None
 
 
 def _unknown_attribute(schema: OperatorVersion, name: str) -> str:

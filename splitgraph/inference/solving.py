@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
-from splitgraph.dim import Dim, DimLike, Obligation, substitute, symbol, symbols_of
+from splitgraph.dim import Dim, DimLike, Obligation, names_in, substitute_names, symbol, symbols_of
 
 
 def solve(obligations: Iterable[Obligation], generated: Collection[str]) -> dict[str, DimLike]:
@@ -24,10 +24,12 @@ def solve(obligations: Iterable[Obligation], generated: Collection[str]) -> dict
 
 
 def resolve(dim: DimLike, solved: Mapping[str, DimLike]) -> DimLike:
-    """The dimension with everything put in that its symbols equal; as it is where that makes a divisor 0."""
-    while solved and not isinstance(dim, int) and not solved.keys().isdisjoint(symbols_of(dim)):
+    """The dimension with everything put in that its symbols equal; as it is where that makes a divisor 0, and where
+    it stands for a large expression.
+    """
+    while solved and not isinstance(dim, int) and not solved.keys().isdisjoint(names_in(dim)):
         try:
-            dim = substitute(dim, solved)
+            dim = substitute_names(dim, solved)
         except ZeroDivisionError:
             break
     return dim

@@ -8,29 +8,29 @@ from typing import TYPE_CHECKING
 from splitgraph.canonical import CanonicalSplit
 from splitgraph.dim import Dim, Obligation
 from splitgraph.graph.scopes import node_label
-from splitgraph.inference.context import NodeContext
 from splitgraph.inference.state import FoundSplit, SplitDetail
+from splitgraph.inference.walked_node import WalkedNode
 from splitgraph.onnx_proto import NodeProto
 from splitgraph.value_type import ValueType
-from splitgraph.variants import Variant, infer_split, split_18
+from splitgraph.variants import Variant, infer_split
 
 if TYPE_CHECKING:
     from splitgraph.inference.walk import Walk
 
 
-def visit_split(ctx: NodeContext, variant: Variant) -> Sequence[ValueType]:
-    """Infer a split node, keep what conversion needs of it, and report it."""
+def visit_split(ctx: WalkedNode, variant: Variant) -> tuple[SplitDetail, Sequence[ValueType]]:
+    """Infer a split node: what conversion needs of it, and the types of its parts."""
     counted = _tells_count(ctx, variant)
     split, types = infer_split(variant, ctx)
     errors = tuple(ctx.errors)
-    outputs = [ctx.walk.complete(value) for value in types]
+    if "" in ctx.outputs:
+        text = f"output {[*ctx.outputs].index('')} has no name: onnxruntime crashes on a split with an output left out"
+        ctx.find("SG220", text, severity="warning")
+    outputs = [ctx.complete(value) for value in types]
     data = ctx.input(0)
     divisible = split is not None and _is_divisible(ctx, split)
-    ctx.split = SplitDetail(
-        variant, split, data, divisible, errors, _repaired(ctx, errors), *_lengths_input(ctx, variant), counted
-    )
-    keep_split(ctx.walk, ctx.node, ctx.index, ctx.split, outputs, tuple(ctx.obligations))
-    return outputs
+    ctx.split = SplitDetail(variant, split, data, divisible, errors, *_lengths_input(ctx, variant), counted)
+    return ctx.split, outputs
 
 
 def keep_split(
@@ -47,27 +47,11 @@ def keep_split(
         return
     label, inputs = node_label(node, index), node.input[:]
     given, location = inputs[0] if inputs else "", f"{walk.location}/{label}"
-    walk.state.reports.append(FoundSplit(label, location, given, tuple(node.output[:]), detail, outputs, obligations))
+    found = FoundSplit(label, location, given, tuple(node.output[:]), detail, outputs, obligations, walk.facts)
+    walk.state.keep_report(found)
 
 
-def _repaired(ctx: NodeContext, errors: tuple[str, ...]) -> CanonicalSplit | None:
-    """What a Split-18 that gives neither split nor num_outputs must mean, where that is its only fault."""
-    if errors != ("SG207",):
-        return None
-    state = ctx.walk.state
-    state.quiet += 1
-    split = split_18.lift_chunks(ctx)
-    state.quiet -= 1
-    # Chunks that overrun the dimension are what no exporter can have meant.
-    return split if split is not None and tuple(ctx.errors) == errors and _fills_every_part(split) else None
-
-
-def _fills_every_part(split: CanonicalSplit) -> bool:
-    lengths = split.static_lengths
-    return lengths is None or split.total == 0 or all(lengths)
-
-
-def _lengths_input(ctx: NodeContext, variant: Variant) -> tuple[str | None, bool]:
+def _lengths_input(ctx: WalkedNode, variant: Variant) -> tuple[str | None, bool]:
     """Element type of the lengths input, and whether one of the lengths may be -1, for the rest."""
     if variant.op_type != "VariadicSplit":
         return ctx.input(1).dtype, False
@@ -79,7 +63,7 @@ def _lengths_input(ctx: NodeContext, variant: Variant) -> tuple[str | None, bool
     return ctx.input(2).dtype, not settled
 
 
-def _tells_count(ctx: NodeContext, variant: Variant) -> bool:
+def _tells_count(ctx: WalkedNode, variant: Variant) -> bool:
     """Whether the lengths input is known to have a fixed size; to be asked before the split itself says so."""
     position = 2 if variant.op_type == "VariadicSplit" else 1
     if not ctx.has_input(position) or ctx.contents(position) is not None:
@@ -88,7 +72,7 @@ def _tells_count(ctx: NodeContext, variant: Variant) -> bool:
     return shape is not None and all(isinstance(dim, int) for dim in shape)
 
 
-def _is_divisible(ctx: NodeContext, split: CanonicalSplit) -> bool:
+def _is_divisible(ctx: WalkedNode, split: CanonicalSplit) -> bool:
     if split.total is None or not isinstance(split.count, int) or split.form not in ("equal", "chunks"):
         return False
     if isinstance(split.total, Dim):

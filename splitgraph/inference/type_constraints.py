@@ -1,7 +1,8 @@
-"""Whether the element types of a node's inputs are among those that its operator's schema allows."""
+"""Whether the element types of a node's inputs and outputs are among those that its operator's schema allows."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,27 @@ def check_element_types(ctx: NodeContext, operator: Operator) -> None:
     found = _mismatch(operator.schema, key)
     if found is not None:
         ctx.find("SG302", f"{ctx.node.op_type}-{operator.since_version}: {found}")
+
+
+def check_output_types(ctx: NodeContext, operator: Operator, outputs: Sequence[ValueType]) -> None:
+    """Report an output of a type that the schema does not allow, as an attribute may ask for one."""
+    if operator.schema is None:
+        return
+    # A rule gives the outputs of every version, and a node may leave some of them out.
+    asked = tuple([_type_text(value) if name else None for name, value in zip(ctx.outputs, outputs, strict=False)])
+    found = _forbidden_output(operator.schema, asked)
+    if found is not None:
+        ctx.find("SG302", f"{ctx.node.op_type}-{operator.since_version}: {found}")
+
+
+@lru_cache(maxsize=4096)
+def _forbidden_output(schema: OperatorVersion, given: tuple[str | None, ...]) -> str | None:
+    formals = schema.outputs
+    for index, text in enumerate(given):
+        allowed = _allowed(formals[min(index, len(formals) - 1)].types) if formals else None
+        if text is not None and allowed and text not in allowed:
+            return f"output {index} is {text}; it must be {_choice(allowed)}"
+    return None
 
 
 def _type_text(known: ValueType) -> str | None:

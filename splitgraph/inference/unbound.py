@@ -11,6 +11,7 @@ from typing import Any
 
 from splitgraph.inference.context import NodeContext, Rule
 from splitgraph.inference.type_constraints import only_dtype
+from splitgraph.inference.walked_node import WalkedNode
 from splitgraph.schemas import Formal, OperatorVersion
 from splitgraph.value_type import UNKNOWN, ValueType, tensor
 
@@ -19,12 +20,12 @@ class _Asked(Exception):
     """A rule asked for an attribute that only a call of the function tells."""
 
 
-class UnboundContext(NodeContext):
+class UnboundContext(WalkedNode):
     """A node as its rule sees it, but for the attributes that nobody knows: to ask for one of them ends the rule."""
 
     __slots__ = ()
 
-    def __init__(self, ctx: NodeContext) -> None:
+    def __init__(self, ctx: WalkedNode) -> None:
         super().__init__(ctx.walk, ctx.node, ctx.opset, ctx.since_version, ctx.index, ctx.given)
         self.errors, self.obligations = ctx.errors, ctx.obligations
         self.contents_out, self.sequences_out = ctx.contents_out, ctx.sequences_out
@@ -42,15 +43,11 @@ class UnboundContext(NodeContext):
         return super().has_attribute(name)
 
 
-def without_asking(ctx: NodeContext, rule: Rule) -> Sequence[ValueType] | None:
+def without_asking(ctx: WalkedNode, rule: Rule) -> Sequence[ValueType] | None:
     """The types that a rule gives whatever the attributes are that nobody knows; None when it asks for one of them."""
-    state = ctx.walk.state
-    quiet, muted = state.quiet, state.muted
     try:
         return rule(UnboundContext(ctx))
     except _Asked:
-        # The rule may have been about to walk a body.
-        state.quiet, state.muted = quiet, muted
         ctx.contents_out.clear()
         ctx.sequences_out.clear()
         return None

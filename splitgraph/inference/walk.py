@@ -4,52 +4,51 @@ is wrong with it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 
 from splitgraph.diagnostics import diagnostic
 from splitgraph.dim import Facts
+from splitgraph.graph.order import sorted_order
 from splitgraph.graph.scopes import (
     GraphPath,
     called_function,
     may_have_bodies,
     node_label,
-    plain_domain,
     subgraph_location,
     subgraphs,
 )
 from splitgraph.graph.tensors import tensor_type
-from splitgraph.inference.constant_nodes import MOST_BYTES, read_constant
-from splitgraph.inference.context import RULES, NodeContext, rule_of
+from splitgraph.inference.call_memo import CallMemo
+from splitgraph.inference.calls import Steps, finish, imports_of, infer_call
+from splitgraph.inference.constant_keys import MOST_BYTES, constant_key
 from splitgraph.inference.declared import reconcile
 from splitgraph.inference.graph_values import GraphValues
-from splitgraph.inference.known import Known, Visit
-from splitgraph.inference.operators import Operator, operator_of, untyped_attributes
-from splitgraph.inference.split_nodes import keep_split, visit_split
-from splitgraph.inference.state import FunctionCall, State
-from splitgraph.inference.type_constraints import check_element_types
-from splitgraph.inference.unbound import schema_types, without_asking
+from splitgraph.inference.impossible_dims import without_impossible_dims
+from splitgraph.inference.knowledge import Knowledge
+from splitgraph.inference.node_outputs import has_sound_attributes, infer_node, walks_bodies
+from splitgraph.inference.operators import Operator, operator_of
+from splitgraph.inference.split_nodes import keep_split
+from splitgraph.inference.state import State
+from splitgraph.inference.visit_memo import Key, Visit, VisitMemo
+from splitgraph.inference.walked_node import WalkedNode
 from splitgraph.onnx_proto import AttributeProto, FunctionProto, NodeProto, TensorProto
-from splitgraph.tensor_bytes import misfit
+from splitgraph.tensor_bytes import lacks_data, misfit
 from splitgraph.value_type import UNKNOWN, ValueType
-from splitgraph.variants import openvino_split_1, variadic_split_1
+from splitgraph.variants import SPLIT_OPERATORS
 
 Bindings = Mapping[str, AttributeProto]
 
 # Operators whose attributes are graphs, too long to compare; and SequenceAt, whose position is noted.
 _NEVER_ALIKE = frozenset({"If", "Loop", "Scan", "SequenceMap", "SequenceAt"})
-_HOW_TO_TYPE = "Set AttributeProto.type of the attribute, as onnx.helper.make_attribute does."
 _WRITTEN = AttributeProto.SerializeToString
 _WRITTEN_NODE = NodeProto.SerializeToString
-
-# What nodes that give the same have in common: the attribute of a Constant; operator, inputs and attributes of others.
-Key = bytes | tuple[object, ...]
 
 
 class Walk(GraphValues):
     """One graph, or one call of a function, being inferred.
 
     parent: as of the values. bindings: attributes of the call for the body of a function; None for a body that is
-    walked as written, apart from any call.
+    walked as written, apart from any call. calls: those that were walked with these facts; None where they are new.
     """
 
     def __init__(
@@ -62,27 +61,42 @@ class Walk(GraphValues):
         *,
         parent: Walk | None = None,
         bindings: Bindings | None = None,
+        calls: CallMemo | None = None,
     ) -> None:
         super().__init__(state, path, location, imports, facts, parent)
         self.bindings = bindings
-        # Of what may repeat, and of that what stays as it is when more is known of the symbols.
-        self._visits: dict[Key, Visit] = {}
-        self._settled: dict[Key, Visit] = {}
+        self.calls: CallMemo = calls or CallMemo(facts, None if parent is None else parent.calls)
+        self._memo = VisitMemo()
         self._reported_missing: set[str] = set()
 
+    def inner(self, index: int, attribute: str, position: int, location: str) -> Walk:
+        """The walk over a graph in an attribute of a node; what it requires of symbols stays within it."""
+        path = (*self.path, index, attribute, position)
+        return Walk(self.state, path, location, self.imports, self.facts.child(), parent=self, bindings=self.bindings)
+
+    def called(self, function: FunctionProto, location: str, bindings: Bindings | None) -> Walk:
+        """The walk over the body of a function for a call; what it requires of symbols holds here."""
+        imports = imports_of(self.state, function)
+        return Walk(self.state, ("call", location), location, imports, self.facts, bindings=bindings, calls=self.calls)
+
     def run(self, nodes: Sequence[NodeProto]) -> None:
-        """Infer every node in order."""
+        """Infer every node in order; in topological order where nodes of the model are known to be out of it."""
+        finish(self.steps(nodes))
+
+    def steps(self, nodes: Sequence[NodeProto]) -> Steps:
+        """As `run`, but the bodies of functions are left to the caller."""
         self.nodes = nodes
+        order = sorted_order(nodes) if self.state.sorts else None
         known, types, declared, constants = self.known, self.types, self.declared, self.constants
-        visits, read, note = self._visits, self.known.__getitem__, self.detail.visits.append
-        earlier = visits.get
-        key: Key
+        visits, read, note = self._memo.visits, self.known.__getitem__, self.detail.visits.append
+        earlier, functions, variadic = visits.get, self.state.functions, self.state.variadic
+        key: Key | None
         each: Iterable[bytes]
-        for index, node in enumerate(nodes):
+        for index, node in enumerate(nodes) if order is None else [(index, nodes[index]) for index in order]:
             op_type = node.op_type
             constant = None
             if op_type == "Constant":
-                constant = read_constant(_WRITTEN_NODE(node), visits)
+                constant = constant_key(_WRITTEN_NODE(node), visits)
                 if constant is None or constant[1] not in visits:
                     held = self._plain_tensor(node)
                     if held is not None:
@@ -92,21 +106,22 @@ class Walk(GraphValues):
                 outputs, key = [constant[0]], constant[1]
             else:
                 outputs, attributes = node.output[:], node.attribute
-                if attributes:
-                    if op_type in _NEVER_ALIKE or (op_type == "Constant" and node.ByteSize() > MOST_BYTES):
-                        note(self._visit(node, index, outputs, self._given(node, index), None))
-                        continue
-                    # Bytes for the attributes, one object for all that is known of an input: what the visit depends on.
-                    each = map(_WRITTEN, attributes[:])
+                if attributes and (op_type in _NEVER_ALIKE or (op_type == "Constant" and node.ByteSize() > MOST_BYTES)):
+                    key = None
                 else:
-                    each = ()
-                try:
-                    key = (op_type, node.domain, len(outputs), *map(read, node.input[:]), *each)
-                except KeyError:
-                    key = (op_type, node.domain, len(outputs), *self._given(node, index), *each)
-            visit = earlier(key)
+                    # Bytes for the attributes, one object for all that is known of an input: what the visit depends on.
+                    each = map(_WRITTEN, attributes[:]) if attributes else ()
+                    try:
+                        key = (op_type, node.domain, len(outputs), *map(read, node.input[:]), *each)
+                    except KeyError:
+                        key = (op_type, node.domain, len(outputs), *self._given(node, index), *each)
+            visit = None if key is None else earlier(key)
             if visit is None:
-                note(self._visit(node, index, outputs, [known[name] for name in node.input], key))
+                given = self._given(node, index)
+                if functions and called_function(node) in functions and called_function(node) not in variadic:
+                    note((yield from self._visit_call(node, index, given)))
+                else:
+                    note(self._visit(node, index, outputs, given, key))
                 continue
             found = visit.only
             # What most nodes come to, here rather than in a call.
@@ -118,11 +133,15 @@ class Walk(GraphValues):
                 note(visit)
             else:
                 note(self._repeat(visit, node, index, outputs))
+        if order is not None:
+            visited = dict(zip(order, self.detail.visits, strict=True))
+            self.detail.having_bodies.sort()
+            self.detail.visits[:] = [visited[index] for index in range(len(nodes))]
         # Nothing is read here any more, and a large model has as many of these as values.
         known.clear()
-        self._visits.clear()
-        self._settled.clear()
+        self._memo.forget_all()
         self.state.details[self.path] = self.detail
+        self.state.facts[self.path] = self.facts
 
     def _plain_tensor(self, node: NodeProto) -> tuple[str, TensorProto] | None:
         """What a Constant gives and the tensor that it is; None for a node that is anything but a plain constant tensor
@@ -136,7 +155,7 @@ class Walk(GraphValues):
             return None
         outputs, tensor = node.output[:], attribute.t
         name = outputs[0] if len(outputs) == 1 else ""
-        if not name or name in self.types or misfit(tensor):
+        if not name or name in self.types or misfit(tensor) or lacks_data(tensor):
             return None
         if name in self.declared and self.declared[name] != tensor_type(tensor):
             return None
@@ -152,10 +171,10 @@ class Walk(GraphValues):
         if written is None:
             return None
         visit = Visit(index, [known], [type], None, self.constants.get(name))
-        self._visits[written] = self._settled[written] = visit
+        self._memo.keep(written, visit, settled=True)
         return visit
 
-    def _given(self, node: NodeProto, index: int) -> list[Known]:
+    def _given(self, node: NodeProto, index: int) -> list[Knowledge]:
         """What is known of a node's inputs, of which some are read for the first time here."""
         given = []
         for name in node.input:
@@ -192,7 +211,7 @@ class Walk(GraphValues):
             self.constants[outputs[0]] = visit.content
         return alike
 
-    def _give(self, name: str, found: Known, node: NodeProto, index: int) -> None:
+    def _give(self, name: str, found: Knowledge, node: NodeProto, index: int) -> None:
         """Define an output of a node."""
         declared = self.declared.get(name) if self.declared else None
         if name in self.types or (declared is not None and declared != found.type):
@@ -200,11 +219,12 @@ class Walk(GraphValues):
             inferred = found.type or UNKNOWN
             if declared is not None:
                 version = self.facts.version
-                inferred = reconcile(self, name, inferred, declared, location)
+                of_split = node.op_type in SPLIT_OPERATORS
+                inferred = reconcile(self, name, inferred, declared, location, of_split=of_split)
                 if version != self.facts.version:
-                    self._forget_unsettled()
+                    self._memo.forget_unsettled()
             self.define(name, inferred, location)
-            found = self.state.known_values.of(self.types[name], found.contents, found.sequence, unread=found.unread)
+            found = self.state.knowledge.of(self.types[name], found.contents, found.sequence, unread=found.unread)
         self.known[name] = found
         self.types[name] = found.type or UNKNOWN
         if found.contents is not None:
@@ -213,158 +233,106 @@ class Walk(GraphValues):
             self.sequences[name] = found.sequence
 
     def _visit(
-        self,
-        node: NodeProto,
-        index: int,
-        names: Sequence[str],
-        given: list[Known],
-        key: Key | None,
+        self, node: NodeProto, index: int, names: Sequence[str], given: list[Knowledge], key: Key | None
     ) -> Visit | None:
-        state, version, before = self.state, self.facts.version, self.state.effects
-        open_questions = self.facts.open_questions
-        operator = operator_of(state, self.imports, node)
-        ctx = NodeContext(self, node, operator.opset, operator.since_version, index, given)
-        outputs = self._infer(ctx, operator)
-        has_bodies = may_have_bodies(node, state.plain_functions) and any(subgraphs(node))
-        if has_bodies:
-            self.detail.having_bodies.append(index)
-            if not _walks_bodies(operator, ctx):
-                self._walk_bodies(ctx)
-        if node.op_type == "SequenceAt":
-            self._note_position(ctx)
-        effects, found = state.effects - before, list[Known]()
-        for position, name in enumerate(names):
-            if not name:
-                continue
-            before = state.effects
-            inferred = self.complete(outputs[position]) if position < len(outputs) else UNKNOWN
-            effects += state.effects - before
-            known = state.known_values.of(inferred, ctx.contents_out.get(position), ctx.sequences_out.get(position))
-            found.append(known)
-            self._give(name, known, node, index)
-        if version != self.facts.version:
+        """Infer a node of which no visit can be repeated."""
+        state, facts = self.state, self.facts
+        version, questions, effects = facts.version, facts.open_questions, state.effects
+        operator, ctx = self._context(node, index, given)
+        outputs = without_impossible_dims(ctx, infer_node(self, ctx, operator))
+        has_bodies = self._look_into_bodies(ctx, operator, outputs)
+        found = self._known_outputs(ctx, outputs)
+        is_settled, did_more = questions == facts.open_questions, effects != state.effects
+        self._give_each(ctx, found)
+        if version != facts.version:
             # More is known of the symbols now, so that what asked about them may not give the same again.
-            self._forget_unsettled()
-        elif key is not None and not effects and "" not in names and self._is_repeatable(node, operator, has_bodies):
-            visit = self._visits[key] = Visit(index, found, outputs, ctx.split)
-            if open_questions == self.facts.open_questions:
-                self._settled[key] = visit
+            self._memo.forget_unsettled()
+        elif key is not None and not did_more and "" not in names and self._is_repeatable(node, operator, has_bodies):
+            visit = Visit(index, found, outputs, ctx.split)
+            self._memo.keep(key, visit, settled=is_settled)
             if all(self.known.get(name) is held for name, held in zip(names, found, strict=True)):
                 return visit
         return None
+
+    def _visit_call(self, node: NodeProto, index: int, given: list[Knowledge]) -> Generator[Steps, None, Visit | None]:
+        """Infer a call of a function of the model, whose body is left to the caller."""
+        version = self.facts.version
+        operator, ctx = self._context(node, index, given)
+        outputs: Sequence[ValueType] = ()
+        if operator.function is not None and has_sound_attributes(self, ctx, operator):
+            outputs = yield from infer_call(self, ctx, operator.function)
+        outputs = without_impossible_dims(ctx, outputs)
+        self._look_into_bodies(ctx, operator, outputs)
+        self._give_each(ctx, self._known_outputs(ctx, outputs))
+        if version != self.facts.version:
+            self._memo.forget_unsettled()
+        return None
+
+    def _context(self, node: NodeProto, index: int, given: list[Knowledge]) -> tuple[Operator, WalkedNode]:
+        operator = operator_of(self.state, self.imports, node)
+        return operator, WalkedNode(self, node, operator.opset, operator.since_version, index, given)
+
+    def _known_outputs(self, ctx: WalkedNode, outputs: Sequence[ValueType]) -> list[Knowledge]:
+        """What is known of each output that the node names."""
+        found = []
+        for position, name in enumerate(ctx.outputs):
+            if name:
+                inferred = self.complete(outputs[position]) if position < len(outputs) else UNKNOWN
+                contents, sequence = ctx.contents_out.get(position), ctx.sequences_out.get(position)
+                found.append(self.state.knowledge.of(inferred, contents, sequence))
+        return found
+
+    def _give_each(self, ctx: WalkedNode, found: Sequence[Knowledge]) -> None:
+        for name, known in zip(filter(None, ctx.outputs), found, strict=True):
+            self._give(name, known, ctx.node, ctx.index)
 
     def _is_repeatable(self, node: NodeProto, operator: Operator, has_bodies: bool) -> bool:
         """False for a call and for a node with bodies, which are to be walked each time."""
         is_call = (operator.domain, node.op_type) in self.state.function_names
         return not (has_bodies or is_call or node.op_type in _NEVER_ALIKE)
 
-    def _forget_unsettled(self) -> None:
-        self._visits.clear()
-        self._visits.update(self._settled)
-
-    def _walk_bodies(self, ctx: NodeContext) -> None:
-        """Walk the bodies of an operator without a rule, with the types that they declare."""
-        for name, position, graph in subgraphs(ctx.node):
-            body = Walk(
-                self.state,
-                (*self.path, ctx.index, name, position),
-                subgraph_location(self.location, node_label(ctx.node, ctx.index), name, position),
-                self.imports,
-                self.facts.child(),
-                parent=self,
-                bindings=self.bindings,
-            )
+    def _look_into_bodies(self, ctx: WalkedNode, operator: Operator, outputs: Sequence[ValueType]) -> bool:
+        """Walk the bodies of an operator without a rule, with the types that they declare, and note what conversion
+        asks of nodes with bodies. True where the node has any.
+        """
+        node, count = ctx.node, len(ctx.outputs)
+        if node.op_type == "SequenceAt":
+            self._note_position(ctx)
+        if not (may_have_bodies(node, self.state.plain_functions) and any(subgraphs(node))):
+            return False
+        self.detail.having_bodies.append(ctx.index)
+        if walks_bodies(operator, node):
+            if operator.domain == "" and outputs and count > len(outputs):
+                ctx.find("SG212", f"{node.op_type} has {count} outputs, and its body gives {len(outputs)}")
+            return True
+        for name, position, graph in subgraphs(node):
+            location = subgraph_location(self.location, node_label(node, ctx.index), name, position)
+            body = self.inner(ctx.index, name, position, location)
             body.define_graph_values(graph)
             body.run(graph.node)
+        return True
 
-    def _note_position(self, ctx: NodeContext) -> None:
+    def _note_position(self, ctx: WalkedNode) -> None:
         contents = ctx.contents(1)
         if contents is not None and isinstance(contents.scalar, int):
             self.detail.positions[ctx.index] = contents.scalar
-
-    def _infer(self, ctx: NodeContext, operator: Operator) -> Sequence[ValueType]:
-        if operator.finding is not None:
-            self.report(diagnostic(operator.finding, operator.message, ctx.location, help=operator.help))
-            return ()
-        is_known = operator.schema is not None or operator.variant is not None or operator.function is not None
-        if is_known and (untyped := untyped_attributes(ctx.node)):
-            # Runtimes refuse it; to guess the type, or to take the attribute for absent, might change what it means.
-            text = f"attribute {untyped[0]!r} of {ctx.node.op_type} has no type, which it must have"
-            self.report(diagnostic("SG212", text, ctx.location, help=_HOW_TO_TYPE))
-            return ()
-        if operator.variant is not None:
-            return visit_split(ctx, operator.variant)
-        if operator.function is not None:
-            key = called_function(ctx.node)
-            if key in self.state.variadic:
-                self.state.calls.setdefault(key, []).append(FunctionCall(tuple(ctx.inputs)))
-                return visit_split(ctx, variadic_split_1.VARIANT)
-            return self._call(ctx, operator.function)
-        rule = None if operator.outgrew_rule else rule_of(operator.domain, ctx.node.op_type)
-        if operator.schema is None and rule is None:
-            # What OpenVINO itself defines has been inferred by it: the dims that the IR declares are believed.
-            if not self.state.quiet and operator.domain != openvino_split_1.DOMAIN:
-                label = f"{ctx.node.domain}::{ctx.node.op_type}"
-                self.state.effects += 1
-                self.state.unknown_operators[label] = self.state.unknown_operators.get(label, 0) + 1
-            return ()
-        if operator.schema is not None and not operator.fits(ctx):
-            return ()
-        is_unbound = self.bindings is None and any(attribute.ref_attr_name for attribute in ctx.node.attribute)
-        outputs = None if rule is None else without_asking(ctx, rule) if is_unbound else rule(ctx)
-        if operator.schema is None:
-            return outputs or ()
-        if not ctx.errors:
-            check_element_types(ctx, operator)
-        if outputs is not None or ctx.errors:
-            return outputs or ()
-        if is_unbound:
-            # onnx's own inference would take the attribute for 0.
-            return schema_types(ctx, operator.schema)
-        # Imported where it is needed, because it imports onnx's C++ library.
-        from splitgraph.inference.fallback import infer_with_onnx
-
-        return infer_with_onnx(ctx, operator)
 
     def _report_missing(self, name: str, location: str) -> None:
         if name in self._reported_missing:
             return
         self._reported_missing.add(name)
         if self.produces(name):
-            text = f"reads {name!r}, which this node or a later one produces: a cycle, or nodes out of order"
+            self.state.is_disordered = True
+            text = f"reads {name!r}, which depends on this node: a cycle"
             self.report(diagnostic("SG102", text, location))
         elif any(graph.produces(name) for graph in self.enclosing()):
-            text = f"reads {name!r}, which the node around it or a later one produces: a cycle, or nodes out of order"
+            self.state.is_disordered = True
+            text = f"reads {name!r}, which depends on the node around it: a cycle"
             self.report(diagnostic("SG102", text, location))
         else:
             self.report(
                 diagnostic("SG105", f"reads {name!r}, which no input, initializer or earlier node defines", location)
             )
-
-    def _call(self, ctx: NodeContext, function: FunctionProto) -> Sequence[ValueType]:
-        key = called_function(ctx.node)
-        if key in self.state.calling:
-            help = "Write the function without the call of itself; ONNX has no recursion."
-            self.report(diagnostic("SG102", f"the function {function.name!r} calls itself", ctx.location, help=help))
-            return ()
-        if not self.state.may_follow_call(ctx.location):
-            return ()
-        if not self.state.quiet or key not in self.state.calls:
-            self.state.calls.setdefault(key, []).append(FunctionCall(tuple(ctx.inputs)))
-        self.state.calling.append(key)
-        bindings = self._call_bindings(ctx, function)
-        imports = {**self.state.imports, **{plain_domain(e.domain): e.version for e in function.opset_import}}
-        body = Walk(self.state, ("call", ctx.location), ctx.location, imports, self.facts, bindings=bindings)
-        body.define_call_values(ctx, function)
-        body.run(function.node)
-        body.check_function_outputs(function)
-        self.state.calling.pop()
-        for position, name in enumerate(function.output):
-            ctx.set_contents(position, body.contents_of(name))
-            info = body.sequence_of(name)
-            if info is not None:
-                ctx.set_sequence(position, info)
-        return [body.type_of(name) for name in function.output]
 
     def check_function_outputs(self, function: FunctionProto) -> None:
         """Report an output that the function's body does not define; called once the body has been walked."""
@@ -372,31 +340,3 @@ class Walk(GraphValues):
             if not self.is_defined(name):
                 text = f"the output {name!r} of the function {function.name!r} is defined by nothing in its body"
                 self.report(diagnostic("SG105", text, self.location))
-
-    def define_call_values(self, ctx: NodeContext, function: FunctionProto) -> None:
-        """Define the inputs of a function's body from a call's inputs: types, contents, sequences."""
-        for position, name in enumerate(function.input):
-            self.define(name, ctx.input(position), self.location)
-            contents, info = ctx.contents(position), ctx.sequence(position)
-            if contents is not None:
-                self.constants[name] = contents
-            if info is not None:
-                self.sequences[name] = info
-
-    def _call_bindings(self, ctx: NodeContext, function: FunctionProto) -> Bindings | None:
-        bound = {attribute.name: attribute for attribute in function.attribute_proto}
-        for attribute in ctx.node.attribute:
-            if not attribute.ref_attr_name:
-                bound[attribute.name] = attribute
-            elif self.bindings is None:
-                return None
-            elif attribute.ref_attr_name in self.bindings:
-                bound[attribute.name] = self.bindings[attribute.ref_attr_name]
-        return bound
-
-
-def _walks_bodies(operator: Operator, ctx: NodeContext) -> bool:
-    """True for a node whose rule walks its bodies, if it has any."""
-    if operator.domain == openvino_split_1.DOMAIN:
-        return rule_of(operator.domain, ctx.node.op_type) is not None
-    return operator.domain == "" and ctx.node.op_type in RULES and not operator.outgrew_rule

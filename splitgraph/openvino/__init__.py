@@ -31,14 +31,17 @@ __all__ = [
 _PASSES = ("SplitToVariadicSplit", "VariadicSplitToSplit")
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _PASSES:
-        raise AttributeError(f"module 'splitgraph.openvino' has no attribute {name!r}")
-    require_openvino()
-    from splitgraph.openvino import passes
+# A type checker would take this for leave to use any name.
+if not TYPE_CHECKING:
 
-    globals()[name] = value = getattr(passes, name)
-    return value
+    def __getattr__(name: str) -> Any:
+        if name not in _PASSES:
+            raise AttributeError(f"module 'splitgraph.openvino' has no attribute {name!r}")
+        require_openvino()
+        from splitgraph.openvino import passes
+
+        globals()[name] = value = getattr(passes, name)
+        return value
 
 
 def __dir__() -> list[str]:

@@ -1,4 +1,7 @@
-"""JSON documents, as docs and outside programs rely on them: every name here is part of the contract."""
+"""JSON documents, as docs and outside programs rely on them: every name here is part of the contract.
+
+Every document begins with `splitgraph`, the version that printed it. docs/reference/schemas/ has a JSON Schema of each.
+"""
 
 from __future__ import annotations
 
@@ -42,6 +45,7 @@ def analysis_json(analysis: Analysis, model_name: str, with_values: bool = False
         }
     document["symbols"] = {name: {"min": low, "max": high} for name, (low, high) in analysis.symbols.items()}
     document["obligations"] = list(analysis.obligations)
+    document["assumptions"] = list(analysis.assumptions)
     document["diagnostics"] = diagnostics_json(analysis.diagnostics)
     found = analysis.completeness
     document["completeness"] = {
@@ -66,14 +70,19 @@ def failed_analysis_json(model_name: str, diagnostics: Iterable[Diagnostic]) -> 
         "splits": [],
         "symbols": {},
         "obligations": [],
+        "assumptions": [],
         "diagnostics": diagnostics_json(diagnostics),
         "completeness": None,
     }
 
 
 def rewrite_json(rewrite: Rewrite, model_name: str, *, output: str | None) -> Document:
-    """What a rewriting command prints with `--json`; output: the file that was written, None when it was kept back."""
+    """What a rewriting command prints with `--json`; output: the file that was written, None when it was kept back.
+
+    `verified`: true when the result was run and is equal, false for any other outcome, null with --no-verify.
+    """
     return {
+        "splitgraph": splitgraph.__version__,
         "ok": output is not None,
         "model": model_name,
         "output": output,
@@ -84,7 +93,8 @@ def rewrite_json(rewrite: Rewrite, model_name: str, *, output: str | None) -> Do
             for change in rewrite.changes
         ],
         "diagnostics": diagnostics_json(rewrite.diagnostics),
-        "verification": None if rewrite.verification is None else verification_json(rewrite.verification),
+        "verified": rewrite.verified,
+        "verification": None if rewrite.verification is None else _comparison_json(rewrite.verification),
     }
 
 
@@ -93,6 +103,7 @@ def failed_rewrite_json(
 ) -> Document:
     """What a rewriting command prints with `--json` when nothing could be rewritten; before, after: the opsets."""
     return {
+        "splitgraph": splitgraph.__version__,
         "ok": False,
         "model": model_name,
         "output": None,
@@ -100,12 +111,18 @@ def failed_rewrite_json(
         "to": dict(after),
         "changes": [],
         "diagnostics": diagnostics_json(diagnostics),
+        "verified": None,
         "verification": None,
     }
 
 
 def verification_json(verification: Verification) -> Document:
     """What `verify --json` prints."""
+    return {"splitgraph": splitgraph.__version__, **_comparison_json(verification)}
+
+
+def _comparison_json(verification: Verification) -> Document:
+    # In the document of a rewrite, the version stands once, at the top.
     first = verification.first_difference
     return {
         "verdict": verification.verdict,
@@ -122,6 +139,7 @@ def verification_json(verification: Verification) -> Document:
 def failed_verification_json(diagnostics: Iterable[Diagnostic]) -> Document:
     """What `verify --json` prints when a model cannot be read."""
     return {
+        "splitgraph": splitgraph.__version__,
         "verdict": "not-run",
         "engine": "",
         "cases": 0,

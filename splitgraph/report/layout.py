@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TextIO
 
-from splitgraph.report.text import display_width, printable
+from splitgraph.report.text import display_width, folded, printable
 
 INDENT = "  "
 GAP = "  "
+# Where no terminal limits it: no column but one of sentences is wider.
+_WIDEST = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +32,14 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of cells. headings: of the columns, "" for none. styles: a rich style for each column."""
+    """Rows of cells. headings: of the columns, "" for none. styles: a rich style for each column. is_prose: the last
+    column holds sentences, which are one line each where nothing limits the width.
+    """
 
     headings: tuple[str, ...]
     styles: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
+    is_prose: bool = False
 
 
 Block = Line | Table
@@ -45,14 +51,16 @@ def line(*spans: str | tuple[str, str]) -> Line:
     return Line(tuple((span, "") if isinstance(span, str) else span for span in spans))
 
 
-def table(headings: Sequence[str], styles: Sequence[str], rows: Iterable[Sequence[str | Cell]]) -> Table:
+def table(
+    headings: Sequence[str], styles: Sequence[str], rows: Iterable[Sequence[str | Cell]], *, is_prose: bool = False
+) -> Table:
     """A table; a cell of one line without a style may be given as plain text."""
     cells = tuple(tuple(Cell((cell,)) if isinstance(cell, str) else cell for cell in row) for row in rows)
-    return Table(tuple(headings), tuple(styles), cells)
+    return Table(tuple(headings), tuple(styles), cells, is_prose)
 
 
 def print_page(blocks: Iterable[Block], stream: TextIO) -> None:
-    """Print a page, styled when the stream is a terminal, otherwise as plain text of whatever width it needs."""
+    """Print a page, styled when the stream is a terminal, otherwise as plain text."""
     if stream.isatty():
         _print_on_terminal(blocks, stream)
     else:
@@ -61,7 +69,7 @@ def print_page(blocks: Iterable[Block], stream: TextIO) -> None:
 
 
 def plain_text(blocks: Iterable[Block]) -> str:
-    """The page as plain text, one line each, nothing cut."""
+    """The page as plain text, nothing cut; what is too long for a column is folded."""
     lines: list[str] = []
     for block in blocks:
         if isinstance(block, Line):
@@ -72,12 +80,20 @@ def plain_text(blocks: Iterable[Block]) -> str:
 
 
 def _table_lines(block: Table) -> list[str]:
-    rows = [tuple(tuple(map(printable, cell.lines)) for cell in row) for row in block.rows]
+    limits = [_WIDEST] * len(block.headings)
+    if block.is_prose:
+        limits[-1] = sys.maxsize
+    rows = [tuple(tuple(_folded(cell, limit)) for cell, limit in zip(row, limits, strict=True)) for row in block.rows]
     if any(block.headings):
         rows.insert(0, tuple((heading,) for heading in block.headings))
     columns = zip(*rows, strict=True)
     widths = [max((display_width(text) for cell in column for text in cell), default=0) for column in columns]
     return [text for row in rows for text in _row_lines(row, widths)]
+
+
+def _folded(cell: Cell, width: int) -> list[str]:
+    """The lines of a cell, those that are wider than a column may be continued on others."""
+    return [part for text in cell.lines for part in folded(printable(text), width)]
 
 
 def _row_lines(row: Sequence[tuple[str, ...]], widths: Sequence[int]) -> list[str]:

@@ -51,9 +51,10 @@ def findings_table(diagnostics: Sequence[Diagnostic]) -> Block:
         [d.code, d.location, Cell((d.message, d.help) if d.help else (d.message,))] for d in diagnostics
     ]
     if all(d.severity == "error" for d in diagnostics):
-        return table(("", "", ""), ("bold", "", ""), rows)
+        return table(("", "", ""), ("bold", "", ""), rows, is_prose=True)
     severities = [Cell((d.severity,), SEVERITY_STYLES[d.severity]) for d in diagnostics]
-    return table(("",) * 4, ("", "bold", "", ""), [[s, *row] for s, row in zip(severities, rows, strict=True)])
+    severe = [[s, *row] for s, row in zip(severities, rows, strict=True)]
+    return table(("",) * 4, ("", "bold", "", ""), severe, is_prose=True)
 
 
 def rewrite_page(rewrite: Rewrite, *, output: str, to_form: str | None = None) -> list[Block]:
@@ -93,12 +94,12 @@ def verification_phrase(verification: Verification) -> str:
         case "different":
             return f"different {on}" if verification.cases else "different"
         case "not-run":
-            return "could not be verified"
+            return "NOT VERIFIED"
 
 
 def verification_notes(verification: Verification) -> list[Line]:
     """Which engines did not decide, and what else limits a verdict, a short line each; none where nothing was run, as
-    the findings say why.
+    the findings say why. Warnings are findings, too.
     """
     if verification.verdict == "not-run":
         return []
@@ -106,7 +107,7 @@ def verification_notes(verification: Verification) -> list[Line]:
     texts = [
         f"not run by {found.message}" if found.severity == "warning" else found.message
         for found in verification.diagnostics
-        if first is None or first.reason not in found.message
+        if found not in verification.warnings and (first is None or first.reason not in found.message)
     ]
     return [line("  ", (shortened(text, _NOTE), "dim")) for text in texts]
 
@@ -119,9 +120,8 @@ def verification_page(verification: Verification) -> list[Block]:
     blocks: list[Block] = [line(*spans)]
     blocks += [Line((("  " + text, ""),)) for text in _measured(verification)]
     blocks += verification_notes(verification)
-    if verification.diagnostics and verification.verdict == "not-run":
-        blocks += [BLANK, findings_table(verification.diagnostics)]
-    return blocks
+    found = verification.diagnostics if verification.verdict == "not-run" else verification.warnings
+    return [*blocks, BLANK, findings_table(found)] if found else blocks
 
 
 def blockers_page(headline: str, diagnostics: Sequence[Diagnostic]) -> list[Block]:
@@ -137,7 +137,7 @@ def code_page(code: str, info: CodeInfo) -> list[Block]:
 
 def codes_page(codes: Mapping[str, CodeInfo]) -> list[Block]:
     """What `explain` prints without a code: all of them."""
-    return [table(("code", "title"), ("bold", ""), [(code, info.title) for code, info in codes.items()])]
+    return [table(("code", "title"), ("bold", ""), [(code, info.title) for code, info in codes.items()], is_prose=True)]
 
 
 def _splits_table(splits: Sequence[SplitReport], brief: bool) -> Block:
@@ -176,16 +176,28 @@ def _axis(split: SplitReport) -> str:
 
 
 def _obligations(analysis: Analysis, with_values: bool, brief: bool) -> list[Block]:
-    """What must hold of the symbols; of generated ones only where a split requires it or every value is shown."""
+    """What must hold of the symbols, of generated ones only where a split requires it or every value is shown; and
+    beneath, what is assumed of them.
+    """
     of_splits = {text for split in analysis.splits for text in split.obligations}
     rows = [
         (f"requires {text}", _who([location.removeprefix("main/") for location in locations], brief))
         for text, locations in analysis.required_by.items()
         if with_values or text in of_splits or analysis.generated.isdisjoint(_WORD.findall(text))
     ]
+    rows += [
+        (f"assumes {_upper_limit(text)}", f"otherwise {location.removeprefix('main/')} broadcasts an empty dimension")
+        for text, location in analysis.assumed_by.items()
+    ]
     if not rows:
         return []
     return [table(("", ""), ("yellow", "dim"), rows), BLANK]
+
+
+def _upper_limit(text: str) -> str:
+    """A relation with a number on its left as people say it: `1023 >= P` is `P < 1024`."""
+    limit, _, rest = text.partition(" >= ")
+    return f"{rest} < {int(limit) + 1}" if limit.isdecimal() else text
 
 
 def _who(nodes: Sequence[str], brief: bool) -> str:

@@ -33,6 +33,20 @@ def display_width(text: str) -> int:
     return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
 
 
+def folded(text: str, width: int) -> list[str]:
+    """The text in lines of about so many columns, broken at spaces only: a name stays whole for whoever searches it."""
+    if display_width(text) <= width:
+        return [text]
+    lines: list[str] = []
+    for word in text.split(" "):
+        # No line begins with the bar between two parts.
+        if lines and (word == "|" or display_width(lines[-1]) + 1 + display_width(word) <= width):
+            lines[-1] += f" {word}"
+        else:
+            lines.append(word)
+    return lines
+
+
 def shortened(text: str, width: int) -> str:
     """The text on one line of at most so many characters, cut between words where it is longer."""
     words = " ".join(text.split())

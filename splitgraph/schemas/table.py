@@ -109,6 +109,13 @@ def _rows(domain: str, op: str) -> Sequence[str]:
 
 
 @cache
+def operator_names(domain: str = "") -> tuple[str, ...]:
+    """The names of all operators of a domain."""
+    rows = (line.split("\t", 2) for line in _lines()[_first_row() :])
+    return tuple(dict.fromkeys(row[1] for row in rows if row[0] == domain))
+
+
+@cache
 def _types(number: int) -> frozenset[str]:
     """The set of types that the rows refer to by a number."""
     return frozenset(_lines()[1 + number].removeprefix(_TYPES).split("|"))

@@ -92,13 +92,19 @@ def lengths_reference(request: LowerRequest) -> str | None:
 
 
 def copy_node(
-    request: LowerRequest, inputs: Sequence[str], op_type: str = "Split", keep: Sequence[str] = ("axis",)
+    request: LowerRequest,
+    inputs: Sequence[str],
+    op_type: str = "Split",
+    keep: Sequence[str] = ("axis",),
+    pattern: NodeProto | None = None,
 ) -> NodeProto:
     """A copy of the original node with other inputs and only the attributes in `keep`; name, documentation and metadata
     stay. An axis that is to be kept, and that the original has in another way, becomes an attribute.
+
+    pattern: the original without its inputs, outputs and attributes (`pattern_of`), where the copy has other outputs.
     """
     node = request.emit.draft()
-    node.CopyFrom(request.node)
+    node.CopyFrom(request.node if pattern is None else pattern)
     node.op_type = op_type
     del node.input[:]
     node.input.extend(inputs)
@@ -108,6 +114,17 @@ def copy_node(
     if "axis" in keep and request.axis_attribute is None and written_axis(request):
         set_int(node, "axis", request.split.axis or 0)
     return node
+
+
+def pattern_of(request: LowerRequest) -> NodeProto:
+    """The original without its inputs, outputs and attributes: to copy all outputs for each of them takes the square of
+    their number, which memory of protobuf's messages is not given back for.
+    """
+    pattern = NodeProto()
+    pattern.CopyFrom(request.node)
+    for field in ("input", "output", "attribute"):
+        pattern.ClearField(field)
+    return pattern
 
 
 def set_int(node: NodeProto, name: str, value: int) -> None:
@@ -249,25 +266,24 @@ def emit_slices(request: LowerRequest) -> None:
     kept = [index for index, output in enumerate(request.node.output) if output]
     bounds = _run_time_bounds(request, {bound for index in kept for bound in (index, index + 1)})
     data, is_sliced = request.node.input[0], request.emit.opset >= 10
-    axis = axis_tensor(request) if is_sliced else ""
+    axis, pattern = axis_tensor(request) if is_sliced else "", pattern_of(request)
     for index in kept:
         start, end = bounds[index], bounds[index + 1]
         if is_sliced:
-            node = copy_node(request, [data, start, end, axis], "Slice", keep=())
+            node = copy_node(request, [data, start, end, axis], "Slice", keep=(), pattern=pattern)
         else:
-            node = _gathered(request, [data, _places(request.emit, start, end)])
-        del node.output[:]
+            node = _gathered(request, [data, _places(request.emit, start, end)], pattern)
         node.output.append(request.node.output[index])
         if node.name and index != kept[0]:
             node.name = request.emit.new_name(f"{node.name}_part{index}")
         request.emit.main(node)
 
 
-def _gathered(request: LowerRequest, inputs: Sequence[str]) -> NodeProto:
+def _gathered(request: LowerRequest, inputs: Sequence[str], pattern: NodeProto) -> NodeProto:
     axis = written_axis(request)
     if axis is None:
-        return copy_node(request, inputs, "Gather", keep=("axis",))
-    node = copy_node(request, inputs, "Gather", keep=())
+        return copy_node(request, inputs, "Gather", keep=("axis",), pattern=pattern)
+    node = copy_node(request, inputs, "Gather", keep=(), pattern=pattern)
     set_int(node, "axis", axis)
     return node
 

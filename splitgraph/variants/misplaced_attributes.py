@@ -12,16 +12,12 @@ def explain_misplaced(op_type: str, since_version: int, name: str, site: SplitSi
     """
     if (op_type, name) != ("Split", "num_outputs") or since_version >= 18:
         return ""
-    ways = [
+    ways = (
         "export the model again with opset 18",
         "set its opset import to 18 if all of its other operators mean the same there",
-    ]
-    count, outputs = site.attribute(name), len(site.outputs)
+    )
     wrong = ""
-    if count != outputs:
-        wrong = f" Here it is not even the number of outputs, {outputs}."
-    elif not site.has_input(1) and "split" not in site.attribute_names():
-        same = f"without it, a dimension that {outputs} divides is split into {outputs} equal parts all the same"
-        ways.append(f"remove the attribute: {same}")
+    if site.attribute(name) != len(site.outputs):
+        wrong = f" Here it is not even the number of outputs, {len(site.outputs)}."
     fault = "it exists from Split-18 on, but PyTorch's dynamo exporter is known to write it below"
     return f". A fault of the exporter: {fault}.{wrong} Either {'; or '.join(ways)}"

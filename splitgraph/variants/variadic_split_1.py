@@ -44,6 +44,11 @@ def lift(site: SplitSite) -> CanonicalSplit | None:
         return None
     axes = possible_axes(site, axis, lambda facts, dim: _fits(facts, dim, given))
     axis = only_one(axes)
+    if not given:
+        total = dimension_on(site.input(0), axis)
+        if total is not None:
+            site.require(total, "==", 0, code="SG204", message=f"there are no lengths, and the dimension is {total}")
+        return None
     split = split_by_lengths(site, axis, dimension_on(site.input(0), axis), given, rest_allowed=True)
     if split is None:
         return None
@@ -77,7 +82,9 @@ def _read_lengths(site: SplitSite) -> list[DimLike | None] | None:
     if isinstance(count, int) and outputs and not count_matches(site, count):
         return None
     size = count if isinstance(count, int) else outputs
-    return ([None] * size if contents is None else list(contents.dims)) or None
+    if not size and not isinstance(count, int):
+        return None
+    return [None] * size if contents is None else list(contents.dims)
 
 
 def lower(request: LowerRequest) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from splitgraph.canonical import CanonicalSplit, SplitSite
+from splitgraph.graph.attributes import UNRESOLVED
 from splitgraph.value_type import UNKNOWN, ValueType
 from splitgraph.variants.lowering import LowerRequest
 from splitgraph.variants.misplaced_attributes import explain_misplaced
@@ -116,7 +117,7 @@ def _check_attributes(variant: Variant, site: SplitSite) -> bool:
             good = False
             continue
         value = site.attribute(name)
-        if isinstance(value, (int, float, str, tuple)) and not isinstance(value, _PYTHON_KINDS[kind]):
+        if value is not None and value is not UNRESOLVED and not isinstance(value, _PYTHON_KINDS[kind]):
             site.find("SG212", f"attribute {name!r} of {variant.label} must be of type {kind.upper()}")
             good = False
     return good

@@ -25,13 +25,18 @@ def test_explain_lists_all_codes(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "hint"), [("SG299", "did you mean SG2"), ("203", "did you mean SG203"), ("x", "lists all")]
+    ("code", "hint"), [("SG299", "did you mean SG2"), ("2030", "did you mean SG203"), ("x", "lists all")]
 )
 def test_explain_an_unknown_code(code: str, hint: str, run: Run) -> None:
     exit_code, out, err = run("explain", code)
     assert (exit_code, out) == (2, "")
     assert err.startswith(f"error: there is no code {code}")
     assert hint in err
+
+
+@pytest.mark.parametrize("code", ["203", "sg203", " SG203 ", "Sg203"])
+def test_explain_a_code_as_people_write_it(code: str, run: Run) -> None:
+    assert run("explain", code) == run("explain", "SG203")
 
 
 @pytest.mark.parametrize("code", ["", " "])

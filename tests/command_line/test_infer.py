@@ -74,7 +74,7 @@ def test_infer_with_a_name_that_the_model_does_not_have(
 def test_infer_with_a_shape_that_contradicts_the_model(run: Run, folder: Path) -> None:
     code, _, err = run("infer", "model.onnx", "--input-shape", "x=1,7")
     assert code == 1
-    assert err.startswith("error: model.onnx: 2 errors: ")
+    assert err == "error: model.onnx: 2 errors\n"
 
 
 def test_infer_writes_the_model_with_its_types(run: Run, folder: Path) -> None:
@@ -90,9 +90,8 @@ def test_infer_of_a_wrong_model(run: Run, folder: Path) -> None:
     code, out, err = run("infer", "wrong.onnx", "-o", "typed.onnx")
     assert code == 1
     assert "  SG201  main/s  " in out
-    assert err.startswith("error: wrong.onnx: 1 error: main/s: ")
-    assert err.count("\n") == 1
-    assert err.endswith("[SG201]\n")
+    # What is wrong stands in the table, once.
+    assert err == "error: wrong.onnx: 1 error\n"
     assert "typed.onnx" not in files(folder)
     code, out, err = run("infer", "wrong.onnx", "--json")
     assert (code, json.loads(out)["ok"], err.count("\n")) == (1, False, 1)

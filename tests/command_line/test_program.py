@@ -17,7 +17,7 @@ import onnx.numpy_helper
 import pytest
 
 import splitgraph
-from splitgraph import api, cli
+from splitgraph import api, cli, exit_codes
 from splitgraph.execution import child
 
 from .program import ROOT, Run, files, in_child, split_model
@@ -46,6 +46,16 @@ def test_the_three_ways_to_call_it_are_one_program() -> None:
     assert [name for name in listed if name in commands] == commands
 
 
+def test_it_starts_with_a_click_whose_types_take_no_parameter() -> None:
+    """As those of click 8.1 to 8.3."""
+    script = (
+        "import click; click.ParamType.__class_getitem__ = None;"
+        "from splitgraph.cli import main; raise SystemExit(main(['upgrade', '--help']))"
+    )
+    done = in_child("-c", script)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_the_console_script_is_this_program() -> None:
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     assert 'splitgraph = "splitgraph.cli:main"' in text
@@ -54,6 +64,14 @@ def test_the_console_script_is_this_program() -> None:
 
 def test_version(run: Run) -> None:
     assert run("--version") == (0, f"splitgraph {splitgraph.__version__}\n", "")
+
+
+def test_the_help_says_what_every_exit_code_means(run: Run) -> None:
+    codes = [value for name, value in vars(exit_codes).items() if name.isupper() and isinstance(value, int)]
+    assert codes == list(exit_codes.MEANINGS)
+    told = run("--help")[1].partition("Exit codes:")[2].splitlines()[1:]
+    assert [text.split(maxsplit=1) for text in told] == [[str(code), exit_codes.MEANINGS[code]] for code in codes]
+    assert max(map(len, told)) <= 80
 
 
 WRONG_USAGE = [

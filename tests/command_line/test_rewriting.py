@@ -37,7 +37,7 @@ def test_upgrade_json(run: Run, folder: Path) -> None:
     assert (document["from"], document["to"]) == ({"": 13}, {"": 18})
     (change,) = document["changes"]
     assert (change["location"], change["before"], change["after"]) == ("main/s", "Split-13", "Split-18")
-    assert document["verification"]["verdict"] == "equal"
+    assert (document["verification"]["verdict"], document["verified"]) == ("equal", True)
 
 
 def test_downgrade(run: Run, folder: Path) -> None:
@@ -54,10 +54,106 @@ def test_convert_and_back(run: Run, folder: Path) -> None:
     assert run("verify", "model.onnx", "back.onnx")[0] == 0
 
 
-def test_nothing_to_change_is_said_and_still_written(run: Run, folder: Path) -> None:
-    code, out, _ = run("upgrade", "model.onnx", "--opset", "13", "--no-verify")
-    assert (code, out) == (0, "opset 13 · nothing to change · not verified\nwrote model.opset13.onnx\n")
-    assert onnx.load("model.opset13.onnx") == onnx.load("model.onnx")
+@pytest.mark.parametrize("command", ["upgrade", "downgrade", "convert"])
+@pytest.mark.parametrize("verify", [[], ["--verify"], ["--no-verify"]])
+def test_what_is_at_the_opset_already_is_not_written_again(
+    command: str, verify: list[str], run: Run, folder: Path
+) -> None:
+    code, out, err = run(command, "model.onnx", "--opset", "13", *verify)
+    assert (code, out) == (0, "model.onnx is at opset 13 already; nothing was written.\n")
+    assert "the IR version 8 stays, and opset 13 came with 7" in err and "Give --ir-version 7" in err
+    assert files(folder) == {"model.onnx"}
+    code, out, _ = run(command, "model.onnx", "--opset", "13", "--json", *verify)
+    document = json.loads(out)
+    assert (code, document["ok"], document["already_there"], document["output"]) == (0, True, True, None)
+    assert run(command, "model.onnx", "--opset", "13", "--in-place", *verify)[0] == 0
+
+
+def test_a_copy_of_what_is_there_already(run: Run, folder: Path) -> None:
+    code, out, _ = run("upgrade", "model.onnx", "--opset", "13", "-o", "copy.onnx")
+    assert (code, out) == (0, "model.onnx is at opset 13 already; wrote a copy, copy.onnx.\n")
+    assert Path("copy.onnx").read_bytes() == Path("model.onnx").read_bytes()
+
+
+def test_no_tag_stands_twice(run: Run, folder: Path) -> None:
+    assert run("upgrade", "model.onnx", "--opset", "17", "--no-verify")[0] == 0
+    assert run("upgrade", "model.opset17.onnx", "--opset", "17")[0] == 0
+    assert run("upgrade", "model.opset17.onnx", "--opset", "18", "--no-verify")[0] == 0
+    assert run("downgrade", "model.opset18.onnx", "--opset", "17", "--no-verify")[0] == 2
+    assert files(folder) == {"model.onnx", "model.opset17.onnx", "model.opset18.onnx"}
+
+
+@pytest.mark.parametrize(("opset", "form"), [("18", "Split"), ("11", "Split"), ("9", "Split")])
+def test_convert_goes_either_way(opset: str, form: str, run: Run, folder: Path) -> None:
+    code, out, _ = run("convert", "model.onnx", "--opset", opset)
+    assert code == 0
+    assert out.startswith(f"opset 13 → {opset} · ")
+    assert out.endswith(f"wrote model.opset{opset}.onnx\n")
+    assert onnx.load(f"model.opset{opset}.onnx").opset_import[0].version == int(opset)
+
+
+def test_convert_to_an_opset_and_a_form(run: Run, folder: Path) -> None:
+    code, _, _ = run("convert", "model.onnx", "--opset", "18", "--to", "variadic-split")
+    assert code == 0
+    after = onnx.load("model.opset18.variadic-split.onnx")
+    assert after.opset_import[0].version == 18
+    assert after.graph.node[0].op_type.startswith("VariadicSplit_")
+
+
+@pytest.mark.parametrize("arguments", [[], ["--explicit-lengths"], ["--opset", "18", "--explicit-lengths"]])
+def test_convert_needs_to_know_what_for(arguments: list[str], run: Run, folder: Path) -> None:
+    code, _, err = run("convert", "model.onnx", *arguments)
+    assert code == 2
+    assert "--to" in err
+    assert files(folder) == {"model.onnx"}
+
+
+COMMANDS = [
+    (["infer"], "model.onnx"),
+    (["upgrade", "--opset", "18", "--no-verify"], "model.opset18.onnx"),
+    (["downgrade", "--opset", "11", "--no-verify"], "model.opset11.onnx"),
+    (["convert", "--opset", "18", "--no-verify"], "model.opset18.onnx"),
+    (["convert", "--to", "split", "--no-verify"], "model.split.onnx"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "name"), COMMANDS)
+@pytest.mark.parametrize("output", ["there", "there/", "new/", "new/and/deep/"])
+def test_a_folder_as_output(arguments: list[str], name: str, output: str, run: Run, folder: Path) -> None:
+    Path("there").mkdir()
+    command, *options = arguments
+    code, out, _ = run(command, "model.onnx", *options, "-o", output)
+    assert code == 0
+    assert (Path(output) / name).is_file()
+    assert str(Path(output) / name) in out
+
+
+@pytest.mark.parametrize(("arguments", "name"), COMMANDS)
+@pytest.mark.parametrize(
+    ("output", "said"),
+    [
+        ("no/such/x.onnx", "the folder no/such of the output does not exist"),
+        ("model.onnx/x.onnx", "the folder model.onnx of the output is a file"),
+        ("model.onnx/", "the folder model.onnx of the output is a file"),
+    ],
+)
+def test_a_path_is_looked_at_first(
+    arguments: list[str], name: str, output: str, said: str, run: Run, folder: Path
+) -> None:
+    Path("broken.onnx").write_bytes(b"no model")
+    command, *options = arguments
+    code, out, err = run(command, "broken.onnx", *options, "-o", output.replace("model", "broken"))
+    assert (code, out) == (2, "")
+    assert said.replace("model", "broken") in err
+    assert files(folder) == {"model.onnx", "broken.onnx"}
+
+
+def test_a_file_in_a_folder_is_protected(run: Run, folder: Path) -> None:
+    Path("out").mkdir()
+    Path("out/model.opset18.onnx").write_bytes(b"mine")
+    assert run("upgrade", "model.onnx", "--opset", "18", "-o", "out/")[0] == 2
+    assert Path("out/model.opset18.onnx").read_bytes() == b"mine"
+    assert run("upgrade", "model.onnx", "--opset", "18", "-o", "out/", "--force", "--no-verify")[0] == 0
 
 
 @pytest.mark.parametrize(
@@ -69,8 +165,10 @@ def test_nothing_to_change_is_said_and_still_written(run: Run, folder: Path) -> 
 )
 def test_the_wrong_direction_names_the_other_command(arguments: list[str], other: str, run: Run, folder: Path) -> None:
     code, out, err = run(*arguments)
-    assert (code, out) == (2, "")
-    assert other in err
+    assert (code, out) == (1, "")
+    assert "SG418" in err
+    assert f"splitgraph {other} --opset" in err
+    assert "convert --opset" in err
     assert files(folder) == {"model.onnx"}
 
 
@@ -137,7 +235,7 @@ def test_what_verification_decides(
     folder: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(api, "verify_rewrite", lambda before, rewrite: verification)
+    monkeypatch.setattr(api, "verify_rewrite", lambda before, rewrite, **options: verification)
     exit_code, out, err = run("upgrade", "model.onnx", "--opset", "18", *arguments)
     assert exit_code == code
     assert bool(out) == written
@@ -146,19 +244,24 @@ def test_what_verification_decides(
     assert ("Nothing was written." in err) == (not written)
     assert files(folder) == ({"model.onnx", "model.opset18.onnx"} if written else {"model.onnx"})
 
-    exit_code, out, _ = run("upgrade", "model.onnx", "--opset", "18", "--json", "--force", *arguments)
+    exit_code, out, again = run("upgrade", "model.onnx", "--opset", "18", "--json", "--force", *arguments)
     document = json.loads(out)
     assert (exit_code, document["ok"]) == (code, written)
     assert document["output"] == ("model.opset18.onnx" if written else None)
     assert [found["code"] for found in document["diagnostics"]] == ([finding] if finding else [])
     assert (document["verification"] is None) == ("--no-verify" in arguments)
+    assert document["verified"] is (None if "--no-verify" in arguments else False)
+    warned = "NOT VERIFIED: model.opset18.onnx was written, but nothing shows that it equals model.onnx."
+    assert [text.endswith("Use --verify to refuse that.\n") and warned in text for text in (err, again)] == [
+        written and finding is not None
+    ] * 2
 
 
 @pytest.mark.parametrize(("verification", "told"), [(DIFFERENT, "p0: 0.5 is not 1.0"), (INVALID, "refused as invalid")])
 def test_what_differs_is_told(
     verification: Verification, told: str, run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(api, "verify_rewrite", lambda before, rewrite: verification)
+    monkeypatch.setattr(api, "verify_rewrite", lambda before, rewrite, **options: verification)
     assert f"  {told}\n" in run("upgrade", "model.onnx", "--opset", "18")[2]
 
 
@@ -196,3 +299,68 @@ def test_notes_about_a_rewrite_go_to_stderr(run: Run, folder: Path, monkeypatch:
     code, out, err = run("upgrade", "model.onnx", "--opset", "18", "--no-verify")
     assert (code, out) == (0, "opset 13 → 18 · 1 split rewritten · not verified\nwrote model.opset18.onnx\n")
     assert err.startswith("  info  SG401  main/s  num_outputs = 2 was missing\n")
+
+
+@pytest.mark.parametrize("command", [["upgrade", "--opset", "18"], ["convert", "--to", "variadic-split"]])
+def test_the_options_of_a_verification_are_handed_on(
+    command: list[str], run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: dict[str, object] = {}
+
+    def verify_rewrite(before: object, rewrite: object, **options: object) -> Verification:
+        seen.update(options)
+        return NOT_RUN
+
+    monkeypatch.setattr(api, "verify_rewrite", verify_rewrite)
+    run(*command, "model.onnx")
+    tolerances = {"rtol": None, "atol": None}
+    assert seen == {"bind": {}, "samples": 3, "seed": 0, "engine": "auto", "timeout": 300, **tolerances}
+    given = {"samples": 5, "seed": 7, "engine": "reference", "rtol": 0.5, "atol": 0.25, "timeout": 9}
+    typed = [text for name, value in given.items() for text in (f"--{name}", str(value))]
+    run(*command, "model.onnx", "--force", "--bind", "N=4", "--bind", "M=2", *typed)
+    assert seen == {**given, "bind": {"N": 4, "M": 2}}
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        (["--bind", "N"], "NAME=NUMBER"),
+        (["--bind", "Q=4"], "no symbol 'Q'"),
+        (["--seed", "-1"], "--seed"),
+        (["--rtol", "-1"], "--rtol"),
+        (["--timeout", "0"], "--timeout"),
+        (["--engine", "magic"], "--engine"),
+    ],
+)
+def test_wrong_options_of_a_verification_are_wrong_usage(typed: list[str], told: str, run: Run, folder: Path) -> None:
+    code, _, err = run("upgrade", "model.onnx", "--opset", "18", *typed)
+    assert (code, told in err) == (2, True)
+    assert files(folder) == {"model.onnx"}
+
+
+@pytest.mark.parametrize("command", ["upgrade", "downgrade", "convert"])
+def test_the_help_states_the_three_ways_of_verifying(command: str, run: Run) -> None:
+    told = " ".join(run(command, "--help")[1].split())
+    assert "Default: verify, warn if impossible. --verify: fail if impossible. --no-verify: skip." in told
+
+
+def test_a_result_that_shows_nothing_is_not_verified(run: Run, folder: Path) -> None:
+    """Of a logarithm of what is negative, both models give NaN."""
+    nodes = [
+        helper.make_node("Split", ["x"], ["a", "b"], axis=1),
+        helper.make_node("Abs", ["a"], ["c"]),
+        helper.make_node("Neg", ["c"], ["d"]),
+        helper.make_node("Log", ["d"], ["y"]),
+    ]
+    values = [
+        helper.make_tensor_value_info(name, TensorProto.FLOAT, ["N", size]) for name, size in (("x", 4), ("y", 2))
+    ]
+    graph = helper.make_graph(nodes, "g", values[:1], values[1:])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), "nan.onnx")
+    code, out, err = run("upgrade", "nan.onnx", "--opset", "18", "--json")
+    document = json.loads(out)
+    assert (code, document["ok"], document["verified"]) == (0, True, False)
+    assert [found["code"] for found in document["diagnostics"]] == ["SG506"]
+    assert err.splitlines()[-1].startswith("NOT VERIFIED: nan.opset18.onnx was written")
+    assert "not verified: all results are equal, but show nothing" in err
+    assert run("upgrade", "nan.onnx", "--opset", "18", "--verify", "-o", "other.onnx")[0] == 3

@@ -54,7 +54,7 @@ def test_a_cyclic_model_is_a_finding(run: Run, folder: Path) -> None:
     code, out, err = run("infer", "cycle.onnx")
     assert code == 1
     assert "SG102" in out
-    assert (err.count("\n"), "SG102" in err) == (1, True)
+    assert err == "error: cycle.onnx: 1 error\n"
     code, out, err = run("upgrade", "cycle.onnx", "--opset", "20")
     assert (code, out) == (1, "")
     assert "SG102" in err or "SG409" in err

@@ -10,6 +10,7 @@ import tempfile
 import traceback
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
@@ -108,9 +109,13 @@ class Judge:
         before = self.case.model
         if opset_of(model) != opsets[-1]:
             return f"its opset is {opset_of(model)}"
-        needed = max(before.ir_version, *map(minimum_ir_version, opsets))
-        if model.ir_version != needed:
-            return f"its IR version is {model.ir_version} and not {needed}"
+        least = most = before.ir_version
+        for older, newer in pairwise((opset_of(before), *opsets)):
+            needed = minimum_ir_version(newer)
+            # A downgrade lowers the IR version, unless the model holds something that is newer.
+            least, most = (max(least, needed), max(most, needed)) if newer >= older else (min(least, needed), most)
+        if not least <= model.ir_version <= most:
+            return f"its IR version is {model.ir_version}, which is not between {least} and {most}"
         difference = compare_interfaces(before, model)
         if difference is not None:
             return difference.reason

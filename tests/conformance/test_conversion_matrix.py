@@ -15,6 +15,7 @@ import onnx
 import pytest
 from known_opsets import known
 
+import splitgraph
 from splitgraph.variants import VARIANTS, Variant
 
 from .matrix_checks import check_conversion, check_return, convert, differences, execute, has_run_time_lengths, unsound
@@ -144,7 +145,8 @@ def static_case(version: int, opset: int, parts: str, scope: str = "main") -> Ca
 @pytest.mark.parametrize("scope", SCOPES)
 def test_attribute_lengths_come_back_as_they_were(target: int, scope: str) -> None:
     model = build(static_case(11, 11, "attribute", scope))
-    back = convert(convert(model, 11, target).model, target, 11).model
+    # The IR version of opset 11 has no functions.
+    back = splitgraph.downgrade(convert(model, 11, target).model, 11, ir_version="keep").model
     assert back.ir_version >= model.ir_version
     back.ir_version = model.ir_version
     assert back == model
@@ -209,7 +211,8 @@ def test_split_1_axis_is_always_written() -> None:
 @pytest.mark.parametrize(
     "case", covering((case for case in ALL if case.scope == "main" and case.count == 3), 12), ids=str
 )
-def test_omitted_outputs_stay_omitted(case: Case, omitted: int) -> None:
+def test_omitted_outputs_are_named(case: Case, omitted: int) -> None:
+    """onnxruntime crashes on a Split with an output left out."""
     model, feeds = build(case), feeds_of(case)
     (node,) = splits(model)
     node.output[omitted] = ""

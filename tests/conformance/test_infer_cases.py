@@ -29,6 +29,9 @@ LOOSE = {
     "sna-04": "as sna-01: `lambda` is a keyword",
 }
 
+# Faults that leave a node one reading, which the corpus calls invalid: warnings, each with the code.
+REPAIRED = {"s13-numout": "SG416"}
+
 
 def symbols_of(case: dict[str, Any]) -> set[str]:
     """The symbols that the case's inputs and declared types name."""
@@ -62,6 +65,10 @@ def test_valid_case(case: dict[str, Any]) -> None:
 @pytest.mark.parametrize("case", INVALID, ids=lambda case: case["id"])
 def test_invalid_case(case: dict[str, Any]) -> None:
     analysis = splitgraph.infer(build(case))
+    if case["id"] in REPAIRED:
+        assert analysis.ok
+        assert REPAIRED[case["id"]] in {d.code for d in analysis.diagnostics}
+        return
     assert not analysis.ok, f"{case['expect_error']} was not found"
     assert all(d.location and d.message for d in analysis.diagnostics)
 

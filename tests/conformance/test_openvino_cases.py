@@ -19,8 +19,11 @@ from splitgraph.value_type import ValueType, tensor
 from splitgraph.variants import infer_split, openvino_split_1, variadic_split_1
 
 CASES: list[dict[str, Any]] = json.loads((Path(__file__).parent / "openvino_cases.json").read_text())["cases"]
-VALID = [case for case in CASES if "outputs" in case["expected"]]
-INVALID = [case for case in CASES if "outputs" not in case["expected"]]
+# OpenVINO takes no lengths at all for a dimension of 6, and gives no outputs; by the specification, which the case
+# quotes, the lengths must sum to the dimension.
+INVALID_BY_SPECIFICATION = {"e_vs_lens_zero_count_param"}
+INVALID = [case for case in CASES if "outputs" not in case["expected"] or case["id"] in INVALID_BY_SPECIFICATION]
+VALID = [case for case in CASES if case not in INVALID]
 
 DTYPES = {
     "f16": "float16",

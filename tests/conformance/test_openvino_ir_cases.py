@@ -21,8 +21,11 @@ from splitgraph.inference.openvino_ir import infer_ir
 HERE = Path(__file__).parent
 ARCHIVE = HERE.parent / "formats" / "openvino_ir" / "corpus.zip"
 CASES: list[dict[str, Any]] = json.loads((HERE / "openvino_cases.json").read_text())["cases"]
-VALID = [case for case in CASES if "outputs" in case["expected"]]
-INVALID = [case for case in CASES if "outputs" not in case["expected"]]
+# OpenVINO takes no lengths at all for a dimension of 6, and gives no outputs; by the specification, which the case
+# quotes, the lengths must sum to the dimension.
+INVALID_BY_SPECIFICATION = {"e_vs_lens_zero_count_param"}
+INVALID = [case for case in CASES if "outputs" not in case["expected"] or case["id"] in INVALID_BY_SPECIFICATION]
+VALID = [case for case in CASES if case not in INVALID]
 
 
 @pytest.fixture(scope="module")

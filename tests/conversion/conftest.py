@@ -7,6 +7,7 @@ from __future__ import annotations
 import importlib.util
 
 import onnx
+import pytest
 from installed_engines import onnxruntime_can_judge
 
 collect_ignore = [] if importlib.util.find_spec("openvino") else ["test_rewritten_ir_in_openvino.py"]
@@ -40,3 +41,13 @@ if not onnxruntime_can_judge():
             "resizing",
         )
     ]
+
+
+@pytest.fixture
+def functions_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bodies of functions are converted as written, or not at all: what refuses them is what a test is about."""
+
+    def refuse(_: onnx.ModelProto) -> onnx.ModelProto:
+        raise ValueError("functions stay")
+
+    monkeypatch.setattr("splitgraph.conversion.opset.inline_functions", refuse)

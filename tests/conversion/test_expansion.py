@@ -103,6 +103,7 @@ def test_a_body_that_the_installed_onnx_does_not_have_is_refused(
         assert _schema_with_body(op_type, opset).since_version == opset
 
 
+@pytest.mark.usefixtures("functions_stay")
 def test_a_body_that_needs_an_unknown_type_is_refused() -> None:
     model = in_function(helper.make_node("Gelu", ["x"], ["y"]), 20)
     # Nothing calls it, so that nothing is known of its input.
@@ -131,6 +132,7 @@ def test_windows_of_integers_are_refused(op: str, dtype: str, goes: bool) -> Non
         assert "cuts off" in refusal(model, 16)
 
 
+@pytest.mark.usefixtures("functions_stay")
 def test_a_reference_to_an_attribute_that_no_call_gives_is_refused() -> None:
     model = in_function(referring("Swish", "alpha"), 24, ["alpha"])
     model.functions[0].node[0].attribute[0].ref_attr_name = "alpha"

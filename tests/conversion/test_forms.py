@@ -361,7 +361,7 @@ def test_what_cannot_have_been_meant_is_not_repaired(
     for rewrite in (lambda: splitgraph.upgrade(model, 21), lambda: splitgraph.convert(model, "split")):
         with pytest.raises(splitgraph.ConversionError) as raised:
             rewrite()
-        assert "SG407" in [found.code for found in raised.value.diagnostics]
+        assert not {"SG207", "SG201"}.isdisjoint(found.code for found in raised.value.diagnostics)
 
 
 def there_and_back(model: onnx.ModelProto) -> onnx.ModelProto:

@@ -151,6 +151,7 @@ def test_lengths_of_the_function(calls: Sequence[list[int]], source: int, target
     assert_same(model, convert(model, target))
 
 
+@pytest.mark.usefixtures("functions_stay")
 @pytest.mark.parametrize("target", known([13, 18, 28]))
 def test_lengths_that_a_call_leaves_out_have_no_tensor(target: int) -> None:
     """Without the attribute the parts are equal, which no tensor of lengths from opset 13 on can say."""

@@ -23,7 +23,7 @@ REFUSED: list[tuple[str, tuple[Any, ...], dict[str, Any], list[str], str]] = [
     ("no body", ("GridSample", 16, 15, 2), {}, ["SG404"], "from opset 16 on"),
     ("body", ("LayerNormalization", 17, 13, 3), {}, ["SG404"], "from opset 17 on"),
     ("invalid source", ("GridSample", 13, 18, 2), {}, ["SG404"], "not an operator of ai.onnx at opset 13"),
-    ("unknown", ("Affine", 9, 18), {}, ["SG404"], "not an operator"),
+    ("unknown", ("Mish", 9, 18), {}, ["SG404"], "not an operator"),
     ("deprecated Scatter", ("Scatter", 9, 11, 3), {}, ["SG405"], "ScatterElements replaces it"),
     ("deprecated Upsample", ("Upsample", 9, 10, 2), {}, ["SG405"], "Resize replaces it"),
     # Element types

@@ -60,6 +60,7 @@ def model(opset: int, body: str, outputs: str, calls: list[str], results: str) -
     return made
 
 
+@pytest.mark.usefixtures("functions_stay")
 @pytest.mark.parametrize(
     ("opset", "body", "outputs", "calls", "results", "target", "op"), REFUSED.values(), ids=REFUSED
 )
@@ -71,6 +72,18 @@ def test_refused(opset: int, body: str, outputs: str, calls: list[str], results:
     assert f"{op} reads 'l', an input of the function that a call leaves out, and would have to change" in texts
 
 
+@pytest.mark.parametrize(
+    ("opset", "body", "outputs", "calls", "results", "target", "op"), REFUSED.values(), ids=REFUSED
+)
+def test_inlined(opset: int, body: str, outputs: str, calls: list[str], results: str, target: int, op: str) -> None:
+    made = model(opset, body, outputs, calls, results)
+    result = (splitgraph.upgrade if target > opset else splitgraph.downgrade)(made, target, verify=True)
+    assert not result.model.functions
+    assert result.verification is not None
+    # No engine runs an operator that nobody knows.
+    assert result.verification.verdict == ("not-run" if any("other." in call for call in calls) else "equal")
+
+
 @pytest.mark.parametrize(("opset", "body", "outputs", "calls", "results", "target"), KEPT.values(), ids=KEPT)
 def test_kept(opset: int, body: str, outputs: str, calls: list[str], results: str, target: int) -> None:
     made = model(opset, body, outputs, calls, results)
@@ -79,6 +92,7 @@ def test_kept(opset: int, body: str, outputs: str, calls: list[str], results: st
     assert result.verification.verdict == "equal"
 
 
+@pytest.mark.usefixtures("functions_stay")
 def test_handed_on_from_a_function_that_was_called_without() -> None:
     made = model(13, SPLIT, TWO, ["y, z = my.outer(x)"], "float[N,4] y, float[N,4] z")
     text = (

@@ -113,7 +113,7 @@ def at_opset(model: onnx.ModelProto, opset: int, ir_version: int) -> onnx.ModelP
 
 
 def upgrade_or_downgrade(model: onnx.ModelProto, source: int, target: int) -> onnx.ModelProto:
-    return (splitgraph.upgrade if target > source else splitgraph.downgrade)(model, target).model
+    return (splitgraph.upgrade if target > source else splitgraph.downgrade)(model, target, ir_version="keep").model
 
 
 def test_the_model_holds_what_it_should() -> None:
@@ -189,9 +189,10 @@ def test_the_ir_version_is_raised_only_where_the_opset_needs_it(ir_version: int,
     needed = {13: 7, 18: 8, 21: 10, 24: 12}[target]
     up = splitgraph.upgrade(model, target).model
     assert up.ir_version == max(ir_version, needed)
-    assert splitgraph.downgrade(up, 8).model.ir_version == up.ir_version
-    # Within what an IR version has always had, it stays.
-    assert splitgraph.downgrade(model, 7).model.ir_version == ir_version
+    # Only from IR version 4 on may a caller override the default of w, and 3 came with opset 8.
+    assert splitgraph.downgrade(up, 8).model.ir_version == 4
+    assert splitgraph.downgrade(up, 8, ir_version="keep").model.ir_version == up.ir_version
+    assert splitgraph.downgrade(model, 7).model.ir_version == min(ir_version, 4)
 
 
 def names_in(graph: Any) -> Iterator[str]:

@@ -15,7 +15,7 @@ from splitgraph import variants
 from splitgraph.conversion import boundaries, unknown_versions
 from splitgraph.execution import reference
 from splitgraph.execution.values import UnsupportedError
-from splitgraph.inference import operators, walk
+from splitgraph.inference import node_outputs, operators, walk
 from splitgraph.schemas import version_at
 
 EQUAL_13 = "a, b = Split<axis=1>(x)"
@@ -133,6 +133,6 @@ def test_onnx_infers_what_outgrew_its_rule(outgrown: bool, monkeypatch: pytest.M
         return replace(known(*arguments), outgrew_rule=outgrown)  # type: ignore[arg-type]
 
     monkeypatch.setattr(walk, "operator_of", operator_of)
-    monkeypatch.setattr(walk, "rule_of", lambda domain, op_type: asked.append(op_type))
+    monkeypatch.setattr(node_outputs, "rule_of", lambda domain, op_type: asked.append(op_type))
     assert str(splitgraph.infer(model_at(18, "a = Relu(x) b = Neg(x)")).types["a"]) == "float32[N, 6]"
     assert asked == ([] if outgrown else ["Relu", "Neg"])

@@ -7,7 +7,6 @@ import pytest
 from onnx import helper
 
 from splitgraph.execution.model_edits import (
-    fill_num_outputs,
     name_omitted_outputs,
     oldest_equal_opset,
     relabel,
@@ -85,22 +84,3 @@ def test_omitted_outputs_get_names_of_their_own() -> None:
     name_omitted_outputs(model)
     outputs = [name for each, _ in scoped_nodes(model) if each.op_type == "Split" for name in each.output]
     assert outputs == ["omitted_1", "omitted_0", "omitted_2", "inner", "omitted_3", "inner", "p", "omitted_4"]
-
-
-def test_num_outputs_is_filled_in_from_opset_18_on_only() -> None:
-    model = nested()
-    fill_num_outputs(model)
-    filled = [[a.i for a in each.attribute] for each, _ in scoped_nodes(model) if each.op_type == "Split"]
-    assert filled == [[2], [2], [2], []]
-
-
-@pytest.mark.parametrize("attributes", [{"num_outputs": 2}, {"num_outputs": 3}])
-def test_num_outputs_that_are_given_are_kept(attributes: dict[str, int]) -> None:
-    model = split_model(18, **attributes)
-    unchanged = model.SerializeToString()
-    fill_num_outputs(model)
-    assert model.SerializeToString() == unchanged
-    lengths = split_model(18, lengths=[2, 2])
-    unchanged = lengths.SerializeToString()
-    fill_num_outputs(lengths)
-    assert lengths.SerializeToString() == unchanged

@@ -8,6 +8,7 @@ import pytest
 from onnx import TensorProto
 
 from splitgraph.execution import verify_models
+from splitgraph.execution.attempts import MANNERS
 from splitgraph.execution.child import EngineRun, Failure, Workplace
 from splitgraph.execution.inputs import InputMaker
 from splitgraph.inference import infer_model
@@ -41,6 +42,9 @@ def test_a_window_that_is_longer_than_usual_sizes(length: int) -> None:
     assert (found.verdict, found.cases) == ("equal", 3), found
 
 
+SIGNALS = [number for number, manner in enumerate(MANNERS) if manner.signal_length]
+
+
 def maker_of(model: onnx.ModelProto, **options: dict[str, int]) -> InputMaker:
     return InputMaker(infer_model(model, fill=False), **options)  # type: ignore[arg-type]
 
@@ -49,36 +53,37 @@ def test_signals_are_long_and_all_else_is_not() -> None:
     inputs = [SIGNAL, value("k", ("K",), INT64), value("b", ("B", "M"), TensorProto.BOOL), value("n", (), INT64)]
     model = model_of([node("Neg", ["x"], ["y"])], inputs, ["y"])
     shapes = []
-    for attempt in (9, 10):
+    for attempt in SIGNALS:
         drawn, _ = maker_of(model).draw(0, attempt)
         shapes.append({name: array.shape for name, array in drawn.items()})
         # Which may say how much of the signal counts.
         assert drawn["k"] == drawn["x"].shape[1]
     assert shapes == [{"x": (1, length), "k": (1,), "b": (1, 1), "n": ()} for length in (4000, 256)]
-    drawn, _ = maker_of(model, bind={"N": 8}).draw(0, 9)
+    drawn, _ = maker_of(model, bind={"N": 8}).draw(0, SIGNALS[0])
     assert drawn["x"].shape == (1, 8)
 
 
 def test_a_number_is_what_it_is_compared_with_in_the_second_case() -> None:
-    numbers = [maker_of(windowed(250)).draw(case, attempt)[0]["rate"].item() for attempt in (0, 9) for case in range(4)]
+    numbers = [
+        maker_of(windowed(250)).draw(case, attempt)[0]["rate"].item()
+        for attempt in (0, SIGNALS[0])
+        for case in range(4)
+    ]
     assert [number == 16000 for number in numbers] == [False, True, False, False] * 2
-
-
-OUTPUT = [np.zeros((2, 2), np.float32)]
 
 
 @pytest.mark.parametrize(("cause", "verdict"), [("SIGFPE", "equal"), ("SIGSEGV", "not-run")])
 def test_a_division_by_0_ends_the_engine_and_says_something_of_the_inputs(
     cause: str, verdict: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def run(self: Workplace, engine: str, attempts: list, seconds: float) -> EngineRun:  # type: ignore[type-arg]
+    def run(self: Workplace, engine: str, attempts: list, seconds: float, probe: object) -> EngineRun:  # type: ignore[type-arg]
         done = EngineRun()
         for each in attempts:
             if each.inputs["x"].shape[-1] < 250:
                 done.failures.append(Failure("run", 0, each.case, True, f"crashed ({cause})"))
                 break
             for outputs in done.outputs:
-                outputs[each.case, each.attempt] = OUTPUT
+                outputs[each.case, each.attempt] = [np.full((2, 2), each.case, np.float32)]
         return done
 
     monkeypatch.setattr(Workplace, "run", run)

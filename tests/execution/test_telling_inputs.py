@@ -61,6 +61,27 @@ def cached(axis: int = -1) -> onnx.ModelProto:
     return parsed(signature, body, table=table, one=np.ones(8, np.float32), at=np.array([1]))
 
 
+def masked(factor: float = 1.0, *, name: str = "mask", kind: str = "int64") -> onnx.ModelProto:
+    """Attention in which a mask takes away what does not count, as exporters write it."""
+    body = f"""
+        q = MatMul(x, wq)
+        t = Transpose<perm = [0, 2, 1]>(x)
+        s = MatMul(q, t)
+        c = Cast<to = 1>({name})
+        u = Unsqueeze(c, at)
+        i = Sub(one, u)
+        m = Mul(i, least)
+        a = Add(s, m)
+        p = Softmax<axis = -1>(a)
+        y = MatMul(p, x)
+    """
+    weights = np.random.default_rng(0).standard_normal((8, 8)).astype(np.float32)
+    weights[3, 5] *= factor
+    one, least = np.array(1, np.float32), np.array(-1e4, np.float32)
+    signature = f"float[B, S, 8] x, {kind}[B, S] {name} => float[B, S, 8] y"
+    return parsed(signature, body, wq=weights, one=one, least=least, at=np.array([1]))
+
+
 def regions(ratio: int = 2) -> onnx.ModelProto:
     body = f"y = RoiAlign<output_height = 2, output_width = 3, sampling_ratio = {ratio}>(x, r, b)"
     return parsed("float[1, 2, 6, 6] x, float[R, 4] r, int64[R] b => float[R, 2, 2, 3] y", body)
@@ -85,6 +106,11 @@ TOLD_APART: list[tuple[Make, dict[str, Any], dict[str, Any]]] = [
     (pool, {}, {"stride": 5}),
     (cached, {}, {"axis": -2}),
     (regions, {}, {"ratio": 1}),
+    (masked, {}, {"factor": 2.0}),
+    (masked, {"name": "padding"}, {"factor": 2.0}),
+    (masked, {"kind": "int32"}, {"factor": 2.0}),
+    (masked, {"kind": "float"}, {"factor": 2.0}),
+    (masked, {"kind": "bool"}, {"factor": 2.0}),
     (clipped, {}, {"high": 6.06}),
     (quantized, {}, {"zero": 127}),
     (quantized, {"scale": 0.1}, {"zero": 127}),

@@ -310,7 +310,9 @@ def test_splits_that_are_equal_for_every_size(
     monkeypatch.setattr(
         Workplace,
         "run",
-        lambda self, name, attempts, seconds: EngineRun(failures=[Failure("load", 1, None, True, "NOT_IMPLEMENTED")]),
+        lambda self, name, attempts, seconds, probe: EngineRun(
+            failures=[Failure("load", 1, None, True, "NOT_IMPLEMENTED")]
+        ),
     )
     assert verify_models(before, after).proofs == proofs
 

@@ -20,7 +20,7 @@ def model_of(inputs: str, body: str, *, opset: int = 18, constants: str = "") ->
 
 def infer_nodes(inputs: str, body: str, *, opset: int = 18, constants: str = "") -> Analysis:
     """What inference says of such a model."""
-    return infer_model(model_of(inputs, body, opset=opset, constants=constants))
+    return infer_model(model_of(inputs, body, opset=opset, constants=constants), assumes_nonempty=True)
 
 
 def shape_text(inputs: str, body: str, *, opset: int = 18, constants: str = "", name: str = "y") -> str:

@@ -86,20 +86,22 @@ def test_the_remainder_of_a_maximum_is_not_that_of_its_symbol() -> None:
 
 def test_calls_beyond_a_bound_are_not_followed(monkeypatch: pytest.MonkeyPatch) -> None:
     """A file of 25 functions that call each other twice once kept inference busy for hours."""
-    monkeypatch.setattr(state, "MOST_CALLS", 2)
+    monkeypatch.setattr(state, "most_calls", lambda model: 2)
     model = model_of(
         """<ir_version: 8, opset_import: ["" : 18, "f" : 1]>
-        g (float[4] x, float[6] y) => (float[A] a, float[B] b, float[C] c) {
+        g (float[4] x, float[6] y, float[8] z) => (float[A] a, float[B] b, float[C] c) {
             a, rest = f.halves (x)
-            b, more = f.halves (x)
-            c, most = f.halves (y)
+            same, again = f.halves (x)
+            b, more = f.halves (y)
+            c, most = f.halves (z)
         }
         <domain: "f", opset_import: ["" : 18]>
         halves (data) => (left, right) { left, right = Split <num_outputs: int = 2> (data) }"""
     )
     analysis = infer_model(model)
     assert [(found.code, found.severity) for found in analysis.diagnostics] == [("SG303", "warning")]
-    assert [str(analysis.types[name]) for name in ("rest", "more", "most")] == ["float32[2]", "float32[2]", "unknown"]
+    found = [str(analysis.types[name]) for name in ("rest", "again", "more", "most")]
+    assert found == ["float32[2]", "float32[2]", "float32[3]", "unknown"]
     # What all calls have in common is not what those have that were followed.
     assert analysis.details.graphs["F", 0].types["data"].shape is None
 

@@ -12,7 +12,7 @@ from onnx import helper, numpy_helper, parser
 from splitgraph.graph.scopes import MAIN
 from splitgraph.inference import infer_model, walk_model
 from splitgraph.inference.analysis import Analysis
-from splitgraph.inference.walk import Walk
+from splitgraph.inference.visit_memo import VisitMemo
 
 MODELS = sorted((Path(__file__).parents[2] / "models").glob("*.onnx"))
 
@@ -94,7 +94,7 @@ def test_constants_of_any_size_are_what_they_are(count: int) -> None:
     ]
     graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", 1, ["N", 1])], [])
     analysis = infer_model(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8))
-    assert [code for code, _ in findings(analysis)] == ["SG102"]
+    assert [code for code, _ in findings(analysis)] == ["SG112"]
     found = shapes(analysis, "c", "same", "other", "to_c", "to_same", "to_other", "zeros")
     assert found == [f"float32[{count}]"] * 3 + [f"float32[N, {count}]"] * 3 + [f"float32[{count}]"]
 
@@ -118,8 +118,9 @@ def test_elements_tell_float_constants_apart_where_they_matter() -> None:
 
 
 def test_what_is_declared_tells_values_apart() -> None:
-    analysis = infer("a = NonZero (x)  y = Relu (x)  z = Relu (x)", declared="<float[N, 3] z>")
-    assert shapes(analysis, "z") == ["float32[N, 3]"]
+    analysis = infer("a = NonZero (x)  y = Relu (x)  z = Relu (x)", declared="<float[K, 3] z>")
+    assert shapes(analysis, "y", "z") == ["float32[N, M]", "float32[N, M]"]
+    assert [found.code for found in analysis.diagnostics] == ["SG301"]
 
 
 def test_a_repeated_split_is_reported_by_its_own_name_and_requires_nothing_new() -> None:
@@ -132,7 +133,7 @@ def test_a_repeated_split_is_reported_by_its_own_name_and_requires_nothing_new()
     assert [bool(split.obligations) for split in analysis.splits[1:]] == [False, False]
 
 
-def test_every_call_of_a_function_is_walked() -> None:
+def test_every_call_of_a_function_is_reported() -> None:
     function = (
         '<opset_import: ["": 18], domain: "local"> half (x) => (a, b) { a, b = Split <axis = 1, num_outputs = 2> (x) }'
     )
@@ -164,7 +165,7 @@ def test_only_what_more_may_be_known_of_is_visited_again() -> None:
 def test_a_model_gives_the_same_when_every_node_is_visited(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = onnx.load(path, load_external_data=False)
     quick = infer_model(model)
-    monkeypatch.setattr(Walk, "_is_repeatable", lambda *_: False)
+    monkeypatch.setattr(VisitMemo, "remembers", False)
     thorough = infer_model(model)
     assert quick.types == thorough.types
     assert quick.splits == thorough.splits

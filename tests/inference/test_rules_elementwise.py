@@ -48,8 +48,8 @@ SHAPES = [
     ("column", "float[N,1] a, float[C] b", "y = Sub(a, b)", 18, "float32[N, C]"),
     ("static-wins", "float[N] a, float[3] b", "y = Div(a, b)", 18, "float32[3]"),
     ("zero", "float[N] a, float[0] b", "y = Div(a, b)", 18, "float32[0]"),
-    ("nobody-knows", "float[N] a, float[M] b", "y = Add(a, b)", 18, "float32[?]"),
-    ("the-same-nobody-knows", "float[N] a, float[M] b", "z = Add(a, b) y = Add(z, b)", 18, "float32[unk0]"),
+    ("nobody-knows", "float[N] a, float[M] b", "y = Add(a, b)", 18, "float32[max(M, N)]"),
+    ("the-same-nobody-knows", "float[N] a, float[M] b", "z = Add(a, b) y = Add(z, b)", 18, "float32[max(M, N)]"),
     ("unknown-rank", "float[N] a, float[] b", "y = Add(a, b)", 18, "float32[...]"),
     ("opset-6", "float[N,3,4] a, float[3] b", "y = Add<broadcast=1, axis=1>(a, b)", 6, "float32[N, 3, 4]"),
     ("sum", "float[N,1] a, float[3] b, float[1,1] c", "y = Sum(a, b, c)", 8, "float32[N, 3]"),
@@ -74,7 +74,7 @@ def test_shapes(inputs: str, body: str, opset: int, expected: str) -> None:
 def test_no_obligation_comes_from_broadcasting_two_symbols() -> None:
     analysis = infer_nodes("float[N] a, float[M] b", "y = Add(a, b)")
     assert analysis.symbols["N"] == analysis.symbols["M"] == (0, None)
-    assert analysis.obligations == ()
+    assert (analysis.obligations, analysis.assumptions) == ((), ("N >= 1", "M >= 1"))
 
 
 HELD = (

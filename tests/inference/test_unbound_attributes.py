@@ -108,10 +108,10 @@ def test_a_body_walked_quietly_does_not_stay_quiet() -> None:
     """A rule that ends in the midst of a body leaves the rest of the function to be reported."""
     body = """yes = Constant<value_int = 1>() b = Cast<to = 9>(yes)
         y = If(b)<then_branch = t () => (p) { p = Neg(x) }, else_branch: graph = @a>
-        wrong = Nonsense(x)"""
+        wrong = Relu(x, x)"""
     text = MODEL.replace("<a = VALUE>", "").replace("BODY", body).replace("y = my.f(x, z, m, c)", "y = Neg(x)")
     found = infer_model(onnx.parser.parse_model(text)).diagnostics
-    assert [diagnostic.message for diagnostic in found] == ["there is no operator Nonsense in ai.onnx"]
+    assert [diagnostic.message for diagnostic in found] == ["Relu-14 takes 1 inputs, not 2"]
 
 
 SAMPLE = 500

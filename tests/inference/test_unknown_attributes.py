@@ -13,11 +13,11 @@ import splitgraph
 # Operator, opset, inputs, attributes, and what is said.
 UNKNOWN = [
     ("ReduceMean", 21, 1, {"axes": [1], "keepdims": 0}, "ReduceMean-18 has no attribute 'axes'; ReduceMean-13 has it"),
-    ("Squeeze", 13, 1, {"axes": [0]}, "Squeeze-13 has no attribute 'axes'; Squeeze-11 has it"),
+    ("Squeeze", 13, 1, {"axes": [1]}, "Squeeze-13 has no attribute 'axes'; Squeeze-11 has it"),
     ("Clip", 11, 1, {"max": 1.0}, "Clip-11 has no attribute 'max'; Clip-6 has it"),
-    ("Dropout", 12, 1, {"ratio": 0.1}, "Dropout-12 has no attribute 'ratio'; Dropout-10 has it"),
+    ("Dropout", 12, 2, {"ratio": 0.1}, "Dropout-12 has no attribute 'ratio'; Dropout-10 has it"),
     ("Softmax", 13, 1, {"axes": [1]}, "Softmax-13 has no attribute 'axes'"),
-    ("Cast", 13, 1, {"to": 1, "saturate": 1}, "Cast-13 has no attribute 'saturate'; Cast-19 has it"),
+    ("Cast", 13, 1, {"to": 1, "saturate": 0}, "Cast-13 has no attribute 'saturate'; Cast-19 has it"),
     ("Relu", 14, 1, {"alpha": 0.1}, "Relu-14 has no attribute 'alpha'"),
 ]
 

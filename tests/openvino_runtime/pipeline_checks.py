@@ -19,6 +19,7 @@ from openvino.passes import Manager
 
 import splitgraph
 import splitgraph.openvino as pipeline
+from splitgraph.model_kinds import RuntimeModel
 
 DIMS = (6, -1, ov.Dimension(3, 12))
 
@@ -255,3 +256,9 @@ def check_the_examples_of_the_page_on_openvino() -> None:
     assert changed.startswith("[] [")
     assert "Split makes equal parts" in changed
     assert "(3, 3, 1)" in found
+
+
+def check_type_checkers_are_told_what_a_model_has() -> None:
+    """OpenVINO has no types that a type checker would read."""
+    told = [name for name in vars(RuntimeModel) if name.startswith("get_")]
+    assert told and all(callable(getattr(ov.Model, name)) for name in told), told

@@ -29,7 +29,7 @@ CALLS: dict[str, Callable[[], object]] = {
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 def test_it_is_said_what_to_install(call: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(splitgraph.SplitgraphError, match=r"pip install 'splitgraph\[openvino\]'"):
+    with pytest.raises(splitgraph.SplitgraphError, match=r"pip install openvino"):
         call()
 
 
@@ -38,12 +38,12 @@ def test_ir_is_not_run_and_it_is_said_why(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     found = splitgraph.verify(model, model)
     assert (found.verdict, found.diagnostics[0].code) == ("not-run", "SG501")
-    assert "pip install 'splitgraph[openvino]'" in found.diagnostics[0].help
+    assert "pip install openvino" in found.diagnostics[0].help
 
 
 def test_onnx_is_not_written_as_ir_and_it_is_said_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(splitgraph.SplitgraphError, match=r"pip install 'splitgraph\[openvino\]'"):
+    with pytest.raises(splitgraph.SplitgraphError, match=r"pip install openvino"):
         splitgraph.save(onnx.ModelProto(), tmp_path / "model.xml")
     assert not list(tmp_path.iterdir())
 

@@ -32,6 +32,7 @@ def test_analysis_json_is_the_contract() -> None:
         diagnostics=[found],
         graphs={"main": {"y": tensor("float32", dims("N", 3))}},
         required_by={"N >= 2": ("main/s",)},
+        assumed_by={"N >= 1": "main/a"},
     )
     expected = {
         "splitgraph": splitgraph.__version__,
@@ -57,6 +58,7 @@ def test_analysis_json_is_the_contract() -> None:
         ],
         "symbols": {"N": {"min": 0, "max": None}},
         "obligations": ["N >= 2"],
+        "assumptions": ["N >= 1"],
         "diagnostics": [
             {"code": "SG203", "severity": "warning", "message": "...", "location": "main/s", "help": "help"}
         ],
@@ -106,7 +108,11 @@ def test_type_json(value: ValueType, document: dict) -> None:
 
 def test_rewrite_json_is_the_contract() -> None:
     rewrite = make_rewrite(SPLIT_CHANGE, verification=make_verification())
+    comparison = verification_json(make_verification())
+    # The version stands once, at the top.
+    del comparison["splitgraph"]
     assert rewrite_json(rewrite, "m.onnx", output="out.onnx") == {
+        "splitgraph": splitgraph.__version__,
         "ok": True,
         "model": "m.onnx",
         "output": "out.onnx",
@@ -114,9 +120,14 @@ def test_rewrite_json_is_the_contract() -> None:
         "to": {"": 18},
         "changes": [{"location": "main/s", "before": "Split-13", "after": "Split-18", "why": "opset 18"}],
         "diagnostics": [],
-        "verification": verification_json(make_verification()),
+        "verified": True,
+        "verification": comparison,
     }
     assert rewrite_json(make_rewrite(), "m.onnx", output=None)["ok"] is False
+    verdicts = [None, *map(make_verification, ("equal", "different", "not-run"))]
+    verified = [rewrite_json(make_rewrite(verification=each), "m", output="o")["verified"] for each in verdicts]
+    assert verified == [None, True, False, False]
+    assert failed_rewrite_json("m", (), before={}, after={})["verified"] is None
 
 
 def test_verification_json_is_the_contract() -> None:
@@ -127,6 +138,7 @@ def test_verification_json_is_the_contract() -> None:
         max_rel_diff=float("nan"),
     )
     assert json.loads(document_text(verification_json(different))) == {
+        "splitgraph": splitgraph.__version__,
         "verdict": "different",
         "engine": "onnxruntime",
         "cases": 3,
@@ -147,6 +159,7 @@ def test_failed_documents_have_the_keys_of_the_good_ones() -> None:
     ]
     for failed, good in pairs:
         assert list(failed) == list(good)
+        assert next(iter(good.items())) == ("splitgraph", splitgraph.__version__)
         assert failed["diagnostics"][0]["code"] == "SG101"
 
 

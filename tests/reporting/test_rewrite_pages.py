@@ -57,7 +57,7 @@ def test_changes_phrase(changes: list[Change], form: str | None, shown: str) -> 
         (
             make_rewrite(SPLIT_CHANGE, before=18, verification=make_verification("not-run", cases=0, engine="")),
             "variadic-split",
-            "opset 18 · 1 split rewritten as variadic-split · could not be verified\nwrote out.onnx\n",
+            "opset 18 · 1 split rewritten as variadic-split · NOT VERIFIED\nwrote out.onnx\n",
         ),
     ],
 )

@@ -171,7 +171,7 @@ def _is_zero_with(dim: DimLike | None, length: DimLike | None) -> bool:
     try:
         # Whatever number all terms of the length have as a factor, its value where every symbol is 1 has too.
         multiple = evaluate(length, dict.fromkeys(length.symbols, 1)) * dim
-    except ZeroDivisionError:
+    except ArithmeticError:
         return False
     return multiple != 0 and (multiple // length) * length == multiple
 

@@ -98,12 +98,42 @@ def asymmetric_coordinates(step: Step) -> None:
         shrinks = found is not None and bool(np.any(found < 1))
         if found is None or (shrinks and np.any(found > 1)):
             one = step.constant([1], "one", np.float32)
-            grown = [data, roi, step.emit("Max", [scales, one], "scales_up")]
-            chosen = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor", "mode": "nearest"}
-            data, shrinks = step.emit("Resize", grown, "grown", **chosen), True
+            up = step.emit("Max", [scales, one], "scales_up")
+            least = None if found is not None else step.emit("ReduceMin", [scales], "least", keepdims=1)
+            data, shrinks = _grown(step, data, roi, up, least, is_larger=_is_larger(step, found)), True
             scales = step.emit("Min", [scales, one], "scales_down")
         step.set("nearest_mode", "ceil" if shrinks else "floor", "what Resize did before it had a choice")
     step.inputs[:] = [data, roi, scales]
+
+
+def _is_larger(step: Step, scales: Array | None) -> bool:
+    """True when it is certain that some axis has more elements than before."""
+    shape = step.input_type(0).shape
+    if scales is None or shape is None:
+        return False
+    known = zip(shape, scales, strict=True)
+    return any(scale >= 2 or (isinstance(dim, int) and math.floor(dim * float(scale)) > dim) for dim, scale in known)
+
+
+def _grown(step: Step, data: str, roi: str, scales: str, least: str | None, *, is_larger: bool) -> str:
+    """What the axes that grow give. onnxruntime copies a tensor that keeps its size, whatever the scales are, which
+    the one node did not do where it shrank other axes: a further axis, of which there are two where the least scale is
+    below 1, keeps the size from being the same. least: that scale, None where it is below 1.
+    """
+    chosen = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor", "mode": "nearest"}
+    if is_larger:
+        return step.emit("Resize", [data, roi, scales], "grown", **chosen)
+    copies = step.constant([2], "two", np.float32)
+    if least is not None:
+        one = step.constant([1], "one", np.float32)
+        lacking = step.emit("Ceil", [step.emit("Sub", [one, least], "lacking")], "lacking")
+        copies = step.emit(
+            "Add", [one, step.emit("Max", [lacking, step.constant([0], "zero", np.float32)], "more")], "copies"
+        )
+    twice = step.emit("Concat", [copies, scales], "scales_of_more", axis=0)
+    more = step.emit("Unsqueeze", [data], "one_more_axis", axes=[0])
+    grown = step.emit("Resize", [more, roi, twice], "grown_twice", **chosen)
+    return step.emit("Gather", [grown, step.constant(0, "first")], "grown", axis=0)
 
 
 @downward("Resize", 11)

@@ -23,10 +23,17 @@ _ALIGNMENT = 64
 class OpenVINOModel:
     """An OpenVINO IR: the tree of its .xml, and the bytes of its .bin.
 
-    root: the <net> element; after it was edited, `refresh` reads the graph again. weights: the .bin, read only where
-    it is asked for; None for a model without one. path: the .xml it was read from. appended: what is to be written
-    behind the .bin.
+    root: the `<net>` element; after it was edited, `refresh` reads the graph again. weights: the .bin, read only where
+    it is asked for; None for a model without one. path: the .xml it was read from. style: how the .xml was written,
+    which is kept. appended: what is to be written behind the .bin. graph: what the tree describes.
     """
+
+    root: Element
+    weights: Weights | None
+    path: Path | None
+    style: Style
+    appended: bytearray
+    graph: Graph
 
     def __init__(
         self,

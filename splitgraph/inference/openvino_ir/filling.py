@@ -1,4 +1,4 @@
-"""Writing what was inferred of an IR into a copy of it: the dims of its ports."""
+"""Writing what was inferred of an IR into a copy of it: the dims of its ports, and the sizes given for its inputs."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from xml.etree.ElementTree import Element, SubElement
 
 from splitgraph.graph.scopes import MAIN, GraphPath
 from splitgraph.inference.analysis import Analysis
+from splitgraph.inference.bindings import NO_SIZES, Sizes, bound_type
 from splitgraph.inference.openvino_ir.mirror import Mirror
 from splitgraph.value_type import Shape, ValueType
 
@@ -17,11 +18,13 @@ if TYPE_CHECKING:
 Types = Mapping[GraphPath, Mapping[str, ValueType]]
 
 
-def fill_ir(analysis: Analysis, mirrored: Mirror, model: OpenVINOModel) -> OpenVINOModel:
-    """A copy of the model with the inferred dims in every port; one that is not a number is -1, as the IR has no
-    names for dimensions.
+def fill_ir(analysis: Analysis, mirrored: Mirror, model: OpenVINOModel, sizes: Sizes = NO_SIZES) -> OpenVINOModel:
+    """A copy of the model with the inferred dims in every port, and with the sizes that the caller gives in its
+    Parameters. A dimension that is not a number is -1 in a port, as the IR has no names for dimensions.
     """
     copy = model.copy()
+    if sizes is not NO_SIZES:
+        _fix_parameters(copy.graph, mirrored, sizes)
     _fill(copy.graph, MAIN, mirrored, analysis.details.types)
     copy.refresh()
     return copy
@@ -39,6 +42,27 @@ def _fill(graph: Graph, path: GraphPath, mirrored: Mirror, types: Types) -> None
     for index, layer in enumerate(nodes):
         for key, body in layer.bodies.items():
             _fill(body, (*path, index, key, 0), mirrored, types)
+
+
+def _fix_parameters(graph: Graph, mirrored: Mirror, sizes: Sizes) -> None:
+    """Write the sizes into the shapes that the Parameters declare; what stays open there is kept as it is written."""
+    names, declared = mirrored.names[MAIN], mirrored.given[MAIN]
+    shapes = {name: bound_type(known, sizes.bound).shape for name, known in declared.items()}
+    for value, given in zip(mirrored.model.graph.input, sizes.given, strict=False):
+        if given is not None and given.shape is not None:
+            shapes[value.name] = given.shape
+    for layer in graph.layers:
+        data = layer.element.find("data")
+        shape = shapes[names[layer.id, layer.outputs[0].id]] if layer.type == "Parameter" else None
+        if data is not None and shape is not None:
+            data.set("shape", _fixed_text(data.get("shape", "..."), shape))
+
+
+def _fixed_text(written: str, shape: Shape) -> str:
+    parts = written.strip().removeprefix("[").removesuffix("]").split(",")
+    kept = parts if len(parts) == len(shape) and written != "..." else ["?"] * len(shape)
+    fixed = [str(dim) if isinstance(dim, int) else part for dim, part in zip(shape, kept, strict=True)]
+    return written if fixed == parts else ",".join(fixed)
 
 
 def _fill_ports(layer: Layer, side: str, shapes: Mapping[int, Shape | None]) -> None:

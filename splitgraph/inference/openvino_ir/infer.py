@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Set
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
@@ -10,14 +10,13 @@ from splitgraph.diagnostics import diagnostic
 from splitgraph.dim import DimLike, Facts, Obligation, symbol
 from splitgraph.graph.scopes import MAIN
 from splitgraph.inference.analysis import IR, Analysis
-from splitgraph.inference.bindings import InputShapes, implied_bindings, read_bindings, read_input_shapes
+from splitgraph.inference.bindings import NO_SIZES, InputShapes, Sizes, read_sizes
 from splitgraph.inference.findings import build_analysis
 from splitgraph.inference.openvino_ir.filling import fill_ir
 from splitgraph.inference.openvino_ir.mirror import Mirror, mirror
 from splitgraph.inference.rules import load_openvino_rules
 from splitgraph.inference.state import State
 from splitgraph.inference.walk import Walk
-from splitgraph.value_type import ValueType
 
 if TYPE_CHECKING:
     from splitgraph.formats.openvino_ir import OpenVINOModel
@@ -35,41 +34,33 @@ def infer_ir(
     those of `infer_model`. `Analysis.model` is a copy with the dims of its ports filled in.
     """
     mirrored = mirror(model)
-    analysis = analyse_mirror(mirrored, bind, input_shapes, empty_chunks)
-    filled = fill_ir(analysis, mirrored, model) if fill else model
+    sizes = read_sizes(mirrored.model, bind, input_shapes)
+    analysis = analyse_mirror(mirrored, sizes, empty_chunks)
+    filled = fill_ir(analysis, mirrored, model, sizes) if fill else model
     return replace(analysis, model=filled, opset={IR: model.version})
 
 
 def analyse_mirror(
-    mirrored: Mirror,
-    bind: Mapping[str, int] | None = None,
-    input_shapes: InputShapes | None = None,
-    empty_chunks: Literal["clamp", "error"] = "clamp",
+    mirrored: Mirror, sizes: Sizes = NO_SIZES, empty_chunks: Literal["clamp", "error"] = "clamp"
 ) -> Analysis:
     """The analysis of the mirror itself, in whose terms conversion finds the layers."""
-    given = read_input_shapes(mirrored.model, input_shapes)
-    bound: Mapping[str, DimLike] = {**implied_bindings(mirrored.model, given), **read_bindings(mirrored.model, bind)}
-    state, main = _walk(mirrored, given, bound, empty_chunks, frozenset())
+    state, main = _walk(mirrored, sizes, empty_chunks, frozenset())
     if state.find_scopes():
-        state, main = _walk(mirrored, given, bound, empty_chunks, state.reserved)
+        state, main = _walk(mirrored, sizes, empty_chunks, state.reserved)
         state.find_scopes()
     return build_analysis(state, main)
 
 
 def _walk(
-    mirrored: Mirror,
-    given: Sequence[ValueType | None] | None,
-    bound: Mapping[str, DimLike],
-    empty_chunks: Literal["clamp", "error"],
-    reserved: Set[str],
+    mirrored: Mirror, sizes: Sizes, empty_chunks: Literal["clamp", "error"], reserved: Set[str]
 ) -> tuple[State, Walk]:
-    state = State(mirrored.model, empty_chunks, bound, reserved=set(reserved))
+    state = State(mirrored.model, empty_chunks, sizes.bound, reserved=set(reserved))
     state.given_types, state.declared_types = mirrored.given, mirrored.declared
     load_openvino_rules()
     facts = Facts()
     main = Walk(state, MAIN, "main", state.imports, facts, bindings={})
-    _require_intervals(main, mirrored.bounds, bound)
-    main.define_graph_values(mirrored.model.graph, given)
+    _require_intervals(main, mirrored.bounds, sizes.bound)
+    main.define_graph_values(mirrored.model.graph, sizes.given)
     main.run(mirrored.model.graph.node)
     return state, main
 

@@ -58,6 +58,12 @@ def mirror(model: OpenVINOModel) -> Mirror:
     return _Mirroring(model).run()
 
 
+def input_names(model: OpenVINOModel) -> list[str]:
+    """The names of the inputs of the mirror of an IR, without making it."""
+    names = _value_names(model.graph)
+    return [names[layer.id, layer.outputs[0].id] for layer in model.graph.layers if layer.type == "Parameter"]
+
+
 class _Mirroring:
     def __init__(self, model: OpenVINOModel) -> None:
         self._source = model

@@ -20,6 +20,7 @@ FAMILIES = (
     "onnxruntime_attention",
     "onnxruntime_blocked",
     "onnxruntime_channels_last",
+    "onnxruntime_extensions",
     "onnxruntime_layers",
     "onnxruntime_quantized",
     "quantization",

@@ -11,7 +11,7 @@ import struct
 from collections.abc import Callable
 
 from splitgraph.contents import Item, Ratio
-from splitgraph.dim import Dim, DimLike, Facts, ceildiv, dim_max, dim_min
+from splitgraph.dim import Dim, DimLike, Facts, ceildiv, dim_max, dim_min, has_huge_number
 
 _RANGES: dict[str, tuple[int, int]] = {
     **{f"int{bits}": (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) for bits in (2, 4, 8, 16, 32, 64)},
@@ -59,7 +59,7 @@ def _fit_integer(facts: Facts, dtype: str, item: Item) -> Item:
     if not isinstance(item, Dim):
         return None
     if dtype in _WIDE:
-        return item
+        return None if has_huge_number(item) else item
     least, most = facts.range_of(item)
     fits_above = dtype in ("uint32", "uint64") or (most is not None and most <= high)
     return item if least is not None and least >= low and fits_above else None

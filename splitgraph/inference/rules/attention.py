@@ -12,6 +12,7 @@ from splitgraph.inference.rules.operands import (
     dims_of,
     dims_of_rank,
     exact_quotient,
+    expect_dims,
     int_attribute,
     known_dtype,
     merged_dim,
@@ -29,18 +30,21 @@ def attention(ctx: NodeContext) -> Sequence[ValueType]:
     """The weighted values for each query, the keys and values with those of the past, and the weights."""
     dtype, value_dtype = known_dtype(ctx, (0, 1)), ctx.input(2).dtype
     flat = _is_flat(ctx)
+    _check_attributes(ctx, flat)
     query_heads = int_attribute(ctx, "q_num_heads", 0)
     kept_heads = int_attribute(ctx, "kv_num_heads", 0)
     query = _by_head(ctx, 0, query_heads)
     key, value = _by_head(ctx, 1, kept_heads), _by_head(ctx, 2, kept_heads)
+    if isinstance(query[1], int) and isinstance(key[1], int):
+        _check_heads(query[1], key[1])
     _agree(ctx, query, key, 0, "the batches of Q and K")
+    _agree(ctx, query, value, 0, "the batches of Q and V")
     _agree(ctx, query, key, 3, "the head sizes of Q and K")
     _agree(ctx, key, value, 1, "the heads of K and V")
     _agree(ctx, key, value, 2, "the lengths of K and V")
-    if ctx.has_input(4) != ctx.has_input(5):
-        raise InvalidNode("the past of keys and that of values must be given together")
     total = _total_length(ctx, key[2], 4)
-    dims_of_rank(ctx, 5, 4)
+    expect_dims(ctx, 4, (key[0], key[1], None, key[3]), "the tensor of past keys")
+    expect_dims(ctx, 5, (value[0], value[1], _past_length(ctx), value[3]), "the tensor of past values")
     shape: Sequence[DimLike | None] | None = (query[0], query[1], query[2], value[3])
     if flat is None:
         shape = None
@@ -52,6 +56,34 @@ def attention(ctx: NodeContext) -> Sequence[ValueType]:
         tensor(value_dtype, (value[0], value[1], total, value[3])),
         tensor(dtype, (query[0], query[1], query[2], total)),
     ]
+
+
+def _check_heads(queries: int, kept: int) -> None:
+    if kept < 1 or queries % kept:
+        raise InvalidNode(f"{queries} heads of Q for {kept} of K; the first must be a multiple of the second")
+
+
+def _check_attributes(ctx: NodeContext, flat: bool | None) -> None:
+    """What attributes, inputs and outputs demand of each other, whatever the shapes are."""
+    for name in ("left_window_size", "right_window_size"):
+        size = int_attribute(ctx, name, -1)
+        if size < -1:
+            raise InvalidNode(f"{name} is {size}; it must be at least 0, or -1 for no bound")
+    mode = int_attribute(ctx, "qk_matmul_output_mode", 0)
+    if not 0 <= mode <= 3:
+        raise InvalidNode(f"qk_matmul_output_mode is {mode}; it must lie between 0 and 3")
+    if ctx.has_input(4) != ctx.has_input(5):
+        raise InvalidNode("the past of keys and that of values must be given together")
+    if ctx.since_version < 25:
+        # What is said of heads, presents and lengths below was not said before, and models have it.
+        return
+    if flat is False and (ctx.has_attribute("q_num_heads") or ctx.has_attribute("kv_num_heads")):
+        raise InvalidNode("q_num_heads and kv_num_heads are given for inputs of rank 4, which have an axis of heads")
+    outputs = [*ctx.outputs, "", "", ""]
+    if bool(outputs[1]) != bool(outputs[2]):
+        raise InvalidNode("present_key and present_value must be asked for together")
+    if ctx.has_input(6) and (ctx.has_input(4) or outputs[1]):
+        raise InvalidNode("nonpad_kv_seqlen is given beside a past or a present, which it replaces")
 
 
 def _joined_heads(value: Dims | None, query_heads: int, kept_heads: int) -> DimLike | None:
@@ -98,6 +130,11 @@ def _total_length(ctx: NodeContext, length: DimLike | None, past: int) -> DimLik
     return ctx.fresh() if dims is None or length is None else dims[2] + length
 
 
+def _past_length(ctx: NodeContext) -> DimLike | None:
+    dims = dims_of_rank(ctx, 4, 4) if ctx.has_input(4) else None
+    return None if dims is None else dims[2]
+
+
 @operator("RotaryEmbedding")
 def rotary_embedding(ctx: NodeContext) -> Sequence[ValueType]:
     """The input, each pair of elements turned by its position."""
@@ -106,6 +143,11 @@ def rotary_embedding(ctx: NodeContext) -> Sequence[ValueType]:
         raise InvalidNode(f"the input has rank {len(dims)}; it must have rank 3 or 4")
     if dims is not None and len(dims) == 3 and int_attribute(ctx, "num_heads", 0) < 1:
         raise InvalidNode("an input of rank 3 needs the attribute 'num_heads'")
+    cosines = dims_of(ctx, 1)
+    if cosines is not None:
+        expect_dims(ctx, 2, cosines, "the sine's cache")
+    if dims is not None:
+        expect_dims(ctx, 3, (dims[0], dims[-2] if len(dims) == 4 else dims[1]), "the tensor of positions")
     return [tensor(ctx.input(0).dtype, dims)]
 
 
@@ -115,6 +157,11 @@ def flex_attention(ctx: NodeContext) -> Sequence[ValueType]:
     query, key, value = (dims_of_rank(ctx, index, 4) for index in range(3))
     if query is not None and key is not None:
         merged_dim(ctx, query[3], key[3], "the head sizes of Q and K")
+        if isinstance(query[1], int) and isinstance(key[1], int):
+            _check_heads(query[1], key[1])
+    if key is not None and value is not None:
+        merged_dim(ctx, key[1], value[1], "the heads of K and V")
+        merged_dim(ctx, key[2], value[2], "the lengths of K and V")
     for dims, what in ((key, "Q and K"), (value, "Q and V")):
         if query is not None and dims is not None:
             merged_dim(ctx, query[0], dims[0], f"the batches of {what}")
@@ -143,12 +190,13 @@ def linear_attention(ctx: NodeContext) -> Sequence[ValueType]:
                 merged_dim(ctx, query[axis], dims[axis], f"the dimensions on axis {axis}")
     _check_gates(ctx, kept)
     dtype_of_state, past = ctx.input(3).dtype if ctx.has_input(3) else dtype, dims_of_rank(ctx, 3, 4)
-    state = (known[0], kept, key_size, value_size)
-    for axis, dim in enumerate(state):
-        if past is not None and dim is not None:
-            merged_dim(ctx, past[axis], dim, f"the dimensions of the past and of the new state on axis {axis}")
-    output = (known[0], known[1], _joined_heads(value, queries, kept))
-    return [tensor(dtype, output), tensor(dtype_of_state, state)]
+    state = [known[0], kept, key_size, value_size]
+    if past is not None:
+        for axis, dim in enumerate(state):
+            what = f"the dimensions of the past and of the new state on axis {axis}"
+            state[axis] = past[axis] if dim is None else merged_dim(ctx, past[axis], dim, what)
+    size = state[3] * queries if value is None and state[3] is not None else _joined_heads(value, queries, kept)
+    return [tensor(dtype, (state[0], known[1], size)), tensor(dtype_of_state, state)]
 
 
 # The inputs of LinearAttention that an update rule needs.
@@ -162,8 +210,9 @@ def _check_gates(ctx: NodeContext, heads: int) -> None:
         raise InvalidNode(f"update_rule is {rule!r}; it must be one of {', '.join(_GATES)}")
     query, key = dims_of(ctx, 0), dims_of_rank(ctx, 1, 3)
     for index in (4, 5):
-        if index in _GATES[rule] and not ctx.has_input(index):
-            raise InvalidNode(f"update_rule {rule!r} needs input {index}")
+        if ctx.has_input(index) != (index in _GATES[rule]):
+            verb = "takes no" if ctx.has_input(index) else "needs"
+            raise InvalidNode(f"update_rule {rule!r} {verb} {'decay' if index == 4 else 'beta'} (input {index})")
         gate = dims_of_rank(ctx, index, 3)
         if gate is None:
             continue
@@ -191,6 +240,8 @@ def causal_conv_with_state(ctx: NodeContext) -> Sequence[ValueType]:
     if dims is not None and bias is not None:
         merged_dim(ctx, dims[1], bias[0], "the channels of input and bias")
     batch, channels = (None, None) if dims is None else dims[:2]
+    if weights is not None and isinstance(weights[2], int) and weights[2] < 1:
+        raise InvalidNode(f"the kernel has {weights[2]} elements; it must have at least 1")
     state = None if weights is None else weights[2] - 1
     past = dims_of_rank(ctx, 3, 3)
     if past is not None:

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 from splitgraph.contents import Contents, Item
 from splitgraph.deferred import np
-from splitgraph.dim import Dim, DimLike, Facts, dim_max, level_of
+from splitgraph.dim import Dim, DimLike, Facts, Obligation, level_of
+from splitgraph.dim.conditions import plain_obligation
+from splitgraph.inference.broadcast_assumptions import fit_only_if_equal
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.rules.operands import Dims, InvalidNode, expect, positions
 
@@ -34,22 +36,20 @@ def _beside_static(ctx: NodeContext, static: int, other: DimLike) -> DimLike:
 
 
 def _both_symbolic(ctx: NodeContext, a: Dim, b: Dim) -> DimLike:
-    cache = ctx.walk.broadcast_cache
-    pair = frozenset((a, b))
-    made = cache.get(pair)
+    made = ctx.broadcast_symbol(a, b)
     if made is not None:
         return made
     known = _provable(ctx, a, b)
+    if known is None:
+        known = ctx.larger_of(a, b)
     if known is not None:
         return known
-    # The result broadcast with either of the two once more is itself.
-    made = cache[pair] = ctx.fresh()
+    made = ctx.fresh()
     highest = _range_of_both(ctx.facts, a, b)
     if highest is not None:
         # It is one of the two.
         ctx.facts.tighten(str(made), *highest)
-    ctx.walk.state.broadcasts[str(made)] = (a, b, ctx.location)
-    cache[frozenset((a, made))] = cache[frozenset((b, made))] = made
+    ctx.note_broadcast(a, b, made)
     return made
 
 
@@ -68,15 +68,13 @@ def _provable(ctx: NodeContext, a: Dim, b: Dim) -> DimLike | None:
     """The dimension that two dimensions broadcast to where the facts settle it, else None."""
     facts = ctx.facts
     if facts.prove_eq(a, b):
-        return a
+        return min(a, b, key=level_of)
     a_not_one, b_not_one = facts.prove_ne(a, 1), facts.prove_ne(b, 1)
     if a_not_one and b_not_one:
         expect(ctx, a, "==", b, lambda: f"dimensions {a} and {b} do not broadcast")
     if a_not_one:
         return a
-    if b_not_one:
-        return b
-    return dim_max(a, b) if facts.prove_ge(a, 1) and facts.prove_ge(b, 1) else None
+    return b if b_not_one else None
 
 
 def broadcast_dims(ctx: NodeContext, shapes: Sequence[Dims | None]) -> Dims | None:
@@ -93,10 +91,20 @@ def broadcast_dims(ctx: NodeContext, shapes: Sequence[Dims | None]) -> Dims | No
             continue
         longer, shorter = (result, dims) if len(result) >= len(dims) else (dims, result)
         skipped = len(longer) - len(shorter)
-        result = longer[:skipped] + tuple(
-            broadcast_dim(ctx, a, b) for a, b in zip(longer[skipped:], shorter, strict=True)
-        )
+        pairs = list(zip(longer[skipped:], shorter, strict=True))
+        # What these require may decide the others: a causal mask has no more columns than positions, so that none of
+        # its rows is cut off.
+        for a, b in pairs:
+            _require_equal(ctx, a, b)
+        result = longer[:skipped] + tuple(broadcast_dim(ctx, a, b) for a, b in pairs)
     return result
+
+
+def _require_equal(ctx: NodeContext, a: DimLike, b: DimLike) -> None:
+    """Record that two dimensions are equal of which neither can be 1 where the other is not."""
+    if isinstance(a, Dim) and isinstance(b, Dim) and a is not b and fit_only_if_equal(a, b):
+        known = plain_obligation(Obligation(a, "==", b))
+        expect(ctx, known.lhs, known.relation, known.rhs, lambda: f"dimensions {a} and {b} do not broadcast")
 
 
 def broadcast_items(contents: Contents, shape: tuple[int, ...], count: int) -> tuple[Item, ...]:

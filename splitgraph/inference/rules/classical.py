@@ -48,6 +48,14 @@ def _labels(ctx: NodeContext, strings: str, integers: str) -> tuple[str, int]:
     raise InvalidNode(f"{strings} and {integers} are empty; one of them must be given")
 
 
+def _exactly_one(ctx: NodeContext, first: str, second: str) -> int:
+    """The number of elements of the one of two lists that is given. Raises InvalidNode for none or both."""
+    counts = _length(ctx, first), _length(ctx, second)
+    if bool(counts[0]) == bool(counts[1]):
+        raise InvalidNode(f"exactly one of the attributes {first} and {second} must be given")
+    return max(counts)
+
+
 def _with_axes(ctx: NodeContext) -> Dims | None:
     """The dimensions of the input, None when unknown. Raises InvalidNode for a scalar."""
     dims = dims_of(ctx, 0)
@@ -99,12 +107,16 @@ def binarizer(ctx: NodeContext) -> Sequence[ValueType]:
 @operator("Imputer", domain=DOMAIN)
 def imputer(ctx: NodeContext) -> Sequence[ValueType]:
     """The input with one value replaced."""
+    _exactly_one(ctx, "imputed_value_floats", "imputed_value_int64s")
     return [tensor(ctx.input(0).dtype, _with_axes(ctx))]
 
 
 @operator("Scaler", gives=("float32",), domain=DOMAIN)
 def scaler(ctx: NodeContext) -> Sequence[ValueType]:
     """Each feature with an offset and a factor, as floats."""
+    offsets, factors = _length(ctx, "offset"), _length(ctx, "scale")
+    if offsets != factors:
+        raise InvalidNode(f"offset has {offsets} elements and scale {factors}; both must have as many")
     return [tensor("float32", _with_axes(ctx))]
 
 
@@ -117,6 +129,11 @@ def normalizer(ctx: NodeContext) -> Sequence[ValueType]:
 @operator("CategoryMapper", gives=(None,), domain=DOMAIN)
 def category_mapper(ctx: NodeContext) -> Sequence[ValueType]:
     """Integers for strings, or strings for integers."""
+    integers, strings = _length(ctx, "cats_int64s"), _length(ctx, "cats_strings")
+    if not integers or integers != strings:
+        raise InvalidNode(
+            f"cats_int64s has {integers} elements and cats_strings {strings}; both must have as many, and one or more"
+        )
     return [tensor(_SWAPPED.get(ctx.input(0).dtype or ""), dims_of(ctx, 0))]
 
 
@@ -131,6 +148,12 @@ def label_encoder(ctx: NodeContext) -> Sequence[ValueType]:
         raise InvalidNode(f"the input is {given} and the keys are {keys[0]}; both must be the same")
     if keys is not None and values is not None and keys[1] != values[1]:
         raise InvalidNode(f"{keys[1]} keys for {values[1]} values; there must be one for each")
+    default = ctx.attribute("default_tensor")
+    if isinstance(default, TensorProto) and values is not None:
+        dtype = DTYPE_NAMES.get(default.data_type)
+        if dtype != values[0] or list(default.dims) != [1]:
+            found = f"default_tensor is {dtype or 'unknown'}{list(default.dims)}"
+            raise InvalidNode(f"{found}; it must be {values[0]}[1], as the values are {values[0]}")
     return [tensor(None if values is None else values[0], dims_of(ctx, 0))]
 
 
@@ -156,10 +179,8 @@ def _column(ctx: NodeContext, base: str) -> tuple[str | None, int] | None:
 def one_hot_encoder(ctx: NodeContext) -> Sequence[ValueType]:
     """A number for each category in the place of each element."""
     dims = dims_of(ctx, 0)
-    integers, strings = _length(ctx, "cats_int64s"), _length(ctx, "cats_strings")
-    if bool(integers) == bool(strings):
-        raise InvalidNode("exactly one of the attributes cats_int64s and cats_strings must be given")
-    return [tensor("float32", None if dims is None else (*dims, integers or strings))]
+    count = _exactly_one(ctx, "cats_int64s", "cats_strings")
+    return [tensor("float32", None if dims is None else (*dims, count))]
 
 
 @operator("FeatureVectorizer", gives=("float32",), domain=DOMAIN)
@@ -200,6 +221,11 @@ def linear_classifier(ctx: NodeContext) -> Sequence[ValueType]:
     """The label of each row, and its scores: one for each intercept, and the other of two labels where there is one."""
     strings = _length(ctx, "classlabels_strings")
     labels, scores = strings or _length(ctx, "classlabels_ints"), _length(ctx, "intercepts")
+    if strings and _length(ctx, "classlabels_ints"):
+        raise InvalidNode("only one of the attributes classlabels_strings and classlabels_ints may be given")
+    if scores and _length(ctx, "coefficients") % scores:
+        given = _length(ctx, "coefficients")
+        raise InvalidNode(f"{given} coefficients for {scores} intercepts; there must be as many for each")
     if scores == 1 and labels == 2:
         scores = 2
     rows = _rows(ctx)
@@ -228,6 +254,7 @@ def svm_regressor(ctx: NodeContext) -> Sequence[ValueType]:
 def tree_ensemble_classifier(ctx: NodeContext) -> Sequence[ValueType]:
     """The label of each row, and a score for each label."""
     dtype, classes = _labels(ctx, "classlabels_strings", "classlabels_int64s")
+    _check_lists(ctx, "nodes_", "class_")
     rows = _tree_rows(ctx)
     return [tensor(dtype, (rows,)), tensor("float32", (rows, classes))]
 
@@ -235,7 +262,25 @@ def tree_ensemble_classifier(ctx: NodeContext) -> Sequence[ValueType]:
 @operator("TreeEnsembleRegressor", gives=("float32",), domain=DOMAIN)
 def tree_ensemble_regressor(ctx: NodeContext) -> Sequence[ValueType]:
     """A number for each row and target."""
+    _check_lists(ctx, "nodes_", "target_")
     return [tensor("float32", (_tree_rows(ctx), _targets(ctx, "n_targets", None)))]
+
+
+# What trees may leave out, or give for some nodes only.
+_OPTIONAL_LISTS = frozenset({"nodes_hitrates", "nodes_hitrates_as_tensor", "nodes_missing_value_tracks_true"})
+
+
+def _check_lists(ctx: NodeContext, *prefixes: str) -> None:
+    """Raise InvalidNode when the lists with one of these prefixes are not of one length, but for empty ones."""
+    for prefix in prefixes:
+        names = [name for name in ctx.attribute_names() if name.startswith(prefix) and name not in _OPTIONAL_LISTS]
+        held = {name: ctx.attribute(name) for name in names}
+        found = {
+            name: prod(each.dims) if isinstance(each, TensorProto) else len(each or ()) for name, each in held.items()
+        }
+        if len({length for length in found.values() if length}) > 1:
+            listed = ", ".join(f"{name} has {length}" for name, length in sorted(found.items()))
+            raise InvalidNode(f"attributes must be of one length: {listed}")
 
 
 @operator("TreeEnsemble", domain=DOMAIN)
@@ -296,6 +341,7 @@ def zip_map(ctx: NodeContext) -> Sequence[ValueType]:
     """A map from labels to the numbers of each row."""
     dims = _table(ctx)
     dtype, labels = _labels(ctx, "classlabels_strings", "classlabels_int64s")
+    _exactly_one(ctx, "classlabels_strings", "classlabels_int64s")
     if dims is not None:
         merged_dim(ctx, dims[-1], labels, "the columns and the number of labels")
     return [ValueType("sequence", None, None, ValueType("map", dtype, None, tensor("float32", None)))]

@@ -25,7 +25,6 @@ from splitgraph.inference.rules.operands import (
     vector_dims,
 )
 from splitgraph.onnx_proto import SparseTensorProto, TensorProto
-from splitgraph.tensor_bytes import misfit
 from splitgraph.value_type import DTYPE_NAMES, DTYPE_NUMBERS, UNKNOWN, ValueType, tensor
 
 
@@ -55,9 +54,6 @@ def constant(ctx: NodeContext) -> Sequence[ValueType]:
 def _tensor_constant(ctx: NodeContext, value: Any) -> ValueType:
     if not isinstance(value, TensorProto):
         raise InvalidNode("attribute 'value' must be a tensor")
-    problem = misfit(value)
-    if problem is not None:
-        raise InvalidNode(f"the tensor is malformed: {problem}")
     ctx.set_contents(0, tensor_contents(value))
     return tensor_type(value)
 

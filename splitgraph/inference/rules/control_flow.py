@@ -3,62 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
-from splitgraph.contents import Contents, SequenceInfo, scalar
-from splitgraph.dim import Dim, DimLike, symbols_of
-from splitgraph.graph.scopes import called_function, plain_domain
+from splitgraph.contents import scalar
+from splitgraph.dim import Dim, DimLike
+from splitgraph.graph.scopes import plain_domain
 from splitgraph.graph.types import value_type
-from splitgraph.inference.context import NodeContext, rule
-from splitgraph.inference.walk import Walk
+from splitgraph.inference.context import Body, NodeContext, rule
 from splitgraph.onnx_proto import GraphProto
 from splitgraph.value_type import UNKNOWN, Shape, ValueType, sequence, tensor
-
-
-@dataclass(frozen=True, slots=True)
-class Body:
-    """What a walk over a body gave: the types and contents of its outputs."""
-
-    types: list[ValueType]
-    contents: list[Contents | None]
-    walk: Walk
-
-
-def walk_body(
-    ctx: NodeContext,
-    attribute: str,
-    inputs: Sequence[ValueType | None],
-    empty: Iterable[int] = (),
-    held: Sequence[Contents | None] = (),
-) -> Body | None:
-    """Infer the graph in an attribute with inputs of these types; what it requires of symbols stays within it, as it
-    may not run. empty: positions of inputs that are sequences without elements. held: what inputs hold.
-    """
-    graph = ctx.attribute(attribute)
-    if not isinstance(graph, GraphProto):
-        return None
-    outer = ctx.walk
-    body = Walk(
-        outer.state,
-        (*outer.path, ctx.index, attribute, 0),
-        f"{ctx.location}/{attribute}",
-        outer.imports,
-        outer.facts.child(),
-        parent=outer,
-        bindings=outer.bindings,
-    )
-    body.define_graph_values(graph, inputs)
-    for position in empty:
-        body.sequences[graph.input[position].name] = SequenceInfo(0, ())
-    for value, contents in zip(graph.input, held, strict=False):
-        if contents is not None:
-            body.constants[value.name] = contents
-    body.run(graph.node)
-    for value in graph.output:
-        if not body.is_defined(value.name):
-            ctx.find("SG105", f"the {attribute} gives {value.name!r}, which nothing in it defines")
-    names = [value.name for value in graph.output]
-    return Body([body.type_of(name) for name in names], [body.contents_of(name) for name in names], body)
 
 
 def join(ctx: NodeContext, first: ValueType, second: ValueType) -> ValueType:
@@ -68,8 +20,13 @@ def join(ctx: NodeContext, first: ValueType, second: ValueType) -> ValueType:
     dtype = first.dtype if first.dtype == second.dtype else None
     if first.shape is None or second.shape is None or len(first.shape) != len(second.shape):
         return ValueType(first.kind, dtype, None, first.element)
-    shape = tuple(a if a == b else ctx.fresh() for a, b in zip(first.shape, second.shape, strict=True))
+    pairs = zip(first.shape, second.shape, strict=True)
+    shape = tuple(a if a == b or _are_equal(ctx, a, b) else ctx.fresh() for a, b in pairs)
     return ValueType(first.kind, dtype, shape, first.element)
+
+
+def _are_equal(ctx: NodeContext, a: DimLike | None, b: DimLike | None) -> bool:
+    return a is not None and b is not None and ctx.facts.prove_eq(a, b)
 
 
 def settle(
@@ -107,7 +64,7 @@ def infer_if(ctx: NodeContext) -> Sequence[ValueType]:
     """Both branches; the outputs are what the branches have in common, or the taken branch's where the condition is
     constant.
     """
-    return infer_branches(ctx, lambda: walk_body(ctx, "then_branch", ()), lambda: walk_body(ctx, "else_branch", ()))
+    return infer_branches(ctx, lambda: ctx.walk_body("then_branch", ()), lambda: ctx.walk_body("else_branch", ()))
 
 
 def infer_branches(
@@ -116,20 +73,40 @@ def infer_branches(
     """What the branches give, each of which is walked once; the first input is the condition."""
     condition = ctx.contents(0)
     taken = None if condition is None else condition.scalar
-    state = ctx.walk.state
+    if not isinstance(taken, int):
+        return _infer_either(ctx, walk_then, walk_else)
     # What is wrong in a branch that never runs is wrong for no input.
-    state.muted += taken == 0
-    then = walk_then()
-    state.muted += (taken == 1) - (taken == 0)
-    other = walk_else()
-    state.muted -= taken == 1
+    with ctx.muted(taken == 0):
+        then = walk_then()
+    with ctx.muted(taken == 1):
+        other = walk_else()
     if then is None or other is None:
         return ()
-    if isinstance(taken, int):
-        chosen = then if taken else other
-        for index, known in enumerate(chosen.contents):
-            ctx.set_contents(index, known)
-        return chosen.types
+    return _taken(ctx, then if taken else other)
+
+
+def _taken(ctx: NodeContext, chosen: Body) -> Sequence[ValueType]:
+    for index, known in enumerate(chosen.contents):
+        ctx.set_contents(index, known)
+    return chosen.types
+
+
+def _infer_either(
+    ctx: NodeContext, walk_then: Callable[[], Body | None], walk_else: Callable[[], Body | None]
+) -> Sequence[ValueType]:
+    """What the branches have in common. Where nothing can run one of them, it is the other one that runs."""
+    with ctx.branches.hold() as found_then:
+        then = walk_then()
+    with ctx.branches.hold() as found_else:
+        other = walk_else()
+    spoiled = [ctx.branches.spoil(found) for found in (found_then, found_else)]
+    if spoiled.count(True) == 1:
+        ctx.avoid(found_then if spoiled[0] else found_else)
+    ctx.release([*found_then, *found_else])
+    if then is None or other is None:
+        return ()
+    if spoiled.count(True) == 1:
+        return _taken(ctx, other if spoiled[0] else then)
     if len(then.types) != len(other.types):
         ctx.find("SG302", f"the branches give {len(then.types)} and {len(other.types)} values; they must give as many")
         return ()
@@ -152,7 +129,7 @@ def infer_loop(ctx: NodeContext) -> Sequence[ValueType]:
     graph = ctx.attribute("body")
     if not isinstance(graph, GraphProto):
         return ()
-    carried = [ctx.walk.complete(ctx.input(index)) for index in range(2, len(ctx.node.input))]
+    carried = [ctx.complete(ctx.input(index)) for index in range(2, len(ctx.node.input))]
     if len(graph.input) != len(carried) + 2 or len(graph.output) < len(carried) + 1:
         text = f"the body takes {len(graph.input)} and gives {len(graph.output)} values"
         ctx.find("SG302", f"{text}, which does not fit {len(carried)} carried ones")
@@ -162,7 +139,11 @@ def infer_loop(ctx: NodeContext) -> Sequence[ValueType]:
         if given is not None and (len(given) > 1 or (given and isinstance(given[0], int) and given[0] != 1)):
             ctx.find("SG302", f"the {what} of Loop is {ctx.input(index)}; it must have one element")
             return ()
-    body, results = walk_until_settled(ctx, _counters(ctx, graph), carried, (), first=1)
+    with ctx.branches.hold() as found:
+        body, results = walk_until_settled(ctx, _counters(ctx, graph), carried, (), first=1)
+    if not _starts(ctx):
+        ctx.avoid(found)
+    ctx.release(found)
     if body is None:
         return ()
     trips = _trips(ctx, graph, body)
@@ -170,6 +151,14 @@ def infer_loop(ctx: NodeContext) -> Sequence[ValueType]:
         results = [_grown(ctx, results, index, carried[index], body, trips) for index in range(len(results))]
     stacked = ctx.fresh() if trips is None else trips
     return [*results, *(_stacked(ctx, scanned, stacked) for scanned in body.types[1 + len(carried) :])]
+
+
+def _starts(ctx: NodeContext) -> bool:
+    """True where a loop is known to run once or more."""
+    count, condition = ctx.contents(0), ctx.contents(1)
+    trips = None if count is None or not count.items else count.dims[0]
+    is_counted = not ctx.has_input(0) or (trips is not None and ctx.facts.prove_ge(trips, 1))
+    return is_counted and (not ctx.has_input(1) or (condition is not None and condition.scalar == 1))
 
 
 def _counters(ctx: NodeContext, graph: GraphProto) -> list[ValueType]:
@@ -190,17 +179,17 @@ def _grown(
     """The type of a carried value after so many iterations: a dimension that each of them changes by the same, which
     the model's inputs fix, has changed by that many times it.
     """
-    value, graph = results[index], ctx.attribute("body")
-    before, after = body.walk.type_of(graph.input[2 + index].name), body.types[1 + index]
+    value = results[index]
+    before, after = body.given[2 + index], body.types[1 + index]
     if value.kind != "tensor" or not (value.shape and first.shape and before and before.shape and after.shape):
         return value
     shape = list(value.shape)
     for axis, (start, held, given) in enumerate(zip(first.shape, before.shape, after.shape, strict=True)):
         # Only a dimension that the walk found to change: a number that the body declares is the author's word.
-        if str(held) not in ctx.walk.state.generated or held == start or given is None or start is None or held is None:
+        if not ctx.is_generated(held) or held == start or given is None or start is None or held is None:
             continue
         growth = given - held
-        if isinstance(growth, int) or symbols_of(growth) <= ctx.walk.state.input_dimensions:
+        if ctx.is_of_inputs(growth):
             shape[axis] = start + trips * growth
     return value.with_shape(shape)
 
@@ -222,7 +211,7 @@ def walk_until_settled(
     empty = {i for i in range(len(carried)) if (info := ctx.sequence(start + i)) is not None and info.length == 0}
 
     def walk(known: Sequence[ValueType], empty: Iterable[int]) -> Body | None:
-        return walk_body(ctx, "body", [*before, *known, *after], [len(before) + index for index in empty])
+        return ctx.walk_body("body", [*before, *known, *after], [len(before) + index for index in empty])
 
     body, results, _ = settle_iterations(ctx, carried, empty, walk, lambda body: body.types[first:])
     return body, results
@@ -240,12 +229,11 @@ def settle_iterations(
     Gives the body of the last walk, the types of the carried values after the loop, however often it runs, and the
     symbols of dimensions that an iteration changes.
     """
-    state, lost = ctx.walk.state, set[Dim]()
+    lost = set[Dim]()
     body, is_walked = None, False
     for _ in range(MAX_ROUNDS):
-        state.quiet += 1
-        body = walk(carried, empty)
-        state.quiet -= 1
+        with ctx.quietly():
+            body = walk(carried, empty)
         if body is None:
             return None, [], lost
         settled = settle(ctx, carried, carried_on(body), lost, empty)
@@ -257,7 +245,7 @@ def settle_iterations(
         is_walked, carried = False, [value.with_shape(None) for value in carried]
     # Once more for what it reports. Within a loop that is settling itself nobody listens: to walk each body in it again
     # would triple the time with every level.
-    if not (is_walked and state.quiet):
+    if not (is_walked and ctx.is_quiet):
         body = walk(carried, ())
     if body is None:
         return None, [], lost
@@ -293,13 +281,12 @@ def _trips(ctx: NodeContext, graph: GraphProto, body: Body) -> DimLike | None:
 
 def _passes_condition(ctx: NodeContext, graph: GraphProto) -> bool:
     """True when the body gives its condition input back through nothing but Identity."""
-    functions = ctx.walk.state.functions
     source = {
         node.output[0]: node.input[0]
         for node in graph.node
         if node.op_type == "Identity"
         and plain_domain(node.domain) == ""
-        and called_function(node) not in functions
+        and not ctx.is_call(node)
         and node.input
         and node.output
     }
@@ -316,11 +303,9 @@ def infer_sequence_map(ctx: NodeContext) -> Sequence[ValueType]:
         tensor(given.dtype, given.shape) if given is not None and given.kind == "sequence" else given
         for given in ctx.inputs
     ]
-    graph = ctx.attribute("body")
-    if isinstance(graph, GraphProto) and len(graph.input) != len(elements):
-        ctx.find("SG302", f"the body of SequenceMap takes {len(graph.input)} inputs, and the node has {len(elements)}")
+    if not _fits_body(ctx, elements):
         return ()
-    body = walk_body(ctx, "body", elements)
+    body = ctx.walk_body("body", elements)
     if body is None:
         return ()
     return [sequence(made.dtype, _static(made.shape)) for made in body.types]
@@ -381,8 +366,8 @@ def _scan_outputs(
     batch: DimLike | None,
     skip: int = 0,
 ) -> Sequence[ValueType]:
-    carried = [ctx.walk.complete(_without_batch(ctx.input(skip + index), batch)) for index in range(states)]
-    if not _fit_declared(ctx, carried):
+    carried = [ctx.complete(_without_batch(ctx.input(skip + index), batch)) for index in range(states)]
+    if not _fits_body(ctx, [*carried, *slices]):
         return ()
     body, results = walk_until_settled(ctx, (), carried, slices, first=0)
     if body is None:
@@ -394,18 +379,26 @@ def _scan_outputs(
     return results if batch is None else [_with_batch(value, batch) for value in results]
 
 
-def _fit_declared(ctx: NodeContext, states: Sequence[ValueType]) -> bool:
-    """Report an initial state whose shape is not the one that the body declares for it. True when all are."""
+def _fits_body(ctx: NodeContext, given: Sequence[ValueType | None]) -> bool:
+    """Report what a body is given that is not what it declares: onnx and onnxruntime load no such Scan or SequenceMap,
+    while they take the shapes that the body of a Loop declares for a hint. True when all fits.
+    """
     graph = ctx.attribute("body")
-    for value, known in zip(graph.input if isinstance(graph, GraphProto) else (), states, strict=False):
+    if not isinstance(graph, GraphProto):
+        return True
+    if len(graph.input) != len(given):
+        text = f"the body of {ctx.node.op_type} takes {len(graph.input)} inputs, and the node gives it {len(given)}"
+        ctx.find("SG302", text)
+        return False
+    for value, known in zip(graph.input, given, strict=True):
         declared = value_type(value.type)
-        if declared.shape is None or known.shape is None:
+        if known is None or declared.shape is None or known.shape is None:
             continue
         pairs = zip(declared.shape, known.shape, strict=False)
         if len(declared.shape) != len(known.shape) or any(
             isinstance(a, int) and isinstance(b, int) and a != b for a, b in pairs
         ):
-            ctx.find("SG302", f"the state {value.name!r} is declared as {declared} in the body, and starts as {known}")
+            ctx.find("SG302", f"{value.name!r} is declared as {declared} in the body, and is given {known}")
             return False
     return True
 

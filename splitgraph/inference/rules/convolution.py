@@ -13,6 +13,7 @@ from splitgraph.inference.rules.operands import (
     dims_of,
     dims_of_rank,
     exact_quotient,
+    expect_dims,
     int_attribute,
     ints_attribute,
     known_dtype,
@@ -87,7 +88,10 @@ def _spatial_rank(data: Dims | None, weights: Dims | None) -> int | None:
 def _kernel(ctx: NodeContext, weights: Dims | None, rank: int) -> Sequence[DimLike | None]:
     given = ints_attribute(ctx, "kernel_shape")
     if given is None:
-        return (None,) * rank if weights is None else weights[2:]
+        if weights is None:
+            return (None,) * rank
+        check_each("the weights' spatial dimensions", [size for size in weights[2:] if isinstance(size, int)])
+        return weights[2:]
     if len(given) != rank:
         raise InvalidNode(f"kernel_shape {list(given)} for {rank} spatial dimensions; there must be one for each")
     check_each("kernel_shape", given)
@@ -127,6 +131,7 @@ def conv_transpose(ctx: NodeContext) -> Sequence[ValueType]:
     filters = None if weights is None else weights[1] * groups
     if data is not None and weights is not None:
         merged_dim(ctx, data[1], weights[0], "the data's channels and the weights' first dimension")
+    expect_dims(ctx, 2, (filters,), "the bias")
     if data is None:
         return [tensor(dtype, (None, filters, *(None,) * rank))]
     spatial = _transposed_dims(ctx, data[2:], kernel, windows)
@@ -186,6 +191,8 @@ def pool(ctx: NodeContext) -> Sequence[ValueType]:
 def max_unpool(ctx: NodeContext) -> Sequence[ValueType]:
     """The input of a MaxPool, 0 but for the largest elements; of the shape that the third input holds, if given."""
     dtype, dims, indices = ctx.input(0).dtype, dims_of(ctx, 0), dims_of(ctx, 1)
+    if dims is not None:
+        expect_dims(ctx, 1, dims, "the tensor of indices")
     kernel = ints_attribute(ctx, "kernel_shape") or ()
     check_each("kernel_shape", kernel)
     for held in (dims, indices):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from splitgraph.contents import MAX_ITEMS, Contents, Item, scalar
+from splitgraph.dim import DimLike
 from splitgraph.inference.context import NodeContext, rule
 from splitgraph.inference.rules import arithmetic as exact
 from splitgraph.inference.rules import comparison
@@ -16,6 +17,8 @@ from splitgraph.inference.rules.operands import (
     check_axis,
     dims_of,
     dims_of_rank,
+    exact_quotient,
+    expect_dims,
     int_attribute,
     known_dtype,
     merged_dim,
@@ -74,10 +77,8 @@ _SAME_TYPE = (
     "Erf",
     "Exp",
     "Gelu",
-    "GroupNormalization",
     "HardSigmoid",
     "HardSwish",
-    "InstanceNormalization",
     "LRN",
     "LeakyRelu",
     "Log",
@@ -104,6 +105,7 @@ _VARIADIC_BROADCAST_SINCE = 8
 # Version 1 of Softmax and its kin makes a matrix of the input at any axis up to the rank; 13 moved the default.
 _AXIS_IN_RANGE_SINCE = 11
 _LAST_AXIS_SINCE = 13
+_SCALE_BY_CHANNEL_SINCE = 21
 
 
 @rule(*_SAME_TYPE)
@@ -239,7 +241,27 @@ def of_matrices(ctx: NodeContext) -> Sequence[ValueType]:
     if dims is not None and len(dims) < 2:
         raise InvalidNode(f"the input has rank {len(dims)}; it must have at least 2")
     if ctx.node.op_type == "ReverseSequence":
-        dims_of_rank(ctx, 1, 1)
+        batch, time = int_attribute(ctx, "batch_axis", 1), int_attribute(ctx, "time_axis", 0)
+        if batch == time:
+            raise InvalidNode(f"batch_axis and time_axis are both {batch}; they must be different")
+        expect_dims(ctx, 1, (None if dims is None else dims[batch],), "sequence_lens")
+    return [tensor(ctx.input(0).dtype, dims)]
+
+
+@operator("InstanceNormalization", "GroupNormalization")
+def of_channels(ctx: NodeContext) -> Sequence[ValueType]:
+    """The input, with a scale and a bias for each channel, or until version 20 of GroupNormalization for each group."""
+    dims = dims_of(ctx, 0)
+    if dims is not None and len(dims) < 2:
+        raise InvalidNode(f"the input has rank {len(dims)}; it must have at least 2, for batch and channels")
+    count: DimLike | None = None if dims is None else dims[1]
+    if ctx.node.op_type == "GroupNormalization":
+        groups = int_attribute(ctx, "num_groups", 1)
+        if count is not None:
+            exact_quotient(ctx, count, groups, "the channels over the groups")
+        count = groups if ctx.since_version < _SCALE_BY_CHANNEL_SINCE else count
+    expect_dims(ctx, 1, (count,), "the scale")
+    expect_dims(ctx, 2, (count,), "the bias")
     return [tensor(ctx.input(0).dtype, dims)]
 
 

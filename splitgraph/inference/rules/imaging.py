@@ -12,6 +12,7 @@ from splitgraph.inference.rules.operands import (
     dims_of,
     dims_of_rank,
     exact_quotient,
+    expect_dims,
     int_attribute,
     ints_attribute,
     known_dtype,
@@ -80,7 +81,8 @@ def max_roi_pool(ctx: NodeContext) -> Sequence[ValueType]:
     dims, rois, sides = dims_of_rank(ctx, 0, 4), dims_of_rank(ctx, 1, 2), ints_attribute(ctx, "pooled_shape") or ()
     if len(sides) != 2:
         raise InvalidNode(f"pooled_shape {list(sides)} must have 2 elements")
-    check_each("pooled_shape", sides, least=0)
+    check_each("pooled_shape", sides)
+    expect_dims(ctx, 1, (None, 5), "the tensor of regions")
     return [tensor(dtype, (None if rois is None else rois[0], None if dims is None else dims[1], *sides))]
 
 

@@ -21,6 +21,7 @@ from splitgraph.inference.rules.operands import (
     check_axis,
     dims_of,
     dims_of_rank,
+    expect_dims,
     int_attribute,
     merged_dim,
     normal_axis,
@@ -112,8 +113,21 @@ def scatter(ctx: NodeContext) -> Sequence[ValueType]:
         check_axis(ctx, 0, len(dims))
     if ctx.node.op_type == "TensorScatter":
         _check_update(ctx, dims)
+    else:
+        _check_updates(ctx, dims)
     scatter_contents(ctx)
     return [tensor(ctx.input(0).dtype, dims)]
+
+
+def _check_updates(ctx: NodeContext, dims: Dims | None) -> None:
+    """Require one update for each index: an element of the data, or for an index into several axes a slice of it."""
+    indices = dims_of(ctx, 1)
+    if indices is None:
+        return
+    if ctx.node.op_type != "ScatterND":
+        expect_dims(ctx, 2, indices, "the tensor of updates")
+    elif indices and dims is not None and isinstance(indices[-1], int) and indices[-1] <= len(dims):
+        expect_dims(ctx, 2, (*indices[:-1], *dims[indices[-1] :]), "the tensor of updates")
 
 
 def _check_update(ctx: NodeContext, dims: Dims | None) -> None:
@@ -207,11 +221,20 @@ def one_hot(ctx: NodeContext) -> Sequence[ValueType]:
     if not indices:
         raise InvalidNode("the indices are a scalar; they must have at least one axis")
     axis = normal_axis(int_attribute(ctx, "axis", -1), len(indices) + 1)
+    _refuse_negative_indices(ctx)
     held = ctx.contents(1)
     depth = None if held is None else held.scalar
     whole = int(depth) if isinstance(depth, float) and depth.is_integer() else depth
     count = required_dim(ctx, whole if isinstance(whole, (int, Dim)) else None)
     return [tensor(dtype, (*indices[:axis], count, *indices[axis:]))]
+
+
+def _refuse_negative_indices(ctx: NodeContext) -> None:
+    """From version 11 on a negative index counts from the end."""
+    held = ctx.contents(0) if ctx.since_version < 11 else None
+    least = min((item for item in (() if held is None else held.items) if isinstance(item, (int, float))), default=0)
+    if least < 0:
+        raise InvalidNode(f"an index is {least}; below version 11 none may be negative")
 
 
 def _require_one_element(ctx: NodeContext, index: int, what: str) -> None:
@@ -241,6 +264,9 @@ def unique(ctx: NodeContext) -> Sequence[ValueType]:
 @operator("NonMaxSuppression", gives=("int64",))
 def non_max_suppression(ctx: NodeContext) -> Sequence[ValueType]:
     """A row of batch, class and box for each box that is kept."""
-    dims_of_rank(ctx, 0, 3)
-    dims_of_rank(ctx, 1, 3)
+    boxes, scores = dims_of_rank(ctx, 0, 3), dims_of_rank(ctx, 1, 3)
+    expect_dims(ctx, 0, (None, None, 4), "the tensor of boxes")
+    if boxes is not None and scores is not None:
+        merged_dim(ctx, boxes[0], scores[0], "the batches of boxes and scores")
+        merged_dim(ctx, boxes[1], scores[2], "the numbers of boxes and of scores")
     return [tensor("int64", (None, 3))]

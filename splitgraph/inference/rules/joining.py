@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from splitgraph.contents import MAX_ITEMS, Contents, Item, vector
 from splitgraph.deferred import np
-from splitgraph.dim import Dim, DimLike, ceildiv, dim_max
+from splitgraph.dim import Dim, DimLike, ceildiv, dim_max, sum_dims
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.rules.arithmetic import is_integer_type, round_to
 from splitgraph.inference.rules.operands import (
@@ -61,18 +61,14 @@ def joined_dims(ctx: NodeContext, shapes: Sequence[Dims | None], axis: int) -> D
     """The dimensions of tensors of one rank, joined along an axis; a tensor of unknown shape leaves the axis open."""
     first = next(dims for dims in shapes if dims is not None)
     result = list(first)
-    total: DimLike | None = 0
     for dims in shapes:
-        if dims is None:
-            total = None
-            continue
-        total = None if total is None else total + dims[axis]
-        if dims is first:
+        if dims is None or dims is first:
             continue
         for other, dim in enumerate(dims):
             if other != axis and result[other] != dim:
                 result[other] = merged_dim(ctx, result[other], dim, f"the dimensions on axis {other}")
-    result[axis] = ctx.fresh() if total is None else total
+    lengths = [dims[axis] for dims in shapes if dims is not None]
+    result[axis] = sum_dims(lengths) if len(lengths) == len(shapes) else ctx.fresh()
     return tuple(result)
 
 

@@ -112,6 +112,11 @@ def einsum(ctx: NodeContext) -> Sequence[ValueType]:
     wide: list[Dims | None] = []
     for term, dims in zip(terms, shapes, strict=True):
         _bind_letters(ctx, term, dims, named, wide)
+    ranks = {len(dims) for dims in wide if dims is not None}
+    if len(ranks) > 1:
+        raise InvalidNode(
+            f"the ellipsis stands for {' and '.join(map(str, sorted(ranks)))} dimensions; they must be as many"
+        )
     return [tensor(dtype, _einsum_result(ctx, right, named, wide))]
 
 

@@ -8,9 +8,9 @@ import onnx
 
 from splitgraph.contents import Contents, scalar
 from splitgraph.dim import Dim, DimLike, symbols_of
-from splitgraph.inference.context import NodeContext
+from splitgraph.inference.context import Body, NodeContext
 from splitgraph.inference.openvino_ir.port_maps import PortEntry, read_ports
-from splitgraph.inference.rules.control_flow import Body, infer_branches, settle_iterations, walk_body
+from splitgraph.inference.rules.control_flow import infer_branches, settle_iterations
 from splitgraph.inference.rules.openvino_attributes import layer
 from splitgraph.inference.rules.operands import InvalidNode
 from splitgraph.value_type import UNKNOWN, ValueType, tensor
@@ -39,9 +39,9 @@ def _branch(ctx: NodeContext, name: str) -> Body:
     held: list[Contents | None] = [None] * len(graph.input)
     for entry in ports:
         if entry.tag == "input" and entry.external is not None and entry.internal is not None:
-            given[entry.internal] = ctx.walk.complete(ctx.input(entry.external))
+            given[entry.internal] = ctx.complete(ctx.input(entry.external))
             held[entry.internal] = ctx.contents(entry.external)
-    body = walk_body(ctx, f"{name}_body", given, held=held)
+    body = ctx.walk_body(f"{name}_body", given, held=held)
     if body is None:
         raise InvalidNode(f"there is no {name}_body")
     types, contents = [UNKNOWN] * len(ctx.outputs), list[Contents | None]([None] * len(ctx.outputs))
@@ -49,7 +49,7 @@ def _branch(ctx: NodeContext, name: str) -> Body:
         if entry.tag == "output" and entry.external is not None and entry.internal is not None:
             types[entry.external] = body.types[entry.internal]
             contents[entry.external] = body.contents[entry.internal]
-    return Body(types, contents, body.walk)
+    return Body(types, contents, body.given)
 
 
 @layer("TensorIterator", "Loop")
@@ -65,7 +65,7 @@ def iterations(ctx: NodeContext) -> Sequence[ValueType]:
     held: list[Contents | None] = [None] * len(graph.input)
     for entry in ports:
         if entry.tag == "input" and entry.external is not None and entry.internal is not None:
-            given[entry.internal] = ctx.walk.complete(_passed(ctx, entry))
+            given[entry.internal] = ctx.complete(_passed(ctx, entry))
             if entry.axis is None and entry.internal not in back:
                 held[entry.internal] = ctx.contents(entry.external)
     carried = [position for position in back if given[position] is not None]
@@ -74,7 +74,7 @@ def iterations(ctx: NodeContext) -> Sequence[ValueType]:
         now = list(given)
         for position, value in zip(carried, known, strict=True):
             now[position] = value
-        return walk_body(ctx, "body", now, held=held)
+        return ctx.walk_body("body", now, held=held)
 
     first = [value for position in carried if (value := given[position]) is not None]
     body, results, lost = settle_iterations(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.rules.openvino_attributes import layer, number
-from splitgraph.inference.rules.operands import dims_of_rank, known_dtype, merged_dim
+from splitgraph.inference.rules.operands import dims_of_rank, expect_dims, known_dtype, merged_dim
 from splitgraph.value_type import ValueType, tensor
 
 # How many states there are besides the data: the hidden one, and the cell of an LSTM.
@@ -37,6 +37,9 @@ def sequence(ctx: NodeContext) -> Sequence[ValueType]:
         if dims is not None:
             batch = dims[0] if batch is None else merged_dim(ctx, batch, dims[0], "the batches of data and states")
     hidden = number(ctx, "hidden_size", 0) or None
+    for index in range(states):
+        expect_dims(ctx, 1 + index, (batch, directions, hidden), f"state {index}")
+    expect_dims(ctx, 1 + states, (batch,), "the tensor of lengths")
     batch = ctx.fresh() if batch is None else batch
     dtype = known_dtype(ctx, range(1 + states))
     return [tensor(dtype, (batch, directions, length, hidden)), *[tensor(dtype, (batch, directions, hidden))] * states]

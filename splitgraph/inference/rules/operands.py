@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import wraps
+from functools import partial, wraps
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from splitgraph.contents import MAX_ITEMS, Contents
@@ -205,6 +205,16 @@ def merged_dim(ctx: NodeContext, first: DimLike, second: DimLike, what: str) -> 
 
     expect(ctx, first, "==", second, lambda: f"{what} must be equal, not {first} and {second}")
     return second if isinstance(second, int) else first
+
+
+def expect_dims(ctx: NodeContext, index: int, wanted: Sequence[DimLike | None], name: str) -> None:
+    """Record that an input has these dimensions, None for any, where it is given and of known rank. Raises InvalidNode
+    where it cannot have them.
+    """
+    dims = dims_of_rank(ctx, index, len(wanted)) if ctx.has_input(index) else None
+    for axis, (dim, other) in enumerate(zip(dims or (), wanted, strict=False)):
+        if other is not None:
+            expect(ctx, dim, "==", other, partial("{} has {} on axis {}; it must be {}".format, name, dim, axis, other))
 
 
 def known_dtype(ctx: NodeContext, indices: Sequence[int]) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from splitgraph.dim import ceildiv
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.rules.convolution import convolved
 from splitgraph.inference.rules.operands import (
@@ -16,7 +17,7 @@ from splitgraph.inference.rules.operands import (
     normal_axis,
     operator,
 )
-from splitgraph.value_type import ValueType, tensor
+from splitgraph.value_type import Shape, ValueType, tensor
 
 # The element type of what DequantizeLinear gives is that of its scale from here on, float32 before.
 _SCALE_TYPE_SINCE = 19
@@ -44,15 +45,38 @@ def dequantize_linear(ctx: NodeContext) -> Sequence[ValueType]:
 
 
 def _check_scale(ctx: NodeContext) -> None:
-    """Require a scale for each element of the axis where there is more than one scale and they are of rank 1."""
+    """Require one scale, one for each element of the axis, or with block_size one for each block of the axis."""
     dims, scale = dims_of(ctx, 0), dims_of(ctx, 1)
     if ctx.since_version == 10 and scale is not None and len(scale) == 1 and isinstance(scale[0], int) and scale[0] > 1:
         raise InvalidNode(f"the scale has {scale[0]} elements; before version 13 there is one for the whole tensor")
-    if dims is None or scale is None or len(scale) != 1 or len(dims) < 2:
+    block = int_attribute(ctx, "block_size", 0)
+    if scale is None or not isinstance(block, int):
+        return
+    if block > 0:
+        _check_blocks(ctx, dims, scale, block)
+        return
+    if len(scale) > 1:
+        raise InvalidNode(f"the scale is of rank {len(scale)}; without block_size it is a scalar or of rank 1")
+    if dims is None or len(scale) != 1 or len(dims) < 2:
         return
     if isinstance(scale[0], int) and scale[0] > 1:
         axis = normal_axis(int_attribute(ctx, "axis", 1), len(dims))
         merged_dim(ctx, dims[axis], scale[0], f"the scales and the dimension on axis {axis}")
+
+
+def _check_blocks(ctx: NodeContext, dims: Shape | None, scale: Shape, block: int) -> None:
+    if not scale or (dims is not None and len(dims) != len(scale)):
+        rank = "the rank of the input" if dims is None else f"rank {len(dims)}, as the input is"
+        raise InvalidNode(f"the scale is of rank {len(scale)}; with block_size {block} it must be of {rank}")
+    if dims is None:
+        return
+    axis = normal_axis(int_attribute(ctx, "axis", 1), len(dims))
+    for place, (dim, size) in enumerate(zip(dims, scale, strict=True)):
+        if isinstance(dim, int) and isinstance(size, int):
+            wanted = ceildiv(dim, block) if place == axis else dim
+            if size != wanted:
+                what = f"blocks of {block}" if place == axis else "elements"
+                raise InvalidNode(f"the scale is of size {size} on axis {place}, where the input has {wanted} {what}")
 
 
 @operator("DynamicQuantizeLinear", gives=("uint8", "float32", "uint8"))

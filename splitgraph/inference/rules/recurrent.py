@@ -9,6 +9,7 @@ from splitgraph.inference.context import NodeContext
 from splitgraph.inference.rules.operands import (
     InvalidNode,
     dims_of_rank,
+    expect_dims,
     int_attribute,
     known_dtype,
     merged_dim,
@@ -17,6 +18,14 @@ from splitgraph.inference.rules.operands import (
 from splitgraph.value_type import ValueType, tensor
 
 _GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
+# By their names in small letters, in which runtimes compare them.
+_ACTIVATIONS = {
+    name.lower(): name
+    for name in (
+        *("Relu", "Tanh", "Sigmoid", "Affine", "LeakyRelu", "ThresholdedRelu", "ScaledTanh", "HardSigmoid"),
+        *("Elu", "Softsign", "Softplus"),
+    )
+}
 
 
 @operator("LSTM", "GRU", "RNN", gives=(0, 0, 0))
@@ -28,6 +37,11 @@ def recurrent(ctx: NodeContext) -> Sequence[ValueType]:
     if direction not in ("forward", "reverse", "bidirectional"):
         raise InvalidNode(f"direction is {direction!r}; it must be forward, reverse or bidirectional")
     directions = 2 if direction == "bidirectional" else 1
+    for activation in ctx.attribute("activations") or ():
+        if activation.lower() not in _ACTIVATIONS:
+            raise InvalidNode(
+                f"there is no activation {activation!r}; it must be one of {', '.join(_ACTIVATIONS.values())}"
+            )
     hidden: DimLike | None = None if recurrence is None else recurrence[2]
     if ctx.has_attribute("hidden_size"):
         size = int_attribute(ctx, "hidden_size", 0)
@@ -36,14 +50,23 @@ def recurrent(ctx: NodeContext) -> Sequence[ValueType]:
     steps, batch, features = (
         (None, None, None) if data is None else ((data[1], data[0], data[2]) if batch_first else data)
     )
-    if weights is not None:
-        merged_dim(ctx, directions, weights[0], "the weights' first dimension and the number of directions")
-        if features is not None:
-            merged_dim(ctx, features, weights[2], "the weights' last dimension and the input's features")
-        if hidden is not None:
-            merged_dim(
-                ctx, hidden * _GATES[ctx.node.op_type], weights[1], "the weights' rows and the size of all gates"
-            )
+    rows = None if hidden is None else hidden * _GATES[ctx.node.op_type]
+    for dims, what in ((weights, "the weights"), (recurrence, "the recurrence weights")):
+        if dims is not None:
+            merged_dim(ctx, directions, dims[0], f"the first dimension of {what} and the number of directions")
+        if dims is not None and rows is not None:
+            merged_dim(ctx, rows, dims[1], f"the rows of {what} and the size of all gates")
+    if weights is not None and features is not None:
+        merged_dim(ctx, features, weights[2], "the weights' last dimension and the input's features")
+    demanded = _known_batch(ctx, batch, axis=0 if batch_first else 1)
+    batch = demanded if batch is None or demanded is None else merged_dim(ctx, batch, demanded, "the batches")
+    expect_dims(ctx, 3, (directions, None if rows is None else 2 * rows), "the bias")
+    expect_dims(ctx, 4, (batch,), "sequence_lens")
+    held = (batch, directions, hidden) if batch_first else (directions, batch, hidden)
+    expect_dims(ctx, 5, held, "initial_h")
+    if ctx.node.op_type == "LSTM":
+        expect_dims(ctx, 6, held, "initial_c")
+        expect_dims(ctx, 7, (directions, None if hidden is None else 3 * hidden), "the weights of the peepholes")
     # One and the same in all outputs.
     hidden, steps, batch = (ctx.fresh() if dim is None else dim for dim in (hidden, steps, batch))
     if batch_first:
@@ -51,3 +74,14 @@ def recurrent(ctx: NodeContext) -> Sequence[ValueType]:
         return [tensor(dtype, (batch, steps, directions, hidden)), state, state]
     state = tensor(dtype, (directions, batch, hidden))
     return [tensor(dtype, (steps, directions, batch, hidden)), state, state]
+
+
+def _known_batch(ctx: NodeContext, batch: DimLike | None, axis: int) -> DimLike | None:
+    """The batch of the data or, where that is unknown or a symbol, the number that a state demands of it."""
+    held = [batch]
+    for index, position, rank in ((4, 0, 1), (5, axis, 3), (6, axis, 3)):
+        if ctx.has_input(index) and not (index == 6 and ctx.node.op_type != "LSTM"):
+            dims = dims_of_rank(ctx, index, rank)
+            held.append(None if dims is None else dims[position])
+    known = [dim for dim in held if dim is not None]
+    return next((dim for dim in known if isinstance(dim, int)), known[0] if known else None)

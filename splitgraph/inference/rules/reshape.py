@@ -65,6 +65,9 @@ def _resolved(ctx: NodeContext, dims: Dims | None, target: Target) -> Dims:
         return known
     if len(rest) > 1 or dims is None:
         return tuple(ctx.fresh() if dim is None or dim == -1 else dim for dim in target)
+    if -1 in target:
+        # What both sides have is never 0 in a valid model: beside a -1 an empty tensor has no shape that follows.
+        dims, known = _without_shared(dims, known)
     remaining = _quotient(ctx, dims, known)
     return tuple(remaining if dim is None or dim == -1 else dim for dim in target)
 
@@ -127,12 +130,12 @@ def _vanishes_with(ctx: NodeContext, there: DimLike, dim: Dim) -> bool:
     """True for what is 0 where a symbol is; what dimensions broadcast to is, where one of them is."""
     if not _is_symbol(dim) or isinstance(there, int):
         return False
-    operands = ctx.walk.state.broadcasts.get(str(there))
+    operands = ctx.broadcast_operands(there)
     if operands is not None:
-        return any(_vanishes_with(ctx, each, dim) for each in operands[:2])
+        return any(_vanishes_with(ctx, each, dim) for each in operands)
     try:
         return substitute(ctx.facts.solution(there), dict.fromkeys(dim.symbols, 0)) == 0
-    except ZeroDivisionError:
+    except ArithmeticError:
         return False
 
 
@@ -155,12 +158,7 @@ def _is_symbol(dim: Dim) -> bool:
 
 def _require_equal_count(ctx: NodeContext, dims: Dims, result: Dims) -> None:
     # Most dimensions stay what they are, and what is left is a short product.
-    left, gone = list(result), list[DimLike]()
-    for dim in dims:
-        if dim in left:
-            left.remove(dim)
-        else:
-            gone.append(dim)
+    gone, left = _without_shared(dims, result)
     if product(gone) == product(left):
         return
     before, after = product(dims), product(result)
@@ -170,6 +168,16 @@ def _require_equal_count(ctx: NodeContext, dims: Dims, result: Dims) -> None:
     expect(
         ctx, before, "==", after, lambda: f"{before} elements cannot be reshaped to {_text(result)}, which has {after}"
     )
+
+
+def _without_shared(dims: Dims, others: Dims) -> tuple[Dims, Dims]:
+    left, gone = list(others), list[DimLike]()
+    for dim in dims:
+        if dim in left:
+            left.remove(dim)
+        else:
+            gone.append(dim)
+    return tuple(gone), tuple(left)
 
 
 def _quotient(ctx: NodeContext, dims: Dims, others: Dims) -> DimLike:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from splitgraph.contents import MAX_ITEMS, SequenceInfo, scalar
-from splitgraph.dim import Dim, DimLike, ceildiv, dim_min
+from splitgraph.dim import DimLike, ceildiv, dim_min
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.rules.joining import joined_dims
 from splitgraph.inference.rules.operands import (
@@ -53,7 +53,7 @@ def element_type(ctx: NodeContext, known: ValueType, info: SequenceInfo | None) 
 def _element_dim(ctx: NodeContext, info: SequenceInfo | None, axis: int, dim: DimLike | None) -> DimLike | None:
     # A generated symbol in the type of a sequence says that its elements may differ there; only that of a tensor which
     # was split on another axis is one and the same in all parts.
-    if not isinstance(dim, Dim) or str(dim) not in ctx.walk.state.generated:
+    if not ctx.is_generated(dim):
         return dim
     shared = info is not None and info.axis is not None and (info.squeezed or info.axis != axis)
     return dim if shared else None
@@ -120,7 +120,7 @@ def sequence_construct(ctx: NodeContext) -> Sequence[ValueType]:
     elements = []
     for index in range(len(ctx.node.input)):
         dims = dims_of(ctx, index)
-        elements.append(ctx.walk.complete(tensor(ctx.input(index).dtype, dims)))
+        elements.append(ctx.complete(tensor(ctx.input(index).dtype, dims)))
     return [_built(ctx, elements)]
 
 

@@ -86,10 +86,21 @@ def sliced(
     result = list(dims)
     normal = normal_axes(axes, len(dims))
     for axis, start, end, step in zip(normal, starts, ends, steps, strict=True):
+        _require_a_direction(ctx, step)
         length = slice_length(ctx.facts, dims[axis], start, end, step)
         result[axis] = at_most(ctx, dims[axis]) if length is None else length
     ctx.set_contents(0, slice_contents(ctx, dims, normal, starts, ends, steps))
     return [tensor(dtype, result)]
+
+
+def _require_a_direction(ctx: NodeContext, step: DimLike | None) -> None:
+    """A step must not be 0: a symbolic one of known sign is at least 1, or at most -1."""
+    if not isinstance(step, Dim):
+        return
+    if ctx.facts.prove_ge(step, 0):
+        ctx.require(step, ">=", 1, message="a step is 0")
+    elif ctx.facts.prove_ge(0, step):
+        ctx.require(-1, ">=", step, message="a step is 0")
 
 
 def slice_contents(
@@ -121,10 +132,12 @@ def slice_length(
     facts: Facts, dim: DimLike, start: DimLike | None, end: DimLike | None, step: DimLike | None
 ) -> DimLike | None:
     """The number of elements that a slice of a dimension has, None when it cannot be said."""
-    if start is None or end is None or not isinstance(step, int):
+    if start is None or end is None or step is None:
         return None
-    if step < 0:
+    if facts.prove_ge(-1, step):
         return _backward_length(facts, dim, start, end, -step)
+    if not facts.prove_ge(step, 1):
+        return None
     low, high = _clamped(facts, dim, start), _clamped(facts, dim, end)
     if low is None or high is None:
         return None
@@ -157,8 +170,8 @@ def _clamped(facts: Facts, dim: DimLike, position: DimLike) -> DimLike | None:
     return dim_max(0, position) if position == dim - 1 else None
 
 
-def _backward_length(facts: Facts, dim: DimLike, start: DimLike, end: DimLike, step: int) -> DimLike | None:
-    if isinstance(dim, int) and isinstance(start, int) and isinstance(end, int):
+def _backward_length(facts: Facts, dim: DimLike, start: DimLike, end: DimLike, step: DimLike) -> DimLike | None:
+    if isinstance(dim, int) and isinstance(start, int) and isinstance(end, int) and isinstance(step, int):
         if _is_disputed(dim, start, end, -step):
             return None
         return len(range(dim)[slice(start, None if end < -dim else end, -step)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from splitgraph.inference.context import NodeContext
-from splitgraph.inference.rules.operands import InvalidNode, dims_of, operator
+from splitgraph.inference.rules.operands import InvalidNode, dims_of, expect_dims, operator
 from splitgraph.value_type import ValueType, tensor
 
 DOMAIN = "ai.onnx.preview.training"
@@ -32,5 +32,9 @@ def optimizer(ctx: NodeContext) -> Sequence[ValueType]:
     if tensors < groups or tensors % groups:
         raise InvalidNode(f"{tensors} inputs after the first two; there must be {groups} for each optimized tensor")
     size = tensors // groups
+    for index in range(2 + size, ctx.input_count):
+        dims = dims_of(ctx, 2 + (index - 2) % size)
+        if dims is not None:
+            expect_dims(ctx, index, dims, f"input {index}")
     indices = [2 + group * size + position for group in renewed for position in range(size)]
     return [tensor(ctx.input(index).dtype, dims_of(ctx, index)) for index in indices]

@@ -46,6 +46,9 @@ def read_windows(ctx: NodeContext, rank: int) -> Windows:
     auto_pad = ctx.attribute("auto_pad", "NOTSET") or "NOTSET"
     if auto_pad not in AUTO_PADS:
         raise InvalidNode(f"auto_pad is {auto_pad!r}; it must be one of {', '.join(AUTO_PADS)}")
+    # Runtimes take both of them for pooling, and let auto_pad decide.
+    if auto_pad != "NOTSET" and ctx.has_attribute("pads") and _convolves(ctx):
+        raise InvalidNode(f"pads are given beside auto_pad {auto_pad}; only one of the two may be")
     return Windows(rank, strides, dilations, pads, auto_pad)
 
 

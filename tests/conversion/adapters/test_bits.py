@@ -31,6 +31,7 @@ def numbers(dtype: str) -> Array:
     return np.concatenate([np.array(few, dtype), drawn])
 
 
+@pytest.mark.usefixtures("functions_stay")
 @pytest.mark.parametrize("op_type", BITWISE)
 def test_unknown_type_is_refused(op_type: str) -> None:
     node = helper.make_node(op_type, ["x", "x"], ["y"])

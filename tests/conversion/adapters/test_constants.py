@@ -101,6 +101,7 @@ def test_shape_is_computed(model: onnx.ModelProto, feeds: dict[str, Array], expe
     assert_same([expected], run(after, feeds))
 
 
+@pytest.mark.usefixtures("functions_stay")
 def test_attribute_of_a_function_is_refused() -> None:
     node = helper.make_node("ConstantFill", ["x"], ["y"], "fill")
     node.attribute.append(onnx.AttributeProto(name="value", type=onnx.AttributeProto.FLOAT, ref_attr_name="level"))

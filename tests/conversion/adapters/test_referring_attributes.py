@@ -99,6 +99,7 @@ REFERRING = [
 ]
 
 
+@pytest.mark.usefixtures("functions_stay")
 @pytest.mark.parametrize(("name", "model", "opset", "target"), REFERRING)
 def test_each_call_may_give_another_value(name: str, model: onnx.ModelProto, opset: int, target: int) -> None:
     assert f"{name} is an attribute of the enclosing function" in refusal(called(model, name, opset), target)

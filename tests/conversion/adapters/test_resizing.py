@@ -219,3 +219,35 @@ def test_symmetric_coordinates_of_whole_sizes() -> None:
     attributes = {"coordinate_transformation_mode": "half_pixel_symmetric", "mode": "linear"}
     resize(19, 18, {"scales": scales(1, 1, 2, 3)}, **attributes).check()
     resize(19, 18, {"sizes": np.array([1, 2, 3, 9])}, **attributes).check()
+
+
+SIZES_AND_SCALES = [
+    # onnxruntime copies what keeps its size, and the one node before resampled the axis that grows too little.
+    ([2, 8, 3], [1.3, 1.0, 1 / 3]),
+    ([2, 9], [1.4, 0.5]),
+    ([9, 2], [0.3, 1.2]),
+    ([3, 3, 9], [1.3, 1.1, 0.9]),
+    ([5, 7], [1.5, 0.5]),
+    ([5, 7], [0.5, 2.7]),
+    ([2], [1.3]),
+    ([7], [0.4]),
+    ([3, 4], [2.0, 1.0]),
+    ([3, 4], [1.2, 1.2]),
+]
+
+
+@pytest.mark.parametrize("is_given", [False, True], ids=["constant", "run time"])
+@pytest.mark.parametrize(("shape", "given"), SIZES_AND_SCALES, ids=str)
+def test_some_axes_grow_and_others_shrink(shape: list[int], given: list[float], is_given: bool) -> None:
+    x = onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, shape)
+    graph = onnx.helper.make_graph(
+        [onnx.helper.make_node("Resize", ["x", "scales"], ["y"], mode="nearest")],
+        "g",
+        [x, *([onnx.helper.make_tensor_value_info("scales", 1, [len(shape)])] if is_given else [])],
+        [onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, None)],
+        [] if is_given else [numpy_helper.from_array(scales(*given), "scales")],
+    )
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 10)], ir_version=5)
+    feeds = {"x": random_array(shape), **({"scales": scales(*given)} if is_given else {})}
+    for target in (11, 13):
+        assert_same(run(model, feeds), run(convert_opset(model, target).model, feeds))

@@ -37,7 +37,6 @@ LOOSER = {
     "pooling/valid": _EMPTY,
     "resizing/padded_scales": "9 + 3 times 0.3 is 3 or 4, as the product is rounded",
     "slicing/to_the_end": "OpenVINO takes the largest index for the largest dimension",
-    "computed_shapes/clamped": "the range of an expression is computed part by part",
     "computed_shapes/remainder": "OpenVINO leaves out that a remainder can be 0",
 }
 

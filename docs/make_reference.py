@@ -1,0 +1,20 @@
+"""Write the generated pages of docs/reference/: `python docs/make_reference.py`.
+
+They are made of click's parameters, the JSON Schemas, and the docstrings of the public names, and are the same with
+every version of Python, click and onnx that splitgraph supports.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from reference_api import api_page
+from reference_command_line import command_line_page
+from reference_json import json_page
+
+FOLDER = Path(__file__).with_name("reference")
+PAGES = {"api.md": api_page, "command-line.md": command_line_page, "json.md": json_page}
+
+if __name__ == "__main__":
+    for name, page in PAGES.items():
+        (FOLDER / name).write_text(page(), encoding="utf-8")

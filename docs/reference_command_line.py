@@ -1,0 +1,128 @@
+"""The page of the command line, from click's parameters.
+
+click's own help is not pasted: its layout changes from release to release.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+
+import click
+
+from splitgraph.cli import program
+from splitgraph.exit_codes import MEANINGS
+
+_INTRODUCTION = """\
+# Command line
+
+Generated from `splitgraph/cli.py` by `docs/make_reference.py`; do not edit by hand.
+
+`splitgraph`, `python -m splitgraph` and, in a checkout, `python cli.py` are the same program. A model is an ONNX file
+or an OpenVINO IR (`.xml`, with its `.bin` beside it).
+
+Results go to stdout, and everything else to stderr. With `--json` a command prints exactly one [JSON
+document](json.md) on stdout. An output that exists is only written over with `--force`, and the model itself only
+with `--in-place`.
+
+| Option | Meaning |
+|---|---|
+| `-h`, `--help` | Show what the program or a command takes. Every command has it. |
+| `-V`, `--version` | Show the version. |
+"""
+_EXIT_CODES = """\
+## Exit codes
+
+| Code | Meaning |
+|---|---|"""
+_OTHER_CODES = """\
+
+A signal to stop ends the program with 128 and the number of the signal: 143 for SIGTERM, 129 for SIGHUP.
+
+`infer` ends with 1 when the model has an error, and `verify` when the models are different. A rewriting command ends
+with 1 when the conversion is blocked, or when the result was run and is different: then nothing is written. A result
+that no engine could run is written with a warning and ends with 0; with `--verify` it is not written, and ends with
+3.
+"""
+# Classes of click's types, and what a value of each is called.
+_TYPE_NAMES = ((click.FloatRange, "NUMBER"), (click.IntRange, "INTEGER"), (click.Path, "PATH"))
+
+
+def command_line_page() -> str:
+    """The page as Markdown: every command with its usage, arguments and options, and the exit codes."""
+    parts = [_INTRODUCTION]
+    for name, command in program.commands.items():
+        parts += _command(name, command)
+    parts.append(_EXIT_CODES)
+    parts += [f"| {code} | {meaning} |" for code, meaning in MEANINGS.items()]
+    parts.append(_OTHER_CODES)
+    return "\n".join(parts)
+
+
+def _command(name: str, command: click.Command) -> Iterator[str]:
+    arguments = [param for param in command.params if isinstance(param, click.Argument)]
+    options = [param for param in command.params if isinstance(param, click.Option)]
+    usage = ["splitgraph", name, *(["[OPTIONS]"] if options else []), *map(_argument, arguments)]
+    yield f"## {name}\n"
+    yield f"```\n{' '.join(usage)}\n```\n"
+    yield from _help(command)
+    for argument in arguments:
+        needed = "must be given" if argument.required else "may be left out"
+        yield f"- `{_argument_name(argument)}`: {_metavar(argument)}; {needed}."
+    if options:
+        yield ""
+        yield "| Option | Default | Meaning |\n|---|---|---|"
+        yield from (f"| {_names(option)} | {_default(option)} | {_meaning(option)} |" for option in options)
+    yield ""
+
+
+def _argument(argument: click.Argument) -> str:
+    name = _argument_name(argument)
+    return name if argument.required else f"[{name}]"
+
+
+def _argument_name(argument: click.Argument) -> str:
+    # Not click's own name for people, which some releases put in brackets.
+    return str(argument.name).upper()
+
+
+def _help(command: click.Command) -> Iterator[str]:
+    """The paragraphs of a help text; click leaves those as they are that begin with its mark, \\b: the examples."""
+    for paragraph in inspect.cleandoc(command.help or "").split("\n\n"):
+        if paragraph.startswith("\b\n"):
+            yield f"```\n{paragraph[2:]}\n```\n"
+        else:
+            yield " ".join(paragraph.split()) + "\n"
+
+
+def _names(option: click.Option) -> str:
+    value = "" if option.is_flag else f" {_metavar(option)}"
+    return _in_a_cell(", ".join(f"`{name}{value}`" for name in (*option.opts, *option.secondary_opts)))
+
+
+def _metavar(param: click.Parameter) -> str:
+    if param.metavar:
+        return param.metavar
+    if isinstance(param.type, click.Choice):
+        return "|".join(map(str, param.type.choices))
+    return next((name for kind, name in _TYPE_NAMES if isinstance(param.type, kind)), param.type.name.upper())
+
+
+def _default(option: click.Option) -> str:
+    if option.required:
+        return "must be given"
+    if isinstance(option.show_default, str):
+        return option.show_default
+    return f"{option.default}" if option.show_default else ""
+
+
+def _meaning(option: click.Option) -> str:
+    text = option.help or ""
+    low = getattr(option.type, "min", None)
+    if low is not None:
+        text += f" {'More than' if option.type.min_open else 'At least'} {low}."
+    return _in_a_cell(text)
+
+
+def _in_a_cell(text: str) -> str:
+    return text.replace("|", "\\|")

@@ -1,0 +1,87 @@
+"""Plain conditions for a dimension to be at least a number: no maxima, quotients and products, where that can be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from splitgraph.dim.arithmetic import Dim, DimLike, from_terms
+from splitgraph.dim.atoms import FLOOR, MAX, Atom, atoms_by_level
+from splitgraph.dim.facts import Facts
+from splitgraph.dim.obligation import Obligation
+
+# Taking a value apart ends after so many steps: a longer list of conditions is nothing that somebody reads.
+_MOST_STEPS = 32
+
+
+def plain_conditions(value: DimLike, is_known: Callable[[DimLike], bool]) -> list[Dim] | None:
+    """Dims that are all >= 0 exactly where the value is, by what is known; None where it never is.
+
+    `5 - max(a, b)` gives `5 - a` and `5 - b`, `N//2 - 1` gives `N - 2`, `N*M - 1` gives `N - 1` and `M - 1`. is_known:
+    whether a value is known to be >= 0; what is known is left out. The value itself is given where it is not plainer in
+    parts.
+    """
+    found: dict[Dim, None] = {}
+    waiting = [value]
+    for _ in range(_MOST_STEPS):
+        if not waiting:
+            return list(found)
+        each = waiting.pop()
+        if is_known(each):
+            continue
+        if isinstance(each, int) or is_known(-1 - each):
+            return None
+        parts = _parts(each, is_known)
+        if parts is None:
+            found[each] = None
+        else:
+            waiting += reversed(parts)
+    return [value] if isinstance(value, Dim) else None
+
+
+def plain_obligation(obligation: Obligation) -> Obligation:
+    """The obligation without the maxima in it, where one relation says the same: `max(a, b) == b` is `b >= a`."""
+    difference = obligation.lhs - obligation.rhs
+    if not any(atom.kind == MAX for atom in atoms_by_level([difference])):
+        return obligation
+    if obligation.relation == "==":
+        known = Facts()
+        sign = next((sign for sign in (1, -1) if known.prove_ge(sign * difference, 0)), 0)
+        # What is never below 0 is 0 where it is not above 0.
+        difference = -sign * difference
+    conditions = plain_conditions(difference, lambda value: Facts().prove_ge(value, 0)) if difference != 0 else None
+    return Obligation(conditions[0], ">=", 0) if conditions is not None and len(conditions) == 1 else obligation
+
+
+def _parts(value: Dim, is_known: Callable[[DimLike], bool]) -> list[DimLike] | None:
+    """Plainer values that are all >= 0 exactly where this one is; None where there are none."""
+    for monomial, coefficient in value.terms:
+        if len(monomial) == 1 and monomial[0].kind == MAX:
+            atom = monomial[0]
+            each = [value + coefficient * (arg - _dim(atom)) for arg in atom.args]
+            if coefficient < 0:
+                return each
+            # One of them is enough: plainer where only one can be.
+            possible = [one for one in each if not is_known(-1 - one)]
+            if len(possible) == 1:
+                return possible
+    return _of_one_term(value, is_known) if len(value.terms) == 1 else None
+
+
+def _of_one_term(value: Dim, is_known: Callable[[DimLike], bool]) -> list[DimLike] | None:
+    [(monomial, coefficient)] = value.terms
+    if len(monomial) == 1:
+        atom = monomial[0]
+        number, divisor = atom.args if atom.kind == FLOOR else (0, 0)
+        if not isinstance(divisor, int) or divisor < 1:
+            return None
+        if coefficient > 0:
+            return [number + divisor * (value.const // coefficient)]
+        return [divisor * (value.const // -coefficient + 1) - 1 - number]
+    factors = [_dim(atom) for atom in monomial]
+    if coefficient > 0 and -coefficient <= value.const < 0 and all(map(is_known, factors)):
+        return [factor - 1 for factor in factors]
+    return None
+
+
+def _dim(atom: Atom) -> DimLike:
+    return from_terms({(atom,): 1}, 0)

@@ -1,0 +1,241 @@
+"""Rows of a linear system over the integers: kept in lowest terms, changed only by steps that keep every solution.
+
+A row is a tuple with one coefficient for each column (variable) and has a constant beside the tuple. An inequality
+says `row * x + constant >= 0`, an equality says `row * x + constant == 0`.
+"""
+
+from __future__ import annotations
+
+from math import gcd
+from operator import neg
+from typing import Literal
+
+from splitgraph.dim.integer_order import Row, structural_order
+
+# A row and its constant.
+Known = tuple[Row, int]
+# How the value of a column follows from the others: it is between bounds, solves an equality, or was replaced.
+Step = tuple[Literal["bounds", "equality", "replaced"], int, list[Known]]
+
+
+class NoSolution(Exception):
+    """The system certainly has no integer solution."""
+
+
+class Rows:
+    """Equalities and inequalities over a fixed number of columns.
+
+    `inequalities` maps a left side to its smallest constant, so that only the tightest inequality of each left side is
+    kept. `trail` lists the steps that removed variables, for `solution_from`. `ranks` is None until `put_in_order`.
+    """
+
+    __slots__ = ("equalities", "inequalities", "ranks", "trail", "width")
+
+    def __init__(self, width: int) -> None:
+        self.width = width
+        self.equalities: list[Known] = []
+        self.inequalities: dict[Row, int] = {}
+        self.trail: list[Step] = []
+        self.ranks: list[int] | None = None
+
+    def copy(self) -> Rows:
+        """The same rows and ranks, without the trail."""
+        other = Rows(self.width)
+        other.equalities = self.equalities.copy()
+        other.inequalities = self.inequalities.copy()
+        other.ranks = self.ranks
+        return other
+
+    def add_equality(self, row: Row, constant: int) -> None:
+        """Adds `row * x + constant == 0`; raises NoSolution where the gcd of the row does not divide the constant."""
+        divisor = gcd(*row)
+        if divisor == 0:
+            if constant:
+                raise NoSolution
+            return
+        if divisor > 1:
+            if constant % divisor:
+                raise NoSolution
+            row = tuple([coefficient // divisor for coefficient in row])
+            constant //= divisor
+        self.equalities.append((row, constant))
+
+    def add_inequality(self, row: Row, constant: int) -> None:
+        """Adds `row * x + constant >= 0`; raises NoSolution where the opposite inequality leaves no integer."""
+        divisor = gcd(*row)
+        if divisor != 1:
+            if divisor == 0:
+                if constant < 0:
+                    raise NoSolution
+                return
+            row = tuple([coefficient // divisor for coefficient in row])
+            constant //= divisor
+        inequalities = self.inequalities
+        known = inequalities.get(row)
+        if known is not None and known <= constant:
+            return
+        inequalities[row] = constant
+        opposite = tuple(map(neg, row))
+        room = inequalities.get(opposite)
+        if room is None or room + constant > 0:
+            return
+        if room + constant < 0:
+            raise NoSolution
+        # Both inequalities stay until the equality is solved, so that a weaker one cannot come back.
+        self.equalities.append((row, constant))
+
+    def solve_equality(self, index: int, column: int) -> None:
+        """Removes the equality and the variable of the column, whose coefficient there is the smallest.
+
+        A coefficient of 1 or -1 is solved for. Otherwise the other coefficients are first reduced by the smallest one,
+        as in Euclid's algorithm; the equality then stays, with smaller coefficients.
+        """
+        row, constant = self.equalities[index]
+        if row[column] in (1, -1):
+            del self.equalities[index]
+            self._substitute(column, row, constant)
+        else:
+            self._reduce(column, row)
+
+    def _substitute(self, column: int, row: Row, constant: int) -> None:
+        sign = row[column]
+        equalities = [known for known in self.equalities if known[0][column]]
+        inequalities = self._take_all(column)
+        self.trail.append(("equality", column, [(row, constant)]))
+        self.equalities = [known for known in self.equalities if not known[0][column]]
+        for rows, add in ((equalities, self.add_equality), (inequalities, self.add_inequality)):
+            for other, bound in rows:
+                factor = other[column] * sign
+                add(tuple([x - factor * y for x, y in zip(other, row, strict=True)]), bound - factor * constant)
+
+    def _take_all(self, column: int) -> list[Known]:
+        """Removes and returns the inequalities on a variable."""
+        taken = [known for known in self.inequalities.items() if known[0][column]]
+        for row, _ in taken:
+            del self.inequalities[row]
+        return taken
+
+    def _reduce(self, column: int, row: Row) -> None:
+        """Replaces x by x' - (sum of quotient * other variable).
+
+        The new variable takes every integer exactly when the old one does. The nearest quotients leave remainders of
+        at most half the coefficient.
+        """
+        pivot = row[column]
+        # (2a + p) // 2p is a/p rounded to the nearest integer.
+        quotients = [(2 * coefficient + pivot) // (2 * pivot) for coefficient in row]
+        quotients[column] = 0
+        self.trail.append(("replaced", column, [(tuple(quotients), 0)]))
+        # The divisor of a row and what rows are opposite do not change, so that no row is normalised again.
+        self.equalities = [(_changed(other, column, quotients), bound) for other, bound in self.equalities]
+        self.inequalities = {_changed(other, column, quotients): bound for other, bound in self.inequalities.items()}
+
+    def sides(self, column: int) -> tuple[list[Known], list[Known]]:
+        """The inequalities that bound the variable from below, and those that bound it from above."""
+        lower, upper = [], []
+        for known in self.inequalities.items():
+            coefficient = known[0][column]
+            if coefficient > 0:
+                lower.append(known)
+            elif coefficient < 0:
+                upper.append(known)
+        return lower, upper
+
+    def eliminate(self, column: int, dark: bool = False) -> None:
+        """Replaces all inequalities on the variable by the sum of each lower and upper bound (Fourier-Motzkin).
+
+        The rest has a solution if the system had one. If `dark`, the system has a solution if the rest has one: the
+        distance of each two bounds is large enough that an integer is always between them.
+        """
+        lower, upper = self.sides(column)
+        self.trail.append(("bounds", column, self._take_all(column)))
+        for low, low_constant in lower:
+            a = low[column]
+            for high, high_constant in upper:
+                b = -high[column]
+                margin = (a - 1) * (b - 1) if dark else 0
+                if a == 1 == b:
+                    row = tuple([x + y for x, y in zip(low, high, strict=True)])
+                else:
+                    row = tuple([b * x + a * y for x, y in zip(low, high, strict=True)])
+                self.add_inequality(row, b * low_constant + a * high_constant - margin)
+
+    def forget(self, columns: list[int]) -> None:
+        """Removes variables that have only lower or only upper bounds, and these bounds: a value always exists."""
+        for column in columns:
+            self.trail.append(("bounds", column, self._take_all(column)))
+
+    def rank(self, column: int) -> int:
+        """The place of the column by structure; the columns must be in order."""
+        assert self.ranks is not None
+        return self.ranks[column]
+
+    def put_in_order(self) -> None:
+        """Ranks the columns and sorts the rows by structure, so that a choice by rank is the same for every numbering.
+
+        Rows that are made later come in an order that follows from this one, and need no sorting.
+        """
+        described = [(False, constant, row) for row, constant in self.inequalities.items()]
+        for row, constant in self.equalities:
+            described += [(True, constant, row), (True, -constant, tuple(map(neg, row)))]
+        order = structural_order(described, self.width)
+        self.ranks = [0] * self.width
+        for rank, column in enumerate(order):
+            self.ranks[column] = rank
+
+        def in_order(known: tuple[Row, int]) -> tuple[Row, int]:
+            return tuple([known[0][column] for column in order]), known[1]
+
+        def without_sign(known: tuple[Row, int]) -> tuple[Row, int]:
+            return max(in_order(known), in_order((tuple(map(neg, known[0])), -known[1])))
+
+        self.inequalities = dict(sorted(self.inequalities.items(), key=in_order))
+        self.equalities.sort(key=without_sign)
+
+
+def _changed(row: Row, column: int, quotients: list[int]) -> Row:
+    factor = row[column]
+    return tuple([x - factor * q for x, q in zip(row, quotients, strict=True)]) if factor else row
+
+
+def solution_from(trail: list[Step], width: int, prefer: str) -> list[int] | None:
+    """Values for all columns, by undoing the steps from the last to the first; None where no integer is between bounds.
+
+    `prefer` says which value between its bounds a variable gets: "low", "high" or "near" (to zero).
+    """
+    values = [0] * width
+    for kind, column, rows in reversed(trail):
+        if kind == "bounds":
+            value = _between(rows, column, values, prefer)
+            if value is None:
+                return None
+            values[column] = value
+            continue
+        row, constant = rows[0]
+        rest = sum([x * y for x, y in zip(row, values, strict=True)])
+        if kind == "replaced":
+            values[column] -= rest
+        else:
+            rest -= row[column] * values[column]
+            values[column] = -row[column] * (rest + constant)
+    return values
+
+
+def _between(rows: list[Known], column: int, values: list[int], prefer: str) -> int | None:
+    low: int | None = None
+    high: int | None = None
+    for row, constant in rows:
+        rest = constant + sum([x * y for x, y in zip(row, values, strict=True)]) - row[column] * values[column]
+        coefficient = row[column]
+        if coefficient > 0:
+            bound = -(rest // coefficient)
+            low = bound if low is None or bound > low else low
+        else:
+            bound = rest // -coefficient
+            high = bound if high is None or bound < high else high
+    if low is not None and high is not None and low > high:
+        return None
+    if prefer == "near" or low is None or high is None:
+        nearest = 0 if low is None else max(low, 0)
+        return nearest if high is None else min(nearest, high)
+    return low if prefer == "low" else high

@@ -1,0 +1,242 @@
+"""Questions about dimensions as systems of linear constraints over the integers.
+
+Every monomial is a variable of the system. What an atom means becomes constraints: for `q = e//k` it is
+`0 <= e - k*q <= k - 1`, a maximum is at least each of its arguments, and a product of factors with known bounds obeys
+the products of these bounds. `integer_systems` then says whether integers exist that meet everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import product
+from typing import NamedTuple
+
+from splitgraph.dim.arithmetic import Dim, DimLike
+from splitgraph.dim.atoms import FLOOR, MOD, NAMED, Atom, Interval, Monomial, quotient_of, times, without
+from splitgraph.dim.bounds import monomial_interval
+from splitgraph.dim.integer_systems import Linear, has_solution, range_of
+
+# New inequalities and cases that one question may make.
+STEPS = 400
+# Variables of one system, and products of a fact with a factor: a question that needs more is not decided.
+_MOST_VARIABLES = 48
+_MOST_PRODUCTS = 24
+# Terms of a fact that is multiplied with a factor.
+_WIDEST_FACTOR = 6
+# Maxima of which each argument is tried as the largest.
+_MOST_MAXIMA = 3
+
+IntervalOf = Callable[[Atom], Interval]
+
+
+class Fact(NamedTuple):
+    """`difference >= 0`, or `difference == 0` where it is an equality."""
+
+    difference: Dim
+    is_equality: bool
+
+
+class TooLarge(Exception):
+    """The system has more variables than one question may have."""
+
+
+class LinearSystem:
+    """The constraints of one question: what is claimed, what is known, and what the atoms in both mean."""
+
+    def __init__(self, interval_of: IntervalOf) -> None:
+        self._interval_of = interval_of
+        self._variables: dict[Monomial, int] = {}
+        self._defined = 0
+        self._extra = 0
+        self._maxima: dict[Atom, list[Linear]] = {}
+        self.equalities: list[Linear] = []
+        self.inequalities: list[Linear] = []
+
+    def add(self, difference: DimLike, *, is_equality: bool) -> None:
+        """Take `difference >= 0`, or `difference == 0`, and the meaning of everything in it."""
+        (self.equalities if is_equality else self.inequalities).append(self.linear(difference))
+        self._define_all()
+
+    def define(self, value: DimLike) -> None:
+        """Take the meaning of everything in a value, of which nothing is claimed but that there is one."""
+        self.linear(value)
+        self._define_all()
+
+    def linear(self, value: DimLike) -> Linear:
+        """A polynomial over the variables; new monomials become variables."""
+        if isinstance(value, int):
+            return {}, value
+        return {self._variable(monomial): coefficient for monomial, coefficient in value.terms}, value.const
+
+    def is_impossible(self, steps: int = STEPS) -> bool:
+        """True where no integers meet the constraints; False where some do, or none are known not to."""
+        if has_solution(self.equalities, self.inequalities, steps) is False:
+            return True
+        # That the largest argument is the maximum matters only where a maximum is large.
+        maxima = list(self._maxima.items())
+        return 0 < len(maxima) <= _MOST_MAXIMA and all(
+            has_solution([*self.equalities, *case], self.inequalities, steps) is False for case in self._cases(maxima)
+        )
+
+    def range_of(self, value: DimLike, steps: int = STEPS) -> Interval:
+        """(lowest, highest) that a value can be where the constraints are met, None: unbounded or not known."""
+        self.define(value)
+        asked = self.linear(value)
+        maxima = list(self._maxima.items())
+        cases = list(self._cases(maxima)) if len(maxima) <= _MOST_MAXIMA else [[]]
+        found = [range_of(asked, [*self.equalities, *case], self.inequalities, steps) for case in cases]
+        possible = [interval for interval in found if interval is not None]
+        lows, highs = [low for low, _ in possible], [high for _, high in possible]
+        return _least(lows), _most(highs)
+
+    def _cases(self, maxima: Sequence[tuple[Atom, list[Linear]]]) -> Iterator[list[Linear]]:
+        """Every choice of the arguments that are the largest, as equalities."""
+        if not maxima:
+            yield []
+            return
+        for chosen in maxima[0][1]:
+            for rest in self._cases(maxima[1:]):
+                yield [chosen, *rest]
+
+    def _variable(self, monomial: Monomial) -> int:
+        found = self._variables.setdefault(monomial, len(self._variables))
+        if found >= _MOST_VARIABLES:
+            raise TooLarge
+        return found
+
+    def _define_all(self) -> None:
+        while self._defined < len(self._variables):
+            monomial = list(self._variables)[self._defined]
+            self._defined += 1
+            if len(monomial) == 1:
+                self._define_atom(monomial[0])
+            else:
+                self._define_product(monomial)
+
+    def _bounded(self, monomial: Monomial) -> None:
+        low, high = monomial_interval(monomial, self._interval_of)
+        place = self._variable(monomial)
+        if low is not None:
+            self.inequalities.append(({place: 1}, -low))
+        if high is not None:
+            self.inequalities.append(({place: -1}, high))
+
+    def _define_atom(self, atom: Atom) -> None:
+        # Rows are written out and not as dims, whose normal form may have another spelling for the same quotient.
+        if atom.kind in NAMED or atom.kind == MOD:
+            self._bounded((atom,))
+        if atom.kind in (FLOOR, MOD):
+            self._define_division(atom)
+        elif atom.kind not in NAMED:
+            own: Linear = {self._variable((atom,)): 1}, 0
+            differences = [_sum(own, self.linear(arg), -1) for arg in atom.args]
+            self.inequalities.extend(differences)
+            self._maxima[atom] = differences
+
+    def _define_division(self, atom: Atom) -> None:
+        """What a quotient is, or a remainder; the divisor is at least 1 wherever there is one."""
+        numerator, divisor = atom.args
+        least = self._lowest(divisor)
+        if isinstance(divisor, Dim) and least is not None and least >= 0:
+            self.inequalities.append(self.linear(divisor - 1))
+        if least is None or least < 0:
+            self._bounded((atom,))
+        elif atom.kind == FLOOR:
+            rest = _sum(self.linear(numerator), self._times(divisor, (atom,)), -1)
+            self.inequalities += [rest, _sum(self.linear(divisor - 1), rest, -1)]
+        elif isinstance(divisor, int):
+            # A variable of its own says how often the divisor goes into the numerator.
+            self._extra -= 1
+            own: Linear = {self._variable((atom,)): 1, self._extra: divisor}, 0
+            self.equalities.append(_sum(self.linear(numerator), own, -1))
+
+    def _times(self, value: DimLike, cofactor: Monomial) -> Linear:
+        """The product of a value with a monomial."""
+        terms = () if isinstance(value, int) else value.terms
+        coefficients = {self._variable(times(monomial, cofactor)): coefficient for monomial, coefficient in terms}
+        const = value if isinstance(value, int) else value.const
+        return _sum((coefficients, 0), ({self._variable(cofactor): const}, 0), 1) if const else (coefficients, 0)
+
+    def _lowest(self, value: DimLike) -> int | None:
+        if isinstance(value, int):
+            return value
+        total = value.const
+        for monomial, coefficient in value.terms:
+            end = monomial_interval(monomial, self._interval_of)[coefficient < 0]
+            if end is None:
+                return None
+            total += coefficient * end
+        return total
+
+    def _define_product(self, monomial: Monomial) -> None:
+        """What the bounds of its factors say of a product: `(x - low)*(y - low) >= 0`, and so for upper bounds."""
+        self._bounded(monomial)
+        for factor in dict.fromkeys(monomial):
+            rest = without(monomial, factor)
+            if len(rest) > 1 and rest not in self._variables:
+                continue
+            for end, other in product(self._ends((factor,)), self._ends(rest)):
+                self.inequalities.append(self._distance(monomial, (factor,), end, rest, other))
+            if len(rest) == 1:
+                break
+
+    def _distance(
+        self, whole: Monomial, one: Monomial, end: tuple[int, int], other: Monomial, other_end: tuple[int, int]
+    ) -> Linear:
+        """The product of how far two factors are from a bound of each, which is at least 0."""
+        sign = end[0] * other_end[0]
+        parts = ((whole, sign), (one, -sign * other_end[1]), (other, -sign * end[1]))
+        total: Linear = {}, sign * end[1] * other_end[1]
+        for monomial, coefficient in parts:
+            total = _sum(total, ({self._variable(monomial): coefficient}, 0), 1)
+        return total
+
+    def _ends(self, monomial: Monomial) -> list[tuple[int, int]]:
+        """The bounds of a monomial: (1, least) and (-1, most), such that `sign*(monomial - bound)` is at least 0."""
+        low, high = monomial_interval(monomial, self._interval_of)
+        return [(sign, bound) for sign, bound in ((1, low), (-1, high)) if bound is not None]
+
+    def add_products(self, facts: Iterable[Fact]) -> None:
+        """Take the products of facts with factors that are at least 0, where products of theirs are in question."""
+        found: dict[tuple[Fact, Monomial], None] = {}
+        products = [monomial for monomial in self._variables if len(monomial) > 1]
+        for fact in facts:
+            if len(fact.difference.terms) > _WIDEST_FACTOR:
+                continue
+            for cofactor in _cofactors(fact.difference, products):
+                low = monomial_interval(cofactor, self._interval_of)[0]
+                if fact.is_equality or (low is not None and low >= 0):
+                    found[(fact, cofactor)] = None
+        # All of them or only those that bring no new products, so that no order decides.
+        if len(found) > _MOST_PRODUCTS:
+            found = {key: None for key in found if self._has_all(*key)}
+        for fact, cofactor in found if len(found) <= _MOST_PRODUCTS else ():
+            rows = self.equalities if fact.is_equality else self.inequalities
+            rows.append(self._times(fact.difference, cofactor))
+        self._define_all()
+
+    def _has_all(self, fact: Fact, cofactor: Monomial) -> bool:
+        return all(times(monomial, cofactor) in self._variables for monomial, _ in fact.difference.terms)
+
+
+def _cofactors(difference: Dim, products: Iterable[Monomial]) -> set[Monomial]:
+    found = (quotient_of(whole, monomial) for whole in products for monomial, _ in difference.terms)
+    return {cofactor for cofactor in found if cofactor}
+
+
+def _sum(one: Linear, other: Linear, factor: int) -> Linear:
+    """`one + factor * other`"""
+    coefficients = dict(one[0])
+    for variable, coefficient in other[0].items():
+        coefficients[variable] = coefficients.get(variable, 0) + factor * coefficient
+    return coefficients, one[1] + factor * other[1]
+
+
+def _least(numbers: Sequence[int | None]) -> int | None:
+    known = [number for number in numbers if number is not None]
+    return min(known) if known and len(known) == len(numbers) else None
+
+
+def _most(numbers: Sequence[int | None]) -> int | None:
+    known = [number for number in numbers if number is not None]
+    return max(known) if known and len(known) == len(numbers) else None

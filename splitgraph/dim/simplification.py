@@ -1,0 +1,217 @@
+"""Plainer spellings of dimensions by what is known: exact quotients, decided maxima, what has one value only.
+
+It decides nothing by itself: remainders follow from equalities (`remainders`), and which argument of a maximum is the
+largest from the facts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import gcd, lcm
+from typing import NamedTuple
+
+from splitgraph.dim.arithmetic import Dim, DimLike, from_terms, sum_dims
+from splitgraph.dim.atoms import (
+    FLOOR,
+    MAX,
+    NAMED,
+    NESTED_MAX,
+    SYMBOL,
+    Atom,
+    Monomial,
+    Terms,
+    atoms_by_level,
+    quotient_of,
+    without,
+)
+from splitgraph.dim.bounds import IntervalOf
+from splitgraph.dim.extrema import undominated
+from splitgraph.dim.linear_systems import Fact, LinearSystem, TooLarge
+from splitgraph.dim.remainders import known_remainder
+from splitgraph.dim.values import rebuilt, rebuilt_atom
+
+# Simplifying may make way for more of it; a few rounds reach what matters.
+_ROUNDS = 3
+
+Prove = Callable[[DimLike], bool]
+
+
+class Remainder(NamedTuple):
+    """`terms` leave `remainder` when divided by `modulus`."""
+
+    terms: Terms
+    modulus: int
+    remainder: int
+
+    @property
+    def value(self) -> DimLike:
+        """The polynomial of the terms."""
+        return from_terms(dict(self.terms), 0)
+
+
+def simplified(d: Dim, equalities: Sequence[Dim], interval_of: IntervalOf, is_positive: Prove, fixed: bool) -> DimLike:
+    """An equal dim, rebuilt from its atoms upwards with every rule that applies.
+
+    equalities: dims that are 0. is_positive: whether a dim is known to be >= 0. fixed: also put the number in place of
+    a symbol whose interval is a single value.
+    """
+    value: DimLike = d
+    for _ in range(_ROUNDS):
+        if isinstance(value, int):
+            return value
+        before, known = value, dict[Atom, DimLike]()
+        remainders = _remainders_for(before, equalities, interval_of)
+        for atom in atoms_by_level([before]):
+            known[atom] = _simplified_atom(atom, known, remainders, interval_of, is_positive, fixed)
+        value = _rebuilt(before, known, remainders)
+        if value is before:
+            break
+    return value
+
+
+def _remainders_for(d: Dim, equalities: Sequence[Dim], interval_of: IntervalOf) -> list[Remainder]:
+    """What is known of the numerators of quotients in the dim and in the equalities, modulo their divisors."""
+    if not equalities or all(atom.kind == SYMBOL for monomial, _ in d.terms for atom in monomial):
+        return []
+    numerators: dict[Terms, int] = {}
+    for atom in atoms_by_level([d, *equalities]):
+        numerator, divisor = atom.args if atom.kind == FLOOR else (0, 0)
+        if isinstance(numerator, Dim) and isinstance(divisor, int):
+            numerators[numerator.terms] = lcm(numerators.get(numerator.terms, 1), divisor)
+    found = []
+    for terms, divisor in numerators.items():
+        modulus, remainder = _remainder_of(from_terms(dict(terms), 0), equalities, interval_of)
+        known = divisor if modulus == 0 else modulus
+        if known > 1:
+            found.append(Remainder(terms, known, remainder % known))
+    # What is known of a factor says more than what is known of the product.
+    return sorted(found, key=lambda known: (len(known.terms[0][0]), len(known.terms)))
+
+
+def _remainder_of(value: DimLike, equalities: Iterable[Dim], interval_of: IntervalOf) -> tuple[int, int]:
+    system = LinearSystem(interval_of)
+    try:
+        asked = system.linear(value)
+        for difference in equalities:
+            system.equalities.append(system.linear(difference))
+        system.add_products(Fact(difference, True) for difference in equalities)
+    except TooLarge:
+        return 1, 0
+    return known_remainder(asked, system.equalities)
+
+
+def _simplified_atom(
+    atom: Atom,
+    known: Mapping[Atom, DimLike],
+    remainders: Sequence[Remainder],
+    interval_of: IntervalOf,
+    is_positive: Prove,
+    fixed: bool,
+) -> DimLike:
+    low, high = interval_of(atom)
+    if low is not None and low == high and (fixed or atom.kind != SYMBOL):
+        return low
+    value = from_terms({(atom,): 1}, 0)
+    if atom.kind in NAMED:
+        return value
+    args = [_rebuilt(arg, known, remainders) for arg in atom.args]
+    if atom.kind == FLOOR:
+        return _quotient(args[0], args[1], remainders)
+    if atom.kind in (MAX, NESTED_MAX):
+        args = undominated(args, lambda one, other: is_positive(one - other))
+    return rebuilt_atom(atom.kind, args)
+
+
+def _quotient(numerator: DimLike, divisor: DimLike, remainders: Iterable[Remainder]) -> DimLike:
+    whole: DimLike = 0
+    for remainder in remainders:
+        if isinstance(numerator, Dim) and isinstance(divisor, int):
+            outside, numerator = _split(numerator, divisor, remainder)
+            whole = whole + outside
+    return whole + numerator // divisor
+
+
+def _split(numerator: Dim, divisor: int, known: Remainder) -> tuple[DimLike, DimLike]:
+    """(whole, rest) with `numerator//divisor == whole + rest//divisor`, for the parts whose remainder is known."""
+    whole: DimLike = 0
+    left: DimLike = numerator
+    remainder = known.remainder % divisor
+    factor = known.terms[0][1]
+    for monomial, coefficient in numerator.terms:
+        cofactor = quotient_of(monomial, known.terms[0][0])
+        if cofactor is None or coefficient % factor or not isinstance(left, Dim):
+            continue
+        times = coefficient // factor * _monomial(cofactor)
+        part = times * known.value
+        if not _contains(left, part):
+            continue
+        if known.modulus % divisor == 0:
+            whole = whole + times * (known.value // divisor)
+            left = left - part + times * remainder
+        elif isinstance(left - part, int):
+            # Within one residue of the common factor the constant does not matter: it becomes the least. A
+            # product has a known residue only where that is the same whatever the cofactor is.
+            common = gcd(known.modulus, divisor)
+            rest = coefficient // factor * known.remainder % common
+            if not cofactor or not rest:
+                left = left - min((rest + left.const) % common, max(left.const, 0))
+    return whole, left
+
+
+def _contains(whole: Dim, part: DimLike) -> bool:
+    have = dict(whole.terms)
+    return isinstance(part, Dim) and all(have.get(m) == c for m, c in part.terms)
+
+
+def _rebuilt(value: DimLike, known: Mapping[Atom, DimLike], remainders: Iterable[Remainder]) -> DimLike:
+    total = rebuilt(value, known)
+    for remainder in remainders:
+        if isinstance(total, Dim):
+            total = _multiplied_back(total, remainder)
+    return total
+
+
+def _multiplied_back(value: Dim, known: Remainder) -> DimLike:
+    """Quotients of E as a multiple of E and one quotient: `4*(E//4)` is E - r, and `2*(E//4)` is E//2 - r//2."""
+    found: dict[Monomial, list[tuple[int, int]]] = {}
+    for monomial, coefficient in value.terms:
+        for atom in monomial:
+            divisor = _divisor_of(atom, known)
+            if divisor is not None:
+                found.setdefault(without(monomial, atom), []).append((divisor, coefficient))
+                break
+    total: DimLike = value
+    for cofactor, parts in found.items():
+        total = total + _monomial(cofactor) * (_as_one(parts, known) - _sum_of(parts, known))
+    return total
+
+
+def _divisor_of(atom: Atom, known: Remainder) -> int | None:
+    """The k of an `E//k` where the remainder of E is known when it is divided by k; None for any other atom."""
+    if atom.kind != FLOOR:
+        return None
+    numerator, divisor = atom.args
+    if not isinstance(numerator, Dim) or not isinstance(divisor, int) or known.modulus % divisor:
+        return None
+    return divisor if numerator.terms == known.terms and numerator.const == 0 else None
+
+
+def _sum_of(parts: Iterable[tuple[int, int]], known: Remainder) -> DimLike:
+    return sum_dims([coefficient * (known.value // divisor) for divisor, coefficient in parts])
+
+
+def _as_one(parts: Sequence[tuple[int, int]], known: Remainder) -> DimLike:
+    """The sum of `c*(E//d)`, which is that of `c*(E - r % d)/d`, for the (d, c) of the parts."""
+    size = lcm(*(divisor for divisor, _ in parts))
+    share = sum(coefficient * (size // divisor) for divisor, coefficient in parts)
+    whole = abs(share) // size * (1 if share > 0 else -1)
+    left, divisor = share - whole * size, size // gcd(share, size)
+    times = left * divisor // size
+    # Both sides at E == r say what the constant is.
+    difference = [*parts, (divisor, -times), (1, -whole)]
+    const = sum(coefficient * (known.remainder // each) for each, coefficient in difference)
+    return whole * known.value + times * (known.value // divisor) + const
+
+
+def _monomial(monomial: Monomial) -> DimLike:
+    return from_terms({monomial: 1}, 0) if monomial else 1

@@ -1,0 +1,224 @@
+"""Reading dimensions as SymPy writes them: `floor(height/2 - 1/2) + 1`, `Max(1, x)`, `a**2`, `Mod(a, 2)`.
+
+onnxruntime's symbolic_shape_infer leaves such texts in `dim_param`s, and PyTorch's exporter similar ones. Fractions are
+computed exactly. The whole must be an integer whatever the sizes are, as each minimum, maximum and remainder must be.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from math import lcm
+from typing import TYPE_CHECKING, NamedTuple
+
+from splitgraph.dim.arithmetic import DimLike, ceildiv, product, sum_dims, symbol
+from splitgraph.dim.extrema import dim_max, dim_min
+from splitgraph.dim.spelling import FUNCTION_NAMES, is_identifier
+from splitgraph.dim.values import large_atoms
+
+if TYPE_CHECKING:
+    from splitgraph.dim.parsing import Token
+
+# What is multiplied out has as many terms as its factors at most, and so many factors in a term.
+_MOST_TERMS = 32
+_HIGHEST_DEGREE = 8
+_MOST_BITS = 256
+_LARGEST_DENOMINATOR = 256
+_LARGEST_EXPONENT = 8
+
+
+class _Ratio(NamedTuple):
+    """`top / bottom`; a bottom that is a number is at least 1."""
+
+    top: DimLike
+    bottom: DimLike = 1
+
+
+def read_sympy(text: str, tokens: Sequence[Token]) -> DimLike | None:
+    """The value of a text in SymPy's spelling; None for no such text, for no integer, and for what is too long.
+
+    tokens: those of the text, wherever it has spaces.
+    """
+    if not _are_clean(tokens):
+        return None
+    try:
+        value = _exact(_read(ast.parse(text, mode="eval").body))
+    except (SyntaxError, ValueError, ZeroDivisionError, RecursionError, MemoryError):
+        return None
+    return None if large_atoms(value) else value
+
+
+def _are_clean(tokens: Sequence[Token]) -> bool:
+    """True where no two operands stand side by side, names are identifiers, only functions are called, and no number is
+    rounded when Python reads it.
+    """
+    before, follows_operand = "", False
+    for kind, text, _ in tokens:
+        if kind == "name" and not is_identifier(text) and text not in FUNCTION_NAMES:
+            return False
+        if kind == "number" and "." in text and Fraction(text) != Fraction(float(text)):
+            return False
+        if follows_operand and (kind != "operator" or (text == "(" and before not in FUNCTIONS)):
+            return False
+        before, follows_operand = text, kind != "operator" or text == ")"
+    return True
+
+
+def _read(node: ast.expr) -> _Ratio:
+    if isinstance(node, ast.Name):
+        return _Ratio(symbol(node.id))
+    if isinstance(node, ast.Constant):
+        return _number(node.value)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        return _negated(_read(node.operand))
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in FUNCTIONS:
+        return FUNCTIONS[node.func.id]([_read(each) for each in node.args])
+    if isinstance(node, ast.BinOp):
+        return _chain(node)
+    raise ValueError("no expression of SymPy's")
+
+
+def _number(value: object) -> _Ratio:
+    """A number; a fraction must be one that binary numbers have, as all others are rounded."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError("no number")
+    fraction = Fraction(value)
+    if fraction.denominator > _LARGEST_DENOMINATOR:
+        raise ValueError("rounded")
+    return _Ratio(fraction.numerator, fraction.denominator)
+
+
+def _chain(node: ast.BinOp) -> _Ratio:
+    """Operators of one rank, from left to right: a sum may be of thousands, deeper than Python may call."""
+    operators, operands = [node.op], [node.right]
+    first: ast.expr = node.left
+    is_sum = isinstance(node.op, ast.Add | ast.Sub)
+    while isinstance(first, ast.BinOp) and isinstance(first.op, ast.Add | ast.Sub) == is_sum:
+        operators.append(first.op)
+        operands.append(first.right)
+        first = first.left
+    value, rest = (
+        _read(first),
+        [(operator, _read(each)) for operator, each in zip(operators, operands, strict=True)][::-1],
+    )
+    if is_sum:
+        return _sum([value, *(each if isinstance(operator, ast.Add) else _negated(each) for operator, each in rest)])
+    for operator, each in rest:
+        value = _apply(operator, value, each)
+    return value
+
+
+def _apply(operator: ast.operator, left: _Ratio, right: _Ratio) -> _Ratio:
+    if isinstance(operator, ast.Mult):
+        return _Ratio(_times(left.top, right.top), _times(left.bottom, right.bottom))
+    if isinstance(operator, ast.Div):
+        return _divided(left, right)
+    if isinstance(operator, ast.FloorDiv):
+        return _floor([_divided(left, right)])
+    if isinstance(operator, ast.Mod):
+        return _remainder([left, right])
+    if isinstance(operator, ast.Pow):
+        exponent = _exact(right)
+        if isinstance(exponent, int) and 0 <= exponent <= _LARGEST_EXPONENT:
+            return _Ratio(_power(left.top, exponent), _power(left.bottom, exponent))
+    raise ValueError("no such operator")
+
+
+def _negated(value: _Ratio) -> _Ratio:
+    return _Ratio(-value.top, value.bottom)
+
+
+def _divided(left: _Ratio, right: _Ratio) -> _Ratio:
+    top, bottom = _times(left.top, right.bottom), _times(left.bottom, right.top)
+    if isinstance(bottom, int) and bottom <= 0:
+        if bottom == 0:
+            raise ZeroDivisionError
+        return _Ratio(-top, -bottom)
+    return _Ratio(top, bottom)
+
+
+def _sum(values: Sequence[_Ratio]) -> _Ratio:
+    scaled, bottom = _scaled(values)
+    return _Ratio(sum_dims(scaled), bottom)
+
+
+def _scaled(values: Sequence[_Ratio]) -> tuple[list[DimLike], DimLike]:
+    """The values times their common denominator, and that; of symbols it is no more than one."""
+    number = lcm(*(value.bottom for value in values if isinstance(value.bottom, int)))
+    symbolic = dict.fromkeys(value.bottom for value in values if not isinstance(value.bottom, int))
+    if len(symbolic) > 1:
+        raise ValueError("several symbolic denominators")
+    common = product([number, *symbolic])
+    factors = [product([number // v.bottom, *symbolic]) if isinstance(v.bottom, int) else number for v in values]
+    return [_times(value.top, factor) for value, factor in zip(values, factors, strict=True)], common
+
+
+def _times(left: DimLike, right: DimLike) -> DimLike:
+    terms, degree, bits = (one + other for one, other in zip(_size(left), _size(right), strict=True))
+    if terms > _MOST_TERMS or degree > _HIGHEST_DEGREE or bits > _MOST_BITS:
+        raise ValueError("too large")
+    return left * right
+
+
+def _size(value: DimLike) -> tuple[int, int, int]:
+    """How many terms, factors in one of them, and bits in a number a value has."""
+    if isinstance(value, int):
+        return 1, 0, value.bit_length()
+    degree = max(len(monomial) for monomial, _ in value.terms)
+    return len(value.terms) + 1, degree, max(coefficient.bit_length() for _, coefficient in value.terms)
+
+
+def _power(base: DimLike, exponent: int) -> DimLike:
+    power: DimLike = 1
+    for _ in range(exponent):
+        power = _times(power, base)
+    return power
+
+
+def _exact(value: _Ratio) -> DimLike:
+    """The integer that a ratio is. Raises ValueError where it may be none."""
+    if value.bottom == 1:
+        return value.top
+    quotient = value.top // value.bottom
+    if quotient * value.bottom != value.top:
+        raise ValueError("not always an integer")
+    return quotient
+
+
+def _floor(values: Sequence[_Ratio]) -> _Ratio:
+    (value,) = values
+    return _Ratio(value.top // value.bottom)
+
+
+def _ceiling(values: Sequence[_Ratio]) -> _Ratio:
+    (value,) = values
+    if isinstance(value.bottom, int):
+        return _Ratio(ceildiv(value.top, value.bottom))
+    return _Ratio(-(-value.top // value.bottom))
+
+
+def _remainder(values: Sequence[_Ratio]) -> _Ratio:
+    left, right = values
+    return _Ratio(_exact(left) % _exact(right))
+
+
+def _extremum(choose: Callable[..., DimLike], values: Sequence[_Ratio]) -> _Ratio:
+    scaled, bottom = _scaled(values)
+    if len(values) < 2 or not isinstance(bottom, int):
+        raise ValueError("a symbolic denominator may be negative")
+    return _Ratio(choose(*scaled), bottom)
+
+
+# SymPy's functions, and those that PyTorch adds.
+FUNCTIONS: Mapping[str, Callable[[Sequence[_Ratio]], _Ratio]] = {
+    "floor": _floor,
+    "ceiling": _ceiling,
+    "Max": lambda values: _extremum(dim_max, values),
+    "Min": lambda values: _extremum(dim_min, values),
+    "Mod": _remainder,
+    "PythonMod": _remainder,
+    "FloorDiv": lambda values: _floor([_divided(*values)]),
+    "CleanDiv": lambda values: _floor([_divided(*values)]),
+    "CeilDiv": lambda values: _ceiling([_divided(*values)]),
+}

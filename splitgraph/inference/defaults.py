@@ -1,0 +1,65 @@
+"""Initializers that are also inputs: defaults, which a caller of the model may replace, and so no constants."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import prod
+
+from splitgraph.diagnostics import Diagnostic, diagnostic
+from splitgraph.dim import Dim, symbols_of
+from splitgraph.graph.tensors import INTEGER_TYPES
+from splitgraph.onnx_proto import ModelProto, TensorProto
+from splitgraph.value_type import ValueType
+
+# Before IR 4 every initializer was listed as an input, and is the constant that it holds.
+_DEFAULTS_SINCE = 4
+# Longer tensors of integers hold data, not shapes.
+_MOST_ELEMENTS = 64
+
+
+def defaults_of(model: ModelProto) -> list[TensorProto]:
+    """The initializers of a model that are also inputs, so that a caller may replace them."""
+    if model.ir_version < _DEFAULTS_SINCE or not model.graph.initializer:
+        return []
+    inputs = {value.name for value in model.graph.input}
+    return [held for held in model.graph.initializer if held.name in inputs]
+
+
+def may_tell_shapes(held: TensorProto) -> bool:
+    """True for a tensor of a few integers, as shapes are computed from."""
+    return held.data_type in INTEGER_TYPES and prod(held.dims) <= _MOST_ELEMENTS
+
+
+def left_open(found: Mapping[str, ValueType], assumed: Mapping[str, ValueType], generated: frozenset[str]) -> int:
+    """How many dimensions are unknown only because defaults are no constants. found, assumed: the types of all values
+    without and with that assumption. generated: the symbols that stand for what is unknown in the first.
+    """
+    return sum(_opened(found.get(name), value, generated) for name, value in assumed.items())
+
+
+def _opened(found: ValueType | None, assumed: ValueType, generated: frozenset[str]) -> int:
+    if assumed.shape is None:
+        return 0
+    if found is None or found.shape is None or len(found.shape) != len(assumed.shape):
+        return sum(1 for dim in assumed.shape if isinstance(dim, int))
+    pairs = zip(found.shape, assumed.shape, strict=True)
+    return sum(1 for mine, theirs in pairs if isinstance(theirs, int) and _is_open(mine, generated))
+
+
+def _is_open(dim: int | Dim | None, generated: frozenset[str]) -> bool:
+    return dim is None or (isinstance(dim, Dim) and not symbols_of(dim).isdisjoint(generated))
+
+
+def defaults_left_open(count: int, dims: int) -> Diagnostic:
+    """What to say where defaults leave dimensions unknown."""
+    inputs = "1 input has a default" if count == 1 else f"{count} inputs have defaults"
+    dimensions = "1 dimension is" if dims == 1 else f"{dims} dimensions are"
+    text = f"{inputs} that a caller may replace, so that {dimensions} unknown"
+    return diagnostic("SG305", text, "main", severity="info")
+
+
+def defaults_assumed(count: int) -> Diagnostic:
+    """What to say where defaults were taken for constants."""
+    inputs = "the default of 1 input" if count == 1 else f"the defaults of {count} inputs"
+    help = "What is claimed holds for callers that replace none of them."
+    return diagnostic("SG305", f"took {inputs} for constants", "main", severity="info", help=help)

@@ -1,0 +1,65 @@
+"""Bodies of model-local functions as they are written, which conversion edits once for all calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import count
+
+from splitgraph.dim import Dim, DimLike
+from splitgraph.graph.scopes import function_key, function_location, opset_imports
+from splitgraph.inference.call_memo import CallMemo
+from splitgraph.inference.state import FunctionCall, State
+from splitgraph.inference.walk import Walk
+from splitgraph.value_type import UNKNOWN, ValueType
+
+
+def walk_function_bodies(state: State, main: Walk) -> None:
+    """Walk each function's body as written, which conversion edits: with what all calls of it have in common, and
+    quietly where it was walked at its calls already.
+    """
+    facts = main.facts
+    for index, function in enumerate(state.model.functions):
+        key = function_key(function)
+        calls = state.calls.get(key, [])
+        imports = {**state.imports, **opset_imports(function.opset_import)}
+        known = facts.child()
+        body = Walk(state, ("F", index), function_location(function), imports, known, calls=CallMemo(known, main.calls))
+        state.quiet += bool(calls)
+        state.calling.append(key)
+        followed, symbols = calls if state.follows_every_call else [], _stand_ins(state)
+        for position, name in enumerate(function.input):
+            body.define(name, _common(symbols, followed, position), body.location)
+        body.run(function.node)
+        body.check_function_outputs(function)
+        state.calling.pop()
+        state.quiet -= bool(calls)
+
+
+def _stand_ins(state: State) -> Iterator[Dim]:
+    """Symbols for what is not known of the inputs of one function: the same for each, so that the calls in functions
+    are alike that were no longer so with symbols of their own. What is required of them stays within the function.
+    """
+    for position in count():
+        if position == len(state.stand_ins):
+            state.stand_ins.append(state.fresh())
+        yield state.stand_ins[position]
+
+
+def _common(symbols: Iterator[Dim], calls: Sequence[FunctionCall], position: int) -> ValueType:
+    """What all calls of a function agree on of one input: kind, element type, rank and static dimensions; symbols of
+    one call mean nothing in another.
+    """
+    types = [(call.inputs[position] if position < len(call.inputs) else None) or UNKNOWN for call in calls]
+    if not types or any(value.kind != types[0].kind for value in types):
+        return UNKNOWN
+    dtype = types[0].dtype if all(value.dtype == types[0].dtype for value in types) else None
+    shapes = [value.shape for value in types]
+    if None in shapes or len({len(shape or ()) for shape in shapes}) > 1:
+        return ValueType(types[0].kind, dtype, None, types[0].element)
+    dims = [set(dims) for dims in zip(*(shape or () for shape in shapes), strict=True)]
+    return ValueType(types[0].kind, dtype, tuple(_agreed(symbols, each) for each in dims), types[0].element)
+
+
+def _agreed(symbols: Iterator[Dim], dims: set[DimLike | None]) -> DimLike:
+    only = dims.pop() if len(dims) == 1 else None
+    return only if isinstance(only, int) else next(symbols)

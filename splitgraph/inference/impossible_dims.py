@@ -1,0 +1,47 @@
+"""No dimension is below 0: where a rule gives one that is, the node is wrong. The one place that checks every rule.
+
+Nor is one a number of more than 64 bits. A dimension that is a multiple of such a number can only be 0: nothing is
+said of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from splitgraph.dim import Dim, DimLike, has_huge_number
+from splitgraph.inference.walked_node import WalkedNode
+from splitgraph.value_type import ValueType
+
+
+def without_impossible_dims(ctx: WalkedNode, outputs: Sequence[ValueType]) -> Sequence[ValueType]:
+    """The types that a node gives; those with a dimension that cannot be have no shape, and the node a finding."""
+    outputs = [_without_huge_numbers(value) for value in outputs]
+    found = [_impossible(ctx, value) for value in outputs]
+    if not any(dim is not None for dim in found):
+        return outputs
+    # What an input says already has been told.
+    is_new = not any(known is not None and _impossible(ctx, known) is not None for known in ctx.inputs)
+    if is_new and not ctx.errors:
+        index = next(index for index, dim in enumerate(found) if dim is not None)
+        text = f"{ctx.node.op_type}-{ctx.since_version}: output {index} has a dimension of {found[index]}"
+        ctx.find("SG302", f"{text}; no dimension is below 0")
+    pairs = zip(outputs, found, strict=True)
+    return [value if dim is None else value.with_shape(None) for value, dim in pairs]
+
+
+def _without_huge_numbers(value: ValueType) -> ValueType:
+    shape = value.shape or ()
+    if not any(dim is not None and has_huge_number(dim) for dim in shape):
+        return value
+    return value.with_shape([None if dim is None or has_huge_number(dim) else dim for dim in shape])
+
+
+def _impossible(ctx: WalkedNode, value: ValueType) -> DimLike | None:
+    for dim in value.shape or ():
+        if isinstance(dim, int):
+            if dim < 0:
+                return dim
+        # Without a negative constant a dim is hardly ever negative, and to ask for a proof each time would cost.
+        elif isinstance(dim, Dim) and dim.const < 0 and ctx.facts.prove_ge(-1, dim):
+            return dim
+    return None

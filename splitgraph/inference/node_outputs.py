@@ -1,0 +1,108 @@
+"""What one node gives: by its version of a split, by the rule of its operator, or by onnx's own inference."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from splitgraph.diagnostics import diagnostic
+from splitgraph.graph.scopes import called_function
+from splitgraph.inference.context import RULES, rule_of
+from splitgraph.inference.operators import AI_ONNX, Operator, untyped_attributes
+from splitgraph.inference.repairs import find_repairs
+from splitgraph.inference.split_nodes import keep_split, visit_split
+from splitgraph.inference.state import FunctionCall
+from splitgraph.inference.type_constraints import check_element_types, check_output_types
+from splitgraph.inference.unbound import schema_types, without_asking
+from splitgraph.onnx_proto import NodeProto
+from splitgraph.schemas import OperatorVersion
+from splitgraph.value_type import ValueType
+from splitgraph.variants import Variant, openvino_split_1, variadic_split_1
+
+if TYPE_CHECKING:
+    from splitgraph.inference.walk import Walk
+    from splitgraph.inference.walked_node import WalkedNode
+
+_HOW_TO_TYPE = "Set AttributeProto.type of the attribute, as onnx.helper.make_attribute does."
+
+
+def infer_node(walk: Walk, ctx: WalkedNode, operator: Operator) -> Sequence[ValueType]:
+    """The types that a node gives, but for a call of a function; what is wrong with it is reported."""
+    if operator.finding is not None:
+        walk.report(diagnostic(operator.finding, operator.message, ctx.location, help=operator.help))
+        return ()
+    if not has_sound_attributes(walk, ctx, operator):
+        return ()
+    if operator.schema is not None and operator.domain == "":
+        _repair(walk, ctx, operator.schema)
+    if operator.variant is not None:
+        return _infer_split(walk, ctx, operator.variant)
+    if operator.function is not None:
+        calls = walk.state.calls.setdefault(called_function(ctx.node), [])
+        calls.append(FunctionCall(tuple(ctx.inputs)))
+        return _infer_split(walk, ctx, variadic_split_1.VARIANT)
+    return _infer_by_rule(walk, ctx, operator)
+
+
+def has_sound_attributes(walk: Walk, ctx: WalkedNode, operator: Operator) -> bool:
+    """Report an attribute without a type, or with a tensor that is none. True when there is none."""
+    is_known = operator.schema is not None or operator.variant is not None or operator.function is not None
+    if is_known and (untyped := untyped_attributes(ctx.node)):
+        # Runtimes refuse it; to guess the type, or to take the attribute for absent, might change what it means.
+        text = f"attribute {untyped[0]!r} of {ctx.node.op_type} has no type, which it must have"
+        walk.report(diagnostic("SG212", text, ctx.location, help=_HOW_TO_TYPE))
+        return False
+    if ctx.node.attribute and (malformed := walk.state.tensors.of_node(ctx.node)) is not None:
+        walk.report(diagnostic("SG111", malformed, ctx.location))
+        return False
+    return True
+
+
+def walks_bodies(operator: Operator, node: NodeProto) -> bool:
+    """True for a node whose rule walks its bodies, if it has any."""
+    if operator.domain == openvino_split_1.DOMAIN:
+        return rule_of(operator.domain, node.op_type) is not None
+    return operator.domain == "" and node.op_type in RULES and not operator.outgrew_rule
+
+
+def _infer_split(walk: Walk, ctx: WalkedNode, variant: Variant) -> Sequence[ValueType]:
+    split, outputs = visit_split(ctx, variant)
+    keep_split(walk, ctx.node, ctx.index, split, outputs, tuple(ctx.obligations))
+    return outputs
+
+
+def _infer_by_rule(walk: Walk, ctx: WalkedNode, operator: Operator) -> Sequence[ValueType]:
+    rule = None if operator.outgrew_rule else rule_of(operator.domain, ctx.node.op_type)
+    if operator.schema is None and rule is None:
+        # What OpenVINO itself defines has been inferred by it: the dims that the IR declares are believed.
+        if operator.domain != openvino_split_1.DOMAIN:
+            walk.state.note_unknown_operator(f"{operator.domain or AI_ONNX}::{ctx.node.op_type}")
+        return ()
+    if operator.schema is not None and not operator.fits(ctx):
+        return ()
+    is_unbound = walk.bindings is None and any(attribute.ref_attr_name for attribute in ctx.node.attribute)
+    outputs = None if rule is None else without_asking(ctx, rule) if is_unbound else rule(ctx)
+    if operator.schema is None:
+        return outputs or ()
+    if not ctx.errors:
+        check_element_types(ctx, operator)
+    if outputs is not None and not ctx.errors:
+        check_output_types(ctx, operator, outputs)
+    if outputs is not None or ctx.errors:
+        return outputs or ()
+    if is_unbound:
+        # onnx's own inference would take the attribute for 0.
+        return schema_types(ctx, operator.schema)
+    # Imported where it is needed, because it imports onnx's C++ library.
+    from splitgraph.inference.fallback import infer_with_onnx
+
+    return infer_with_onnx(ctx, operator)
+
+
+def _repair(walk: Walk, ctx: WalkedNode, schema: OperatorVersion) -> None:
+    """Read a node that has one reading only as what it means, and say so."""
+    for repair in find_repairs(ctx, schema):
+        # Not an error of the node as it is read from here on.
+        walk.report(diagnostic(repair.code, repair.what, ctx.location, severity=repair.severity))
+        ctx.repair(repair.dropped, repair.added)
+        walk.detail.repairs.setdefault(ctx.index, []).append(repair)

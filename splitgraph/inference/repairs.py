@@ -1,0 +1,185 @@
+"""Faults of exporters that leave a node one reading: what an attribute says again that does not belong there, or what a
+Split-18 leaves out.
+
+A node is repaired only where what its author wrote, the reference evaluator and OpenVINO agree on it, as far as they
+accept it (onnxruntime refuses every one of these). Where readings differ, as for `axes` of a ReduceMax-18, which the
+reference evaluator obeys and OpenVINO passes over, the node stays an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from splitgraph.canonical import clamped_lengths
+from splitgraph.diagnostics import Severity
+from splitgraph.graph.attributes import attribute_value
+from splitgraph.inference.context import NodeContext
+from splitgraph.node_making import make_attribute
+from splitgraph.onnx_proto import AttributeProto
+from splitgraph.schemas import OperatorVersion, versions_of
+
+
+class Repair(NamedTuple):
+    """What makes a node valid: attributes that go, and one that comes; `what` is said of it. An error where the node
+    lacks what says its meaning, a warning where it says too much: rewriting mends both.
+    """
+
+    code: str
+    what: str
+    dropped: tuple[str, ...] = ()
+    added: AttributeProto | None = None
+
+    @property
+    def severity(self) -> Severity:
+        return "warning" if self.added is None else "error"
+
+
+def find_repairs(ctx: NodeContext, schema: OperatorVersion) -> list[Repair]:
+    """How a node of ai.onnx is repaired; nothing for one that needs no repair, or has more than one reading."""
+    unknown = ctx.attributes().keys() - schema.attributes.keys()
+    if not unknown and schema.op != "Split":
+        return []
+    found = [_superfluous(ctx, schema, name) for name in ctx.attributes() if name in unknown]
+    repairs = [repair for repair in found if repair is not None]
+    if len(repairs) < len(found):
+        return []
+    if schema.op == "Split" and schema.since_version >= 18:
+        more = _of_split_18(ctx)
+        return repairs if more is None else [*repairs, more]
+    return repairs
+
+
+def _superfluous(ctx: NodeContext, schema: OperatorVersion, name: str) -> Repair | None:
+    attribute = ctx.attributes()[name]
+    if attribute.ref_attr_name:
+        return None
+    rule = _RULES.get((schema.op, name)) or _RULES.get(("", name)) or _is_later_default
+    value = attribute_value(attribute)
+    if not rule(ctx, schema, name, value):
+        return None
+    label = f"{schema.op}-{schema.since_version}"
+    text = f"{label} has no attribute {name!r}; it says nothing new here, and is passed over"
+    return Repair("SG416", text, (name,))
+
+
+# Whether an attribute that the version does not have may go.
+_Rule = Callable[[NodeContext, OperatorVersion, str, object], bool]
+
+
+def _is_later_default(_: NodeContext, schema: OperatorVersion, name: str, value: object) -> bool:
+    """A later version has the attribute, with this default: with it, that means what this version does."""
+    if schema.op in _OTHER_BY_DEFAULT or name in _OTHER_BY_DEFAULT:
+        return False
+    later = (
+        held.attributes.get(name) for held in versions_of("", schema.op) if held.since_version > schema.since_version
+    )
+    first = next((formal for formal in later if formal is not None), None)
+    return first is not None and first.default_value is not None and first.default_value == value
+
+
+# The default is another meaning than that of the version before.
+_OTHER_BY_DEFAULT = frozenset({"Resize", "Upsample", "coordinate_transformation_mode"})
+
+
+def _is_of_the_past(_: NodeContext, schema: OperatorVersion, name: str, value: object) -> bool:
+    """An earlier version had the attribute, which never had a bearing on what it gives."""
+    return any(
+        name in held.attributes for held in versions_of("", schema.op) if held.since_version < schema.since_version
+    )
+
+
+def _broadcasts_alike(ctx: NodeContext, schema: OperatorVersion, name: str, value: object) -> bool:
+    """Without an axis, an operator of before opset 7 broadcasts as a later one does."""
+    return "axis" not in ctx.attributes() and value == 1 and _is_of_the_past(ctx, schema, name, value)
+
+
+def _counts_outputs(ctx: NodeContext, schema: OperatorVersion, name: str, value: object) -> bool:
+    return value == len(ctx.outputs)
+
+
+def _ratio_unused(ctx: NodeContext, schema: OperatorVersion, name: str, value: object) -> bool:
+    """Dropout hands its input on unless it is trained."""
+    return not ctx.has_input(1) and not ctx.has_input(2)
+
+
+def _is_for_inference(_: NodeContext, schema: OperatorVersion, name: str, value: object) -> bool:
+    return value == 1 and schema.since_version >= 7
+
+
+def _lengths_alike(ctx: NodeContext, schema: OperatorVersion, name: str, value: object) -> bool:
+    """The lengths are the input's, or equal parts of a dimension that is known."""
+    if not isinstance(value, tuple) or len(value) != len(ctx.outputs):
+        return False
+    if ctx.has_input(1):
+        return _input_is(ctx, value)
+    return len(set(value)) == 1 and sum(value) == _split_dimension(ctx) and "num_outputs" not in ctx.attributes()
+
+
+def _axes_alike(ctx: NodeContext, schema: OperatorVersion, name: str, value: object) -> bool:
+    """The axes are the input's, or those that are meant without any."""
+    if not isinstance(value, tuple):
+        return False
+    shape = ctx.input(0).shape
+    if ctx.has_input(1):
+        return _input_is(ctx, value)
+    if shape is None or schema.op == "Unsqueeze":
+        return False
+    axes = {axis + len(shape) if isinstance(axis, int) and axis < 0 else axis for axis in value}
+    if schema.op == "Squeeze":
+        return all(isinstance(dim, int) for dim in shape) and axes == {at for at, dim in enumerate(shape) if dim == 1}
+    return axes == set(range(len(shape))) and "noop_with_empty_axes" not in ctx.attributes()
+
+
+def _has_axes(ctx: NodeContext, schema: OperatorVersion, name: str, value: object) -> bool:
+    """What an operator does without axes is of no matter where it has some; 0 is what this version does."""
+    return value == 0 or bool(ctx.attribute("axes"))
+
+
+def _input_is(ctx: NodeContext, value: tuple[object, ...]) -> bool:
+    contents = ctx.contents(1)
+    return contents is not None and tuple(contents.items) == value
+
+
+def _split_dimension(ctx: NodeContext) -> int | None:
+    shape, axis = ctx.input(0).shape, ctx.attribute("axis", 0)
+    if shape is None or not isinstance(axis, int) or not -len(shape) <= axis < len(shape):
+        return None
+    dim = shape[axis]
+    return dim if isinstance(dim, int) else None
+
+
+# By operator, "" for every one, and attribute.
+_RULES: dict[tuple[str, str], _Rule] = {
+    ("", "consumed_inputs"): _is_of_the_past,
+    ("", "broadcast"): _broadcasts_alike,
+    ("", "noop_with_empty_axes"): _has_axes,
+    ("", "axes"): _axes_alike,
+    ("Split", "num_outputs"): _counts_outputs,
+    ("Split", "split"): _lengths_alike,
+    ("Dropout", "ratio"): _ratio_unused,
+    ("Dropout", "is_test"): _is_for_inference,
+}
+
+
+def _of_split_18(ctx: NodeContext) -> Repair | None:
+    count, parts, total = ctx.attributes().get("num_outputs"), len(ctx.outputs), _split_dimension(ctx)
+    if count is None:
+        if ctx.has_input(1) or not _fills(ctx, parts):
+            return None
+        text = f"neither the input split nor the attribute num_outputs is given; read as {parts} chunks"
+        return Repair("SG207", text, (), make_attribute("num_outputs", parts))
+    if not ctx.has_input(1) or count.ref_attr_name or count.i != parts or total is None:
+        return None
+    if not _input_is(ctx, clamped_lengths(total, -(-total // parts), parts)):
+        return None
+    text = "both the input split and the attribute num_outputs are given; they say the same, and num_outputs goes"
+    return Repair("SG208", text, ("num_outputs",))
+
+
+def _fills(ctx: NodeContext, parts: int) -> bool:
+    """Whether no chunk is empty, which no exporter can have meant, of a dimension that is known."""
+    total, shape, axis = _split_dimension(ctx), ctx.input(0).shape, ctx.attribute("axis", 0)
+    if shape is not None and isinstance(axis, int) and not -len(shape) <= axis < len(shape):
+        return False
+    return total is None or total == 0 or (parts - 1) * -(-total // parts) < total

@@ -1,0 +1,159 @@
+"""What must hold of the symbols for a model to be valid, as it is shown: in plain terms, and without what follows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import chain
+
+from splitgraph.dim import Dim, DimLike, Facts, Obligation, symbol, symbols_of
+from splitgraph.dim.conditions import plain_obligation
+from splitgraph.inference.naming import Naming
+from splitgraph.inference.solving import resolve
+from splitgraph.inference.state import State
+
+# Of more obligations none is left out, and each is shown as the node said it: to compare them takes the longer, the
+# more there are.
+_MOST_COMPARED = 200
+
+
+class Requirements:
+    """The obligations of a model under shown names.
+
+    One that the others imply is not shown (of `N % 2 == 0` and `N % 4 == 0` the first), nor is one of a dimension that
+    is not shown itself. Those of a branch or body are compared with those around it, but never the other way round: it
+    may not run.
+    """
+
+    def __init__(self, naming: Naming, noted: Iterable[tuple[Obligation, Facts]]) -> None:
+        self._naming = naming
+        self._shown: dict[Obligation, Obligation | None] = {}
+        self._texts: dict[tuple[Facts, Obligation], str] = {}
+        scopes: dict[Facts, dict[Obligation, None]] = {}
+        for obligation, facts in noted:
+            if obligation not in self._shown:
+                self._shown[obligation] = self._under_shown_names(obligation)
+            shown = self._shown[obligation]
+            if shown is not None:
+                scopes.setdefault(facts, {})[shown] = None
+        compared = sum(map(len, scopes.values())) <= _MOST_COMPARED
+        common = _named_twice(chain.from_iterable(scopes.values())) if compared else set[str]()
+        known: dict[Facts, Facts] = {}
+        # The outer ones first.
+        for facts in sorted(scopes, key=lambda facts: sum(1 for _ in facts.enclosing())):
+            around = next((known[outer] for outer in facts.enclosing() if outer in known), None)
+            known[facts] = Facts() if around is None else around.child()
+            for shown, text in _plainest(tuple(scopes[facts]), known[facts], common):
+                self._texts[facts, shown] = text
+
+    def text(self, obligation: Obligation, facts: Facts) -> str | None:
+        """The obligation of a scope as it is shown; None when it is not."""
+        shown = self._shown[obligation]
+        return None if shown is None else self._texts.get((facts, shown))
+
+    def _under_shown_names(self, obligation: Obligation) -> Obligation | None:
+        """The obligation in shown names; None when it speaks of a dimension that is not shown at all, or goes without
+        saying because it holds for all sizes, as it does where both sides are shown alike.
+        """
+        naming = self._naming
+        lhs, rhs = resolve(obligation.lhs, naming.solved), resolve(obligation.rhs, naming.solved)
+        known = Facts()
+        if known.prove_eq(lhs, rhs) if obligation.relation == "==" else known.prove_ge(lhs, rhs):
+            return None
+        left, right = naming.named(lhs), naming.named(rhs)
+        return None if left is None or right is None else plain_obligation(Obligation(left, obligation.relation, right))
+
+
+def _names(obligation: Obligation) -> frozenset[str]:
+    return symbols_of(obligation.lhs) | symbols_of(obligation.rhs)
+
+
+def _named_twice(obligations: Iterable[Obligation]) -> set[str]:
+    """The symbols of which several obligations speak: others neither follow from anything nor make anything plainer."""
+    counts = Counter(name for obligation in set(obligations) for name in obligation.symbols)
+    return {name for name, count in counts.items() if count > 1}
+
+
+def _plainest(shown: Sequence[Obligation], known: Facts, common: set[str]) -> Iterable[tuple[Obligation, str]]:
+    """Each obligation of a scope that the others do not imply, with its text; `known` takes them in."""
+    # What follows from earlier ones was never noted; what follows from later ones shows in the opposite order.
+    later, kept = known.child(), list[Obligation]()
+    for obligation in reversed(shown):
+        if common.isdisjoint(obligation.symbols) or later.require(obligation) != "proved":
+            kept.append(obligation)
+    for obligation in reversed(kept):
+        text = str(obligation)
+        if not common.isdisjoint(obligation.symbols):
+            text = min(text, _by_what_is_known(obligation, known), key=len)
+            known.require(obligation)
+        yield obligation, text
+
+
+def shown_assumptions(state: State) -> dict[str, str]:
+    """What was assumed and does not follow from the rest of it, as it is shown, with the first node that needs it."""
+    assumptions = tuple(state.assumptions)
+    common = _named_twice(assumptions) if len(assumptions) <= _MOST_COMPARED else set[str]()
+    return {text: state.assumptions[each] for each, text in _plainest(assumptions, Facts(), common)}
+
+
+def _by_what_is_known(obligation: Obligation, known: Facts) -> str:
+    plain = known.simplify(obligation.lhs - obligation.rhs)
+    return str(Obligation(plain, obligation.relation, 0) if isinstance(plain, Dim) else obligation)
+
+
+def shown_requirements(
+    state: State, naming: Naming, requirements: Requirements, splits: Iterable[tuple[str, Sequence[str]]]
+) -> dict[str, tuple[str, ...]]:
+    """Everything that must hold of the symbols, as it is shown, with the locations that say so. splits: the location of
+    each and what it requires.
+    """
+    found: dict[str, dict[str, None]] = {}
+    for obligation, location, facts in state.requirements:
+        text = requirements.text(obligation, facts)
+        if text is not None:
+            found.setdefault(text, {})[location] = None
+    for location, texts in splits:
+        for text in texts:
+            found.setdefault(text, {})[location] = None
+    for name, definition in state.definitions.items():
+        meaning = None if definition is None else naming.dim(definition[0])
+        if definition is not None and isinstance(meaning, Dim) and meaning != symbol(name):
+            found.setdefault(str(Obligation(symbol(name), "==", meaning)), {})[definition[1]] = None
+    for name in _known_broadcasts(state):
+        shown, operands = naming.shown_name(name), _shown_operands(state, naming, name)
+        if shown is not None and operands is not None:
+            # Equal, or 1: the greatest, but 0 where one is 0. Multiplied out it would be unreadable.
+            factors = [*(f"min(1, {each})" for each in operands), f"max({', '.join(map(str, operands))})"]
+            found.setdefault(f"{shown} == {'*'.join(factors)}", {})[state.broadcasts[name][2]] = None
+    for name, text in naming.meanings.items():
+        found.setdefault(f"{name} == {text}", {})
+    return {text: tuple(locations) for text, locations in found.items()}
+
+
+def _known_broadcasts(state: State) -> list[str]:
+    """The generated symbols that stand for the broadcast of dimensions that the author's symbols tell."""
+    known: dict[str, None] = {}
+    for name, (a, b, _) in state.broadcasts.items():
+        if not (symbols_of(a) | symbols_of(b)) & state.generated - known.keys():
+            known[name] = None
+    return list(known)
+
+
+def _shown_operands(state: State, naming: Naming, name: str) -> list[DimLike] | None:
+    """What a generated symbol is the broadcast of, as it is shown, with the operands of those that are not shown in
+    their place; None where nobody could read it.
+    """
+    found: dict[DimLike, None] = {}
+    waiting = list(reversed(state.broadcasts[name][:2]))
+    seen = set(waiting)
+    while waiting:
+        operand = waiting.pop()
+        shown, inner = naming.dim(operand), state.broadcasts.get(str(operand))
+        if shown is not None:
+            found[shown] = None
+        elif inner is None:
+            return None
+        else:
+            waiting += [each for each in reversed(inner[:2]) if each not in seen]
+            seen.update(inner[:2])
+    return list(found) if len(found) > 1 else None

@@ -1,0 +1,90 @@
+"""The memo of visits: a node that repeats an earlier one gives what that one gave. Models repeat their layers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from splitgraph.contents import Contents
+from splitgraph.inference.knowledge import Knowledge
+from splitgraph.onnx_proto import TensorProto
+from splitgraph.value_type import ValueType
+
+if TYPE_CHECKING:
+    from splitgraph.inference.state import SplitDetail
+
+# What nodes that give the same have in common: the attribute of a Constant; of other nodes the operator, the number of
+# outputs, one object for what is known of each input, and the bytes of each attribute.
+Key = bytes | tuple[object, ...]
+
+
+class Visit:
+    """What visiting a node gave: what is known of each output, and for a split node what is kept of it.
+
+    index: of the node in its graph. only: what is known of the only output, where that is a tensor and no part of a
+    split. content: the elements of that, a tensor where nobody has asked for them yet.
+    """
+
+    __slots__ = ("content", "index", "only", "outputs", "split", "types")
+
+    def __init__(
+        self,
+        index: int,
+        outputs: Sequence[Knowledge],
+        types: Sequence[ValueType],
+        split: SplitDetail | None,
+        content: Contents | TensorProto | None = None,
+    ) -> None:
+        self.index = index
+        self.outputs = outputs
+        self.types = types
+        self.split = split
+        alone = len(outputs) == 1 and split is None and outputs[0].sequence is None
+        self.only = outputs[0] if alone else None
+        self.content = outputs[0].contents if alone and content is None else content
+
+
+class VisitMemo:
+    """The visits of one graph that may be repeated.
+
+    What a visit may depend on. Its key: the operator, its attributes, how many outputs the node has, and what is known
+    of each input: type, elements, members of a sequence, whether it is there at all. What is the same for every node of
+    the graph: the imported opsets, the attributes of the call that is walked, the options of the inference. And what is
+    known of the symbols (`Facts`). A rule reads nothing else: `NodeContext` offers nothing else, but names and the
+    location, which are for messages.
+
+    What makes a visit unrepeatable. An effect: anything but saying what the outputs are, counted in `State.effects` (a
+    finding, a new symbol, elements of an input that were not looked at before). A fact that was learnt
+    (`Facts.version`). An output that is left out; a body or a call, whose nodes are visits of their own (a call has a
+    memo of its own, `call_memo.py`).
+
+    When a visit is forgotten. An answer of Facts that is not a proof may be another one when more is known of the
+    symbols; such answers are counted in `Facts.open_questions`. A visit during which none was given is settled: it
+    holds to the end of its graph. Every other visit is forgotten as soon as a fact is learnt.
+    """
+
+    # False only in the tests that compare an inference with this memo and without it.
+    remembers = True
+
+    def __init__(self) -> None:
+        # All that may be repeated now, which the walk looks up by itself: a call for every node would cost too much.
+        self.visits: dict[Key, Visit] = {}
+        self._settled: dict[Key, Visit] = {}
+
+    def keep(self, key: Key, visit: Visit, *, settled: bool) -> None:
+        """Remember a visit that did nothing but to say what the outputs are. settled: it had no open question."""
+        if not self.remembers:
+            return
+        self.visits[key] = visit
+        if settled:
+            self._settled[key] = visit
+
+    def forget_unsettled(self) -> None:
+        """Forget what may be otherwise, now that more is known of the symbols."""
+        self.visits.clear()
+        self.visits.update(self._settled)
+
+    def forget_all(self) -> None:
+        """Forget every visit, when the graph has been walked."""
+        self.visits.clear()
+        self._settled.clear()

@@ -1,0 +1,176 @@
+"""One exported model in an old onnxruntime, against the original in the engines that are installed.
+
+Inputs, attempts, tolerances, and what counts as showing something are those of verification (`splitgraph.execution`):
+only where the second model runs is another place.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import onnx
+
+from splitgraph.api import tolerance_of
+from splitgraph.conversion.rewrite import Rewrite
+from splitgraph.execution import values
+from splitgraph.execution.admission import engines_for, in_order, meaningful
+from splitgraph.execution.child import Attempt, EngineRun, Failure, Probe, Workplace
+from splitgraph.execution.comparison import compare_interfaces
+from splitgraph.execution.engine_trial import EngineTrial, Question
+from splitgraph.execution.engines import normalise, reason_of
+from splitgraph.execution.inputs import InputMaker
+from splitgraph.execution.judging import Outcome
+from splitgraph.execution.subjects import Subject, read_subjects
+from splitgraph.execution.verification import Difference
+
+WORKER = Path(__file__).resolve().parent / "old_runtimes_worker.py"
+SAMPLES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What became of an export in an old runtime.
+
+    status: "equal"; "close" (equal with the tolerances between two engines, and not with those of one); "different";
+    "not loaded"; "not run" (it loads, and fails on inputs on which the original runs); "silent" (equal, but the outputs
+    show nothing); "no original" (the original runs in no engine that is installed); or "random" (the original draws
+    random numbers). reason: what was said. engine: which engine ran the original. cases: how many sets of inputs were
+    compared.
+    """
+
+    status: str
+    reason: str = ""
+    engine: str = ""
+    cases: int = 0
+
+
+class OldPlace(Workplace):
+    """A workplace that runs the first model in an installed engine and the second one in an old onnxruntime.
+
+    fault: the first thing that went wrong in the old runtime.
+    """
+
+    def __init__(self, folder: Path, before: onnx.ModelProto, export: Path, python: Path) -> None:
+        super().__init__(folder, [before], [None])
+        self._export = export
+        self._python = python
+        self.fault: Failure | None = None
+
+    def run(self, engine: str, attempts: Sequence[Attempt], seconds: float, probe: Probe | None = None) -> EngineRun:
+        """Run the original on the attempts, and the export on those that the original accepts."""
+        end = time.monotonic() + seconds
+        run = super().run(engine, attempts, seconds, replace(probe or Probe(), deploy=False))
+        folder = self.folder / f"run_{self._runs}"
+        found = self._run_old(folder, sorted(run.outputs[0]), end - time.monotonic()) if run.outputs[0] else []
+        run.failures.extend(found)
+        for event in _events(folder):
+            if event["event"] == "end" and event["stage"] == "run":
+                outputs = values.read_values(folder / event["outputs"])
+                run.outputs[1][event["case"], event["attempt"]] = normalise(list(outputs.values()))
+        self.fault = self.fault or next(iter(found), None)
+        return run
+
+    def _run_old(self, folder: Path, accepted: Sequence[tuple[int, int]], seconds: float) -> list[Failure]:
+        """Run the export on these cases in a process of its own; what failed."""
+        cases = [
+            {"case": case, "attempt": attempt, "inputs": f"inputs_{case}_{attempt}.bin", "outputs": f"old_{case}.bin"}
+            for case, attempt in accepted
+        ]
+        (folder / "old_job.json").write_text(json.dumps({"model": str(self._export), "cases": cases}), "utf-8")
+        # Isolated: what is on this process's path is for another Python.
+        command = [str(self._python), "-I", str(WORKER), str(values.__file__), str(folder)]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=max(seconds, 1.0))
+            abnormal = f"ended with exit status {done.returncode}" if done.returncode else ""
+        except subprocess.TimeoutExpired:
+            abnormal = f"did not finish within {seconds:.3g} seconds"
+        events = _events(folder)
+        failed = [_failure(event, event["reason"]) for event in events if event["event"] == "failed"]
+        if abnormal:
+            failed.append(_failure(events[-1] if events else {"stage": "load"}, abnormal))
+        return failed
+
+
+def _events(folder: Path) -> list[dict[str, Any]]:
+    path = folder / "old_events.jsonl"
+    lines = path.read_text("utf-8").splitlines(keepends=True) if path.exists() else []
+    return [json.loads(line) for line in lines if line.endswith("\n")]  # a process that dies may leave half a line
+
+
+def _failure(event: Mapping[str, Any], text: str) -> Failure:
+    # Not loading ends the trial, as an engine that lacks something does; a failure at a case belongs to that case.
+    reason = reason_of(RuntimeError(text))
+    return Failure(event["stage"], 1, event.get("case"), unsupported=event["stage"] == "load", reason=reason)
+
+
+def try_export(original: onnx.ModelProto, rewrite: Rewrite, export: Path, python: Path, timeout: float) -> Finding:
+    """Run an export in the old runtime of an interpreter, and the original here, on the same inputs.
+
+    rewrite: what the file of the export holds. timeout: seconds for everything.
+    """
+    subjects = read_subjects(original, rewrite.model)
+    assert not isinstance(subjects, Difference), "two ONNX models are always matched by their names"
+    first, second = (in_order(subject) for subject in subjects)
+    difference = compare_interfaces(first.interface, second.interface)
+    if difference is not None:
+        return Finding("different", difference.reason)
+    if first.draws_random_numbers:
+        return Finding("random")
+    first, fault = meaningful(first, second)
+    if fault is not None:
+        return Finding("no original", fault.message)
+    return _in_engines(first, second, rewrite, export, python, time.monotonic() + timeout)
+
+
+def _in_engines(
+    first: Subject, second: Subject, rewrite: Rewrite, export: Path, python: Path, deadline: float
+) -> Finding:
+    """What the first engine shows that runs the original."""
+    maker, tolerance = InputMaker(first.analysis), tolerance_of(rewrite)
+    samples = SAMPLES if maker.varies else 1
+    question = Question(first, second, maker, None, samples, *tolerance, rounding=rewrite.rounding)
+    said = []
+    for engine in engines_for("auto", first, second):
+        found = _in_engine(question, export, python, engine, engine, deadline)
+        if found.status == "different":
+            # Two onnxruntimes round differently, as two engines do: "a+b" are held to what those agree on.
+            between = _in_engine(question, export, python, engine, f"{engine}+onnxruntime", deadline)
+            found = replace(found, status="close") if between.status == "equal" else between
+        if found.status:
+            return found
+        said.append(f"{engine}: {found.reason}")
+    return Finding("no original", "; ".join(said))
+
+
+def _in_engine(question: Question, export: Path, python: Path, engine: str, name: str, deadline: float) -> Finding:
+    """What one engine shows, with the tolerances of a name; status "" where it does not run the original."""
+    with tempfile.TemporaryDirectory(prefix="splitgraph-") as folder:
+        place = OldPlace(Path(folder), question.before.model, export, python)
+        outcome = EngineTrial(question, place, name, deadline, 1.0).decide()
+    return Finding(_status(outcome, place.fault), _reason(outcome, place.fault), engine, outcome.cases)
+
+
+def _status(outcome: Outcome, fault: Failure | None) -> str:
+    """What an outcome says of the export; "" where the engine did not run the original."""
+    if outcome.verdict == "not-run":
+        return "silent"
+    if outcome.verdict is not None:
+        return outcome.verdict
+    if fault is not None:
+        return "not loaded" if fault.stage == "load" else "not run"
+    return ""
+
+
+def _reason(outcome: Outcome, fault: Failure | None) -> str:
+    if outcome.difference is not None:
+        return ": ".join(filter(None, (outcome.difference.name, outcome.difference.reason)))
+    if outcome.verdict is None and fault is not None:
+        return fault.reason
+    return "; ".join(filter(None, (outcome.reason, *(note.message for note in outcome.notes))))

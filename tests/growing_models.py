@@ -1,0 +1,181 @@
+"""Models of one family each that grow with a number: what is asked of their dimensions must not grow faster.
+
+A file of a few lines can say what takes all memory to write down: a size that is squared thirty times, or a product of
+sums. Each family here was once slow. `FAMILIES` has them by name: a model of n, and an n that takes a moment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import onnx
+from onnx import TensorProto, helper
+
+Shape = list[int | str | None]
+
+_OPSET = 18
+
+
+class Family(NamedTuple):
+    """make: the model of n. size: the n of the tests; the campaign measures larger ones."""
+
+    make: Callable[[int], onnx.ModelProto]
+    size: int
+
+
+def _tensor(name: str, shape: Shape, kind: int = TensorProto.FLOAT) -> onnx.ValueInfoProto:
+    return helper.make_tensor_value_info(name, kind, shape)
+
+
+def _model(
+    nodes: list[onnx.NodeProto],
+    inputs: list[onnx.ValueInfoProto],
+    outputs: list[onnx.ValueInfoProto],
+    initializers: list[onnx.TensorProto] | None = None,
+) -> onnx.ModelProto:
+    graph = helper.make_graph(nodes, "growing", inputs, outputs, initializers)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", _OPSET)], ir_version=8)
+
+
+def _integers(name: str, values: list[int]) -> onnx.TensorProto:
+    return helper.make_tensor(name, TensorProto.INT64, [len(values)], values)
+
+
+def _of_sizes(
+    nodes: list[onnx.NodeProto], size: str, inputs: list[onnx.ValueInfoProto], **more: list[int]
+) -> onnx.ModelProto:
+    """A model whose output has the size that the nodes compute, a tensor of one element."""
+    made = [*nodes, helper.make_node("ConstantOfShape", [size], ["y"])]
+    return _model(made, inputs, [_tensor("y", [None])], [_integers(name, values) for name, values in more.items()])
+
+
+def squared(n: int) -> onnx.ModelProto:
+    """N, squared n times."""
+    nodes = [helper.make_node("Shape", ["x"], ["s0"])]
+    nodes += [helper.make_node("Mul", [f"s{i}", f"s{i}"], [f"s{i + 1}"]) for i in range(n)]
+    return _of_sizes(nodes, f"s{n}", [_tensor("x", ["N"])])
+
+
+def product_of_sums(n: int) -> onnx.ModelProto:
+    """(d0 + N) * (d1 + N) * ..., n factors."""
+    inputs = [_tensor("x", ["N"]), *(_tensor(f"x{i}", [f"d{i}"]) for i in range(n))]
+    nodes = [helper.make_node("Shape", ["x"], ["n"])]
+    for i in range(n):
+        nodes.append(helper.make_node("Shape", [f"x{i}"], [f"t{i}"]))
+        nodes.append(helper.make_node("Add", [f"t{i}", "n"], [f"a{i}"]))
+        nodes.append(helper.make_node("Mul", [f"m{i - 1}", f"a{i}"] if i else [f"a{i}", "one"], [f"m{i}"]))
+    return _of_sizes(nodes, f"m{n - 1}", inputs, one=[1])
+
+
+def wide_concat(n: int) -> onnx.ModelProto:
+    """A Concat of n dimensions."""
+    inputs = [_tensor(f"x{i}", [f"d{i}", 4]) for i in range(n)]
+    node = helper.make_node("Concat", [f"x{i}" for i in range(n)], ["y"], axis=0)
+    return _model([node], inputs, [_tensor("y", [None, 4])])
+
+
+def chained_concats(n: int) -> onnx.ModelProto:
+    """The sum of n dimensions, one after the other; each partial sum is the size of a value."""
+    inputs = [_tensor(f"x{i}", [f"d{i}", 4]) for i in range(n + 1)]
+    nodes = [helper.make_node("Concat", [f"y{i}" if i else "x0", f"x{i + 1}"], [f"y{i + 1}"], axis=0) for i in range(n)]
+    return _model(nodes, inputs, [_tensor(f"y{n}", [None, 4])])
+
+
+def sum_of_quotients(n: int) -> onnx.ModelProto:
+    """N//2 + N//3 + ... + N//n, one after the other."""
+    nodes = [helper.make_node("Shape", ["x"], ["s1"]), helper.make_node("Shape", ["x"], ["size"])]
+    for i in range(2, n + 1):
+        nodes.append(helper.make_node("Div", ["size", f"k{i}"], [f"q{i}"]))
+        nodes.append(helper.make_node("Add", [f"s{i - 1}", f"q{i}"], [f"s{i}"]))
+    return _of_sizes(nodes, f"s{n}", [_tensor("x", ["N"])], **{f"k{i}": [i] for i in range(2, n + 1)})
+
+
+def nested_quotients(n: int) -> onnx.ModelProto:
+    """(...((N*A + 1)//3*A + 1)//3...), n levels deep."""
+    nodes = [helper.make_node("Shape", ["x"], ["s0"]), helper.make_node("Shape", ["a"], ["size"])]
+    for i in range(n):
+        nodes.append(helper.make_node("Mul", [f"s{i}", "size"], [f"p{i}"]))
+        nodes.append(helper.make_node("Add", [f"p{i}", "one"], [f"a{i}"]))
+        nodes.append(helper.make_node("Div", [f"a{i}", "three"], [f"s{i + 1}"]))
+    return _of_sizes(nodes, f"s{n}", [_tensor("x", ["N"]), _tensor("a", ["A"])], one=[1], three=[3])
+
+
+def doubled_levels(n: int) -> onnx.ModelProto:
+    """x//2 + x//3 of itself, n times: written out, each level is twice as long as the one before."""
+    nodes = [helper.make_node("Shape", ["x"], ["s0"])]
+    for i in range(n):
+        nodes.append(helper.make_node("Div", [f"s{i}", "two"], [f"h{i}"]))
+        nodes.append(helper.make_node("Div", [f"s{i}", "three"], [f"t{i}"]))
+        nodes.append(helper.make_node("Add", [f"h{i}", f"t{i}"], [f"s{i + 1}"]))
+    return _of_sizes(nodes, f"s{n}", [_tensor("x", ["N"])], two=[2], three=[3])
+
+
+def many_maxima(n: int) -> onnx.ModelProto:
+    """The largest of n dimensions, one after the other."""
+    inputs = [_tensor(f"x{i}", [f"d{i}"]) for i in range(n)]
+    nodes = [helper.make_node("Shape", [f"x{i}"], [f"t{i}"]) for i in range(n)]
+    nodes += [helper.make_node("Max", [f"m{i - 1}" if i > 1 else "t0", f"t{i}"], [f"m{i}"]) for i in range(1, n)]
+    return _of_sizes(nodes, f"m{n - 1}", inputs)
+
+
+def wide_maximum(n: int) -> onnx.ModelProto:
+    """The largest of n dimensions, by one node."""
+    inputs = [_tensor(f"x{i}", [f"d{i}"]) for i in range(n)]
+    nodes = [helper.make_node("Shape", [f"x{i}"], [f"t{i}"]) for i in range(n)]
+    nodes.append(helper.make_node("Max", [f"t{i}" for i in range(n)], ["m"]))
+    return _of_sizes(nodes, "m", inputs)
+
+
+def large_numbers(n: int) -> onnx.ModelProto:
+    """N, times 2**62 n times."""
+    nodes = [helper.make_node("Shape", ["x"], ["s0"])]
+    nodes += [helper.make_node("Mul", [f"s{i}", "factor"], [f"s{i + 1}"]) for i in range(n)]
+    return _of_sizes(nodes, f"s{n}", [_tensor("x", ["N"])], factor=[2**62])
+
+
+def tiled(n: int) -> onnx.ModelProto:
+    """A tensor of N rows, repeated 2**40 times over, n times."""
+    nodes = [helper.make_node("Tile", [f"y{i}" if i else "x", "repeats"], [f"y{i + 1}"]) for i in range(n)]
+    return _model(nodes, [_tensor("x", ["N"])], [_tensor(f"y{n}", [None])], [_integers("repeats", [2**40])])
+
+
+def explicit_lengths(n: int) -> onnx.ModelProto:
+    """A Split into n parts of given lengths, of which one is read."""
+    lengths = _integers("lengths", [1 + i % 3 for i in range(n)])
+    node = helper.make_node("Split", ["x", "lengths"], [f"y{i}" for i in range(n)], axis=0)
+    return _model([node], [_tensor("x", ["N", 4])], [_tensor("y0", [None, 4])], [lengths])
+
+
+def many_outputs(n: int) -> onnx.ModelProto:
+    """A Split into n chunks, the last one smaller."""
+    node = helper.make_node("Split", ["x"], [f"y{i}" for i in range(n)], axis=0, num_outputs=n)
+    return _model([node], [_tensor("x", ["N", 4])], [_tensor("y0", [None, 4])])
+
+
+def symbolic_lengths(n: int) -> onnx.ModelProto:
+    """A Concat of n dimensions, split again by these."""
+    inputs = [_tensor(f"x{i}", [f"d{i}", 4]) for i in range(n)]
+    nodes = [helper.make_node("Concat", [f"x{i}" for i in range(n)], ["whole"], axis=0)]
+    nodes += [helper.make_node("Shape", [f"x{i}"], [f"t{i}"], end=1) for i in range(n)]
+    nodes.append(helper.make_node("Concat", [f"t{i}" for i in range(n)], ["lengths"], axis=0))
+    nodes.append(helper.make_node("Split", ["whole", "lengths"], [f"y{i}" for i in range(n)], axis=0))
+    return _model(nodes, inputs, [_tensor("y0", [None, 4])])
+
+
+FAMILIES: dict[str, Family] = {
+    "squared": Family(squared, 80),
+    "product of sums": Family(product_of_sums, 80),
+    "wide Concat": Family(wide_concat, 80),
+    "chained Concats": Family(chained_concats, 80),
+    "sum of quotients": Family(sum_of_quotients, 80),
+    "nested quotients": Family(nested_quotients, 80),
+    "doubled levels": Family(doubled_levels, 80),
+    "many maxima": Family(many_maxima, 80),
+    "wide Max": Family(wide_maximum, 80),
+    "large numbers": Family(large_numbers, 80),
+    "tiled": Family(tiled, 80),
+    "explicit lengths": Family(explicit_lengths, 500),
+    "many outputs": Family(many_outputs, 200),
+    "symbolic lengths": Family(symbolic_lengths, 80),
+}

@@ -1,0 +1,49 @@
+"""The name under which splitgraph is installed: that of the package belongs to another project on the package index."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+TEXTS = sorted(
+    path
+    for pattern in ("splitgraph/**/*.py", "docs/**/*.md", "benchmarks/*", "models/*.md", "*.md", "*.toml", ".ci/*")
+    for path in ROOT.glob(pattern)
+    if path.is_file()
+)
+# What would install the other project: pip's command, or a requirement, with the name of the package.
+FORBIDDEN = re.compile(r"pip3? (?:install|download)[^\n`&|;]*?(?<![\w./-])splitgraph\b|(?<![\w./-])splitgraph\[")
+
+
+@pytest.mark.parametrize("path", TEXTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_text_installs_the_other_project(path: Path) -> None:
+    found = FORBIDDEN.findall(path.read_text(encoding="utf-8", errors="replace"))
+    assert not found, f"say how to install it from where the user has it: {found}"
+
+
+@pytest.mark.parametrize(
+    ("text", "is_forbidden"),
+    [
+        ("pip install splitgraph", True),
+        ("pip install 'splitgraph[openvino]'", True),
+        ("pip3 install -U splitgraph", True),
+        ('all = ["splitgraph[onnxruntime]"]', True),
+        ("pip install '.[openvino]'", False),
+        ("pip install onnx-splitgraph", False),
+        ("pip install openvino", False),
+        ("splitgraph upgrade model.onnx", False),
+        ('test = ["onnx-splitgraph[onnxruntime]"]', False),
+    ],
+)
+def test_what_is_forbidden(text: str, is_forbidden: bool) -> None:
+    assert bool(FORBIDDEN.search(text)) == is_forbidden
+
+
+def test_the_distribution_has_a_name_of_its_own() -> None:
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    assert re.search(r'^name = "onnx-splitgraph"$', text, re.MULTILINE)
+    assert re.search(r'^splitgraph = "splitgraph.cli:main"$', text, re.MULTILINE)
+    assert 'packages = ["splitgraph"]' in text

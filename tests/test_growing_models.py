@@ -1,0 +1,219 @@
+"""No file makes inference slow: four times the model is about four times the work, the memory and the text."""
+
+from __future__ import annotations
+
+import cProfile
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import pytest
+from growing_models import FAMILIES, Family
+from onnx import TensorProto, helper
+
+import splitgraph
+from splitgraph.dim import (
+    Dim,
+    Facts,
+    arithmetic,
+    dim_max,
+    dim_min,
+    evaluate,
+    parse_dim,
+    parse_expression,
+    product,
+    substitute,
+    sum_dims,
+    symbol,
+)
+from splitgraph.dim.atoms import LARGE, MOST_FACTORS, MOST_WRITTEN, all_atoms, degree_of, size_of
+
+# Four times as much, and a logarithm of some thousands more.
+_GROWTH = 5.5
+
+N, M = symbol("N"), symbol("M")
+
+
+class Cost(NamedTuple):
+    """What one inference took: calls of functions, terms of the dimensions that are held, characters of the result."""
+
+    calls: int
+    terms: int
+    characters: int
+
+
+@pytest.fixture
+def narrow(monkeypatch: pytest.MonkeyPatch) -> int:
+    """A lower limit of what a dimension holds, so that small models reach it; the limit."""
+    limit = 40
+    monkeypatch.setattr(arithmetic, "MOST_WRITTEN", limit)
+    return limit
+
+
+def _calls(run: Callable[[], object]) -> int:
+    profile = cProfile.Profile()
+    profile.runcall(run)
+    entries: Any = profile.getstats()
+    return sum(entry.callcount for entry in entries)
+
+
+def _cost(family: Family, size: int) -> tuple[Cost, splitgraph.Analysis]:
+    model, found = family.make(size), list[splitgraph.Analysis]()
+    splitgraph.infer(family.make(2))
+    calls = _calls(lambda: found.append(splitgraph.infer(model)))
+    analysis = found[0]
+    texts = [*map(str, analysis.types.values()), *analysis.required_by, *map(str, analysis.diagnostics)]
+    dims = set(_dims_of(analysis))
+    for atom in all_atoms(dims):
+        dims.update(part for part in atom.parts if isinstance(part, Dim))
+    return Cost(calls, sum(len(dim.terms) for dim in dims), sum(map(len, texts))), analysis
+
+
+def _dims_of(analysis: splitgraph.Analysis) -> list[Dim]:
+    return [dim for value in analysis.types.values() for dim in value.shape or () if isinstance(dim, Dim)]
+
+
+@pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)
+def test_four_times_the_model_is_four_times_the_work(family: Family, narrow: int) -> None:
+    small, _ = _cost(family, family.size)
+    large, analysis = _cost(family, 4 * family.size)
+    assert large.calls <= _GROWTH * small.calls
+    assert large.terms <= _GROWTH * small.terms
+    assert large.characters <= _GROWTH * small.characters
+    dims = _dims_of(analysis)
+    assert max(map(size_of, dims), default=0) <= narrow
+    assert max(map(degree_of, dims), default=0) <= MOST_FACTORS
+
+
+# Texts of dimensions, as a file may declare them: a text of n.
+TEXTS: dict[str, Callable[[int], str]] = {
+    "a maximum": lambda n: f"max({', '.join(f'd{i}' for i in range(n))})",
+    "a sum": lambda n: " + ".join(f"d{i}" for i in range(n)),
+    "a sum of quotients": lambda n: " + ".join(f"N//{i + 2}" for i in range(n)),
+    "a power": lambda n: "*".join(["N"] * n),
+    "a product of sums": lambda n: "*".join(f"(d{i} + 1)" for i in range(n)),
+    "nested quotients": lambda n: "(" * n + "N" + "".join(f" + d{i})//3" for i in range(n)),
+    "nested minima": lambda n: "min(" * n + "N" + "".join(f" + 1, d{i})" for i in range(n)),
+    "nested remainders": lambda n: "(" * n + "N" + "".join(f" + d{i}) % 7" for i in range(n)),
+}
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+@pytest.mark.usefixtures("narrow")
+def test_four_times_the_text_is_four_times_the_work(text: Callable[[int], str]) -> None:
+    small, large = (_calls(lambda size=size: parse_dim(text(size))) for size in (100, 400))
+    assert large <= _GROWTH * small
+
+
+# What a large atom is -----------------------------------------------------------------------------------------------
+
+
+def _power(base: Any, exponent: int) -> Any:
+    return product([base] * exponent)
+
+
+def _squared(base: Any, times: int) -> Any:
+    for _ in range(times):
+        base = base * base
+    return base
+
+
+WIDE = [symbol(f"x{index}") for index in range(2 * MOST_WRITTEN)]
+LARGE_VALUES = {
+    "a power": _squared(N, 5),
+    "a product of sums": product([symbol(f"x{index}") + N for index in range(40)]),
+    "a wide sum": sum_dims(WIDE),
+    "a wide sum with factors": sum_dims([index * each for index, each in enumerate(WIDE)]) - 7,
+    "a quotient of a large one": (_squared(N + 1, 5) + 3) // 4,
+    "a remainder by a large one": M % (_squared(N + 1, 5) + 1),
+    "a difference of large ones": _squared(N + 1, 5) - sum_dims(WIDE),
+}
+SIZES = {f"x{index}": index % 5 for index in range(2 * MOST_WRITTEN)} | {"N": 2, "M": 10**40}
+
+
+def test_what_is_within_the_bounds_is_multiplied_out() -> None:
+    assert not any(atom.kind in LARGE for m, _ in _power(N, MOST_FACTORS).terms for atom in m)
+    assert str(_power(N, 3)) == "N*N*N"
+    assert str((N + 1) * (M + 2)) == "M*N + M + 2*N + 2"
+    assert parse_expression(str(sum_dims(WIDE[:MOST_WRITTEN]))) is sum_dims(WIDE[:MOST_WRITTEN])
+
+
+@pytest.mark.parametrize("value", LARGE_VALUES.values(), ids=LARGE_VALUES)
+def test_a_large_value_is_equal_to_itself_and_small_to_write(value: Dim) -> None:
+    assert size_of(value) <= MOST_WRITTEN
+    assert any("[large, " in name for name in value.names)
+    assert value - value == 0
+    assert 3 * value - value is 2 * value
+    negative = -value
+    assert -negative is value
+    assert (6 * value) // 3 is 2 * value
+    assert substitute(value, {"absent": 1}) is value
+    assert Facts().prove_eq(value + M, M + value)
+    assert not Facts().prove_eq(value, M)
+
+
+def test_the_largest_of_many_is_found_in_any_order() -> None:
+    largest = dim_max(*WIDE, 3)
+    assert largest is dim_max(3, *reversed(WIDE))
+    assert evaluate(largest, SIZES) == 4
+    assert evaluate(dim_min(*WIDE, 3), SIZES) == 0
+
+
+EXPECTED = {
+    "a power": 2**32,
+    "a product of sums": (2 * 3 * 4 * 5 * 6) ** 8,
+    "a wide sum": sum(index % 5 for index in range(2 * MOST_WRITTEN)),
+    "a wide sum with factors": sum(index * (index % 5) for index in range(2 * MOST_WRITTEN)) - 7,
+    "a quotient of a large one": (3**32 + 3) // 4,
+    "a remainder by a large one": 10**40 % (3**32 + 1),
+    "a difference of large ones": 3**32 - sum(index % 5 for index in range(2 * MOST_WRITTEN)),
+}
+
+
+@pytest.mark.parametrize("name", LARGE_VALUES)
+def test_a_large_value_is_evaluated_exactly(name: str) -> None:
+    value = LARGE_VALUES[name]
+    assert evaluate(value, SIZES) == EXPECTED[name]
+    assert substitute(value, SIZES) == EXPECTED[name]
+    assert substitute(value, {"N": symbol("K")}).symbols == {"K" if name == "N" else name for name in value.symbols}
+    low, high = value.interval
+    assert low is None or low <= EXPECTED[name]
+    assert high is None or high >= EXPECTED[name]
+
+
+def test_bounds_of_large_values_are_known() -> None:
+    assert _squared(N + 2, 5).lowest == 2**32
+    assert sum_dims(WIDE).lowest == 0
+    assert (sum_dims(WIDE) - 3).lowest == -3
+    assert _squared(N - 2, 5).lowest is None
+    assert Facts().prove_ge(_squared(N + 2, 30), 2**64)
+
+
+def test_a_number_that_would_fill_any_memory_is_refused() -> None:
+    for ask in (evaluate, substitute):
+        with pytest.raises(OverflowError, match="too many digits"):
+            ask(_squared(N, 40), {"N": 3})
+        assert ask(_squared(N, 40), {"N": 1}) == 1
+
+
+# As users see it ----------------------------------------------------------------------------------------------------
+
+
+def test_a_large_dimension_is_shown_as_a_generated_symbol_with_its_meaning() -> None:
+    sixteen = "*".join(["N"] * 16)
+    for times, shown in ((4, sixteen), (5, "unk0"), (6, "unk0*unk0")):
+        analysis = splitgraph.infer(FAMILIES["squared"].make(times))
+        assert [str(dim) for dim in analysis.types["y"].shape] == [shown]
+        assert list(analysis.required_by) == ([] if times == 4 else [f"unk0 == ({sixteen})*({sixteen})"])
+
+
+def test_equal_large_dimensions_are_shown_alike() -> None:
+    shape = [f"d{index}" for index in range(400)]
+    inputs = [helper.make_tensor_value_info(f"x{i}", TensorProto.FLOAT, [name]) for i, name in enumerate(shape)]
+    names = [f"x{i}" for i in range(400)]
+    nodes = [helper.make_node("Concat", order, [out], axis=0) for order, out in ((names, "y"), (names[::-1], "z"))]
+    outputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [None]) for name in "yz"]
+    graph = helper.make_graph(nodes, "g", inputs, outputs)
+    analysis = splitgraph.infer(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8))
+    assert analysis.types["y"] == analysis.types["z"]
+    assert [str(dim) for dim in analysis.types["y"].shape] == ["unk0"]
+    assert f"unk0 == {' + '.join(sorted(shape))}" in analysis.required_by
