@@ -54,8 +54,8 @@ def large_model(folder: Path) -> Path:
     return folder / "large.onnx"
 
 
-# Starts a command and prints its exit status and the most that it held. It stands between the tests and the command,
-# since Linux counts what a process held before `exec` as the command's: the tests themselves hold hundreds of megabytes.
+# Starts a command and prints its exit status and the most that it held. It stands between the tests and the command:
+# Linux counts what a process held before `exec` as the command's, and the tests themselves hold hundreds of megabytes.
 MEASURE = """
 import os, subprocess, sys
 child = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL)
