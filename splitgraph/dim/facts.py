@@ -14,21 +14,12 @@ from itertools import islice
 from typing import Literal
 
 from splitgraph.dim.arithmetic import Dim, DimLike, symbol
-from splitgraph.dim.atoms import (
-    LARGE,
-    SYMBOL,
-    Atom,
-    Interval,
-    Terms,
-    always_exists,
-    atoms_by_level,
-    coefficients_of,
-    is_deep,
-)
-from splitgraph.dim.bounds import atom_interval, highest_of_term, interval, termwise_bound
+from splitgraph.dim.atoms import SYMBOL, Atom, Interval, Terms, always_exists, coefficients_of, is_deep
+from splitgraph.dim.bounds import interval, termwise_bound
 from splitgraph.dim.linear_systems import Fact, LinearSystem, TooLarge
 from splitgraph.dim.obligation import Obligation
 from splitgraph.dim.simplification import simplified
+from splitgraph.dim.symbol_bounds import SymbolBounds, both, bounds_given, interval_under
 from splitgraph.dim.values import names_in, substitute_names, symbols_of
 
 Answer = Literal["proved", "assumed", "contradiction"]
@@ -60,7 +51,7 @@ class Facts:
 
     def __init__(self, bounds: Mapping[str, tuple[int, int | None]] = {}) -> None:
         self._parent: Facts | None = None
-        self._bounds = {name: (max(low, 0), high) for name, (low, high) in bounds.items()}
+        self._bounds = SymbolBounds({name: (max(low, 0), high) for name, (low, high) in bounds.items()}, None)
         self._obligations: list[Obligation] = []
         # Symbols of the facts; facts by each name in them, of a symbol or a large atom; and each under one name, that
         # with the fewest.
@@ -76,6 +67,7 @@ class Facts:
         self._version = 0
         self._cached_version = 0
         self._intervals: dict[Atom, Interval] = {}
+        self._first_intervals: dict[Atom, Interval] = {}
         self._impossible: dict[tuple[Dim, bool], bool] = {}
         self._ranges: dict[Dim, Interval] = {}
         self._plainer: dict[tuple[Dim, bool], DimLike] = {}
@@ -84,6 +76,7 @@ class Facts:
         """Facts that see these and add their own, for a scope that may not be executed."""
         made = Facts()
         made._parent = self
+        made._bounds = SymbolBounds({}, self._bounds)
         made._questions = self._questions
         return made
 
@@ -101,7 +94,7 @@ class Facts:
     @property
     def bounds(self) -> Mapping[str, tuple[int, int | None]]:
         """(minimum, maximum or None) of each symbol of which more is known than that it is >= 0."""
-        names = {name for facts in self._chain() for name in (*facts._bounds, *facts._symbols)}
+        names = {name for facts in self._chain() for name in (facts._bounds.names() | facts._symbols)}
         known = {name: self._bounds_by_facts(name) for name in sorted(names)}
         return {name: bound for name, bound in known.items() if bound != (0, None)}
 
@@ -125,14 +118,20 @@ class Facts:
     def require(self, obligation: Obligation) -> Answer:
         """Take the obligation for granted from here on, unless it follows already or cannot hold.
 
-        "proved": it follows; nothing is recorded. "contradiction": no values of the symbols meet it and what is known,
-        or one side has no value, as a divisor is 0 by what is known; nothing is recorded. "assumed": it was recorded.
+        "proved": it follows; no obligation is added. "contradiction": no values of the symbols meet it and what is
+        known, or one side has no value, as a divisor is 0 by what is known; nothing is recorded. "assumed": it is one
+        of the obligations from here on.
         """
         difference = obligation.lhs - obligation.rhs
         equal = obligation.relation == "=="
         if isinstance(difference, int):
             return "proved" if difference == 0 or (difference > 0 and not equal) else "contradiction"
-        if self._is_zero(difference) if equal else self._is_nonnegative(difference):
+        fact = Fact(difference, equal)
+        if all(map(self._is_plain, fact.sides)):
+            return "proved"
+        if all(map(self._is_nonnegative, fact.sides)):
+            # What follows may still help where a proof is long; and no order of the facts decides which of them do.
+            self._record(fact)
             return "proved"
         if self._cannot_be(difference, is_equality=equal):
             return "contradiction"
@@ -140,7 +139,8 @@ class Facts:
             solved = self._solved_form(difference) if equal else 0
         except ZeroDivisionError:
             return "contradiction"
-        self._record(obligation, Fact(difference, equal))
+        self._obligations.append(obligation)
+        self._record(fact)
         self._note_equality(solved)
         # What a child takes for granted may be a contradiction with more known; the version of its parent stays.
         self._questions.open += self._parent is not None
@@ -207,17 +207,18 @@ class Facts:
         return d
 
     def bound(self, name: str) -> tuple[int, int | None]:
-        """(minimum, maximum or None) of a symbol, as facts about it alone say."""
-        low, high = 0, None
-        for facts in self._chain():
-            known = facts._bounds.get(name, (0, None))
-            low = max(low, known[0])
-            high = known[1] if high is None else high if known[1] is None else min(high, known[1])
-        return low, high
+        """(minimum, maximum or None) of a symbol, as the facts say that speak of it, one by one."""
+        self._forget_if_outdated()
+        found = self._bounds.bound(name)
+        for fact in self._few_of(name):
+            for polynomial in fact.sides:
+                given = (each for one, each in bounds_given(polynomial, self._first_interval_of) if one == name)
+                found = both(found, next(given, found))
+        return found
 
     def tighten(self, name: str, low: int, high: int | None) -> None:
         """Take narrower bounds of a symbol for granted."""
-        self._bounds[name] = (low, high)
+        self._bounds.declare(name, (low, high))
         self._version += 1
 
     # How they are decided --------------------------------------------------------------------------------------------
@@ -229,13 +230,17 @@ class Facts:
     def _is_nonnegative(self, difference: DimLike) -> bool:
         if isinstance(difference, int):
             return difference >= 0
+        if self._is_plain(difference):
+            return True
+        return self._cannot_be(-1 - difference, is_equality=False) and not self._has_no_value(difference)
+
+    def _is_plain(self, difference: Dim) -> bool:
+        """True when the difference is >= 0 by the intervals of its terms, or by a single fact that says so."""
         low = difference.lowest
         if low is not None and low >= 0:
             return True
         low = termwise_bound(coefficients_of(difference), self.interval_of)
-        if (low is not None and low >= 0) or self._was_required(difference):
-            return True
-        return self._cannot_be(-1 - difference, is_equality=False) and not self._has_no_value(difference)
+        return (low is not None and low >= 0) or self._was_required(difference)
 
     def _was_required(self, difference: Dim) -> bool:
         """True when a fact says by itself that the difference is >= 0."""
@@ -341,17 +346,11 @@ class Facts:
     def interval_of(self, atom: Atom) -> Interval:
         """The interval of an atom under the bounds of the symbols."""
         self._forget_if_outdated()
-        if atom not in self._intervals:
-            for part in [*atoms_by_level(atom.args), atom]:
-                if part.kind == SYMBOL:
-                    self._intervals[part] = self.bound(part.name)
-                elif part.kind in LARGE:
-                    self._intervals[part] = part.interval
-                elif part not in self._intervals:
-                    self._intervals[part] = atom_interval(
-                        part.kind, [interval(arg, self._intervals.__getitem__) for arg in part.args]
-                    )
-        return self._intervals[atom]
+        return interval_under(atom, self.bound, self._intervals)
+
+    def _first_interval_of(self, atom: Atom) -> Interval:
+        """The same, under the bounds of the first round."""
+        return interval_under(atom, self._bounds.bound, self._first_intervals)
 
     def _simplified(self, d: Dim, fixed: bool) -> DimLike:
         if not any(self._knows_of(name) for name in names_in(d)):
@@ -365,17 +364,15 @@ class Facts:
     def _forget_if_outdated(self) -> None:
         version = self.version
         if version != self._cached_version:
-            for cache in (self._intervals, self._impossible, self._ranges, self._plainer):
+            for cache in (self._intervals, self._first_intervals, self._impossible, self._ranges, self._plainer):
                 cache.clear()
             self._cached_version = version
 
     # What is recorded ------------------------------------------------------------------------------------------------
 
-    def _record(self, obligation: Obligation, fact: Fact) -> None:
-        self._obligations.append(obligation)
-        self._version += 1
-        for polynomial in (fact.difference, -fact.difference) if fact.is_equality else (fact.difference,):
-            self._tighten(polynomial)
+    def _record(self, fact: Fact) -> None:
+        for polynomial in fact.sides:
+            self._bounds.note(polynomial)
             known = self._least.get(polynomial.terms, -polynomial.const)
             self._least[polynomial.terms] = max(known, -polynomial.const)
         self._version += 1
@@ -388,25 +385,6 @@ class Facts:
         self._under.setdefault(min(names, key=lambda name: len(self._of.get(name, ()))), []).append(fact)
         for name in names:
             self._of.setdefault(name, []).append(fact)
-
-    def _tighten(self, polynomial: Dim) -> None:
-        """Note the bounds that `polynomial >= 0` gives to its symbols, those of the others being what they are."""
-        most = [highest_of_term(monomial, c, self.interval_of) for monomial, c in polynomial.terms]
-        unbounded = most.count(None)
-        if unbounded > 1:
-            return
-        total = polynomial.const + sum(high for high in most if high is not None)
-        for (monomial, coefficient), own in zip(polynomial.terms, most, strict=True):
-            if len(monomial) != 1 or monomial[0].kind != SYMBOL or (unbounded and own is not None):
-                continue
-            rest = total if own is None else total - own
-            name, (low, high) = monomial[0].name, self.bound(monomial[0].name)
-            if coefficient > 0:
-                low = max(low, -(rest // coefficient))
-            else:
-                limit = rest // -coefficient
-                high = limit if high is None else min(high, limit)
-            self._bounds[name] = (low, high)
 
     def _note_equality(self, known: DimLike) -> None:
         """Note a symbol that `known == 0` expresses through others."""

@@ -35,6 +35,11 @@ class Fact(NamedTuple):
     difference: Dim
     is_equality: bool
 
+    @property
+    def sides(self) -> tuple[Dim, ...]:
+        """What is at least 0."""
+        return (self.difference, -self.difference) if self.is_equality else (self.difference,)
+
 
 class TooLarge(Exception):
     """The system has more variables than one question may have."""
@@ -49,6 +54,8 @@ class LinearSystem:
         self._defined = 0
         self._extra = 0
         self._maxima: dict[Atom, list[Linear]] = {}
+        # Products whose factors' bounds were multiplied, as a factor and the rest.
+        self._multiplied: set[tuple[Atom, Monomial]] = set()
         self.equalities: list[Linear] = []
         self.inequalities: list[Linear] = []
 
@@ -106,12 +113,13 @@ class LinearSystem:
 
     def _define_all(self) -> None:
         while self._defined < len(self._variables):
-            monomial = list(self._variables)[self._defined]
-            self._defined += 1
-            if len(monomial) == 1:
-                self._define_atom(monomial[0])
-            else:
-                self._define_product(monomial)
+            for monomial in list(self._variables)[self._defined :]:
+                self._defined += 1
+                if len(monomial) == 1:
+                    self._define_atom(monomial[0])
+                else:
+                    self._bounded(monomial)
+            self._multiply_bounds()
 
     def _bounded(self, monomial: Monomial) -> None:
         low, high = monomial_interval(monomial, self._interval_of)
@@ -168,17 +176,19 @@ class LinearSystem:
             total += coefficient * end
         return total
 
-    def _define_product(self, monomial: Monomial) -> None:
-        """What the bounds of its factors say of a product: `(x - low)*(y - low) >= 0`, and so for upper bounds."""
-        self._bounded(monomial)
-        for factor in dict.fromkeys(monomial):
-            rest = without(monomial, factor)
-            if len(rest) > 1 and rest not in self._variables:
-                continue
-            for end, other in product(self._ends((factor,)), self._ends(rest)):
-                self.inequalities.append(self._distance(monomial, (factor,), end, rest, other))
-            if len(rest) == 1:
-                break
+    def _multiply_bounds(self) -> None:
+        """Take what the bounds of factors say of products: `(x - low)*(y - low) >= 0`, and so for upper bounds.
+
+        A product of three factors or more counts as one of two factors where one of these is in question by itself.
+        """
+        for monomial in [monomial for monomial in self._variables if len(monomial) > 1]:
+            for factor in dict.fromkeys(monomial):
+                rest = without(monomial, factor)
+                if (len(rest) > 1 and rest not in self._variables) or (factor, rest) in self._multiplied:
+                    continue
+                self._multiplied |= {(factor, rest), (rest[0], (factor,))} if len(rest) == 1 else {(factor, rest)}
+                for end, other in product(self._ends((factor,)), self._ends(rest)):
+                    self.inequalities.append(self._distance(monomial, (factor,), end, rest, other))
 
     def _distance(
         self, whole: Monomial, one: Monomial, end: tuple[int, int], other: Monomial, other_end: tuple[int, int]

@@ -1,0 +1,96 @@
+"""Bounds of single symbols: those declared, and those that facts give to their symbols one by one.
+
+They are found in two rounds, so that the order of the facts does not matter. In the first round the other symbols of a
+fact have the bounds that are declared; in the second (`Facts.bound`) they have those of the first. What takes more
+rounds is left to `linear_systems`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from splitgraph.dim.arithmetic import Dim
+from splitgraph.dim.atoms import LARGE, SYMBOL, Atom, Interval, atoms_by_level
+from splitgraph.dim.bounds import IntervalOf, atom_interval, highest_of_term, interval
+
+Bound = tuple[int, "int | None"]
+_UNKNOWN: Bound = (0, None)
+
+
+class SymbolBounds:
+    """(minimum, maximum or None) by symbol, each at least 0; in an inner scope with those of the scopes around."""
+
+    def __init__(self, declared: Mapping[str, Bound], outer: SymbolBounds | None) -> None:
+        self._outer = outer
+        self._declared = dict(declared)
+        self._by_facts: dict[str, Bound] = {}
+
+    def names(self) -> set[str]:
+        """The symbols of which something is known here, the scopes around left aside."""
+        return {*self._declared, *self._by_facts}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._declared or name in self._by_facts
+
+    def bound(self, name: str) -> Bound:
+        """The bounds of a symbol after the first round."""
+        found = _UNKNOWN
+        for scope in self._scopes():
+            found = both(found, scope._declared.get(name, _UNKNOWN))
+            found = both(found, scope._by_facts.get(name, _UNKNOWN))
+        return found
+
+    def declare(self, name: str, bound: Bound) -> None:
+        """Take bounds for granted; no fact speaks of the symbol yet."""
+        self._declared[name] = both(self._declared.get(name, _UNKNOWN), bound)
+
+    def note(self, polynomial: Dim) -> None:
+        """Take for granted that the polynomial is at least 0."""
+        intervals: dict[Atom, Interval] = {}
+        for name, given in bounds_given(polynomial, lambda atom: interval_under(atom, self._declared_of, intervals)):
+            self._by_facts[name] = both(self._by_facts.get(name, _UNKNOWN), given)
+
+    def _declared_of(self, name: str) -> Bound:
+        found = _UNKNOWN
+        for scope in self._scopes():
+            found = both(found, scope._declared.get(name, _UNKNOWN))
+        return found
+
+    def _scopes(self) -> Iterator[SymbolBounds]:
+        scope: SymbolBounds | None = self
+        while scope is not None:
+            yield scope
+            scope = scope._outer
+
+
+def bounds_given(polynomial: Dim, interval_of: IntervalOf) -> Iterator[tuple[str, Bound]]:
+    """The bounds that `polynomial >= 0` gives to its symbols, those of the others being what they are."""
+    most = [highest_of_term(monomial, c, interval_of) for monomial, c in polynomial.terms]
+    unbounded = most.count(None)
+    if unbounded > 1:
+        return
+    total = polynomial.const + sum(high for high in most if high is not None)
+    for (monomial, coefficient), own in zip(polynomial.terms, most, strict=True):
+        if len(monomial) != 1 or monomial[0].kind != SYMBOL or (unbounded and own is not None):
+            continue
+        rest = total if own is None else total - own
+        yield monomial[0].name, (-(rest // coefficient), None) if coefficient > 0 else (0, rest // -coefficient)
+
+
+def both(one: Bound, other: Bound) -> Bound:
+    """What is left where two bounds hold."""
+    high = one[1] if other[1] is None else other[1] if one[1] is None else min(one[1], other[1])
+    return max(one[0], other[0]), high
+
+
+def interval_under(atom: Atom, bound_of: Callable[[str], Interval], known: dict[Atom, Interval]) -> Interval:
+    """The interval of an atom where symbols have the given bounds. known: of other atoms; takes what is found."""
+    if atom not in known:
+        for part in [*atoms_by_level(atom.args), atom]:
+            if part.kind == SYMBOL:
+                known[part] = bound_of(part.name)
+            elif part.kind in LARGE:
+                known[part] = part.interval
+            elif part not in known:
+                known[part] = atom_interval(part.kind, [interval(arg, known.__getitem__) for arg in part.args])
+    return known[atom]
