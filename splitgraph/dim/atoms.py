@@ -128,6 +128,11 @@ def degree_of(value: DimLike) -> int:
     return 0 if isinstance(value, int) else len(value.terms[0][0])
 
 
+def is_linear(value: DimLike) -> bool:
+    """True for a sum of multiples of symbols."""
+    return isinstance(value, int) or all(len(m) == 1 and m[0].kind in NAMED for m, _ in value.terms)
+
+
 def always_exists(value: DimLike) -> bool:
     """True for what has a value whatever its symbols are: they are no part of a divisor."""
     return isinstance(value, int) or all(atom.always_exists for monomial, _ in value.terms for atom in monomial)

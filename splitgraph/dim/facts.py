@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Literal
 
 from splitgraph.dim.arithmetic import Dim, DimLike, symbol
-from splitgraph.dim.atoms import SYMBOL, Atom, Interval, Terms, always_exists, coefficients_of, is_deep
+from splitgraph.dim.atoms import SYMBOL, Atom, Interval, Terms, always_exists, coefficients_of, is_deep, is_linear
 from splitgraph.dim.bounds import interval, termwise_bound
 from splitgraph.dim.linear_systems import Fact, LinearSystem, TooLarge
 from splitgraph.dim.obligation import Obligation
@@ -265,15 +265,24 @@ class Facts:
         def claimed(system: LinearSystem) -> None:
             system.add(claim.difference, is_equality=claim.is_equality)
 
-        return self._contradicts(claim.difference, claimed)
+        if claim.is_equality or not is_linear(claim.difference):
+            return self._contradicts(claim.difference, claimed)
+        # Without facts each term has its most where the others have theirs.
+        low = termwise_bound(coefficients_of(claim.difference, -1), self.interval_of)
+        return (low is not None and low > 0) or self._contradicts(claim.difference, claimed, without_facts=False)
 
     def _has_no_value(self, d: DimLike) -> bool:
         """True where a divisor is 0 by what is known, so that there is no value to prove anything of."""
         return not (isinstance(d, int) or always_exists(d)) and self._contradicts(d, lambda system: system.define(d))
 
-    def _contradicts(self, d: Dim, claim: Callable[[LinearSystem], None]) -> bool:
-        """Whether the facts about a dim leave no integers for a claim about it."""
+    def _contradicts(self, d: Dim, claim: Callable[[LinearSystem], None], without_facts: bool = True) -> bool:
+        """Whether the facts about a dim leave no integers for a claim about it.
+
+        without_facts: whether it is asked where there are no facts, but only what the claim itself means.
+        """
         for facts in self._connected(names_in(d)):
+            if not facts and not without_facts:
+                continue
             try:
                 system = LinearSystem(self.interval_of)
                 claim(system)

@@ -15,7 +15,8 @@ are counted before they are made.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from operator import neg
 
 from splitgraph.dim.integer_elimination import LimitReached, Steps, eliminate
@@ -24,6 +25,10 @@ from splitgraph.dim.integer_rows import Known, NoSolution, Rows, solution_from
 
 # The coefficient of each variable, and a constant.
 Linear = tuple[Mapping[int, int], int]
+# The same in a row.
+_Written = tuple[tuple[tuple[int, int], ...], int]
+
+_REMEMBERED = 4096
 
 
 def has_solution(equalities: Iterable[Linear], inequalities: Iterable[Linear], limit: int) -> bool | None:
@@ -32,24 +37,34 @@ def has_solution(equalities: Iterable[Linear], inequalities: Iterable[Linear], l
     A linear expression is a mapping from variables (any ints) to coefficients, and a constant. `limit` is how many new
     inequalities and cases the question may make. None where that is not enough; True and False are certain.
     """
+    return _decided(_written(equalities), _written(inequalities), limit)
+
+
+def _written(linears: Iterable[Linear]) -> tuple[_Written, ...]:
+    return tuple([(tuple(terms.items()), constant) for terms, constant in linears])
+
+
+@lru_cache(_REMEMBERED)
+def _decided(equalities: Sequence[_Written], inequalities: Sequence[_Written], limit: int) -> bool | None:
+    """Remembered, since the layers of a model ask the same of symbols with other names."""
     try:
-        return _decide(_read(list(equalities), list(inequalities), {}), Steps(limit))
+        return _decide(_read(equalities, inequalities, {}), Steps(limit))
     except NoSolution:
         return False
     except LimitReached:
         return None
 
 
-def _read(equalities: list[Linear], inequalities: list[Linear], columns: dict[int, int]) -> Rows:
+def _read(equalities: Sequence[_Written], inequalities: Sequence[_Written], columns: dict[int, int]) -> Rows:
     """The rows; columns: takes the column of each variable."""
-    for terms, _ in equalities + inequalities:
-        for variable in terms:
+    for terms, _ in (*equalities, *inequalities):
+        for variable, _ in terms:
             columns.setdefault(variable, len(columns))
     system = Rows(len(columns))
     for linear, add in ((equalities, system.add_equality), (inequalities, system.add_inequality)):
         for terms, constant in linear:
             row = [0] * len(columns)
-            for variable, coefficient in terms.items():
+            for variable, coefficient in terms:
                 row[columns[variable]] = coefficient
             add(tuple(row), constant)
     return system
@@ -182,7 +197,7 @@ def range_of(
     apart = [({**negative, least: 1}, -constant), ({**terms, most: -1}, constant)]
     columns: dict[int, int] = {}
     try:
-        system = _read(list(equalities), [*apart, *inequalities], columns)
+        system = _read(_written(equalities), _written([*apart, *inequalities]), columns)
         system.put_in_order()
         kept = frozenset((columns[least], columns[most]))
         eliminate(system, Steps(limit), exactly=False, kept=kept)
