@@ -19,7 +19,6 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from math import gcd
-from types import EllipsisType
 from typing import Any, NamedTuple, NoReturn, TypeAlias
 from weakref import WeakValueDictionary
 
@@ -34,13 +33,13 @@ from splitgraph.dim.atoms import (
     SUM,
     SYMBOL,
     Atom,
+    Interval,
     Monomial,
     Terms,
     add_all,
     add_into,
     all_atoms,
     atoms_by_level,
-    coefficients_of,
     degree_of,
     is_deep,
     lone_atom,
@@ -50,8 +49,9 @@ from splitgraph.dim.atoms import (
     size_of,
     without,
 )
-from splitgraph.dim.bounds import atom_interval, lower_bound
+from splitgraph.dim.bounds import atom_interval, interval
 from splitgraph.dim.floor_sums import fold_quotients
+from splitgraph.dim.linear_systems import range_of
 from splitgraph.dim.reduction import is_better_negated, joinable, joined, take_multiples
 from splitgraph.dim.spelling import spell
 
@@ -68,12 +68,11 @@ class Dim:
     terms: (monomial, coefficient) in normal order, never empty. const: the constant term.
     """
 
-    __slots__ = ("__weakref__", "_highest", "_lowest", "_names", "_text", "const", "terms")
+    __slots__ = ("__weakref__", "_interval", "_names", "_text", "const", "terms")
 
     terms: Terms
     const: int
-    _lowest: int | EllipsisType | None  # ... until someone asks
-    _highest: int | EllipsisType | None
+    _interval: Interval | None  # None until someone asks
     _text: str | None
     _names: frozenset[str] | None
 
@@ -182,24 +181,11 @@ class Dim:
         return self._names
 
     @property
-    def interval(self) -> tuple[int | None, int | None]:
-        """(lowest, highest) value, as far as known of any symbols >= 0; None: unbounded."""
-        return self.lowest, self.highest
-
-    @property
-    def lowest(self) -> int | None:
-        """A number that the value never falls below, whatever symbols >= 0 are; None when none is known."""
-        if self._lowest is ...:
-            self._lowest = lower_bound(coefficients_of(self))
-        return self._lowest
-
-    @property
-    def highest(self) -> int | None:
-        """A number that the value never exceeds, whatever symbols >= 0 are; None when none is known."""
-        if self._highest is ...:
-            low = lower_bound(coefficients_of(self, -1))
-            self._highest = None if low is None else -low
-        return self._highest
+    def interval(self) -> Interval:
+        """(lowest, highest) value, as far as its terms say for any symbols >= 0; None: unbounded."""
+        if self._interval is None:
+            self._interval = interval(self)
+        return self._interval
 
 
 DimLike: TypeAlias = int | Dim
@@ -278,7 +264,7 @@ def _interned(terms: Terms, const: int) -> Dim:
         return found
     made = object.__new__(Dim)
     made.terms, made.const, made._text, made._names = terms, const, None, None
-    made._lowest = made._highest = ...
+    made._interval = None
     with _LOCK:
         return _DIMS.setdefault(key, made)
 
@@ -439,7 +425,7 @@ def _known_quotient(numerator: Dim, divisor: int) -> int | None:
     """The quotient as a number, where the numerator stays within one multiple of the divisor."""
     if all(atom.kind == SYMBOL for monomial, _ in numerator.terms for atom in monomial):
         return None
-    low, high = numerator.interval
+    low, high = range_of(numerator)
     if low is None or high is None or low // divisor != high // divisor:
         return None
     return low // divisor
@@ -503,7 +489,7 @@ def _divide_by_dim(numerator: DimLike, divisor: Dim) -> DimLike:
             return whole + numerator // reduced
         divisor = reduced
     low, high = (numerator, numerator) if isinstance(numerator, int) else numerator.interval
-    least = divisor.lowest
+    least = divisor.interval[0]
     if low is not None and high is not None and least is not None and low >= 0 and high < least:
         return whole
     return whole + _joined_quotient(numerator, divisor)
@@ -512,7 +498,7 @@ def _divide_by_dim(numerator: DimLike, divisor: Dim) -> DimLike:
 def _joined_quotient(numerator: DimLike, divisor: Dim) -> DimLike:
     """The atom; `(E//a)//B` is `E//(a*B)` for positive divisors."""
     inner = lone_atom(numerator)
-    low = divisor.lowest
+    low = divisor.interval[0]
     if inner is not None and inner.kind == FLOOR and low is not None and low >= 0:
         return inner.args[0] // (inner.args[1] * divisor)
     return atom_value(FLOOR, (numerator, divisor))

@@ -16,6 +16,7 @@ from math import gcd, prod
 
 from splitgraph.dim.arithmetic import Dim, DimLike, atom_value, from_terms, sum_dims
 from splitgraph.dim.atoms import MAX, NESTED_MAX, Atom, Monomial, add_into, const_of, is_deep, order_of
+from splitgraph.dim.linear_systems import is_nonnegative
 
 # Nested maxima are flattened up to this many arguments: comparing them pairwise costs the square.
 _MOST_ARGUMENTS = 12
@@ -69,10 +70,12 @@ def _maximum(dims: tuple[DimLike, ...]) -> DimLike:
     args = _grouped(dims)
     seen: list[tuple[DimLike, list[DimLike]]] = []
     while True:
-        args = undominated(sorted(args, key=order_of), _is_at_least)
+        # Flat before compared: what a whole maximum is at least does not say which of its arguments is.
+        falling, flat = (0, args) if any(map(is_deep, args)) else _flattened(args)
+        shared, args = shared - falling, undominated(sorted(flat, key=order_of), _is_at_least)
         if len(args) == 1:
             return shared + args[0]
-        if any(is_deep(arg) for arg in args):
+        if any(map(is_deep, args)):
             return shared + atom_value(NESTED_MAX, tuple(args))
         places = [place for place, (_, earlier) in enumerate(seen) if earlier == args]
         if places:
@@ -81,13 +84,9 @@ def _maximum(dims: tuple[DimLike, ...]) -> DimLike:
             return shared + _atom(args)
         seen.append((shared, args))
         base = _base(args)
-        if base != 0:
-            shared, args = shared + base, [arg - base for arg in args]
-            continue
-        falling, flat = _flattened(args)
-        if flat is args:
+        if base == 0:
             return shared + _atom(args)
-        shared, args = shared - falling, flat
+        shared, args = shared + base, [arg - base for arg in args]
 
 
 def _grouped(dims: Iterable[DimLike]) -> list[DimLike]:
@@ -164,8 +163,7 @@ def _alternatives(dim: DimLike) -> list[DimLike]:
 
 def _is_at_least(one: DimLike, other: DimLike) -> bool:
     difference = one - other
-    low = difference if isinstance(difference, int) else difference.lowest
-    return low is not None and low >= 0
+    return difference >= 0 if isinstance(difference, int) else is_nonnegative(difference)
 
 
 def _numbers(dim: DimLike) -> list[int]:

@@ -15,11 +15,11 @@ from typing import Literal
 
 from splitgraph.dim.arithmetic import Dim, DimLike, symbol
 from splitgraph.dim.atoms import SYMBOL, Atom, Interval, Terms, always_exists, coefficients_of, is_deep, is_linear
-from splitgraph.dim.bounds import interval, termwise_bound
+from splitgraph.dim.bounds import both, interval, termwise_bound
 from splitgraph.dim.linear_systems import Fact, LinearSystem, TooLarge
 from splitgraph.dim.obligation import Obligation
 from splitgraph.dim.simplification import simplified
-from splitgraph.dim.symbol_bounds import SymbolBounds, both, bounds_given, interval_under
+from splitgraph.dim.symbol_bounds import SymbolBounds, bounds_given, interval_under, narrowed
 from splitgraph.dim.values import names_in, substitute_names, symbols_of
 
 Answer = Literal["proved", "assumed", "contradiction"]
@@ -213,7 +213,7 @@ class Facts:
         for fact in self._few_of(name):
             for polynomial in fact.sides:
                 given = (each for one, each in bounds_given(polynomial, self._first_interval_of) if one == name)
-                found = both(found, next(given, found))
+                found = narrowed(found, next(given, found))
         return found
 
     def tighten(self, name: str, low: int, high: int | None) -> None:
@@ -236,9 +236,6 @@ class Facts:
 
     def _is_plain(self, difference: Dim) -> bool:
         """True when the difference is >= 0 by the intervals of its terms, or by a single fact that says so."""
-        low = difference.lowest
-        if low is not None and low >= 0:
-            return True
         low = termwise_bound(coefficients_of(difference), self.interval_of)
         return (low is not None and low >= 0) or self._was_required(difference)
 
@@ -303,18 +300,16 @@ class Facts:
         return found
 
     def _range_by_facts(self, d: Dim) -> Interval:
-        low, high = interval(d, self.interval_of)
+        found = interval(d, self.interval_of)
         for facts in self._connected(names_in(d)):
             try:
                 system = LinearSystem(self.interval_of)
                 for fact in facts:
                     system.add(fact.difference, is_equality=fact.is_equality)
-                least, most = system.range_of(d)
+                found = both(found, system.range_of(d))
             except TooLarge:
                 break
-            low = least if low is None else low if least is None else max(low, least)
-            high = most if high is None else high if most is None else min(high, most)
-        return low, high
+        return found
 
     def _bounds_by_facts(self, name: str) -> tuple[int, int | None]:
         low, high = self._range_of(symbol(name))

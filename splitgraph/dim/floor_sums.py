@@ -61,7 +61,7 @@ def _fold_families(coefficients: dict[Monomial, int], quotient: MakeQuotient) ->
         if isinstance(numerator, int) or not isinstance(divisor, int) or divisor > _LARGEST_TABLE:
             continue
         # A bounded numerator's quotients may be numbers, which only division looks for.
-        if numerator.terms[0][1] == 1 and numerator.highest is None and not is_deep(numerator):
+        if numerator.terms[0][1] == 1 and numerator.interval[1] is None and not is_deep(numerator):
             family = _Family(without(monomial, quotients[0]), numerator.terms, divisor // (divisor & -divisor))
             families.setdefault(family, []).append((quotients[0], divisor))
     foldable = [family for family, members in families.items() if len(members) > 1 or members[0][1] == 2]

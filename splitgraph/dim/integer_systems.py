@@ -182,7 +182,7 @@ def _missed(coefficient: int, largest: int) -> int:
     return (near * largest - near - largest) // largest + 1
 
 
-def range_of(
+def bounds_of(
     value: Linear, equalities: Iterable[Linear], inequalities: Iterable[Linear], limit: int
 ) -> tuple[int | None, int | None] | None:
     """Bounds of a linear expression, by eliminating everything else: (least, most), each None where there is none.

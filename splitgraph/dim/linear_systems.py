@@ -8,13 +8,16 @@ the products of these bounds. `integer_systems` then says whether integers exist
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import product
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from splitgraph.dim.arithmetic import Dim, DimLike
-from splitgraph.dim.atoms import FLOOR, MOD, NAMED, Atom, Interval, Monomial, quotient_of, times, without
-from splitgraph.dim.bounds import monomial_interval
-from splitgraph.dim.integer_systems import Linear, has_solution, range_of
+from splitgraph.dim.atoms import FLOOR, MOD, NAMED, Atom, Interval, Monomial, is_linear, quotient_of, times, without
+from splitgraph.dim.bounds import both, monomial_interval, symbolic_interval
+from splitgraph.dim.integer_systems import Linear, bounds_of, has_solution
+
+if TYPE_CHECKING:
+    from splitgraph.dim.arithmetic import Dim, DimLike
 
 # New inequalities and cases that one question may make.
 STEPS = 400
@@ -25,6 +28,8 @@ _MOST_PRODUCTS = 24
 _WIDEST_FACTOR = 6
 # Maxima of which each argument is tried as the largest.
 _MOST_MAXIMA = 3
+
+_REMEMBERED = 4096
 
 IntervalOf = Callable[[Atom], Interval]
 
@@ -91,7 +96,7 @@ class LinearSystem:
         asked = self.linear(value)
         maxima = list(self._maxima.items())
         cases = list(self._cases(maxima)) if len(maxima) <= _MOST_MAXIMA else [[]]
-        found = [range_of(asked, [*self.equalities, *case], self.inequalities, steps) for case in cases]
+        found = [bounds_of(asked, [*self.equalities, *case], self.inequalities, steps) for case in cases]
         possible = [interval for interval in found if interval is not None]
         lows, highs = [low for low, _ in possible], [high for _, high in possible]
         return _least(lows), _most(highs)
@@ -145,13 +150,17 @@ class LinearSystem:
         """What a quotient is, or a remainder; the divisor is at least 1 wherever there is one."""
         numerator, divisor = atom.args
         least = self._lowest(divisor)
-        if isinstance(divisor, Dim) and least is not None and least >= 0:
+        if not isinstance(divisor, int) and least is not None and least >= 0:
             self.inequalities.append(self.linear(divisor - 1))
         if least is None or least < 0:
             self._bounded((atom,))
         elif atom.kind == FLOOR:
             rest = _sum(self.linear(numerator), self._times(divisor, (atom,)), -1)
             self.inequalities += [rest, _sum(self.linear(divisor - 1), rest, -1)]
+            lowest = self._interval_of(atom)[0]
+            if not isinstance(divisor, int) and lowest is not None and lowest >= 0:
+                # The divisor is at least 1, so that its product with the quotient is at least the quotient.
+                self.inequalities.append(self._times(divisor - 1, (atom,)))
         elif isinstance(divisor, int):
             # A variable of its own says how often the divisor goes into the numerator.
             self._extra -= 1
@@ -227,6 +236,31 @@ class LinearSystem:
 
     def _has_all(self, fact: Fact, cofactor: Monomial) -> bool:
         return all(times(monomial, cofactor) in self._variables for monomial, _ in fact.difference.terms)
+
+
+@lru_cache(_REMEMBERED)
+def is_nonnegative(value: Dim) -> bool:
+    """True when the value is at least 0 for any symbols >= 0; False when there is no proof."""
+    low = value.interval[0]
+    if is_linear(value) or (low is not None and low >= 0):
+        return low is not None and low >= 0
+    system = LinearSystem(symbolic_interval)
+    try:
+        system.add(-1 - value, is_equality=False)
+    except TooLarge:
+        return False
+    return system.is_impossible()
+
+
+@lru_cache(_REMEMBERED)
+def range_of(value: Dim) -> Interval:
+    """(lowest, highest) that a value is known to have for any symbols >= 0, None: unbounded or not known."""
+    if is_linear(value):
+        return value.interval
+    try:
+        return both(value.interval, LinearSystem(symbolic_interval).range_of(value))
+    except TooLarge:
+        return value.interval
 
 
 def _cofactors(difference: Dim, products: Iterable[Monomial]) -> set[Monomial]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from splitgraph.dim.arithmetic import Dim
 from splitgraph.dim.atoms import LARGE, SYMBOL, Atom, Interval, atoms_by_level
-from splitgraph.dim.bounds import IntervalOf, atom_interval, highest_of_term, interval
+from splitgraph.dim.bounds import IntervalOf, atom_interval, both, highest_of_term, interval
 
 Bound = tuple[int, "int | None"]
 _UNKNOWN: Bound = (0, None)
@@ -36,24 +36,24 @@ class SymbolBounds:
         """The bounds of a symbol after the first round."""
         found = _UNKNOWN
         for scope in self._scopes():
-            found = both(found, scope._declared.get(name, _UNKNOWN))
-            found = both(found, scope._by_facts.get(name, _UNKNOWN))
+            found = narrowed(found, scope._declared.get(name, _UNKNOWN))
+            found = narrowed(found, scope._by_facts.get(name, _UNKNOWN))
         return found
 
     def declare(self, name: str, bound: Bound) -> None:
         """Take bounds for granted; no fact speaks of the symbol yet."""
-        self._declared[name] = both(self._declared.get(name, _UNKNOWN), bound)
+        self._declared[name] = narrowed(self._declared.get(name, _UNKNOWN), bound)
 
     def note(self, polynomial: Dim) -> None:
         """Take for granted that the polynomial is at least 0."""
         intervals: dict[Atom, Interval] = {}
         for name, given in bounds_given(polynomial, lambda atom: interval_under(atom, self._declared_of, intervals)):
-            self._by_facts[name] = both(self._by_facts.get(name, _UNKNOWN), given)
+            self._by_facts[name] = narrowed(self._by_facts.get(name, _UNKNOWN), given)
 
     def _declared_of(self, name: str) -> Bound:
         found = _UNKNOWN
         for scope in self._scopes():
-            found = both(found, scope._declared.get(name, _UNKNOWN))
+            found = narrowed(found, scope._declared.get(name, _UNKNOWN))
         return found
 
     def _scopes(self) -> Iterator[SymbolBounds]:
@@ -77,10 +77,9 @@ def bounds_given(polynomial: Dim, interval_of: IntervalOf) -> Iterator[tuple[str
         yield monomial[0].name, (-(rest // coefficient), None) if coefficient > 0 else (0, rest // -coefficient)
 
 
-def both(one: Bound, other: Bound) -> Bound:
+def narrowed(one: Bound, other: Bound) -> Bound:
     """What is left where two bounds hold."""
-    high = one[1] if other[1] is None else other[1] if one[1] is None else min(one[1], other[1])
-    return max(one[0], other[0]), high
+    return max(one[0], other[0]), both(one, other)[1]
 
 
 def interval_under(atom: Atom, bound_of: Callable[[str], Interval], known: dict[Atom, Interval]) -> Interval:
