@@ -131,7 +131,9 @@ class Facts:
             return "proved"
         if all(map(self._is_nonnegative, fact.sides)):
             # What follows may still help where a proof is long; and no order of the facts decides which of them do.
-            self._record(fact)
+            # What is proved only where it has a value does not say that it has one.
+            if always_exists(difference):
+                self._record(fact)
             return "proved"
         if self._cannot_be(difference, is_equality=equal):
             return "contradiction"
@@ -196,11 +198,17 @@ class Facts:
         return known
 
     def solution(self, d: DimLike) -> DimLike:
-        """The dim with the symbols that equalities express through others put in terms of these."""
+        """The dim with the symbols that equalities express through others put in terms of these.
+
+        One with a symbol in a divisor is given back as it is.
+        """
         self._questions.open += not isinstance(d, int)
         return self._solved_form(d)
 
     def _solved_form(self, d: DimLike) -> DimLike:
+        if not always_exists(d):
+            # A divisor is positive where it has a value; what is put in its place need not be written so.
+            return d
         for facts in [facts for facts in reversed([*self._chain()]) if facts._solved]:
             found = {name: facts._solved[name] for name in names_in(d) if name in facts._solved}
             d = substitute_names(d, found) if found else d
