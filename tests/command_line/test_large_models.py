@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import onnx
 import pytest
 from onnx import TensorProto, helper
+from process_memory import run_python
 
 GIB = 2**30
 # Of a process; the interpreter with onnx and numpy takes a fifth of it.
@@ -54,34 +53,6 @@ def large_model(folder: Path) -> Path:
     return folder / "large.onnx"
 
 
-# Starts a command and prints its exit status and the most that it held. It stands between the tests and the command:
-# Linux counts what a process held before `exec` as the command's, and the tests themselves hold hundreds of megabytes.
-MEASURE = """
-import os, subprocess, sys
-child = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL)
-_, status, usage = os.wait4(child.pid, 0)
-child.returncode = os.waitstatus_to_exitcode(status)
-print(child.returncode, usage.ru_maxrss)
-"""
-
-
-def run(command: list[str], cwd: Path) -> tuple[int, int]:
-    """The exit status of a child, and the most bytes that it held."""
-    root = str(Path(__file__).resolve().parents[2])
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([root, *filter(None, sys.path)])}
-    measured = subprocess.run(
-        [sys.executable, "-c", MEASURE, sys.executable, *command],
-        cwd=cwd,
-        env=environment,
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-    )
-    status, held = map(int, measured.stdout.split())
-    # Linux counts kibibytes, macOS bytes.
-    return status, held * (1 if sys.platform == "darwin" else 1024)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "command",
@@ -93,7 +64,7 @@ def run(command: list[str], cwd: Path) -> tuple[int, int]:
 )
 def test_weights_are_not_read(tmp_path: Path, command: list[str]) -> None:
     path = large_model(tmp_path)
-    status, held = run(command, tmp_path)
+    status, held = run_python(command, tmp_path)
     assert status == 0
     assert held < MOST_BYTES
     before = onnx.load(path, load_external_data=False)
