@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import ml_dtypes  # noqa: F401, numpy knows int4 with it
 import numpy as np
 import pytest
 from process_memory import run_python
