@@ -1,11 +1,13 @@
 """The conversion matrix: every Split, however its parts are given and wherever it stands, to every opset.
 
 Each conversion is checker-valid and equal by execution, or refused with a reason; what may be refused is fixed in
-matrix_checks. By default a seeded part of the matrix that covers every pair of factors runs, with `-m slow` all of it.
+matrix_checks. By default a seeded part of the matrix that covers every pair of factors runs, with `-m slow` another, of
+about a third of it. SPLITGRAPH_MATRIX=1 makes that all of it, SPLITGRAPH_MATRIX=N one case in N.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from itertools import combinations
 from zlib import crc32
@@ -59,6 +61,7 @@ def covering(every: Iterable[Case], share: int) -> list[Case]:
 
 
 CHOSEN = covering(ALL, 14)
+MANY = int(os.environ.get("SPLITGRAPH_MATRIX", "3"))
 
 
 def failures(chosen: Iterable[Case]) -> list[str]:
@@ -95,8 +98,8 @@ def test_matrix(version: int, scope: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("version", "scope"), GROUPS)
-def test_whole_matrix(version: int, scope: str) -> None:
-    found = failures(in_group(ALL, version, scope))
+def test_much_of_the_matrix(version: int, scope: str) -> None:
+    found = failures(in_group(covering(ALL, MANY), version, scope))
     assert not found, report(found)
 
 
