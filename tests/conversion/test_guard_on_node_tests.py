@@ -168,14 +168,14 @@ def faults(cases: list[Any], targets: tuple[int, ...]) -> list[tuple[str, int, s
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_sample_of_node_tests(target: int) -> None:
-    cases = random.Random(target).sample(node_tests(), 150)
+    cases = random.Random(target).sample(node_tests(), 100)
     assert faults(cases, (target,)) == []
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("target", known([28, 16, 8]))
-def test_all_node_tests(target: int) -> None:
-    assert faults(list(node_tests()), (target,)) == []
+@pytest.mark.parametrize(("target", "first"), [*zip(known([28, 16, 8]), (0, 1, 0), strict=False)])
+def test_every_other_node_test(target: int, first: int) -> None:
+    assert faults(list(node_tests()[first::2]), (target,)) == []
 
 
 def test_most_node_tests_are_kept_upward() -> None:

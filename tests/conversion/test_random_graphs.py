@@ -20,8 +20,8 @@ from known_opsets import known
 
 HERE = Path(__file__).parent
 FIRST = int(os.environ.get("SPLITGRAPH_FUZZ_SEED", "0"))
-GRAPHS = int(os.environ.get("SPLITGRAPH_FUZZ", "40"))
-MORE_GRAPHS = 150
+GRAPHS = int(os.environ.get("SPLITGRAPH_FUZZ", "30"))
+MORE_GRAPHS = 80
 NODES = 14
 # Of the opsets that onnxruntime runs.
 TARGETS = known([8, 9, 10, 11, 12, 13, 15, 17, 19, 21, 24, 26])
