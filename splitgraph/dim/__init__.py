@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from splitgraph.dim.arithmetic import Dim, DimLike, ceildiv, product, sum_dims, symbol
 from splitgraph.dim.atoms import level_of
-from splitgraph.dim.extrema import dim_max, dim_min
 from splitgraph.dim.facts import Answer, Facts
+from splitgraph.dim.maxima import dim_max, dim_min
 from splitgraph.dim.obligation import Obligation
 from splitgraph.dim.parsing import (
     is_size,

@@ -6,7 +6,7 @@ The rules of the normal form, beyond multiplying out and collecting terms:
 - `//` by an integer takes multiples out, divides by the common factor, and joins nested quotients (`reduction`):
   `((N + 1)//2 + 1)//2` is `(N + 3)//4`.
 - Quotients of one numerator add up in one way (`floor_sums`): `N - (N + 1)//2` is `N//2`.
-- A maximum of two is `a + max(0, b - a)`, with the common factor taken out and the leading sign positive (`extrema`).
+- A maximum of two is `a + max(0, b - a)`, with the common factor taken out and the leading sign positive (`maxima`).
 - `//` by a dimension B is exact for multiples of B: what a quotient by 0 would be is nobody's concern.
 - Values nested many levels deep are left more as they are (`is_deep`), so that nothing doubles in size with each level.
 - What would be larger than a value may be is one large atom (`atoms`): a sum as a multiple of one whose terms have no
@@ -52,8 +52,8 @@ from splitgraph.dim.atoms import (
 from splitgraph.dim.bounds import atom_interval, interval
 from splitgraph.dim.floor_sums import fold_quotients
 from splitgraph.dim.linear_systems import range_of
+from splitgraph.dim.printing import spell
 from splitgraph.dim.reduction import is_better_negated, joinable, joined, take_multiples
-from splitgraph.dim.spelling import spell
 
 # Results of division that are kept: a model asks for the same few over and over.
 _REMEMBERED = 4096

@@ -8,7 +8,7 @@ from typing import Literal
 
 from splitgraph.dim.arithmetic import Dim, DimLike, from_terms
 from splitgraph.dim.atoms import Monomial, add_into
-from splitgraph.dim.spelling import spell_relation
+from splitgraph.dim.printing import spell_relation
 from splitgraph.dim.values import symbols_of
 
 

@@ -8,8 +8,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from splitgraph.dim.arithmetic import Dim, DimLike, sum_dims, symbol
-from splitgraph.dim.extrema import dim_max, dim_min
-from splitgraph.dim.spelling import FUNCTION_NAMES, bare_symbol, is_identifier
+from splitgraph.dim.maxima import dim_max, dim_min
+from splitgraph.dim.printing import FUNCTION_NAMES, bare_symbol, is_identifier
 from splitgraph.dim.unknown_marks import marks_unknown
 from splitgraph.dim.values import names_in, symbols_of
 
@@ -84,7 +84,7 @@ def _read_sympy(text: str, tokens: Sequence[Token]) -> DimLike | None:
     if _SYMPY.search(text) is None:
         return None
     # Few models have such a text.
-    from splitgraph.dim.sympy_spelling import read_sympy
+    from splitgraph.dim.sympy_parsing import read_sympy
 
     return read_sympy(text, tokens)
 

@@ -22,7 +22,7 @@ from splitgraph.dim.atoms import (
     atoms_by_level,
     level_of,
 )
-from splitgraph.dim.extrema import dim_max
+from splitgraph.dim.maxima import dim_max
 
 _HUGE = 2**64
 

@@ -8,7 +8,7 @@ from weakref import ref
 
 from splitgraph.diagnostics import Diagnostic, Severity, diagnostic
 from splitgraph.dim import Dim, DimLike, Obligation, symbol, symbols_of
-from splitgraph.dim.spelling import is_identifier
+from splitgraph.dim.printing import is_identifier
 from splitgraph.graph.scopes import MAIN, GraphPath
 from splitgraph.graph.types import value_type
 from splitgraph.value_type import ValueType

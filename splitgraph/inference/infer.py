@@ -21,7 +21,6 @@ from splitgraph.graph.scopes import (
     plain_domain,
 )
 from splitgraph.inference.analysis import Analysis
-from splitgraph.inference.bindings import NO_SIZES, InputShapes, Sizes, read_sizes
 from splitgraph.inference.broadcast_assumptions import may_be_settled, settle_assumptions
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.defaults import (
@@ -31,13 +30,14 @@ from splitgraph.inference.defaults import (
     left_open,
     may_tell_shapes,
 )
-from splitgraph.inference.filling import fill_model
-from splitgraph.inference.findings import build_analysis
 from splitgraph.inference.function_bodies import walk_function_bodies
+from splitgraph.inference.given_sizes import NO_SIZES, InputShapes, Sizes, read_sizes
 from splitgraph.inference.rules import load_rules
+from splitgraph.inference.shown_analysis import build_analysis
 from splitgraph.inference.state import GraphDetail, State
 from splitgraph.inference.visit_memo import Visit
 from splitgraph.inference.walk import Walk
+from splitgraph.inference.written_types import fill_model
 from splitgraph.onnx_proto import GraphProto, ModelProto
 from splitgraph.schemas import newest_opset
 

@@ -8,8 +8,8 @@ from typing import TypeVar
 
 from splitgraph.dim import Dim, DimLike, is_spellable, large_atoms, names_in, substitute_names, symbol
 from splitgraph.dim.atoms import Atom
-from splitgraph.dim.spelling import spell_large
-from splitgraph.inference.solving import resolve
+from splitgraph.dim.printing import spell_large
+from splitgraph.inference.solved_symbols import resolve
 from splitgraph.value_type import ValueType
 
 T = TypeVar("T")

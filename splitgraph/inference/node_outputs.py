@@ -9,11 +9,11 @@ from splitgraph.diagnostics import diagnostic
 from splitgraph.graph.scopes import called_function
 from splitgraph.inference.context import RULES, rule_of
 from splitgraph.inference.operators import AI_ONNX, Operator, untyped_attributes
+from splitgraph.inference.referring_attributes import schema_types, without_asking
 from splitgraph.inference.repairs import find_repairs
 from splitgraph.inference.split_nodes import keep_split, visit_split
 from splitgraph.inference.state import FunctionCall
 from splitgraph.inference.type_constraints import check_element_types, check_output_types
-from splitgraph.inference.unbound import schema_types, without_asking
 from splitgraph.onnx_proto import NodeProto
 from splitgraph.schemas import OperatorVersion
 from splitgraph.value_type import ValueType

@@ -9,7 +9,7 @@ from itertools import chain
 from splitgraph.dim import Dim, DimLike, Facts, Obligation, symbol, symbols_of
 from splitgraph.dim.conditions import plain_obligation
 from splitgraph.inference.naming import Naming
-from splitgraph.inference.solving import resolve
+from splitgraph.inference.solved_symbols import resolve
 from splitgraph.inference.state import State
 
 # Of more obligations none is left out, and each is shown as the node said it: to compare them takes the longer, the

@@ -24,7 +24,7 @@ from splitgraph.graph.scopes import (
     scopes,
 )
 from splitgraph.graph.tensors import tensor_contents
-from splitgraph.inference.bindings import bound_type
+from splitgraph.inference.given_sizes import bound_type
 from splitgraph.inference.journal import Avoidable, Finding, Journal, Requirement
 from splitgraph.inference.knowledge import InternedKnowledge, Knowledge
 from splitgraph.inference.malformed import TensorCheck

@@ -8,7 +8,7 @@ from xml.etree.ElementTree import Element, SubElement
 
 from splitgraph.graph.scopes import MAIN, GraphPath
 from splitgraph.inference.analysis import Analysis
-from splitgraph.inference.bindings import NO_SIZES, Sizes, bound_type
+from splitgraph.inference.given_sizes import NO_SIZES, Sizes, bound_type
 from splitgraph.inference.openvino_ir.mirror import Mirror
 from splitgraph.value_type import Shape, ValueType
 

@@ -10,11 +10,11 @@ from splitgraph.diagnostics import diagnostic
 from splitgraph.dim import DimLike, Facts, Obligation, symbol
 from splitgraph.graph.scopes import MAIN
 from splitgraph.inference.analysis import IR, Analysis
-from splitgraph.inference.bindings import NO_SIZES, InputShapes, Sizes, read_sizes
-from splitgraph.inference.findings import build_analysis
+from splitgraph.inference.given_sizes import NO_SIZES, InputShapes, Sizes, read_sizes
 from splitgraph.inference.openvino_ir.filling import fill_ir
 from splitgraph.inference.openvino_ir.mirror import Mirror, mirror
 from splitgraph.inference.rules import load_openvino_rules
+from splitgraph.inference.shown_analysis import build_analysis
 from splitgraph.inference.state import State
 from splitgraph.inference.walk import Walk
 

@@ -10,8 +10,8 @@ from splitgraph.dim import marks_unknown
 from splitgraph.graph.scopes import GraphPath, graph_at, scopes, subgraph_at
 from splitgraph.graph.types import type_proto
 from splitgraph.inference.analysis import Analysis
-from splitgraph.inference.bindings import NO_SIZES, Sizes
 from splitgraph.inference.fixing import fix_sizes
+from splitgraph.inference.given_sizes import NO_SIZES, Sizes
 from splitgraph.inference.naming import tally
 from splitgraph.onnx_proto import FunctionProto, GraphProto, ModelProto, TensorShapeProto, TypeProto, ValueInfoProto
 from splitgraph.value_type import ValueType

@@ -13,8 +13,8 @@ from math import lcm
 from typing import TYPE_CHECKING, NamedTuple
 
 from splitgraph.dim.arithmetic import DimLike, ceildiv, product, sum_dims, symbol
-from splitgraph.dim.extrema import dim_max, dim_min
-from splitgraph.dim.spelling import FUNCTION_NAMES, is_identifier
+from splitgraph.dim.maxima import dim_max, dim_min
+from splitgraph.dim.printing import FUNCTION_NAMES, is_identifier
 from splitgraph.dim.values import large_atoms
 
 if TYPE_CHECKING:

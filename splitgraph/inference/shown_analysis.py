@@ -14,7 +14,7 @@ from splitgraph.inference.naming import Naming, tally
 from splitgraph.inference.operators import AI_ONNX, plugin_advice
 from splitgraph.inference.plainer import Plainer
 from splitgraph.inference.requirements import Requirements, shown_assumptions, shown_requirements
-from splitgraph.inference.solving import solve
+from splitgraph.inference.solved_symbols import solve
 from splitgraph.inference.state import FoundSplit, State
 from splitgraph.inference.walk import Walk
 from splitgraph.value_type import UNKNOWN, ValueType
