@@ -16,7 +16,8 @@ Described = tuple[bool, int, Row]
 # The same with colours of columns: an equality or not, the constant, and each colour with its coefficient.
 _Seen = tuple[bool, int, tuple[tuple[int, int], ...]]
 
-# Of more alike columns than this any is taken. So many are interchangeable in practice, as symbols with equal bounds.
+# More alike columns than this are taken as they stand. So many are interchangeable in practice, as symbols with equal
+# bounds.
 MOST_TRIES = 6
 
 
@@ -25,9 +26,13 @@ def structural_order(rows: Sequence[Described], width: int) -> list[int]:
     used = [column for column in range(width) if any(row[column] for _, _, row in rows)]
     colours, _ = _refined(rows, dict.fromkeys(used, 0))
     while alike := _first_alike(colours):
+        if len(alike) > MOST_TRIES:
+            places = {column: place for place, column in enumerate(alike)}
+            colours, _ = _refined(rows, {c: len(alike) * colour + places.get(c, 0) for c, colour in colours.items()})
+            continue
         tries = [
             _refined(rows, {other: 2 * colour + (other != column) for other, colour in colours.items()})
-            for column in (alike if len(alike) <= MOST_TRIES else alike[:1])
+            for column in alike
         ]
         colours, _ = min(tries, key=lambda tried: tried[1])
     return sorted(colours, key=colours.__getitem__)
