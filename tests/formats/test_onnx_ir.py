@@ -209,7 +209,8 @@ def test_external_tensors_stay_in_their_file(verb: str, tmp_path: Path) -> None:
     model = large_model(tmp_path)
     before = written(model)
     found = VERBS[verb](model)
-    expected = VERBS[verb](split_model())
+    # Its changes are compared, which are the same without verification.
+    expected = VERBS["upgrade" if verb == "verified" else verb](split_model())
     weight = found.model.graph.initializers["w"].const_value
     assert (type(weight), weight.path) == (ir.ExternalTensor, str(tmp_path / "m.data"))
     assert weight.numpy().tolist() == [0, 1, 2]
