@@ -18,6 +18,8 @@ from .opset_judge import ENGINES, Judge, Verdict
 
 # Seconds for one stage of one case.
 PATIENCE = 60
+# A process takes as long to start as it takes to judge so many cases.
+_WORTH_ANOTHER = 50
 _SPAWN = multiprocessing.get_context("spawn")
 
 
@@ -30,10 +32,10 @@ class Job:
 
 
 def judge_all(jobs: Sequence[Job], workers: int = 2) -> Iterator[list[Verdict]]:
-    """The verdicts of each job, in the order of its ways; the jobs in their order."""
-    idle = [_Worker() for _ in range(min(workers, len(jobs)))]
+    """The verdicts of each job, in the order of its ways; the jobs in their order. workers: at most; one for few jobs."""
+    idle = [_Worker() for _ in range(min(workers, 1 + len(jobs) // _WORTH_ANOTHER))]
     try:
-        with ThreadPoolExecutor(len(idle) or 1) as threads:
+        with ThreadPoolExecutor(len(idle)) as threads:
             yield from threads.map(lambda job: _with_worker(idle, job), jobs)
     finally:
         for worker in idle:
