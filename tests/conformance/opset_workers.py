@@ -32,7 +32,7 @@ class Job:
 
 
 def judge_all(jobs: Sequence[Job], workers: int = 2) -> Iterator[list[Verdict]]:
-    """The verdicts of each job, in the order of its ways; the jobs in their order. workers: at most; one for few jobs."""
+    """The verdicts of each job, in the order of its ways; the jobs in their order. Few jobs have one worker."""
     idle = [_Worker() for _ in range(min(workers, 1 + len(jobs) // _WORTH_ANOTHER))]
     try:
         with ThreadPoolExecutor(len(idle)) as threads:
