@@ -95,7 +95,7 @@ class Facts:
     def bounds(self) -> Mapping[str, tuple[int, int | None]]:
         """(minimum, maximum or None) of each symbol of which more is known than that it is >= 0."""
         names = {name for facts in self._chain() for name in (facts._bounds.names() | facts._symbols)}
-        known = {name: self._bounds_by_facts(name) for name in sorted(names)}
+        known = {name: self.bound(name) for name in sorted(names)}
         return {name: bound for name, bound in known.items() if bound != (0, None)}
 
     @property
@@ -318,10 +318,6 @@ class Facts:
             except TooLarge:
                 break
         return found
-
-    def _bounds_by_facts(self, name: str) -> tuple[int, int | None]:
-        low, high = self._range_of(symbol(name))
-        return max(low or 0, 0), high
 
     def _connected(self, names: Iterable[str]) -> Iterator[list[Fact]]:
         """Facts to lean on, more each time: those of these symbols alone, then those that share symbols with them."""
