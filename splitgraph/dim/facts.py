@@ -28,6 +28,9 @@ Answer = Literal["proved", "assumed", "contradiction"]
 # that all of a model shares, as that of its batch, does not draw in all that is known of the model.
 _MOST_FACTS = 24
 _MOST_OF_ONE = 8
+# Symbols of one fact beyond which none of its bounds is asked of the procedure when bounds are shown: a system for each
+# of them would take most of the time, and what many symbols have in common hardly bounds one.
+_MOST_NEIGHBOURS = 8
 # Facts of more terms tell the bounds of their symbols; questions do not lean on them.
 _WIDEST_FACT = 64
 # Equalities of more terms are not solved for a symbol: what it stands for would grow with each.
@@ -95,7 +98,7 @@ class Facts:
     def bounds(self) -> Mapping[str, tuple[int, int | None]]:
         """(minimum, maximum or None) of each symbol of which more is known than that it is >= 0."""
         names = {name for facts in self._chain() for name in (facts._bounds.names() | facts._symbols)}
-        known = {name: self.bound(name) for name in sorted(names)}
+        known = {name: self._shown_bound(name) for name in sorted(names)}
         return {name: bound for name, bound in known.items() if bound != (0, None)}
 
     @property
@@ -318,6 +321,12 @@ class Facts:
             except TooLarge:
                 break
         return found
+
+    def _shown_bound(self, name: str) -> tuple[int, int | None]:
+        if any(len(names_in(fact.difference)) > _MOST_NEIGHBOURS for fact in self._few_of(name)):
+            return self.bound(name)
+        low, high = self._range_of(symbol(name))
+        return max(low or 0, 0), high
 
     def _connected(self, names: Iterable[str]) -> Iterator[list[Fact]]:
         """Facts to lean on, more each time: those of these symbols alone, then those that share symbols with them."""
