@@ -23,6 +23,8 @@ Item = int | float | str | Dim | Ratio | None
 
 # Shape arithmetic works on a handful of elements; following more than this would only cost time.
 MAX_ITEMS = 4096
+# A list of integers in a file may hold the lengths of a split with very many parts.
+MAX_LISTED = 2**20
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import struct
 from collections.abc import Sequence
 from functools import lru_cache
 
-from splitgraph.contents import MAX_ITEMS, Contents, Item
+from splitgraph.contents import MAX_ITEMS, MAX_LISTED, Contents, Item
 from splitgraph.deferred import numpy_helper
 from splitgraph.onnx_proto import GraphProto, TensorProto
 from splitgraph.tensor_bytes import is_external
@@ -15,6 +15,8 @@ from splitgraph.value_type import DTYPE_NAMES, ValueType, tensor
 _INTEGERS = frozenset(
     {"uint8", "int8", "uint16", "int16", "int32", "int64", "uint32", "uint64", "uint4", "int4", "uint2", "int2", "bool"}
 )
+# The types of axes, sizes and lengths.
+_LISTED = frozenset({"int32", "int64"})
 INTEGER_TYPES = frozenset(number for number, name in DTYPE_NAMES.items() if name in _INTEGERS)
 _FLOATS = frozenset({"float32", "float64", "float16", "bfloat16"})
 # The layout of an element in raw data, and the field that holds the elements where there is no raw data and that needs
@@ -46,15 +48,16 @@ def _type_of(data_type: int, dims: tuple[int, ...]) -> ValueType:
 
 
 def tensor_contents(proto: TensorProto) -> Contents | None:
-    """The elements of a small constant tensor of numbers, booleans or strings; None when large, external, malformed or
-    of another type.
+    """The elements of a small constant tensor of numbers, booleans or strings, or of a list of integers; None when
+    large, external, malformed or of another type.
     """
     shape = tuple(proto.dims)
     count = 1
     for dim in shape:
         count *= dim
     dtype = DTYPE_NAMES.get(proto.data_type)
-    if count > MAX_ITEMS or count < 0 or is_external(proto) or dtype is None:
+    most = MAX_LISTED if len(shape) == 1 and dtype in _LISTED else MAX_ITEMS
+    if count > most or count < 0 or is_external(proto) or dtype is None:
         return None
     items: tuple[Item, ...] | None
     if dtype == "string":

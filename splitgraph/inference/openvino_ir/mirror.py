@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from splitgraph.contents import MAX_ITEMS
+from splitgraph.contents import MAX_ITEMS, MAX_LISTED
 from splitgraph.formats.openvino_ir.element_types import dtype_of
 from splitgraph.graph.names import FreshNames
 from splitgraph.graph.scopes import MAIN, GraphPath
@@ -109,7 +109,7 @@ class _Mirroring:
         return known
 
     def _add_constant(self, proto: GraphProto, layer: Layer, name: str) -> ValueType:
-        """A constant of few numbers with its contents, others with their type only."""
+        """A constant of few numbers, or a list of numbers, with its contents, others with their type only."""
         dtype, dims = dtype_of(layer.data.get("element_type", "")), _static(self._dimensions, layer)
         number = DTYPE_NUMBERS.get(dtype or "")
         known = ValueType("tensor", dtype, dims)
@@ -117,7 +117,8 @@ class _Mirroring:
             return known
         tensor = proto.initializer.add(name=name, data_type=number, dims=dims)
         content = self._source.constant(layer)
-        if dtype == "string" or len(content) > MAX_ITEMS * _WIDEST:
+        most = MAX_LISTED if len(dims) == 1 else MAX_ITEMS
+        if dtype == "string" or len(content) > most * _WIDEST:
             tensor.data_location = TensorProto.EXTERNAL
         else:
             tensor.raw_data = bytes(content)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from splitgraph.contents import MAX_ITEMS, Contents, Item, scalar, vector
+from splitgraph.contents import MAX_ITEMS, MAX_LISTED, Contents, Item, scalar, vector
 from splitgraph.dim import DimLike
 from splitgraph.graph.attributes import CONSTANT_DTYPES
 from splitgraph.graph.tensors import tensor_contents, tensor_type
@@ -46,7 +46,7 @@ def constant(ctx: NodeContext) -> Sequence[ValueType]:
     if name == "sparse_value":
         return [_sparse_constant(ctx, value)]
     held = vector(value) if isinstance(value, tuple) else scalar(value)
-    if len(held.items) <= MAX_ITEMS:
+    if len(held.items) <= (MAX_LISTED if name == "value_ints" else MAX_ITEMS):
         ctx.set_contents(0, held)
     return [tensor(CONSTANT_DTYPES[name], held.shape)]
 
