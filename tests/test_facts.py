@@ -91,6 +91,35 @@ def test_the_last_contradicts_what_was_required_before(texts: tuple[str, ...]) -
     assert (facts.obligations, dict(facts.bounds)) == before
 
 
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ("A*A == 4", "A >= 3"),
+        ("A*A == N", "A >= 3", "8 >= N"),
+        ("A >= 2*N", "N >= 4", "B >= 3", "20 >= A*B"),
+        ("A*N == 6", "N % 4 == 0"),
+    ],
+)
+def test_a_contradiction_is_found_in_whatever_order_the_facts_come(texts: tuple[str, ...]) -> None:
+    for told in itertools.permutations(texts):
+        facts = Facts()
+        assert [facts.require(obligation(text)) for text in told][-1] == "contradiction", told
+
+
+@pytest.mark.parametrize(
+    ("dim", "given_", "expected"),
+    [
+        ("A//4", ("A % 8 == 5", "A >= 6"), (3, None)),
+        ("2*A - N", ("A % 3 == 2", "N % 3 == 0", "8 >= A", "N >= A", "12 >= N"), (-8, 7)),
+        ("max(A, N)", ("A % 4 == 1", "3 >= N", "11 >= A"), (1, 9)),
+    ],
+)
+def test_the_ends_of_a_range_are_reached(
+    dim: str, given_: tuple[str, ...], expected: tuple[int | None, int | None]
+) -> None:
+    assert facts_of(*given_).range_of(parse_expression(dim)) == expected
+
+
 def test_bounds_can_contradict() -> None:
     facts = Facts({"N": (0, 4)})
     assert facts.require(obligation("N >= 5")) == "contradiction"

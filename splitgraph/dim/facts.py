@@ -9,7 +9,7 @@ connected with the question take part, all of one distance or none, and limits a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Literal
 
@@ -132,14 +132,15 @@ class Facts:
         fact = Fact(difference, equal)
         if all(map(self._is_plain, fact.sides)):
             return "proved"
+        # From facts that contradict each other everything follows, so that this is asked first.
+        if self._cannot_be(difference, is_equality=equal):
+            return "contradiction"
         if all(map(self._is_nonnegative, fact.sides)):
             # What follows may still help where a proof is long; and no order of the facts decides which of them do.
             # What is proved only where it has a value does not say that it has one.
             if always_exists(difference):
                 self._record(fact)
             return "proved"
-        if self._cannot_be(difference, is_equality=equal):
-            return "contradiction"
         try:
             solved = self._solved_form(difference) if equal else 0
         except ZeroDivisionError:
@@ -223,8 +224,8 @@ class Facts:
         found = self._bounds.bound(name)
         for fact in self._few_of(name):
             for polynomial in fact.sides:
-                given = (each for one, each in bounds_given(polynomial, self._first_interval_of) if one == name)
-                found = narrowed(found, next(given, found))
+                for one, given in bounds_given(polynomial, self._first_interval_of):
+                    found = narrowed(found, given) if one == name else found
         return found
 
     def tighten(self, name: str, low: int, high: int | None) -> None:
@@ -270,38 +271,44 @@ class Facts:
         return known
 
     def _is_impossible(self, claim: Fact) -> bool:
-        def claimed(system: LinearSystem) -> None:
-            system.add(claim.difference, is_equality=claim.is_equality)
+        difference = claim.difference
+        may_be_alone = claim.is_equality or not is_linear(difference)
+        if not may_be_alone:
+            # Without facts each term has its most where the others have theirs.
+            low = termwise_bound(coefficients_of(difference, -1), self.interval_of)
+            if low is not None and low > 0:
+                return True
+        facts: list[Fact] = []
+        for facts in self._connected(names_in(difference)):
+            if (facts or may_be_alone) and self._have_no_integers(facts, claim):
+                return True
+        return _has_products([claim, *facts]) and self._supposing(claim)._have_no_integers([claim, *facts])
 
-        if claim.is_equality or not is_linear(claim.difference):
-            return self._contradicts(claim.difference, claimed)
-        # Without facts each term has its most where the others have theirs.
-        low = termwise_bound(coefficients_of(claim.difference, -1), self.interval_of)
-        return (low is not None and low > 0) or self._contradicts(claim.difference, claimed, without_facts=False)
+    def _supposing(self, claim: Fact) -> Facts:
+        """These facts and the claim among them, so that it bounds factors as any fact does: whichever of several facts
+        is the last one to be told, the products of all of them are the same.
+        """
+        supposed = self.child()
+        supposed._record(claim)
+        return supposed
 
     def _has_no_value(self, d: DimLike) -> bool:
         """True where a divisor is 0 by what is known, so that there is no value to prove anything of."""
-        return not (isinstance(d, int) or always_exists(d)) and self._contradicts(d, lambda system: system.define(d))
+        if isinstance(d, int) or always_exists(d):
+            return False
+        return any(self._have_no_integers(facts, defined=d) for facts in self._connected(names_in(d)))
 
-    def _contradicts(self, d: Dim, claim: Callable[[LinearSystem], None], without_facts: bool = True) -> bool:
-        """Whether the facts about a dim leave no integers for a claim about it.
-
-        without_facts: whether it is asked where there are no facts, but only what the claim itself means.
-        """
-        for facts in self._connected(names_in(d)):
-            if not facts and not without_facts:
-                continue
-            try:
-                system = LinearSystem(self.interval_of)
-                claim(system)
-                for fact in facts:
-                    system.add(fact.difference, is_equality=fact.is_equality)
-                system.add_products(facts)
-            except TooLarge:
-                return False
-            if system.is_impossible():
-                return True
-        return False
+    def _have_no_integers(self, facts: Sequence[Fact], claim: Fact | None = None, defined: DimLike = 0) -> bool:
+        """Whether no integers meet the facts together with a claim, and with a dim having a value."""
+        try:
+            system = LinearSystem(self.interval_of)
+            system.define(defined)
+            for fact in facts if claim is None else (claim, *facts):
+                system.add(fact.difference, is_equality=fact.is_equality)
+            system.add_products(facts)
+        except TooLarge:
+            return False
+        return system.is_impossible()
 
     def _range_of(self, d: Dim) -> Interval:
         self._forget_if_outdated()
@@ -429,3 +436,7 @@ class Facts:
         while facts is not None:
             yield facts
             facts = facts._parent
+
+
+def _has_products(facts: Iterable[Fact]) -> bool:
+    return any(len(monomial) > 1 for fact in facts for monomial, _ in fact.difference.terms)

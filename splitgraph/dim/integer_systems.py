@@ -29,6 +29,8 @@ Linear = tuple[Mapping[int, int], int]
 _Written = tuple[tuple[tuple[int, int], ...], int]
 
 _REMEMBERED = 4096
+# How far bounds of rational numbers are moved to one that integers reach.
+_MOST_TIGHTENED = 8
 
 
 def has_solution(equalities: Iterable[Linear], inequalities: Iterable[Linear], limit: int) -> bool | None:
@@ -183,18 +185,42 @@ def _missed(coefficient: int, largest: int) -> int:
 
 
 def bounds_of(
-    value: Linear, equalities: Iterable[Linear], inequalities: Iterable[Linear], limit: int
+    value: Linear, equalities: Sequence[Linear], inequalities: Sequence[Linear], limit: int
 ) -> tuple[int | None, int | None] | None:
-    """Bounds of a linear expression, by eliminating everything else: (least, most), each None where there is none.
+    """Bounds of a linear expression: (least, most), each None where there is none.
 
-    They hold for all integers that meet the constraints, and may be wider than what these reach. None where no integers
-    do; (None, None) beyond the limit.
+    They hold for all integers that meet the constraints; within the limit, and where they are no further than
+    _MOST_TIGHTENED from those of rational numbers, they are reached. None where no integers meet the constraints;
+    (None, None) beyond the limit.
     """
-    terms, constant = value
+    negated: Linear = {variable: -coefficient for variable, coefficient in value[0].items()}, -value[1]
+    found = _rational_bounds(value, negated, equalities, inequalities, limit)
+    if found is None:
+        return None
+    low, high = found
+    least = None if low is None else _reached(low, negated, equalities, inequalities, limit)
+    most = None if high is None else _reached(-high, value, equalities, inequalities, limit)
+    return least, None if most is None else -most
+
+
+def _reached(
+    low: int, negated: Linear, equalities: Sequence[Linear], inequalities: Sequence[Linear], limit: int
+) -> int:
+    """The lower bound of an expression, made larger while the expression cannot be as small as that."""
+    for bound in range(low, low + _MOST_TIGHTENED):
+        at_most = negated[0], negated[1] + bound
+        if has_solution(equalities, [*inequalities, at_most], limit) is not False:
+            return bound
+    return low + _MOST_TIGHTENED
+
+
+def _rational_bounds(
+    value: Linear, negated: Linear, equalities: Sequence[Linear], inequalities: Sequence[Linear], limit: int
+) -> tuple[int | None, int | None] | None:
+    """The bounds that are left where everything else is eliminated as if it were any rational number."""
     least, most = _UNLIKE_ANY
-    negative = {variable: -coefficient for variable, coefficient in terms.items()}
     # One variable is at least the expression, and another at most.
-    apart = [({**negative, least: 1}, -constant), ({**terms, most: -1}, constant)]
+    apart = [({**negated[0], least: 1}, negated[1]), ({**value[0], most: -1}, value[1])]
     columns: dict[int, int] = {}
     try:
         system = _read(_written(equalities), _written([*apart, *inequalities]), columns)

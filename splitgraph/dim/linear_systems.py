@@ -12,7 +12,19 @@ from functools import lru_cache
 from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
-from splitgraph.dim.atoms import FLOOR, MOD, NAMED, Atom, Interval, Monomial, is_linear, quotient_of, times, without
+from splitgraph.dim.atoms import (
+    FLOOR,
+    MAX,
+    MOD,
+    NAMED,
+    Atom,
+    Interval,
+    Monomial,
+    is_linear,
+    quotient_of,
+    times,
+    without,
+)
 from splitgraph.dim.bounds import both, monomial_interval, symbolic_interval
 from splitgraph.dim.integer_systems import Linear, bounds_of, has_solution
 
@@ -20,7 +32,7 @@ if TYPE_CHECKING:
     from splitgraph.dim.arithmetic import Dim, DimLike
 
 # New inequalities and cases that one question may make.
-STEPS = 400
+STEPS = 1000
 # Variables of one system, and products of a fact with a factor: a question that needs more is not decided.
 _MOST_VARIABLES = 48
 _MOST_PRODUCTS = 24
@@ -78,7 +90,32 @@ class LinearSystem:
         """A polynomial over the variables; new monomials become variables."""
         if isinstance(value, int):
             return {}, value
-        return {self._variable(monomial): coefficient for monomial, coefficient in value.terms}, value.const
+        if not any(_is_positive_part(monomial) for monomial, _ in value.terms):
+            return {self._variable(monomial): coefficient for monomial, coefficient in value.terms}, value.const
+        total: Linear = {}, value.const
+        for monomial, coefficient in value.terms:
+            total = _sum(total, self._linear_of(monomial), coefficient)
+        return total
+
+    def _linear_of(self, monomial: Monomial) -> Linear:
+        """A monomial over the variables.
+
+        The variable of `max(0, p - f)` stands for `max(p, f)`, which is that plus f: whether the normal form has this
+        atom or `max(0, f - p)` is a matter of names, and no answer should be.
+        """
+        own: Linear = {self._variable(monomial): 1}, 0
+        return _sum(own, self._sides(monomial[0])[1], -1) if _is_positive_part(monomial) else own
+
+    def _sides(self, atom: Atom) -> tuple[Linear, Linear]:
+        """The p and f of `max(0, p - f)`, neither with a negative term."""
+        (_, difference), rising, falling = atom.args, ({}, 0), ({}, 0)
+        for monomial, coefficient in () if isinstance(difference, int) else difference.terms:
+            if coefficient > 0:
+                rising = _sum(rising, self._linear_of(monomial), coefficient)
+            else:
+                falling = _sum(falling, self._linear_of(monomial), -coefficient)
+        const = difference if isinstance(difference, int) else difference.const
+        return (rising[0], max(const, 0)), (falling[0], max(-const, 0))
 
     def is_impossible(self, steps: int = STEPS) -> bool:
         """True where no integers meet the constraints; False where some do, or none are known not to."""
@@ -142,7 +179,8 @@ class LinearSystem:
             self._define_division(atom)
         elif atom.kind not in NAMED:
             own: Linear = {self._variable((atom,)): 1}, 0
-            differences = [_sum(own, self.linear(arg), -1) for arg in atom.args]
+            args = self._sides(atom) if _is_positive_part((atom,)) else map(self.linear, atom.args)
+            differences = [_sum(own, arg, -1) for arg in args]
             self.inequalities.extend(differences)
             self._maxima[atom] = differences
 
@@ -172,7 +210,7 @@ class LinearSystem:
         terms = () if isinstance(value, int) else value.terms
         coefficients = {self._variable(times(monomial, cofactor)): coefficient for monomial, coefficient in terms}
         const = value if isinstance(value, int) else value.const
-        return _sum((coefficients, 0), ({self._variable(cofactor): const}, 0), 1) if const else (coefficients, 0)
+        return _sum((coefficients, 0), self._linear_of(cofactor), const) if const else (coefficients, 0)
 
     def _lowest(self, value: DimLike) -> int | None:
         if isinstance(value, int):
@@ -207,7 +245,7 @@ class LinearSystem:
         parts = ((whole, sign), (one, -sign * other_end[1]), (other, -sign * end[1]))
         total: Linear = {}, sign * end[1] * other_end[1]
         for monomial, coefficient in parts:
-            total = _sum(total, ({self._variable(monomial): coefficient}, 0), 1)
+            total = _sum(total, self._linear_of(monomial), coefficient)
         return total
 
     def _ends(self, monomial: Monomial) -> list[tuple[int, int]]:
@@ -261,6 +299,12 @@ def range_of(value: Dim) -> Interval:
         return both(value.interval, LinearSystem(symbolic_interval).range_of(value))
     except TooLarge:
         return value.interval
+
+
+def _is_positive_part(monomial: Monomial) -> bool:
+    """True for `max(0, d)`, where d is no number."""
+    [atom] = monomial if len(monomial) == 1 else (None,)
+    return atom is not None and atom.kind == MAX and len(atom.args) == 2 and not isinstance(atom.args[1], int)
 
 
 def _cofactors(difference: Dim, products: Iterable[Monomial]) -> set[Monomial]:

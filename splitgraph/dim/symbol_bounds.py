@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from splitgraph.dim.arithmetic import Dim
-from splitgraph.dim.atoms import LARGE, SYMBOL, Atom, Interval, atoms_by_level
+from splitgraph.dim.atoms import LARGE, MAX, SYMBOL, Atom, Interval, Terms, add_into, atoms_by_level
 from splitgraph.dim.bounds import IntervalOf, atom_interval, both, highest_of_term, interval
 
 Bound = tuple[int, "int | None"]
 _UNKNOWN: Bound = (0, None)
+# Maxima of one fact of which each argument is looked at.
+_MOST_MAXIMA = 3
 
 
 class SymbolBounds:
@@ -65,12 +67,37 @@ class SymbolBounds:
 
 def bounds_given(polynomial: Dim, interval_of: IntervalOf) -> Iterator[tuple[str, Bound]]:
     """The bounds that `polynomial >= 0` gives to its symbols, those of the others being what they are."""
-    most = [highest_of_term(monomial, c, interval_of) for monomial, c in polynomial.terms]
+    for terms, const in _without_maxima(polynomial.terms, polynomial.const, interval_of):
+        yield from _bounds_of_terms(terms, const, interval_of)
+
+
+def _without_maxima(terms: Terms, const: int, interval_of: IntervalOf) -> list[tuple[Terms, int]]:
+    """Sums that are all >= 0 where this one is, with each argument in place of a maximum: the same sums, whichever
+    spelling the maximum has.
+    """
+    maxima = [(m[0], c) for m, c in terms if len(m) == 1 and m[0].kind == MAX]
+    if not 0 < len(maxima) <= _MOST_MAXIMA:
+        return [(terms, const)]
+    atom, coefficient = maxima[0]
+    found = []
+    for arg in atom.args:
+        # Added, the maximum is no more than this argument and what another one is at most above it.
+        above = [interval(other - arg, interval_of)[1] for other in atom.args] if coefficient > 0 else [0]
+        highs = [high for high in above if high is not None]
+        if len(highs) == len(above):
+            left = {m: c for m, c in terms if m != (atom,)}
+            more = add_into(left, arg, coefficient) + coefficient * max(highs)
+            found += _without_maxima(tuple([(m, c) for m, c in left.items() if c]), const + more, interval_of)
+    return found
+
+
+def _bounds_of_terms(terms: Terms, const: int, interval_of: IntervalOf) -> Iterator[tuple[str, Bound]]:
+    most = [highest_of_term(monomial, c, interval_of) for monomial, c in terms]
     unbounded = most.count(None)
     if unbounded > 1:
         return
-    total = polynomial.const + sum(high for high in most if high is not None)
-    for (monomial, coefficient), own in zip(polynomial.terms, most, strict=True):
+    total = const + sum(high for high in most if high is not None)
+    for (monomial, coefficient), own in zip(terms, most, strict=True):
         if len(monomial) != 1 or monomial[0].kind != SYMBOL or (unbounded and own is not None):
             continue
         rest = total if own is None else total - own

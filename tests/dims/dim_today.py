@@ -9,7 +9,7 @@ SHARE_PROVED: Final = 0.99
 # all of its steps, or has facts that contradict each other, of which one order notices it later.
 DIFFERING_IN_100: Final = {
     "other names": 1.0,
-    "another order": 3.0,
+    "another order": 1.0,
     "other questions before": 0.0,
     "an inner scope": 0.0,
 }
