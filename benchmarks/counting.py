@@ -40,7 +40,7 @@ def count(result: Any) -> Counts:
         result.completeness.dims - result.completeness.known,
         result.completeness.unknown_rank,
         max(texts, default=0),
-        sum(texts) + sum(map(len, result.obligations)),
+        sum(texts) + sum(len(str(each)) for each in result.obligations),
     )
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from splitgraph.api import convert, downgrade, infer, load, save, upgrade, verify
     from splitgraph.conversion.rewrite import Change, Rewrite
     from splitgraph.diagnostics import ConversionError, Diagnostic, ModelError, SplitgraphError, VerificationError
-    from splitgraph.dim import Dim
+    from splitgraph.dim import Dim, Obligation
     from splitgraph.execution.verification import Difference, Verification
     from splitgraph.formats.openvino_ir import OpenVINOModel
     from splitgraph.inference.analysis import Analysis, Completeness, SplitReport
@@ -27,7 +27,7 @@ _HOMES = {
     "splitgraph.api": ("convert", "downgrade", "infer", "load", "save", "upgrade", "verify"),
     "splitgraph.conversion.rewrite": ("Change", "Rewrite"),
     "splitgraph.diagnostics": ("ConversionError", "Diagnostic", "ModelError", "SplitgraphError", "VerificationError"),
-    "splitgraph.dim": ("Dim",),
+    "splitgraph.dim": ("Dim", "Obligation"),
     "splitgraph.execution.verification": ("Difference", "Verification"),
     "splitgraph.formats.openvino_ir": ("OpenVINOModel",),
     "splitgraph.inference.analysis": ("Analysis", "Completeness", "SplitReport"),
@@ -44,6 +44,7 @@ __all__ = [
     "Difference",
     "Dim",
     "ModelError",
+    "Obligation",
     "OpenVINOModel",
     "Rewrite",
     "SplitReport",

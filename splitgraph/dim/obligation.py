@@ -2,33 +2,68 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, field
 from math import gcd
 from typing import Literal
 
 from splitgraph.dim.arithmetic import Dim, DimLike, from_terms
 from splitgraph.dim.atoms import Monomial, add_into
+from splitgraph.dim.parsing import parse_expression
 from splitgraph.dim.printing import spell_relation
 from splitgraph.dim.values import symbols_of
+
+# The two sides of a relation as it is printed; a name in brackets may hold anything.
+_SIDES = re.compile(r"((?:[^\[=>]|\[(?:[^\]]|\]\])*\])+) (?:==|>=) (.+)", re.DOTALL)
 
 
 @dataclass(frozen=True)
 class Obligation:
-    """`lhs == rhs` or `lhs >= rhs`, to hold for every run of the model; str() solves it for reading ("N >= 2")."""
+    """What must hold of dimensions: `lhs == rhs` or `lhs >= rhs`.
+
+    `str()` gives the relation in the grammar of dimensions, solved for reading ("N >= 2" for N - 2 and 0). Obligations
+    are equal where their sides and their relation are.
+
+    lhs, rhs: the sides, each a number or a dimension. relation: what must hold between them. text: what `str()` gives
+    where another spelling than the solved one is plainer, as for a product that is not multiplied out; None elsewhere.
+    """
 
     lhs: DimLike
     relation: Literal["==", ">="]
     rhs: DimLike
+    text: str | None = field(default=None, compare=False, repr=False)
 
     @property
     def symbols(self) -> frozenset[str]:
         """The names of all symbols that occur."""
         return symbols_of(self.lhs) | symbols_of(self.rhs)
 
+    def solved(self) -> Obligation:
+        """The same obligation with the sides that `str()` writes. Where the text is the same, so is the result."""
+        difference = self._difference()
+        if self.text is not None or isinstance(difference, int):
+            return self
+        sides = _SIDES.fullmatch(str(self))
+        if sides is not None:
+            lhs, rhs = map(parse_expression, sides.groups())
+            if lhs - rhs == difference:
+                return Obligation(lhs, self.relation, rhs)
+        # A large dimension is written as a name, which says nothing of what the dimension is.
+        return Obligation(difference, self.relation, 0)
+
     def __str__(self) -> str:
-        difference = self.lhs - self.rhs
+        if self.text is not None:
+            return self.text
+        difference = self._difference()
         if isinstance(difference, int):
             return f"{self.lhs} {self.relation} {self.rhs}"
+        return spell_relation(difference, self.relation)
+
+    def _difference(self) -> DimLike:
+        """What must be 0, or at least 0, without a common factor and with a positive first term in an equation."""
+        difference = self.lhs - self.rhs
+        if isinstance(difference, int):
+            return difference
         if self.relation == "==" and difference.terms[0][1] < 0:
             difference = -difference
         factor = gcd(*(c for _, c in difference.terms))
@@ -36,5 +71,5 @@ class Obligation:
             coefficients: dict[Monomial, int] = {}
             const = add_into(coefficients, difference)
             solved = from_terms({m: c // factor for m, c in coefficients.items()}, const // factor)
-            difference = solved if isinstance(solved, Dim) else difference
-        return spell_relation(difference, self.relation)
+            return solved if isinstance(solved, Dim) else difference
+        return difference

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 from typing import Literal
 
-from splitgraph.dim import Dim, DimLike, evaluate, parse_expression, substitute, symbol, symbols_of
+from splitgraph.dim import Dim, DimLike, evaluate, substitute, symbol, symbols_of
 
 Assignment = dict[str, int]
 Relation = Literal["==", ">="]
@@ -52,35 +52,6 @@ class Constraint:
         except ArithmeticError:
             return False
         return left == right if self.relation == "==" else left >= right
-
-
-def parse_obligation(text: str, names: Collection[str], location: str = "") -> Constraint | None:
-    """Read an obligation as inference writes it ("N % 3 == 0", "unk0 == [batch-size]//2"); None when it is none.
-
-    names: the symbols of the model; one that is no identifier stands alone or in square brackets.
-    """
-    match = re.fullmatch(r"(.+) (==|>=) (.+)", text, re.DOTALL)
-    if match is None:
-        return None
-    relation: Relation = "==" if match[2] == "==" else ">="
-    try:
-        return Constraint(_parse_side(match[1], names), relation, _parse_side(match[3], names), location)
-    except ValueError:
-        return None
-
-
-def _parse_side(text: str, names: Collection[str]) -> DimLike:
-    if text in names:
-        return symbol(text)
-    bracketed: dict[str, DimLike] = {}
-
-    def stand_in(match: re.Match[str]) -> str:
-        name = f"bracketed_{len(bracketed)}_"
-        bracketed[name] = symbol(match[1])
-        return name
-
-    parsed = parse_expression(re.sub(r"\[([^\[\]]*)\]", stand_in, text))
-    return substitute(parsed, bracketed) if bracketed else parsed
 
 
 @dataclass(slots=True)

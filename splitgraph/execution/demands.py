@@ -4,30 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from splitgraph.dim import Dim, DimLike, substitute, symbols_of
-from splitgraph.execution.assignments import Constraint, parse_obligation
+from splitgraph.dim import Dim, DimLike, Obligation, substitute, symbols_of
+from splitgraph.execution.assignments import Constraint
 from splitgraph.inference.analysis import Analysis
 
 
-def read_split_demands(analysis: Analysis, free: Collection[str]) -> list[Constraint]:
-    """What the splits of a model demand of its symbols; free: those of its inputs."""
-    names = {*free, *analysis.symbols}
-    read = [parse_obligation(text, names, split.location) for split in analysis.splits for text in split.obligations]
-    return [demand for demand in read if demand is not None]
+def read_split_demands(analysis: Analysis) -> list[Constraint]:
+    """What the splits of a model demand of its symbols."""
+    told = {str(each): each for each in analysis.obligations}
+    return [_demand(told[text], split.location) for split in analysis.splits for text in split.obligations]
 
 
 def read_demands(analysis: Analysis, free: Collection[str]) -> list[Constraint]:
     """Everything that a model demands of its symbols, over those of its inputs (`free`) where the others have a
     meaning; the location of a demand is in a branch only where no node outside of all branches says the same.
     """
-    names = {*free, *analysis.symbols}
     read = []
-    for text, locations in analysis.required_by.items():
+    for obligation, locations in analysis.required_by.items():
         firm = (location for location in locations if "_branch" not in location)
-        demand = parse_obligation(text, names, next(firm, "".join(locations[:1])))
-        if demand is not None:
-            read.append(demand)
+        read.append(_demand(obligation, next(firm, "".join(locations[:1]))))
     return _over(read, set(free))
+
+
+def _demand(obligation: Obligation, location: str) -> Constraint:
+    return Constraint(obligation.lhs, obligation.relation, obligation.rhs, location)
 
 
 def _over(demands: Sequence[Constraint], free: set[str]) -> list[Constraint]:

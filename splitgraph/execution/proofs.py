@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from splitgraph.dim import Dim, Facts, Obligation, symbols_of
-from splitgraph.execution.assignments import parse_obligation
 from splitgraph.inference.analysis import Analysis, SplitReport
 from splitgraph.value_type import UNKNOWN
 
@@ -21,10 +22,11 @@ def prove_equal_splits(before: Analysis, after: Analysis) -> tuple[str, ...]:
     shared = _input_symbols(before) & _input_symbols(after)
     symbols = {name for _, _, name in shared}
     twins = {_key(split): split for split in after.splits}
+    told = {str(each): each for each in before.obligations if each.symbols <= symbols}
     return tuple(
         split.location
         for split in before.splits
-        if (twin := twins.get(_key(split))) is not None and _is_equal(split, twin, symbols)
+        if (twin := twins.get(_key(split))) is not None and _is_equal(split, twin, symbols, told)
     )
 
 
@@ -33,14 +35,13 @@ def _key(split: SplitReport) -> Key:
     return path, tuple(name for name, _ in split.outputs)
 
 
-def _is_equal(split: SplitReport, twin: SplitReport, symbols: set[str]) -> bool:
+def _is_equal(split: SplitReport, twin: SplitReport, symbols: set[str], told: Mapping[str, Obligation]) -> bool:
     if split.axis is None or not split.lengths or _form(split) != _form(twin):
         return False
     facts = Facts()
     for text in split.obligations:
-        obligation = parse_obligation(text, symbols)
-        if obligation is not None and obligation.symbols <= symbols:
-            facts.require(Obligation(obligation.lhs, obligation.relation, obligation.rhs))
+        if text in told:
+            facts.require(told[text])
     return all(
         left is not None
         and right is not None

@@ -36,7 +36,7 @@ class SizeChooser:
         self._symbols = symbols_in_order(inputs)
         counts = _count_demands(inputs)
         self._demands = [*read_demands(analysis, self._symbols), *counts, *_room_demands(inputs, analysis)]
-        self._of_splits = [*read_split_demands(analysis, self._symbols), *counts]
+        self._of_splits = [*read_split_demands(analysis), *counts]
         self._choosers = self._make_choosers(fixed)
         self._preferring = self._make_preferring()
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic
 
 from splitgraph.diagnostics import Diagnostic
-from splitgraph.dim import Dim
+from splitgraph.dim import Dim, Obligation
 from splitgraph.model_kinds import M_co
 from splitgraph.value_type import ValueType
 
@@ -69,7 +69,7 @@ class Analysis(Generic[M_co]):
     or None) of each symbol. opset: imported version of each domain; of OpenVINO IR its version under "openvino".
     completeness: how much is known, over all graphs. graphs: types of each graph by its location, the main graph
     ("main") first, then subgraphs ("main/If_3/then_branch") in node order. required_by: everything that must hold of
-    the symbols for the model to be valid ("N % 3 == 0"), of branches too, with the locations of the nodes that require
+    the symbols for the model to be valid (`N % 3 == 0`), of branches too, with the locations of the nodes that require
     it; a name that the author declared for what is computed stands there with what it is (`half == (N + 1)//2`).
     assumed_by: what was taken for granted so that dimensions have a closed form (`P <= 1023`: no side of a broadcast is
     empty where the other is 1), with the first node that needs it; it may fail in a valid model, and what is claimed
@@ -85,20 +85,20 @@ class Analysis(Generic[M_co]):
     opset: Mapping[str, int]
     completeness: Completeness
     graphs: Mapping[str, Mapping[str, ValueType]] = field(default_factory=dict)
-    required_by: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    assumed_by: Mapping[str, str] = field(default_factory=dict)
+    required_by: Mapping[Obligation, tuple[str, ...]] = field(default_factory=dict)
+    assumed_by: Mapping[Obligation, str] = field(default_factory=dict)
     generated: frozenset[str] = frozenset()
     # For conversion and verification, not part of the contract: what inference knows of each split node of the model as
     # written.
     details: Any = field(default=None, repr=False, compare=False)
 
     @property
-    def obligations(self) -> tuple[str, ...]:
+    def obligations(self) -> tuple[Obligation, ...]:
         """What must hold of the symbols, each requirement once, in the order of the nodes."""
         return tuple(self.required_by)
 
     @property
-    def assumptions(self) -> tuple[str, ...]:
+    def assumptions(self) -> tuple[Obligation, ...]:
         """What was taken for granted so that dimensions have a closed form, and may fail in a valid model."""
         return tuple(self.assumed_by)
 

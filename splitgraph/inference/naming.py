@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from typing import TypeVar
 
-from splitgraph.dim import Dim, DimLike, is_spellable, large_atoms, names_in, substitute_names, symbol
+from splitgraph.dim import Dim, DimLike, Obligation, is_spellable, large_atoms, names_in, substitute_names, symbol
 from splitgraph.dim.atoms import Atom
 from splitgraph.dim.printing import spell_large
+from splitgraph.dim.values import rebuilt_atom
 from splitgraph.inference.solved_symbols import resolve
 from splitgraph.value_type import ValueType
 
@@ -45,7 +46,7 @@ class Naming:
         self._large: dict[Atom, Dim] = {}
         self._counted: set[Atom] = set()
         self._next = 0
-        self.meanings: dict[str, str] = {}
+        self.meanings: dict[str, Obligation] = {}
 
     def count(self, dims: Iterable[DimLike | None], times: int) -> None:
         """Note where generated symbols stand in dimensions that will be reported so many times."""
@@ -125,7 +126,7 @@ class Naming:
         if isinstance(shown, int) or is_spellable(shown):
             return shown
         stand_in = self._new()
-        self.meanings[str(stand_in)] = str(shown)
+        self._note_meaning(stand_in, shown, str(shown))
         return stand_in
 
     def _under_shown_names(self, known: DimLike) -> DimLike:
@@ -147,8 +148,11 @@ class Naming:
                 waiting += [inner for part in parts for inner in large_atoms(part)]
         for each, parts in found:
             shown = [self._under_shown_names(part) for part in parts]
-            self.meanings[str(self._large[each])] = spell_large(each, shown)
+            self._note_meaning(self._large[each], rebuilt_atom(each.kind, shown), spell_large(each, shown))
         return self._large[atom]
+
+    def _note_meaning(self, name: Dim, meaning: DimLike, text: str) -> None:
+        self.meanings[str(name)] = Obligation(name, "==", meaning, f"{name} == {text}")
 
     def _name(self, generated: str) -> DimLike:
         if generated not in self._names:

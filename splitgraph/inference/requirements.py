@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import chain
 
-from splitgraph.dim import Dim, DimLike, Facts, Obligation, symbol, symbols_of
+from splitgraph.dim import Dim, DimLike, Facts, Obligation, dim_max, dim_min, product, symbol, symbols_of
 from splitgraph.dim.conditions import plain_obligation
 from splitgraph.inference.naming import Naming
 from splitgraph.inference.solved_symbols import resolve
@@ -28,7 +28,7 @@ class Requirements:
     def __init__(self, naming: Naming, noted: Iterable[tuple[Obligation, Facts]]) -> None:
         self._naming = naming
         self._shown: dict[Obligation, Obligation | None] = {}
-        self._texts: dict[tuple[Facts, Obligation], str] = {}
+        self._plain: dict[tuple[Facts, Obligation], Obligation] = {}
         scopes: dict[Facts, dict[Obligation, None]] = {}
         for obligation, facts in noted:
             if obligation not in self._shown:
@@ -43,13 +43,13 @@ class Requirements:
         for facts in sorted(scopes, key=lambda facts: sum(1 for _ in facts.enclosing())):
             around = next((known[outer] for outer in facts.enclosing() if outer in known), None)
             known[facts] = Facts() if around is None else around.child()
-            for shown, text in _plainest(tuple(scopes[facts]), known[facts], common):
-                self._texts[facts, shown] = text
+            for shown, plain in _plainest(tuple(scopes[facts]), known[facts], common):
+                self._plain[facts, shown] = plain
 
-    def text(self, obligation: Obligation, facts: Facts) -> str | None:
+    def plain(self, obligation: Obligation, facts: Facts) -> Obligation | None:
         """The obligation of a scope as it is shown; None when it is not."""
         shown = self._shown[obligation]
-        return None if shown is None else self._texts.get((facts, shown))
+        return None if shown is None else self._plain.get((facts, shown))
 
     def _under_shown_names(self, obligation: Obligation) -> Obligation | None:
         """The obligation in shown names; None when it speaks of a dimension that is not shown at all, or goes without
@@ -74,60 +74,68 @@ def _named_twice(obligations: Iterable[Obligation]) -> set[str]:
     return {name for name, count in counts.items() if count > 1}
 
 
-def _plainest(shown: Sequence[Obligation], known: Facts, common: set[str]) -> Iterable[tuple[Obligation, str]]:
-    """Each obligation of a scope that the others do not imply, with its text; `known` takes them in."""
+def _plainest(shown: Sequence[Obligation], known: Facts, common: set[str]) -> Iterable[tuple[Obligation, Obligation]]:
+    """Each obligation of a scope that the others do not imply, and the plainest one that says the same beside them;
+    `known` takes them in.
+    """
     # What follows from earlier ones was never noted; what follows from later ones shows in the opposite order.
     later, kept = known.child(), list[Obligation]()
     for obligation in reversed(shown):
         if common.isdisjoint(obligation.symbols) or later.require(obligation) != "proved":
             kept.append(obligation)
     for obligation in reversed(kept):
-        text = str(obligation)
+        plain = obligation
         if not common.isdisjoint(obligation.symbols):
-            text = min(text, _by_what_is_known(obligation, known), key=len)
+            plain = min(obligation, _by_what_is_known(obligation, known), key=lambda each: len(str(each)))
             known.require(obligation)
-        yield obligation, text
+        yield obligation, plain.solved()
 
 
-def shown_assumptions(state: State) -> dict[str, str]:
+def shown_assumptions(state: State) -> dict[Obligation, str]:
     """What was assumed and does not follow from the rest of it, as it is shown, with the first node that needs it."""
     assumptions = tuple(state.assumptions)
     common = _named_twice(assumptions) if len(assumptions) <= _MOST_COMPARED else set[str]()
-    return {text: state.assumptions[each] for each, text in _plainest(assumptions, Facts(), common)}
+    return {plain: state.assumptions[each] for each, plain in _plainest(assumptions, Facts(), common)}
 
 
-def _by_what_is_known(obligation: Obligation, known: Facts) -> str:
+def _by_what_is_known(obligation: Obligation, known: Facts) -> Obligation:
     plain = known.simplify(obligation.lhs - obligation.rhs)
-    return str(Obligation(plain, obligation.relation, 0) if isinstance(plain, Dim) else obligation)
+    return Obligation(plain, obligation.relation, 0) if isinstance(plain, Dim) else obligation
 
 
 def shown_requirements(
-    state: State, naming: Naming, requirements: Requirements, splits: Iterable[tuple[str, Sequence[str]]]
-) -> dict[str, tuple[str, ...]]:
+    state: State, naming: Naming, requirements: Requirements, splits: Iterable[tuple[str, Sequence[Obligation]]]
+) -> dict[Obligation, tuple[str, ...]]:
     """Everything that must hold of the symbols, as it is shown, with the locations that say so. splits: the location of
     each and what it requires.
     """
-    found: dict[str, dict[str, None]] = {}
+    found: dict[Obligation, dict[str, None]] = {}
     for obligation, location, facts in state.requirements:
-        text = requirements.text(obligation, facts)
-        if text is not None:
-            found.setdefault(text, {})[location] = None
-    for location, texts in splits:
-        for text in texts:
-            found.setdefault(text, {})[location] = None
+        plain = requirements.plain(obligation, facts)
+        if plain is not None:
+            found.setdefault(plain, {})[location] = None
+    for location, required in splits:
+        for plain in required:
+            found.setdefault(plain, {})[location] = None
     for name, definition in state.definitions.items():
         meaning = None if definition is None else naming.dim(definition[0])
         if definition is not None and isinstance(meaning, Dim) and meaning != symbol(name):
-            found.setdefault(str(Obligation(symbol(name), "==", meaning)), {})[definition[1]] = None
+            found.setdefault(Obligation(symbol(name), "==", meaning).solved(), {})[definition[1]] = None
     for name in _known_broadcasts(state):
         shown, operands = naming.shown_name(name), _shown_operands(state, naming, name)
         if shown is not None and operands is not None:
-            # Equal, or 1: the greatest, but 0 where one is 0. Multiplied out it would be unreadable.
-            factors = [*(f"min(1, {each})" for each in operands), f"max({', '.join(map(str, operands))})"]
-            found.setdefault(f"{shown} == {'*'.join(factors)}", {})[state.broadcasts[name][2]] = None
-    for name, text in naming.meanings.items():
-        found.setdefault(f"{name} == {text}", {})
-    return {text: tuple(locations) for text, locations in found.items()}
+            found.setdefault(_broadcast(shown, operands), {})[state.broadcasts[name][2]] = None
+    for said in naming.meanings.values():
+        found.setdefault(said, {})
+    return {plain: tuple(locations) for plain, locations in found.items()}
+
+
+def _broadcast(shown: DimLike, operands: Sequence[DimLike]) -> Obligation:
+    """What says that a symbol is the broadcast of dimensions: equal, or 1, so the greatest, but 0 where one is 0."""
+    value = product([*(dim_min(1, each) for each in operands), dim_max(*operands)])
+    # Multiplied out it would be unreadable.
+    factors = [*(f"min(1, {each})" for each in operands), f"max({', '.join(map(str, operands))})"]
+    return Obligation(shown, "==", value, f"{shown} == {'*'.join(factors)}")
 
 
 def _known_broadcasts(state: State) -> list[str]:

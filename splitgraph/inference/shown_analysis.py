@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from splitgraph.diagnostics import Diagnostic, diagnostic
-from splitgraph.dim import Dim, DimLike, symbols_of
+from splitgraph.dim import Dim, DimLike, Obligation, symbols_of
 from splitgraph.graph.scopes import MAIN, GraphPath, Scope
 from splitgraph.inference.analysis import Analysis, Completeness, SplitReport
 from splitgraph.inference.left_open import values_left_open
@@ -54,11 +54,11 @@ def build_analysis(state: State, main: Walk) -> Analysis:
     noted = [(obligation, facts) for obligation, _, facts in state.requirements]
     noted += [(obligation, found.facts) for found in state.reports for obligation in found.obligations]
     requirements = Requirements(naming, noted)
-    splits = tuple([_shown_report(requirements, found, shown[id(found.detail)]) for found in state.reports])
-    said = [(split.location, split.obligations) for split in splits]
+    required = [(found, _required(requirements, found, shown[id(found.detail)])) for found in state.reports]
+    said = [(found.location, held) for found, held in required]
     return Analysis(
         model=state.model,
-        splits=splits,
+        splits=tuple([_shown_report(found, shown[id(found.detail)], held) for found, held in required]),
         diagnostics=(*state.diagnostics, *_unknown_operators(state)),
         types=types[main.path],
         graphs=_by_location(state.scopes, types),
@@ -87,7 +87,7 @@ class ShownSplit(NamedTuple):
     input: ValueType
     outputs: list[ValueType]
     lengths: tuple[DimLike | None, ...]
-    meanings: list[str]
+    meanings: list[Obligation]
 
 
 def _shown_splits(
@@ -102,15 +102,20 @@ def _shown_splits(
             ]
             outputs += [UNKNOWN] * (len(found.output_names) - len(outputs))
             named = {str(dim) for value in outputs for dim in (value.shape or ()) if isinstance(dim, Dim)}
-            meanings = [f"{name} == {naming.meanings[name]}" for name in sorted(named & naming.meanings.keys())]
+            meanings = [naming.meanings[name] for name in sorted(named & naming.meanings.keys())]
             parts = tuple([naming.dim(length) for length in lengths[id(found.detail)]])
             shown[id(found.detail)] = ShownSplit(data, outputs, parts, meanings)
     return shown
 
 
-def _shown_report(requirements: Requirements, found: FoundSplit, shown: ShownSplit) -> SplitReport:
+def _required(requirements: Requirements, found: FoundSplit, shown: ShownSplit) -> list[Obligation]:
+    """What a split requires, each obligation once, and what the symbols in its types stand for."""
+    plain = [each for held in found.obligations if (each := requirements.plain(held, found.facts)) is not None]
+    return list(dict.fromkeys([*plain, *shown.meanings]))
+
+
+def _shown_report(found: FoundSplit, shown: ShownSplit, required: Iterable[Obligation]) -> SplitReport:
     variant, split = found.detail.variant, found.detail.split
-    texts = [text for each in found.obligations if (text := requirements.text(each, found.facts)) is not None]
     return SplitReport(
         name=found.name,
         op=variant.op_type,
@@ -122,7 +127,7 @@ def _shown_report(requirements: Requirements, found: FoundSplit, shown: ShownSpl
         input=shown.input,
         outputs=tuple(zip(found.output_names, shown.outputs, strict=False)),
         lengths=shown.lengths,
-        obligations=tuple(dict.fromkeys([*texts, *shown.meanings])),
+        obligations=tuple(map(str, required)),
     )
 
 

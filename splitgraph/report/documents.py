@@ -44,8 +44,8 @@ def analysis_json(analysis: Analysis, model_name: str, with_values: bool = False
             for location, types in analysis.graphs.items()
         }
     document["symbols"] = {name: {"min": low, "max": high} for name, (low, high) in analysis.symbols.items()}
-    document["obligations"] = list(analysis.obligations)
-    document["assumptions"] = list(analysis.assumptions)
+    document["obligations"] = [str(each) for each in analysis.obligations]
+    document["assumptions"] = [str(each) for each in analysis.assumptions]
     document["diagnostics"] = diagnostics_json(analysis.diagnostics)
     found = analysis.completeness
     document["completeness"] = {

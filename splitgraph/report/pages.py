@@ -13,6 +13,7 @@ from splitgraph.report.text import count, dim_text, opset_text, parts_text, shor
 
 if TYPE_CHECKING:
     from splitgraph.conversion.rewrite import Change, Rewrite
+    from splitgraph.dim import Obligation
     from splitgraph.execution.verification import Verification
     from splitgraph.inference.analysis import Analysis, Completeness, SplitReport
 
@@ -21,8 +22,6 @@ VERDICT_STYLES = {"equal": "bold green", "different": "bold red", "not-run": "bo
 
 # Characters of a note under a verdict: what an engine has to say comes after what it was doing.
 _NOTE = 200
-# A name in an obligation.
-_WORD = re.compile(r"[^\W\d]\w*")
 # "Split-13", "org.splitgraph.VariadicSplit_3-1": what a change calls a node of the split family.
 _SPLIT_FAMILY = re.compile(r"(.*\.)?(Split|SplitToSequence|StringSplit|VariadicSplit(_\d+)?)(-\d+)?")
 
@@ -181,23 +180,23 @@ def _obligations(analysis: Analysis, with_values: bool, brief: bool) -> list[Blo
     """
     of_splits = {text for split in analysis.splits for text in split.obligations}
     rows = [
-        (f"requires {text}", _who([location.removeprefix("main/") for location in locations], brief))
-        for text, locations in analysis.required_by.items()
-        if with_values or text in of_splits or analysis.generated.isdisjoint(_WORD.findall(text))
+        (f"requires {each}", _who([location.removeprefix("main/") for location in locations], brief))
+        for each, locations in analysis.required_by.items()
+        if with_values or analysis.generated.isdisjoint(each.symbols) or str(each) in of_splits
     ]
     rows += [
-        (f"assumes {_upper_limit(text)}", f"otherwise {location.removeprefix('main/')} broadcasts an empty dimension")
-        for text, location in analysis.assumed_by.items()
+        (f"assumes {_upper_limit(each)}", f"otherwise {location.removeprefix('main/')} broadcasts an empty dimension")
+        for each, location in analysis.assumed_by.items()
     ]
     if not rows:
         return []
     return [table(("", ""), ("yellow", "dim"), rows), BLANK]
 
 
-def _upper_limit(text: str) -> str:
+def _upper_limit(assumption: Obligation) -> str:
     """A relation with a number on its left as people say it: `1023 >= P` is `P < 1024`."""
-    limit, _, rest = text.partition(" >= ")
-    return f"{rest} < {int(limit) + 1}" if limit.isdecimal() else text
+    limit, _, rest = str(assumption).partition(" >= ")
+    return f"{rest} < {int(limit) + 1}" if limit.isdecimal() else str(assumption)
 
 
 def _who(nodes: Sequence[str], brief: bool) -> str:

@@ -36,7 +36,7 @@ def measure(name: str, size: int, opset: int | None) -> tuple[int, float, float,
     before, begun = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
     if opset is None:
         analysis = splitgraph.infer(model)
-        characters = sum(len(str(value)) for value in analysis.types.values()) + sum(map(len, analysis.required_by))
+        characters = sum(len(str(each)) for each in (*analysis.types.values(), *analysis.obligations))
     else:
         characters = splitgraph.downgrade(model, opset).model.ByteSize()
     seconds = time.process_time() - begun

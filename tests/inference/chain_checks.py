@@ -58,7 +58,7 @@ def check_chain(seed: int, *, rename: bool = False, broadcasts: bool = False) ->
             found.wrong.append(("Python word", text))
     runs = list(_runs(chain, design, seed))
     found.points = len(runs)
-    claimed = [run for run in runs if all(_evaluated(text, run[0]) for text in analysis.assumptions)]
+    claimed = [run for run in runs if all(_evaluated(str(each), run[0]) for each in analysis.assumptions)]
     found.assumptions, found.excluded = len(analysis.assumptions), len(runs) - len(claimed)
     _check_obligations(found, analysis, claimed)
     claims = {name: analysis.types[name].shape for name in runs[0][1] if analysis.types[name].kind == "tensor"}
@@ -73,8 +73,8 @@ def check_chain(seed: int, *, rename: bool = False, broadcasts: bool = False) ->
 def texts_of(analysis: Analysis) -> Iterator[str]:
     """Everything that is written of an analysis."""
     yield from (finding.message for finding in analysis.diagnostics)
-    yield from analysis.obligations
-    yield from analysis.assumptions
+    yield from map(str, analysis.obligations)
+    yield from map(str, analysis.assumptions)
     yield from map(str, analysis.types.values())
     for split in analysis.splits:
         yield from split.obligations
@@ -125,7 +125,7 @@ def _generated(claims: Mapping[str, Any], sizes: Sizes, values: Values) -> dict[
 def _check_obligations(found: Findings, analysis: Analysis, runs: list[tuple[Sizes, Values]]) -> None:
     """Each obligation holds wherever the chain runs."""
     found.obligations = len(analysis.obligations)
-    for text in analysis.obligations:
+    for text in map(str, analysis.obligations):
         for sizes, values in runs:
             try:
                 claims = {name: known.shape for name, known in analysis.types.items() if name in values}

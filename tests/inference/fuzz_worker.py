@@ -21,6 +21,7 @@ from executed_shapes import RefusedError, compare, make_feeds, run_onnxruntime
 from random_graphs import LONGEST_RUN, bounded_run, is_lenient, random_model
 
 import splitgraph
+from splitgraph.dim import Obligation
 from splitgraph.inference.analysis import Analysis
 
 assert random_operators.FUNCTION_MAKERS
@@ -50,8 +51,8 @@ def check(seed: int, nodes: int) -> dict[str, Any]:
         sizes = {name: rng.choice([0, 1, 2, 3, 4, 5, 7, 9]) for name in design} if attempt else design
         if attempt > 1:
             given = {"k": rng.randint(0, 4), "flag": rng.random() < 0.5}
-        violated = [text for text in analysis.obligations if not holds(text, sizes)]
-        if violated and (0 in sizes.values() or any(may_run(analysis, text) for text in violated)):
+        violated = [each for each in analysis.obligations if not holds(str(each), sizes)]
+        if violated and (0 in sizes.values() or any(may_run(analysis, each) for each in violated)):
             result["excluded"] += 1
             continue
         feeds = make_feeds(model, analysis, sizes, given, {}, seed + attempt)
@@ -66,7 +67,7 @@ def check(seed: int, nodes: int) -> dict[str, Any]:
             result["refused"] += 1
             continue
         if violated:
-            wrong.append(f"runs at {sizes}, although it requires {violated}")
+            wrong.append(f"runs at {sizes}, although it requires {', '.join(map(str, violated))}")
             continue
         found = compare(analysis.graphs, traces, sizes)
         result["runs"] += 1
@@ -91,7 +92,7 @@ def bounded_inference(seconds: float = LONGEST_RUN) -> Iterator[None]:
         signal.setitimer(signal.ITIMER_PROF, 0)
 
 
-def may_run(analysis: Analysis, obligation: str) -> bool:
+def may_run(analysis: Analysis, obligation: Obligation) -> bool:
     """Whether sizes that violate it may run nevertheless: bodies are not always executed, and onnxruntime's pooling
     rounds toward zero where the window is larger than the tensor.
     """

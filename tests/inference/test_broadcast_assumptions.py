@@ -68,7 +68,7 @@ def _declared(text: str) -> int | str:
 def test_pairs(one: str, other: str, expected: str, assumptions: list[str]) -> None:
     analysis = splitgraph.infer(_sum_of(one, other))
     (dim,) = analysis.types["y"].shape or ()
-    assert (str(dim), sorted(analysis.assumptions)) == (expected, assumptions)
+    assert (str(dim), sorted(map(str, analysis.assumptions))) == (expected, assumptions)
 
 
 @pytest.mark.parametrize(("one", "other"), [row[:2] for row in PAIRS.values() if row[2] != "None"])
@@ -83,15 +83,15 @@ def test_pairs_are_what_numpy_broadcasts_them_to(one: str, other: str) -> None:
         except ValueError:
             continue
         runs += 1
-        assert all(_holds(text, at) for text in analysis.obligations), at
-        failing = [text for text in analysis.assumptions if not _holds(text, at)]
+        assert all(_holds(str(each), at) for each in analysis.obligations), at
+        failing = [each for each in analysis.assumptions if not _holds(str(each), at)]
         if not failing:
             assert evaluate(claimed, at) == real, at
         elif len(failing) == 1 and evaluate(claimed, at) != real:
             needed[failing[0]] = True
     assert runs > 1
     # Nothing is assumed without need, but that what a mask is cut from has elements at all.
-    assert [text for text, is_needed in needed.items() if not is_needed] in ([], ["T >= 1"])
+    assert [str(each) for each, is_needed in needed.items() if not is_needed] in ([], ["T >= 1"])
 
 
 # What comes later -----------------------------------------------------------------------------------------------------
@@ -124,7 +124,8 @@ def test_what_is_required_later(
     model.graph.input.append(value("rows", [rows, 3]))
     analysis = splitgraph.infer(model)
     assert str(_dim(analysis, "mixed", 1)) == expected
-    assert (list(analysis.obligations), sorted(analysis.assumptions)) == (obligations, assumptions)
+    assert [str(each) for each in analysis.obligations] == obligations
+    assert sorted(map(str, analysis.assumptions)) == assumptions
 
 
 def test_what_runs_only_where_an_assumption_fails_is_no_error() -> None:
@@ -140,7 +141,8 @@ def test_an_error_that_is_there_at_any_size_takes_no_dimension_away() -> None:
     inputs = "float[N] a, float[M] b, float[2] c, float[3] d"
     analysis = splitgraph.infer(model_of(inputs, "y = Add(a, b) z = Add(c, d)"))
     assert [found.code for found in analysis.diagnostics] == ["SG302"]
-    assert (str(_dim(analysis, "y")), analysis.assumptions) == ("max(M, N)", ("N >= 1", "M >= 1"))
+    assert str(_dim(analysis, "y")) == "max(M, N)"
+    assert [str(each) for each in analysis.assumptions] == ["N >= 1", "M >= 1"]
 
 
 # Where nothing is assumed ---------------------------------------------------------------------------------------------
@@ -164,7 +166,7 @@ def test_more_names_than_anybody_reads_are_a_generated_symbol() -> None:
     analysis = splitgraph.infer(model)
     assert str(_dim(analysis, "z")) == "unk0"
     (told,) = analysis.obligations
-    assert told.startswith("unk0 == min(1, max(Nx0, ")
+    assert str(told).startswith("unk0 == min(1, max(Nx0, ")
 
 
 def test_a_name_that_the_author_gives_a_count_is_not_assumed_to_be_something() -> None:
@@ -179,7 +181,8 @@ def test_what_a_branch_knows_is_assumed_outside_of_it() -> None:
     inside = "longer = Concat<axis=0>(one, k) p = MatMul(longer, rows) r = Add(a, b)"
     branches = f"<then_branch = t () => (r) {{ {inside} }}, else_branch = e () => (s) {{ s = Identity(a) }}>"
     analysis = splitgraph.infer(model_of(inputs, f"q = If (c) {branches} y = Add(a, b)"))
-    assert dict(analysis.assumed_by) == {"M >= 1": "main/If#0/then_branch/Add#2", "N >= 1": "main/Add#1"}
+    told = {str(each): location for each, location in analysis.assumed_by.items()}
+    assert told == {"M >= 1": "main/If#0/then_branch/Add#2", "N >= 1": "main/Add#1"}
 
 
 def test_conversion_and_verification_assume_nothing() -> None:
@@ -192,7 +195,8 @@ def test_conversion_and_verification_assume_nothing() -> None:
 
 def test_a_reshape_to_a_part_of_a_broadcast_needs_no_more() -> None:
     analysis = infer_nodes("float[N, 4] a, float[M, 4] b", "c = Add(a, b) s = Shape(a) y = Reshape(c, s)")
-    assert (list(analysis.obligations), list(analysis.assumptions)) == (["N >= M"], ["N >= 1", "M >= 1"])
+    assert [str(each) for each in analysis.obligations] == ["N >= M"]
+    assert [str(each) for each in analysis.assumptions] == ["N >= 1", "M >= 1"]
 
 
 # Decoders -------------------------------------------------------------------------------------------------------------
@@ -201,7 +205,8 @@ def test_a_reshape_to_a_part_of_a_broadcast_needs_no_more() -> None:
 @pytest.mark.parametrize("path", MODELS, ids=lambda path: path.name)
 def test_every_dimension_of_a_decoder_is_told_by_those_of_its_inputs(path: Path) -> None:
     analysis = splitgraph.infer(path)
-    assert (list(analysis.assumptions), list(analysis.obligations)) == ([], ["32 >= past_len + seq"])
+    assert not analysis.assumptions
+    assert [str(each) for each in analysis.obligations] == ["32 >= past_len + seq"]
     assert not analysis.generated
     assert analysis.completeness.dims == analysis.completeness.known > 300
 
@@ -251,8 +256,8 @@ def test_layers_invent_no_symbol() -> None:
         assert analysis.completeness.dims == analysis.completeness.known
     # What one layer assumes is enough for all.
     assert (many.assumptions, many.obligations) == (few.assumptions, few.obligations)
-    assert few.assumptions == ("P + T >= 1", "TT >= 1")
-    assert few.obligations == (f"{POSITIONS} >= P + T", "P + T >= TT")
+    assert [str(each) for each in few.assumptions] == ["P + T >= 1", "TT >= 1"]
+    assert [str(each) for each in few.obligations] == [f"{POSITIONS} >= P + T", "P + T >= TT"]
 
 
 def test_conversion_invents_no_symbol_for_each_layer() -> None:
@@ -279,7 +284,7 @@ def test_a_decoder_runs_as_inferred() -> None:
             # What the reference evaluator makes of shapes that do not fit.
             continue
         runs += 1
-        assert all(_holds(text, at) for text in (*analysis.assumptions, *analysis.obligations)), at
+        assert all(_holds(str(each), at) for each in (*analysis.assumptions, *analysis.obligations)), at
         for held, result in zip(model.graph.output, results, strict=True):
             assert _shape_at(analysis, held.name, at) == np.shape(result), (held.name, at)
     assert runs > 10

@@ -16,7 +16,7 @@ from installed_engines import onnxruntime_can_judge
 from typical_models import control_flow, decoder, detector, recurrent, sequences
 
 import splitgraph
-from splitgraph.dim import Dim, evaluate, parse_expression, symbols_of
+from splitgraph.dim import Dim, evaluate, symbols_of
 from splitgraph.inference.analysis import Analysis
 from splitgraph.value_type import ValueType
 
@@ -72,11 +72,10 @@ def with_definitions(analysis: Analysis, sizes: Mapping[str, int]) -> Mapping[st
     number with which an equality holds.
     """
     known = dict(sizes)
-    for text in analysis.obligations:
-        left, relation, right = text.partition(" == ")
-        if not relation or "%" in left:
+    for obligation in analysis.obligations:
+        if obligation.relation != "==" or "%" in str(obligation.lhs):
             continue
-        sides = [parse_expression(side) for side in (left, right)]
+        sides = (obligation.lhs, obligation.rhs)
         unknown = {name for side in sides for name in symbols_of(side)} - known.keys()
         if len(unknown) == 1:
             name = unknown.pop()

@@ -74,7 +74,8 @@ def test_shapes(inputs: str, body: str, opset: int, expected: str) -> None:
 def test_no_obligation_comes_from_broadcasting_two_symbols() -> None:
     analysis = infer_nodes("float[N] a, float[M] b", "y = Add(a, b)")
     assert analysis.symbols["N"] == analysis.symbols["M"] == (0, None)
-    assert (analysis.obligations, analysis.assumptions) == ((), ("N >= 1", "M >= 1"))
+    assert not analysis.obligations
+    assert [str(each) for each in analysis.assumptions] == ["N >= 1", "M >= 1"]
 
 
 HELD = (

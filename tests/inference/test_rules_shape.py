@@ -248,4 +248,5 @@ def test_a_computed_0_copies_what_is_0_all_the_same(other: str, required: bool) 
         w = Add(u, v)
         y = Reshape(w, t)
     }}"""
-    assert ("0 == max(H, K) % S" in splitgraph.infer(onnx.parser.parse_model(text)).obligations) == required
+    told = [str(each) for each in splitgraph.infer(onnx.parser.parse_model(text)).obligations]
+    assert ("0 == max(H, K) % S" in told) == required

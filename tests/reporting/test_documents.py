@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from obligation_texts import obligation_of
 
 import splitgraph
 from splitgraph.diagnostics import Diagnostic, diagnostic
@@ -31,8 +32,8 @@ def test_analysis_json_is_the_contract() -> None:
         make_split(outputs=outputs, obligations=["N >= 2"]),
         diagnostics=[found],
         graphs={"main": {"y": tensor("float32", dims("N", 3))}},
-        required_by={"N >= 2": ("main/s",)},
-        assumed_by={"N >= 1": "main/a"},
+        required_by={obligation_of("N >= 2"): ("main/s",)},
+        assumed_by={obligation_of("N >= 1"): "main/a"},
     )
     expected = {
         "splitgraph": splitgraph.__version__,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 
 import pytest
+from obligation_texts import obligation_of
 
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.inference.analysis import Completeness
@@ -48,7 +49,10 @@ def test_infer_page_says_where_a_split_is_when_it_is_not_in_the_main_graph() -> 
 
 
 def test_infer_page_lists_each_obligation_once() -> None:
-    required = {"N % 3 == 0": ("main/a", "main/b", "main/c"), "N >= 4": ("main/d",)}
+    required = {
+        obligation_of("N % 3 == 0"): ("main/a", "main/b", "main/c"),
+        obligation_of("N >= 4"): ("main/d",),
+    }
     text = plain_text(analysis_page(make_analysis(required_by=required), "m.onnx"))
     assert "  requires N % 3 == 0  a, b, c\n  requires N >= 4      d\n" in text
     brief = plain_text(analysis_page(make_analysis(required_by=required), "m.onnx", brief=True))
@@ -56,8 +60,9 @@ def test_infer_page_lists_each_obligation_once() -> None:
 
 
 def test_infer_page_says_what_is_assumed_beneath_what_is_required() -> None:
-    assumed = {"1023 >= P": "main/mask", "P + T >= 1": "main/h.0/Add"}
-    page = analysis_page(make_analysis(required_by={"N % 3 == 0": ("main/a",)}, assumed_by=assumed), "m.onnx")
+    required = {obligation_of("N % 3 == 0"): ("main/a",)}
+    assumed = {obligation_of("1023 >= P"): "main/mask", obligation_of("P + T >= 1"): "main/h.0/Add"}
+    page = analysis_page(make_analysis(required_by=required, assumed_by=assumed), "m.onnx")
     assert (
         "  requires N % 3 == 0  a\n"
         "  assumes P < 1024     otherwise mask broadcasts an empty dimension\n"
