@@ -2,22 +2,18 @@
 a model's nodes as such, most of them alike.
 
 Asking protobuf for an output and an attribute makes objects, which takes three times as long as writing the whole node
-as bytes and reading it from there. Source: the wire format of Protocol Buffers, and the fields of NodeProto in
-onnx.proto.
+as bytes and reading it from there. Source: the fields of NodeProto in onnx.proto.
 """
 
 from __future__ import annotations
 
 from collections.abc import Container
 
-# Field number and wire type (length-delimited) of NodeProto's fields, and the operator's whole field.
-_OUTPUT = 2 << 3 | 2
-_NAME = 3 << 3 | 2
-_OPERATOR = bytes([4 << 3 | 2, len("Constant")]) + b"Constant"
-_ATTRIBUTE = 5 << 3 | 2
-# A length from here on takes more than one byte.
-_ONE_BYTE = 128
+from splitgraph.wire_format import ONE_BYTE, Malformed, field, tag, varint_at
 
+# How NodeProto's fields begin, and the operator's whole field.
+_OUTPUT, _NAME, _ATTRIBUTE = (tag(number)[0] for number in (2, 3, 5))
+_OPERATOR = field(4, b"Constant")
 
 # A longer Constant holds weights: comparing them would cost more than it saves.
 MOST_BYTES = 4096
@@ -36,8 +32,8 @@ def constant_key(written: bytes, earlier: Container[object] = ()) -> tuple[str, 
     size = len(head)
     try:
         end = head[1] + 2
-        named = end == size or (head[end] == _NAME and head[end + 1] < _ONE_BYTE and end + 2 + head[end + 1] == size)
-        if not (named and head[0] == _OUTPUT and 2 < end < 2 + _ONE_BYTE):
+        named = end == size or (head[end] == _NAME and head[end + 1] < ONE_BYTE and end + 2 + head[end + 1] == size)
+        if not (named and head[0] == _OUTPUT and 2 < end < 2 + ONE_BYTE):
             return None
         if attribute not in earlier and not _is_one_attribute(attribute):
             return None
@@ -48,12 +44,8 @@ def constant_key(written: bytes, earlier: Container[object] = ()) -> tuple[str, 
 
 def _is_one_attribute(written: bytes) -> bool:
     """True for the bytes of one attribute and nothing else."""
-    if written[0] != _ATTRIBUTE:
+    try:
+        length, start = varint_at(written, 1, len(written))
+    except Malformed:
         return False
-    length = shift = 0
-    at = 1
-    while (byte := written[at]) >= _ONE_BYTE:
-        length |= (byte - _ONE_BYTE) << shift
-        shift += 7
-        at += 1
-    return at + 1 + length + (byte << shift) == len(written)
+    return written[0] == _ATTRIBUTE and start + length == len(written)

@@ -15,6 +15,7 @@ from splitgraph.inference.given_sizes import NO_SIZES, Sizes
 from splitgraph.inference.naming import tally
 from splitgraph.onnx_proto import FunctionProto, GraphProto, ModelProto, TensorShapeProto, TypeProto, ValueInfoProto
 from splitgraph.value_type import ValueType
+from splitgraph.wire_format import field, head
 
 
 def fill_model(analysis: Analysis, model: ModelProto, sizes: Sizes = NO_SIZES) -> Analysis:
@@ -32,7 +33,7 @@ def fill_model(analysis: Analysis, model: ModelProto, sizes: Sizes = NO_SIZES) -
         found[path] = graph
         if not isinstance(graph, FunctionProto):
             _fill_graph(graph, types, encoded)
-    return replace(analysis, model=model)
+    return replace(analysis, held=model)
 
 
 class _EncodedTypes:
@@ -49,31 +50,17 @@ class _EncodedTypes:
                 made = type_proto(value)
                 # Held with its bytes: another type could take the identity of one that is gone.
                 self._held.append(value)
-                self._fields[id(value)] = None if made is None else _field(b"\x12", made.SerializeToString())
+                self._fields[id(value)] = None if made is None else field(_TYPE_OF_VALUE, made.SerializeToString())
         return self._fields
-
-
-def _field(tag: bytes, content: bytes) -> bytes:
-    """A length-delimited field of protobuf's wire format."""
-    length = len(content)
-    if length < 128:
-        return tag + _SHORT[length] + content
-    size = bytearray()
-    while length > 127:
-        size.append(length & 127 | 128)
-        length >>= 7
-    size.append(length)
-    return tag + size + content
 
 
 # Reading many value_info at once takes a fifth of the time that adding one after the other does; all would take memory.
 _READ_AT_ONCE = 4096
-_SHORT = [bytes([length]) for length in range(128)]
-# value_info is field 13 of a graph, and name field 1 of it; the beginnings of short ones by length.
-_VALUE_INFO, _NAME_OF_VALUE = b"\x6a", b"\x0a"
+# The fields value_info of a graph, and name and type of a value_info; the beginnings of short ones by length.
+_VALUE_INFO, _NAME_OF_VALUE, _TYPE_OF_VALUE = 13, 1, 2
 _SHORT_ENTRY = 126
-_ENTRY = [_VALUE_INFO + _SHORT[size + 2] for size in range(_SHORT_ENTRY)]
-_NAME = [_NAME_OF_VALUE + size for size in _SHORT]
+_ENTRY = [head(_VALUE_INFO, size + 2) for size in range(_SHORT_ENTRY)]
+_NAME = [head(_NAME_OF_VALUE, size) for size in range(_SHORT_ENTRY)]
 
 
 def _fill_graph(graph: GraphProto, types: Mapping[str, ValueType], encoded: _EncodedTypes) -> None:
@@ -90,14 +77,14 @@ def _fill_graph(graph: GraphProto, types: Mapping[str, ValueType], encoded: _Enc
         if name in listed:
             _write(listed[name], inferred)
             continue
-        field = fields[id(inferred)]
-        if field is not None:
+        type_field = fields[id(inferred)]
+        if type_field is not None:
             written = name.encode()
-            size = len(written) + len(field)
+            size = len(written) + len(type_field)
             if size < _SHORT_ENTRY:
-                added.append(_ENTRY[size] + _NAME[len(written)] + written + field)
+                added.append(_ENTRY[size] + _NAME[len(written)] + written + type_field)
             else:
-                added.append(_field(_VALUE_INFO, _field(_NAME_OF_VALUE, written) + field))
+                added.append(field(_VALUE_INFO, field(_NAME_OF_VALUE, written) + type_field))
         if len(added) == _READ_AT_ONCE:
             graph.MergeFromString(b"".join(added))
             added.clear()
