@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 from splitgraph import formats
 from splitgraph.diagnostics import ConversionError, SplitgraphError, VerificationError, diagnostic
-from splitgraph.formats import LoadedModel, OpenVINOModel, give_back, load, open_model
+from splitgraph.formats import LoadedModel, OpenVINOModel, give_back, held, load, open_model
 from splitgraph.garbage_collection import collection_paused
 from splitgraph.graph.scopes import opset_imports
 from splitgraph.model_kinds import Engine, Form
@@ -70,13 +70,13 @@ def infer(
     """
     from splitgraph.inference import infer_model
 
-    loaded = open_model(model)
+    loaded = open_model(model, weights="leave")
     opened = loaded.content
     if isinstance(opened, OpenVINOModel):
         from splitgraph.inference.openvino_ir import infer_ir
 
         found = infer_ir(opened, bind=bind, input_shapes=input_shapes, empty_chunks=empty_chunks)
-        return replace(found, model=give_back(found.model, loaded))
+        return replace(found, held=give_back(found.model, loaded))
     analysis = infer_model(
         opened,
         bind=bind,
@@ -86,7 +86,7 @@ def infer(
         assumes_nonempty=True,
         owned=loaded.kind != "onnx",
     )
-    return replace(analysis, model=give_back(analysis.model, loaded))
+    return replace(analysis, held=held(analysis.model, loaded))
 
 
 @overload
@@ -190,7 +190,7 @@ def convert(
     if to is None:
         raise SplitgraphError("convert needs a form of the splits (to), an opset, or both")
     with collection_paused():
-        loaded = open_model(model)
+        loaded = open_model(model, weights="leave")
         opened = loaded.content
         if isinstance(opened, OpenVINOModel):
             from splitgraph.conversion.openvino_ir import convert_ir
@@ -230,11 +230,12 @@ def verify(
     """
     from splitgraph.execution import verify_models
 
-    first, second = open_model(before), open_model(after)
+    first, second = open_model(before, weights="leave"), open_model(after, weights="leave")
     try:
         verification: Verification = verify_models(
             first.content,
             second.content,
+            folders=(first.folder, second.folder),
             samples=samples,
             seed=seed,
             bind=bind,
@@ -249,23 +250,32 @@ def verify(
     return verification
 
 
-def save(model: InMemory, path: str | os.PathLike[str]) -> None:
+def save(
+    model: InMemory | Analysis | Rewrite,
+    path: str | os.PathLike[str],
+    *,
+    external_data: Literal["beside", "link"] | None = None,
+) -> None:
     """Write a model to a file of its own format, replacing what is there, all or nothing; an ONNX model to an .xml as
     the OpenVINO IR that OpenVINO makes of it: VariadicSplit functions become real layers, and so does num_outputs that
     may be uneven, which OpenVINO itself takes for equal parts.
 
-    model: anything that the other verbs take but a path. path: of the file; that of an OpenVINO IR ends in .xml.
+    model: anything that the other verbs take but a path, or what they give back: of an Analysis or a Rewrite its model
+    is written, without loading weights that are in files. path: of the file; that of an OpenVINO IR ends in .xml.
+    external_data: of an ONNX model, "beside" writes its weights into `<name>.data` beside it; "link" makes hard links
+    to the data files of a model that came with some, which are copied otherwise.
 
     Raises ModelError for what cannot be written, ConversionError for an ONNX model that OpenVINO refuses,
     SplitgraphError where that needs OpenVINO and it is not installed.
     """
-    if formats.is_ir_name(path) and not isinstance(model, (str, os.PathLike)):
-        model = open_model(model).content
-        if isinstance(model, ModelProto):
+    result = getattr(model, "held", model)
+    if formats.is_ir_name(path) and not isinstance(result, (str, os.PathLike)):
+        result = open_model(formats.in_memory(result)).content
+        if isinstance(result, ModelProto):
             from splitgraph.execution.openvino_import import import_onnx
 
-            model = import_onnx(model).model
-    formats.save(model, path)
+            result = import_onnx(result).model
+    formats.save(result, path, external_data=external_data)
 
 
 def _convert_opset(
@@ -285,7 +295,7 @@ def _convert_opset(
     if isinstance(opset, bool) or not hasattr(opset, "__index__"):
         raise SplitgraphError(f"the opset is {opset!r}; it must be an integer, such as {newest_opset()}")
     opset = operator.index(opset)
-    loaded = open_model(model)
+    loaded = open_model(model, weights="leave")
     opened = loaded.content
     if isinstance(opened, OpenVINOModel):
         raise SplitgraphError("OpenVINO IR has no opset of ONNX; only ONNX models go from opset to opset")
@@ -312,7 +322,7 @@ def _with_form(rewrite: Rewrite, to: Form, explicit_lengths: bool, ir_version: i
     formed = convert_forms(rewrite.model, to, explicit_lengths=explicit_lengths, ir_version=ir_version)
     changes = tuple(followed_by(rewrite.changes, formed.changes))
     found = tuple(dict.fromkeys((*rewrite.diagnostics, *formed.diagnostics)))
-    return replace(rewrite, model=formed.model, changes=changes, diagnostics=found)
+    return replace(rewrite, held=formed.model, changes=changes, diagnostics=found)
 
 
 def _other_way(source: int, opset: int) -> ConversionError:
@@ -326,7 +336,7 @@ def _other_way(source: int, opset: int) -> ConversionError:
 def _finish(loaded: LoadedModel, rewrite: Rewrite, checks: _Checks | None) -> Rewrite:
     """The rewrite with its model of the kind that went in, verified when asked."""
     if checks is not None:
-        verification = verify_rewrite(loaded.content, rewrite, **checks._asdict())
+        verification = verify_rewrite(loaded, rewrite, **checks._asdict())
         if verification.verdict == "different":
             found = verification.first_difference
             told = () if found is None else filter(None, (found.name, found.reason))
@@ -334,11 +344,11 @@ def _finish(loaded: LoadedModel, rewrite: Rewrite, checks: _Checks | None) -> Re
             raise VerificationError(text, [diagnostic("SG502", text)])
         warned = (*rewrite.diagnostics, *verification.warnings)
         rewrite = replace(rewrite, verification=verification, diagnostics=warned)
-    return replace(rewrite, model=give_back(rewrite.model, loaded))
+    return replace(rewrite, held=held(rewrite.model, loaded))
 
 
 def verify_rewrite(
-    before: ModelProto | OpenVINOModel,
+    before: LoadedModel,
     rewrite: Rewrite,
     *,
     rtol: float | None = None,
@@ -357,7 +367,13 @@ def verify_rewrite(
     rtol, atol = own.rtol if rtol is None else rtol, own.atol if atol is None else atol
     try:
         found: Verification = verify_models(
-            before, rewrite.model, rtol=rtol, atol=atol, rounding=rewrite.rounding, **options
+            before.content,
+            rewrite.model,
+            folders=(before.folder, before.folder),
+            rtol=rtol,
+            atol=atol,
+            rounding=rewrite.rounding,
+            **options,
         )
     except ValueError as error:
         raise SplitgraphError(str(error)) from error

@@ -7,6 +7,7 @@ import struct
 from itertools import pairwise
 
 from splitgraph.onnx_proto import SparseTensorProto, TensorProto
+from splitgraph.tensor_places import Place, place_of, with_elements
 
 # Bits of one element of each TensorProto.DataType that has a fixed size.
 _BITS: dict[int, int] = {
@@ -50,7 +51,7 @@ def byte_size(tensor: TensorProto) -> int | None:
 
 
 def is_external(tensor: TensorProto) -> bool:
-    """True when the tensor's contents lie in another file."""
+    """True when the tensor's contents lie in another file, or stayed in the model's own (see `tensor_places`)."""
     return bool(tensor.data_location == TensorProto.EXTERNAL)
 
 
@@ -71,7 +72,8 @@ def misfit(tensor: TensorProto) -> str | None:
     if dims and min(dims) < 0:
         return f"dimension {min(dims)} is negative"
     if is_external(tensor):
-        return None
+        place = place_of(tensor)
+        return None if place is None else _misfit_in_place(tensor, place)
     given = _given_fields(tensor)
     if not given:
         return _fault_of_raw_data(tensor)
@@ -79,14 +81,28 @@ def misfit(tensor: TensorProto) -> str | None:
         return f"it has elements in both raw_data and {given[0]}; exactly one of them must be given"
     if len(given) > 1:
         return f"it has elements in {' and '.join(given)}; exactly one of them must be given"
-    expected = _FIELD_OF[data_type]
-    if given[0] != expected:
-        return f"its elements are in {given[0]}; those of its type must be in {expected} or raw_data"
-    times, per_entry = _ENTRIES.get(data_type, (1, 1))
-    needed, found = -(-math.prod(dims) * times // per_entry), len(getattr(tensor, expected))
-    if found != needed:
-        return f"it has {found} entries in {expected}, and its type and shape need {needed}"
+    found = len(getattr(tensor, given[0]))
+    fault = _fault_of_entries(tensor, given[0], found)
+    if fault is not None:
+        return fault
     return _fault_of_bits(tensor) if data_type in _HALVES and 0 < found <= _MOST_INDICES else None
+
+
+def _misfit_in_place(tensor: TensorProto, place: Place) -> str | None:
+    """The same of a tensor whose elements stayed in the model's file."""
+    if place.entries is None:
+        return _fault_of_size(tensor, place.length)
+    return _fault_of_entries(tensor, TensorProto.DESCRIPTOR.fields_by_number[place.field].name, place.entries)
+
+
+def _fault_of_entries(tensor: TensorProto, field: str, found: int) -> str | None:
+    """What is wrong with so many entries in a typed field."""
+    expected = _FIELD_OF[tensor.data_type]
+    if field != expected:
+        return f"its elements are in {field}; those of its type must be in {expected} or raw_data"
+    times, per_entry = _ENTRIES.get(tensor.data_type, (1, 1))
+    needed = -(-math.prod(tensor.dims) * times // per_entry)
+    return None if found == needed else f"it has {found} entries in {expected}, and its type and shape need {needed}"
 
 
 def _fault_of_bits(tensor: TensorProto) -> str | None:
@@ -119,6 +135,7 @@ def misfit_of_sparse(sparse: SparseTensorProto) -> str | None:
 
 def _fault_of_indices(indices: TensorProto, dims: list[int]) -> str | None:
     """What is wrong with the places of a sparse tensor: each must be inside, and after the one before."""
+    indices = with_elements(indices)
     items = indices.int64_data or struct.unpack(f"<{len(indices.raw_data) // 8}q", indices.raw_data)
     rank, bounds = 1, [math.prod(dims)]
     if len(indices.dims) == 2:
@@ -146,8 +163,10 @@ def _fault_of_type(data_type: int) -> str | None:
 def _fault_of_raw_data(tensor: TensorProto) -> str | None:
     # One copy of the elements; ByteSize writes the whole message, which takes two.
     found = len(tensor.raw_data)
-    if not found:
-        return None
+    return _fault_of_size(tensor, found) if found else None
+
+
+def _fault_of_size(tensor: TensorProto, found: int) -> str | None:
     if tensor.data_type == _STRING:
         return "its elements are in raw_data; those of strings must be in string_data"
     needed = byte_size(tensor)

@@ -248,7 +248,7 @@ def test_a_rewrite_is_verified_as_its_arguments_say(rewrite: Any, monkeypatch: p
     monkeypatch.setattr(splitgraph.execution, "verify_models", verify_models)
     given = {"bind": {"batch": 2}, "samples": 5, "seed": 7, "engine": "reference", "atol": 0.5, "timeout": 9}
     rewrite(**given)
-    assert seen == {**given, "rtol": 1e-5, "rounding": False}
+    assert seen == {**given, "rtol": 1e-5, "rounding": False, "folders": (MODELS, MODELS)}
     rewrite(rtol=0.25)
     assert (seen["rtol"], seen["atol"]) == (0.25, 1e-6)
 

@@ -8,13 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from google.protobuf.message import DecodeError
+
 from splitgraph.graph.names import FreshNames
+from splitgraph.graph.nesting import MOST_NESTED, inlined_nodes, nested_depth
 from splitgraph.graph.scopes import FunctionKey, called_function, function_key, opset_imports, subgraphs
 from splitgraph.node_making import make_node
 from splitgraph.onnx_proto import FunctionProto, ModelProto, NodeProto, TensorProto
 from splitgraph.variants.variadic_function import is_variadic_function
 
 _MOST_TOLD = 3
+# Functions that call functions twice over make a file of a few lines a model of more nodes than any memory holds.
+_MOST_NODES = 1_000_000
 
 
 def told_inlined(model: ModelProto, *, ours_too: bool = True) -> str:
@@ -33,13 +38,16 @@ def inline_functions(model: ModelProto, *, ours_too: bool = False) -> ModelProto
     functions stay unless they are to go, too, and a model without others comes back itself.
 
     Weights pass by the inliner, which could not take more than 2 GiB of them. Raises ValueError where it refuses the
-    model, functions that import another opset than the model does, and where a default would be lost.
+    model, functions that import another opset than the model does, where a default would be lost, and where too many
+    nodes would come of it or lie too deep in one another.
     """
     ours = [(held.domain, held.name) for held in model.functions if not ours_too and is_variadic_function(held)]
     if len(ours) == len(model.functions):
         return model
+    _require_size(model)
     # Only here, because it imports onnx's C++ library.
     from onnx import inliner
+    from onnx.checker import ValidationError
 
     light = _without_weights(model)
     functions = {function_key(function): function for function in light.functions}
@@ -49,11 +57,22 @@ def inline_functions(model: ModelProto, *, ours_too: bool = False) -> ModelProto
         _write_defaults(nodes, functions)
     try:
         inlined: ModelProto = inliner.inline_selected_functions(light, ours, exclude=True)
-    except RuntimeError as error:
+    except (RuntimeError, ValidationError, DecodeError) as error:
+        # The inliner of newer onnx counts calls of functions in one another, too.
         raise ValueError(str(error)) from error
     del inlined.graph.initializer[:]
     inlined.graph.initializer.extend(model.graph.initializer)
     return inlined
+
+
+def _require_size(model: ModelProto) -> None:
+    """Raises ValueError for what is too large or too deep when it is written out."""
+    depth = nested_depth(model)
+    if depth > MOST_NESTED:
+        raise ValueError(f"{depth:,} graphs would be nested in one another; at most {MOST_NESTED} are looked into")
+    count = inlined_nodes(model)
+    if count > _MOST_NODES:
+        raise ValueError(f"the model would have {count:,} nodes; at most {_MOST_NODES:,} are written")
 
 
 def _write_defaults(nodes: Iterable[NodeProto], functions: Mapping[FunctionKey, FunctionProto]) -> None:

@@ -300,8 +300,9 @@ def _refuse_ambiguous_functions(plan: Plan, model: ModelProto, walked: Walked, t
     """
     source = walked.opset.get("", target)
     for function in model.functions:
-        changes = version_at(function.name, source) != version_at(function.name, target)
-        if changes and plain_domain(function.domain) == "":
+        if plain_domain(function.domain) != "":
+            continue
+        if version_at(function.name, source) != version_at(function.name, target):
             text = (
                 f"a local function is named as {function.name} of ai.onnx, and which a node means is left to runtimes"
             )

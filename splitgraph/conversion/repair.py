@@ -25,9 +25,11 @@ def plan_repairs(walked: Walked) -> Plan | None:
 
 
 def in_order(model: ModelProto, walked: Walked) -> tuple[ModelProto, Diagnostic | None]:
-    """The model with its nodes in topological order, and a note of that; itself where they are."""
+    """The model with its nodes in topological order, and a note of that; itself where they are, and where graphs are
+    nested too deep for the model to be converted at all.
+    """
     found = [each.location for each in walked.diagnostics if each.code == "SG112"]
-    if not found:
+    if not found or any(each.code == "SG114" for each in walked.diagnostics):
         return model, None
     copy = ModelProto()
     copy.CopyFrom(model)

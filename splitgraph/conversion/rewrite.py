@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, NamedTuple
 
 from splitgraph.diagnostics import Diagnostic
+from splitgraph.formats.held_model import HeldModel, in_memory
+from splitgraph.formats.onnx_file import ExternalData
 from splitgraph.model_kinds import M_co
 
 if TYPE_CHECKING:
@@ -38,19 +41,36 @@ class Tolerance(NamedTuple):
 class Rewrite(Generic[M_co]):
     """What `upgrade`, `downgrade` and `convert` give back.
 
-    model: of the kind that went in, converted; the caller's model is unchanged. changes: every node that was rewritten.
+    model: of the kind that went in, converted, put together when it is first asked for; the caller's model is
+    unchanged. held: what it is put together of, for this package alone. changes: every node that was rewritten.
     diagnostics: warnings and notes (a blocker raises ConversionError instead). verification: None unless it was asked
     for. from_opset, to_opset: imported version of each domain, before and after. rounding: an operator was written as
     arithmetic with others, so that floating-point results may differ in their last bits.
     """
 
-    model: M_co = field(repr=False)
+    held: M_co | HeldModel[M_co] = field(repr=False)
     changes: tuple[Change, ...]
     diagnostics: tuple[Diagnostic, ...] = ()
     verification: Verification | None = None
     from_opset: Mapping[str, int] = field(default_factory=dict)
     to_opset: Mapping[str, int] = field(default_factory=dict)
     rounding: bool = False
+
+    @property
+    def model(self) -> M_co:
+        """The model, of the kind that went in, with all of its weights; they are read when it is first asked for.
+        Raises ModelError where the file that they are in was changed.
+        """
+        found: M_co = in_memory(self.held)
+        return found
+
+    def save(self, path: str | os.PathLike[str], *, external_data: ExternalData | None = None) -> None:
+        """Write the model to a file, as `splitgraph.save` does: weights are copied and never loaded. Raises ModelError
+        for what cannot be written.
+        """
+        from splitgraph.api import save
+
+        save(self, path, external_data=external_data)
 
     @property
     def verified(self) -> bool | None:

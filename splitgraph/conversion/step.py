@@ -14,7 +14,7 @@ from splitgraph.conversion.node_form import NodeForm, added
 from splitgraph.conversion.values import Array, Values
 from splitgraph.deferred import helper, np, numpy_helper
 from splitgraph.graph.attributes import UNRESOLVED, attribute_value
-from splitgraph.graph.tensors import int64_tensor
+from splitgraph.graph.tensors import array_of, int64_tensor
 from splitgraph.onnx_proto import AttributeProto, TensorProto
 from splitgraph.value_type import DTYPE_NUMBERS, ValueType
 
@@ -175,7 +175,7 @@ class Step(Crossing):
         given, output = tensor, name
         is_cast = self.opset < 9 and tensor.data_type not in _FLOATS
         if is_cast:
-            floats = numpy_helper.to_array(tensor).astype(np.float64)
+            floats = array_of(tensor).astype(np.float64)
             if tensor.data_type == TensorProto.STRING or np.any(np.abs(floats) > 2**53):
                 raise Inexact(f"Constant gives floating-point numbers only {self.side}, which are not exact here")
             given, output = numpy_helper.from_array(floats), self.new_name(f"{hint}_number")

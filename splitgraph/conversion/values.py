@@ -10,12 +10,12 @@ from splitgraph.conversion.node_form import reads_of
 from splitgraph.deferred import helper, np, numpy_helper
 from splitgraph.graph.attributes import CONSTANT_DTYPES
 from splitgraph.graph.scopes import GraphPath, subgraphs
-from splitgraph.graph.tensors import tensor_contents, tensor_type
+from splitgraph.graph.tensors import array_of, tensor_contents, tensor_type
 from splitgraph.graph.types import type_proto
 from splitgraph.inference import Walked, walk_model
 from splitgraph.inference.state import GraphDetail, SplitDetail
 from splitgraph.onnx_proto import NodeProto, TensorProto, ValueInfoProto
-from splitgraph.tensor_bytes import is_external
+from splitgraph.tensor_places import is_in_other_file
 from splitgraph.value_type import DTYPE_NUMBERS, UNKNOWN, ValueType
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ class Values:
 
     def define_constant(self, name: str, tensor: TensorProto) -> None:
         """Say that an added value is this tensor."""
-        self.define(name, tensor_type(tensor), None if is_external(tensor) else tensor)
+        self.define(name, tensor_type(tensor), None if is_in_other_file(tensor) else tensor)
 
     def note(self, nodes: Sequence[NodeProto], opset: int) -> None:
         """Say what produces added values; their types are inferred, all together, when one is asked for."""
@@ -230,7 +230,7 @@ def _made(nodes: Iterable[NodeProto]) -> Iterator[str]:
 def _decoded(held: TensorProto) -> Array | None:
     """The elements of a tensor; None for a malformed one: that is the checker's matter, here it is simply not known."""
     try:
-        found: Array = numpy_helper.to_array(held)
+        found: Array = array_of(held)
     except (ValueError, TypeError, KeyError):
         return None
     return found
@@ -245,7 +245,7 @@ def _as_array(held: Contents | TensorProto | None, known: ValueType) -> Array | 
     if held is None:
         return None
     if isinstance(held, TensorProto):
-        return None if is_external(held) else _decoded(held)
+        return None if is_in_other_file(held) else _decoded(held)
     number = DTYPE_NUMBERS.get(known.dtype or "")
     if number is None or not _is_complete(held):
         return None

@@ -5,26 +5,42 @@ OpenVINO IR, and models of the OpenVINO runtime.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 from splitgraph.diagnostics import ModelError
 from splitgraph.formats import onnx_ir_model
 from splitgraph.formats.graphsurgeon import from_model, is_graphsurgeon, to_model
+from splitgraph.formats.held_model import HeldModel, in_memory
 from splitgraph.formats.model_error import model_error
-from splitgraph.formats.onnx_file import load_onnx, read_onnx, require_path, save_onnx, with_weights
+from splitgraph.formats.onnx_file import (
+    ExternalData,
+    load_onnx,
+    model_folder,
+    put_back,
+    read_onnx,
+    require_path,
+    save_onnx,
+    whole_model,
+)
 from splitgraph.formats.onnx_ir_model import is_onnx_ir
 from splitgraph.formats.openvino_ir import OpenVINOModel, is_ir, load_ir, save_ir, weights_path
 from splitgraph.formats.openvino_runtime import from_ov_model, is_ov_model, to_ov_model
 from splitgraph.onnx_proto import GraphProto, ModelProto
+from splitgraph.tensor_places import SourceFile
 
 __all__ = [
+    "ExternalData",
+    "HeldModel",
     "LoadedModel",
     "Model",
     "OpenVINOModel",
     "give_back",
+    "held",
+    "in_memory",
     "is_ir_name",
     "load",
     "load_ir",
@@ -33,7 +49,7 @@ __all__ = [
     "save",
     "save_ir",
     "save_onnx",
-    "with_weights",
+    "whole_model",
     "write",
 ]
 
@@ -56,7 +72,8 @@ class LoadedModel:
     content: what the other parts work on; for the kinds "onnx" and "openvino" it is the caller's own, and never
     modified. kind: what went in; "openvino" is an OpenVINOModel, or with a path the file of one, and "ov.Model" is of
     the OpenVINO runtime. path: the file, None for what is in memory. original: the caller's gs.Graph, onnx_ir.Model or
-    ov.Model. files: what was read, the model's own file and those of its weights.
+    ov.Model. files: what was read, the model's own file and those of its weights. source: the model's file, where
+    weights stayed in it. taken_in: see `onnx_file.ReadFile`.
     """
 
     content: Model
@@ -64,6 +81,8 @@ class LoadedModel:
     path: Path | None = None
     original: Any = None
     files: Collection[Path] = ()
+    source: SourceFile | None = None
+    taken_in: Mapping[bytes, bytes] = field(default_factory=dict)
 
     @property
     def model(self) -> ModelProto:
@@ -73,17 +92,27 @@ class LoadedModel:
         return self.content
 
     @property
+    def folder(self) -> Path | None:
+        """The folder that external data of an ONNX model is relative to; None for what is in memory."""
+        return None if self.path is None else model_folder(self.path)
+
+    @property
+    def has_data_files(self) -> bool:
+        """True where weights are in files beside the model's own."""
+        return len(self.files) > 1
+
+    @property
     def openvino(self) -> OpenVINOModel | None:
         """The model as OpenVINO IR, None when it is ONNX."""
         return self.content if isinstance(self.content, OpenVINOModel) else None
 
 
-def open_model(source: Any, *, external_data: Literal["load", "keep"] = "load") -> LoadedModel:
+def open_model(source: Any, *, weights: Literal["load", "leave"] = "load") -> LoadedModel:
     """Open a model source: a ModelProto, a path to ONNX or OpenVINO IR, an OpenVINOModel, an ov.Model, a gs.Graph, or
     an onnx_ir.Model.
 
-    external_data: for a path to ONNX, as `load_onnx` takes it. Raises ModelError for anything that is not a readable
-    model.
+    weights: of a path to ONNX, "leave" leaves large tensors where they are, in the model's own file or in others: all
+    that a verb needs, and what `held` gives back. Raises ModelError for anything that is not a readable model.
     """
     if isinstance(source, ModelProto):
         return LoadedModel(source, "onnx")
@@ -102,8 +131,26 @@ def open_model(source: Any, *, external_data: Literal["load", "keep"] = "load") 
     path = Path(source)
     if is_ir(path):
         return LoadedModel(load_ir(path), "openvino", path, files=(path, weights_path(path)))
-    model, files = read_onnx(path, external_data=external_data)
-    return LoadedModel(model, "path", path, files=files)
+    read = read_onnx(path, external_data="load" if weights == "load" else "keep", weights=weights)
+    return LoadedModel(read.model, "path", path, files=read.files, source=read.source, taken_in=read.taken_in)
+
+
+def held(model: Model, loaded: LoadedModel) -> Any:
+    """A model as a result holds it: of the kind that went in, or what becomes it once somebody asks."""
+    if (
+        isinstance(model, ModelProto)
+        and loaded.path is not None
+        and (loaded.source is not None or loaded.has_data_files)
+    ):
+        return HeldModel(model, loaded.path, partial(_write_held, loaded))
+    return give_back(model, loaded)
+
+
+def _write_held(
+    loaded: LoadedModel, model: ModelProto, path: str | os.PathLike[str], external_data: ExternalData | None
+) -> None:
+    require_path(path)
+    write(model, Path(path), source=loaded, external_data=external_data)
 
 
 def give_back(model: Model, loaded: LoadedModel) -> Any:
@@ -130,21 +177,31 @@ def load(path: str | os.PathLike[str]) -> Model:
     return open_model(path).content
 
 
-def save(model: Any, path: str | os.PathLike[str]) -> None:
-    """Write a ModelProto, gs.Graph or onnx_ir.Model to an ONNX file, an OpenVINOModel to an .xml and its .bin,
+def save(model: Any, path: str | os.PathLike[str], *, external_data: ExternalData | None = None) -> None:
+    """Write a ModelProto, HeldModel, gs.Graph or onnx_ir.Model to an ONNX file, an OpenVINOModel to an .xml and a .bin,
     replacing what is there, all or nothing; but never the data files of an onnx_ir.Model, which reads them later.
     Raises ModelError.
     """
+    if isinstance(model, HeldModel):
+        model.save(path, external_data)
+        return
     if isinstance(model, (str, os.PathLike)):
         raise model_error("SG101", f"a model to save is a model in memory, not a path ({os.fspath(model)!r})")
     loaded = open_model(model)
     require_path(path)
-    write(loaded.content, Path(path), source=loaded)
+    write(loaded.content, Path(path), source=loaded, external_data=external_data)
 
 
-def write(model: Model, path: Path, *, source: LoadedModel | None = None, overwrite: bool = True) -> None:
+def write(
+    model: Model,
+    path: Path,
+    *,
+    source: LoadedModel | None = None,
+    overwrite: bool = True,
+    external_data: ExternalData | None = None,
+) -> None:
     """Write a model to a file of its own format. source: what was read from a file and became the model; its files are
-    only replaced when that file itself is written over. Raises ModelError.
+    only replaced when that file itself is written over. external_data: see `save_onnx`. Raises ModelError.
     """
     origin = None if source is None else source.path
     is_replaced = origin is not None and os.path.exists(path) and os.path.exists(origin) and path.samefile(origin)
@@ -157,7 +214,9 @@ def write(model: Model, path: Path, *, source: LoadedModel | None = None, overwr
     if path.suffix.lower() in _TEXT_NAMES:
         text = "is the name of a model as text, which ONNX's tools would look for in it; splitgraph writes protobuf"
         raise model_error("SG101", text, path, help=_ONNX_NAME)
-    save_onnx(model, path, source=origin, overwrite=overwrite, kept=kept)
+    if source is not None:
+        put_back(model, source.taken_in)
+    save_onnx(model, path, source=origin, overwrite=overwrite, kept=kept, external_data=external_data)
 
 
 def is_ir_name(path: object) -> bool:

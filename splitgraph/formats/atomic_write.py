@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import filecmp
 import os
 import shutil
 import stat
@@ -26,13 +27,14 @@ _FOLDER_SYNC_UNSUPPORTED = {errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno
 @dataclass(frozen=True, slots=True)
 class _Staged:
     """A file written in full beside its target; backup: where the old file stays reachable until all is done.
-    replaces: there is an old file.
+    replaces: there is an old file. is_copy: it is a copy of another file, which somebody else may make as well.
     """
 
     target: Path
     temporary: Path
     backup: Path
     replaces: bool
+    is_copy: bool
 
 
 class WriteTogether:
@@ -41,11 +43,13 @@ class WriteTogether:
     Used as a context: `with WriteTogether() as files: files.open(path) ...`. Leaving the block normally puts every
     file in its place; leaving it with any exception, KeyboardInterrupt included, removes every trace. Raises OSError.
 
-    kept: files that are never replaced, those of the model that was read.
+    kept: files that are never replaced, those of the model that was read. overwrite: whether other files are; without
+    it, a file that somebody else writes under one of the names meanwhile is as one that was there before.
     """
 
-    def __init__(self, kept: Collection[Path] = ()) -> None:
+    def __init__(self, kept: Collection[Path] = (), *, overwrite: bool = True) -> None:
         self._kept = kept
+        self._overwrite = overwrite
         self._staged: list[_Staged] = []
         self._new_folders: list[Path] = []
 
@@ -64,18 +68,10 @@ class WriteTogether:
     def open(self, target: Path, *, copied: Path | None = None) -> Iterator[BinaryIO]:
         """A binary file that will be `target`; its folder is made if need be, and an overwritten file's permissions
         are kept. copied: the file that a new one is a copy of, which nobody may read who may not read that one. Raises
-        ModelError (SG108) for one of the files that are never replaced.
+        ModelError (SG108) for a file that is not to be replaced, here or when it has appeared by the end.
         """
-        if target.exists() and any(kept.exists() and target.samefile(kept) for kept in self._kept):
-            # Not every command that writes has --in-place.
-            help = "Choose another name or folder with -o."
-            raise model_error("SG108", "belongs to the model that was read, which would be lost", target, help=help)
-        self._make_folder(target.parent)
-        mark = f".splitgraph-{os.urandom(8).hex()}"
-        replaces = target.exists()
-        staged = _Staged(target, target.parent / f"{mark}.tmp", target.parent / f"{mark}.old", replaces)
-        # Noted before it exists: an interrupt between the two must not leave it behind.
-        self._staged.append(staged)
+        staged = self._stage(target, is_copy=copied is not None)
+        replaces = staged.replaces
         with os.fdopen(os.open(staged.temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o666), "wb") as file:
             if replaces:
                 os.chmod(staged.temporary, stat.S_IMODE(target.stat().st_mode))
@@ -85,6 +81,26 @@ class WriteTogether:
             if replaces:
                 file.flush()
                 os.fsync(file.fileno())
+
+    def link(self, target: Path, other: Path) -> None:
+        """Let `target` be another name of a file. Raises ModelError as `open` does, OSError where the file system has
+        no such links, or the two are not on one.
+        """
+        os.link(other, self._stage(target, is_copy=True).temporary)
+
+    def _stage(self, target: Path, *, is_copy: bool) -> _Staged:
+        if target.exists() and any(kept.exists() and target.samefile(kept) for kept in self._kept):
+            # Not every command that writes has --in-place.
+            help = "Choose another name or folder with -o."
+            raise model_error("SG108", "belongs to the model that was read, which would be lost", target, help=help)
+        self._make_folder(target.parent)
+        mark = f".splitgraph-{os.urandom(8).hex()}"
+        replaces = target.exists() and self._overwrite
+        temporary, backup = target.parent / f"{mark}.tmp", target.parent / f"{mark}.old"
+        staged = _Staged(target, temporary, backup, replaces, is_copy=is_copy)
+        # Noted before it exists: an interrupt between the two must not leave it behind.
+        self._staged.append(staged)
+        return staged
 
     def _make_folder(self, folder: Path) -> None:
         missing = [parent for parent in (folder, *folder.parents) if not parent.exists()]
@@ -102,6 +118,9 @@ class WriteTogether:
                 if is_loss_possible and not staged.replaces:
                     _sync(staged.temporary)
             for staged in self._staged:
+                if not self._overwrite:
+                    _put_where_nothing_is(staged)
+                    continue
                 if staged.target.exists():
                     _keep_reachable(staged.target, staged.backup)
                 os.replace(staged.temporary, staged.target)
@@ -113,8 +132,8 @@ class WriteTogether:
 
     def _put_back(self) -> None:
         for staged in self._staged[::-1]:
-            # A temporary that is still there was not renamed, so its target is the old file.
-            if staged.temporary.exists():
+            # A temporary that is still there was not renamed, so its target is the old file; unless it is the same one.
+            if staged.temporary.exists() and not _is_same(staged.temporary, staged.target):
                 continue
             if staged.backup.exists():
                 self._restore(staged)
@@ -142,6 +161,42 @@ class WriteTogether:
 
 
 _BINARY: int = getattr(os, "O_BINARY", 0)
+
+
+def _put_where_nothing_is(staged: _Staged) -> None:
+    """Give a file its name, where no file has it: of two programs that write to one name at a time, one must be told.
+    Raises ModelError (SG108) for the other one; a copy of the same file is as good as ours.
+    """
+    try:
+        _take_name(staged.temporary, staged.target)
+    except FileExistsError:
+        if staged.is_copy and filecmp.cmp(staged.temporary, staged.target, shallow=False):
+            return
+        raise model_error("SG108", "exists already: another program has just written it", staged.target) from None
+
+
+def _take_name(temporary: Path, target: Path) -> None:
+    """Rename a file to a name that is free; a rename that takes a free name only is not to be had everywhere. Raises
+    FileExistsError.
+    """
+    try:
+        os.link(temporary, target)
+    except FileExistsError:
+        raise
+    except OSError:
+        # Not every file system has hard links. An empty file takes the name, and is replaced at once.
+        os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        try:
+            os.replace(temporary, target)
+        except BaseException:
+            target.unlink()
+            raise
+    else:
+        temporary.unlink()
+
+
+def _is_same(temporary: Path, target: Path) -> bool:
+    return target.exists() and temporary.samefile(target)
 
 
 def _keep_reachable(target: Path, backup: Path) -> None:

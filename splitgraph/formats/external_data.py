@@ -10,7 +10,6 @@ from __future__ import annotations
 import filecmp
 import os
 import re
-import shutil
 import stat
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from splitgraph.formats.atomic_write import WriteTogether
 from splitgraph.formats.model_error import model_error, shown, system_reason
 from splitgraph.onnx_proto import AttributeProto, ModelProto, NodeProto, SparseTensorProto, TensorProto
 from splitgraph.tensor_bytes import byte_size, is_external
+from splitgraph.tensor_places import SourceFile, place_of
 
 _INTEGERS_AND_BOOL = frozenset({2, 3, 4, 5, 6, 7, 9, 12, 13, 21, 22, 25, 26})
 _SMALL_OF_ANY_TYPE = 1024
@@ -124,7 +124,8 @@ def external_references(model: ModelProto, folder: Path, path: str | os.PathLike
 
     path: the model's file, for messages. Raises ModelError (SG107) for the first that cannot be read.
     """
-    return checked_references(filter(is_external, all_tensors(model)), folder, path)
+    external = (tensor for tensor in all_tensors(model) if is_external(tensor) and place_of(tensor) is None)
+    return checked_references(external, folder, path)
 
 
 def checked_references(
@@ -248,8 +249,10 @@ def stage_copies(
     path: Path,
     *,
     overwrite: bool,
+    linked: bool = False,
 ) -> None:
-    """Copy the data files of a model from its folder to another folder, under the same relative names.
+    """Copy the data files of a model from its folder to another folder, under the same relative names; by the system,
+    which shares what it can share. linked: make hard links in place of copies.
 
     A file that is there with the same content is left alone; another file of that name is replaced only with
     `overwrite` (ModelError SG108 otherwise). path: the new model's file, for messages. Raises OSError.
@@ -264,5 +267,9 @@ def stage_copies(
             continue
         if os.path.lexists(new) and not overwrite:
             raise model_error("SG108", f"its external data {shown(location)} exists there, with other content", path)
-        with open(old, "rb") as reader, files.open(new, copied=old) as writer:
-            shutil.copyfileobj(reader, writer, 1 << 20)
+        if linked:
+            files.link(new, old)
+            continue
+        source_file = SourceFile(old, os.open(old, os.O_RDONLY | getattr(os, "O_BINARY", 0)))
+        with files.open(new, copied=old) as writer:
+            source_file.copy(0, source_file.size, writer.fileno())

@@ -1,4 +1,4 @@
-"""Models beyond the 2 GiB that protobuf can write: their weights move into a data file beside the model."""
+"""Models whose weights move into a data file beside the model, as those beyond the 2 GiB that protobuf can write."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from splitgraph.deferred import numpy_helper
 from splitgraph.formats.atomic_write import WriteTogether
 from splitgraph.formats.external_data import all_tensors, refer_to
 from splitgraph.formats.model_error import model_error, shown
-from splitgraph.formats.serialization import Serialized, serialized
+from splitgraph.formats.serialization import Serialized, serialized, write_pieces
 from splitgraph.onnx_proto import ModelProto, TensorProto
 from splitgraph.tensor_bytes import byte_size, is_external
+from splitgraph.tensor_places import fill, place_of
 
 # Smaller tensors stay in the model, where every tool can read them without the data file.
 _EXTERNAL_FROM_BYTES = 1024
@@ -29,14 +30,15 @@ def stage_model(
     files: WriteTogether,
     *,
     overwrite: bool,
+    beside: bool = False,
 ) -> None:
     """Stage the model's file at `target`, and its data file beside `path` when it is too large for one file.
 
-    content: the model as `serialized` gives it. taken: names of data files that the model already refers to. Raises
-    OSError, and ModelError SG108 when the data file exists and overwrite is False, SG109 when even the graph alone is
-    too large.
+    content: the model as `serialized` gives it. beside: the weights go into the data file in any case. taken:
+    names of data files that the model already refers to. Raises OSError, and ModelError SG108 when the data file exists
+    and overwrite is False, SG109 when even the graph alone is too large.
     """
-    if content is None:
+    if content is None or beside:
         name = _free_name(f"{path.name}.data", taken)
         data_file = path.parent / name
         if os.path.lexists(data_file) and not overwrite:
@@ -46,7 +48,7 @@ def stage_model(
     if content is None:
         raise model_error("SG109", "cannot be written: without its weights the model is still over 2 GiB", path)
     with files.open(target) as file:
-        file.writelines(content.pieces)
+        write_pieces(content.pieces, file)
 
 
 def _free_name(wanted: str, taken: set[str]) -> str:
@@ -61,13 +63,16 @@ def _with_external_weights(model: ModelProto, location: str, file: BinaryIO, pat
     slim = ModelProto()
     slim.CopyFrom(model)
     for tensor in all_tensors(slim):
-        size = byte_size(tensor)
-        if is_external(tensor) or size is None or size < _EXTERNAL_FROM_BYTES:
+        place, size = place_of(tensor), byte_size(tensor)
+        if size is None or size < _EXTERNAL_FROM_BYTES or (place is None and is_external(tensor)):
             continue
-        content = _raw_data(tensor, path)
         offset = file.seek(-file.tell() % _ALIGNMENT, os.SEEK_CUR)
-        file.write(content)
-        refer_to(tensor, location, offset, len(content))
+        if place is not None and place.is_raw:
+            write_pieces([place], file)
+        else:
+            fill(tensor)
+            file.write(_raw_data(tensor, path))
+        refer_to(tensor, location, offset, file.tell() - offset)
     return slim
 
 

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from google.protobuf.message import DecodeError
 
@@ -17,6 +18,7 @@ from splitgraph.diagnostics import ModelError
 from splitgraph.formats.atomic_write import WriteTogether
 from splitgraph.formats.broken_text import find_broken_text, is_clean_text
 from splitgraph.formats.external_data import (
+    ExternalReference,
     all_tensors,
     external_references,
     load_external_data,
@@ -29,11 +31,16 @@ from splitgraph.formats.model_error import model_error, shown, system_reason
 from splitgraph.formats.node_bytes import node_bytes
 from splitgraph.formats.recognition import describe_content
 from splitgraph.formats.serialization import MAX_PROTO_BYTES, serialized
-from splitgraph.formats.wire import explain_unreadable
-from splitgraph.onnx_proto import IR_VERSION, ModelProto
+from splitgraph.formats.skeleton import WHOLE, without_weights
+from splitgraph.formats.unreadable import explain_unreadable
+from splitgraph.onnx_proto import IR_VERSION, ModelProto, TensorProto
 from splitgraph.tensor_bytes import is_external
+from splitgraph.tensor_places import SourceFile, fill
+from splitgraph.wire_format import Malformed
 
 StrPath = str | os.PathLike[str]
+# What becomes of weights: those in a model go into a data file beside it; those in data files are linked to.
+ExternalData = Literal["beside", "link"]
 
 
 def load_onnx(path: StrPath, *, external_data: Literal["load", "keep"] = "load") -> ModelProto:
@@ -48,39 +55,80 @@ def load_onnx(path: StrPath, *, external_data: Literal["load", "keep"] = "load")
     data that cannot be read, SG111 a model without the parts that the format requires. An opset that does not exist,
     a cycle and the like are not the file's fault: inference reports them.
     """
-    return read_onnx(path, external_data=external_data)[0]
+    return read_onnx(path, external_data=external_data).model
 
 
-def read_onnx(path: StrPath, *, external_data: Literal["load", "keep"] = "load") -> tuple[ModelProto, list[Path]]:
-    """`load_onnx`, and the files that the model was in: its own, and those of its external data."""
+class ReadFile(NamedTuple):
+    """A model that was read, and what of it stayed in files.
+
+    files: those that the model was in: its own, and those of its external data. source: the model's own file, where
+    weights stayed in it; the model needs it as long as it lives. taken_in: small external tensors that were read, by
+    their bytes as they are now, with those that refer to the file.
+    """
+
+    model: ModelProto
+    files: Sequence[Path]
+    source: SourceFile | None
+    taken_in: Mapping[bytes, bytes]
+
+
+def read_onnx(
+    path: StrPath, *, external_data: Literal["load", "keep"] = "load", weights: Literal["load", "leave"] = "load"
+) -> ReadFile:
+    """`load_onnx`, and where the model was. weights: "leave" leaves large tensors in the model's own file, too (see
+    `tensor_places`); `whole_model` puts them in.
+    """
     require_path(path)
     try:
-        data = _read(path)
+        data, source = _read_file(path, leave=weights == "leave")
         # Before the model is made: both at once would take twice the memory.
         is_clean = is_clean_text(data)
-        model = _parse(data, path)
+        model = _parse(data, path, source)
         nodes = None if is_clean else node_bytes(model, len(data))
         _require_model(model, nodes, path, is_clean=is_clean)
         is_whole = not may_be_external(model, [data], nodes, is_foreign=True)
         references = [] if is_whole else external_references(model, model_folder(path), path)
         del data, nodes
-        wanted = references if external_data == "load" else small_references(references)
-        load_external_data(wanted, model_folder(path), path)
+        if external_data == "load":
+            load_external_data(references, model_folder(path), path)
+            taken_in: dict[bytes, bytes] = {}
+        else:
+            taken_in = _take_in(small_references(references), path)
     except MemoryError:
         raise model_error("SG101", "does not fit into this machine's memory", path) from None
     locations = dict.fromkeys(reference.location for reference in references)
-    return model, [Path(path), *(model_folder(path) / location for location in locations)]
+    files = [Path(path), *(model_folder(path) / location for location in locations)]
+    return ReadFile(model, files, source, taken_in)
 
 
-def with_weights(model: ModelProto, source: StrPath) -> ModelProto:
-    """A copy of a model with all of its external data in it, to run it; a model without any comes back as it is.
+def _take_in(references: list[ExternalReference], path: StrPath) -> dict[bytes, bytes]:
+    """Read external tensors into the model; gives back what they were, by what they are."""
+    before = [reference.tensor.SerializeToString() for reference in references]
+    load_external_data(references, model_folder(path), path)
+    after = [reference.tensor.SerializeToString() for reference in references]
+    return dict(zip(after, before, strict=True))
 
-    source: the file that the model was loaded from with external_data="keep". Raises ModelError (SG107).
+
+def put_back(model: ModelProto, taken_in: Mapping[bytes, bytes]) -> None:
+    """Make the tensors external again that were read with the model and are what they were."""
+    names = {TensorProto.FromString(written).name for written in taken_in}
+    for tensor in all_tensors(model) if taken_in else ():
+        before = taken_in.get(tensor.SerializeToString()) if tensor.name in names else None
+        if before is not None:
+            tensor.ParseFromString(before)
+
+
+def whole_model(model: ModelProto, source: StrPath) -> ModelProto:
+    """A copy of a model with all of its weights in it; a model that has them comes back as it is.
+
+    source: the file that the model was read from. Raises ModelError (SG107) for external data that cannot be read.
     """
     if not any(is_external(tensor) for tensor in all_tensors(model)):
         return model
     whole = ModelProto()
     whole.CopyFrom(model)
+    for tensor in all_tensors(whole):
+        fill(tensor)
     folder = model_folder(source)
     load_external_data(external_references(whole, folder, source), folder, source)
     return whole
@@ -102,7 +150,10 @@ def require_path(path: object) -> None:
         raise model_error("SG101", "is not a file name", text)
 
 
-def _read(path: StrPath) -> bytes:
+def _read_file(path: StrPath, *, leave: bool) -> tuple[bytes, SourceFile | None]:
+    """The bytes of a model's file; without the weights, and with the file that they stay in, where that is asked for
+    and the file is large.
+    """
     try:
         status = os.stat(path)
         if stat.S_ISDIR(status.st_mode):
@@ -112,6 +163,10 @@ def _read(path: StrPath) -> bytes:
         if status.st_size > MAX_PROTO_BYTES:
             message = f"has {status.st_size:,} bytes; beyond 2 GiB, an ONNX model keeps its weights in external data"
             raise model_error("SG101", message, path)
+        if leave and status.st_size >= WHOLE:
+            found = _skeleton(path)
+            if found is not None:
+                return found
         data = Path(path).read_bytes()
     except FileNotFoundError:
         raise model_error("SG101", "no such file", path) from None
@@ -119,14 +174,29 @@ def _read(path: StrPath) -> bytes:
         raise model_error("SG101", f"cannot be read: {system_reason(error)}", path) from error
     if not data:
         raise model_error("SG101", "is empty", path)
-    return data
+    return data, None
 
 
-def _parse(data: bytes, path: StrPath) -> ModelProto:
+def _skeleton(path: StrPath) -> tuple[bytes, SourceFile] | None:
+    """The model without its weights, and its file; None where it cannot be read so: protobuf says whether at all."""
+    source = SourceFile(Path(path), os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0)))
+    try:
+        with open(path, "rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as data:
+            return without_weights(data, source), source
+    except (Malformed, ValueError):
+        # A file that became empty cannot be mapped.
+        return None
+
+
+def _parse(data: bytes, path: StrPath, source: SourceFile | None = None) -> ModelProto:
+    """The model in the bytes of a file; source: the file, where weights stayed in it. Raises ModelError."""
     model = ModelProto()
     try:
         model.ParseFromString(data)
     except DecodeError:
+        if source is not None:
+            # What is wrong is told with its place in the whole file.
+            data = source.read(0, source.size)
         raise _not_a_model(data, path, explain_unreadable(data)) from None
     if not model.HasField("graph") or model.ir_version < 1:
         missing = "no graph" if not model.HasField("graph") else "no IR version"
@@ -170,13 +240,15 @@ def save_onnx(
     source: StrPath | None = None,
     overwrite: bool = True,
     kept: Collection[Path] = (),
+    external_data: ExternalData | None = None,
 ) -> None:
     """Write an ONNX file; afterwards it is there whole, or what was there before is unchanged.
 
     source: the file that the model was loaded from with external_data="keep"; its data files are copied into the new
-    folder, under the same relative names. Without it, a model's external data must already lie beside `path`. A model
-    beyond protobuf's 2 GiB is written with external data, in `<name>.data` beside it. A symbolic link is written
-    through, permissions are kept. kept: files that are not replaced, not even with `overwrite`.
+    folder, under the same relative names. Without it, a model's external data must already lie beside `path`.
+    external_data: "beside" puts the weights that are in the model into `<name>.data` beside it, as is done with a model
+    beyond protobuf's 2 GiB in any case; "link" makes hard links to data files in place of copies. A symbolic link is
+    written through, permissions are kept. kept: files that are not replaced, not even with `overwrite`.
 
     Raises ModelError: SG107 external data that cannot be read, SG108 `path` exists and overwrite is False (or a data
     file would replace another, or something one of the kept files), SG109 cannot be written.
@@ -184,17 +256,23 @@ def save_onnx(
     require_path(path)
     try:
         target = writable_target(path, overwrite)
-        _save(model, path, target, path if source is None else source, overwrite, kept)
+        _save(model, path, target, path if source is None else source, overwrite, kept, external_data)
     except OSError as error:
         raise model_error("SG109", f"cannot be written: {system_reason(error)}", path) from error
 
 
 def _save(
-    model: ModelProto, path: StrPath, target: Path, source: StrPath, overwrite: bool, kept: Collection[Path]
+    model: ModelProto,
+    path: StrPath,
+    target: Path,
+    source: StrPath,
+    overwrite: bool,
+    kept: Collection[Path],
+    external_data: ExternalData | None,
 ) -> None:
     folder = model_folder(path)
     content = serialized(model)
-    is_whole = content is not None and not may_be_external(model, *content, is_foreign=False)
+    is_whole = content is not None and not may_be_external(model, content.written, content.nodes, is_foreign=False)
     references = [] if is_whole else external_references(model, model_folder(source), source)
     locations = {reference.location for reference in references}
     for location in sorted(locations):
@@ -203,9 +281,11 @@ def _save(
             data = f"the external data {shown(location)}"
             what = f"is {data} of the model itself" if is_own else f"is where {data} has to go"
             raise model_error("SG108", what, path)
-    with WriteTogether(kept) as files:
-        stage_copies(references, model_folder(source), folder, files, Path(path), overwrite=overwrite)
-        stage_model(model, content, Path(path), target, locations, files, overwrite=overwrite)
+    with WriteTogether(kept, overwrite=overwrite) as files:
+        linked = external_data == "link"
+        stage_copies(references, model_folder(source), folder, files, Path(path), overwrite=overwrite, linked=linked)
+        beside = external_data == "beside"
+        stage_model(model, content, Path(path), target, locations, files, overwrite=overwrite, beside=beside)
 
 
 def writable_target(path: StrPath, overwrite: bool) -> Path:

@@ -5,14 +5,11 @@ from __future__ import annotations
 import importlib.util
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from splitgraph.diagnostics import SplitgraphError
 from splitgraph.formats.model_error import model_error
 from splitgraph.formats.openvino_ir import OpenVINOModel, load_ir, save_ir, weights_path
-
-if TYPE_CHECKING:
-    import tempfile
 
 
 def require_openvino() -> None:
@@ -39,10 +36,12 @@ def from_ov_model(model: Any) -> OpenVINOModel:
     require_openvino()
     import openvino
 
+    from splitgraph.temporary_folders import temporary_folder
+
     if not is_ov_model(model):
         raise model_error("SG101", f"an ov.Model is needed, not {type(model).__name__}")
-    with _folder() as name:
-        path = Path(name) / "model.xml"
+    with temporary_folder() as folder:
+        path = folder / "model.xml"
         try:
             # A pass is given the model inside of an ov.Model.
             held = model if isinstance(model, openvino.Model) else openvino.Model(model)
@@ -67,8 +66,10 @@ def to_ov_model(model: OpenVINOModel) -> Any:
     require_openvino()
     import openvino
 
-    with _folder() as name:
-        path = Path(name) / "model.xml"
+    from splitgraph.temporary_folders import temporary_folder
+
+    with temporary_folder() as folder:
+        path = folder / "model.xml"
         save_ir(model, path)
         core = openvino.Core()
         # A mapped .bin would hold on to a file that is about to go.
@@ -77,14 +78,6 @@ def to_ov_model(model: OpenVINOModel) -> Any:
             return core.read_model(str(path))
         except RuntimeError as error:
             raise model_error("SG111", f"is refused by OpenVINO: {_first_line(error)}", model.path or "") from error
-
-
-def _folder() -> tempfile.TemporaryDirectory[str]:
-    # Imported where it is needed, as every file that is opened comes through this package.
-    import tempfile
-
-    # Windows removes no file that is still open; the system clears its folder for temporary files.
-    return tempfile.TemporaryDirectory(prefix="splitgraph-", ignore_cleanup_errors=True)
 
 
 def _first_line(error: Exception) -> str:

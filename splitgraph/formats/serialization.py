@@ -8,40 +8,63 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from google.protobuf.message import EncodeError, Message
 from google.protobuf.unknown_fields import UnknownFieldSet
 
+from splitgraph.formats.skeleton import Piece, size_of, with_weights_between
 from splitgraph.onnx_proto import GraphProto, ModelProto, TensorProto
+from splitgraph.tensor_places import KEY_BYTES, Place
+from splitgraph.wire_format import head, total
 
 MAX_PROTO_BYTES = 2**31 - 1
 # In elements: smaller tensors are written faster in one piece, and so are models with less of them for each node,
 # since taking a model apart copies its nodes.
 _LARGE_TENSOR = 2**14
 _LARGE_FOR_A_NODE = 256
-_LENGTH_DELIMITED = 2
 
 
 class Serialized(NamedTuple):
     """The bytes of a model file.
 
-    pieces: what is to be written, one behind the other. nodes: the piece that holds all nodes of the main graph, None
-    where the model is in one piece.
+    pieces: what is to be written, one behind the other; weights that stayed in the file that the model was read from
+    are copied. written: the pieces as protobuf has them, without those weights. nodes: the piece that holds all nodes
+    of the main graph, None where the model is in one piece.
     """
 
-    pieces: Sequence[bytes]
+    pieces: Sequence[Piece]
+    written: Sequence[bytes]
     nodes: bytes | None
 
 
 def serialized(model: ModelProto) -> Serialized | None:
     """The bytes of a model file, None when it is too large for one."""
     try:
-        found = _in_pieces(model) if _has_weights(model.graph) else Serialized([model.SerializeToString()], None)
+        if _has_weights(model.graph):
+            written, nodes = _in_pieces(model)
+        else:
+            written, nodes = [model.SerializeToString()], None
     except (EncodeError, ValueError):
         # protobuf has no error of its own for a message that is too large; nothing else makes one unwritable.
         return None
-    return found if _size(found.pieces) <= MAX_PROTO_BYTES else None
+    if any(KEY_BYTES in piece for piece in written):
+        pieces: Sequence[Piece] = with_weights_between(b"".join(written))
+    else:
+        pieces = written
+    return Serialized(pieces, written, nodes) if size_of(pieces) <= MAX_PROTO_BYTES else None
+
+
+def write_pieces(pieces: Iterable[Piece], file: BinaryIO) -> None:
+    """Write the pieces behind one another; what is in another file is copied by the system. Raises ModelError where
+    that file was changed.
+    """
+    for piece in pieces:
+        if isinstance(piece, Place):
+            file.flush()
+            piece.source.copy(piece.start, piece.length, file.fileno())
+        else:
+            file.write(piece)
 
 
 def _has_weights(graph: GraphProto) -> bool:
@@ -54,7 +77,8 @@ def _count(tensor: TensorProto) -> int:
     return math.prod(tensor.dims[:])
 
 
-def _in_pieces(model: ModelProto) -> Serialized:
+def _in_pieces(model: ModelProto) -> tuple[Sequence[bytes], bytes | None]:
+    """The bytes of a model that holds weights, and those of the nodes of its main graph."""
     nodes: list[bytes] = []
 
     def write_graph(graph: GraphProto) -> Sequence[bytes]:
@@ -63,14 +87,14 @@ def _in_pieces(model: ModelProto) -> Serialized:
         return _framed(ModelProto.GRAPH_FIELD_NUMBER, pieces)
 
     pieces = _around(model, ModelProto.GRAPH_FIELD_NUMBER, write_graph)
-    return Serialized(pieces, nodes[0] if nodes else None)
+    return pieces, nodes[0] if nodes else None
 
 
 def _write_initializers(tensors: Iterable[TensorProto]) -> Sequence[bytes]:
     pieces, size = list[bytes](), 0
     for tensor in tensors:
         written = _framed(GraphProto.INITIALIZER_FIELD_NUMBER, _written(tensor))
-        size += _size(written)
+        size += total(written)
         if size > MAX_PROTO_BYTES:
             raise ValueError("too large for one file, which need not be known to the byte")
         pieces += written
@@ -110,17 +134,4 @@ def _around(message: Message, number: int, write: Callable[[Any], Sequence[bytes
 
 def _framed(number: int, pieces: Sequence[bytes]) -> Sequence[bytes]:
     """The pieces as a field of this number."""
-    return [_varint(number << 3 | _LENGTH_DELIMITED) + _varint(_size(pieces)), *pieces]
-
-
-def _size(pieces: Iterable[bytes]) -> int:
-    return sum(map(len, pieces))
-
-
-def _varint(number: int) -> bytes:
-    written = bytearray()
-    while number > 0x7F:
-        written.append(number & 0x7F | 0x80)
-        number >>= 7
-    written.append(number)
-    return bytes(written)
+    return [head(number, total(pieces)), *pieces]

@@ -5,11 +5,12 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import Any
 
 from splitgraph.contents import MAX_ITEMS, MAX_LISTED, Contents, Item
 from splitgraph.deferred import numpy_helper
 from splitgraph.onnx_proto import GraphProto, TensorProto
-from splitgraph.tensor_bytes import is_external
+from splitgraph.tensor_places import is_in_other_file, with_elements
 from splitgraph.value_type import DTYPE_NAMES, ValueType, tensor
 
 _INTEGERS = frozenset(
@@ -57,8 +58,9 @@ def tensor_contents(proto: TensorProto) -> Contents | None:
         count *= dim
     dtype = DTYPE_NAMES.get(proto.data_type)
     most = MAX_LISTED if len(shape) == 1 and dtype in _LISTED else MAX_ITEMS
-    if count > most or count < 0 or is_external(proto) or dtype is None:
+    if count > most or count < 0 or dtype is None or is_in_other_file(proto):
         return None
+    proto = with_elements(proto)
     items: tuple[Item, ...] | None
     if dtype == "string":
         items = tuple(text.decode("utf-8", "replace") for text in proto.string_data)
@@ -87,11 +89,18 @@ def _plain_items(proto: TensorProto, dtype: str, count: int) -> tuple[Item, ...]
 
 def _decoded_items(proto: TensorProto, dtype: str) -> tuple[Item, ...] | None:
     try:
-        flat = numpy_helper.to_array(proto).reshape(-1)
+        flat = array_of(proto).reshape(-1)
     except (ValueError, TypeError):
         # Fewer or more bytes than the shape needs: the checker's matter; here the elements are simply not known.
         return None
     return tuple(int(item) for item in flat) if dtype in _INTEGERS else tuple(float(item) for item in flat)
+
+
+def array_of(proto: TensorProto) -> Any:
+    """The elements of a constant tensor as a NumPy array, read from the model's file where they stayed in it. Raises
+    what `onnx.numpy_helper.to_array` does of a malformed tensor, and ModelError where the file was changed.
+    """
+    return numpy_helper.to_array(with_elements(proto))
 
 
 def int64_tensor(name: str, values: Sequence[int] | int, graph: GraphProto | None = None) -> TensorProto:

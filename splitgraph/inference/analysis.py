@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic
 
 from splitgraph.diagnostics import Diagnostic
 from splitgraph.dim import Dim, Obligation
+from splitgraph.formats.held_model import HeldModel, in_memory
+from splitgraph.formats.onnx_file import ExternalData
 from splitgraph.model_kinds import M_co
 from splitgraph.value_type import ValueType
 
@@ -63,21 +66,22 @@ class Completeness:
 class Analysis(Generic[M_co]):
     """What `infer` found.
 
-    model: a copy of the input, of the kind that went in, with value_info and output types filled in. splits: a report
-    for each split in graph order, subgraphs and function bodies (once for each call) included. diagnostics: every
-    finding. types: of the main graph's inputs, initializers and node outputs. symbols: known bounds (minimum, maximum
-    or None) of each symbol. opset: imported version of each domain; of OpenVINO IR its version under "openvino".
-    completeness: how much is known, over all graphs. graphs: types of each graph by its location, the main graph
-    ("main") first, then subgraphs ("main/If_3/then_branch") in node order. required_by: everything that must hold of
-    the symbols for the model to be valid (`N % 3 == 0`), of branches too, with the locations of the nodes that require
-    it; a name that the author declared for what is computed stands there with what it is (`half == (N + 1)//2`).
-    assumed_by: what was taken for granted so that dimensions have a closed form (`P <= 1023`: no side of a broadcast is
-    empty where the other is 1), with the first node that needs it; it may fail in a valid model, and what is claimed
-    holds wherever it does not. generated: the symbols that are not the author's (`unk0`).
+    model: a copy of the input, of the kind that went in, with value_info and output types filled in; put together when
+    it is first asked for. held: what it is put together of, for this package alone. splits: a report for each split in
+    graph order, subgraphs and function bodies (once for each call) included. diagnostics: every finding. types: of the
+    main graph's inputs, initializers and node outputs. symbols: known bounds (minimum, maximum or None) of each symbol.
+    opset: imported version of each domain; of OpenVINO IR its version under "openvino". completeness: how much is
+    known, over all graphs. graphs: types of each graph by its location, the main graph ("main") first, then subgraphs
+    ("main/If_3/then_branch") in node order. required_by: everything that must hold of the symbols for the model to be
+    valid (`N % 3 == 0`), of branches too, with the locations of the nodes that require it; a name that the author
+    declared for what is computed stands there with what it is (`half == (N + 1)//2`). assumed_by: what was taken for
+    granted so that dimensions have a closed form (`P <= 1023`: no side of a broadcast is empty where the other is 1),
+    with the first node that needs it; it may fail in a valid model, and what is claimed holds wherever it does not.
+    generated: the symbols that are not the author's (`unk0`).
     """
 
     # What is printed of an analysis is for people, who do not read protobuf.
-    model: M_co = field(repr=False)
+    held: M_co | HeldModel[M_co] = field(repr=False)
     splits: tuple[SplitReport, ...]
     diagnostics: tuple[Diagnostic, ...]
     types: Mapping[str, ValueType]
@@ -91,6 +95,22 @@ class Analysis(Generic[M_co]):
     # For conversion and verification, not part of the contract: what inference knows of each split node of the model as
     # written.
     details: Any = field(default=None, repr=False, compare=False)
+
+    @property
+    def model(self) -> M_co:
+        """The model with its types, and all of its weights; they are read when it is first asked for. Raises ModelError
+        where the file that they are in was changed.
+        """
+        found: M_co = in_memory(self.held)
+        return found
+
+    def save(self, path: str | os.PathLike[str], *, external_data: ExternalData | None = None) -> None:
+        """Write the model to a file, as `splitgraph.save` does: weights are copied and never loaded. Raises ModelError
+        for what cannot be written.
+        """
+        from splitgraph.api import save
+
+        save(self, path, external_data=external_data)
 
     @property
     def obligations(self) -> tuple[Obligation, ...]:

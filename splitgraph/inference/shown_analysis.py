@@ -57,7 +57,7 @@ def build_analysis(state: State, main: Walk) -> Analysis:
     required = [(found, _required(requirements, found, shown[id(found.detail)])) for found in state.reports]
     said = [(found.location, held) for found, held in required]
     return Analysis(
-        model=state.model,
+        held=state.model,
         splits=tuple([_shown_report(found, shown[id(found.detail)], held) for found, held in required]),
         diagnostics=(*state.diagnostics, *_unknown_operators(state)),
         types=types[main.path],

@@ -12,7 +12,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from splitgraph.diagnostics import ModelError
-from splitgraph.formats import broken_text, load_onnx, node_bytes, open_model, save, save_onnx, with_weights
+from splitgraph.formats import broken_text, load_onnx, node_bytes, open_model, save, save_onnx, whole_model
 from splitgraph.formats.external_data import all_tensors
 from splitgraph.tensor_bytes import byte_size
 
@@ -262,17 +262,17 @@ def test_keep_reads_only_what_shapes_may_need(tmp_path: Path) -> None:
     assert weights.data_location == TensorProto.EXTERNAL and not weights.raw_data
     assert numpy_helper.to_array(shape).tolist() == [3, -1]
     assert numpy_helper.to_array(scale).tolist() == [2.0]
-    assert open_model(path, external_data="keep").model.graph.initializer[0] == weights
+    assert open_model(path, weights="leave").model.graph.initializer[0] == weights
 
 
-def test_with_weights_makes_a_copy_whole(tmp_path: Path) -> None:
+def test_whole_model_makes_a_copy_whole(tmp_path: Path) -> None:
     path = large_model(tmp_path)
     kept = load_onnx(path, external_data="keep")
     before = kept.SerializeToString()
-    assert with_weights(kept, path) == load_onnx(path)
+    assert whole_model(kept, path) == load_onnx(path)
     assert kept.SerializeToString() == before
     whole = load_onnx(path)
-    assert with_weights(whole, path) is whole
+    assert whole_model(whole, path) is whole
 
 
 def test_saved_elsewhere_takes_its_data_along(tmp_path: Path) -> None:

@@ -88,7 +88,9 @@ def no_graph() -> ModelProto:
 
 @pytest.mark.parametrize("model", [small(), no_graph(), ModelProto()], ids=["small", "no graph", "nothing"])
 def test_a_model_without_weights_is_one_piece(model: ModelProto) -> None:
-    assert serialized(model) == ([model.SerializeToString()], None)
+    found = serialized(model)
+    assert found is not None
+    assert (found.pieces, found.nodes) == ([model.SerializeToString()], None)
 
 
 def test_many_nodes_are_not_copied_for_few_weights() -> None:
@@ -125,7 +127,9 @@ def test_the_pieces_are_what_protobuf_writes(model: ModelProto) -> None:
 
 def test_fields_of_a_model_that_are_not_known_are_written_with_all_others() -> None:
     model = unknown_in(lambda model: model)
-    assert serialized(model) == ([model.SerializeToString()], None)
+    found = serialized(model)
+    assert found is not None
+    assert (found.pieces, found.nodes) == ([model.SerializeToString()], None)
 
 
 def test_the_nodes_are_in_one_piece_without_weights() -> None:

@@ -57,7 +57,7 @@ def make_analysis(
 ) -> Analysis:
     fields = {"types": {"y": tensor("float32", dims("N", 3))}, "symbols": {"N": (0, None)}, "opset": {"": 18}, **more}
     return Analysis(
-        model=None,
+        held=None,
         splits=splits,
         diagnostics=tuple(diagnostics),
         completeness=completeness or Completeness(12, 12, 4, 0, 3, ()),

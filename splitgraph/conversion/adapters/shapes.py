@@ -14,6 +14,7 @@ from splitgraph.conversion.shape_nodes import counting, filled, has_no_zero, sta
 from splitgraph.conversion.step import Inexact, Step
 from splitgraph.deferred import helper, np, numpy_helper
 from splitgraph.dim import DimLike
+from splitgraph.graph.tensors import array_of
 from splitgraph.onnx_proto import TensorProto
 from splitgraph.value_type import DTYPE_NUMBERS, Shape
 
@@ -177,7 +178,7 @@ def dense_constant(step: Step) -> None:
     if sparse is None or sparse.ref_attr_name:
         raise Inexact("its value is an attribute of the enclosing function", INLINE_FIRST)
     held = sparse.sparse_tensor
-    values, indices = numpy_helper.to_array(held.values), numpy_helper.to_array(held.indices)
+    values, indices = array_of(held.values), array_of(held.indices)
     dense = np.zeros(tuple(held.dims), dtype=values.dtype)
     if indices.ndim == 1:
         dense.reshape(-1)[indices] = values
@@ -198,7 +199,7 @@ def constant_of_floats(step: Step) -> None:
     if held.data_type in (TensorProto.STRING,) or held.data_type > TensorProto.UINT64:
         step.replace("Identity", [_initializer(step, held)])
         return
-    elements = numpy_helper.to_array(held)
+    elements = array_of(held)
     floats = elements.astype(np.float64)
     if np.any(np.abs(floats) > 2**53):
         step.replace("Identity", [_initializer(step, held)])

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from splitgraph.formats.atomic_write import WriteTogether
+from splitgraph.formats.external_data import is_inside
 from splitgraph.formats.model_error import model_error, shown, system_reason
 from splitgraph.formats.onnx_file import holds_model, require_path, writable_target
 from splitgraph.formats.openvino_ir.model import OpenVINOModel
@@ -33,8 +34,8 @@ def load_ir(path: StrPath) -> OpenVINOModel:
     asked for.
 
     Raises ModelError: SG101 not a readable file or not well-formed XML, SG106 a version of IR other than 10 and 11,
-    SG107 a .bin that is missing or does not hold what the .xml says, SG111 an .xml that describes no graph. A cycle and
-    a layer of unknown type are not the file's fault: inference reports them.
+    SG107 a .bin that is missing, is a link out of its folder or does not hold what the .xml says, SG111 an .xml that
+    describes no graph. A cycle and a layer of unknown type are not the file's fault: inference reports them.
     """
     require_path(path)
     path = Path(path)
@@ -99,6 +100,9 @@ def _open_weights(path: Path) -> Weights | None:
     weights = weights_path(path)
     if weights == path:
         raise refusal("SG101", "is named .bin; an IR is read by its .xml", path)
+    if not is_inside(path.parent, weights.name):
+        # As for external data of ONNX: a model from a stranger must not name the reader's other files as its weights.
+        raise refusal("SG107", f"its {shown(weights.name)} is a link that leads outside its folder", path)
     try:
         _require_regular(weights, path)
         return Weights(weights, path)
@@ -146,7 +150,7 @@ def _save(model: OpenVINOModel, content: bytes, path: StrPath, overwrite: bool, 
     weights_target = None
     if model.has_weights and not _holds_weights(model, weights):
         weights_target = writable_target(weights, overwrite)
-    with WriteTogether(kept) as files:
+    with WriteTogether(kept, overwrite=overwrite) as files:
         if weights_target is not None:
             with files.open(weights_target) as file:
                 _write_weights(model, file)

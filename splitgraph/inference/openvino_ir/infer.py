@@ -37,7 +37,7 @@ def infer_ir(
     sizes = read_sizes(mirrored.model, bind, input_shapes)
     analysis = analyse_mirror(mirrored, sizes, empty_chunks)
     filled = fill_ir(analysis, mirrored, model, sizes) if fill else model
-    return replace(analysis, model=filled, opset={IR: model.version})
+    return replace(analysis, held=filled, opset={IR: model.version})
 
 
 def analyse_mirror(

@@ -246,6 +246,37 @@ def test_weights_that_link_to_themselves(tmp_path: Path) -> None:
     assert refusal(path).diagnostics[0].code == "SG107"
 
 
+@pytest.mark.parametrize(
+    "link",
+    ["../secret.bin", "/etc/hostname", "up/secret.bin", "../nothing.bin", "hop.bin", "../beside", "../models/w.bin"],
+)
+def test_weights_that_link_out_of_the_folder(tmp_path: Path, link: str) -> None:
+    (tmp_path / "secret.bin").write_bytes(BIN)
+    folder = tmp_path / "model"
+    (folder / "inner").mkdir(parents=True)
+    # A folder whose name begins as the model's does is not in it.
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "w.bin").write_bytes(BIN)
+    (tmp_path / "beside").symlink_to("models/w.bin")
+    (folder / "up").symlink_to("..")
+    (folder / "hop.bin").symlink_to("../secret.bin")
+    path = write(folder, XML, None)
+    path.with_suffix(".bin").symlink_to(link)
+    error = refusal(path)
+    assert "model.bin is a link that leads outside its folder" in str(error) and error.diagnostics[0].code == "SG107"
+
+
+@pytest.mark.parametrize("link", ["inner/w.bin", "hop.bin", "../model/inner/w.bin"])
+def test_weights_that_link_within_the_folder(tmp_path: Path, link: str) -> None:
+    folder = tmp_path / "model"
+    (folder / "inner").mkdir(parents=True)
+    (folder / "inner" / "w.bin").write_bytes(BIN)
+    (folder / "hop.bin").symlink_to("inner/w.bin")
+    path = write(folder, XML, None)
+    path.with_suffix(".bin").symlink_to(link)
+    assert load_ir(path).has_weights
+
+
 def test_missing_file(tmp_path: Path) -> None:
     assert "no such file" in str(refusal(tmp_path / "nowhere.xml"))
 

@@ -1,0 +1,238 @@
+"""Reading a model's file without its weights, and the bytes of the file that such a model becomes.
+
+The file is mapped into memory and its wire format walked; only messages that are long enough to hold weights are looked
+into. What is left when these stay where they are is read by protobuf. Source: onnx.proto, and the protocol buffers
+encoding specification.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+from splitgraph.onnx_proto import ModelProto, TensorProto
+from splitgraph.tensor_places import (
+    DATA_LOCATION,
+    EXTERNAL_DATA,
+    KEY_BYTES,
+    RAW_DATA,
+    Place,
+    SourceFile,
+    place_of,
+    written_place,
+)
+from splitgraph.wire_format import (
+    LENGTH,
+    LONGEST_VARINT,
+    ONE_BYTE,
+    VARINT,
+    Buffer,
+    Field,
+    Malformed,
+    fields,
+    head,
+    tag,
+    varint,
+    varint_at,
+)
+
+# Elements of up to so many bytes are read with the model: rules may ask for them.
+SMALL = 2**16
+# Smaller files are read as they are: to walk them would take longer.
+WHOLE = 2**20
+# The nesting at which protobuf's own parsers stop.
+MAX_DEPTH = 100
+
+# The fields of numbers that all take the same bytes, float_data and double_data, and how many.
+_SIZES = {4: 4, 10: 8}
+# The fields that hold elements. Strings are left in the model.
+_ELEMENTS = frozenset({*_SIZES, 5, 7, RAW_DATA, 11})
+_NUMBERS_OF_MORE_BYTES = bytes(range(ONE_BYTE, 256))
+# A number of more than 64 bits, or the bytes of one that protobuf does not end.
+_TOO_LONG = re.compile(rb"[\x80-\xff]{%d}" % LONGEST_VARINT)
+
+# What is written behind one another: bytes of ours, and elements that are copied from another file.
+Piece = bytes | Place
+
+
+class _Message(NamedTuple):
+    """What may hold a tensor: is_tensor, or fields by number that may, and which of these a message has only one of."""
+
+    is_tensor: bool
+    inside: Mapping[int, Any]
+    single: frozenset[int]
+
+
+@cache
+def _message(descriptor: Any) -> _Message:
+    holding = _holding_tensors()
+    found = {
+        each.number: each.message_type
+        for each in descriptor.fields
+        if each.message_type is not None and each.message_type.full_name in holding
+    }
+    single = frozenset(each.number for each in descriptor.fields if each.number in found and not _is_repeated(each))
+    return _Message(descriptor.full_name == TensorProto.DESCRIPTOR.full_name, found, single)
+
+
+def _is_repeated(described: Any) -> bool:
+    # Of protobuf's versions, some have no `is_repeated`, and the newest warn of `label`.
+    return bool(described.is_repeated if hasattr(described, "is_repeated") else described.label == 3)
+
+
+@cache
+def _holding_tensors() -> frozenset[str]:
+    """The names of the messages that a tensor may be in, its own among them."""
+    around: dict[str, set[str]] = {}
+    waiting, seen = [ModelProto.DESCRIPTOR], set[str]()
+    while waiting:
+        descriptor = waiting.pop()
+        if descriptor.full_name in seen:
+            continue
+        seen.add(descriptor.full_name)
+        for each in descriptor.fields:
+            if each.message_type is not None:
+                around.setdefault(each.message_type.full_name, set()).add(descriptor.full_name)
+                waiting.append(each.message_type)
+    found, new = set[str](), {TensorProto.DESCRIPTOR.full_name}
+    while new:
+        found |= new
+        new = {outer for name in new for outer in around.get(name, ())} - found
+    return frozenset(found)
+
+
+# Reading ---------------------------------------------------------------------------------------------------------
+
+
+def without_weights(data: Buffer, source: SourceFile) -> bytes:
+    """The bytes of a model without its weights, each in place of them with where it is in the source.
+
+    data: of the source. Raises Malformed where a message that may hold weights is none.
+    """
+    return b"".join(_Reader(data, source).message(ModelProto.DESCRIPTOR, 0, len(data), 1))
+
+
+class _Reader:
+    def __init__(self, data: Buffer, source: SourceFile) -> None:
+        self._data = data
+        self._source = source
+
+    def message(self, descriptor: Any, start: int, end: int, depth: int) -> Sequence[bytes]:
+        """The message without weights, in pieces."""
+        data = self._data
+        known = _message(descriptor)
+        if depth > MAX_DEPTH:
+            raise Malformed(f"is nested deeper than the {MAX_DEPTH} levels that protobuf reads", start)
+        if known.is_tensor:
+            return self._tensor(start, end)
+        pieces: list[bytes] = []
+        kept, seen = start, set[int]()
+        for found in fields(data, start, end):
+            if found.number in known.single:
+                if found.number in seen:
+                    # Protobuf joins the two, and their elements may be in both.
+                    return [data[start:end]]
+                seen.add(found.number)
+            if found.end - found.start <= SMALL or found.kind != LENGTH or found.number not in known.inside:
+                continue
+            inner = self.message(known.inside[found.number], found.start, found.end, depth + 1)
+            length = sum(map(len, inner))
+            if length != found.end - found.start:
+                pieces += [data[kept : found.begin], head(found.number, length), *inner]
+                kept = found.end
+        return [*pieces, data[kept:end]]
+
+    def _tensor(self, start: int, end: int) -> Sequence[bytes]:
+        """A tensor without its elements, where these are large and in one piece, as all tools write them."""
+        data, elements, told = self._data, list[Field](), False
+        for found in fields(data, start, end):
+            if found.number in _ELEMENTS:
+                elements.append(found)
+            elif found.number == DATA_LOCATION and found.kind == VARINT:
+                told = True
+                if varint_at(data, found.start, end)[0] != TensorProto.DEFAULT:
+                    return [data[start:end]]
+        held = elements[0] if len(elements) == 1 else None
+        if held is None or held.kind != LENGTH or held.end - held.start <= SMALL:
+            return [data[start:end]]
+        place = Place(self._source, held.start, held.end - held.start, held.number, self._entries(held), told)
+        return [data[start : held.begin], data[held.end : end], written_place(place)]
+
+    def _entries(self, held: Field) -> int | None:
+        """How many numbers a field holds; None for raw data. Raises Malformed for what protobuf does not read."""
+        length = held.end - held.start
+        if held.number == RAW_DATA:
+            return None
+        if held.number in _SIZES:
+            if length % _SIZES[held.number]:
+                raise Malformed("is truncated: it ends within a number", held.end)
+            return length // _SIZES[held.number]
+        if self._data[held.end - 1] >= ONE_BYTE or _TOO_LONG.search(self._data, held.start, held.end):
+            raise Malformed("holds a number that does not end", held.start)
+        pieces = range(held.start, held.end, SMALL)
+        # A number ends with its one byte below 128.
+        return sum(
+            len(self._data[at : min(at + SMALL, held.end)].translate(None, _NUMBERS_OF_MORE_BYTES)) for at in pieces
+        )
+
+
+# Writing ---------------------------------------------------------------------------------------------------------
+
+
+def with_weights_between(written: bytes) -> list[Piece]:
+    """The pieces that a model's file is written of. written: the model as protobuf writes it."""
+    return _Writer(written, list(_hits(written))).message(ModelProto.DESCRIPTOR, 0, len(written))
+
+
+def size_of(pieces: Sequence[Piece]) -> int:
+    """How many bytes the pieces take."""
+    return sum([piece.length if isinstance(piece, Place) else len(piece) for piece in pieces])
+
+
+def _hits(written: bytes) -> Iterator[int]:
+    at = written.find(KEY_BYTES)
+    while at >= 0:
+        yield at
+        at = written.find(KEY_BYTES, at + 1)
+
+
+class _Writer:
+    def __init__(self, written: bytes, hits: Sequence[int]) -> None:
+        self._written = written
+        self._hits = hits
+
+    def message(self, descriptor: Any, start: int, end: int) -> list[Piece]:
+        """The message with its weights, in pieces."""
+        written, known = self._written, _message(descriptor)
+        if known.is_tensor:
+            return self._tensor(start, end)
+        pieces: list[Piece] = []
+        kept = start
+        for found in fields(written, start, end):
+            if found.number in known.inside and self._is_hit(found.start, found.end):
+                inner = self.message(known.inside[found.number], found.start, found.end)
+                pieces += [written[kept : found.begin] + head(found.number, size_of(inner)), *inner]
+                kept = found.end
+        return [*pieces, written[kept:end]]
+
+    def _is_hit(self, start: int, end: int) -> bool:
+        place = bisect_left(self._hits, start)
+        return place < len(self._hits) and self._hits[place] < end
+
+    def _tensor(self, start: int, end: int) -> list[Piece]:
+        written = self._written[start:end]
+        place = place_of(TensorProto.FromString(written))
+        assert place is not None
+        before, after = bytearray(), bytearray()
+        for found in fields(written, 0, len(written)):
+            if found.number == EXTERNAL_DATA and KEY_BYTES in written[found.start : found.end]:
+                continue
+            part = before if found.number < place.field else after
+            if found.number != DATA_LOCATION:
+                part += written[found.begin : found.end]
+            elif place.is_told:
+                part += tag(DATA_LOCATION, VARINT) + varint(TensorProto.DEFAULT)
+        return [bytes(before) + place.head, place, bytes(after)]
