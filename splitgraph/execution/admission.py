@@ -7,9 +7,11 @@ import onnx
 from splitgraph.conversion.plan import apply_plan
 from splitgraph.conversion.repair import plan_repairs
 from splitgraph.diagnostics import Diagnostic, diagnostic
-from splitgraph.execution.advice import installing, is_installed
+from splitgraph.execution.advice import MORE_MEMORY, installing, is_installed
+from splitgraph.execution.child import memory_limit
 from splitgraph.execution.engines import OLDEST_ONNXRUNTIME_OPSET
 from splitgraph.execution.model_edits import is_default_domain
+from splitgraph.execution.model_files import weights_of
 from splitgraph.execution.subjects import Subject
 from splitgraph.execution.verify_arguments import Engine
 from splitgraph.graph.order import sort_nodes
@@ -31,6 +33,15 @@ def in_order(subject: Subject) -> Subject:
     copy.CopyFrom(subject.model)
     sort_nodes(copy)
     return subject.with_onnx(copy)
+
+
+def too_deep(first: Subject, second: Subject) -> Diagnostic | None:
+    """Why nothing more is to be asked of the models, whose graphs or types are nested deeper than is looked into."""
+    for which, subject in (("before", first), ("after", second)):
+        found = next((fault for fault in subject.analysis.diagnostics if fault.code == "SG114"), None)
+        if found is not None:
+            return _bad_model(f"the model {which} is not known", found)
+    return None
 
 
 def meaningful(first: Subject, second: Subject) -> tuple[Subject, Diagnostic | None]:
@@ -85,6 +96,17 @@ def lacking_engine(engine: Engine, *subjects: Subject) -> Diagnostic | None:
         text = "OpenVINO is not installed, and nothing else runs OpenVINO IR"
         return diagnostic("SG501", text, severity="warning", help=help)
     return None
+
+
+def lacking_memory(*subjects: Subject) -> Diagnostic | None:
+    """Why a model is not run whose weights alone do not fit; they are counted before any is read."""
+    largest = max((subject.model for subject in subjects), key=lambda model: weights_of([model]))
+    needed = weights_of([largest])
+    allowed = memory_limit(needed)
+    if needed <= allowed:
+        return None
+    text = f"a model has {needed / 2**30:,.3g} GiB of weights, and running it may take {allowed / 2**30:.3g} GiB"
+    return diagnostic("SG501", text, severity="warning", help=MORE_MEMORY)
 
 
 def _bad_model(which: str, fault: Diagnostic) -> Diagnostic:

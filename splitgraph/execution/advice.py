@@ -9,6 +9,7 @@ from importlib import metadata
 
 INPUTS = "Give sizes that fit with --bind, or arrays for the inputs: splitgraph.verify(..., inputs={...})."
 SMALLER = "Give smaller sizes with --bind."
+MORE_MEMORY = "Run it on a machine with more memory."
 SEEDS = "Give every operator that draws random numbers a seed, in both models."
 LONGER = "Give it more time with --timeout, or smaller sizes with --bind."
 LOCALE = "Install the locale that it names on this machine."

@@ -1,7 +1,7 @@
 """Starting an engine in a child process, and reading what it says.
 
-A crash, a time-out or an abort of the engine ends the child and nothing else; the files that both share lie in a
-private temporary folder that is always removed.
+A crash, a time-out or an abort of the engine ends the child and nothing else, and the end of this process ends the
+child; the files that both share lie in a private temporary folder that is always removed.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import select
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,17 +19,12 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-import onnx
-
 from splitgraph.execution.memory import out_of_memory, says_out_of_memory
+from splitgraph.execution.model_files import Model, write_model
 from splitgraph.execution.values import Value, read_values, write_values
-from splitgraph.formats.openvino_ir import OpenVINOModel, save_ir
+from splitgraph.temporary_folders import temporary_folder
 
 Stage = Literal["load", "run"]
-Model = onnx.ModelProto | OpenVINOModel
-
-# protobuf writes no message of 2 GiB or more; above this the weights go to a file beside the model.
-_LARGEST_MESSAGE = 1_500_000_000
 
 # Bytes of address space that a child may take, and how often it may hold the models beside that: as read, as arrays and
 # as the engine keeps them. Never more than this share of the machine's memory, or the machine would fail instead.
@@ -101,11 +95,25 @@ class EngineRun:
 class Workplace:
     """The temporary folder that holds both models; engines run in it one after the other."""
 
-    def __init__(self, folder: Path, models: Sequence[Model], ports: Sequence[Mapping[str, Any] | None]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        models: Sequence[Model],
+        ports: Sequence[Mapping[str, Any] | None],
+        folders: Sequence[Path | None],
+    ) -> None:
         self.folder = folder
-        self._models = [_save(model, folder / f"model_{index}") for index, model in enumerate(models)]
+        self._models = [
+            write_model(model, folder / f"model_{index}", data_folder)
+            for index, (model, data_folder) in enumerate(zip(models, folders, strict=True))
+        ]
         self._ports = list(ports)
         self._runs = 0
+
+    @property
+    def weights(self) -> list[int]:
+        """How many bytes of weights each model has."""
+        return [model.weights for model in self._models]
 
     def run(self, engine: str, attempts: Sequence[Attempt], seconds: float, probe: Probe | None = None) -> EngineRun:
         """Run both models on all attempts in a new child process, for at most so many seconds.
@@ -120,24 +128,29 @@ class Workplace:
             name = f"inputs_{item.case}_{item.attempt}.bin"
             write_values(folder / name, item.inputs)
             cases.append({"case": item.case, "attempt": item.attempt, "inputs": name})
-        models = [os.path.relpath(path, folder) for path in self._models]
-        memory = memory_limit(sum(path.stat().st_size for path in self.folder.iterdir() if path.is_file()))
+        models = [os.path.relpath(model.path, folder) for model in self._models]
+        memory = memory_limit(sum(model.weights for model in self._models))
         engines = (engine.split("+") * len(models))[: len(models)]
         job = {"engines": engines, "seconds": seconds, "memory": memory, "models": models, "cases": cases}
         job["ports"] = self._ports
+        job["folders"] = [None if model.folder is None else str(model.folder) for model in self._models]
         job["probe"] = asdict(probe or Probe())
         (folder / "job.json").write_text(json.dumps(job), "utf-8")
         return _collect(folder, _run_worker(folder, seconds), memory)
 
 
 @contextmanager
-def workplace(models: Sequence[Model], ports: Sequence[Mapping[str, Any] | None] = (None, None)) -> Iterator[Workplace]:
+def workplace(
+    models: Sequence[Model],
+    ports: Sequence[Mapping[str, Any] | None] = (None, None),
+    folders: Sequence[Path | None] = (None, None),
+) -> Iterator[Workplace]:
     """A Workplace for two models; its folder is removed at the end, whatever happens.
 
-    ports: for each model, what `engines.load_engine` takes.
+    ports: for each model, what `engines.load_engine` takes. folders: of the external data of each.
     """
-    with tempfile.TemporaryDirectory(prefix="splitgraph-", ignore_cleanup_errors=True) as folder:
-        yield Workplace(Path(folder), models, ports)
+    with temporary_folder() as folder:
+        yield Workplace(folder, models, ports, folders)
 
 
 def memory_limit(models: int) -> int:
@@ -146,25 +159,6 @@ def memory_limit(models: int) -> int:
     if not hasattr(os, "sysconf"):
         return limit
     return min(limit, int(_SHARE_OF_MEMORY * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")))
-
-
-def _save(model: Model, stem: Path) -> Path:
-    if isinstance(model, onnx.ModelProto):
-        return save_model(model, stem.with_suffix(".onnx"))
-    path = stem.with_suffix(".xml")
-    save_ir(model, path)
-    return path
-
-
-def save_model(model: onnx.ModelProto, path: Path) -> Path:
-    """Write a model, its weights beside it when they do not fit a protobuf message; the model itself is not changed."""
-    if sum(len(tensor.raw_data) for tensor in model.graph.initializer) < _LARGEST_MESSAGE:
-        onnx.save(model, str(path))
-        return path
-    copied = onnx.ModelProto()
-    copied.CopyFrom(model)
-    onnx.save(copied, str(path), save_as_external_data=True, location=f"{path.name}.data")
-    return path
 
 
 def _run_worker(folder: Path, seconds: float) -> str:
@@ -182,7 +176,8 @@ def run_module(module: str, folder: Path, seconds: float) -> str:
     with (folder / "stdout").open("wb") as stdout, (folder / "stderr").open("wb") as stderr:
         process = subprocess.Popen(
             command,
-            stdin=subprocess.DEVNULL,
+            # Its end tells the child of the end of this process (see `parent_process`).
+            stdin=subprocess.PIPE,
             stdout=stdout,
             stderr=stderr,
             cwd=folder,
@@ -195,6 +190,8 @@ def run_module(module: str, folder: Path, seconds: float) -> str:
             return f"did not finish within {seconds:.3g} seconds"
         finally:
             _kill(process)
+            if process.stdin is not None:
+                process.stdin.close()
     return _describe_exit(status, folder / "stderr")
 
 

@@ -15,6 +15,7 @@ import numpy as np
 import onnx
 
 from splitgraph.graph.scopes import FunctionKey, called_function, function_key
+from splitgraph.inference.calls import Steps, finish
 from splitgraph.value_type import DTYPE_NAMES
 
 # Operators and layers that look at shapes and counts only.
@@ -100,7 +101,7 @@ def read_dependence(model: onnx.ModelProto) -> Dependence:
     masks: Masks = {}
     for index, value in enumerate(model.graph.output):
         masks[value.name] = masks.get(value.name, 0) | 2 << index
-    reader.read(model.graph.node, masks)
+    finish(reader.read(model.graph.node, masks))
     reader.take_tensors(model.graph, masks)
     inputs = {value.name: masks.get(value.name, 0) >> 1 for value in model.graph.input}
     weights = [(name, mask >> 1) for name, mask in reader.weights]
@@ -116,14 +117,18 @@ def _union(masks: Iterable[int]) -> int:
 
 @dataclass(slots=True)
 class _Reader:
-    """Walks graphs from their outputs to what they read."""
+    """Walks graphs from their outputs to what they read.
+
+    called: the functions that were walked, each with what its outputs lead to. Once more would find the same, and
+    functions that call functions twice over would never end.
+    """
 
     functions: Mapping[FunctionKey, onnx.FunctionProto]
     weights: list[tuple[str, int]] = field(default_factory=list)
     of_shapes: set[str] = field(default_factory=set)
-    under_way: list[FunctionKey] = field(default_factory=list)
+    called: set[tuple[FunctionKey, int]] = field(default_factory=set)
 
-    def read(self, nodes: Sequence[onnx.NodeProto], masks: Masks) -> None:
+    def read(self, nodes: Sequence[onnx.NodeProto], masks: Masks) -> Steps:
         """Complete the masks of all values that lead to those that have one, and take the constants among the nodes."""
         while self._pass(nodes, masks):
             pass
@@ -131,10 +136,14 @@ class _Reader:
             mask = _union(masks.get(name, 0) for name in node.output)
             if node.op_type == "Constant" and mask:
                 self._take_constant(node, mask)
-            for graph, inner in self._bodies(node, mask):
-                self.read(graph.node, inner)
-                if isinstance(graph, onnx.GraphProto):
-                    self.take_tensors(graph, inner)
+            for graph, inner in _bodies(node, mask):
+                yield self.read(graph.node, inner)
+                self.take_tensors(graph, inner)
+            call = called_function(node), mask
+            if mask and call[0] in self.functions and call not in self.called:
+                self.called.add(call)
+                function = self.functions[call[0]]
+                yield self.read(function.node, dict.fromkeys(function.output, mask))
 
     def _pass(self, nodes: Sequence[onnx.NodeProto], masks: MutableMapping[str, int]) -> bool:
         """Go through the nodes from the last to the first; True where a value got more after its maker was passed,
@@ -149,30 +158,16 @@ class _Reader:
                 continue
             of_shapes = _SHAPE_INPUTS.get(node.op_type, ())
             read = [(name, _SHAPES if index in of_shapes else mask) for index, name in enumerate(node.input)]
-            for graph, inner in self._bodies(node, mask):
+            for graph, inner in _bodies(node, mask):
                 while self._pass(graph.node, inner):
                     pass
-                read += inner.items() if isinstance(graph, onnx.GraphProto) else ()
+                read += inner.items()
             for name, more in read:
                 known = masks.get(name, 0)
                 if more & ~known:
                     masks[name] = known | more
                     is_late |= name in passed
         return is_late
-
-    def _bodies(self, node: onnx.NodeProto, mask: int) -> Iterator[tuple[onnx.GraphProto | onnx.FunctionProto, Masks]]:
-        """The graphs of a node and the function that it calls, with the masks of their outputs."""
-        if not mask:
-            return
-        for attribute in node.attribute:
-            for graph in (attribute.g, *attribute.graphs) if attribute.HasField("g") or attribute.graphs else ():
-                yield graph, dict.fromkeys((value.name for value in graph.output), mask)
-        key = called_function(node)
-        function = self.functions.get(key)
-        if function is not None and key not in self.under_way:
-            self.under_way.append(key)
-            yield function, dict.fromkeys(function.output, mask)
-            self.under_way.pop()
 
     def take_tensors(self, graph: onnx.GraphProto, masks: Mapping[str, int]) -> None:
         """Note the initializers of a graph."""
@@ -199,6 +194,13 @@ class _Reader:
             self.of_shapes.add(name)
         elif mask & ~_SHAPES and matters:
             self.weights.append((name, mask))
+
+
+def _bodies(node: onnx.NodeProto, mask: int) -> Iterator[tuple[onnx.GraphProto, Masks]]:
+    """The graphs of a node, with the masks of their outputs."""
+    for attribute in node.attribute if mask else ():
+        for graph in (attribute.g, *attribute.graphs) if attribute.HasField("g") or attribute.graphs else ():
+            yield graph, dict.fromkeys((value.name for value in graph.output), mask)
 
 
 def is_weight(tensor: onnx.TensorProto) -> bool:

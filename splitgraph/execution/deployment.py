@@ -8,26 +8,38 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from splitgraph.diagnostics import Diagnostic, diagnostic
 
 # From the default on, each with less optimisation than the one before; models are compared at the last.
 LEVELS = ("ORT_ENABLE_ALL", "ORT_ENABLE_EXTENDED", "ORT_ENABLE_BASIC", "ORT_DISABLE_ALL")
 
+_DATA_FOLDER = "session.model_external_initializers_file_folder_path"
+
 # The reason why each level failed, from the default on, until one did not.
 Failures = Mapping[str, str]
 
 
-def load_at(level: str, path: Path) -> None:
-    """Load a model that was loaded without optimisations before. Raises whatever onnxruntime does."""
+def session_at(level: str, path: Path, folder: Path | None) -> Any:
+    """A session of onnxruntime for the file that was prepared of a model. folder: of its external data, None for its
+    own. Raises whatever onnxruntime does.
+    """
     import onnxruntime
+
+    prepared = prepared_path(path)
 
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = getattr(onnxruntime.GraphOptimizationLevel, level)
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
     options.log_severity_level = 4
-    onnxruntime.InferenceSession(str(prepared_path(path)), options, providers=["CPUExecutionProvider"])
+    source: str | bytes = str(prepared)
+    if folder is not None:
+        # It looks for external data in the folder of the file, or for a model that is no file in this one.
+        options.add_session_config_entry(_DATA_FOLDER, str(folder))
+        source = prepared.read_bytes()
+    return onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
 
 
 def prepared_path(path: Path) -> Path:

@@ -18,6 +18,7 @@ from splitgraph.execution.deployment import deployment_note
 from splitgraph.execution.evidence import Evidence
 from splitgraph.execution.inputs import InputMaker
 from splitgraph.execution.judging import Judge, Outcome, obstacle_of
+from splitgraph.execution.model_files import weights_of
 from splitgraph.execution.model_inputs import InputError
 from splitgraph.execution.openvino_faults import openvino_fault
 from splitgraph.execution.ordinary_inputs import batches
@@ -27,6 +28,8 @@ from splitgraph.execution.values import Value
 from splitgraph.value_type import UNKNOWN
 
 # Rounding errors of different engines add up differently over a model; what a split gets wrong is far beyond this.
+# Bytes of weights.
+_LARGE_WEIGHTS = 2**28
 _RTOL_BETWEEN_ENGINES = 1e-3
 _ATOL_BETWEEN_ENGINES = 1e-4
 
@@ -101,6 +104,7 @@ class EngineTrial:
             drawn[case, 0], chosen = maker.draw(case, 0, sizes)
             sizes.append(chosen)
         is_deployed = self.engine.split("+")[-1] == "onnxruntime" and not self.question.after.is_ir
+        is_deployed = is_deployed and not self._has_large_weights
         self._run(drawn, evidence, deploy=is_deployed)
         for attempts in FURTHER_ROUNDS if maker.varies else ():
             accepted = {case for case, _ in self.ran.outputs[0]}
@@ -142,6 +146,13 @@ class EngineTrial:
         self.ran.undeployed.update(found.undeployed)
         return found
 
+    @property
+    def _has_large_weights(self) -> bool:
+        """True where loading a model once more takes longer than what it would show is worth: neither is it then asked
+        whether outputs move with the weights, nor whether the result loads with all optimisations.
+        """
+        return weights_of([self.question.before.model]) > _LARGE_WEIGHTS
+
     def _new_evidence(self) -> Evidence:
         """Of nothing yet; what to ask of the outputs follows from the first model."""
         before = self.question.before
@@ -149,6 +160,8 @@ class EngineTrial:
         types = [before.analysis.types.get(value.name, UNKNOWN) for value in model.graph.output]
         empty = [position for position, known in enumerate(types) if known.shape is not None and 0 in known.shape]
         dependence, varying = read_dependence(model), self.question.maker.varying()
+        if self._has_large_weights:
+            dependence = replace(dependence, weights=())
         names = [value.name for value in before.interface.graph.output]
         return Evidence(names, dependence, dependence.on_inputs(varying), frozenset(empty), self._comparison())
 

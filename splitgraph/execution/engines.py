@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import onnx
 
-from splitgraph.execution.deployment import prepared_path
+from splitgraph.execution.deployment import LEVELS, prepared_path, session_at
 from splitgraph.execution.memory import says_out_of_memory
 from splitgraph.execution.model_edits import (
     clear_unknown_marks,
@@ -26,6 +26,7 @@ from splitgraph.execution.model_edits import (
     oldest_equal_opset,
     relabel,
 )
+from splitgraph.execution.model_files import read_model, save_model
 from splitgraph.execution.values import UnsupportedError, Value, as_text, dtype_by_name, is_text
 
 Run = Callable[[Mapping[str, Value]], list[Value]]
@@ -73,10 +74,16 @@ _PLACE_IN_SOURCE = re.compile(r"/\S+:\d+ [^(]*?onnxruntime::[^(]*\([^)]*\)(?:::<
 
 
 def load_engine(
-    engine: str, path: Path, ports: Mapping[str, Any] | None = None, move: Callable[[Array, str], Array] | None = None
+    engine: str,
+    path: Path,
+    ports: Mapping[str, Any] | None = None,
+    move: Callable[[Array, str], Array] | None = None,
+    *,
+    folder: Path | None = None,
 ) -> Run:
     """Load a model file into an engine ("reference", "onnxruntime", "openvino"); the function returned runs it.
 
+    folder: of the external data of an ONNX model; None for that of the file.
     ports: for names that are not the model's own: {"inputs": {name: own name}, "outputs": own names or positions}.
     move: what to make of the floating-point constants of an IR (see `openvino_engine.load_ir`).
     """
@@ -84,12 +91,12 @@ def load_engine(
         from splitgraph.execution.openvino_engine import load_ir
 
         return _through(load_ir(path, None if ports is None else ports["outputs"], move), ports, permute=False)
-    loaders: dict[str, Callable[[Path], Run]] = {
+    loaders: dict[str, Callable[[Path, Path | None], Run]] = {
         "reference": _load_reference,
         "onnxruntime": _load_onnxruntime,
         "openvino": _load_openvino,
     }
-    return _through(loaders[engine](path), ports, permute=True)
+    return _through(loaders[engine](path, folder), ports, permute=True)
 
 
 def _through(run: Run, ports: Mapping[str, Any] | None, *, permute: bool) -> Run:
@@ -173,35 +180,36 @@ def _openvino_reason(told: Sequence[str]) -> str:
 
 
 # An engine that another job is for is not imported: openvino's takes longer than to run most models.
-def _load_openvino(path: Path) -> Run:
+def _load_openvino(path: Path, folder: Path | None) -> Run:
     from splitgraph.execution.openvino_engine import load_onnx
 
-    return load_onnx(path)
+    # OpenVINO looks for external data beside the model only.
+    return load_onnx(path if folder is None else save_model(read_model(path, folder), path.with_suffix(".whole.onnx")))
 
 
-def _load_reference(path: Path) -> Run:
+def _load_reference(path: Path, folder: Path | None) -> Run:
     from splitgraph.execution.reference import load as load_reference
     from splitgraph.execution.reference import run as run_reference
 
-    evaluator = load_reference(onnx.load(str(path)))
+    evaluator = load_reference(read_model(path, folder, leave_initializers=True), folder or path.parent)
     return lambda feeds: run_reference(evaluator, feeds)
 
 
-def _load_onnxruntime(path: Path) -> Run:
+def _load_onnxruntime(path: Path, folder: Path | None) -> Run:
     model = onnx.load(str(path), load_external_data=False)
     name_omitted_outputs(model)
     clear_unknown_marks(model)
     is_guaranteed = _is_of_guaranteed_opset(model)
     is_original = not relabel(model, _ONNXRUNTIME_OPSET, _ONNXRUNTIME_IR)
     try:
-        session = _session(model, path)
+        session = _session(model, path, folder)
     except Exception as error:
         if is_guaranteed and is_original and is_invalid(error):
             raise
         oldest = max(oldest_equal_opset(model), _OLD_ONNXRUNTIME_OPSET)
         if not relabel(model, oldest, _OLD_ONNXRUNTIME_IR):
             raise UnsupportedError(reason_of(error)) from None
-        session = _relabelled_session(model, path)
+        session = _relabelled_session(model, path, folder)
     if any(value.type in _NARROW_TYPES for value in (*session.get_inputs(), *session.get_outputs())):
         return lambda feeds: _run_by_values(session, feeds)
     return lambda feeds: _run_by_arrays(session, feeds)
@@ -212,25 +220,17 @@ def _is_of_guaranteed_opset(model: onnx.ModelProto) -> bool:
     return all(item.version >= OLDEST_ONNXRUNTIME_OPSET for item in imports)
 
 
-def _relabelled_session(model: onnx.ModelProto, path: Path) -> Any:
+def _relabelled_session(model: onnx.ModelProto, path: Path, folder: Path | None) -> Any:
     """A session for a model under a label that is not its own, which its types may well be too new for."""
     try:
-        return _session(model, path)
+        return _session(model, path, folder)
     except Exception as error:
         raise UnsupportedError(reason_of(error)) from None
 
 
-def _session(model: onnx.ModelProto, path: Path) -> Any:
-    import onnxruntime
-
-    prepared = prepared_path(path)
-    onnx.save(model, str(prepared))
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    options.intra_op_num_threads = 1
-    options.inter_op_num_threads = 1
-    options.log_severity_level = 4
-    return onnxruntime.InferenceSession(str(prepared), options, providers=["CPUExecutionProvider"])
+def _session(model: onnx.ModelProto, path: Path, folder: Path | None) -> Any:
+    prepared_path(path).write_bytes(model.SerializeToString())
+    return session_at(LEVELS[-1], path, folder)
 
 
 def _run_by_arrays(session: Any, feeds: Mapping[str, Value]) -> list[Value]:

@@ -172,7 +172,9 @@ class InputMaker:
             absent = draw.case % 3 == 1 and draw.manner.is_first
             return None if absent else self._draw_value(item, element, draw)
         if wanted.kind == "sequence":
-            return [self._draw_value(item, element, draw) for _ in range(2 + draw.case % 2)]
+            # Of sequences in sequences, which multiply, one each.
+            count = 1 if element.kind == "sequence" else 2 + draw.case % 2
+            return [self._draw_value(item, element, draw) for _ in range(count)]
         if wanted.kind != "tensor" or wanted.dtype not in DTYPE_NUMBERS:
             raise InputError(f"the input {item.name!r} is of type {wanted}, which verify cannot make up")
         shape = _shape_of(item, wanted, draw.sizes)

@@ -62,7 +62,7 @@ def _name_dimensions(value: ValueType, name: str, uses: Sequence[Use]) -> ValueT
 def symbols_in_order(inputs: Iterable[ModelInput]) -> list[str]:
     names: dict[str, None] = {}
     for item in inputs:
-        shape = (item.type.element or item.type).shape
+        shape = item.type.innermost.shape
         for dim in shape or ():
             names.update(dict.fromkeys(sorted(symbols_of(dim)) if dim is not None else ()))
     return list(names)

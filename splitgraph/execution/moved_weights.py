@@ -16,10 +16,11 @@ import numpy as np
 import numpy.typing as npt
 import onnx
 
-from splitgraph.execution.child import save_model
 from splitgraph.execution.comparison import is_finite
 from splitgraph.execution.dependence import is_weight
 from splitgraph.execution.model_edits import nodes_within
+from splitgraph.execution.model_files import read_elements, save_model
+from splitgraph.tensor_bytes import byte_size, is_external
 
 Array = npt.NDArray[Any]
 
@@ -40,19 +41,34 @@ class Move:
 # index of the largest of a few numbers takes more to change; no integer is in saturation in one direction only.
 MOVES = (Move(), Move(1.02, 1.04), Move(smallest=9), Move(0.25, 4.0, is_for_integers=True))
 
+# Bytes of weights in files that are moved.
+_MOST_READ = 2**25
+
 _FACTORS = np.random.default_rng(0).uniform(size=1009)
 
 
-def move_onnx(path: Path, kept: Collection[str], move: Move) -> Path:
-    """Write a copy of an ONNX file with its weights moved beside it, but for those of the names `kept`."""
-    model = onnx.load(str(path))
-    for name, tensor in _tensors(model):
-        if name not in kept and is_weight(tensor):
-            array = moved(onnx.numpy_helper.to_array(tensor), name, move)
-            if tensor.HasField("raw_data"):  # without one more copy of what may be large
-                tensor.raw_data = array.tobytes()
-            else:
-                tensor.CopyFrom(onnx.numpy_helper.from_array(array, tensor.name))
+def move_onnx(path: Path, folder: Path | None, kept: Collection[str], move: Move) -> Path:
+    """Write a copy of an ONNX file with its weights moved beside it, but for those of the names `kept`. Of weights that
+    are in files, which may be large, only so many are moved that it does not take long, small ones first.
+
+    folder: of its external data.
+    """
+    model = onnx.load(str(path), load_external_data=False)
+    movable = [(name, tensor) for name, tensor in _tensors(model) if name not in kept and is_weight(tensor)]
+    taken = 0
+    for name, tensor in sorted(movable, key=lambda each: byte_size(each[1]) or 0):
+        if is_external(tensor):
+            taken += byte_size(tensor) or 0
+            if taken > _MOST_READ:
+                continue
+            elements = read_elements(tensor, folder or path.parent)
+            tensor.CopyFrom(onnx.numpy_helper.from_array(moved(elements, name, move), tensor.name))
+            continue
+        array = moved(onnx.numpy_helper.to_array(tensor), name, move)
+        if tensor.HasField("raw_data"):  # without one more copy of what may be large
+            tensor.raw_data = array.tobytes()
+        else:
+            tensor.CopyFrom(onnx.numpy_helper.from_array(array, tensor.name))
     for node in _all_nodes(model):
         if node.op_type == "Constant" and node.output[0] not in kept:
             _move_numbers(node, move)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import sys
-import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,11 +16,14 @@ import onnx
 from splitgraph.conversion.rewrite import Change
 from splitgraph.conversion.uneven import write_uneven_lengths
 from splitgraph.diagnostics import ConversionError, diagnostic
-from splitgraph.execution.child import run_module, save_model
+from splitgraph.execution.child import run_module
 from splitgraph.execution.engines import reason_of
+from splitgraph.execution.model_files import save_model
+from splitgraph.execution.parent_process import end_with_parent
 from splitgraph.formats.openvino_ir import OpenVINOModel
 from splitgraph.formats.openvino_runtime import load_into_memory, require_openvino
 from splitgraph.openvino.onnx_import import read_onnx
+from splitgraph.temporary_folders import temporary_folder
 
 _MODEL, _RESULT, _FAILED = "model.onnx", "result.xml", "failed.json"
 
@@ -45,8 +47,7 @@ def import_onnx(model: onnx.ModelProto, *, timeout: float = 600) -> Imported:
         readable, changes = write_uneven_lengths(model)
     except ValueError as error:
         raise _refusal(str(error)) from error
-    with tempfile.TemporaryDirectory(prefix="splitgraph-", ignore_cleanup_errors=True) as name:
-        folder = Path(name)
+    with temporary_folder() as folder:
         save_model(readable, folder / _MODEL)
         reason = run_module("splitgraph.execution.openvino_import", folder, timeout)
         failed = folder / _FAILED
@@ -76,4 +77,5 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
+    end_with_parent()
     main(Path(sys.argv[1]))

@@ -19,11 +19,17 @@ Ran = tuple[Path, Path]
 
 
 def find_moving(
-    engine: str, path: Path, ports: Mapping[str, Any] | None, probe: Mapping[str, Any], ran: Sequence[Ran]
+    engine: str,
+    path: Path,
+    folder: Path | None,
+    ports: Mapping[str, Any] | None,
+    probe: Mapping[str, Any],
+    ran: Sequence[Ran],
 ) -> Iterator[list[int]]:
     """The positions of the outputs that move with the weights of a model, again with each case by which there are more.
 
-    probe: see `child.Probe`. Cases are tried until every output that should move has moved.
+    folder: of its external data. probe: see `child.Probe`. Cases are tried until every output that should move has
+    moved.
     """
     wanted = set(probe["movable"])
     integers = wanted & set(_without_fractions(ran[0][1]))
@@ -35,9 +41,9 @@ def find_moving(
         if not sought:
             continue
         is_ir = path.suffix == ".xml"
-        copy = path if is_ir else move_onnx(path, probe["kept"], move)
+        copy = path if is_ir else move_onnx(path, folder, probe["kept"], move)
         try:
-            run = load_engine(engine, copy, ports, partial(moved, move=move) if is_ir else None)
+            run = load_engine(engine, copy, ports, partial(moved, move=move) if is_ir else None, folder=folder)
         except Exception:  # a weight out of its range, say; the next move changes less
             continue
         for given, gave in ran:

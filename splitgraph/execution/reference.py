@@ -13,6 +13,7 @@ would prove nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, ClassVar
 
 import onnx
@@ -21,6 +22,7 @@ from onnx.reference.op_run import OpRun
 
 from splitgraph.execution.kernels import ONNX_KERNEL_VERSIONS
 from splitgraph.execution.model_edits import name_omitted_outputs, nodes_within, scoped_nodes
+from splitgraph.execution.model_files import read_elements
 from splitgraph.execution.reference_operators import implementation
 from splitgraph.execution.values import UnsupportedError, Value
 from splitgraph.schemas import version_at
@@ -56,10 +58,15 @@ class _FunctionCall(OpRun):
 class _Evaluator(ReferenceEvaluator):
     """onnx's evaluator with our choice of implementations.
 
-    model_functions: set on a subclass made for each model.
+    model_functions, data_folder: set on a subclass made for each model.
     """
 
     model_functions: ClassVar[Mapping[tuple[str, str, str], onnx.FunctionProto]] = {}
+    data_folder: ClassVar[Path] = Path()
+
+    def retrieve_external_data(self, initializer: onnx.TensorProto) -> Any:
+        """The elements of an initializer that is in another file; they are read where they are used."""
+        return read_elements(initializer, self.data_folder)
 
     @property
     def opsets(self) -> dict[str, int]:
@@ -127,14 +134,16 @@ def _check_attributes(node: onnx.NodeProto, theirs: Any) -> None:
             )
 
 
-def load(model: onnx.ModelProto) -> ReferenceEvaluator:
-    """Prepare a model to be run; UnsupportedError for one that the evaluator would not run faithfully."""
+def load(model: onnx.ModelProto, data_folder: Path = Path()) -> ReferenceEvaluator:
+    """Prepare a model to be run; UnsupportedError for one that the evaluator would not run faithfully. data_folder:
+    that of its external initializers.
+    """
     if any("" in node.output for node, _ in scoped_nodes(model)):
         original, model = model, onnx.ModelProto()
         model.CopyFrom(original)
         name_omitted_outputs(model, of_splits_only=False)
     functions = {(function.domain, function.name, function.overload): function for function in model.functions}
-    evaluator = type("ModelEvaluator", (_Evaluator,), {"model_functions": functions})
+    evaluator = type("ModelEvaluator", (_Evaluator,), {"model_functions": functions, "data_folder": data_folder})
     loaded: ReferenceEvaluator = evaluator(
         model.graph, opsets={imported.domain: imported.version for imported in model.opset_import}
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import onnx
@@ -198,10 +199,10 @@ def agree_alone(
     """
     names = list(dict.fromkeys([*found.read, *found.given]))
     asked = [Attempt(case, 0, told.inputs) for case, told in cases.items()]
-    values = run_alone(_giving(before.model, names), asked, engine, deadline)
+    values = run_alone(_giving(before.model, names), before.folder, asked, engine, deadline)
     inputs = {case: dict(zip(names, held, strict=True)) for case, held in values.items()}
     attempts = [Attempt(case, 0, {name: held[name] for name in found.read}) for case, held in inputs.items()]
-    results = run_alone(found.alone, attempts, engine, deadline)
+    results = run_alone(found.alone, before.folder, attempts, engine, deadline)
     if len(results) < len(cases):
         return False
     return all(
@@ -224,13 +225,15 @@ def _giving(model: object, names: Sequence[str]) -> onnx.ModelProto:
 
 
 def run_alone(
-    model: onnx.ModelProto, attempts: Sequence[Attempt], engine: str, deadline: float
+    model: onnx.ModelProto, folder: Path | None, attempts: Sequence[Attempt], engine: str, deadline: float
 ) -> dict[int, list[Value]]:
-    """What a model gives by case, for those that the engine runs in the time that is left."""
+    """What a model gives by case, for those that the engine runs in the time that is left. folder: of its external
+    data.
+    """
     left = deadline - time.monotonic()
     if left <= 0 or not attempts:
         return {}
-    with workplace([model], [None]) as place:
+    with workplace([model], [None], [folder]) as place:
         run = place.run(engine, attempts, left)
     return {case: outputs for (case, _), outputs in run.outputs[0].items()}
 

@@ -8,13 +8,14 @@ functions, to the first operators that give its elements a meaning.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import onnx
 
 from splitgraph.execution.layer_roles import for_layer
 from splitgraph.execution.model_edits import is_default_domain
 from splitgraph.execution.operator_roles import Integers, Request, compose, for_operator
+from splitgraph.inference.calls import Steps, finish
 
 _PASSES_ON = frozenset({"Identity", "Cast", "Squeeze", "Unsqueeze", "Reshape", "Flatten"})
 FUNCTION_DOMAIN = "org.splitgraph"
@@ -34,34 +35,50 @@ class Use:
 def find_uses(model: onnx.ModelProto) -> dict[str, list[Use]]:
     """Every use of every graph input, the splits' before others'."""
     functions = {(function.domain, function.name, function.overload): function for function in model.functions}
-    uses: dict[str, list[Use]] = {value.name: [] for value in model.graph.input}
-    _follow(model.graph.node, {name: name for name in uses}, uses, functions)
-    for found in uses.values():
+    search = _Search(functions, {value.name: [] for value in model.graph.input})
+    finish(search.follow(model.graph.node, {name: name for name in search.uses}))
+    for found in search.uses.values():
         found.sort(key=lambda use: "Split" not in use.node.op_type)
-    return uses
+    return search.uses
 
 
-Functions = Mapping[tuple[str, str, str], onnx.FunctionProto]
+_Key = tuple[str, str, str]
 
 
-def _follow(
-    nodes: Iterable[onnx.NodeProto], roots: dict[str, str], uses: dict[str, list[Use]], functions: Functions
-) -> None:
-    for node in nodes:
-        for position, name in enumerate(node.input):
-            if name in roots:
-                uses[roots[name]].append(Use(node, position))
-        if _passes_on(node) and node.input and node.input[0] in roots:
-            roots[node.output[0]] = roots[node.input[0]]
-        function = functions.get((node.domain, node.op_type, node.overload))
-        if function is not None:
-            _follow(function.node, _renamed(function.input, node.input, roots), uses, functions)
-        for attribute in node.attribute:
-            if attribute.HasField("g"):
-                carried = node.input[2:] if node.op_type == "Loop" else node.input
-                names = [value.name for value in attribute.g.input][2 if node.op_type == "Loop" else 0 :]
-                inner = {**roots, **_renamed(names, carried, roots)}
-                _follow(attribute.g.node, inner, uses, functions)
+@dataclass(slots=True)
+class _Search:
+    """followed: the functions that were followed, with what their inputs are. Once more would give the same uses, and
+    functions that call functions twice over would never end.
+    """
+
+    functions: Mapping[_Key, onnx.FunctionProto]
+    uses: dict[str, list[Use]]
+    followed: set[tuple[_Key, frozenset[tuple[str, str]]]] = field(default_factory=set)
+
+    def follow(self, nodes: Iterable[onnx.NodeProto], roots: dict[str, str]) -> Steps:
+        """Note what nodes read. roots: the graph inputs that names stand for."""
+        for node in nodes:
+            for position, name in enumerate(node.input):
+                if name in roots:
+                    self.uses[roots[name]].append(Use(node, position))
+            if _passes_on(node) and node.input and node.input[0] in roots:
+                roots[node.output[0]] = roots[node.input[0]]
+            key = (node.domain, node.op_type, node.overload)
+            if key in self.functions:
+                yield self._call(key, node, roots)
+            for attribute in node.attribute:
+                if attribute.HasField("g"):
+                    carried = node.input[2:] if node.op_type == "Loop" else node.input
+                    names = [value.name for value in attribute.g.input][2 if node.op_type == "Loop" else 0 :]
+                    yield self.follow(attribute.g.node, {**roots, **_renamed(names, carried, roots)})
+
+    def _call(self, key: _Key, node: onnx.NodeProto, roots: Mapping[str, str]) -> Steps:
+        function = self.functions[key]
+        inner = _renamed(function.input, node.input, roots)
+        call = key, frozenset(inner.items())
+        if call not in self.followed:
+            self.followed.add(call)
+            yield self.follow(function.node, inner)
 
 
 def _passes_on(node: onnx.NodeProto) -> bool:

@@ -10,10 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-import onnx
-
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.execution.child import Attempt
+from splitgraph.execution.model_files import weights_of
 from splitgraph.execution.movement import Movements
 from splitgraph.execution.noise import with_noise
 from splitgraph.execution.replacements import Case, agree_alone, find_replacements, run_alone
@@ -43,7 +42,7 @@ def measure_movements(
     nothing more once time is up or no run succeeds.
     """
     found = find_replacements(before, after)
-    if found is None or _weights(before.model) > _LARGEST_WEIGHTS:
+    if found is None or weights_of([before.model]) > _LARGEST_WEIGHTS:
         return
     movements, repetitions = Movements(), _REPETITIONS.get(engine, 1)
     attempts = [
@@ -55,7 +54,7 @@ def measure_movements(
         if not agree_alone(before, found, cases, engine, deadline, tolerances):
             return
         for seed in range(_RUNS // repetitions):
-            moved = run_alone(with_noise(before, found.places, seed), attempts, engine, deadline)
+            moved = run_alone(with_noise(before, found.places, seed), before.folder, attempts, engine, deadline)
             if not moved:
                 return
             for number, outputs in moved.items():
@@ -65,10 +64,6 @@ def measure_movements(
             yield movements
     except OSError:  # no room for one more model
         return
-
-
-def _weights(model: object) -> int:
-    return sum(len(tensor.raw_data) for tensor in model.graph.initializer) if isinstance(model, onnx.ModelProto) else 0
 
 
 def rounding_note(movements: Movements) -> Diagnostic | None:

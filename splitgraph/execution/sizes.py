@@ -136,7 +136,7 @@ class SizeChooser:
         free = set(self._symbols) - self._fixed.keys()
         if not self._choosers or not free:
             return []
-        types = {item.name: item.type.element or item.type for item in self._inputs}
+        types = {item.name: item.type.innermost for item in self._inputs}
         preferences = read_preferences(self._analysis, types)
         wanted = [
             [each for each in constraints if each.symbols & free and each.symbols <= set(self._symbols)]
@@ -153,7 +153,7 @@ class SizeChooser:
 
     def _expressions(self) -> list[Dim]:
         """The dimensions of the inputs that are more than a symbol."""
-        shapes = [(item.type.element or item.type).shape or () for item in self._inputs]
+        shapes = [item.type.innermost.shape or () for item in self._inputs]
         return [dim for shape in shapes for dim in shape if isinstance(dim, Dim) and str(dim) not in self._symbols]
 
 

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import onnx
@@ -57,7 +58,7 @@ class Subject:
 
     model: what engines run. interface: its inputs and outputs as declared, under the shared names; an ONNX model is its
     own. analysis: of the model, or of what mirrors an IR. ports: None where the shared names are the model's own.
-    left_out: inputs with a default that the other model has not.
+    left_out: inputs with a default that the other model has not. folder: of its external data, None without any.
     """
 
     model: Model
@@ -65,6 +66,7 @@ class Subject:
     analysis: Analysis
     ports: Ports | None = None
     left_out: frozenset[str] = frozenset()
+    folder: Path | None = None
 
     @property
     def is_ir(self) -> bool:

@@ -32,15 +32,16 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.execution import advice
-from splitgraph.execution.admission import engines_for, in_order, lacking_engine, meaningful
+from splitgraph.execution.admission import engines_for, in_order, lacking_engine, lacking_memory, meaningful, too_deep
 from splitgraph.execution.child import Workplace, workplace
 from splitgraph.execution.comparison import compare_interfaces
 from splitgraph.execution.engine_trial import EngineTrial, Question
@@ -55,6 +56,8 @@ from splitgraph.execution.verify_arguments import Engine, check_arguments
 
 # More seconds than any run takes, and fewer than the operating system's timers overflow at.
 _LONGEST_TIMEOUT = 1e6
+# Bytes of weights that take their time to be read.
+_LARGE = 5e7
 # What an engine may use of the time that is left, if another one comes after it.
 _SHARE = 2 / 3
 
@@ -72,9 +75,12 @@ def verify_models(
     atol: float = 1e-6,
     rounding: bool = False,
     timeout: float = 300,
+    folders: Sequence[Path | None] = (None, None),
+    progress: Callable[[str], None] = lambda text: None,
 ) -> Verification:
     """Run both models, ONNX or OpenVINO IR, on the same inputs and compare what they give; neither model is changed.
 
+    folders: of the external data of each model. progress: takes what is being done, as a text.
     samples: cases, with different sizes of the symbolic dimensions and different elements. seed: of the random
     elements. bind: sizes by symbol. inputs: arrays by name, the others are made up. rtol, atol: tolerances for
     floating-point numbers (see `comparison` for narrow types). rounding: the second model is a rewrite of the first
@@ -86,7 +92,10 @@ def verify_models(
     subjects = read_subjects(before, after)
     if isinstance(subjects, Difference):
         return Verification("different", "", 0, None, None, subjects, ())
-    first, second = subjects
+    first, second = (replace(each, folder=folder) for each, folder in zip(subjects, folders, strict=True))
+    depth = too_deep(first, second)
+    if depth is not None:
+        return Verification("not-run", "", 0, None, None, None, (), (depth,))
     maker = InputMaker(first.analysis, seed=seed, bind=bind, given=inputs, left_out=first.left_out)
     blank = Verification("not-run", "", 0, None, None, None, prove_equal_splits(first.analysis, second.analysis))
     difference = compare_interfaces(first.interface, second.interface)
@@ -94,7 +103,7 @@ def verify_models(
         return replace(blank, verdict="different", first_difference=difference)
     first, second = in_order(first), in_order(second)
     meaning, fault = meaningful(first, second)
-    fault = fault or lacking_engine(engine, first, second)
+    fault = fault or lacking_engine(engine, first, second) or lacking_memory(first, second)
     if fault is not None:
         return replace(blank, diagnostics=(fault,))
     if meaning is not first:
@@ -104,14 +113,20 @@ def verify_models(
     trial = _Trial(question, "onnxruntime" if engine == "auto" else engine, blank)
     ports = [None if subject.ports is None else subject.ports.as_json() for subject in (meaning, second)]
     try:
-        with workplace([meaning.model, second.model], ports) as place:
-            return trial.decide(place, engines_for(engine, first, second), deadline)
+        with workplace([meaning.model, second.model], ports, folders) as place:
+            return trial.decide(place, engines_for(engine, first, second), deadline, progress)
     except OSError as error:
         # A full disk, say, which is no fault of the models.
         reason = f"nothing can be run from the temporary folder {tempfile.gettempdir()}: {error.strerror or error}"
         help = "Make room there, or name another folder in the environment variable TMPDIR."
         found = diagnostic("SG501", reason, severity="warning", help=help)
         return replace(blank, diagnostics=(*trial.diagnostics, found))
+
+
+def _size_of(place: Workplace) -> str:
+    """How large the models are, where that is why they take their time."""
+    size = max(place.weights)
+    return f", {size / 1e6:,.0f} MB of weights each" if size > _LARGE else ""
 
 
 def _second_maker(second: Subject, first: Subject, seed: int) -> InputMaker | None:
@@ -135,11 +150,14 @@ class _Trial:
     # The engines that did not decide, with the reason: "" where the first model ran on none of the inputs.
     failed: list[tuple[str, str]] = field(default_factory=list)
 
-    def decide(self, place: Workplace, engines: Sequence[str], deadline: float) -> Verification:
+    def decide(
+        self, place: Workplace, engines: Sequence[str], deadline: float, progress: Callable[[str], None]
+    ) -> Verification:
         """Ask the engines in turn until one decides."""
         refusal: tuple[str, Outcome] | None = None
         for position, engine in enumerate(engines):
             is_last = position == len(engines) - 1
+            progress(f"running both models on {self.question.samples} inputs with {engine}{_size_of(place)}")
             try:
                 outcome = EngineTrial(self.question, place, engine, deadline, 1.0 if is_last else _SHARE).decide()
             except InputError as error:

@@ -1,10 +1,9 @@
 """The child process of an engine: `python -m splitgraph.execution.worker FOLDER`.
 
-FOLDER holds `job.json`: {"engines": [name, name], "seconds", "memory": bytes, "models": [file, file], "ports": [see
-`engines.load_engine`, ...], "cases": [{"case": 0, "attempt": 0, "inputs": file}, ...], "probe": see `child.Probe`}.
-Both models are loaded, and each case is run by the first and then the second. A case that the first refuses is not
-given to the second, and further attempts at a case that it accepted are left out. Where the second is invalid, the
-first is run all the same, to tell whether that one is right; any other failure to load ends the job. What happens is
+FOLDER holds `job.json`: {"engines": [name, name], "seconds", "memory": bytes, "models": [file, file], "folders": [of
+the external data of each, ...], "ports": [see `engines.load_engine`, ...], "cases": [{"case": 0, "attempt": 0,
+"inputs": file}, ...], "probe": see `child.Probe`}. The first model is loaded and run on each case; then the second,
+on the cases that the first accepted. Further attempts at a case that was accepted are left out. What happens is
 written to `events.jsonl`, a line at a time and flushed, so that the last line tells what a crash interrupted:
 
     {"event": "start", "stage": "load" | "run", "model": 0 | 1, "case": 0, "attempt": 0}
@@ -25,10 +24,11 @@ import signal
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, NamedTuple, TextIO
 
-from splitgraph.execution.deployment import LEVELS, load_at
+from splitgraph.execution.deployment import LEVELS, session_at
 from splitgraph.execution.engines import Run, is_invalid, is_unsupported, load_engine, normalise, reason_of
+from splitgraph.execution.parent_process import end_with_parent
 from splitgraph.execution.probing import Ran, find_moving
 from splitgraph.execution.values import read_values, write_values
 
@@ -38,21 +38,60 @@ def main(folder: Path) -> None:
     job = json.loads((folder / "job.json").read_text("utf-8"))
     _limit(job["seconds"], job["memory"])
     with (folder / "events.jsonl").open("a", encoding="utf-8") as events:
-        runs = _load_both(job, folder, events)
-        accepted: dict[int, Ran] = {}
-        for case in job["cases"] if runs else ():
-            if case["case"] in accepted:
-                continue
-            feeds = read_values(folder / case["inputs"])
-            for model, run in enumerate(runs):
-                where = {"stage": "run", "model": model, "case": case["case"], "attempt": case["attempt"]}
-                gave = _run(run, feeds, folder, where, events)
-                if gave is None:
-                    break
-                accepted.setdefault(case["case"], (folder / case["inputs"], gave))
-        if len(runs) == len(job["models"]):
-            runs.clear()  # makes room
-            _probe(job, folder, list(accepted.values()), events)
+        ran = [_run_model(0, job, job["cases"], folder, events)]
+        cases = [case for case, _ in ran[0].accepted]
+        if len(job["models"]) > 1 and (ran[0].is_loaded or ran[0].is_invalid):
+            ran.append(_run_model(1, job, cases, folder, events))
+        if all(model.is_loaded for model in ran) and len(ran) == len(job["models"]):
+            given = [(folder / case["inputs"], gave) for case, gave in ran[0].accepted]
+            _probe(job, folder, given, events)
+
+
+class _Ran(NamedTuple):
+    """What came of running a model: whether it was loaded, and if not, whether it is invalid; the cases that it ran
+    on, each with the file of what it gave.
+    """
+
+    is_loaded: bool
+    is_invalid: bool
+    accepted: list[tuple[Mapping[str, Any], Path]]
+
+
+def _run_model(
+    model: int, job: Mapping[str, Any], cases: Sequence[Mapping[str, Any]], folder: Path, events: TextIO
+) -> _Ran:
+    """Load a model and run it on each case. One model after the other, so that there is never more than one in memory.
+
+    cases: with several attempts at one case, the first that is accepted counts.
+    """
+    where = {"stage": "load", "model": model}
+    _write(events, {"event": "start", **where})
+    try:
+        run = _load(job, model, folder)
+    except Exception as error:
+        failure = {"unsupported": True, "invalid": is_invalid(error), "reason": reason_of(error)}
+        _write(events, {"event": "failed", **where, **failure})
+        return _Ran(False, bool(failure["invalid"]), [])
+    _write(events, {"event": "end", **where})
+    accepted: dict[int, tuple[Mapping[str, Any], Path]] = {}
+    for case in cases:
+        if case["case"] in accepted:
+            continue
+        told = {"stage": "run", "model": model, "case": case["case"], "attempt": case["attempt"]}
+        gave = _run(run, read_values(folder / case["inputs"]), folder, told, events)
+        if gave is not None:
+            accepted[case["case"]] = case, gave
+    return _Ran(True, False, list(accepted.values()))
+
+
+def _load(job: Mapping[str, Any], model: int, folder: Path) -> Run:
+    path, data_folder = folder / job["models"][model], _data_folder(job, model)
+    return load_engine(job["engines"][model], path, job["ports"][model], folder=data_folder)
+
+
+def _data_folder(job: Mapping[str, Any], model: int) -> Path | None:
+    named = job["folders"][model]
+    return None if named is None else Path(named)
 
 
 def _limit(seconds: float, memory: int) -> None:
@@ -71,22 +110,6 @@ def _limit(seconds: float, memory: int) -> None:
         _, hard = resource.getrlimit(resource.RLIMIT_AS)
         allowed = memory if hard == resource.RLIM_INFINITY else min(memory, hard)
         resource.setrlimit(resource.RLIMIT_AS, (allowed, hard))
-
-
-def _load_both(job: Mapping[str, Any], folder: Path, events: TextIO) -> list[Run]:
-    """What runs the models; the first one alone where the second is invalid, nothing where there is nothing to tell."""
-    runs: list[Run] = []
-    for model, name in enumerate(job["models"]):
-        where = {"stage": "load", "model": model}
-        _write(events, {"event": "start", **where})
-        try:
-            runs.append(load_engine(job["engines"][model], folder / name, job["ports"][model]))
-        except Exception as error:
-            failure = {"unsupported": True, "invalid": is_invalid(error), "reason": reason_of(error)}
-            _write(events, {"event": "failed", **where, **failure})
-            return runs if failure["invalid"] else []
-        _write(events, {"event": "end", **where})
-    return runs
 
 
 def _run(run: Run, feeds: Mapping[str, Any], folder: Path, where: Mapping[str, Any], events: TextIO) -> Path | None:
@@ -110,19 +133,20 @@ def _probe(job: Mapping[str, Any], folder: Path, ran: Sequence[Ran], events: Tex
     if probe["movable"] and ran:
         where = {"stage": "move"}
         _write(events, {"event": "start", **where})
-        for found in find_moving(job["engines"][0], paths[0], job["ports"][0], probe, ran):
+        held = paths[0], _data_folder(job, 0), job["ports"][0]
+        for found in find_moving(job["engines"][0], *held, probe, ran):
             _write(events, {"event": "moving", **where, "outputs": found})
-    if probe["deploy"] and not _deploys(1, paths[1], events):
-        _deploys(0, paths[0], events)
+    if probe["deploy"] and not _deploys(1, paths[1], _data_folder(job, 1), events):
+        _deploys(0, paths[0], _data_folder(job, 0), events)
 
 
-def _deploys(model: int, path: Path, events: TextIO) -> bool:
+def _deploys(model: int, path: Path, folder: Path | None, events: TextIO) -> bool:
     """Load a model as onnxruntime does by default, or if that fails with less and less optimisation."""
     for level in LEVELS[:-1]:
         where = {"stage": "deploy", "model": model, "level": level}
         _write(events, {"event": "start", **where})
         try:
-            load_at(level, path)
+            session_at(level, path, folder)
         except Exception as error:
             _write(events, {"event": "failed", **where, "reason": reason_of(error)})
         else:
@@ -136,4 +160,5 @@ def _write(events: TextIO, event: Mapping[str, Any]) -> None:
 
 
 if __name__ == "__main__":
+    end_with_parent()
     main(Path(sys.argv[1]))

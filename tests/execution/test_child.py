@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,9 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from splitgraph.execution import child
-from splitgraph.execution.child import Attempt, EngineRun, save_model, workplace
+from splitgraph.execution import child, model_files
+from splitgraph.execution.child import Attempt, EngineRun, workplace
+from splitgraph.execution.model_files import save_model
 
 from .small_models import constant, endless_model, model_of, node, split_model, value
 
@@ -124,7 +126,7 @@ def test_a_child_that_starts_others_is_ended_with_them(tmp_path: Path, monkeypat
 def test_nothing_is_left_behind_and_nothing_is_printed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(child.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     run("reference", split_model(13, lengths=[9]))
     with pytest.raises(RuntimeError), workplace([split_model(13)] * 2):
         raise RuntimeError
@@ -244,7 +246,7 @@ def test_openvino_runs_or_says_why_not() -> None:
 
 
 def test_a_large_model_is_saved_with_its_weights_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(child, "_LARGEST_MESSAGE", 1000)
+    monkeypatch.setattr(model_files, "_LARGEST_MESSAGE", 1000)
     weights = np.arange(4096, dtype=np.float32).reshape(4, 1024)
     model = model_of([node("MatMul", ["x", "w"], ["y"])], [value("x")], ["y"], [constant("w", weights, np.float32)])
     unchanged = model.SerializeToString()

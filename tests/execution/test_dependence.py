@@ -119,7 +119,7 @@ def test_a_copy_has_other_weights_wherever_they_are(tmp_path: Path) -> None:
     held = {"w": W, "s": np.float32(3), "kept": np.float32(7)}
     model = parsed("float[N, 4] x, bool b => float[N, 4] y", body, FUNCTION, **held)
     onnx.save(model, tmp_path / "model.onnx")
-    copy = onnx.load(move_onnx(tmp_path / "model.onnx", ["kept"], MOVES[0]))
+    copy = onnx.load(move_onnx(tmp_path / "model.onnx", None, ["kept"], MOVES[0]))
     arrays = {tensor.name: numpy_helper.to_array(tensor) for tensor in copy.graph.initializer}
     assert (arrays["w"] > W).all()
     assert (arrays["s"] > 3, arrays["kept"] == 7) == (True, True)

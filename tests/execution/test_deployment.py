@@ -8,7 +8,7 @@ import pytest
 
 from splitgraph.execution import verify_models, worker
 from splitgraph.execution.child import EngineRun, Failure, Probe, Workplace, _collect
-from splitgraph.execution.deployment import LEVELS, deployment_note, load_at
+from splitgraph.execution.deployment import LEVELS, deployment_note, session_at
 
 from .small_models import split_model
 
@@ -34,12 +34,12 @@ def test_a_failure_of_the_optimiser_is_a_warning_that_names_what_works(
 ) -> None:
     before, after, works = FAILING[name]
 
-    def load(level: str, path: Path) -> None:
+    def load(level: str, path: Path, folder: Path | None) -> None:
         if level in (before if path.stem == "model_0" else after):
             raise RuntimeError("[ONNXRuntimeError] : 1 : FAIL : a fusion left an edge")
-        load_at(level, path)
+        session_at(level, path, folder)
 
-    monkeypatch.setattr(worker, "load_at", load)
+    monkeypatch.setattr(worker, "session_at", load)
     found = verify_models(BEFORE, AFTER, engine="onnxruntime")
     assert found.verdict == "equal"
     assert [(each.code, each.severity) for each in found.diagnostics] == ([("SG508", "warning")] if works else [])
@@ -54,7 +54,7 @@ def test_a_failure_of_the_optimiser_is_a_warning_that_names_what_works(
 @pytest.mark.parametrize("engine", ["onnxruntime", "reference"])
 def test_only_onnxruntime_is_asked_and_only_once(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     loaded: list[tuple[str, str]] = []
-    monkeypatch.setattr(worker, "load_at", lambda level, path: loaded.append((level, path.stem)))
+    monkeypatch.setattr(worker, "session_at", lambda level, path, folder: loaded.append((level, path.stem)))
     assert verify_models(BEFORE, AFTER, engine=engine).verdict == "equal"  # type: ignore[arg-type]
     assert loaded == ([(ALL, "model_1")] if engine == "onnxruntime" else [])
 
