@@ -151,6 +151,17 @@ def failed_verification_json(diagnostics: Iterable[Diagnostic]) -> Document:
     }
 
 
+def failed_document(command: str, model_name: str, diagnostics: Iterable[Diagnostic]) -> Document:
+    """What a command prints with `--json` when it fails before it has anything to tell of the model."""
+    match command:
+        case "infer":
+            return failed_analysis_json(model_name, diagnostics)
+        case "verify":
+            return failed_verification_json(diagnostics)
+        case _:
+            return failed_rewrite_json(model_name, diagnostics, before={}, after={})
+
+
 def diagnostics_json(diagnostics: Iterable[Diagnostic]) -> list[Document]:
     """Diagnostics, in the order they were found."""
     return [

@@ -4,34 +4,35 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import TextIO
+from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from splitgraph.report.text import display_width, folded, printable
+
+if TYPE_CHECKING:
+    from rich.padding import Padding
 
 INDENT = "  "
 GAP = "  "
 # Where no terminal limits it: no column but one of sentences is wider.
 _WIDEST = 100
 
+SEVERITY_STYLES = {"error": "bold red", "warning": "yellow", "info": "blue"}
 
-@dataclass(frozen=True, slots=True)
-class Line:
+
+class Line(NamedTuple):
     """One line: pieces of text, each with the name of a rich style ("" for none)."""
 
     spans: tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
+class Cell(NamedTuple):
     """One cell of a table: its lines, and a rich style that goes before its column's ("" for none)."""
 
     lines: tuple[str, ...]
     style: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(NamedTuple):
     """Rows of cells. headings: of the columns, "" for none. styles: a rich style for each column. is_prose: the last
     column holds sentences, which are one line each where nothing limits the width.
     """
@@ -107,8 +108,6 @@ def _row_lines(row: Sequence[tuple[str, ...]], widths: Sequence[int]) -> list[st
 
 def _print_on_terminal(blocks: Iterable[Block], stream: TextIO) -> None:
     from rich.console import Console
-    from rich.padding import Padding
-    from rich.table import Table as Grid
     from rich.text import Text
 
     # Every text goes in as Text, never as markup: names in a model may well contain "[bold]".
@@ -116,10 +115,19 @@ def _print_on_terminal(blocks: Iterable[Block], stream: TextIO) -> None:
     for block in blocks:
         if isinstance(block, Line):
             console.print(Text.assemble(*((printable(text), style) for text, style in block.spans)))
-            continue
-        grid = Grid(box=None, show_header=any(block.headings), header_style="dim", padding=(0, len(GAP), 0, 0))
-        for heading, style in zip(block.headings, block.styles, strict=True):
-            grid.add_column(Text(heading), style=style, overflow="fold")
-        for row in block.rows:
-            grid.add_row(*(Text("\n".join(map(printable, cell.lines)), style=cell.style) for cell in row))
-        console.print(Padding(grid, (0, 0, 0, len(INDENT))))
+        else:
+            console.print(_grid(block))
+
+
+def _grid(block: Table) -> Padding:
+    """The table as rich has it. Notices and errors are lines, most of them, and need nothing of this."""
+    from rich.padding import Padding
+    from rich.table import Table as Grid
+    from rich.text import Text
+
+    grid = Grid(box=None, show_header=any(block.headings), header_style="dim", padding=(0, len(GAP), 0, 0))
+    for heading, style in zip(block.headings, block.styles, strict=True):
+        grid.add_column(Text(heading), style=style, overflow="fold")
+    for row in block.rows:
+        grid.add_row(*(Text("\n".join(map(printable, cell.lines)), style=cell.style) for cell in row))
+    return Padding(grid, (0, 0, 0, len(INDENT)))

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from splitgraph.diagnostics import CodeInfo, Diagnostic
-from splitgraph.report.layout import BLANK, Block, Cell, Line, line, table
+from splitgraph.report.layout import BLANK, SEVERITY_STYLES, Block, Cell, Line, line, table
 from splitgraph.report.text import count, dim_text, opset_text, parts_text, shortened
 
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from splitgraph.execution.verification import Verification
     from splitgraph.inference.analysis import Analysis, Completeness, SplitReport
 
-SEVERITY_STYLES = {"error": "bold red", "warning": "yellow", "info": "blue"}
 VERDICT_STYLES = {"equal": "bold green", "different": "bold red", "not-run": "bold yellow"}
 
 # Characters of a note under a verdict: what an engine has to say comes after what it was doing.

@@ -3,58 +3,85 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from splitgraph.diagnostics import Diagnostic
-from splitgraph.report.documents import Document, document_text
-from splitgraph.report.layout import Block, line, print_page
-from splitgraph.report.pages import SEVERITY_STYLES
+from splitgraph.standard_output import writing
+
+if TYPE_CHECKING:
+    from splitgraph.report.documents import Document
+    from splitgraph.report.layout import Block
+
+# Seconds after which a person wants to know how to go on without waiting.
+LONG = 10.0
+
+# Most commands print a document or a page, and not both: each is imported where it is printed.
 
 
 def print_document(document: Document) -> None:
     """Print a JSON document on stdout."""
-    with _told_where():
+    from splitgraph.report.documents import document_text
+
+    with writing():
         sys.stdout.write(document_text(document))
         sys.stdout.flush()
 
 
 def print_result(blocks: Sequence[Block]) -> None:
     """Print a page on stdout."""
-    with _told_where():
+    from splitgraph.report.layout import print_page
+
+    with writing():
         print_page(blocks, sys.stdout)
         sys.stdout.flush()
 
 
-@contextmanager
-def _told_where() -> Iterator[None]:
-    """What is wrong with stdout, as a full disk, must not read as if the model could not be written."""
+def print_notice(blocks: Sequence[Block]) -> None:
+    """Print a page on stderr; where that is full, there is nobody to tell."""
+    from splitgraph.report.layout import print_page
+
     try:
-        yield
+        print_page(blocks, sys.stderr)
     except BrokenPipeError:
         raise
-    except OSError as error:
-        raise OSError(error.errno, f"standard output cannot be written: {error.strerror}") from error
-
-
-def print_notice(blocks: Sequence[Block]) -> None:
-    """Print a page on stderr."""
-    print_page(blocks, sys.stderr)
+    except OSError:
+        return
 
 
 def say_error(text: str, diagnostics: Sequence[Diagnostic] = ()) -> None:
     """Print one line on stderr, with the code of the first diagnostic to look up."""
+    from splitgraph.report.layout import SEVERITY_STYLES, line
+
     code = f" [{diagnostics[0].code}]" if diagnostics else ""
     print_notice([line(("error: ", SEVERITY_STYLES["error"]), f"{text}{code}")])
 
 
 @contextmanager
-def working(text: str) -> Iterator[None]:
-    """Show on stderr, if that is a terminal, that something takes its time."""
+def working(text: str, hint: str = "") -> Iterator[Callable[[str], None]]:
+    """Show on stderr, if that is a terminal, that something takes its time. What is yielded changes the text.
+
+    hint: what is added to the text after LONG seconds.
+    """
     if not sys.stderr.isatty():
-        yield
+        yield lambda text: None
         return
+    from threading import Timer
+
     from rich.console import Console
 
-    with Console(stderr=True).status(text):
-        yield
+    shown = [text, ""]
+    with Console(stderr=True).status(text) as status:
+
+        def say(text: str = "", more: str = "") -> None:
+            shown[:] = text or shown[0], more or shown[1]
+            status.update("".join(shown))
+
+        timer = Timer(LONG, say, kwargs={"more": f" ({hint})" if hint else ""})
+        timer.daemon = True
+        timer.start()
+        try:
+            yield say
+        finally:
+            timer.cancel()

@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from splitgraph.diagnostics import brief
+
 if TYPE_CHECKING:
     from splitgraph.dim import Dim
 
@@ -20,7 +22,10 @@ _PLAIN_TERM = re.compile(r"\?|\w+(\(.*\))?")
 
 
 def printable(text: str) -> str:
-    """The text with everything that is not printable, terminal control sequences above all, written as an escape."""
+    """The text with everything that is not printable, terminal control sequences above all, written as an escape; of a
+    very long name, its ends and how long it is.
+    """
+    text = brief(text)
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in text)

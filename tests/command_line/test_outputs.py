@@ -127,7 +127,7 @@ OVERWRITING += [(name, INFER) for name in OWN_DATA if "IR" not in name]
 def test_data_of_the_model_is_never_overwritten(
     name: str, size: int, command: list[str], run: Run, folder: Path
 ) -> None:
-    """Not even with --force, and neither what was read into the model because it is small."""
+    """Not even with --force, and neither what was read because it is small: it stays where it is."""
     locations, output = OWN_DATA[name]
     model = weighted_model()
     model.graph.node.insert(1, helper.make_node("Add", ["sum", "v"], ["more"]))
@@ -143,12 +143,7 @@ def test_data_of_the_model_is_never_overwritten(
     Path("model.onnx").write_bytes(model.SerializeToString())
     held = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     code, out, err = run(*command, "-o", output, "--force")
-    if size == 1 and output == "sub/new.onnx":
-        # Its data is in the model, and there is nothing to copy.
-        assert code == 0
-        held[folder / output] = (folder / output).read_bytes()
-    else:
-        assert (code, out, err[-8:]) == (2, "", "[SG108]\n")
+    assert (code, out, err[-8:]) == (2, "", "[SG108]\n")
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == held
 
 
@@ -184,3 +179,27 @@ def test_an_output_that_cannot_be_written(run: Run, folder: Path) -> None:
     assert (code, out) == (2, "")
     assert "Traceback" not in err
     assert files(folder) == {"model.onnx"}
+
+
+def test_weights_are_put_beside_the_model(run: Run, folder: Path) -> None:
+    onnx.save(weighted_model(), "weighted.onnx")
+    code, out, err = run("upgrade", "weighted.onnx", "--opset", "18", "-o", "new.onnx", "--external-data")
+    assert (code, err) == (0, "")
+    (weights,) = onnx.load("new.onnx", load_external_data=False).graph.initializer
+    assert weights.external_data[0].value == "new.onnx.data"
+    assert run("infer", "weighted.onnx", "-o", "typed.onnx", "--external-data")[0] == 0
+    for name in ("new.onnx", "typed.onnx"):
+        assert onnx.load(name).graph.initializer[0].raw_data == weighted_model().graph.initializer[0].raw_data
+    code, out, err = run("infer", "weighted.onnx", "-o", "typed.onnx", "--external-data")
+    assert (code, out) == (2, "")
+
+
+def test_data_files_are_linked_where_that_is_asked_for(run: Run, folder: Path) -> None:
+    onnx.save(weighted_model(), "model.onnx", save_as_external_data=True, location="weights.bin", size_threshold=0)
+    arguments = ("upgrade", "model.onnx", "--opset", "18", "-o", "elsewhere/")
+    assert run(*arguments, "--external-data", "link")[0] == 0
+    assert Path("elsewhere/weights.bin").samefile("weights.bin")
+    Path("elsewhere/weights.bin").unlink()
+    assert run(*arguments, "--force")[0] == 0
+    assert not Path("elsewhere/weights.bin").samefile("weights.bin")
+    assert Path("elsewhere/weights.bin").read_bytes() == Path("weights.bin").read_bytes()

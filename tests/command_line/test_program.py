@@ -18,22 +18,9 @@ import pytest
 
 import splitgraph
 from splitgraph import api, cli, exit_codes
-from splitgraph.execution import child
+from splitgraph.execution import model_files
 
 from .program import ROOT, Run, files, in_child, split_model
-
-
-@pytest.mark.parametrize(
-    "arguments", [["--help"], ["--version"], ["infer", "--help"], ["explain", "SG203"], ["explain"], []]
-)
-def test_what_needs_no_model_imports_nothing_heavy(arguments: list[str]) -> None:
-    script = (
-        "import sys; from splitgraph.cli import main; main(sys.argv[1:]);"
-        "heavy = {'onnx', 'numpy', 'rich', 'onnxruntime', 'openvino', 'onnx_graphsurgeon'} & set(sys.modules);"
-        "sys.exit(f'imported {heavy}' if heavy else 0)"
-    )
-    done = in_child("-c", script, *arguments)
-    assert (done.returncode, "imported" in done.stderr) == (0, False)
 
 
 def test_the_three_ways_to_call_it_are_one_program() -> None:
@@ -169,7 +156,7 @@ def test_a_signal_to_stop_ends_engines_and_leaves_nothing(number: int, folder: P
 def test_a_full_temporary_folder_is_no_fault_of_the_model(
     run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(child, "save_model", raising(OSError(errno.ENOSPC, "No space left on device")))
+    monkeypatch.setattr(model_files, "save_model", raising(OSError(errno.ENOSPC, "No space left on device")))
     code, out, err = run("verify", "model.onnx", "model.onnx", "--json")
     assert (code, json.loads(out)["verdict"]) == (3, "not-run")
     assert "No space left" in json.loads(out)["diagnostics"][0]["message"]

@@ -308,6 +308,7 @@ def test_the_options_of_a_verification_are_handed_on(
     seen: dict[str, object] = {}
 
     def verify_rewrite(before: object, rewrite: object, **options: object) -> Verification:
+        assert callable(options.pop("progress"))
         seen.update(options)
         return NOT_RUN
 

@@ -1,100 +1,26 @@
-"""What the commands do: call the API, write the result, print the report. Each returns an exit code."""
+"""`splitgraph upgrade`, `downgrade` and `convert`."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from splitgraph import api
-from splitgraph.arguments import output_path, parse_bindings, parse_input_shapes, refuse_existing, rewritten_path
+from splitgraph.arguments import parse_bindings, refuse_existing, rewritten_path
+from splitgraph.commands.files import write_model
 from splitgraph.conversion.rewrite import Rewrite
 from splitgraph.diagnostics import ConversionError, Diagnostic, diagnostic
 from splitgraph.exit_codes import CLEAN, FINDINGS, NOT_CHECKED
-from splitgraph.formats import LoadedModel, Model, OpenVINOModel, is_ir_name, open_model, with_weights, write
-from splitgraph.graph.names import dimension_names
+from splitgraph.formats import ExternalData, LoadedModel, Model, OpenVINOModel, is_ir_name, open_model, whole_model
 from splitgraph.graph.scopes import opset_imports
-from splitgraph.inference.analysis import IR, Analysis
+from splitgraph.inference.analysis import IR
 from splitgraph.onnx_proto import ModelProto
-from splitgraph.report.documents import analysis_json, failed_rewrite_json, rewrite_json, verification_json
-from splitgraph.report.layout import line
-from splitgraph.report.pages import (
-    SEVERITY_STYLES,
-    analysis_page,
-    blockers_page,
-    findings_phrase,
-    findings_table,
-    rewrite_page,
-    verification_notes,
-    verification_page,
-)
-from splitgraph.report.printing import print_document, print_notice, print_result, say_error, working
-
-
-def infer(
-    model: Path,
-    *,
-    output: str | None,
-    force: bool,
-    bind: Sequence[str],
-    input_shape: Sequence[str],
-    assume_defaults: bool,
-    with_values: bool,
-    as_json: bool,
-) -> int:
-    """Infer a model and report; write it with its types only when it has no errors."""
-    bindings = parse_bindings(bind)
-    path = None if output is None else output_path(output, model.name)
-    if path is not None:
-        refuse_existing(path, model, force=force, advice="give another name with -o")
-    loaded = open_model(model, external_data="keep")
-    shapes = parse_input_shapes(input_shape, *_known_names(loaded.content)) if input_shape else {}
-    analysis = api.infer(loaded.content, bind=bindings, input_shapes=shapes, assume_defaults=assume_defaults)
-    written = path if analysis.ok else None
-    if written is not None:
-        _write(analysis.model, written, loaded, overwrite=force)
-    if as_json:
-        print_document(analysis_json(analysis, str(model), with_values))
-    else:
-        page = analysis_page(analysis, str(model), with_values=with_values, brief=sys.stdout.isatty())
-        print_result([*page, line("wrote ", (str(written), "bold"))] if written else page)
-    return CLEAN if analysis.ok else _say_errors(analysis, model)
-
-
-def _write(model: Model, path: Path, loaded: LoadedModel, *, overwrite: bool) -> None:
-    """Write a model, in a folder that is made for it where it was named with a separator at its end."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write(model, path, source=loaded, overwrite=overwrite)
-
-
-def _known_names(model: Model) -> tuple[Collection[str], Collection[str]]:
-    """The names of a model's dimensions, and of its inputs. IR has no names for dimensions."""
-    if isinstance(model, OpenVINOModel):
-        from splitgraph.inference.openvino_ir import input_names
-
-        return (), input_names(model)
-    return dimension_names(model), [value.name for value in model.graph.input]
-
-
-def _say_errors(analysis: Analysis, model: Path) -> int:
-    errors = [d for d in analysis.diagnostics if d.severity == "error"]
-    say_error(f"{model}: {findings_phrase(errors)}")
-    return FINDINGS
-
-
-def verify(before: Path, after: Path, *, bind: Sequence[str], as_json: bool, **options: Any) -> int:
-    """Compare two models by running them; options: the keywords of `api.verify`."""
-    bindings = parse_bindings(bind)
-    with working("running both models"):
-        verification = api.verify(before, after, bind=bindings, **options)
-    if as_json:
-        print_document(verification_json(verification))
-    else:
-        print_result(verification_page(verification))
-    return {"equal": CLEAN, "different": FINDINGS, "not-run": NOT_CHECKED}[verification.verdict]
-
+from splitgraph.report.layout import SEVERITY_STYLES, line
+from splitgraph.report.pages import blockers_page, findings_table, rewrite_page, verification_notes
+from splitgraph.report.printing import LONG, print_document, print_notice, print_result, working
 
 _ANOTHER_NAME = "pass --in-place to overwrite it, or another name with -o"
 
@@ -119,6 +45,7 @@ class Destination:
     output: str | None
     in_place: bool
     force: bool
+    external_data: ExternalData | None
     verify: bool | None
     as_json: bool
     # How the two models are run: keywords of `api.verify_rewrite`.
@@ -132,6 +59,7 @@ def rewrite(
     output: str | None,
     in_place: bool,
     force: bool,
+    external_data: ExternalData | None,
     verify: bool | None,
     as_json: bool,
     bind: Sequence[str],
@@ -142,7 +70,7 @@ def rewrite(
     running: other keywords of `api.verify_rewrite`.
     """
     running["bind"] = parse_bindings(bind)
-    return _rewrite(task, Destination(model, output, in_place, force, verify, as_json, running))
+    return _rewrite(task, Destination(model, output, in_place, force, external_data, verify, as_json, running))
 
 
 def _rewrite(task: Task, destination: Destination) -> int:
@@ -150,7 +78,7 @@ def _rewrite(task: Task, destination: Destination) -> int:
     path = rewritten_path(model, destination.output, in_place=destination.in_place, tag=task.tag)
     if destination.output is not None:
         refuse_existing(path, model, force=force, advice=_ANOTHER_NAME)
-    loaded = open_model(model, external_data="keep")
+    loaded = open_model(model, weights="leave")
     before = loaded.content
     is_there = task.to is None and task.opset is not None and _opset_of(before).get("") == task.opset
     if destination.output is None and not destination.in_place and not is_there:
@@ -165,9 +93,10 @@ def _rewrite(task: Task, destination: Destination) -> int:
     if is_there and not result.changes and result.model == before:
         return _report_there(result, task, destination, path, loaded)
     if destination.verify is not False:
-        result, code = _verified(before, result, destination)
+        result, code = _verified(loaded, result, destination)
     if code == CLEAN:
-        _write(result.model, path, loaded, overwrite=force or destination.in_place)
+        data = destination.external_data
+        write_model(result.model, path, loaded, overwrite=force or destination.in_place, external_data=data)
     _report_rewrite(result, task, destination, path if code == CLEAN else None)
     return code
 
@@ -177,8 +106,11 @@ def _report_there(result: Rewrite, task: Task, destination: Destination, path: P
     model = destination.model
     output = None if destination.output is None else path
     if output is not None:
-        _write(result.model, output, loaded, overwrite=destination.force)
+        data = destination.external_data
+        write_model(result.model, output, loaded, overwrite=destination.force, external_data=data)
     if destination.as_json:
+        from splitgraph.report.documents import rewrite_json
+
         document = rewrite_json(result, str(model), output=None if output is None else str(output))
         print_document({**document, "ok": True, "already_there": True})
     else:
@@ -198,26 +130,23 @@ def _as_ir(result: Rewrite, source: Path) -> Rewrite:
     from splitgraph.execution.openvino_import import import_onnx
 
     with working("converting to OpenVINO IR"):
-        imported = import_onnx(with_weights(result.model, source))
+        imported = import_onnx(whole_model(result.model, source))
     again = {change.location: change for change in imported.changes}
     changes = [
         replace(again.pop(change.location), before=change.before) if change.location in again else change
         for change in result.changes
     ]
-    return replace(result, model=imported.model, changes=(*changes, *again.values()))
+    return replace(result, held=imported.model, changes=(*changes, *again.values()))
 
 
-def _with_weights(model: Model, source: Path) -> Model:
-    return model if isinstance(model, OpenVINOModel) else with_weights(model, source)
-
-
-def _verified(before: Model, result: Rewrite, destination: Destination) -> tuple[Rewrite, int]:
+def _verified(before: LoadedModel, result: Rewrite, destination: Destination) -> tuple[Rewrite, int]:
     """The result with its verification, and an exit code: only a clean one may be written."""
     wanted = bool(destination.verify)
-    with working("running both models"):
-        source = destination.model
-        rewritten = replace(result, model=_with_weights(result.model, source))
-        verification = api.verify_rewrite(_with_weights(before, source), rewritten, **destination.running)
+    began = time.monotonic()
+    with working("running both models", hint="--no-verify skips this") as say:
+        verification = api.verify_rewrite(before, result, progress=say, **destination.running)
+    if time.monotonic() - began > LONG:
+        print_notice([line(f"verification took {time.monotonic() - began:.0f} s; --no-verify skips it")])
     code, findings = CLEAN, result.diagnostics
     if verification.verdict == "not-run":
         code = NOT_CHECKED if wanted else CLEAN
@@ -241,6 +170,8 @@ def _report_blockers(
 ) -> int:
     model = str(destination.model)
     if destination.as_json:
+        from splitgraph.report.documents import failed_rewrite_json
+
         after = opset if task.opset is None else {**opset, "": task.opset}
         print_document(failed_rewrite_json(model, blockers, before=opset, after=after))
     goal = f"be converted to {task.to}"
@@ -252,6 +183,8 @@ def _report_blockers(
 
 def _report_rewrite(result: Rewrite, task: Task, destination: Destination, written: Path | None) -> None:
     if destination.as_json:
+        from splitgraph.report.documents import rewrite_json
+
         output = None if written is None else str(written)
         print_document(rewrite_json(result, str(destination.model), output=output))
     elif written is not None:

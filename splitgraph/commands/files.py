@@ -1,0 +1,15 @@
+"""Writing the model that a command made."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from splitgraph.formats import ExternalData, LoadedModel, Model, write
+
+
+def write_model(
+    model: Model, path: Path, loaded: LoadedModel, *, overwrite: bool, external_data: ExternalData | None
+) -> None:
+    """Write a model, in a folder that is made for it where it was named with a separator at its end."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write(model, path, source=loaded, overwrite=overwrite, external_data=external_data)

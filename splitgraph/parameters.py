@@ -1,0 +1,158 @@
+"""The arguments and options that commands share, and their types.
+
+Whatever `splitgraph --help` imports, it pays for: this module needs click and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+ENGINES = ["auto", "reference", "onnxruntime", "openvino"]
+RTOL, ATOL = 1e-5, 1e-6
+
+Command = Callable[..., int]
+
+
+class _File(click.Path):
+    """The path of a file. An empty one, as of a shell variable that is not set, would be the current folder; and "-",
+    by which other programs mean a standard stream, would be a file of that name.
+    """
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path; fails for an empty one and for "-"."""
+        if not value:
+            self.fail("is empty; give the path of a file.", param, ctx)
+        if str(value) == "-":
+            self.fail("models are not read from or written to standard streams; give the path of a file.", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+class _ModelFile(_File):
+    """The path of a model, as a `pathlib.Path`."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path; fails as that of any file does."""
+        # No help text needs a Path.
+        from pathlib import Path
+
+        return Path(super().convert(value, param, ctx))
+
+
+if TYPE_CHECKING:
+    _VersionType = click.ParamType[int | Literal["keep"]]
+else:
+    # Most releases of click 8 have a ParamType that takes no type parameter.
+    _VersionType = click.ParamType
+
+
+class _IRVersion(_VersionType):
+    """An IR version: a number, or "keep"."""
+
+    name = "version"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | Literal["keep"]:
+        """The number, or "keep"; fails for anything else."""
+        if value == "keep":
+            return "keep"
+        try:
+            return int(value)
+        except ValueError:
+            self.fail(f"{value!r} is neither a number nor 'keep'.", param, ctx)
+
+
+def model_argument(name: str) -> Callable[[Command], Command]:
+    """An argument that is the file of a model."""
+    return click.argument(name, type=_ModelFile())
+
+
+as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+bind = click.option("--bind", multiple=True, metavar="N=4", help="Give a symbolic dimension a value; repeatable.")
+output = click.option(
+    "-o",
+    "--output",
+    type=_File(),
+    metavar="OUT",
+    help="Write the model here: a file, or a folder for its default name.",
+)
+force = click.option("--force", is_flag=True, help="Overwrite an existing output.")
+external_data = click.option(
+    "--external-data",
+    type=click.Choice(["beside", "link"]),
+    is_flag=False,
+    flag_value="beside",
+    help="beside, or no value: put the weights into OUT.data, beside the model. link: make hard links to the model's "
+    "data files in place of copies.",
+)
+opset = click.option("--opset", type=int, required=True, metavar="N", help="The ai.onnx opset to convert to.")
+ir_version = click.option(
+    "--ir-version",
+    type=_IRVersion(),
+    metavar="N|keep",
+    help="IR version of the result. Default: the model's own, raised to what the opset needs; a downgrade lowers it to "
+    "what came with the opset. keep: lower nothing.",
+)
+_timeout = click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    default=300,
+    show_default=True,
+    metavar="SECONDS",
+    help="For everything that is run.",
+)
+
+
+def _tolerance(name: str, kind: str, default: float | None, shown: float) -> Callable[[Command], Command]:
+    """An option for a tolerance; without a default, a rewrite that rounds otherwise is given more."""
+    told: bool | str = True if default is not None else f"{shown:g}, or more where a rewrite rounds otherwise"
+    return click.option(
+        name, type=click.FloatRange(min=0), default=default, show_default=told, help=f"{kind} tolerance."
+    )
+
+
+def running_options(rtol: float | None, atol: float | None) -> Callable[[Command], Command]:
+    """The options that say how two models are run and compared."""
+    options = (
+        click.option("--samples", type=click.IntRange(min=1), default=3, show_default=True, help="Sets of inputs."),
+        click.option(
+            "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the random inputs."
+        ),
+        click.option("--bind", multiple=True, metavar="N=4", help="Run with this size of a dimension; repeatable."),
+        click.option(
+            "--engine", type=click.Choice(ENGINES), default="auto", show_default=True, help="What runs the models."
+        ),
+        _tolerance("--rtol", "Relative", rtol, RTOL),
+        _tolerance("--atol", "Absolute", atol, ATOL),
+        _timeout,
+    )
+    return _all_of(options)
+
+
+def rewriting_options(command: Command) -> Command:
+    """The options of every command that rewrites a model."""
+    in_place = click.option("--in-place", is_flag=True, help="Write to the model itself.")
+    verify = click.option(
+        "--verify/--no-verify",
+        default=None,
+        help="Run the model and the result, and compare them. Default: verify, warn if impossible. --verify: fail if "
+        "impossible. --no-verify: skip.",
+    )
+    return _all_of((output, in_place, force, external_data, verify, running_options(None, None), as_json))(command)
+
+
+def _all_of(options: Sequence[Callable[[Command], Command]]) -> Callable[[Command], Command]:
+    """One decorator for several options, which `--help` lists in their order."""
+
+    def decorate(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+def has_json(command: click.Command) -> bool:
+    """True for a command that prints a JSON document on request."""
+    return any(param.name == "as_json" for param in command.params)

@@ -1,0 +1,98 @@
+"""Running a command: what ends it early, and what it prints and returns when it fails."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from splitgraph.diagnostics import ConversionError, Diagnostic, SplitgraphError, VerificationError, diagnostic
+from splitgraph.exit_codes import FINDINGS, WRONG_USAGE
+from splitgraph.garbage_collection import collection_paused
+from splitgraph.standard_output import OutputError
+
+# What says that a call is wrong or that the program ends, and what leaves no way to print anything.
+_NO_FAILURES = (click.ClickException, click.exceptions.Exit, click.Abort, OutputError, BrokenPipeError)
+
+
+def run_command(command: Callable[..., int], options: Mapping[str, Any]) -> int:
+    """The exit code of a command. Its error is a line on stderr, an exit code, and with --json a document. Raises what
+    is no error of a model or a call, for the program to tell.
+    """
+    # What is imported and made here lives as long as the process does: there is no garbage to look for.
+    with _stopped_cleanly(), collection_paused():
+        try:
+            return command(**options)
+        except SplitgraphError as error:
+            _report_error(command.__name__, options, error)
+            return FINDINGS if isinstance(error, ConversionError | VerificationError) else WRONG_USAGE
+        except _NO_FAILURES:
+            raise
+        except Exception as error:
+            _print_failure(command.__name__, options, [_unexpected(error)])
+            raise
+
+
+def _report_error(command: str, options: Mapping[str, Any], error: SplitgraphError) -> None:
+    from splitgraph.report.printing import say_error
+
+    try:
+        _print_failure(command, options, error.diagnostics or [Diagnostic("SG601", "error", str(error))])
+    finally:
+        # Also where the document cannot be printed.
+        say_error(str(error), error.diagnostics)
+
+
+def _unexpected(error: Exception) -> Diagnostic:
+    """What is told of an error that has nothing to do with the model or the call."""
+    if isinstance(error, MemoryError):
+        return diagnostic("SG602", "out of memory")
+    if isinstance(error, OSError):
+        # Models are read and written with errors of their own: what is left is the machine.
+        return diagnostic("SG602", error.strerror or str(error))
+    return diagnostic("SG603", f"{type(error).__name__}: {error}")
+
+
+def print_usage_failure(command: str, message: str) -> None:
+    """Print the document of a call that is wrong. Which model was meant is not known: what was typed wrongly may be an
+    option before it.
+    """
+    _print_failure(command, {"as_json": True}, [Diagnostic("SG601", "error", message)])
+
+
+def _print_failure(command: str, options: Mapping[str, Any], diagnostics: Sequence[Diagnostic]) -> None:
+    """Print the document of a command that failed, if it is to print one."""
+    if not options.get("as_json"):
+        return
+    from splitgraph.report.documents import failed_document
+    from splitgraph.report.printing import print_document
+
+    print_document(failed_document(command, str(options.get("model", "")), diagnostics))
+
+
+@contextmanager
+def _stopped_cleanly() -> Iterator[None]:
+    """Let what asks the process to stop (`timeout`, a container, a closed terminal) end it as an exception does, which
+    ends engines and removes temporary files.
+    """
+
+    def stop(number: int, _: object) -> None:
+        raise SystemExit(128 + number)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    asked = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    # What is ignored, as `nohup` has it, stays so.
+    earlier = {number: signal.getsignal(number) for number in asked if signal.getsignal(number) is signal.SIG_DFL}
+    for number in earlier:
+        signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        for number, handler in earlier.items():
+            signal.signal(number, handler)
