@@ -25,6 +25,7 @@ from splitgraph.dim import (
     dim_min,
     evaluate,
     is_spellable,
+    large_atoms,
     parse_dim,
     parse_expression,
     product,
@@ -34,7 +35,8 @@ from splitgraph.dim import (
     symbols_of,
 )
 from splitgraph.dim import arithmetic as storage
-from splitgraph.dim.atoms import MOST_WRITTEN, size_of
+from splitgraph.dim.atoms import MOST_WRITTEN, atoms_by_level, size_of
+from splitgraph.dim.printing import spell_inside, spell_large
 
 NAMES = ("A", "N", "k")
 A, N, K = (symbol(name) for name in NAMES)
@@ -370,6 +372,27 @@ def test_an_expression_over_a_name_that_is_no_identifier_has_no_spelling(name: s
     assert not is_spellable(symbol(name) // 2)
     assert not is_spellable(dim_min(N, symbol(name)))
     assert str(symbol(name) // 2) == f"[{name}]//2"
+
+
+@pytest.mark.parametrize(
+    ("dim", "text"),
+    [(3, "3"), (-3, "-3"), (N, "N"), (symbol("batch-size"), "[batch-size]"), (symbol("2N") + 1, "[2N] + 1")],
+)
+def test_within_an_expression_a_name_that_is_no_identifier_stands_in_brackets(dim: DimLike, text: str) -> None:
+    assert spell_inside(dim) == text
+    assert parse_expression(text) == dim
+
+
+def test_a_large_product_is_written_with_names_in_brackets() -> None:
+    size = symbol("batch-size")
+    [atom] = large_atoms(product([size] * 17))
+    assert spell_large(atom, atom.parts) == f"({'*'.join(['[batch-size]'] * 16)})*[batch-size]"
+
+
+def test_atoms_come_in_the_order_of_the_terms() -> None:
+    names = [f"s{place:02}" for place in range(60)]
+    total = sum_dims([*map(symbol, names), *(symbol(name) // 2 for name in names)])
+    assert [atom.name for atom in atoms_by_level([total])] == [*names, *names]
 
 
 @pytest.mark.parametrize("dim", [3, N, N + 1, symbol("é"), symbol("_x") // 2])

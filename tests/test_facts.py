@@ -141,6 +141,14 @@ def test_obligations_tighten_bounds(text: str, bounds: dict[str, tuple[int, int 
     assert facts_of(text).bounds == bounds
 
 
+def test_a_solution_with_a_divisor_that_turns_out_to_be_0_is_forgotten() -> None:
+    """So many facts speak of B and of N that nobody notices that they contradict each other."""
+    many = [text for place in range(9) for text in (f"x{place} >= B", f"y{place} >= N")]
+    facts = facts_of("A == N//B", *many, "B == 0", "N == Z")
+    assert facts.solution(N) is symbol("Z")
+    assert facts.solution(A) is A
+
+
 STRINGS = [
     ("N - 6 == 0", "N == 6"), ("6 == N", "N == 6"), ("N % 3 == 0", "N % 3 == 0"), ("N - 2 >= 0", "N >= 2"),
     ("2*N - 5 >= 0", "N >= 3"), ("A + B == N", "A + B == N"), ("N == A + B", "A + B == N"),
@@ -234,6 +242,26 @@ SIMPLER = [
 @pytest.mark.parametrize(("dim", "simpler", "given_"), SIMPLER)
 def test_simplify(dim: str, simpler: str, given_: tuple[str, ...]) -> None:
     assert str(facts_of(*given_).simplify(parse_expression(dim))) == simpler
+
+
+@pytest.mark.parametrize("told", ["(A*N) % 8 == 0", "(3*A*N) % 8 == 0", "(A*N) % 24 == 0"])
+@pytest.mark.parametrize(
+    ("dim", "simpler"),
+    [
+        ("(3*A*N)//8", "3*((A*N)//8)"),
+        ("(3*A*N)//8 + (A*N)//8", "(A*N)//2"),
+        ("A*N - (3*A*N)//8", "A*N - 3*((A*N)//8)"),
+        ("(A*N)//4 + (5*A*N)//8", "A*N - (A*N)//8"),
+    ],
+)
+def test_a_quotient_is_written_alike_whichever_multiple_the_facts_speak_of(told: str, dim: str, simpler: str) -> None:
+    assert str(facts_of(told).simplify(parse_expression(dim))) == simpler
+
+
+def test_a_quotient_is_written_alike_in_whichever_order_the_facts_are_told() -> None:
+    told = ["A % 3 == 0", "B % 3 == 0", "N % 3 == 0"]
+    found = {str(facts_of(*order).simplify(A * B * N // 3)) for order in itertools.permutations(told)}
+    assert found == {"B*N*(A//3)"}
 
 
 def test_a_fixed_symbol_keeps_its_name_unless_asked_otherwise() -> None:

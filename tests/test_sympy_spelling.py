@@ -120,6 +120,18 @@ def test_long_sums_are_read() -> None:
     assert parse_dim(text) == sum((symbol(f"x{index}") // 2 for index in range(300)), start=symbol("x") - symbol("x"))
 
 
+DEEP = ["-" * 40 + "floor(a/2)", "Max(1, " * 40 + "a" + ")" * 40, "a" + "**1" * 40, "floor(a/2)" + " + b" * 2000]
+
+
+@pytest.mark.parametrize("text", [*DEEP, "floor(a/2)" + " + b" * 500], ids=lambda text: text[:20])
+@pytest.mark.parametrize("calls", [0, 200, 400])
+def test_what_is_read_does_not_depend_on_how_many_calls_are_open(text: str, calls: int) -> None:
+    def read(depth: int) -> object:
+        return read(depth - 1) if depth else parse_dim.__wrapped__(text)
+
+    assert (read(calls) is symbol(text)) == (text in DEEP)
+
+
 SYMBOLS = {name: sympy.Symbol(name, integer=True, nonnegative=True) for name in ("a", "b", "height")}
 
 

@@ -39,7 +39,8 @@ class Atom:
     level: 0 without args, else one more than the highest level among these. size: how many names it takes to write.
     interval: for symbols >= 0. name: for SUM and PRODUCT one that no other has.
     always_exists: whether it has a value whatever the symbols are, as nothing in it is divided by one.
-    key: a total order that does not depend on the order of creation, so that printing is reproducible.
+    key: a total order that does not depend on the order of creation, so that printing is reproducible. The hash is the
+    address: a set of atoms, or of values, has another order in each process, so that nothing may be read out of one.
     """
 
     __slots__ = (
@@ -188,7 +189,8 @@ def is_deep(value: DimLike) -> bool:
 
 def atoms_by_level(values: Iterable[DimLike]) -> list[Atom]:
     """Every atom that the values are written with, arguments before what is built of them; no recursion."""
-    seen: set[Atom] = set()
+    # A dict and not a set, as the order in which these atoms are simplified can decide what comes out.
+    seen: dict[Atom, None] = {}
     waiting = list(values)
     while waiting:
         value = waiting.pop()
@@ -197,7 +199,7 @@ def atoms_by_level(values: Iterable[DimLike]) -> list[Atom]:
         for monomial, _ in value.terms:
             for atom in monomial:
                 if atom not in seen:
-                    seen.add(atom)
+                    seen[atom] = None
                     waiting.extend(atom.args)
     return sorted(seen, key=lambda atom: atom.level)
 

@@ -342,7 +342,7 @@ class Facts:
         yield list(found)
         count = len(found)
         while True:
-            near = dict.fromkeys(fact for name in reached for fact in self._few_of(name))
+            near = dict.fromkeys(fact for name in sorted(reached) for fact in self._few_of(name))
             names_of = {name for fact in near for name in names_in(fact.difference)}
             closed = self._among(reached | names_of)
             more = {**found, **near, **closed}
@@ -354,11 +354,12 @@ class Facts:
 
     def _among(self, names: set[str]) -> dict[Fact, None]:
         """The facts that speak of these symbols only."""
+        in_order = sorted(names)
         return {
             fact: None
             for facts in self._chain()
             if facts._under
-            for name in names
+            for name in in_order
             for fact in facts._under.get(name, ())
             if names_in(fact.difference) <= names
         }
@@ -418,7 +419,7 @@ class Facts:
             name = monomial[0].name
             value = (known - coefficient * symbol(name)) * -coefficient
             if name not in names_in(value) and not is_deep(value):
-                for other in self._solved_with.pop(name, ()):
+                for other in self._solved_with.pop(name, set()) & self._solved.keys():
                     try:
                         self._note_solution(other, substitute_names(self._solved[other], {name: value}))
                     except ZeroDivisionError:

@@ -108,7 +108,9 @@ class LinearSystem:
 
     def _sides(self, atom: Atom) -> tuple[Linear, Linear]:
         """The p and f of `max(0, p - f)`, neither with a negative term."""
-        (_, difference), rising, falling = atom.args, ({}, 0), ({}, 0)
+        _, difference = atom.args
+        rising: Linear = {}, 0
+        falling: Linear = {}, 0
         for monomial, coefficient in () if isinstance(difference, int) else difference.terms:
             if coefficient > 0:
                 rising = _sum(rising, self._linear_of(monomial), coefficient)
@@ -307,9 +309,9 @@ def _is_positive_part(monomial: Monomial) -> bool:
     return atom is not None and atom.kind == MAX and len(atom.args) == 2 and not isinstance(atom.args[1], int)
 
 
-def _cofactors(difference: Dim, products: Iterable[Monomial]) -> set[Monomial]:
+def _cofactors(difference: Dim, products: Iterable[Monomial]) -> list[Monomial]:
     found = (quotient_of(whole, monomial) for whole in products for monomial, _ in difference.terms)
-    return {cofactor for cofactor in found if cofactor}
+    return list(dict.fromkeys(cofactor for cofactor in found if cofactor))
 
 
 def _sum(one: Linear, other: Linear, factor: int) -> Linear:

@@ -116,7 +116,7 @@ def _base(args: list[DimLike]) -> DimLike:
     tables = [dict(arg.terms) if isinstance(arg, Dim) else {} for arg in args]
     middle = (len(args) - 1) // 2
     medians: dict[Monomial, int] = {}
-    for monomial in {m for table in tables for m in table}:
+    for monomial in {m: None for table in tables for m in table}:
         medians[monomial] = sorted(table.get(monomial, 0) for table in tables)[middle]
     common = from_terms(medians, 0)
     return common if common != 0 else const_of(args[0])

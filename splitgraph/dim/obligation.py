@@ -10,7 +10,7 @@ from typing import Literal
 from splitgraph.dim.arithmetic import Dim, DimLike, from_terms
 from splitgraph.dim.atoms import Monomial, add_into
 from splitgraph.dim.parsing import parse_expression
-from splitgraph.dim.printing import spell_relation
+from splitgraph.dim.printing import spell_inside, spell_relation
 from splitgraph.dim.values import symbols_of
 
 # The two sides of a relation as it is printed; a name in brackets may hold anything.
@@ -56,7 +56,7 @@ class Obligation:
             return self.text
         difference = self._difference()
         if isinstance(difference, int):
-            return f"{self.lhs} {self.relation} {self.rhs}"
+            return f"{spell_inside(self.lhs)} {self.relation} {spell_inside(self.rhs)}"
         return spell_relation(difference, self.relation)
 
     def _difference(self) -> DimLike:

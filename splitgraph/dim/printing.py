@@ -113,6 +113,11 @@ def spell(value: Dim) -> str:
     return _spell_sum(value.terms, value.const, _texts(value))
 
 
+def spell_inside(value: DimLike) -> str:
+    """The spelling of a value within an expression, where a name that is no identifier stands in brackets."""
+    return decimal(value) if isinstance(value, int) else _spell_sum(value.terms, value.const, _texts(value))
+
+
 def spell_relation(difference: Dim, relation: str) -> str:
     """`difference == 0` or `difference >= 0`, with the terms on the sides where they are positive."""
     texts = _texts(difference)
@@ -129,9 +134,8 @@ def spell_relation(difference: Dim, relation: str) -> str:
 def spell_large(atom: Atom, parts: Iterable[DimLike]) -> str:
     """What a large atom stands for, written out over other parts than its own: its own under other names."""
     if atom.kind == SUM:
-        return " + ".join(map(str, parts)).replace(" + -", " - ")
-    texts = map(str, parts)
-    return "*".join([text if is_identifier(text) else f"({text})" for text in texts])
+        return " + ".join(map(spell_inside, parts)).replace(" + -", " - ")
+    return "*".join([_operand(part, {} if isinstance(part, int) else _texts(part)) for part in parts])
 
 
 def decimal(number: int) -> str:

@@ -21,6 +21,7 @@ from splitgraph.dim.atoms import (
     Monomial,
     Terms,
     atoms_by_level,
+    order_of,
     quotient_of,
     without,
 )
@@ -77,15 +78,26 @@ def _remainders_for(d: Dim, equalities: Sequence[Dim], interval_of: IntervalOf) 
     for atom in atoms_by_level([d, *equalities]):
         numerator, divisor = atom.args if atom.kind == FLOOR else (0, 0)
         if isinstance(numerator, Dim) and isinstance(divisor, int):
-            numerators[numerator.terms] = lcm(numerators.get(numerator.terms, 1), divisor)
+            terms = _without_common_factor(numerator.terms)
+            numerators[terms] = lcm(numerators.get(terms, 1), divisor)
     found = []
     for terms, divisor in numerators.items():
         modulus, remainder = _remainder_of(from_terms(dict(terms), 0), equalities, interval_of)
         known = divisor if modulus == 0 else modulus
         if known > 1:
             found.append(Remainder(terms, known, remainder % known))
-    # What is known of a factor says more than what is known of the product.
-    return sorted(found, key=lambda known: (len(known.terms[0][0]), len(known.terms)))
+    # What is known of a factor says more than what is known of the product. The first that applies decides how a
+    # quotient is written, so that each has its place, whichever the facts speak of first.
+    return sorted(found, key=lambda known: (len(known.terms[0][0]), order_of(known.value)))
+
+
+def _without_common_factor(terms: Terms) -> Terms:
+    """E for `3*E`: its remainder is known where that of `3*E` is, as a quotient's divisor shares no factor with the 3.
+
+    So `(3*E)//8` becomes `3*(E//8)`, whether or not anything else speaks of `E//8`.
+    """
+    factor = gcd(*(coefficient for _, coefficient in terms))
+    return tuple([(monomial, coefficient // factor) for monomial, coefficient in terms])
 
 
 def _remainder_of(value: DimLike, equalities: Iterable[Dim], interval_of: IntervalOf) -> tuple[int, int]:

@@ -26,6 +26,9 @@ _HIGHEST_DEGREE = 8
 _MOST_BITS = 256
 _LARGEST_DENOMINATOR = 256
 _LARGEST_EXPONENT = 8
+# Texts with more operators or a deeper nesting are not read: Python would read them only where few calls are open.
+_MOST_OPERATORS = 1500
+_DEEPEST = 32
 
 
 class _Ratio(NamedTuple):
@@ -40,13 +43,38 @@ def read_sympy(text: str, tokens: Sequence[Token]) -> DimLike | None:
 
     tokens: those of the text, wherever it has spaces.
     """
-    if not _are_clean(tokens):
+    if sum(token.kind == "operator" for token in tokens) > _MOST_OPERATORS or not _are_clean(tokens):
         return None
     try:
-        value = _exact(_read(ast.parse(text, mode="eval").body))
-    except (SyntaxError, ValueError, ZeroDivisionError, RecursionError, MemoryError):
+        expression = ast.parse(text, mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    if _is_deep(expression):
+        return None
+    try:
+        value = _exact(_read(expression))
+    except (ValueError, ZeroDivisionError):
         return None
     return None if large_atoms(value) else value
+
+
+def _is_deep(expression: ast.expr) -> bool:
+    """True for more calls and operators in each other than are read. A chain of operators of one rank counts as one."""
+    waiting: list[tuple[ast.AST, int]] = [(expression, 0)]
+    while waiting:
+        node, depth = waiting.pop()
+        if depth > _DEEPEST:
+            return True
+        for child in ast.iter_child_nodes(node):
+            waiting.append((child, depth if _is_of_chain(node, child) else depth + 1))
+    return False
+
+
+def _is_of_chain(node: ast.AST, child: ast.AST) -> bool:
+    """True for the operator to the left of another of its rank."""
+    if not isinstance(node, ast.BinOp) or node.left is not child or not isinstance(child, ast.BinOp):
+        return False
+    return _is_sum(node.op) == _is_sum(child.op)
 
 
 def _are_clean(tokens: Sequence[Token]) -> bool:
@@ -90,11 +118,11 @@ def _number(value: object) -> _Ratio:
 
 
 def _chain(node: ast.BinOp) -> _Ratio:
-    """Operators of one rank, from left to right: a sum may be of thousands, deeper than Python may call."""
+    """Operators of one rank, from left to right: a sum may be of hundreds, deeper than Python may call."""
     operators, operands = [node.op], [node.right]
     first: ast.expr = node.left
-    is_sum = isinstance(node.op, ast.Add | ast.Sub)
-    while isinstance(first, ast.BinOp) and isinstance(first.op, ast.Add | ast.Sub) == is_sum:
+    is_sum = _is_sum(node.op)
+    while isinstance(first, ast.BinOp) and _is_sum(first.op) == is_sum:
         operators.append(first.op)
         operands.append(first.right)
         first = first.left
@@ -107,6 +135,10 @@ def _chain(node: ast.BinOp) -> _Ratio:
     for operator, each in rest:
         value = _apply(operator, value, each)
     return value
+
+
+def _is_sum(operator: ast.operator) -> bool:
+    return isinstance(operator, ast.Add | ast.Sub)
 
 
 def _apply(operator: ast.operator, left: _Ratio, right: _Ratio) -> _Ratio:

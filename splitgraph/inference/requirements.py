@@ -8,6 +8,7 @@ from itertools import chain
 
 from splitgraph.dim import Dim, DimLike, Facts, Obligation, dim_max, dim_min, product, symbol, symbols_of
 from splitgraph.dim.conditions import plain_obligation
+from splitgraph.dim.printing import spell_inside
 from splitgraph.inference.naming import Naming
 from splitgraph.inference.solved_symbols import resolve
 from splitgraph.inference.state import State
@@ -134,8 +135,9 @@ def _broadcast(shown: DimLike, operands: Sequence[DimLike]) -> Obligation:
     """What says that a symbol is the broadcast of dimensions: equal, or 1, so the greatest, but 0 where one is 0."""
     value = product([*(dim_min(1, each) for each in operands), dim_max(*operands)])
     # Multiplied out it would be unreadable.
-    factors = [*(f"min(1, {each})" for each in operands), f"max({', '.join(map(str, operands))})"]
-    return Obligation(shown, "==", value, f"{shown} == {'*'.join(factors)}")
+    texts = [*map(spell_inside, operands)]
+    factors = [*(f"min(1, {text})" for text in texts), f"max({', '.join(texts)})"]
+    return Obligation(shown, "==", value, f"{spell_inside(shown)} == {'*'.join(factors)}")
 
 
 def _known_broadcasts(state: State) -> list[str]:

@@ -22,21 +22,24 @@ class IslJudge:
 
     def assume(self, constraint: Constraint) -> None:
         """Take a linear constraint for granted."""
-        added = self._set(self._text(constraint))
         try:
+            added = self._set(self._text(constraint))
             self._known = None if self._known is None else self._known.intersect(added)
-        except islpy.Error:
+        except islpy.Error as error:
+            if "maximal number of operations" not in str(error):
+                raise
             self._known = None
 
     def follows(self, given: Sequence[Tree], concluded: Constraint) -> bool | None:
         """Whether the conclusion, which is linear and so has a value everywhere, follows; None: not known."""
-        failing = self._set(f"not ({self._text(concluded)})")
         if self._known is None:
             return None
         try:
+            failing = self._set(f"not ({self._text(concluded)})")
             return bool(self._known.intersect(failing).is_empty())
-        except islpy.Error:
-            # The limit was reached: what else could be wrong with the question is found when its text is read.
+        except islpy.Error as error:
+            if "maximal number of operations" not in str(error):
+                raise
             return None
 
     def _set(self, condition: str) -> islpy.Set:

@@ -74,6 +74,13 @@ CASES = {
         [{"a": 1, "b": 5, "unk0": 1}, {"a": 0, "b": 1, "unk0": 1}],
         assumes=False,
     ),
+    "a broadcast of names that are no identifiers": Case(
+        model_of('float["batch-size"] x, float["batch-size + 1"] y', "z = Add(x, y) w = Relu(z)"),
+        ["unk0 == min(1, [batch-size])*min(1, [batch-size + 1])*max([batch-size], [batch-size + 1])"],
+        [{"batch-size": 1, "batch-size + 1": 5, "unk0": 5}],
+        [{"batch-size": 1, "batch-size + 1": 5, "unk0": 1}],
+        assumes=False,
+    ),
     "a name that is no identifier": Case(
         model_of('float["batch-size"] x', "a, b = Split<num_outputs=2>(x)"),
         ["unk0 == ([batch-size] + 1)//2", "unk1 == [batch-size]//2"],

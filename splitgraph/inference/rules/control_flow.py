@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from splitgraph.contents import scalar
 from splitgraph.dim import Dim, DimLike
@@ -30,13 +30,13 @@ def _are_equal(ctx: NodeContext, a: DimLike | None, b: DimLike | None) -> bool:
 
 
 def settle(
-    ctx: NodeContext, before: Sequence[ValueType], after: Sequence[ValueType], lost: set[Dim], empty: set[int]
+    ctx: NodeContext, before: Sequence[ValueType], after: Sequence[ValueType], lost: dict[Dim, None], empty: set[int]
 ) -> list[ValueType]:
     """The types of carried values that hold before and after an iteration.
 
-    lost: symbols of dimensions that change. empty: positions of sequences that have no elements yet, of which whatever
-    the body gives holds. A lost dimension keeps its symbol from round to round, so that the types settle as soon as
-    nothing more is lost.
+    lost: symbols of dimensions that change, in the order in which they are found. empty: positions of sequences that
+    have no elements yet, of which whatever the body gives holds. A lost dimension keeps its symbol from round to round,
+    so that the types settle as soon as nothing more is lost.
     """
     settled = []
     for position, (old, new) in enumerate(zip(before, after, strict=False)):
@@ -53,7 +53,7 @@ def settle(
                 shape.append(mine)
                 continue
             if isinstance(common, Dim):
-                lost.add(common)
+                lost[common] = None
             shape.append(common)
         settled.append(joined.with_shape(shape))
     return settled
@@ -223,13 +223,13 @@ def settle_iterations(
     empty: set[int],
     walk: Callable[[Sequence[ValueType], Iterable[int]], Body | None],
     carried_on: Callable[[Body], Sequence[ValueType]],
-) -> tuple[Body | None, list[ValueType], set[Dim]]:
+) -> tuple[Body | None, list[ValueType], Collection[Dim]]:
     """Walk a body, given the types of its carried values, until those that it carries on are the same.
 
     Gives the body of the last walk, the types of the carried values after the loop, however often it runs, and the
     symbols of dimensions that an iteration changes.
     """
-    lost = set[Dim]()
+    lost = dict[Dim, None]()
     body, is_walked = None, False
     for _ in range(MAX_ROUNDS):
         with ctx.quietly():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import onnx
 
@@ -97,7 +97,11 @@ def _passed(ctx: NodeContext, entry: PortEntry) -> ValueType:
 
 
 def _outputs(
-    ctx: NodeContext, ports: Sequence[PortEntry], body: Body, after: Mapping[int, ValueType], lost: set[Dim]
+    ctx: NodeContext,
+    ports: Sequence[PortEntry],
+    body: Body,
+    after: Mapping[int, ValueType],
+    lost: Collection[Dim],
 ) -> list[ValueType]:
     count = _trips(ctx, ports, body) if ctx.node.op_type == "Loop" else _parts(ctx, ports)
     outputs = [UNKNOWN] * len(ctx.outputs)
@@ -112,7 +116,7 @@ def _outputs(
     return outputs
 
 
-def _without(value: ValueType, lost: set[Dim]) -> ValueType:
+def _without(value: ValueType, lost: Collection[Dim]) -> ValueType:
     """The type without dimensions that differ from one iteration to the next."""
     if value.shape is None:
         return value
