@@ -62,12 +62,17 @@ for path in sys.argv[1:]:
     session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     given = session.get_inputs()[0]
     for count in (2, 3, 5):
-        session.run(None, {given.name: np.random.default_rng(count).normal(size=(count, given.shape[1])).astype(np.float32)})
+        drawn = np.random.default_rng(count).normal(size=(count, given.shape[1])).astype(np.float32)
+        session.run(None, {given.name: drawn})
     del session
 """
 _PYTHON = (sys.executable, "-c")
 _SPLITGRAPH = (sys.executable, "-m", "splitgraph")
-_CONVERT = "import onnx, sys; from onnx import version_converter as v; onnx.save(v.convert_version(onnx.load(sys.argv[1]), 18), sys.argv[2])"
+_CONVERT = """
+import onnx, sys
+from onnx.version_converter import convert_version
+onnx.save(convert_version(onnx.load(sys.argv[1]), 18), sys.argv[2])
+"""
 
 
 class Cost(NamedTuple):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 from splitgraph import formats
 from splitgraph.diagnostics import ConversionError, SplitgraphError, VerificationError, diagnostic
-from splitgraph.formats import LoadedModel, OpenVINOModel, give_back, held, load, open_model
+from splitgraph.formats import LoadedModel, give_back, held, load, open_model
 from splitgraph.garbage_collection import collection_paused
 from splitgraph.graph.scopes import opset_imports
 from splitgraph.model_kinds import Engine, Form
@@ -72,7 +72,7 @@ def infer(
 
     loaded = open_model(model, weights="leave")
     opened = loaded.content
-    if isinstance(opened, OpenVINOModel):
+    if not isinstance(opened, ModelProto):
         from splitgraph.inference.openvino_ir import infer_ir
 
         found = infer_ir(opened, bind=bind, input_shapes=input_shapes, empty_chunks=empty_chunks)
@@ -192,7 +192,7 @@ def convert(
     with collection_paused():
         loaded = open_model(model, weights="leave")
         opened = loaded.content
-        if isinstance(opened, OpenVINOModel):
+        if not isinstance(opened, ModelProto):
             from splitgraph.conversion.openvino_ir import convert_ir
 
             if ir_version is not None:
@@ -297,7 +297,7 @@ def _convert_opset(
     opset = operator.index(opset)
     loaded = open_model(model, weights="leave")
     opened = loaded.content
-    if isinstance(opened, OpenVINOModel):
+    if not isinstance(opened, ModelProto):
         raise SplitgraphError("OpenVINO IR has no opset of ONNX; only ONNX models go from opset to opset")
     source = opset_imports(opened.opset_import).get("", opset)
     # An opset that does not exist is a finding about the model, whichever way the conversion would go.

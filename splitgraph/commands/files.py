@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from splitgraph.formats import ExternalData, LoadedModel, Model, write
+from splitgraph.formats import ExternalData, LoadedModel, write
+
+if TYPE_CHECKING:
+    from splitgraph.formats import Model
 
 
 def write_model(

@@ -5,15 +5,20 @@ from __future__ import annotations
 import sys
 from collections.abc import Collection, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from splitgraph import api
 from splitgraph.arguments import output_path, parse_bindings, parse_input_shapes, refuse_existing
 from splitgraph.commands.files import write_model
 from splitgraph.exit_codes import CLEAN, FINDINGS
-from splitgraph.formats import ExternalData, Model, OpenVINOModel, open_model
+from splitgraph.formats import ExternalData, open_model
 from splitgraph.graph.names import dimension_names
 from splitgraph.inference.analysis import Analysis
+from splitgraph.onnx_proto import ModelProto
 from splitgraph.report.printing import print_document, print_result, say_error
+
+if TYPE_CHECKING:
+    from splitgraph.formats import Model
 
 
 def infer(
@@ -62,7 +67,7 @@ def _print_page(analysis: Analysis, model: Path, with_values: bool, written: Pat
 
 def _known_names(model: Model) -> tuple[Collection[str], Collection[str]]:
     """The names of a model's dimensions, and of its inputs. IR has no names for dimensions."""
-    if isinstance(model, OpenVINOModel):
+    if not isinstance(model, ModelProto):
         from splitgraph.inference.openvino_ir import input_names
 
         return (), input_names(model)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from splitgraph import api
 from splitgraph.arguments import parse_bindings, refuse_existing, rewritten_path
@@ -14,13 +14,16 @@ from splitgraph.commands.files import write_model
 from splitgraph.conversion.rewrite import Rewrite
 from splitgraph.diagnostics import ConversionError, Diagnostic, diagnostic
 from splitgraph.exit_codes import CLEAN, FINDINGS, NOT_CHECKED
-from splitgraph.formats import ExternalData, LoadedModel, Model, OpenVINOModel, is_ir_name, open_model, whole_model
+from splitgraph.formats import ExternalData, LoadedModel, is_ir_name, open_model, whole_model
 from splitgraph.graph.scopes import opset_imports
 from splitgraph.inference.analysis import IR
 from splitgraph.onnx_proto import ModelProto
 from splitgraph.report.layout import SEVERITY_STYLES, line
 from splitgraph.report.pages import blockers_page, findings_table, rewrite_page, verification_notes
 from splitgraph.report.printing import LONG, print_document, print_notice, print_result, working
+
+if TYPE_CHECKING:
+    from splitgraph.formats import Model
 
 _ANOTHER_NAME = "pass --in-place to overwrite it, or another name with -o"
 
@@ -122,7 +125,7 @@ def _report_there(result: Rewrite, task: Task, destination: Destination, path: P
 
 
 def _opset_of(model: Model) -> Mapping[str, int]:
-    return {IR: model.version} if isinstance(model, OpenVINOModel) else opset_imports(model.opset_import)
+    return opset_imports(model.opset_import) if isinstance(model, ModelProto) else {IR: model.version}
 
 
 def _as_ir(result: Rewrite, source: Path) -> Rewrite:

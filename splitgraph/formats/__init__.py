@@ -5,11 +5,12 @@ OpenVINO IR, and models of the OpenVINO runtime.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeGuard
 
 from splitgraph.diagnostics import ModelError
 from splitgraph.formats import onnx_ir_model
@@ -27,8 +28,7 @@ from splitgraph.formats.onnx_file import (
     whole_model,
 )
 from splitgraph.formats.onnx_ir_model import is_onnx_ir
-from splitgraph.formats.openvino_ir import OpenVINOModel, is_ir, load_ir, save_ir, weights_path
-from splitgraph.formats.openvino_runtime import from_ov_model, is_ov_model, to_ov_model
+from splitgraph.formats.recognition import is_ir
 from splitgraph.onnx_proto import GraphProto, ModelProto
 from splitgraph.tensor_places import SourceFile
 
@@ -42,6 +42,7 @@ __all__ = [
     "held",
     "in_memory",
     "is_ir_name",
+    "is_openvino_ir",
     "load",
     "load_ir",
     "load_onnx",
@@ -53,8 +54,14 @@ __all__ = [
     "write",
 ]
 
-# A model of either format.
-Model = ModelProto | OpenVINOModel
+# What reads OpenVINO IR is imported when there is one.
+if TYPE_CHECKING:
+    from splitgraph.formats.openvino_ir import OpenVINOModel, load_ir, save_ir
+
+    # A model of either format.
+    Model = ModelProto | OpenVINOModel
+
+_OF_IR = frozenset({"OpenVINOModel", "load_ir", "save_ir"})
 
 _HINTS = {
     bytes: "use onnx.load_from_string first",
@@ -63,6 +70,30 @@ _HINTS = {
 # By these endings `onnx.load` takes a file for one of its text formats.
 _TEXT_NAMES = frozenset({".json", ".onnxjson", ".textproto", ".txtpb", ".pbtxt", ".prototxt", ".onnxtext", ".onnxtxt"})
 _ONNX_NAME = "Give it a name that ends in .onnx."
+
+
+def __getattr__(name: str) -> Any:
+    """Import what belongs to OpenVINO IR when it is asked for."""
+    if name not in _OF_IR:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from splitgraph.formats import openvino_ir
+
+    return getattr(openvino_ir, name)
+
+
+def is_openvino_ir(value: object) -> TypeGuard[OpenVINOModel]:
+    """True for an OpenVINOModel; whoever has one has imported its module."""
+    module = sys.modules.get("splitgraph.formats.openvino_ir.model")
+    return module is not None and isinstance(value, module.OpenVINOModel)
+
+
+def _is_runtime_model(value: object) -> bool:
+    """True for an `ov.Model`; whoever has one has imported openvino."""
+    if "openvino" not in sys.modules:
+        return False
+    from splitgraph.formats.openvino_runtime import is_ov_model
+
+    return is_ov_model(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +118,7 @@ class LoadedModel:
     @property
     def model(self) -> ModelProto:
         """The model as ONNX. Raises ModelError (SG101) for OpenVINO IR."""
-        if isinstance(self.content, OpenVINOModel):
+        if not isinstance(self.content, ModelProto):
             raise model_error("SG101", "is OpenVINO IR; an ONNX model is needed here", self.content.path or "")
         return self.content
 
@@ -104,7 +135,7 @@ class LoadedModel:
     @property
     def openvino(self) -> OpenVINOModel | None:
         """The model as OpenVINO IR, None when it is ONNX."""
-        return self.content if isinstance(self.content, OpenVINOModel) else None
+        return None if isinstance(self.content, ModelProto) else self.content
 
 
 def open_model(source: Any, *, weights: Literal["load", "leave"] = "load") -> LoadedModel:
@@ -116,20 +147,24 @@ def open_model(source: Any, *, weights: Literal["load", "leave"] = "load") -> Lo
     """
     if isinstance(source, ModelProto):
         return LoadedModel(source, "onnx")
-    if isinstance(source, OpenVINOModel):
+    if is_openvino_ir(source):
         return LoadedModel(source, "openvino")
     if is_graphsurgeon(source):
         return LoadedModel(to_model(source), "graphsurgeon", original=source)
     if is_onnx_ir(source):
         proto, data_files = onnx_ir_model.to_model(source)
         return LoadedModel(proto, "onnx-ir", original=source, files=data_files)
-    if is_ov_model(source):
+    if _is_runtime_model(source):
+        from splitgraph.formats.openvino_runtime import from_ov_model
+
         return LoadedModel(from_ov_model(source), "ov.Model", original=source)
     if not isinstance(source, (str, os.PathLike)):
         raise _wrong_type(source)
     require_path(source)
     path = Path(source)
     if is_ir(path):
+        from splitgraph.formats.openvino_ir import load_ir, weights_path
+
         return LoadedModel(load_ir(path), "openvino", path, files=(path, weights_path(path)))
     read = read_onnx(path, external_data="load" if weights == "load" else "keep", weights=weights)
     return LoadedModel(read.model, "path", path, files=read.files, source=read.source, taken_in=read.taken_in)
@@ -157,7 +192,9 @@ def give_back(model: Model, loaded: LoadedModel) -> Any:
     """A model of the kind that went in: a gs.Graph for a gs.Graph, an onnx_ir.Model for an onnx_ir.Model, an ov.Model
     for an ov.Model, else itself.
     """
-    if loaded.kind == "ov.Model" and isinstance(model, OpenVINOModel):
+    if loaded.kind == "ov.Model" and not isinstance(model, ModelProto):
+        from splitgraph.formats.openvino_runtime import to_ov_model
+
         return to_ov_model(model)
     if loaded.kind == "graphsurgeon" and isinstance(model, ModelProto):
         return from_model(model, loaded.original)
@@ -206,7 +243,9 @@ def write(
     origin = None if source is None else source.path
     is_replaced = origin is not None and os.path.exists(path) and os.path.exists(origin) and path.samefile(origin)
     kept = () if source is None or is_replaced else source.files
-    if isinstance(model, OpenVINOModel):
+    if not isinstance(model, ModelProto):
+        from splitgraph.formats.openvino_ir import save_ir
+
         save_ir(model, path, overwrite=overwrite, kept=kept)
         return
     if is_ir_name(path):

@@ -7,7 +7,6 @@ graphs. `meta`, the notes of passes that onnx_ir never writes to a file, does no
 from __future__ import annotations
 
 import contextlib
-import logging
 import os
 import sys
 import threading
@@ -105,6 +104,8 @@ def _guarded(purpose: str) -> Iterator[None]:
     """Keep onnx_ir's warnings off stderr, which are findings of `infer` too, and turn what it raises into a
     ModelError.
     """
+    import logging
+
     logger = logging.getLogger("onnx_ir")
     _AT_WORK.acquire()
     level = logger.level

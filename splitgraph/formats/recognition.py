@@ -1,9 +1,10 @@
-"""What a file that is not an ONNX model looks like, from its first bytes."""
+"""What a file looks like, from its name and its first bytes."""
 
 from __future__ import annotations
 
-import io
-import zipfile
+import os
+import stat
+from pathlib import Path
 
 _PREFIXES: tuple[tuple[bytes, str], ...] = (
     (b"version https://git-lfs", "a Git LFS pointer; fetch the file itself with `git lfs pull`"),
@@ -50,6 +51,9 @@ def describe_content(data: bytes) -> str | None:
 
 
 def _describe_zip(data: bytes) -> str:
+    import io
+    import zipfile
+
     try:
         names = zipfile.ZipFile(io.BytesIO(data)).namelist()
     except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError):
@@ -77,3 +81,18 @@ def _describe_text(start: bytes) -> str | None:
     if text.startswith(("{", "[")):
         return "JSON text"
     return "plain text"
+
+
+def is_ir(path: Path) -> bool:
+    """True for an .xml by name, or a file that begins as an IR does."""
+    if path.suffix.lower() == ".xml":
+        return True
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            return False
+        with open(path, "rb") as file:
+            start = file.read(1024)
+    except OSError:
+        # Whoever reads the file says what is wrong with it.
+        return False
+    return describe_content(start) == "an OpenVINO IR file"

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -157,6 +156,8 @@ def _known_operator(domain: str, op_type: str, opset: int | None) -> Operator:
 
 def plugin_advice(op_type: str) -> str:
     """What to do about an operator that ai.onnx does not have."""
+    from difflib import get_close_matches
+
     close = get_close_matches(op_type, operator_names(), n=1)
     meant = f"Did you mean {close[0]}? " if close else ""
     return f"{meant}Where a plugin of a runtime is meant, only that runtime reads the model."

@@ -50,6 +50,9 @@ STARTING = (
 EXPLAINING = (*RUNTIMES, "difflib", "google", "json", "pathlib", "rich", "splitgraph.api", "splitgraph.dim")
 INFERRING = (
     *RUNTIMES,
+    "difflib",
+    "fractions",
+    "logging",
     "rich",
     "subprocess",
     "tempfile",
@@ -57,7 +60,10 @@ INFERRING = (
     "splitgraph.commands.verify",
     "splitgraph.conversion",
     "splitgraph.execution",
+    "splitgraph.formats.openvino_ir",
     "splitgraph.openvino",
+    "xml",
+    "zipfile",
 )
 REWRITING = (*RUNTIMES, "rich", "json", "subprocess", "splitgraph.commands.infer", "splitgraph.execution")
 # Parts of rich that no page needs.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from splitgraph.formats.openvino_ir.files import is_ir, load_ir, save_ir, weights_path
+from splitgraph.formats.openvino_ir.files import load_ir, save_ir, weights_path
 from splitgraph.formats.openvino_ir.model import Graph, Layer, OpenVINOModel, Port
 
-__all__ = ["Graph", "Layer", "OpenVINOModel", "Port", "is_ir", "load_ir", "save_ir", "weights_path"]
+__all__ = ["Graph", "Layer", "OpenVINOModel", "Port", "load_ir", "save_ir", "weights_path"]

@@ -49,21 +49,6 @@ def load_ir(path: StrPath) -> OpenVINOModel:
         raise refusal("SG101", "does not fit into this machine's memory", path) from None
 
 
-def is_ir(path: Path) -> bool:
-    """True for an .xml by name, or a file that begins as an IR does."""
-    if path.suffix.lower() == ".xml":
-        return True
-    try:
-        if not stat.S_ISREG(os.stat(path).st_mode):
-            return False
-        with open(path, "rb") as file:
-            start = file.read(1024)
-    except OSError:
-        # Whoever reads the file says what is wrong with it.
-        return False
-    return describe_content(start) == "an OpenVINO IR file"
-
-
 def weights_path(path: StrPath) -> Path:
     """The .bin that belongs to an .xml."""
     return Path(path).with_suffix(".bin")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from fractions import Fraction
 
 from splitgraph.contents import Item
 from splitgraph.dim import Dim, DimLike
@@ -90,6 +89,8 @@ def _keep_aspect_ratio(
     after = [size for size in sizes if isinstance(size, int)]
     if not before or not len(before) == len(after) == len(axes) or policy not in ("not_larger", "not_smaller"):
         return
+    from fractions import Fraction
+
     scales = [Fraction(size, dim) for size, dim in zip(after, before, strict=True)]
     scale = min(scales) if policy == "not_larger" else max(scales)
     for axis, dim in zip(axes, before, strict=True):
