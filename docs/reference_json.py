@@ -32,7 +32,7 @@ documents of several releases ignores the keys that it does not know. A key that
 meaning, is listed in [CHANGELOG.md](../../CHANGELOG.md).
 
 There is no document where the name of the command is missing or wrong, where stdout cannot be written (exit code 2),
-and with the [exit codes](command-line.md#exit-codes) 70 and above.
+and where the program is interrupted ([exit codes](command-line.md#exit-codes) 130 and above).
 """
 
 
