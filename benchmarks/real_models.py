@@ -3,9 +3,9 @@
 python benchmarks/real_models.py CACHE [RUNS]
 
 CACHE: the folder of `tests/campaigns/real_models.py`, with the models that it has fetched; exports of `models/` with
-local functions are measured as well. Infer is held against onnx.load and onnx's inference with data_prop, upgrade and save
-against onnx.load and onnx.save. Warm: CPU time in a process that has done the work before, the best of RUNS. Cold: CPU
-time of whole processes. Printed are the medians of the ratios and the ten worst.
+local functions are measured as well. Infer is held against onnx.load and onnx's inference with data_prop, upgrade and
+save against onnx.load and onnx.save. Warm: CPU time in a process that has done the work before, the best of RUNS.
+Cold: CPU time of whole processes. Printed are the medians of the ratios and the ten worst.
 """
 
 from __future__ import annotations

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Severity = Literal["error", "warning", "info"]
 
 
-@dataclass(frozen=True, slots=True)
-class CodeInfo:
+class CodeInfo(NamedTuple):
     """One line of the table of codes: a title, what it means, and what to do about it."""
 
     title: str
@@ -45,7 +45,26 @@ def diagnostic(
     code: str, message: str, location: str = "", *, severity: Severity = "error", help: str | None = None
 ) -> Diagnostic:
     """A Diagnostic of a known code; its help comes from the table of codes unless given."""
-    return Diagnostic(code, severity, message, location, CODES[code].help if help is None else help)
+    text = abridged(with_words_abridged(message), LONGEST_TEXT)
+    return Diagnostic(code, severity, text, location, CODES[code].help if help is None else help)
+
+
+# Characters of a name of the model, and of a text with names in it, that are shown to people.
+LONGEST_NAME = 500
+LONGEST_TEXT = 10_000
+_LONG_WORD = re.compile(rf"\S{{{LONGEST_NAME + 1},}}")
+
+
+def abridged(text: str, most: int = LONGEST_NAME) -> str:
+    """A name or text as people are shown it: of a very long one its ends, and how long it is."""
+    if len(text) <= most:
+        return text
+    return f"{text[: most // 2]}…{text[-most // 4 :]} ({len(text):,} characters)"
+
+
+def with_words_abridged(text: str) -> str:
+    """A text with every very long word in it, a name as a rule, as people are shown it."""
+    return text if len(text) <= LONGEST_NAME else _LONG_WORD.sub(lambda found: abridged(found.group()), text)
 
 
 class SplitgraphError(Exception):
@@ -57,7 +76,7 @@ class SplitgraphError(Exception):
     diagnostics: tuple[Diagnostic, ...]
 
     def __init__(self, message: str, diagnostics: Iterable[Diagnostic] = ()) -> None:
-        super().__init__(message)
+        super().__init__(with_words_abridged(message))
         self.diagnostics = tuple(diagnostics)
 
 
@@ -153,6 +172,14 @@ _code(
     "Most tensors of the model have a shape but no elements, as in models that are kept for display or to estimate "
     "sizes. Types and shapes are inferred and converted as far as shapes tell; such a model cannot be run.",
     "Nothing to do for shapes. To run or verify the model, take the one with its weights.",
+)
+_code(
+    "SG114",
+    "nested too deep",
+    "Graphs are nested in one another, as bodies of nodes and of the functions that nodes in them call, or types are, "
+    "deeper than splitgraph looks into. protobuf reads no file with so many bodies of nodes in one another; functions "
+    "that call functions in branches and loops, and models that were made in memory, can have more.",
+    "Take bodies or functions apart, so that fewer lie in one another.",
 )
 
 # 2xx: the split operators ----------------------------------------------------------------------------------------
@@ -496,4 +523,16 @@ _code(
     "argument not allowed",
     "An argument of the command line is not of its form, or does not go with another.",
     "The message says what is allowed; --help lists the arguments.",
+)
+_code(
+    "SG602",
+    "the machine could not do it",
+    "There was no memory, no room for temporary files, or something else that the operating system refused.",
+    "The message says what was lacking.",
+)
+_code(
+    "SG603",
+    "fault of splitgraph",
+    "Something happened that splitgraph does not expect, whatever the model is.",
+    "Please report it with the model; the environment variable SPLITGRAPH_DEBUG=1 shows where it happened.",
 )

@@ -64,6 +64,14 @@ class ValueType:
         """Number of dimensions, None when unknown."""
         return None if self.shape is None else len(self.shape)
 
+    @property
+    def innermost(self) -> ValueType:
+        """What the innermost of sequences, optional values and maps in one another holds; itself for a tensor."""
+        found = self
+        while found.element is not None:
+            found = found.element
+        return found
+
     def with_shape(self, shape: Sequence[int | Dim | None] | None) -> ValueType:
         """The same type with another shape."""
         return ValueType(self.kind, self.dtype, None if shape is None else tuple(shape), self.element)

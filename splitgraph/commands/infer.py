@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from splitgraph import api
 from splitgraph.arguments import output_path, parse_bindings, parse_input_shapes, refuse_existing
@@ -40,7 +40,9 @@ def infer(
         refuse_existing(path, model, force=force, advice="give another name with -o")
     loaded = open_model(model, weights="leave")
     shapes = parse_input_shapes(input_shape, *_known_names(loaded.content)) if input_shape else {}
-    analysis = api.infer(loaded.content, bind=bindings, input_shapes=shapes, assume_defaults=assume_defaults)
+    # Not its content, which would be looked at once more.
+    opened: Any = loaded
+    analysis = api.infer(opened, bind=bindings, input_shapes=shapes, assume_defaults=assume_defaults)
     written = path if analysis.ok else None
     if written is not None:
         write_model(analysis.model, written, loaded, overwrite=force, external_data=external_data)

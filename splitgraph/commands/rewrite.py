@@ -34,7 +34,7 @@ class Task:
     to: the form of the splits, None for their own.
     """
 
-    rewrite: Callable[[Model], Rewrite]
+    rewrite: Callable[[Any], Rewrite]
     tag: str
     opset: int | None
     to: str | None = None
@@ -87,7 +87,8 @@ def _rewrite(task: Task, destination: Destination) -> int:
     if destination.output is None and not destination.in_place and not is_there:
         refuse_existing(path, model, force=force, advice=_ANOTHER_NAME)
     try:
-        result = task.rewrite(before)
+        # Not its content, which would be looked at once more.
+        result = task.rewrite(loaded)
         if is_ir_name(path) and isinstance(result.model, ModelProto):
             result = _as_ir(result, model)
     except ConversionError as error:

@@ -12,7 +12,7 @@ from splitgraph.conversion.guard import AttributeEdit
 from splitgraph.conversion.ir_version import minimum_ir_version
 from splitgraph.conversion.left_out import LeftOut
 from splitgraph.conversion.rewrite import Change
-from splitgraph.diagnostics import ConversionError, Diagnostic
+from splitgraph.diagnostics import ConversionError, Diagnostic, abridged
 from splitgraph.graph.scopes import GraphPath, graph_at, opset_imports, plain_domain
 from splitgraph.onnx_proto import FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto
 from splitgraph.variants.variadic_function import variadic_function
@@ -85,7 +85,7 @@ class Plan:
         if not self.blockers:
             return
         found = list(dict.fromkeys(self.blockers))
-        lines = "".join(f"\n  {d.code}  {d.location}  {d.message}" for d in found)
+        lines = "".join(f"\n  {d.code}  {abridged(d.location)}  {d.message}" for d in found)
         count = f"{len(found)} blocker" + ("s" if len(found) > 1 else "")
         raise ConversionError(f"{what}: {count}{lines}", found)
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeGuard
 
 from splitgraph.diagnostics import ModelError
 from splitgraph.formats import onnx_ir_model
+from splitgraph.formats.broken_text import find_broken_text_in_memory
 from splitgraph.formats.graphsurgeon import from_model, is_graphsurgeon, to_model
 from splitgraph.formats.held_model import HeldModel, in_memory
 from splitgraph.formats.model_error import model_error
@@ -140,12 +141,17 @@ class LoadedModel:
 
 def open_model(source: Any, *, weights: Literal["load", "leave"] = "load") -> LoadedModel:
     """Open a model source: a ModelProto, a path to ONNX or OpenVINO IR, an OpenVINOModel, an ov.Model, a gs.Graph, or
-    an onnx_ir.Model.
+    an onnx_ir.Model. Of a LoadedModel, the content is as one in memory, but was looked at when it was opened.
 
     weights: of a path to ONNX, "leave" leaves large tensors where they are, in the model's own file or in others: all
     that a verb needs, and what `held` gives back. Raises ModelError for anything that is not a readable model.
     """
+    if isinstance(source, LoadedModel):
+        return LoadedModel(source.content, "openvino" if is_openvino_ir(source.content) else "onnx")
     if isinstance(source, ModelProto):
+        broken = find_broken_text_in_memory(source)
+        if broken is not None:
+            raise model_error("SG111", f"the model has a string that is not UTF-8 ({broken})")
         return LoadedModel(source, "onnx")
     if is_openvino_ir(source):
         return LoadedModel(source, "openvino")
@@ -203,7 +209,7 @@ def give_back(model: Model, loaded: LoadedModel) -> Any:
     return model
 
 
-def load(path: str | os.PathLike[str]) -> Model:
+def load(path: str | os.PathLike[str]) -> ModelProto | OpenVINOModel:
     """Read an ONNX file with all of its weights, or an OpenVINO IR.
 
     path: of the .onnx or the .xml.

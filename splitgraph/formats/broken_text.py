@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import prod
 from typing import Any
 
@@ -33,6 +34,7 @@ _STRICT = _strict_classes()
 
 # The check by parsing takes as much memory and time again as reading the file, and a larger one may be mostly weights.
 _MOST_PARSED_TWICE = 8 * 2**20
+_PARSED_AT_ONCE = 2**20
 # Of a tensor in a node that is parsed twice.
 _MOST_ELEMENTS = 4096
 
@@ -61,7 +63,31 @@ def find_broken_text(model: ModelProto, nodes: bytes | None = None) -> str | Non
 
     nodes: those of the main graph, as `node_bytes` has them.
     """
-    are_clean = nodes is not None and _is_strictly(NodeProto, nodes)
+    return _find(model, nodes is not None and _is_strictly(NodeProto, nodes))
+
+
+def find_broken_text_in_memory(model: ModelProto) -> str | None:
+    """As `find_broken_text`, of a model of which nobody has the bytes: its nodes are written, a few at a time."""
+    return _find(model, _are_clean(model.graph.node))
+
+
+def _are_clean(nodes: Iterable[NodeProto]) -> bool:
+    """True when every string of the nodes is UTF-8; False when one is not, or where nodes hold large weights."""
+    pieces, size = list[bytes](), 0
+    for written in map(_WRITTEN_NODE, nodes):
+        pieces.append(written)
+        size += len(written)
+        if size <= _PARSED_AT_ONCE:
+            continue
+        if len(written) > _MOST_PARSED_TWICE or not _is_strictly(NodeProto, b"".join(pieces)):
+            return False
+        pieces, size = [], 0
+    # Written behind one another they are one message, with the fields of all.
+    return _is_strictly(NodeProto, b"".join(pieces))
+
+
+def _find(model: ModelProto, are_clean: bool) -> str | None:
+    """are_clean: nothing is wrong with the nodes of the main graph."""
     pending: list[Any] = [model]
     while pending:
         message = pending.pop()

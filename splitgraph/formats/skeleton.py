@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
-from splitgraph.onnx_proto import ModelProto, TensorProto
+from splitgraph.onnx_proto import AttributeProto, ModelProto, TensorProto
 from splitgraph.tensor_places import (
     DATA_LOCATION,
     EXTERNAL_DATA,
@@ -51,6 +51,15 @@ _SIZES = {4: 4, 10: 8}
 # The fields that hold elements. Strings are left in the model.
 _ELEMENTS = frozenset({*_SIZES, 5, 7, RAW_DATA, 11})
 _NUMBERS_OF_MORE_BYTES = bytes(range(ONE_BYTE, 256))
+_TYPE = AttributeProto.TYPE_FIELD_NUMBER
+_FIELD_OF_TYPE: Mapping[int, int] = {
+    AttributeProto.TENSOR: AttributeProto.T_FIELD_NUMBER,
+    AttributeProto.GRAPH: AttributeProto.G_FIELD_NUMBER,
+    AttributeProto.TENSORS: AttributeProto.TENSORS_FIELD_NUMBER,
+    AttributeProto.GRAPHS: AttributeProto.GRAPHS_FIELD_NUMBER,
+    AttributeProto.SPARSE_TENSOR: AttributeProto.SPARSE_TENSOR_FIELD_NUMBER,
+    AttributeProto.SPARSE_TENSORS: AttributeProto.SPARSE_TENSORS_FIELD_NUMBER,
+}
 # A number of more than 64 bits, or the bytes of one that protobuf does not end.
 _TOO_LONG = re.compile(rb"[\x80-\xff]{%d}" % LONGEST_VARINT)
 
@@ -59,9 +68,12 @@ Piece = bytes | Place
 
 
 class _Message(NamedTuple):
-    """What may hold a tensor: is_tensor, or fields by number that may, and which of these a message has only one of."""
+    """What may hold a tensor: is_tensor, is_attribute, or fields by number that may, and which of these a message has
+    only one of.
+    """
 
     is_tensor: bool
+    is_attribute: bool
     inside: Mapping[int, Any]
     single: frozenset[int]
 
@@ -75,7 +87,9 @@ def _message(descriptor: Any) -> _Message:
         if each.message_type is not None and each.message_type.full_name in holding
     }
     single = frozenset(each.number for each in descriptor.fields if each.number in found and not _is_repeated(each))
-    return _Message(descriptor.full_name == TensorProto.DESCRIPTOR.full_name, found, single)
+    name = descriptor.full_name
+    is_tensor, is_attribute = name == TensorProto.DESCRIPTOR.full_name, name == AttributeProto.DESCRIPTOR.full_name
+    return _Message(is_tensor, is_attribute, found, single)
 
 
 def _is_repeated(described: Any) -> bool:
@@ -128,6 +142,8 @@ class _Reader:
             raise Malformed(f"is nested deeper than the {MAX_DEPTH} levels that protobuf reads", start)
         if known.is_tensor:
             return self._tensor(start, end)
+        if known.is_attribute and not _holds_what_it_says(data, start, end):
+            return [data[start:end]]
         pieces: list[bytes] = []
         kept, seen = start, set[int]()
         for found in fields(data, start, end):
@@ -177,6 +193,17 @@ class _Reader:
         return sum(
             len(self._data[at : min(at + SMALL, held.end)].translate(None, _NUMBERS_OF_MORE_BYTES)) for at in pieces
         )
+
+
+def _holds_what_it_says(data: Buffer, start: int, end: int) -> bool:
+    """True for an attribute with tensors only where its type has them: nobody looks for weights elsewhere."""
+    types, held = list[int](), set[int]()
+    for found in fields(data, start, end):
+        if found.number == _TYPE and found.kind == VARINT:
+            types.append(varint_at(data, found.start, end)[0])
+        elif found.number in _message(AttributeProto.DESCRIPTOR).inside:
+            held.add(found.number)
+    return len(types) == 1 and held == {_FIELD_OF_TYPE.get(types[0])}
 
 
 # Writing ---------------------------------------------------------------------------------------------------------

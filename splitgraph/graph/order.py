@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence, Set
 from heapq import heapify, heappop, heappush
 
@@ -59,14 +60,27 @@ def _in_a_cycle(waits: Sequence[Set[int]], done: Set[int]) -> int:
 
 
 def _reads(node: NodeProto) -> Iterator[str]:
-    """The names that a node reads in its graph, itself or in its subgraphs."""
+    """The names that a node reads in its graph, itself or in its subgraphs; a name may come again."""
     yield from node.input
-    for _, _, graph in subgraphs(node):
-        yield from _outer_reads(graph)
+    # How many of the subgraphs around what is looked at define a name, which is none of the node's own graph then.
+    defined: Counter[str] = Counter()
+    waiting: list[GraphProto | set[str]] = [graph for _, _, graph in subgraphs(node)]
+    while waiting:
+        graph = waiting.pop()
+        if isinstance(graph, set):
+            # The names of a graph that is left.
+            defined.subtract(graph)
+            continue
+        own = _defined_in(graph)
+        defined.update(own)
+        waiting.append(own)
+        for inner in graph.node:
+            yield from (name for name in inner.input if not defined[name])
+            waiting += [deeper for _, _, deeper in subgraphs(inner)]
+        yield from (value.name for value in graph.output if not defined[value.name])
 
 
-def _outer_reads(graph: GraphProto) -> set[str]:
+def _defined_in(graph: GraphProto) -> set[str]:
     own = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
     own |= {tensor.values.name for tensor in graph.sparse_initializer}
-    own |= {name for node in graph.node for name in node.output}
-    return {*(name for node in graph.node for name in _reads(node)), *(value.name for value in graph.output)} - own
+    return own | {name for node in graph.node for name in node.output}

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from splitgraph.dim import Dim, DimLike, read_dim_param
+from splitgraph.graph.nesting import MOST_NESTED
 from splitgraph.onnx_proto import TensorShapeProto, TypeProto
 from splitgraph.value_type import DTYPE_NAMES, DTYPE_NUMBERS, UNKNOWN, ValueType
 
@@ -16,37 +17,62 @@ LARGEST_DIM = 2**63 - 1
 
 
 def value_type(proto: TypeProto, parse: ParseDim = read_dim_param) -> ValueType:
-    """What a TypeProto declares; dimensions that it leaves unset or marks as unknown are None."""
-    kind = proto.WhichOneof("value")
+    """What a TypeProto declares; dimensions that it leaves unset or marks as unknown are None. A type that is nested
+    too deep is unknown.
+    """
+    around: list[TypeProto] = []
+    while (kind := proto.WhichOneof("value")) in _HOLDING:
+        around.append(proto)
+        if len(around) > MOST_NESTED:
+            return UNKNOWN
+        proto = _held(proto, kind)
+    found = UNKNOWN
     if kind == "tensor_type" or kind == "sparse_tensor_type":
         held = getattr(proto, kind)
         dtype = DTYPE_NAMES.get(held.elem_type)
         shape = tuple(_dim(dim, parse) for dim in held.shape.dim) if held.HasField("shape") else None
-        return ValueType("tensor" if kind == "tensor_type" else "sparse_tensor", dtype, shape)
-    if kind == "sequence_type" or kind == "optional_type":
-        held = value_type(getattr(proto, kind).elem_type, parse)
-        outer = "sequence" if kind == "sequence_type" else "optional"
-        if held.kind in ("tensor", "unknown"):
-            return ValueType(outer, held.dtype, held.shape)
-        if held.kind == "sequence":
-            return ValueType(outer, held.dtype, held.shape, held)
-        return ValueType(outer, None, None, held)
+        found = ValueType("tensor" if kind == "tensor_type" else "sparse_tensor", dtype, shape)
+    for outer in reversed(around):
+        found = _holding(outer, found)
+    return found
+
+
+_HOLDING = frozenset({"sequence_type", "optional_type", "map_type"})
+
+
+def _held(proto: TypeProto, kind: str) -> TypeProto:
+    """What a sequence or an optional value holds, or the values of a map."""
+    held: TypeProto = proto.map_type.value_type if kind == "map_type" else getattr(proto, kind).elem_type
+    return held
+
+
+def _holding(outer: TypeProto, held: ValueType) -> ValueType:
+    """The type of a sequence, an optional value or a map of these."""
+    kind = outer.WhichOneof("value")
     if kind == "map_type":
-        return ValueType(
-            "map", DTYPE_NAMES.get(proto.map_type.key_type), None, value_type(proto.map_type.value_type, parse)
-        )
-    return UNKNOWN
+        return ValueType("map", DTYPE_NAMES.get(outer.map_type.key_type), None, held)
+    name = "sequence" if kind == "sequence_type" else "optional"
+    if held.kind in ("tensor", "unknown"):
+        return ValueType(name, held.dtype, held.shape)
+    if held.kind == "sequence":
+        return ValueType(name, held.dtype, held.shape, held)
+    return ValueType(name, None, None, held)
+
+
+def nested_types(proto: TypeProto) -> int:
+    """How many sequences, optional values and maps a type is nested in."""
+    depth = 0
+    while (kind := proto.WhichOneof("value")) in _HOLDING:
+        proto, depth = _held(proto, kind), depth + 1
+    return depth
 
 
 def tensor_types(proto: TypeProto) -> Iterator[Any]:
     """The tensor types in a type: itself, or those of what a sequence, an optional value or a map holds."""
-    kind = proto.WhichOneof("value")
+    while (kind := proto.WhichOneof("value")) in _HOLDING:
+        proto = _held(proto, kind)
     if kind in ("tensor_type", "sparse_tensor_type"):
         yield getattr(proto, kind)
-    elif kind in ("sequence_type", "optional_type"):
-        yield from tensor_types(getattr(proto, kind).elem_type)
-    elif kind == "map_type":
-        yield from tensor_types(proto.map_type.value_type)
 
 
 def _dim(dim: TensorShapeProto.Dimension, parse: ParseDim) -> DimLike | None:

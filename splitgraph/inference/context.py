@@ -175,8 +175,8 @@ class NodeContext(Protocol):
         held: Sequence[Contents | None] = (),
     ) -> Body | None:
         """Infer the graph in an attribute with inputs of these types; what it requires of symbols stays within it, as
-        it may not run. None where the attribute is no graph. empty: positions of inputs that are sequences without
-        elements. held: what inputs hold.
+        it may not run. None where the attribute is no graph, or one that is nested too deep. empty: positions of inputs
+        that are sequences without elements. held: what inputs hold.
         """
 
     def is_call(self, node: NodeProto) -> bool:

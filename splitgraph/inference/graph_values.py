@@ -10,9 +10,10 @@ from math import prod
 from splitgraph.contents import Contents, SequenceInfo
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.dim import Answer, Dim, Facts, Obligation, symbols_of
+from splitgraph.graph.nesting import MOST_NESTED
 from splitgraph.graph.scopes import MAIN, GraphPath
 from splitgraph.graph.tensors import tensor_type
-from splitgraph.graph.types import value_type
+from splitgraph.graph.types import nested_types, value_type
 from splitgraph.inference.declared import check_default, check_sizes, reconcile
 from splitgraph.inference.knowledge import OMITTED, Knowledge
 from splitgraph.inference.state import GraphDetail, State
@@ -248,7 +249,11 @@ class GraphValues:
         self.known.pop(name, None)
 
     def complete(self, value: ValueType) -> ValueType:
-        """The type with a fresh symbol for each unknown dimension; not so for a sequence, whose elements may differ."""
+        """The type with a fresh symbol for each unknown dimension; not so for a sequence, whose elements may differ. A
+        type that is nested too deep is unknown.
+        """
+        if value.element is not None and _nesting(value) > MOST_NESTED:
+            return UNKNOWN
         if value.shape is None or None not in value.shape or value.kind == "sequence":
             return value
         return value.with_shape([self.fresh() if dim is None else dim for dim in value.shape])
@@ -308,10 +313,20 @@ class GraphValues:
 
     def _declared(self, value: ValueInfoProto, *, is_believed: bool = False) -> ValueType:
         declared = value_type(value.type)
+        if declared is UNKNOWN and (depth := nested_types(value.type)) > MOST_NESTED:
+            text = f"the type of {value.name!r} is nested {depth:,} deep; at most {MOST_NESTED} are looked into"
+            self.report(diagnostic("SG114", text, self.location))
         if not self.is_repeated:
             # In a loop a name may have another value in each iteration: there it is no better known for being bound.
             declared = self.state.bind(declared)
         return declared if is_believed or self.state.believes_shapes else declared.with_shape(None)
+
+
+def _nesting(value: ValueType) -> int:
+    depth, inner = 0, value.element
+    while inner is not None:
+        depth, inner = depth + 1, inner.element
+    return depth
 
 
 def _symbols(value: ValueType) -> frozenset[str]:

@@ -33,7 +33,10 @@ def _visit(
     for index, node in enumerate(nodes):
         depends = _is_unknown(state, node) or not visible.isdisjoint(node.input)
         for name, position, graph in subgraphs(node):
-            inner = _visit(state, types, (*path, index, name, position), graph.node, frozenset(visible), found)
+            inside = (*path, index, name, position)
+            if state.is_too_deep and inside not in types:
+                continue
+            inner = _visit(state, types, inside, graph.node, frozenset(visible), found)
             depends |= any(value.name in inner for value in graph.output)
         for name in node.output if depends else ():
             if name and _is_open(types_here.get(name, UNKNOWN)):

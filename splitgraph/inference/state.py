@@ -13,6 +13,7 @@ from splitgraph.contents import Contents
 from splitgraph.diagnostics import Diagnostic, SplitgraphError, diagnostic
 from splitgraph.dim import Dim, DimLike, Facts, Obligation, marks_unknown, parse_dim, symbol, symbols_of
 from splitgraph.graph.names import declared_dimensions
+from splitgraph.graph.nesting import MOST_NESTED, nested_depth
 from splitgraph.graph.scopes import (
     FunctionKey,
     GraphPath,
@@ -199,6 +200,8 @@ class State:
     # A node reads what a later one gives; and all graphs are walked in topological order, because of that.
     is_disordered: bool = False
     sorts: bool = False
+    # Bodies were left out, as they are nested too deep.
+    is_too_deep: bool = False
     # quiet: a body is walked only to see where it settles. muted: what is walked is reported, but never runs.
     quiet: int = 0
     muted: int = 0
@@ -239,10 +242,12 @@ class State:
         return self.reserved & self.generated
 
     def _having_bodies(self, scope: Scope) -> Iterable[int]:
-        """The nodes with bodies as the walk noted them; all nodes of a graph that it did not walk to the end."""
+        """The nodes with bodies as the walk noted them; all nodes of a graph that it did not walk to the end, unless
+        that is too deep.
+        """
         detail, count = self.details.get(scope.path), len(scope.nodes)
         if detail is None or len(detail.visits) != count:
-            return range(count)
+            return () if self.is_too_deep else range(count)
         return detail.having_bodies
 
     def fresh(self) -> Dim:
@@ -258,8 +263,8 @@ class State:
 
     @property
     def follows_every_call(self) -> bool:
-        """False when there were too many calls of functions, so that `calls` does not hold all."""
-        return self._followed <= self._most_calls
+        """False when there were too many calls of functions, or too deep ones, so that `calls` does not hold all."""
+        return self._followed <= self._most_calls and not self.is_too_deep
 
     def may_follow_call(self, location: str) -> bool:
         """Count a call of a function that repeats no other; False, and a warning, when there are too many to walk the
@@ -271,6 +276,20 @@ class State:
             self.diagnostics.append(diagnostic("SG303", text, location, severity="warning"))
         self.journal.unrepeatable += not self.follows_every_call
         return self.follows_every_call
+
+    def note_too_deep(self, location: str) -> None:
+        """Report, once, that bodies are left out. No branch that may not run and no walk that is quiet hides it: then
+        the model is not known.
+        """
+        self.journal.unrepeatable += 1
+        if self.is_too_deep:
+            return
+        self.is_too_deep = True
+        text = (
+            f"{nested_depth(self.model):,} graphs are nested in one another, as bodies of nodes and of the functions "
+            f"that nodes in them call; at most {MOST_NESTED} are looked into"
+        )
+        self.diagnostics.append(diagnostic("SG114", text, location))
 
     def elements_of(self, held: TensorProto) -> Contents | None:
         """The elements of a constant, one object for it: functions that hand it on must not tell calls apart by it."""

@@ -8,6 +8,7 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 
 from splitgraph.diagnostics import diagnostic
 from splitgraph.dim import Facts
+from splitgraph.graph.nesting import MOST_NESTED
 from splitgraph.graph.order import sorted_order
 from splitgraph.graph.scopes import (
     GraphPath,
@@ -49,6 +50,7 @@ class Walk(GraphValues):
 
     parent: as of the values. bindings: attributes of the call for the body of a function; None for a body that is
     walked as written, apart from any call. calls: those that were walked with these facts; None where they are new.
+    depth: how many bodies of nodes this is in, those around calls of functions included.
     """
 
     def __init__(
@@ -62,9 +64,11 @@ class Walk(GraphValues):
         parent: Walk | None = None,
         bindings: Bindings | None = None,
         calls: CallMemo | None = None,
+        depth: int = 0,
     ) -> None:
         super().__init__(state, path, location, imports, facts, parent)
         self.bindings = bindings
+        self.depth = depth
         self.calls: CallMemo = calls or CallMemo(facts, None if parent is None else parent.calls)
         self._memo = VisitMemo()
         self._reported_missing: set[str] = set()
@@ -72,12 +76,19 @@ class Walk(GraphValues):
     def inner(self, index: int, attribute: str, position: int, location: str) -> Walk:
         """The walk over a graph in an attribute of a node; what it requires of symbols stays within it."""
         path = (*self.path, index, attribute, position)
-        return Walk(self.state, path, location, self.imports, self.facts.child(), parent=self, bindings=self.bindings)
+        facts, depth = self.facts.child(), self.depth + 1
+        return Walk(self.state, path, location, self.imports, facts, parent=self, bindings=self.bindings, depth=depth)
 
     def called(self, function: FunctionProto, location: str, bindings: Bindings | None) -> Walk:
         """The walk over the body of a function for a call; what it requires of symbols holds here."""
-        imports = imports_of(self.state, function)
-        return Walk(self.state, ("call", location), location, imports, self.facts, bindings=bindings, calls=self.calls)
+        path, imports, depth = ("call", location), imports_of(self.state, function), self.depth
+        return Walk(self.state, path, location, imports, self.facts, bindings=bindings, calls=self.calls, depth=depth)
+
+    def may_look_into(self, location: str) -> bool:
+        """False, and a finding, for the bodies of a node that are nested too deep."""
+        if self.depth >= MOST_NESTED:
+            self.state.note_too_deep(location)
+        return self.depth < MOST_NESTED
 
     def run(self, nodes: Sequence[NodeProto]) -> None:
         """Infer every node in order; in topological order where nodes of the model are known to be out of it."""
@@ -304,6 +315,8 @@ class Walk(GraphValues):
         if walks_bodies(operator, node):
             if operator.domain == "" and outputs and count > len(outputs):
                 ctx.find("SG212", f"{node.op_type} has {count} outputs, and its body gives {len(outputs)}")
+            return True
+        if not self.may_look_into(ctx.location):
             return True
         for name, position, graph in subgraphs(node):
             location = subgraph_location(self.location, node_label(node, ctx.index), name, position)

@@ -216,7 +216,7 @@ class WalkedNode:
         held: Sequence[Contents | None] = (),
     ) -> Body | None:
         graph = self.attribute(attribute)
-        if not isinstance(graph, GraphProto):
+        if not isinstance(graph, GraphProto) or not self.walk.may_look_into(self.location):
             return None
         body = self.walk.inner(self.index, attribute, 0, f"{self.location}/{attribute}")
         body.define_graph_values(graph, inputs)

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from splitgraph.diagnostics import CodeInfo, Diagnostic
+from splitgraph.diagnostics import LONGEST_TEXT, CodeInfo, Diagnostic, abridged
 from splitgraph.report.layout import BLANK, SEVERITY_STYLES, Block, Cell, Line, line, table
 from splitgraph.report.text import count, dim_text, opset_text, parts_text, shortened
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from splitgraph.dim import Obligation
     from splitgraph.execution.verification import Verification
     from splitgraph.inference.analysis import Analysis, Completeness, SplitReport
+    from splitgraph.value_type import ValueType
 
 VERDICT_STYLES = {"equal": "bold green", "different": "bold red", "not-run": "bold yellow"}
 
@@ -46,7 +47,7 @@ def analysis_page(
 def findings_table(diagnostics: Sequence[Diagnostic]) -> Block:
     """The findings, each with its help beneath; the severity is shown unless all are errors."""
     rows: list[list[str | Cell]] = [
-        [d.code, d.location, Cell((d.message, d.help) if d.help else (d.message,))] for d in diagnostics
+        [d.code, abridged(d.location), Cell((d.message, d.help) if d.help else (d.message,))] for d in diagnostics
     ]
     if all(d.severity == "error" for d in diagnostics):
         return table(("", "", ""), ("bold", "", ""), rows, is_prose=True)
@@ -143,7 +144,7 @@ def _splits_table(splits: Sequence[SplitReport], brief: bool) -> Block:
         ("node", "operator", "axis", "input", "parts"),
         ("bold", "cyan", "", "", "green"),
         [
-            (_node_name(split), _operator(split), _axis(split), str(split.input), split_parts(split, brief=brief))
+            (_node_name(split), _operator(split), _axis(split), _type(split.input), split_parts(split, brief=brief))
             for split in splits
         ],
     )
@@ -160,7 +161,15 @@ def split_parts(split: SplitReport, *, brief: bool = False) -> str:
 
 def _node_name(split: SplitReport) -> str:
     # The main graph goes without saying; a subgraph, function or call does not.
-    return split.location.removeprefix("main/") or split.name
+    return _node(split.location) or abridged(split.name)
+
+
+def _node(location: str) -> str:
+    return abridged(location.removeprefix("main/"))
+
+
+def _type(value: ValueType) -> str:
+    return abridged(str(value), LONGEST_TEXT)
 
 
 def _operator(split: SplitReport) -> str:
@@ -179,12 +188,15 @@ def _obligations(analysis: Analysis, with_values: bool, brief: bool) -> list[Blo
     """
     of_splits = {text for split in analysis.splits for text in split.obligations}
     rows = [
-        (f"requires {each}", _who([location.removeprefix("main/") for location in locations], brief))
+        (abridged(f"requires {each}", LONGEST_TEXT), _who(list(map(_node, locations)), brief))
         for each, locations in analysis.required_by.items()
         if with_values or analysis.generated.isdisjoint(each.symbols) or str(each) in of_splits
     ]
     rows += [
-        (f"assumes {_upper_limit(each)}", f"otherwise {location.removeprefix('main/')} broadcasts an empty dimension")
+        (
+            abridged(f"assumes {_upper_limit(each)}", LONGEST_TEXT),
+            f"otherwise {_node(location)} broadcasts an empty dimension",
+        )
         for each, location in analysis.assumed_by.items()
     ]
     if not rows:
@@ -207,12 +219,14 @@ def _who(nodes: Sequence[str], brief: bool) -> str:
 def _values(analysis: Analysis) -> list[Block]:
     blocks: list[Block] = []
     for location, types in (analysis.graphs or {"main": analysis.types}).items():
-        rows = [(name, str(value)) for name, value in types.items()]
-        blocks += [table((f"value of {location}", "type"), ("bold", "green"), rows), BLANK]
+        rows = [(abridged(name), _type(value)) for name, value in types.items()]
+        blocks += [table((f"value of {abridged(location)}", "type"), ("bold", "green"), rows), BLANK]
     bounded = [(name, bounds) for name, bounds in analysis.symbols.items() if bounds != (0, None)]
     if not bounded:
         return blocks
-    ranges = [(name, str(low), dim_text(high) if high is not None else "any") for name, (low, high) in bounded]
+    ranges = [
+        (abridged(name), str(low), dim_text(high) if high is not None else "any") for name, (low, high) in bounded
+    ]
     return [*blocks, table(("symbol", "at least", "at most"), ("bold", "", ""), ranges), BLANK]
 
 
@@ -222,7 +236,7 @@ def _summary(found: Completeness, diagnostics: Sequence[Diagnostic]) -> Line:
     if found.unknown_rank:
         sentences.append(f"{count(found.unknown_rank, 'value')} of unknown rank.")
     if found.unknown_operators:
-        names = ", ".join(found.unknown_operators)
+        names = ", ".join(map(abridged, found.unknown_operators))
         open_values = f", which leave {count(found.left_open, 'value')} open" if found.left_open else ""
         sentences.append(f"Unknown operators: {names}{open_values}.")
     text = " ".join(sentences) + " "
@@ -248,7 +262,7 @@ def _measured(verification: Verification) -> list[str]:
     if verification.first_difference is not None:
         first = verification.first_difference
         case = "" if first.case is None else f"input {first.case + 1}"
-        where = ", ".join(filter(None, (first.name, case)))
+        where = ", ".join(filter(None, (abridged(first.name), case)))
         texts.append(": ".join(filter(None, ("first difference", where, first.reason))))
     if verification.max_abs_diff is not None:
         # Nothing is relative to a difference of 0.

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from splitgraph.diagnostics import brief
+from splitgraph.diagnostics import abridged, with_words_abridged
 
 if TYPE_CHECKING:
     from splitgraph.dim import Dim
@@ -25,7 +25,7 @@ def printable(text: str) -> str:
     """The text with everything that is not printable, terminal control sequences above all, written as an escape; of a
     very long name, its ends and how long it is.
     """
-    text = brief(text)
+    text = with_words_abridged(text)
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in text)
@@ -98,6 +98,6 @@ def opset_text(opset: Mapping[str, int]) -> str:
         return "no opset"
     if IR in opset:
         return f"OpenVINO IR {opset[IR]}"
-    others = [f"{domain} {version}" for domain, version in sorted(opset.items()) if domain]
+    others = [f"{abridged(domain)} {version}" for domain, version in sorted(opset.items()) if domain]
     main = [f"opset {opset['']}"] if "" in opset else []
     return ", ".join(main + others)

@@ -122,6 +122,41 @@ def test_text_that_is_not_utf8_is_refused(write: Callable[[ModelProto], object],
     assert found.code == "SG111" and f"({field})" in found.message
 
 
+VERBS: dict[str, Callable[[ModelProto, Path], object]] = {
+    "infer": lambda m, _: splitgraph.infer(m),
+    "upgrade": lambda m, _: splitgraph.upgrade(m, 21),
+    "downgrade": lambda m, _: splitgraph.downgrade(m, 13),
+    "convert": lambda m, _: splitgraph.convert(m, "split"),
+    "verify": lambda m, _: splitgraph.verify(model(), m),
+    "save": lambda m, path: splitgraph.save(m, path),
+}
+
+
+@pytest.mark.parametrize("at_once", [0, 2**20])
+@pytest.mark.parametrize("most", [0, 8 * 2**20])
+@pytest.mark.parametrize(("write", "field"), TEXTS.values(), ids=TEXTS)
+def test_text_that_is_not_utf8_is_refused_in_memory(
+    write: Callable[[ModelProto], object],
+    field: str,
+    at_once: int,
+    most: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(broken_text, "_PARSED_AT_ONCE", at_once)
+    monkeypatch.setattr(broken_text, "_MOST_PARSED_TWICE", most)
+    assert broken_text.find_broken_text_in_memory(model()) is None
+    made = model()
+    write(made)
+    broken = ModelProto.FromString(made.SerializeToString().replace(MARK.encode(), b"m\xff\xfeked"))
+    for verb in VERBS.values():
+        with pytest.raises(splitgraph.ModelError) as caught:
+            verb(broken, tmp_path / "m.onnx")
+        [found] = caught.value.diagnostics
+        assert found.code == "SG111" and f"({field})" in found.message
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.usefixtures("size")
 @pytest.mark.parametrize("text", ["plain", "größe", "日本", "\U0001f600", ""])
 def test_any_utf8_is_read(text: str, tmp_path: Path) -> None:
