@@ -14,7 +14,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Literal, Protocol
 
-from splitgraph.contents import Contents, SequenceInfo
+from splitgraph.contents import MAX_ITEMS, Contents, SequenceInfo
 from splitgraph.diagnostics import Severity
 from splitgraph.dim import Dim, DimLike, Facts, ceildiv, dim_min, sum_dims
 from splitgraph.value_type import ValueType, tensor
@@ -296,13 +296,9 @@ def split_by_size(
     whole = total // size
     # A size that divides the dimension as a polynomial does so for every value of the symbols.
     count = whole if whole * size == total else ceildiv(total, size)
-    if isinstance(count, int) and count <= MAX_PARTS:
+    if isinstance(count, int) and count <= MAX_ITEMS:
         return CanonicalSplit(axis, total, clamped_lengths(total, size, count), "size", count, size, squeezed)
     return CanonicalSplit(axis, total, None, "size", count, size, squeezed)
-
-
-# A sequence of more parts than this is described by its size alone.
-MAX_PARTS = 65536
 
 
 def resolve_axis(site: SplitSite, axis: Any, data: ValueType) -> tuple[bool, int | None]:

@@ -21,9 +21,16 @@ class Ratio:
 # unknown.
 Item = int | float | str | Dim | Ratio | None
 
-# Shape arithmetic works on a handful of elements; following more than this would only cost time.
+# How much is made of what a file only declares: a few bytes can declare any number (docs/dimensions.md).
+
+# Shape arithmetic works on a handful of elements; following more than this would only cost time. A sequence of more
+# parts is described by their size.
 MAX_ITEMS = 4096
-# A list of integers in a file may hold the lengths of a split with very many parts.
+# Dimensions, or lengths of parts, of which nothing is known but how many there are: each gets a symbol.
+MAX_UNKNOWN = 256
+# Elements of constants that a conversion writes out.
+MAX_WRITTEN = 2**20
+# Elements of a list of integers that the file holds, which may be the lengths of a split with very many parts.
 MAX_LISTED = 2**20
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from splitgraph.canonical import CanonicalSplit, SplitForm
+from splitgraph.contents import MAX_ITEMS
 from splitgraph.conversion.emission import Emission, axes_node, new_emission
 from splitgraph.conversion.plan import Plan, opset_of
 from splitgraph.conversion.replacing import replace_node
@@ -23,9 +24,6 @@ from splitgraph.inference.state import GraphDetail, SplitDetail
 from splitgraph.node_making import make_attribute, make_node
 from splitgraph.onnx_proto import ModelProto, NodeProto, TensorProto
 from splitgraph.variants import variant_at
-
-# A sequence of more parts than this stays a sequence: as many outputs of one node help nobody.
-MAX_PARTS = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +78,8 @@ def _readers(
     split = found.split
     if split is None:
         return "the split is invalid"
-    if split.lengths is None or split.axis is None or len(split.lengths) > MAX_PARTS:
+    # As many outputs of one node help nobody.
+    if split.lengths is None or split.axis is None or len(split.lengths) > MAX_ITEMS:
         return "the number of its parts or its axis is known only at run time"
     if split.form == "size" and any(node.input[1:]) and _drops_axis(node):
         return "runtimes disagree on keepdims=0 beside a chunk size (SG219)"

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import islice
 from math import prod
 
-from splitgraph.contents import Contents, SequenceInfo
+from splitgraph.contents import MAX_UNKNOWN, Contents, SequenceInfo
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.dim import Answer, Dim, Facts, Obligation, symbols_of
 from splitgraph.graph.nesting import MOST_NESTED
@@ -250,12 +250,14 @@ class GraphValues:
 
     def complete(self, value: ValueType) -> ValueType:
         """The type with a fresh symbol for each unknown dimension; not so for a sequence, whose elements may differ. A
-        type that is nested too deep is unknown.
+        type that is nested too deep is unknown, and so are very many dimensions of which nothing is known.
         """
         if value.element is not None and _nesting(value) > MOST_NESTED:
             return UNKNOWN
         if value.shape is None or None not in value.shape or value.kind == "sequence":
             return value
+        if value.shape.count(None) > MAX_UNKNOWN:
+            return value.with_shape(None)
         return value.with_shape([self.fresh() if dim is None else dim for dim in value.shape])
 
     def define_graph_values(self, graph: GraphProto, given: Sequence[ValueType | None] | None = None) -> None:

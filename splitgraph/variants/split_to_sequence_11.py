@@ -18,7 +18,7 @@ from splitgraph.canonical import (
     split_by_lengths,
     split_by_size,
 )
-from splitgraph.contents import SequenceInfo, vector
+from splitgraph.contents import MAX_ITEMS, MAX_UNKNOWN, SequenceInfo, vector
 from splitgraph.dim import DimLike
 from splitgraph.value_type import ValueType, sequence
 from splitgraph.variants.lowering import LowerRequest, NotRepresentable
@@ -58,10 +58,10 @@ def _lift_lengths(
     contents = site.contents(1)
     if contents is not None:
         given = list(contents.dims)
-    elif isinstance(count, int):
+    elif isinstance(count, int) and count <= MAX_UNKNOWN:
         given = [None] * count
     else:
-        return CanonicalSplit(axis, total, None, "lengths", None)
+        return CanonicalSplit(axis, total, None, "lengths", count)
     split = split_by_lengths(site, axis, total, given)
     if split is not None and split.lengths is not None and None in given:
         site.refine_input(1, vector(split.lengths))
@@ -86,14 +86,12 @@ def sequence_type(site: SplitSite, split: CanonicalSplit | None) -> Sequence[Val
     if split is None:
         return [sequence(data.dtype, None)]
     elements = None
-    if split.lengths is not None and len(split.lengths) < MAX_ELEMENTS:
-        elements = tuple(split.part_type(data, index) for index in range(len(split.lengths)))
+    if split.lengths is not None and len(split.lengths) <= MAX_ITEMS:
+        # One object for each length: parts are many, and most are alike.
+        types = {length: split.part_type(data, index) for index, length in enumerate(split.lengths)}
+        elements = tuple(types[length] for length in split.lengths)
     site.set_sequence(0, SequenceInfo(split.count, elements, split.axis, split.total, split.squeezed, split.size))
     return [sequence(data.dtype, split.element_type(data).shape)]
-
-
-# Positions beyond this many are not followed one by one; the type of the sequence still holds for them.
-MAX_ELEMENTS = 4096
 
 
 def lower(request: LowerRequest) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from functools import partial, reduce
 
+from splitgraph.contents import MAX_WRITTEN
 from splitgraph.conversion.adapters.registry import downward
 from splitgraph.conversion.shape_nodes import as_int64, static_shape, typed
 from splitgraph.conversion.step import Inexact, Step
@@ -19,8 +20,6 @@ from splitgraph.value_type import DTYPE_NUMBERS
 
 _WIDE = {"int64", "uint64"}
 _FLOATS = ("float16", "float32", "float64")
-# Elements whose places are written out as constants: beyond it these take more than 128 MB each.
-_MOST_PLACES = 2**24
 
 
 @downward("Equal", 11)
@@ -121,8 +120,8 @@ def where_by_gather(step: Step) -> None:
     shape = np.broadcast_shapes(*shapes)
     if 0 in shape:
         raise Inexact("a dimension is 0, which Reshape cannot give there")
-    if math.prod(shape) > _MOST_PLACES:
-        raise Inexact(f"the places of more than {_MOST_PLACES:,} elements are not written out")
+    if math.prod(shape) > MAX_WRITTEN or any(math.prod(own) > MAX_WRITTEN for own in shapes):
+        raise Inexact(f"the places of more than {MAX_WRITTEN:,} elements are not written out")
     places, first, second = (
         np.broadcast_to(np.arange(math.prod(own)).reshape(own), shape).reshape(-1) for own in shapes
     )

@@ -286,6 +286,8 @@ def _tuple_length(step: Step) -> int:
     depth = shape[-1] if shape else None
     if not isinstance(depth, int) or depth == 0 or step.known_value("batch_dims", 0):
         raise Inexact("into how many dimensions its indices count is not known", "declare the shape of the indices")
+    if depth > step.known_rank(0):
+        raise Inexact(f"its indices count into {depth:,} dimensions, and there are {step.known_rank(0)}")
     return depth
 
 

@@ -4,8 +4,10 @@ on.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
+from splitgraph.contents import MAX_WRITTEN
 from splitgraph.conversion.adapters.registry import downward, upward
 from splitgraph.conversion.adapters.reshaping import copying, reshaped
 from splitgraph.conversion.formula import Formula, Term
@@ -19,6 +21,8 @@ from splitgraph.onnx_proto import TensorProto
 from splitgraph.value_type import DTYPE_NUMBERS, Shape
 
 _FLOATS = ("float16", "float32", "float64")
+# That are written out, however many there are.
+_ZEROS_FOR_A_VALUE = 64
 
 
 @upward("Reshape", 5)
@@ -179,6 +183,9 @@ def dense_constant(step: Step) -> None:
         raise Inexact("its value is an attribute of the enclosing function", INLINE_FIRST)
     held = sparse.sparse_tensor
     values, indices = array_of(held.values), array_of(held.indices)
+    count = math.prod(held.dims)
+    if count > max(MAX_WRITTEN, _ZEROS_FOR_A_VALUE * values.size):
+        raise Inexact(f"of its {count:,} elements only {values.size:,} are no zeros, which are not written out")
     dense = np.zeros(tuple(held.dims), dtype=values.dtype)
     if indices.ndim == 1:
         dense.reshape(-1)[indices] = values

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial, wraps
 from typing import TYPE_CHECKING, TypeAlias, cast
 
-from splitgraph.contents import MAX_ITEMS, Contents
+from splitgraph.contents import MAX_ITEMS, MAX_UNKNOWN, Contents
 from splitgraph.deferred import np
 from splitgraph.dim import DimLike
 from splitgraph.inference.context import NodeContext, Relation, Rule, rule
@@ -135,9 +135,10 @@ def normal_axes(axes: Sequence[int], rank: int) -> tuple[int, ...]:
 
 
 def vector_length(ctx: NodeContext, index: int) -> int | None:
-    """The static length of a 1-D input, None when unknown. Raises InvalidNode for another rank."""
+    """The static length of a 1-D input, None when unknown or very large. Raises InvalidNode for another rank."""
     dims = dims_of_rank(ctx, index, 1)
-    return dims[0] if dims is not None and isinstance(dims[0], int) else None
+    length = None if dims is None else dims[0]
+    return length if isinstance(length, int) and length <= MAX_UNKNOWN else None
 
 
 def vector_dims(ctx: NodeContext, index: int) -> tuple[DimLike | None, ...] | None:
@@ -148,7 +149,7 @@ def vector_dims(ctx: NodeContext, index: int) -> tuple[DimLike | None, ...] | No
             raise InvalidNode(f"input {index} has rank {len(contents.shape)}; it must have rank 1")
         return contents.dims
     length = vector_length(ctx, index)
-    return None if length is None or length > MAX_ITEMS else (None,) * length
+    return None if length is None else (None,) * length
 
 
 def scalar_dim(ctx: NodeContext, index: int) -> DimLike | None:

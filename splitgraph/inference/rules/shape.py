@@ -99,7 +99,8 @@ def squeeze_axes(ctx: NodeContext, dims: Dims, axes: Sequence[int]) -> Dims:
     for axis in axes:
         found = partial("axis {} has the dimension {}; only a dimension of 1 can be squeezed".format, axis, dims[axis])
         expect(ctx, dims[axis], "==", 1, found)
-    return tuple(dim for axis, dim in enumerate(dims) if axis not in axes)
+    gone = frozenset(axes)
+    return tuple(dim for axis, dim in enumerate(dims) if axis not in gone)
 
 
 @operator("Unsqueeze")
@@ -119,12 +120,12 @@ def unsqueeze(ctx: NodeContext) -> Sequence[ValueType]:
 
 def unsqueezed(dims: Dims, axes: Sequence[int]) -> Dims:
     """The dimensions with a 1 at each axis, counted in the result."""
-    rest = iter(dims)
-    return tuple(1 if axis in axes else next(rest) for axis in range(len(dims) + len(axes)))
+    rest, new = iter(dims), frozenset(axes)
+    return tuple(1 if axis in new else next(rest) for axis in range(len(dims) + len(axes)))
 
 
 def _axes(ctx: NodeContext) -> tuple[bool, tuple[int, ...] | None, int | None]:
-    """Whether axes are given, which, and how many; None for what is unknown."""
+    """Whether axes are given, which, and how many; None for what is unknown, and for very many that are."""
     if ctx.since_version < _AXES_INPUT_SINCE:
         axes = ints_attribute(ctx, "axes")
         return axes is not None, axes, None if axes is None else len(axes)
