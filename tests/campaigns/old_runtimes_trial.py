@@ -58,7 +58,7 @@ class OldPlace(Workplace):
     """
 
     def __init__(self, folder: Path, before: onnx.ModelProto, export: Path, python: Path) -> None:
-        super().__init__(folder, [before], [None])
+        super().__init__(folder, [before], [None], [None])
         self._export = export
         self._python = python
         self.fault: Failure | None = None
