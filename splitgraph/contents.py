@@ -30,6 +30,8 @@ MAX_ITEMS = 4096
 MAX_UNKNOWN = 256
 # Elements of constants that a conversion writes out.
 MAX_WRITTEN = 2**20
+# The rank of tensors whose elements are followed: the lowest limit of the NumPy versions that are supported.
+MAX_RANK = 32
 # Elements of a list of integers that the file holds, which may be the lengths of a split with very many parts.
 MAX_LISTED = 2**20
 

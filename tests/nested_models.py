@@ -75,6 +75,16 @@ def branches(depth: int) -> ModelProto:
     return model
 
 
+def sequences_in_branches(depth: int) -> ModelProto:
+    """Branches in branches, a sequence in the innermost one; protobuf reads it at any depth that is looked into."""
+    model = branches(depth)
+    graph = model.graph
+    for _ in range(depth):
+        graph = next(held.g for held in graph.node[0].attribute if held.name == "then_branch")
+    graph.node.add(op_type="SplitToSequence", input=["x"], output=["parts"])
+    return model
+
+
 def loops(depth: int) -> ModelProto:
     """Loops in loops."""
     model = _model([])

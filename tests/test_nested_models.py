@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 import pytest
 from nested_models import (
@@ -15,9 +16,10 @@ from nested_models import (
     nested_type,
     optional_values,
     out_of_order,
+    sequences_in_branches,
     unknown_bodies,
 )
-from onnx import ModelProto
+from onnx import ModelProto, TensorProto, helper
 
 import splitgraph
 from splitgraph.conversion import inlining
@@ -50,6 +52,14 @@ def test_what_is_nested_as_deep_as_is_looked_into(make: Make) -> None:
     assert nesting(model) == []
     for convert in CONVERSIONS.values():
         convert(model)
+
+
+@pytest.mark.parametrize("depth", range(MOST_NESTED - 4, MOST_NESTED + 1))
+def test_inferred_types_make_no_file_that_protobuf_does_not_read(tmp_path: Path, depth: int) -> None:
+    path = tmp_path / "model.onnx"
+    path.write_bytes(sequences_in_branches(depth).SerializeToString())
+    splitgraph.save(splitgraph.infer(path).model, tmp_path / "typed.onnx")
+    assert splitgraph.infer(tmp_path / "typed.onnx").ok
 
 
 @pytest.mark.parametrize("depth", DEPTHS)
@@ -151,3 +161,17 @@ def test_what_verification_asks_of_functions_takes_no_longer_than_they_are(make:
     model = make(1000 if make is calls else 60)
     assert {use.node.op_type for use in find_uses(model)["x"]} >= {"Split"}
     assert read_dependence(model).inputs == {"x": 1, "c": 1, "k": 0}
+
+
+@pytest.mark.parametrize(("depth", "is_refused"), [(1, False), (8, False), (25, True), (MOST_NESTED, True)])
+def test_branches_that_are_copied_over_each_other(depth: int, is_refused: bool) -> None:
+    """Below opset 11 a branch that never runs becomes a copy of the other one, which doubles what is in it."""
+    model = branches(depth)
+    model.graph.input[1].name = "unused"
+    model.graph.initializer.append(helper.make_tensor("c", TensorProto.BOOL, [], [True]))
+    if is_refused:
+        with pytest.raises(splitgraph.ConversionError, match="which is too many"):
+            splitgraph.downgrade(model, 9)
+        return
+    converted = splitgraph.downgrade(model, 9).model
+    assert inlined_nodes(converted) == 2 ** (depth + 1) - 1

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
+from splitgraph.contents import MAX_WRITTEN
 from splitgraph.conversion.shape_nodes import counting, dimension
 from splitgraph.conversion.step import Step
 from splitgraph.conversion.values import Array
@@ -122,6 +124,15 @@ class Term:
         return self.formula.apply(op_type, compute, [self, self._other(other)], dtype or self.dtype)
 
 
+def _is_small(known: Sequence[Array]) -> bool:
+    """Whether what follows from these elements can be worked out in little memory, to see how many they are."""
+    try:
+        return math.prod(np.broadcast_shapes(*(elements.shape for elements in known))) <= MAX_WRITTEN
+    except ValueError:
+        # They are joined, or one of them picks from the other.
+        return math.prod(elements.size for elements in known) <= MAX_WRITTEN
+
+
 @dataclass(slots=True)
 class Formula:
     """Makes terms in one step, and the nodes that compute them, in the step's own opset (9 or more)."""
@@ -172,7 +183,7 @@ class Formula:
 
     def counting(self, count: Term) -> Term:
         """0, 1, 2, ...: as many as a scalar says, int64."""
-        if count.elements is not None:
+        if count.elements is not None and count.elements <= MAX_WRITTEN:
             return self.term(np.arange(int(count.elements), dtype=np.int64))
         return self.held(counting(self.step, count.reshape(1).name, "numbers"), "int64")
 
@@ -232,7 +243,7 @@ class Formula:
         """What an operator gives: computed where all elements are known and few, otherwise written as a node."""
         dtype = dtype or terms[0].dtype
         known = [term.elements for term in terms if term.elements is not None]
-        if len(known) == len(terms):
+        if len(known) == len(terms) and _is_small(known):
             # Infinities and NaN of a branch that is not taken are as good here as at run time.
             with np.errstate(all="ignore"):
                 found = np.asarray(compute(*known), dtype=dtype)

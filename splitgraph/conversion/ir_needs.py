@@ -10,6 +10,7 @@ from google.protobuf.descriptor import FieldDescriptor
 
 from splitgraph.graph.scopes import GraphPath, scopes
 from splitgraph.onnx_proto import AttributeProto, ModelProto, TensorProto
+from splitgraph.tensor_places import is_in_other_file
 
 # From this IR version on an initializer need not be an input, and one that is an input is a default.
 INITIALIZER_IR_VERSION = 4
@@ -93,7 +94,7 @@ def ir_needs(model: ModelProto, version: int) -> IRNeeds:
         if name == "TensorProto":
             # Listing all fields of a tensor would copy its weights.
             _note_type(found, message.data_type, version)
-            if message.data_location == TensorProto.EXTERNAL and version < 4:
+            if version < 4 and is_in_other_file(message):
                 found.of_others = max(found.of_others, (4, f"the external data of the tensor {message.name!r}"))
             continue
         for entry, value in message.ListFields():

@@ -79,6 +79,8 @@ def convert_opset(model: ModelProto, target: int, ir_version: IRVersion = None, 
     walked, plan = drafted.walked, drafted.plan
     source = walked.opset.get("", target)
     plan.raise_blockers(f"the model cannot go from opset {source} to {target}")
+    # Asked before the model is edited.
+    has_unnamed = has_unnamed_parts(walked)
     converted = apply_plan(plan, drafted.model, owned=owned or drafted.model is not model)
     opset = target if "" in walked.opset else None
     converted, told = fit_ir_version(converted, ir_version, opset, own, lowers=target < source)
@@ -86,7 +88,7 @@ def convert_opset(model: ModelProto, target: int, ir_version: IRVersion = None, 
         told = [*told, *told_kept(converted, source, ir_version)]
     after = opset_imports(converted.opset_import)
     changes = followed_by(drafted.changes, plan.changes)
-    if source != target and has_unnamed_parts(walked):
+    if source != target and has_unnamed:
         changes = followed_by(changes, name_parts(converted))
     found = tuple(dict.fromkeys((*drafted.notes, *plan.notes, *told)))
     return Rewrite(converted, tuple(changes), found, None, dict(walked.opset), after, plan.rounding)

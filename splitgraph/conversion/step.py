@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from splitgraph.contents import MAX_WRITTEN
 from splitgraph.conversion.boundary_crossing import Crossing
 from splitgraph.conversion.element_types import misfits, slots_of
 from splitgraph.conversion.emission import Emission
@@ -16,6 +18,7 @@ from splitgraph.deferred import helper, np, numpy_helper
 from splitgraph.graph.attributes import UNRESOLVED, attribute_value
 from splitgraph.graph.tensors import array_of, int64_tensor
 from splitgraph.onnx_proto import AttributeProto, TensorProto
+from splitgraph.tensor_places import is_in_other_file
 from splitgraph.value_type import DTYPE_NUMBERS, ValueType
 
 if TYPE_CHECKING:
@@ -34,6 +37,24 @@ class Inexact(Exception):
         super().__init__(reason)
         self.reason = reason
         self.help = help
+
+
+def elements_of(tensor: TensorProto) -> Array:
+    """The elements of a tensor that is an attribute. Raises Inexact where they are in another file, or malformed."""
+    if is_in_other_file(tensor):
+        raise Inexact("its value is external data, which is not read")
+    try:
+        found: Array = array_of(tensor)
+    except (ValueError, TypeError, KeyError):
+        raise Inexact("its value is malformed") from None
+    return found
+
+
+def require_few(*sizes: int) -> None:
+    """Raise Inexact for a constant of this shape, or for so many nodes, where these are too many to be written out."""
+    many = math.prod(sizes)
+    if many > MAX_WRITTEN:
+        raise Inexact(f"it takes {many:,} constants, and at most {MAX_WRITTEN:,} are written out")
 
 
 @dataclass(slots=True)
@@ -137,6 +158,8 @@ class Step(Crossing):
 
     def constant(self, values: ArrayLike, hint: str, dtype: DTypeLike = "int64") -> str:
         """The name of a new constant: an initializer, or a Constant node where there are none."""
+        if isinstance(values, range):
+            require_few(len(values))
         if dtype == "int64" and isinstance(values, (int, list, tuple)):
             items = [values] if isinstance(values, int) else values
             if all(type(item) is int and -(2**63) <= item < 2**63 for item in items):
@@ -175,7 +198,7 @@ class Step(Crossing):
         given, output = tensor, name
         is_cast = self.opset < 9 and tensor.data_type not in _FLOATS
         if is_cast:
-            floats = array_of(tensor).astype(np.float64)
+            floats = elements_of(tensor).astype(np.float64)
             if tensor.data_type == TensorProto.STRING or np.any(np.abs(floats) > 2**53):
                 raise Inexact(f"Constant gives floating-point numbers only {self.side}, which are not exact here")
             given, output = numpy_helper.from_array(floats), self.new_name(f"{hint}_number")

@@ -259,9 +259,8 @@ def write(
     if path.suffix.lower() in _TEXT_NAMES:
         text = "is the name of a model as text, which ONNX's tools would look for in it; splitgraph writes protobuf"
         raise model_error("SG101", text, path, help=_ONNX_NAME)
-    if source is not None:
-        put_back(model, source.taken_in)
-    save_onnx(model, path, source=origin, overwrite=overwrite, kept=kept, external_data=external_data)
+    with put_back(model, {} if source is None else source.taken_in):
+        save_onnx(model, path, source=origin, overwrite=overwrite, kept=kept, external_data=external_data)
 
 
 def is_ir_name(path: object) -> bool:

@@ -3,6 +3,9 @@
 That is so in a power cut, too, where something would be lost: before an old file is replaced, the new one is on the
 disk. Files that replace nothing are left to the system, which writes them out when it likes, as other programs do: for
 28 MB that is a quarter of all that a conversion takes.
+
+A process that is killed leaves files called `.splitgraph-…` behind. The next one that writes to the folder removes
+them.
 """
 
 from __future__ import annotations
@@ -15,10 +18,12 @@ import shutil
 import stat
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import BinaryIO
 
 from splitgraph.formats.model_error import model_error
+from splitgraph.ownership import owned, taken_over
 
 # What file systems answer that cannot sync a folder; there is nothing to sync on them.
 _FOLDER_SYNC_UNSUPPORTED = {errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS}
@@ -52,6 +57,9 @@ class WriteTogether:
         self._overwrite = overwrite
         self._staged: list[_Staged] = []
         self._new_folders: list[Path] = []
+        # What the names of all temporary files in a folder begin with.
+        self._marks: dict[Path, str] = {}
+        self._owners = contextlib.ExitStack()
 
     def __enter__(self) -> WriteTogether:
         return self
@@ -94,13 +102,21 @@ class WriteTogether:
             help = "Choose another name or folder with -o."
             raise model_error("SG108", "belongs to the model that was read, which would be lost", target, help=help)
         self._make_folder(target.parent)
-        mark = f".splitgraph-{os.urandom(8).hex()}"
+        mark = f"{self._mark(target.parent)}-{len(self._staged)}"
         replaces = target.exists() and self._overwrite
         temporary, backup = target.parent / f"{mark}.tmp", target.parent / f"{mark}.old"
         staged = _Staged(target, temporary, backup, replaces, is_copy=is_copy)
         # Noted before it exists: an interrupt between the two must not leave it behind.
         self._staged.append(staged)
         return staged
+
+    def _mark(self, folder: Path) -> str:
+        if folder not in self._marks:
+            remove_abandoned(os.path.realpath(folder))
+            mark = f"{_PREFIX}{os.urandom(8).hex()}"
+            self._owners.enter_context(owned(folder / f"{mark}{_OWNER}"))
+            self._marks[folder] = mark
+        return self._marks[folder]
 
     def _make_folder(self, folder: Path) -> None:
         missing = [parent for parent in (folder, *folder.parents) if not parent.exists()]
@@ -151,9 +167,10 @@ class WriteTogether:
             ) from error
 
     def _clean_up(self) -> None:
-        for staged in self._staged:
-            staged.temporary.unlink(missing_ok=True)
-            staged.backup.unlink(missing_ok=True)
+        with self._owners:
+            for staged in self._staged:
+                staged.temporary.unlink(missing_ok=True)
+                staged.backup.unlink(missing_ok=True)
         for folder in reversed(self._new_folders):
             # Somebody else may have put a file there meanwhile.
             with contextlib.suppress(OSError):
@@ -161,6 +178,23 @@ class WriteTogether:
 
 
 _BINARY: int = getattr(os, "O_BINARY", 0)
+_PREFIX, _OWNER = ".splitgraph-", ".owner"
+
+
+# Once in a process and folder: there may be many models in it.
+@cache
+def remove_abandoned(folder: str) -> None:
+    """Remove what processes left in a folder that were killed while they wrote to it."""
+    with contextlib.suppress(OSError):
+        names = [name for name in os.listdir(folder) if name.startswith(_PREFIX)]
+        for owner in (name for name in names if _OWNER in name):
+            with taken_over(os.path.join(folder, owner)) as is_ours:
+                mark = owner.partition(_OWNER)[0]
+                for name in (name for name in names if is_ours and name.startswith(mark) and name != owner):
+                    os.unlink(os.path.join(folder, name))
+            if is_ours:
+                # Last, so that whoever is killed here leaves it to the next process.
+                os.unlink(os.path.join(folder, owner))
 
 
 def _put_where_nothing_is(staged: _Staged) -> None:

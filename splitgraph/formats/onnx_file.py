@@ -5,9 +5,10 @@ Source: the ONNX IR specification (onnx/docs/IR.md) and onnx/docs/ExternalData.m
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -109,13 +110,21 @@ def _take_in(references: list[ExternalReference], path: StrPath) -> dict[bytes, 
     return dict(zip(after, before, strict=True))
 
 
-def put_back(model: ModelProto, taken_in: Mapping[bytes, bytes]) -> None:
-    """Make the tensors external again that were read with the model and are what they were."""
+@contextlib.contextmanager
+def put_back(model: ModelProto, taken_in: Mapping[bytes, bytes]) -> Iterator[None]:
+    """Have those tensors external in the block that were read with the model and are what they were."""
     names = {TensorProto.FromString(written).name for written in taken_in}
-    for tensor in all_tensors(model) if taken_in else ():
-        before = taken_in.get(tensor.SerializeToString()) if tensor.name in names else None
-        if before is not None:
-            tensor.ParseFromString(before)
+    changed = list[tuple[TensorProto, bytes]]()
+    try:
+        for tensor in all_tensors(model) if taken_in else ():
+            now = tensor.SerializeToString() if tensor.name in names else b""
+            if now in taken_in:
+                changed.append((tensor, now))
+                tensor.ParseFromString(taken_in[now])
+        yield
+    finally:
+        for tensor, written in changed:
+            tensor.ParseFromString(written)
 
 
 def whole_model(model: ModelProto, source: StrPath) -> ModelProto:

@@ -48,8 +48,10 @@ MAX_DEPTH = 100
 
 # The fields of numbers that all take the same bytes, float_data and double_data, and how many.
 _SIZES = {4: 4, 10: 8}
-# The fields that hold elements. Strings are left in the model.
-_ELEMENTS = frozenset({*_SIZES, 5, 7, RAW_DATA, 11})
+# Strings are left in the model.
+_STRING_DATA = 6
+# The fields that hold elements.
+_ELEMENTS = frozenset({*_SIZES, 5, _STRING_DATA, 7, RAW_DATA, 11})
 _NUMBERS_OF_MORE_BYTES = bytes(range(ONE_BYTE, 256))
 _TYPE = AttributeProto.TYPE_FIELD_NUMBER
 _FIELD_OF_TYPE: Mapping[int, int] = {
@@ -167,12 +169,15 @@ class _Reader:
         for found in fields(data, start, end):
             if found.number in _ELEMENTS:
                 elements.append(found)
+            elif found.number == EXTERNAL_DATA:
+                # What says where the elements are would not be alone.
+                return [data[start:end]]
             elif found.number == DATA_LOCATION and found.kind == VARINT:
                 told = True
                 if varint_at(data, found.start, end)[0] != TensorProto.DEFAULT:
                     return [data[start:end]]
         held = elements[0] if len(elements) == 1 else None
-        if held is None or held.kind != LENGTH or held.end - held.start <= SMALL:
+        if held is None or held.number == _STRING_DATA or held.kind != LENGTH or held.end - held.start <= SMALL:
             return [data[start:end]]
         place = Place(self._source, held.start, held.end - held.start, held.number, self._entries(held), told)
         return [data[start : held.begin], data[held.end : end], written_place(place)]

@@ -8,9 +8,12 @@ from typing import NamedTuple
 from splitgraph.graph.scopes import FunctionKey, called_function, function_key, subgraphs
 from splitgraph.onnx_proto import ModelProto, NodeProto
 
-# Graphs, or types, that are nested deeper are not looked into. A graph takes three of the 100 levels of messages that
-# protobuf reads, so that no file has more bodies of nodes in one another; but functions call functions in theirs.
-# Python's stack has room for about twice as many.
+# The levels of messages in one another that protobuf reads; a model's main graph and its functions are the second one.
+PROTOBUF_LEVELS = 100
+# Those of a graph in the body of another one: a node, its attribute, and the graph.
+LEVELS_OF_BODY = 3
+# Graphs, or types, that are nested deeper are not looked into. No file has more bodies of nodes in one another that
+# protobuf reads; but functions call functions in theirs. Python's stack has room for about twice as many.
 MOST_NESTED = 32
 
 

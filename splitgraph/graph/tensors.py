@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from splitgraph.contents import MAX_ITEMS, MAX_LISTED, Contents, Item
+from splitgraph.contents import MAX_ITEMS, MAX_LISTED, MAX_RANK, Contents, Item
 from splitgraph.deferred import numpy_helper
 from splitgraph.onnx_proto import GraphProto, TensorProto
 from splitgraph.tensor_places import is_in_other_file, with_elements
@@ -58,7 +58,7 @@ def tensor_contents(proto: TensorProto) -> Contents | None:
         count *= dim
     dtype = DTYPE_NAMES.get(proto.data_type)
     most = MAX_LISTED if len(shape) == 1 and dtype in _LISTED else MAX_ITEMS
-    if count > most or count < 0 or dtype is None or is_in_other_file(proto):
+    if count > most or count < 0 or len(shape) > MAX_RANK or dtype is None or is_in_other_file(proto):
         return None
     proto = with_elements(proto)
     items: tuple[Item, ...] | None

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
-from splitgraph.contents import Contents, SequenceInfo
+from splitgraph.contents import MAX_RANK, Contents, SequenceInfo
 from splitgraph.diagnostics import Diagnostic, Severity, diagnostic
 from splitgraph.dim import Dim, DimLike, Facts, Obligation, symbols_of
 from splitgraph.graph.attributes import UNRESOLVED, attribute_value
@@ -200,7 +200,7 @@ class WalkedNode:
         self.walk.report(diagnostic(code, message, self.location, severity=severity))
 
     def set_contents(self, index: int, contents: Contents | None) -> None:
-        if contents is not None:
+        if contents is not None and len(contents.shape) <= MAX_RANK:
             self.contents_out[index] = contents
 
     def set_sequence(self, index: int, info: SequenceInfo) -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from splitgraph.dim import marks_unknown
+from splitgraph.graph.nesting import LEVELS_OF_BODY, MOST_NESTED, PROTOBUF_LEVELS
 from splitgraph.graph.scopes import GraphPath, graph_at, scopes, subgraph_at
 from splitgraph.graph.types import type_proto
 from splitgraph.inference.analysis import Analysis
@@ -32,8 +33,28 @@ def fill_model(analysis: Analysis, model: ModelProto, sizes: Sizes = NO_SIZES) -
         graph = graph_at(model, path) if around is None else subgraph_at(around.node[path[-3]], path[-2], path[-1])
         found[path] = graph
         if not isinstance(graph, FunctionProto):
-            _fill_graph(graph, types, encoded)
+            _fill_graph(graph, _that_fit(types, path), encoded)
     return replace(analysis, held=model)
+
+
+# Messages in one another in a value_info: itself, its type, tensor, shape and dimension; and in each sequence.
+_LEVELS_OF_VALUE, _LEVELS_OF_SEQUENCE = 5, 2
+
+
+def _that_fit(types: Mapping[str, ValueType], path: GraphPath) -> Mapping[str, ValueType]:
+    """The types that can be written into a graph without making it too deep for protobuf to read it again."""
+    around = len(path[2:] if path[:1] == ("F",) else path) // 3
+    room = PROTOBUF_LEVELS - 2 - LEVELS_OF_BODY * around - _LEVELS_OF_VALUE
+    if room >= _LEVELS_OF_SEQUENCE * (MOST_NESTED + 1):
+        return types
+    return {name: value for name, value in types.items() if _LEVELS_OF_SEQUENCE * _sequences(value) <= room}
+
+
+def _sequences(value: ValueType) -> int:
+    """How many sequences, optional values and maps are around a tensor."""
+    if value.kind == "tensor":
+        return 0
+    return 1 if value.element is None else 1 + _sequences(value.element)
 
 
 class _EncodedTypes:

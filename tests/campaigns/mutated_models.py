@@ -7,9 +7,9 @@
 The models are onnx's own node tests and files, those of `models/` that are small, and some of `growing_models.py`. Each
 seed changes one in its bytes, in the fields of its file, in memory as a hostile program would (objects), or by one
 plain fault. The mutant is inferred, converted, saved and read again, and some are given to the command line; a file is
-read both as it is and without its weights. All of that takes at most 10 s of CPU time and 1 GiB, and gives a result or
-an error that is documented. With --judge, what splitgraph takes of a mutant with one fault is put before onnx's checker
-and onnxruntime, and is wrong where both refuse it.
+read both as it is and without its weights. Each of these steps takes at most 10 s of CPU time and 1 GiB, and gives a
+result or an error that is documented. With --judge, what splitgraph takes of a mutant with one fault is put before
+onnx's checker and onnxruntime, and is wrong where both refuse it.
 
 Printed are the kinds of outcomes, and every fault with its seed that is not in `mutated_models_today.py`. A seed is the
 same mutant with the same onnx.
@@ -22,7 +22,7 @@ import dataclasses
 import gc
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[2])]
@@ -46,9 +46,9 @@ def make_work(kinds: Sequence[str], *, judged: bool, alone: bool) -> Work:
     if judged:
         from mutated_models_judges import judge_mutant
 
-    def work(seed: int, folder: Path) -> Answer:
+    def work(seed: int, folder: Path, renew: Callable[[], None]) -> Answer:
         mutant = make_mutant(seed, kinds)
-        report = try_mutant(mutant, folder)
+        report = try_mutant(mutant, folder, renew)
         if judged and mutant.kind == "faults" and not report.place:
             judge_mutant(mutant, report, alone=alone)
         return {"mutant": str(mutant), "kind": mutant.kind, **dataclasses.asdict(report)}
@@ -111,7 +111,7 @@ def reduce(seed: int, kinds: Sequence[str]) -> None:
     from mutated_models_trial import try_mutant
 
     def place_of(mutant: Mutant) -> str:
-        ((_, answer),) = work_on([0], 1, lambda _, folder: {"place": try_mutant(mutant, folder).place})
+        ((_, answer),) = work_on([0], 1, lambda _, *rest: {"place": try_mutant(mutant, *rest).place})
         return str(answer["died"].splitlines()[0] if "died" in answer else answer["place"])
 
     mutant = make_mutant(seed, kinds)

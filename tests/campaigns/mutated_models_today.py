@@ -19,21 +19,6 @@ class Known(NamedTuple):
 
 KNOWN: Final[tuple[Known, ...]] = (
     Known(
-        r"(downgrade|convert|upgrade) with and without weights, diagnostics",
-        "",
-        "weights that stay in the model's own file count as external data for the IR version (ir_needs.py)",
-    ),
-    Known(
-        r"what \w+ gives is saved as something else",
-        "external",
-        "saving a result makes tensors of its model external again that were read from other files (put_back)",
-    ),
-    Known(
-        r"ValidationError in tensors\.array_of",
-        "external",
-        "external data of a constant is looked for in the current folder, not in the model's (array_of)",
-    ),
-    Known(
         r"ended by SIGSEGV|MemoryError.*|more than \d+ s of CPU time|out of memory",
         "deep_graph",
         "below opset 11, one branch of each If is copied over the other: twice as much for each level (_copy_branch)",

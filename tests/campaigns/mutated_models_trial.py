@@ -54,15 +54,16 @@ class Answer:
         return type(self.error).__name__
 
 
-def try_mutant(mutant: Mutant, folder: Path) -> Report:
-    """Infer and convert a mutant. folder: of its own, for files."""
+def try_mutant(mutant: Mutant, folder: Path, renew: Callable[[], None] = lambda: None) -> Report:
+    """Infer and convert a mutant. folder: of its own, for files. renew: called before each step, for its limits."""
     report = Report()
     (folder / DATA_FILE).write_bytes(bytes(64))
+    trial = _Trial(mutant.plan, folder, report.outcomes, renew)
     try:
         if isinstance(mutant.content, ModelProto):
-            _try_model(mutant.content, mutant.plan, folder, report.outcomes)
+            trial.try_model(mutant.content)
         else:
-            _try_file(mutant.content, mutant.plan, folder, report.outcomes)
+            trial.try_file(mutant.content)
     except Exception as error:
         report.fault = traceback.format_exc()
         report.place = _place(error)
@@ -77,33 +78,6 @@ def _place(error: Exception) -> str:
     return f"{type(error).__name__}{where}"
 
 
-def _ask(verb: Callable[[Any], Any], model: Any) -> Answer:
-    try:
-        return Answer(None, verb(model))
-    except splitgraph.SplitgraphError as error:
-        if isinstance(error, splitgraph.ModelError) and "\n" in str(error):
-            raise Wrong(f"a refusal of more than one line: {error}") from error
-        if "memory" in str(error):
-            raise Wrong(f"out of memory: {error}") from error
-        return Answer(error)
-
-
-# In memory -------------------------------------------------------------------------------------------------------
-
-
-def _try_model(model: ModelProto, plan: Plan, folder: Path, outcomes: list[str]) -> None:
-    written = model.SerializeToString()
-    for name, verb in (("infer", splitgraph.infer), (plan.verb, plan.run)):
-        outcomes.append(f"{name}: {_ask(verb, model)}")
-        if model.SerializeToString() != written:
-            raise Wrong(f"the caller's model was changed: by {name}")
-    if plan.is_file or plan.is_typed:
-        _try_file(written, plan, folder, outcomes)
-
-
-# In a file -------------------------------------------------------------------------------------------------------
-
-
 @contextlib.contextmanager
 def weights_left() -> Iterator[None]:
     """Files of any size are read without their weights, and so are tensors of more than a few bytes."""
@@ -115,20 +89,68 @@ def weights_left() -> Iterator[None]:
         onnx_file.WHOLE, skeleton.SMALL = before
 
 
-def _try_file(data: bytes, plan: Plan, folder: Path, outcomes: list[str]) -> None:
-    path = folder / "model.onnx"
-    path.write_bytes(data)
-    _check_reading(path, data)
-    for name, verb in (("infer", splitgraph.infer), (plan.verb, plan.run)):
-        whole = _ask(verb, path)
-        with weights_left():
-            left = _ask(verb, path)
-        outcomes.append(f"{name} a file: {whole}")
-        _require_same(name, whole, left)
-        if left.error is None:
-            _check_saving(left.result, folder / "saved.onnx", name)
-    if plan.is_typed:
-        outcomes.append(f"command: {_type_command(plan, path, folder / 'typed.onnx')}")
+@dataclass(frozen=True, slots=True)
+class _Trial:
+    """What is done with a mutant; see `try_mutant`. Each step raises Wrong, or what splitgraph should not raise."""
+
+    plan: Plan
+    folder: Path
+    outcomes: list[str]
+    renew: Callable[[], None]
+
+    @property
+    def _verbs(self) -> list[tuple[str, Callable[[Any], Any]]]:
+        return [("infer", splitgraph.infer), (self.plan.verb, self.plan.run)]
+
+    def try_model(self, model: ModelProto) -> None:
+        """Try a model in memory, and some as a file, too."""
+        written = model.SerializeToString()
+        for name, verb in self._verbs:
+            self.outcomes.append(f"{name}: {self._ask(verb, model)}")
+            if model.SerializeToString() != written:
+                raise Wrong(f"the caller's model was changed: by {name}")
+        if self.plan.is_file or self.plan.is_typed:
+            self.try_file(written)
+
+    def try_file(self, data: bytes) -> None:
+        """Try a file, whole and without its weights."""
+        path = self.folder / "model.onnx"
+        path.write_bytes(data)
+        _check_reading(path, data)
+        for name, verb in self._verbs:
+            whole = self._ask(verb, path)
+            with weights_left():
+                left = self._ask(verb, path)
+            self.outcomes.append(f"{name} a file: {whole}")
+            _require_same(name, whole, left)
+            if left.error is None:
+                _check_saving(left.result, self.folder / "saved.onnx", name)
+        if self.plan.is_typed:
+            self.outcomes.append(f"command: {self._type_commands(path, self.folder / 'typed.onnx')}")
+
+    def _ask(self, verb: Callable[[Any], Any], model: Any) -> Answer:
+        self.renew()
+        try:
+            return Answer(None, verb(model))
+        except splitgraph.SplitgraphError as error:
+            if isinstance(error, splitgraph.ModelError) and "\n" in str(error):
+                raise Wrong(f"a refusal of more than one line: {error}") from error
+            if "memory" in str(error):
+                raise Wrong(f"out of memory: {error}") from error
+            return Answer(error)
+
+    def _type_commands(self, path: Path, output: Path) -> str:
+        """The exit codes of `infer` and of the plan's verb, each with --json."""
+        infer = ["infer", str(path), "--json", "--all", "-o", str(output), "--force"]
+        verb = [self.plan.verb, str(path), *self.plan.typed, "--json", "--no-verify", "-o", str(output), "--force"]
+        codes = []
+        for typed in (infer, verb):
+            self.renew()
+            codes.append(f"{typed[0]} {_exit_code(typed)}")
+        return " ".join(codes)
+
+
+# Files -----------------------------------------------------------------------------------------------------------
 
 
 def _check_reading(path: Path, data: bytes) -> None:
@@ -181,13 +203,6 @@ def is_same_model(one: ModelProto, other: ModelProto) -> bool:
 
 
 # The command line ------------------------------------------------------------------------------------------------
-
-
-def _type_command(plan: Plan, path: Path, output: Path) -> str:
-    """The exit codes of `infer` and of the plan's verb, each with --json."""
-    infer = ["infer", str(path), "--json", "--all", "-o", str(output), "--force"]
-    verb = [plan.verb, str(path), *plan.typed, "--json", "--no-verify", "-o", str(output), "--force"]
-    return " ".join(f"{typed[0]} {_exit_code(typed)}" for typed in (infer, verb))
 
 
 def _exit_code(typed: list[str]) -> int:

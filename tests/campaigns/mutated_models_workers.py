@@ -28,7 +28,8 @@ MOST_BYTES = 2**30
 _TRACE = "trace.txt"
 
 Answer = dict[str, Any]
-Work = Callable[[int, Path], Answer]
+# Takes the item, a folder, and what sets the limits anew for what comes next.
+Work = Callable[[int, Path, Callable[[], None]], Answer]
 
 
 @dataclass(slots=True)
@@ -113,7 +114,7 @@ def _answer(items: Sequence[int], work: Work, folder: Path, answers: IO[str], tr
         _limit()
         started, held = time.process_time(), _held("VmRSS")
         Path("/proc/self/clear_refs").write_text("5")
-        answer = work(item, folder)
+        answer = work(item, folder, _limit)
         answer |= {"seconds": time.process_time() - started, "bytes": max(0, _held("VmHWM") - held)}
         answers.write(json.dumps(answer) + "\n")
         answers.flush()

@@ -166,7 +166,8 @@ def with_folder_as_owner(path: Path) -> None:
 def of_another_user(path: Path) -> None:
     as_folder(path)
     (path / ".splitgraph-owner").touch()
-    os.chown(path, 12345, 12345)
+    for each in (path, path / ".splitgraph-owner"):
+        os.chown(each, 12345, 12345)
 
 
 FOREIGN = [as_folder, as_file, as_link, with_linked_owner, with_folder_as_owner]

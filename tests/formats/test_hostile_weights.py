@@ -9,6 +9,7 @@ import pytest
 from google.protobuf.message import DecodeError
 from onnx import AttributeProto, GraphProto, TensorProto
 
+import splitgraph
 from splitgraph.diagnostics import ModelError
 from splitgraph.formats import onnx_file, skeleton, whole_model
 from splitgraph.formats.external_data import all_tensors
@@ -19,6 +20,7 @@ from splitgraph.wire_format import Malformed, fields, varint
 from .tiny_models import add_model, field
 
 RAW = bytes(range(100))
+TENSOR = TensorProto(name="t", data_type=TensorProto.FLOAT, dims=[25], raw_data=RAW)
 MODEL = add_model().SerializeToString()
 
 
@@ -83,6 +85,14 @@ def test_what_protobuf_reads_is_read(content: bytes, tmp_path: Path) -> None:
     assert whole_model(read_onnx(path, weights="leave").model, path) == onnx.load(path)
 
 
+@pytest.mark.parametrize("more", [field(4, bytes(40)), field(6, b"text"), field(5, b"\1")])
+def test_elements_in_two_fields_are_told_of(more: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "model.onnx"
+    path.write_bytes(with_initializer(TENSOR.SerializeToString() + more))
+    (found,) = splitgraph.infer(path).diagnostics
+    assert "has elements in both raw_data and" in found.message
+
+
 def test_what_is_wrong_is_told_with_its_place_in_the_whole_file(tmp_path: Path) -> None:
     path = tmp_path / "model.onnx"
     path.write_bytes(with_initializer(field(9, RAW)) + b"\x0f")
@@ -90,7 +100,6 @@ def test_what_is_wrong_is_told_with_its_place_in_the_whole_file(tmp_path: Path) 
         read_onnx(path, weights="leave")
 
 
-TENSOR = TensorProto(name="t", data_type=TensorProto.FLOAT, dims=[25], raw_data=RAW)
 GRAPH = GraphProto(name="g", initializer=[TENSOR])
 ATTRIBUTES = {
     "a tensor": (AttributeProto(type=AttributeProto.TENSOR, t=TENSOR), True),

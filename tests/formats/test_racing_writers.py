@@ -12,14 +12,17 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import onnx
 import pytest
 
 from splitgraph.diagnostics import ModelError
-from splitgraph.formats import load_ir
+from splitgraph.formats import load_ir, load_onnx
 from splitgraph.formats.atomic_write import WriteTogether
 
 from .openvino_ir.small_ir import BIN, XML
 from .openvino_ir.small_ir import write as write_ir
+from .tiny_models import add_model
 
 CHECKOUT = Path(__file__).parents[2]
 
@@ -125,6 +128,7 @@ def test_interrupt_just_behind_a_call_leaves_nothing(
 RACER = """
 import os, sys, time
 from pathlib import Path
+from splitgraph import cli
 from splitgraph.diagnostics import ModelError
 from splitgraph.formats import atomic_write, load_ir, save_ir
 meeting, links, verb, *arguments = sys.argv[1:]
@@ -144,8 +148,12 @@ def plain(target):
         file.write(str(os.getpid()).encode())
 def ir(source, target):
     save_ir(load_ir(source), target, overwrite=False)
+def upgrade(source, *targets):
+    # Each process has a name of its own, where there are so many.
+    number = int(os.environ["RACER"]) % len(targets)
+    sys.exit(cli.main(["upgrade", source, "--opset", "18", "--no-verify", "-o", targets[number]]))
 try:
-    {"plain": plain, "ir": ir}[verb](*arguments)
+    {"plain": plain, "ir": ir, "upgrade": upgrade}[verb](*arguments)
 except ModelError as error:
     sys.exit(error.diagnostics[0].code)
 """
@@ -156,7 +164,12 @@ def race(folder: Path, count: int, *arguments: object) -> list[tuple[int, int, s
     meeting = folder / "meeting"
     meeting.mkdir()
     command = [sys.executable, "-c", RACER, str(meeting), *map(str, arguments)]
-    racers = [subprocess.Popen(command, cwd=CHECKOUT, stderr=subprocess.PIPE, text=True) for _ in range(count)]
+    racers = [
+        subprocess.Popen(
+            command, cwd=CHECKOUT, stderr=subprocess.PIPE, text=True, env={**os.environ, "RACER": str(number)}
+        )
+        for number in range(count)
+    ]
     while len(listing(meeting)) < count and any(racer.poll() is None for racer in racers):
         time.sleep(0.01)
     (meeting / "go").touch()
@@ -181,3 +194,33 @@ def test_processes_that_race_for_the_two_files_of_an_ir(tmp_path: Path, system: 
     told = race(tmp_path, 2, system, "ir", source, target)
     assert sorted(said for _, _, said in told) == ["", "SG108"]
     assert load_ir(target).has_weights and listing(tmp_path / "out") == ["m.bin", "m.xml"]
+
+
+def external_model(folder: Path) -> Path:
+    """A model of opset 13 with its weights beside it."""
+    model = add_model()
+    for entry in model.opset_import:
+        entry.version = 13
+    weights = onnx.numpy_helper.from_array(np.arange(4096, dtype=np.float32), "weights")
+    model.graph.initializer.append(weights)
+    onnx.save(model, folder / "m.onnx", save_as_external_data=True, location="m.data", size_threshold=0)
+    return folder / "m.onnx"
+
+
+def test_commands_that_race_for_one_model(tmp_path: Path, system: str) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "out").mkdir()
+    target = tmp_path / "out" / "new.onnx"
+    told = race(tmp_path, 3, system, "upgrade", external_model(tmp_path / "in"), target)
+    assert sorted(status for _, status, _ in told) == [0, 2, 2]
+    assert sum("new.onnx: exists already" in said and "[SG108]" in said for _, _, said in told) == 2
+    assert listing(tmp_path / "out") == ["m.data", "new.onnx"] and load_onnx(target).opset_import[0].version == 18
+
+
+def test_commands_that_copy_the_same_weights_at_once(tmp_path: Path, system: str) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "out").mkdir()
+    targets = [tmp_path / "out" / name for name in ("a.onnx", "b.onnx")]
+    told = race(tmp_path, 2, system, "upgrade", external_model(tmp_path / "in"), *targets)
+    assert [(status, said) for _, status, said in told] == [(0, ""), (0, "")]
+    assert listing(tmp_path / "out") == ["a.onnx", "b.onnx", "m.data"] and all(map(load_onnx, targets))

@@ -8,9 +8,8 @@ import math
 
 from splitgraph.conversion.adapters.registry import downward, upward
 from splitgraph.conversion.shape_nodes import as_int64, static_shape
-from splitgraph.conversion.step import Inexact, Step
+from splitgraph.conversion.step import Inexact, Step, elements_of
 from splitgraph.deferred import helper, np, numpy_helper
-from splitgraph.graph.tensors import array_of
 from splitgraph.onnx_proto import TensorProto
 from splitgraph.value_type import DTYPE_NAMES, DTYPE_NUMBERS
 
@@ -63,7 +62,7 @@ def narrow_value_by_cast(step: Step) -> None:
     dtype = "" if value is None else DTYPE_NAMES.get(value.data_type, "")
     if not dtype.startswith(("bfloat16", "float8e")):
         raise Inexact(f"it does not make {dtype or 'this type'} {step.side}")
-    wide = numpy_helper.from_array(array_of(value).astype(np.float32))
+    wide = numpy_helper.from_array(elements_of(value).astype(np.float32))
     step.set("value", wide, f"ConstantOfShape does not make {dtype} {step.side}")
     _cast_back(step, dtype)
 
@@ -72,7 +71,7 @@ def narrow_value_by_cast(step: Step) -> None:
 def value_expanded(step: Step) -> None:
     """Few elements whose number is known are a constant; others are one that is expanded."""
     held = step.known_value("value")
-    value = np.zeros(1, np.float32) if held is None else array_of(held)
+    value = np.zeros(1, np.float32) if held is None else elements_of(held)
     shape = step.integers(0)
     if shape is not None and math.prod(shape) <= _KEPT:
         step.replace("Identity", [step.tensor(numpy_helper.from_array(np.full(shape, value[0])), "filled")])

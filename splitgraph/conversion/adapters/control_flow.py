@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 
+from splitgraph.contents import MAX_WRITTEN
 from splitgraph.conversion.adapters.registry import downward
 from splitgraph.conversion.step import Inexact, Step
 from splitgraph.deferred import helper
 from splitgraph.dim import Dim, symbols_of
+from splitgraph.graph.scopes import subgraphs
 from splitgraph.inference.state import GraphDetail
 from splitgraph.node_making import make_node
 from splitgraph.onnx_proto import GraphProto, NodeProto, TensorProto, ValueInfoProto
@@ -42,8 +44,20 @@ def _give_one_branch_twice(step: Step, condition: bool) -> None:
     if step.form.original is None:
         raise Inexact("its branches are not the model's")
     taken, other = ("then_branch", "else_branch") if condition else ("else_branch", "then_branch")
+    branch = step.value(taken)
+    if isinstance(branch, GraphProto) and (count := 2 * _copied_nodes(branch)) > MAX_WRITTEN:
+        raise Inexact(f"with one branch of each If in place of the other it has {count:,} nodes, which is too many")
     step.reasons[other] = f"it never runs, and gives the same shapes as {taken}, as it must {step.side}, being the same"
     step.form.wrap = partial(_copy_branch, taken, other, step.form.wrap)
+
+
+def _copied_nodes(graph: GraphProto) -> int:
+    """How many nodes a graph may have when of each If in it both branches are the larger one."""
+    total = len(graph.node)
+    for node in graph.node:
+        counts = [_copied_nodes(inner) for _, _, inner in subgraphs(node)]
+        total += len(counts) * max(counts, default=0)
+    return total
 
 
 def _copy_branch(taken: str, other: str, before: Callable[[NodeProto], None] | None, node: NodeProto) -> None:

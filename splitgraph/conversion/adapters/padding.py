@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from splitgraph.contents import MAX_WRITTEN
 from splitgraph.conversion.adapters.registry import downward, upward
 from splitgraph.conversion.expansion import expand
 from splitgraph.conversion.shape_nodes import (
@@ -135,8 +136,9 @@ def _pad_by_gathering(step: Step, mode: str) -> None:
         if value:
             one = step.emit("Concat", _with_one(step, shape, axis, rank), "slice_shape", axis=0)
             beyond = step.emit("Expand", [value, one], "slice_beyond")
-        if begin is not None and end is not None and sizes is not None and sizes[axis] > 0:
-            indices = step.constant(_padded(sizes[axis], begin, end, mode), "indices")
+        size = 0 if sizes is None else sizes[axis]
+        if begin is not None and end is not None and size > 0 and max(size, size + begin + end) <= MAX_WRITTEN:
+            indices = step.constant(_padded(size, begin, end, mode), "indices")
         else:
             length = dimension(step, shape, axis, "length")
             first, past = (dimension(step, step.inputs[1], at, "pad") for at in (place, place + len(axes)))

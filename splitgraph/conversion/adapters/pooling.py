@@ -8,9 +8,10 @@ from functools import reduce
 from itertools import product
 from math import prod
 
+from splitgraph.contents import MAX_ITEMS, MAX_WRITTEN
 from splitgraph.conversion.adapters.registry import downward, upward
 from splitgraph.conversion.left_out import INLINE_FIRST
-from splitgraph.conversion.step import Inexact, Step
+from splitgraph.conversion.step import Inexact, Step, require_few
 from splitgraph.conversion.values import Array
 from splitgraph.deferred import np, numpy_helper
 from splitgraph.dim import Facts
@@ -85,6 +86,10 @@ def _greatest_of_slices(step: Step) -> None:
     counts = [window.count(size, up=False) for window, size in zip(windows, sizes, strict=True)]
     if min(counts) < 1:
         raise Inexact(_NO_WINDOW)
+    if prod(kernel) > MAX_ITEMS:
+        raise Inexact(f"a window of {prod(kernel):,} elements takes as many slices")
+    if sum(counts) > MAX_WRITTEN:
+        raise Inexact(f"whether each of {max(counts):,} windows along an axis holds an element takes long to find out")
     places = [list(range(0, k * d, d)) for k, d in zip(kernel, dilations, strict=True)]
     for window, size, count, axis in zip(windows, sizes, counts, places, strict=True):
         starts = [index * window.stride - window.begin for index in range(count)]
@@ -309,13 +314,16 @@ def _write_padding(step: Step, sizes: list[int]) -> Array | None:
             raise Inexact("runtimes and the document disagree about ceil_mode with auto_pad=VALID", "give pads")
         if window.last_starts_inside(size, count) and count > window.count(size, up=False):
             window.end = (count - 1) * window.stride + window.span - size - window.begin
-        places = np.arange(kernel) * ((window.span - 1) // max(kernel - 1, 1))
+        require_few(count)
+        distance = max((window.span - 1) // max(kernel - 1, 1), 1)
         starts = np.arange(window.count(size, up=False)) * window.stride - window.begin
-        counted.append((starts.reshape(-1, 1) + places < padded).sum(axis=1))
+        # Of the places of a window, distance apart, those that lie before the end.
+        counted.append(np.clip(-((starts - padded) // distance), 0, kernel))
     step.drop("ceil_mode", why="as many windows as with ceil_mode")
     pads = [window.begin for window in windows] + [window.end for window in windows]
     if any(pads):
         step.set("pads", pads, "as many windows as with ceil_mode")
+    require_few(*map(len, counted))
     counts = reduce(np.multiply.outer, counted)[None, None]
     beyond = step.known_is_set("count_include_pad") and bool((counts < prod(step.known_value("kernel_shape"))).any())
     return counts if beyond else None
@@ -350,6 +358,7 @@ def _sums(step: Step, data: str) -> str:
     spans = zip(_windows(step), (shape or ())[2:], strict=True)
     if any(isinstance(size, int) and window.count(size, up=False) < 1 for window, size in spans):
         raise Inexact(_NO_WINDOW)
+    require_few(channels, *kernel)
     ones = step.constant(np.ones((channels, 1, *kernel)), "ones", step.known_dtype(0))
     kept = {name: step.known_value(name, None) for name in ("strides", "pads", "dilations")}
     return step.emit("Conv", [data, ones], "sums", group=channels, **kept)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from splitgraph.contents import MAX_WRITTEN
 from splitgraph.conversion.adapters.registry import downward, upward
 from splitgraph.conversion.step import Inexact, Step
 from splitgraph.deferred import np
@@ -229,7 +230,7 @@ def _alignment(step: Step) -> Callable[[str], str]:
 def _block_indices(step: Step, axis: int, block: int) -> str:
     """Which block each index of the axis lies in."""
     size = (step.shape(0) or ())[axis]
-    if isinstance(size, int):
+    if isinstance(size, int) and size <= MAX_WRITTEN:
         return step.constant(np.arange(size) // block, "blocks")
     zero, one, length = (step.constant(value, "number") for value in (0, 1, block))
     end = step.emit("Gather", [step.emit("Shape", [step.inputs[0]], "shape"), step.constant(axis, "axis")], "size")

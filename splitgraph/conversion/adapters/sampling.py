@@ -11,7 +11,7 @@ from splitgraph.conversion.adapters.registry import downward
 from splitgraph.conversion.formula import Formula, Term
 from splitgraph.conversion.interpolation import Images
 from splitgraph.conversion.shape_nodes import FLOATS, static_shape
-from splitgraph.conversion.step import Inexact, Step
+from splitgraph.conversion.step import Inexact, Step, require_few
 from splitgraph.deferred import np
 
 # The names of opset 20 by those of 16, which were not all renamed.
@@ -126,6 +126,7 @@ def _kernel(step: Step, axes: int) -> list[int]:
     kernel = [size for size in given if isinstance(size, int)]
     if len(kernel) != axes or len(given) != axes:
         raise Inexact("the shape of the kernel is unknown", "give kernel_shape")
+    require_few(*kernel)
     return kernel
 
 
@@ -184,6 +185,7 @@ def _samples(step: Step, formula: Formula, width: Term) -> tuple[Term, Term]:
     """How many samples there are in a bin along an axis, for each region or for all, and their numbers, int64."""
     ratio = step.known_value("sampling_ratio", 0)
     if ratio > 0:
+        require_few(ratio)
         return formula.number(np.full((1, 1, 1, 1, 1), ratio), width.dtype), formula.number(np.arange(ratio))
     count = width.ceil()
     some = step.emit("Concat", [count.reshape(-1).name, formula.number([1], count.dtype).name], "counts", axis=0)

@@ -13,10 +13,9 @@ from splitgraph.conversion.adapters.reshaping import copying, reshaped
 from splitgraph.conversion.formula import Formula, Term
 from splitgraph.conversion.left_out import INLINE_FIRST
 from splitgraph.conversion.shape_nodes import counting, filled, has_no_zero, static_shape
-from splitgraph.conversion.step import Inexact, Step
+from splitgraph.conversion.step import Inexact, Step, elements_of
 from splitgraph.deferred import helper, np, numpy_helper
 from splitgraph.dim import DimLike
-from splitgraph.graph.tensors import array_of
 from splitgraph.onnx_proto import TensorProto
 from splitgraph.value_type import DTYPE_NUMBERS, Shape
 
@@ -182,7 +181,7 @@ def dense_constant(step: Step) -> None:
     if sparse is None or sparse.ref_attr_name:
         raise Inexact("its value is an attribute of the enclosing function", INLINE_FIRST)
     held = sparse.sparse_tensor
-    values, indices = array_of(held.values), array_of(held.indices)
+    values, indices = elements_of(held.values), elements_of(held.indices)
     count = math.prod(held.dims)
     if count > max(MAX_WRITTEN, _ZEROS_FOR_A_VALUE * values.size):
         raise Inexact(f"of its {count:,} elements only {values.size:,} are no zeros, which are not written out")
@@ -206,7 +205,7 @@ def constant_of_floats(step: Step) -> None:
     if held.data_type in (TensorProto.STRING,) or held.data_type > TensorProto.UINT64:
         step.replace("Identity", [_initializer(step, held)])
         return
-    elements = array_of(held)
+    elements = elements_of(held)
     floats = elements.astype(np.float64)
     if np.any(np.abs(floats) > 2**53):
         step.replace("Identity", [_initializer(step, held)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from splitgraph.contents import MAX_WRITTEN
 from splitgraph.conversion.adapters.registry import downward, upward
 from splitgraph.conversion.shape_nodes import (
     as_int64,
@@ -14,7 +15,7 @@ from splitgraph.conversion.shape_nodes import (
     scalar,
     typed,
 )
-from splitgraph.conversion.step import Inexact, Step
+from splitgraph.conversion.step import Inexact, Step, require_few
 from splitgraph.conversion.values import Array
 from splitgraph.deferred import np
 from splitgraph.inference.rules.slicing import is_end_disputed
@@ -83,9 +84,10 @@ def _slice_by_gathering(step: Step, given: Array | None) -> None:
     held = [step.values.elements(name) for name in bounds]
     for position, axis in enumerate(axes):
         length = known[axis] if known is not None and axis < len(known) else None
-        if isinstance(length, int) and all(found is not None for found in held):
-            start, end, size = (int(found.reshape(-1)[position]) for found in held if found is not None)
-            indices = step.constant(_taken(length, start, end, size), "indices")
+        bound = [int(found.reshape(-1)[position]) for found in held if found is not None]
+        taken = _taken(length, *bound) if isinstance(length, int) and len(bound) == len(held) else None
+        if taken is not None and len(taken) <= MAX_WRITTEN:
+            indices = step.constant(taken, "indices")
         else:
             # Other axes were sliced before, but this one is as long as it was.
             shape = step.emit("Shape", [step.inputs[0]], "shape")
@@ -133,6 +135,7 @@ def _count(step: Step) -> int:
     for index in (1, 2, 3, 4):
         shape = step.input_type(index).shape
         if shape and isinstance(shape[0], int):
+            require_few(shape[0])
             return shape[0]
     raise Inexact("how many axes it slices is known only at run time")
 

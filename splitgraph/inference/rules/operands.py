@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial, wraps
 from typing import TYPE_CHECKING, TypeAlias, cast
 
-from splitgraph.contents import MAX_ITEMS, MAX_UNKNOWN, Contents
+from splitgraph.contents import MAX_ITEMS, MAX_RANK, MAX_UNKNOWN, Contents
 from splitgraph.deferred import np
 from splitgraph.dim import DimLike
 from splitgraph.inference.context import NodeContext, Relation, Rule, rule
@@ -160,7 +160,7 @@ def scalar_dim(ctx: NodeContext, index: int) -> DimLike | None:
 
 def static_count(dims: Sequence[DimLike | None] | None) -> int | None:
     """The number of elements when every dimension is static and it is small enough to be followed, else None."""
-    if dims is None:
+    if dims is None or len(dims) > MAX_RANK:
         return None
     count = 1
     for dim in dims:
