@@ -483,7 +483,13 @@ CHAINS: list[tuple[str, Callable[[DimLike, int], DimLike]]] = [
 ]
 
 
-@pytest.mark.parametrize("step", [step for _, step in CHAINS], ids=[name for name, _ in CHAINS])
+# Remainders of remainders take longest.
+SLOW_CHAINS = {"remainders": pytest.mark.slow}
+
+
+@pytest.mark.parametrize(
+    "step", [pytest.param(step, id=name, marks=SLOW_CHAINS.get(name, ())) for name, step in CHAINS]
+)
 def test_a_thousand_levels(step: Callable[[DimLike, int], DimLike]) -> None:
     values = {"N": 10**9, "A": 3, "k": 9} | {f"x{i}": i for i in range(1000)}
     dim, expected = _nested(step, 1000), 10**9

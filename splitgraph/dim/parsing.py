@@ -167,8 +167,8 @@ def is_spellable(dim: DimLike) -> bool:
 
 
 def _tokens(text: str) -> list[Token]:
-    tokens, place = [], 0
-    while text[place:].strip():
+    tokens, place, end = [], 0, len(text.rstrip())
+    while place < end:
         match = _TOKEN.match(text, place)
         if match is None:
             raise ValueError(

@@ -1,4 +1,4 @@
-"""Models whose weights move into a data file beside the model, as those beyond the 2 GiB that protobuf can write."""
+"""Models whose weights go to a data file beside the model, as those beyond protobuf's 2 GiB need."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from splitgraph.tensor_places import fill, place_of
 _EXTERNAL_FROM_BYTES = 1024
 # The page size that lets a runtime map a tensor into memory instead of reading it.
 _ALIGNMENT = 4096
+_BESIDE = 'Write the weights to a file beside the model, with --external-data or external_data="beside".'
 
 
 def stage_model(
@@ -32,13 +33,13 @@ def stage_model(
     overwrite: bool,
     beside: bool = False,
 ) -> None:
-    """Stage the model's file at `target`, and its data file beside `path` when it is too large for one file.
+    """Stage the model's file at `target`, and a data file beside `path` where that is asked for.
 
-    content: the model as `serialized` gives it. beside: the weights go into the data file in any case. taken:
-    names of data files that the model already refers to. Raises OSError, and ModelError SG108 when the data file exists
-    and overwrite is False, SG109 when even the graph alone is too large.
+    content: the model as `serialized` gives it. beside: the weights go into the data file. taken: names of data files
+    that the model already refers to. Raises OSError, and ModelError SG108 when the data file exists and overwrite is
+    False, SG109 when the model is too large for one file.
     """
-    if content is None or beside:
+    if beside:
         name = _free_name(f"{path.name}.data", taken)
         data_file = path.parent / name
         if os.path.lexists(data_file) and not overwrite:
@@ -46,7 +47,9 @@ def stage_model(
         with files.open(data_file) as file:
             content = serialized(_with_external_weights(model, name, file, path))
     if content is None:
-        raise model_error("SG109", "cannot be written: without its weights the model is still over 2 GiB", path)
+        if beside:
+            raise model_error("SG109", "cannot be written: without its weights the model is still over 2 GiB", path)
+        raise model_error("SG109", "cannot be written: it is over 2 GiB, and no ONNX file is", path, help=_BESIDE)
     with files.open(target) as file:
         write_pieces(content.pieces, file)
 

@@ -255,8 +255,8 @@ def save_onnx(
 
     source: the file that the model was loaded from with external_data="keep"; its data files are copied into the new
     folder, under the same relative names. Without it, a model's external data must already lie beside `path`.
-    external_data: "beside" puts the weights that are in the model into `<name>.data` beside it, as is done with a model
-    beyond protobuf's 2 GiB in any case; "link" makes hard links to data files in place of copies. A symbolic link is
+    external_data: "beside" puts the weights that are in the model into `<name>.data` beside it, which a model beyond
+    protobuf's 2 GiB needs; "link" makes hard links to data files in place of copies. A symbolic link is
     written through, permissions are kept. kept: files that are not replaced, not even with `overwrite`.
 
     Raises ModelError: SG107 external data that cannot be read, SG108 `path` exists and overwrite is False (or a data

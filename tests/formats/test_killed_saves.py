@@ -44,7 +44,8 @@ def test_a_save_is_killed_at_any_moment(moments: int, place: str, tmp_path: Path
         assert all(LEFT.fullmatch(name) for name in each["left"])
         assert each["next"] == "new"
         assert each["left by the next"] == []
-    assert any(each["left"] for each in found)
+    # Few moments may all be early ones.
+    assert moments < 200 or any(each["left"] for each in found)
     assert found[0]["killed"]
     assert found[0]["target"] == "old"
 

@@ -1,4 +1,4 @@
-"""A model beyond protobuf's limit is written with its weights beside it; the limit is lowered here to test that."""
+"""A model beyond protobuf's limit is written only with its weights beside it; the tests lower the limit."""
 
 from __future__ import annotations
 
@@ -37,11 +37,20 @@ def values(model: onnx.ModelProto) -> dict[str, tuple[str, bytes]]:
     return {name: (str(array.dtype), repr(array.tolist()).encode()) for name, array in arrays.items()}
 
 
+def test_a_large_model_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    with pytest.raises(ModelError) as caught:
+        save_onnx(heavy_model(), tmp_path / "model.onnx")
+    (found,) = caught.value.diagnostics
+    assert (found.code, found.message) == ("SG109", "cannot be written: it is over 2 GiB, and no ONNX file is")
+    assert "--external-data" in (found.help or "")
+    assert os.listdir(tmp_path) == []
+
+
 def test_graph_that_is_too_large_by_itself(tmp_path: Path) -> None:
     model = heavy_model()
     model.doc_string = "long" * LIMIT
     with pytest.raises(ModelError) as caught:
-        save_onnx(model, tmp_path / "model.onnx")
+        save_onnx(model, tmp_path / "model.onnx", external_data="beside")
     assert caught.value.diagnostics[0].code == "SG109"
     assert os.listdir(tmp_path) == []
 
@@ -49,7 +58,7 @@ def test_graph_that_is_too_large_by_itself(tmp_path: Path) -> None:
 def test_existing_data_file_is_kept_unless_asked(tmp_path: Path) -> None:
     (tmp_path / "model.onnx.data").write_bytes(b"old")
     with pytest.raises(ModelError) as caught:
-        save_onnx(heavy_model(), tmp_path / "model.onnx", overwrite=False)
+        save_onnx(heavy_model(), tmp_path / "model.onnx", overwrite=False, external_data="beside")
     assert caught.value.diagnostics[0].code == "SG108"
     assert (tmp_path / "model.onnx.data").read_bytes() == b"old"
 
@@ -58,7 +67,7 @@ def test_tensor_that_is_not_what_it_says(tmp_path: Path) -> None:
     model = heavy_model()
     model.graph.initializer.append(TensorProto(name="bad", data_type=TensorProto.FLOAT, dims=[600], float_data=[1.0]))
     with pytest.raises(ModelError) as caught:
-        save_onnx(model, tmp_path / "model.onnx")
+        save_onnx(model, tmp_path / "model.onnx", external_data="beside")
     assert caught.value.diagnostics[0].code == "SG111"
     assert os.listdir(tmp_path) == []
 
@@ -66,7 +75,7 @@ def test_tensor_that_is_not_what_it_says(tmp_path: Path) -> None:
 def test_weights_move_into_a_data_file(tmp_path: Path) -> None:
     model = heavy_model()
     before = model.SerializeToString()
-    save_onnx(model, tmp_path / "model.onnx")
+    save_onnx(model, tmp_path / "model.onnx", external_data="beside")
     assert model.SerializeToString() == before
     assert sorted(os.listdir(tmp_path)) == ["model.onnx", "model.onnx.data"]
     written = onnx.load(tmp_path / "model.onnx", load_external_data=False).graph.initializer
@@ -83,7 +92,7 @@ def test_new_data_file_beside_kept_data(tmp_path: Path) -> None:
     expected = values(model)
     (tmp_path / "model.onnx.data").write_bytes(kept)
     external(model.graph.initializer[0], "model.onnx.data")
-    save_onnx(model, tmp_path / "model.onnx")
+    save_onnx(model, tmp_path / "model.onnx", external_data="beside")
     assert sorted(os.listdir(tmp_path)) == ["model.onnx", "model.onnx.data", "model.onnx.data.1"]
     assert (tmp_path / "model.onnx.data").read_bytes() == kept
     assert values(load_onnx(tmp_path / "model.onnx")) == expected
