@@ -6,7 +6,9 @@ Source: the encoding of protocol buffers. The pieces, one behind the other, are 
 
 from __future__ import annotations
 
+import errno
 import math
+import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, BinaryIO, NamedTuple
 
@@ -19,6 +21,8 @@ from splitgraph.tensor_places import KEY_BYTES, Place
 from splitgraph.wire_format import head, total
 
 MAX_PROTO_BYTES = 2**31 - 1
+# In bytes: smaller files are written in one go.
+_RESERVED_FROM = 2**20
 # In elements: smaller tensors are written faster in one piece, and so are models with less of them for each node,
 # since taking a model apart copies its nodes.
 _LARGE_TENSOR = 2**14
@@ -55,16 +59,31 @@ def serialized(model: ModelProto) -> Serialized | None:
     return Serialized(pieces, written, nodes) if size_of(pieces) <= MAX_PROTO_BYTES else None
 
 
-def write_pieces(pieces: Iterable[Piece], file: BinaryIO) -> None:
+def write_pieces(pieces: Sequence[Piece], file: BinaryIO) -> None:
     """Write the pieces behind one another; what is in another file is copied by the system. Raises ModelError where
-    that file was changed.
+    that file was changed, OSError where the disk has no room for all of them, before one of them is written.
     """
+    reserve(file, sum(piece.length if isinstance(piece, Place) else len(piece) for piece in pieces))
     for piece in pieces:
         if isinstance(piece, Place):
             file.flush()
             piece.source.copy(piece.start, piece.length, file.fileno())
         else:
             file.write(piece)
+
+
+def reserve(file: BinaryIO, length: int) -> None:
+    """Have room on the disk for so many bytes at the place where a file is written. A system that gives it at once
+    writes large files faster. Raises OSError where there is no room.
+    """
+    if length < _RESERVED_FROM or not hasattr(os, "posix_fallocate"):
+        return
+    try:
+        os.posix_fallocate(file.fileno(), file.tell(), length)
+    except OSError as error:
+        # Any other reason is that this file system does not do it.
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise
 
 
 def _has_weights(graph: GraphProto) -> bool:
