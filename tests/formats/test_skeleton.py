@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import pickle
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -87,6 +88,21 @@ def whole(depth: int = 3) -> ModelProto:
 @pytest.mark.parametrize("path", [*sorted(MODELS.glob("*.onnx")), *NODE_TESTS], ids=lambda path: path.name)
 def test_what_is_not_changed_is_byte_for_byte_the_same(path: Path, tmp_path: Path) -> None:
     assert saved(path, tmp_path / "new.onnx") == path.read_bytes()
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("leaves_all")
+def test_node_tests_that_onnx_makes_in_memory_are_written_as_they_were(tmp_path: Path) -> None:
+    from onnx.backend.test.case.node import collect_testcases
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        models = {case.name: case.model for case in collect_testcases(None) if case.model is not None}
+    assert len(models) > 1500
+    path = tmp_path / "model.onnx"
+    for name, model in models.items():
+        path.write_bytes(model.SerializeToString())
+        assert saved(path, tmp_path / "new.onnx") == path.read_bytes(), name
 
 
 @pytest.mark.usefixtures("leaves_all")
