@@ -29,8 +29,8 @@ TOOLS = {
         "splitgraph",
         "splitgraph",
         "import splitgraph; splitgraph.upgrade; splitgraph.save; from splitgraph.conversion import opset; "
-        "from splitgraph.conversion.adapters import load_adapters; from splitgraph.inference.rules import load_rules; "
-        "load_adapters(); load_rules(); from splitgraph.schemas import newest_opset; newest_opset()",
+        "from splitgraph.conversion.operators import load_families; from splitgraph.inference.rules import load_rules; "
+        "load_families(); load_rules(); from splitgraph.schemas import newest_opset; newest_opset()",
         "splitgraph.save(splitgraph.{verb}(source, {opset}).model, target)",
     ),
     "onnx": Tool(

@@ -1,7 +1,7 @@
 """The generic guard of opset conversion: may a node be kept, and what must be edited for it to mean the same?
 
 A node that every boundary between two opsets leaves alone is kept. Where its operator changed, the decision in
-`boundaries` applies first, then the schema guard: attributes, inputs and outputs must exist on the other side, and
+`operators` applies first, then the schema guard: attributes, inputs and outputs must exist on the other side, and
 the element types must be allowed there. What cannot be proven exact from the node alone is refused, with every
 reason.
 """
@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 
-from splitgraph.conversion.boundaries import SPLIT_OPERATORS, Rule, decision
 from splitgraph.conversion.boundary_crossing import AttributeEdit, Crossing, NodeFacts
 from splitgraph.conversion.element_types import (
     Slot,
@@ -23,6 +22,7 @@ from splitgraph.conversion.element_types import (
     types_always_fit,
     unequal_pair,
 )
+from splitgraph.conversion.operators import Rule, decision
 from splitgraph.conversion.schema_guard import carry_attributes, carry_slots, leaves_every_node_alone
 from splitgraph.conversion.schema_history import version_at, versions_between
 from splitgraph.diagnostics import Diagnostic, diagnostic
@@ -30,6 +30,7 @@ from splitgraph.inference.context import rule_of
 from splitgraph.onnx_proto import AttributeProto, NodeProto
 from splitgraph.schemas import OperatorVersion, versions_of
 from splitgraph.schemas.of_onnxruntime import meant_opset
+from splitgraph.variants import SPLIT_OPERATORS
 
 __all__ = [
     "CONTRADICTIONS",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NoReturn
 
+from splitgraph.conversion.operators.attention import drop_heads_of_rank_4
 from splitgraph.conversion.shape_nodes import FLOATS
-from splitgraph.conversion.shape_rules import drop_heads_of_rank_4
 from splitgraph.conversion.step import Inexact, Step
 from splitgraph.onnx_proto import TensorProto
 from splitgraph.value_type import DTYPE_NUMBERS

@@ -9,7 +9,6 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from splitgraph.conversion.adapters import Adapter, adapter_of
 from splitgraph.conversion.boundary_crossing import NodeFacts
 from splitgraph.conversion.element_types import Slot, formal_at, misfits, slots_of
 from splitgraph.conversion.emission import Emission
@@ -18,6 +17,7 @@ from splitgraph.conversion.guard import Route, blockers_at, check_node, misfit_m
 from splitgraph.conversion.left_out import blocker, reads_left_out, without_left_out
 from splitgraph.conversion.node_form import NodeForm, needed
 from splitgraph.conversion.node_kinds import NodeKinds
+from splitgraph.conversion.operators import Adapter, adapter_of
 from splitgraph.conversion.repeats import Carried, Key, NameLog, Repeats
 from splitgraph.conversion.schema_history import version_at
 from splitgraph.conversion.splits import SplitNode, lower_split

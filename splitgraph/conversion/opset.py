@@ -11,7 +11,6 @@ from functools import partial
 from operator import attrgetter
 from typing import NamedTuple
 
-from splitgraph.conversion.adapters import load_adapters
 from splitgraph.conversion.collecting_loops import (
     LOOPS_CARRY_SEQUENCES_FROM,
     collects_in_a_loop,
@@ -24,6 +23,7 @@ from splitgraph.conversion.inlining import inline_functions, told_inlined
 from splitgraph.conversion.ir_version import IRVersion, check_ir_version, fit_ir_version, told_kept
 from splitgraph.conversion.ladder import Ladder
 from splitgraph.conversion.left_out import find_left_out
+from splitgraph.conversion.operators import load_families
 from splitgraph.conversion.part_names import has_unnamed_parts, name_parts
 from splitgraph.conversion.plan import Plan, apply_plan, opset_of
 from splitgraph.conversion.repair import in_order, plan_repairs
@@ -72,7 +72,7 @@ def convert_opset(model: ModelProto, target: int, ir_version: IRVersion = None, 
     if not 1 <= target <= newest:
         raise SplitgraphError(f"there is no opset {target} of ai.onnx; splitgraph knows 1 to {newest}")
     check_ir_version(ir_version)
-    load_adapters()
+    load_families()
     own, drafted = model.ir_version, _draft(model, target)
     if drafted.plan.blockers:
         drafted = _with_functions_inlined(drafted, model, target)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from splitgraph.conversion.boundaries import UNDECIDED, decision
+from splitgraph.conversion.operators import decision
+from splitgraph.conversion.operators.registry import UNDECIDED
 from splitgraph.conversion.plan import Plan, opset_of
 from splitgraph.conversion.schema_history import version_at, versions_between
 from splitgraph.diagnostics import Diagnostic, diagnostic

@@ -11,8 +11,10 @@ import pytest
 from conversion.guarding import check, edited
 from onnx import AttributeProto, TensorProto, helper
 
-from splitgraph.conversion.boundaries import RULES, always
+from splitgraph.conversion.operators import load_families
+from splitgraph.conversion.operators.registry import RULES, always
 
+load_families()
 NEWEST = onnx.defs.onnx_opset_version()
 FNUZ = {"to": TensorProto.FLOAT8E4M3FNUZ, "out": ["float8e4m3fnuz"]}
 TYPED_AS_FNUZ = {"dtypes": ["float32", "float8e4m3fnuz"], "out": ["float8e4m3fnuz"]}

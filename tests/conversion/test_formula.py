@@ -10,9 +10,9 @@ import pytest
 from conversion.adapters.execute import Array, assert_same, build, run
 from onnx import helper
 
-from splitgraph.conversion.adapters import load_adapters, registry
 from splitgraph.conversion.formula import Formula, Term
 from splitgraph.conversion.interpolation import weights
+from splitgraph.conversion.operators import load_families, registry
 from splitgraph.conversion.opset import convert_opset
 from splitgraph.conversion.step import Step
 
@@ -65,7 +65,7 @@ def _both(written: Written, monkeypatch: pytest.MonkeyPatch) -> tuple[Array, Arr
         known.append(written(formula, formula.term(NUMBERS)).elements)
         formula.give(written(formula, formula.held(step.inputs[0], "float32")))
 
-    load_adapters()
+    load_families()
     monkeypatch.setitem(registry._ADAPTERS, ("Mish", 18, False), adapter)
     node = helper.make_node("Mish", ["x"], ["y"])
     model = build(node, 18, {"x": ("float32", NUMBERS.shape)}, {"y": ("float32", NUMBERS.shape)})
@@ -96,7 +96,7 @@ def test_many_elements_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
         made.append(table.elements is None)
         formula.give(formula.held(step.inputs[0], "float32") + formula.total(table, [0, 1]).cast("float32"))
 
-    load_adapters()
+    load_families()
     monkeypatch.setitem(registry._ADAPTERS, ("Mish", 18, False), adapter)
     model = build(helper.make_node("Mish", ["x"], ["y"]), 18, {"x": ("float32", [1])}, {"y": ("float32", [1])})
     (found,) = run(convert_opset(model, 17).model, {"x": np.zeros(1, np.float32)})
@@ -109,7 +109,7 @@ def test_equal_constants_are_one(monkeypatch: pytest.MonkeyPatch) -> None:
         term = Formula(step).held(step.inputs[0], "float32")
         term.formula.give((term + 2) * 2 - 2)
 
-    load_adapters()
+    load_families()
     monkeypatch.setitem(registry._ADAPTERS, ("Mish", 18, False), adapter)
     model = build(helper.make_node("Mish", ["x"], ["y"]), 18, {"x": ("float32", [1])}, {"y": ("float32", [1])})
     after = convert_opset(model, 17).model

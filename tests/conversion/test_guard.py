@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper
 
-from splitgraph.conversion.boundaries import SPLIT_OPERATORS
+from splitgraph.variants import SPLIT_OPERATORS
 
 FLOAT3 = ("float32",) * 3
 

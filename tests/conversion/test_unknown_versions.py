@@ -12,7 +12,8 @@ from onnx import ModelProto
 
 import splitgraph
 from splitgraph import variants
-from splitgraph.conversion import boundaries, unknown_versions
+from splitgraph.conversion import operators as families
+from splitgraph.conversion import unknown_versions
 from splitgraph.execution import reference
 from splitgraph.execution.values import UnsupportedError
 from splitgraph.inference import node_outputs, operators, walk
@@ -93,7 +94,7 @@ def test_no_helper_is_written_in_an_unknown_version(monkeypatch: pytest.MonkeyPa
         '<ir_version: 8, opset_import: ["" : 18]> g (float[N] x) => (float[K] a, float[L] b)'
         "{ a, b = Split<num_outputs=2>(x) }"
     )
-    monkeypatch.setattr(boundaries, "KEPT", boundaries.KEPT - {("Gather", 13)})
+    monkeypatch.setattr(families, "UNCHANGED", families.UNCHANGED - {("Gather", 13)})
     (found,) = refused(model, lambda given: splitgraph.downgrade(given, 13))
     assert found.message == "Gather changes at opset 13: this version of splitgraph does not know what changed"
     assert found.help == "Ask for opset 12 or older, or install a splitgraph that knows Gather-13."

@@ -1,0 +1,82 @@
+"""Attention from opset 25 on, which says what may be given together."""
+
+from __future__ import annotations
+
+from splitgraph.conversion.boundary_crossing import Crossing
+from splitgraph.conversion.operators.registry import always, changed, exact, exact_upward, upward
+from splitgraph.conversion.step import Inexact, Step
+
+changed(
+    "Attention",
+    24,
+    "a mask shorter than the keys is broadcast below it, padded with -inf from then on",
+    hint="or declare the shapes of mask and key",
+)
+
+
+@exact("Attention", 24)
+def mask_covers_all_keys(c: Crossing) -> bool:
+    """Attention 23|24: the mask is as long as the keys, so that it is neither broadcast nor padded."""
+    if not c.uses_input(3):
+        return True
+    mask, key = c.shape(3), c.shape(1)
+    if not mask or mask[-1] is None:
+        return False
+    if c.upward and isinstance(mask[-1], int) and mask[-1] > 1:
+        return True
+    return not c.uses_input(4) and key is not None and len(key) > 2 and key[-2] == mask[-1]
+
+
+changed(
+    "Attention",
+    25,
+    (
+        "from it on, the past or present of keys and values must be given together and not with "
+        "nonpad_kv_seqlen, and inputs of rank 4 take no number of heads"
+    ),
+    down=always,
+)
+
+
+@exact_upward("Attention", 25)
+def attention_is_given_whole(c: Crossing) -> bool:
+    """Attention 24|25, upward: both of past and present or neither, either the past or the lengths, and heads only of
+    inputs of rank 3.
+    """
+    past, present = c.uses_input(4), c.uses_output(1)
+    if past != c.uses_input(5) or present != c.uses_output(2) or (c.uses_input(6) and (past or present)):
+        return False
+    return drop_heads_of_rank_4(c)
+
+
+def drop_heads_of_rank_4(c: Crossing) -> bool:
+    """Attention: leave out the numbers of heads where the inputs have them on an axis, as 25 requires; False when that
+    is not known.
+    """
+    names, rank = ("q_num_heads", "kv_num_heads"), c.rank(0)
+    if c.old.since_version >= 25 or rank == 3 or not any(map(c.has, names)):
+        return True
+    if rank is None:
+        return False
+    c.drop(*names, why="inputs of rank 4 have their heads on an axis")
+    return True
+
+
+@upward("Attention", 25)
+def given_together(step: Step) -> None:
+    """Give the new keys and values both where one is read, and leave out the heads that inputs of rank 4 have on an
+    axis.
+    """
+    past, present = step.uses_input(4), step.uses_output(1) or step.uses_output(2)
+    if past != step.uses_input(5):
+        raise Inexact("it takes the past of keys and that of values together only")
+    if step.uses_input(6) and (past or present):
+        raise Inexact("nonpad_kv_seqlen is not taken together with past or present keys and values")
+    if present:
+        step.outputs.extend([""] * (3 - len(step.outputs)))
+        for index, hint in ((1, "present_key"), (2, "present_value")):
+            step.outputs[index] = step.outputs[index] or step.new_name(hint)
+    if not drop_heads_of_rank_4(step):
+        raise Inexact(
+            "it takes no number of heads with inputs of rank 4, and the rank is unknown", "declare the shapes"
+        )

@@ -1,0 +1,134 @@
+"""Axes that were an attribute and became an input: Squeeze, Unsqueeze, the reductions."""
+
+from __future__ import annotations
+
+from math import prod
+
+from splitgraph.conversion.boundary_crossing import Crossing
+from splitgraph.conversion.operators.predicates import MINUS_AXIS, RANK_HINT, axes_counted_from_front, count_from_front
+from splitgraph.conversion.operators.registry import always, changed, downward, exact, exact_downward, unchanged, upward
+from splitgraph.conversion.shape_nodes import has_no_zero, mask_of_axes, positions
+from splitgraph.conversion.step import Inexact, Step
+from splitgraph.conversion.writing.reshaping import reshaped
+from splitgraph.value_type import Shape
+
+unchanged("Squeeze Unsqueeze", 21, 23, 24, 25)
+changed("Squeeze", 11, MINUS_AXIS, up=always, hint=RANK_HINT)
+
+
+@exact_downward("Squeeze", 11)
+def squeezed_axes_in_order(c: Crossing) -> bool:
+    """Squeeze 1|11, downward: the axes are counted from the front, and ascend: onnx's inference of Squeeze-1, by which
+    runtimes go, looks at each dimension for the next axis only.
+    """
+    if not count_from_front(c, "axes", rank_of_output=False):
+        return False
+    axes = c.value("axes") or ()
+    if list(axes) != sorted(axes):
+        c.set("axes", sorted(axes), "onnx infers the shape of a Squeeze below opset 11 from axes in ascending order")
+    return True
+
+
+changed("Squeeze", 13, "the attribute axes became an input")
+
+
+@exact("Squeeze", 13)
+def squeezes_all_ones(c: Crossing) -> bool:
+    """No axes are given: every dimension of size 1 goes, on both sides."""
+    return not c.has("axes") if c.upward else not c.uses_input(1)
+
+
+@upward("Squeeze Unsqueeze", 13)
+def axes_as_input(step: Step) -> None:
+    """The attribute axes becomes a constant, the second input."""
+    step.require_types()
+    if step.has("axes"):
+        step.inputs.append(step.attribute_as_input("axes"))
+
+
+@downward("Squeeze Unsqueeze", 13)
+def moved_axes_as_attribute(step: Step) -> None:
+    """A constant second input becomes the attribute axes; with axes known only at run time the node is a Reshape."""
+    step.require_types()
+    found = step.integers(1)
+    if step.uses_input(1) and found is None:
+        data, axes = step.inputs
+        shape = step.emit("Shape", [data], "shape")
+        new = _squeezed(step, shape, axes) if step.form.op_type == "Squeeze" else _unsqueezed(step, shape, axes)
+        dense = has_no_zero(step, data)
+        operator, inputs, attributes = reshaped(step, data, new, dense=dense)
+        step.replace(operator, inputs, **attributes)
+        return
+    del step.inputs[1:]
+    if found:
+        step.set("axes", found, f"it is an attribute {step.side}")
+    elif found is not None:
+        if step.form.op_type == "Squeeze":
+            raise Inexact("an empty list of axes squeezes nothing or everything, depending on who reads it")
+        step.replace("Identity", step.inputs)
+
+
+def _squeezed(step: Step, shape: str, axes: str) -> str:
+    mask = mask_of_axes(step, axes, step.emit("Shape", [shape], "rank"), "is_squeezed")
+    return step.emit("Gather", [shape, positions(step, step.emit("Not", [mask], "is_kept"), "kept_axes")], "left")
+
+
+def _unsqueezed(step: Step, shape: str, axes: str) -> str:
+    """The shape with dimensions of 1 among the others, which stay in order."""
+    sizes = [step.emit("Shape", [value], "count") for value in (shape, axes)]
+    mask = mask_of_axes(step, axes, step.emit("Add", sizes, "rank"), "is_new")
+    kept = positions(step, step.emit("Not", [mask], "is_old"), "old_axes")
+    as_ones = step.emit("Cast", [mask], "ones", to=7)
+    return step.emit("ScatterElements", [as_ones, kept, shape], "unsqueezed_shape", axis=0)
+
+
+changed(
+    "Unsqueeze", 11, MINUS_AXIS, up=always, down=axes_counted_from_front("axes", rank_of_output=True), hint=RANK_HINT
+)
+changed("Unsqueeze", 13, "the attribute axes became an input")
+unchanged("Flatten", 9, 13, 21, 23, 24, 25)
+
+
+@downward("Flatten", 9)
+def flattened_by_reshape(step: Step) -> None:
+    """Below 9 Flatten takes floating-point numbers only; Reshape takes every type from 5 on, and gives the same."""
+    shape, axis = step.input_type(0).shape, step.known_value("axis", 1)
+    sides = None if shape is None else _sides(shape, axis)
+    data = step.inputs[0]
+    if sides is not None and (sides[0] or sides[1]):
+        # -1 stands for the side that is not known, 0 included, as long as the other is not 0.
+        rows, columns = (-1 if side is None else side for side in sides)
+        if rows and columns:
+            step.replace("Reshape", [data, step.constant([rows, columns], "shape")])
+            return
+    if shape is None and axis < 0:
+        raise Inexact("the rank of its input is unknown", "declare the shape of the input")
+    made = step.emit(
+        "Concat", [_product(step, data, 0, axis, shape), _product(step, data, axis, None, shape)], "sides", axis=0
+    )
+    op_type, inputs, attributes = reshaped(step, data, made, dense=False)
+    step.replace(op_type, inputs, **attributes)
+
+
+def _sides(shape: Shape, axis: int) -> tuple[int | None, int | None]:
+    """The rows and the columns, as far as they are known."""
+    axis = axis + len(shape) if axis < 0 else axis
+    found: list[int | None] = []
+    for dims in (shape[:axis], shape[axis:]):
+        known = [dim for dim in dims if isinstance(dim, int)]
+        found.append(0 if 0 in known else prod(known) if len(known) == len(dims) else None)
+    return found[0], found[1]
+
+
+def _product(step: Step, data: str, start: int, end: int | None, shape: Shape | None) -> str:
+    """The product of some dimensions of a tensor, 1 where there are none, as int64[1]."""
+    rank = None if shape is None else len(shape)
+    first, last = start + (rank or 0) * (start < 0), (2**31 - 1) if end is None else end + (rank or 0) * (end < 0)
+    if last <= first or (rank is not None and first >= rank):
+        return step.constant([1], "one")
+    dims = step.emit("Slice", [step.emit("Shape", [data], "shape")], "dims", starts=[first], ends=[last])
+    more = step.emit("Concat", [dims, step.constant([1], "one")], "dims_and_one", axis=0)
+    return step.emit("ReduceProd", [more], "product", keepdims=1, axes=[0])
+
+
+changed("Flatten", 11, MINUS_AXIS, up=always, down=axes_counted_from_front("axis"), hint=RANK_HINT)

@@ -1,0 +1,344 @@
+"""Broadcasting: limited below opset 7 (8 for Max and its like), as in NumPy from then on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+
+from splitgraph.conversion.boundary_crossing import Crossing
+from splitgraph.conversion.operators.predicates import (
+    SHAPES_HINT,
+    limited_broadcast_is_numpy,
+    numpy_broadcast_is_limited,
+    shapes_equal,
+)
+from splitgraph.conversion.operators.registry import (
+    always,
+    changed,
+    downward,
+    exact,
+    exact_downward,
+    exact_upward,
+    unchanged,
+    upward,
+)
+from splitgraph.conversion.step import Inexact, Step
+from splitgraph.dim import Dim, DimLike
+from splitgraph.graph.attributes import UNRESOLVED
+from splitgraph.value_type import Shape
+
+_BINARY = "Add Sub Mul Div And Or Xor"
+
+# What gives the same with its operands exchanged.
+_MIRRORED = {op: op for op in ("Add", "Mul", "And", "Or", "Xor", "Equal")} | {"Greater": "Less", "Less": "Greater"}
+
+_INT64 = 7
+
+# A dimension: a number, a symbolic one, or None where it is unknown.
+Size = int | Dim | None
+
+
+unchanged("Add Sub Mul Div", 6, 13, 14)
+changed(
+    "Add Sub Mul Div And Or Xor",
+    7,
+    "below it, the second input broadcasts only with broadcast=1, along `axis`; from then on as in NumPy",
+    up=limited_broadcast_is_numpy,
+    down=numpy_broadcast_is_limited,
+    hint=SHAPES_HINT,
+)
+
+
+@upward(_BINARY, 7)
+def aligned_at_axis(step: Step) -> None:
+    """Below 7, `axis` says which dimension of A the first of B is: as many dimensions of 1 behind those of B put it
+    there under NumPy's rules.
+    """
+    axis, rank_a, rank_b = step.known_value("axis", None), step.known_rank(0), step.known_rank(1)
+    if step.known_value("broadcast", 0) == 0 or axis is None or _is_one_element(step.shape(1)):
+        behind = 0
+    elif axis < 0:
+        behind = -rank_b - axis
+    else:
+        behind = rank_a - rank_b - axis
+    if behind < 0 or rank_b > rank_a or (axis is not None and axis < 0 < behind):
+        raise Inexact(f"axis {axis} does not say where {rank_b} dimensions belong among {rank_a}")
+    step.drop("broadcast", "axis", why="NumPy broadcasting gives the same from opset 7 on")
+    if behind:
+        axes = list(range(rank_b, rank_b + behind))
+        step.inputs[1] = step.emit("Unsqueeze", [step.inputs[1]], "aligned", axes=axes)
+
+
+@downward(_BINARY, 7)
+def laid_at_axis(step: Step) -> None:
+    """Below 7, only B broadcasts, and only as a run of A's dimensions: dimensions of 1 around the run are squeezed,
+    operands exchanged where the operator allows it, and what still differs is repeated by Tile.
+    """
+    shapes = [_known_shape(step, index) for index in (0, 1)]
+    why = f"broadcasting is limited {step.side}"
+    if _run(shapes[0], shapes[1]) is None and _run(shapes[1], shapes[0]) is not None and step.form.op_type in _MIRRORED:
+        step.form.op_type = _MIRRORED[step.form.op_type]
+        step.inputs.reverse()
+        shapes.reverse()
+    whole = reduce(_broadcast, shapes)
+    sizes = _common_sizes(step, shapes)
+    if not _are_equal(shapes[0], whole):
+        step.inputs[0] = tiled(step, 0, shapes[0], whole, sizes)
+    run = _run(whole, shapes[1])
+    if run is None:
+        step.inputs[1] = tiled(step, 1, shapes[1], whole, sizes)
+        return
+    first, ones = run
+    if ones:
+        step.inputs[1] = step.emit("Squeeze", [step.inputs[1]], "run", axes=ones)
+    left = len(shapes[1]) - len(ones)
+    if left < len(whole) or not _are_equal(shapes[1], whole):
+        step.set("broadcast", 1, why)
+    if left and first + left < len(whole):
+        step.set("axis", first, why)
+
+
+unchanged("Sum Mean", 6, 13)
+changed("Sum Mean", 8, "below it, all inputs must have the same shape", up=always, down=shapes_equal, hint=SHAPES_HINT)
+
+
+@downward("Sum Mean", 8)
+def added_in_turn(step: Step) -> None:
+    """Below 8, all inputs have one shape: Add, which broadcasts from 7 on, adds them from left to right; the mean is
+    their sum divided by their number.
+    """
+    count, is_mean = len(step.inputs), step.form.op_type == "Mean"
+    number = step.constant(count, "count", step.known_dtype(0)) if is_mean else ""
+    last = count if is_mean else count - 1
+    total = step.inputs[0]
+    for name in step.inputs[1:last]:
+        total = step.emit("Add", [total, name], "sum")
+    step.replace(*(("Div", [total, number]) if is_mean else ("Add", [total, step.inputs[-1]])))
+
+
+unchanged("Gemm", 6, 9, 11, 13)
+changed(
+    "Gemm",
+    7,
+    "below it, C broadcasts only with broadcast=1, and only when it is one element or a row",
+    hint=SHAPES_HINT,
+)
+
+
+@exact_upward("Gemm", 7)
+def gemm_drops_broadcast(c: Crossing) -> bool:
+    """Upward: what C broadcasts as (one element, a suffix) is what NumPy broadcasting makes of it."""
+    c.drop("broadcast", why="C always broadcasts from opset 7 on")
+    return True
+
+
+@exact_downward("Gemm", 7)
+def gemm_broadcasts_suffix(c: Crossing) -> bool:
+    """Downward: C has the shape of the result, or is a scalar or a row."""
+    shape = c.shape(2)
+    if shape is None:
+        return False
+    if len(shape) > 1:
+        return None not in shape and shape == _gemm_shape(c)
+    c.set("broadcast", 1, "below opset 7 broadcasting is off unless it is asked for")
+    return True
+
+
+def _gemm_shape(c: Crossing) -> Shape | None:
+    """The shape of A times B, None where it is not known."""
+    dims: list[DimLike | None] = []
+    for index, (name, kept) in enumerate((("transA", 0), ("transB", 1))):
+        transposed, shape = c.value(name, 0), c.shape(index)
+        if transposed is UNRESOLVED or shape is None or len(shape) != 2:
+            return None
+        dims.append(shape[1 - kept if transposed else kept])
+    return tuple(dims)
+
+
+@downward("Gemm", 7)
+def gemm_with_a_row(step: Step) -> None:
+    """Below 7, C is of the shape of the result, or broadcasts as a row or one element: a row written as a matrix is
+    squeezed, a column is repeated.
+    """
+    trans_a, trans_b = step.known_value("transA", 0), step.known_value("transB", 0)
+    shape_a, shape_b, shape_c = (_known_shape(step, index) for index in range(3))
+    if len(shape_a) != 2 or len(shape_b) != 2:
+        raise Inexact("A and B must be matrices")
+    places = [(0, 1 if trans_a else 0), (1, 0 if trans_b else 1)]
+    whole = (shape_a[places[0][1]], shape_b[places[1][1]])
+    names = list(step.inputs)
+
+    def sizes() -> str:
+        parts = [_size(step, names[index], axis) for index, axis in places]
+        return step.emit("Concat", parts, "sizes", axis=0)
+
+    if _are_equal(shape_c, whole):
+        return
+    if len(shape_c) == 2 and shape_c[0] == 1:
+        step.inputs[2] = step.emit("Squeeze", [names[2]], "row", axes=[0])
+        step.set("broadcast", 1, f"C is of the shape of the result {step.side} unless it is set")
+    else:
+        step.inputs[2] = tiled(step, 2, shape_c, whole, sizes)
+
+
+@downward("Gemm", 11)
+def gemm_without_c(step: Step) -> None:
+    """Below 11, C is needed: nothing changes when -0 is added, to -0 either, whatever beta is."""
+    if step.uses_input(2):
+        raise Inexact("its element type is not allowed below it")
+    dtype = step.known_dtype(0)
+    step.drop("beta", why="without C it has no effect")
+    step.inputs[2:] = [step.constant(-0.0, "c", dtype)]
+
+
+unchanged("PRelu", 6, 9, 16)
+changed(
+    "PRelu",
+    7,
+    "below it, a slope of length C is for each channel; from then on it broadcasts as in NumPy",
+    hint=SHAPES_HINT,
+)
+
+
+@exact("PRelu", 7)
+def slope_is_shared_or_last(c: Crossing) -> bool:
+    """PRelu's slope is one element, or one for each channel where the channels are the last axis."""
+    return c.shape(1) in ((), (1,)) or (c.rank(0) == 2 and c.rank(1) == 1)
+
+
+@upward("PRelu", 7)
+def slope_of_channels(step: Step) -> None:
+    """Below 7, a slope of length C is for each channel: dimensions of 1 behind it put it there."""
+    rank, rank_slope = step.known_rank(0), step.known_rank(1)
+    shape, slope = step.shape(0), step.shape(1)
+    assert shape is not None and slope is not None
+    if rank_slope == 1 and rank >= 2:
+        axes = list(range(1, rank - 1))
+        step.inputs[1] = step.emit("Unsqueeze", [step.inputs[1]], "slope", axes=axes) if axes else step.inputs[1]
+    elif not (_is_one_element(slope) or _are_equal(slope, shape) or _is_channel(slope, rank)):
+        raise Inexact("a slope of this shape is neither one element nor one for each channel")
+
+
+@downward("PRelu", 7)
+def channels_of_slopes(step: Step) -> None:
+    """Below 7, a slope is for each channel: dimensions of 1 around the channel's are squeezed; any other slope is
+    repeated to the shape of the input, and both are laid out so that every element is a channel.
+    """
+    shape, slope = _known_shape(step, 0), _known_shape(step, 1)
+    if _is_channel(slope, len(shape)):
+        channel = len(slope) - len(shape) + 1
+        ones = [axis for axis in range(len(slope)) if axis != channel]
+        step.inputs[1] = step.emit("Squeeze", [step.inputs[1]], "slope", axes=ones)
+        return
+    data, repeated = step.inputs[0], step.inputs[1]
+    if not _are_equal(slope, shape):
+        repeated = tiled(step, 1, slope, shape, lambda: step.emit("Shape", [data], "sizes"))
+    restored = step.emit("Shape", [data], "shape")
+    step.inputs[0] = step.emit("Reshape", [data, step.constant([1, -1], "row")], "channels")
+    step.inputs[1] = step.emit("Reshape", [repeated, step.constant([-1], "flat")], "slopes")
+    given = step.redirect(0, "activated")
+    step.emit_after("Reshape", [step.outputs[0], restored], given)
+
+
+def tiled(step: Step, index: int, shape: Sequence[Size], whole: Sequence[Size], sizes: Callable[[], str]) -> str:
+    """The name of an input repeated to a shape that it broadcasts to; sizes: emits that shape, for a run-time one."""
+    name, missing = step.inputs[index], len(whole) - len(shape)
+    if missing:
+        name = step.emit("Unsqueeze", [name], "aligned", axes=list(range(missing)))
+    padded = (1,) * missing + tuple(shape)
+    counts = [
+        1 if _same(dim, target) else target if dim == 1 else None for dim, target in zip(padded, whole, strict=True)
+    ]
+    repeats = [count for count in counts if isinstance(count, int)]
+    if len(repeats) == len(counts):
+        return step.emit("Tile", [name, step.constant(repeats, "repeats")], "repeated")
+    ones = step.constant([1] * len(whole), "ones")
+    is_one = _is_one(step, step.emit("Shape", [name], "shape"), ones)
+    more = step.emit("Mul", [is_one, step.emit("Sub", [sizes(), ones], "more")], "more")
+    return step.emit("Tile", [name, step.emit("Add", [ones, more], "repeats")], "repeated")
+
+
+def _common_sizes(step: Step, shapes: Sequence[Sequence[Size]]) -> Callable[[], str]:
+    """Emits the shape that the inputs of a node broadcast to: from each, the size where those before have 1."""
+    names, rank = list(step.inputs), max(map(len, shapes))
+
+    def sizes() -> str:
+        ones = step.constant([1] * rank, "ones")
+        found = ""
+        for name, shape in zip(names, shapes, strict=True):
+            size = step.emit("Shape", [name], "shape")
+            if len(shape) < rank:
+                front = step.constant([1] * (rank - len(shape)), "front")
+                size = step.emit("Concat", [front, size], "shape", axis=0)
+            if not found:
+                found = size
+                continue
+            larger = step.emit("Mul", [_is_one(step, found, ones), step.emit("Sub", [size, found], "more")], "more")
+            found = step.emit("Add", [found, larger], "sizes")
+        return found
+
+    return sizes
+
+
+def _is_one(step: Step, sizes: str, ones: str) -> str:
+    return step.emit("Cast", [step.emit("Equal", [sizes, ones], "is_one")], "is_one", to=_INT64)
+
+
+def _size(step: Step, name: str, axis: int) -> str:
+    return step.emit("Gather", [step.emit("Shape", [name], "shape"), step.constant([axis], "axis")], "size")
+
+
+def _known_shape(step: Step, index: int) -> tuple[Size, ...]:
+    step.known_rank(index)
+    shape = step.shape(index)
+    return () if shape is None else tuple(shape)
+
+
+def _same(one: Size, other: Size) -> bool:
+    return one is not None and one == other
+
+
+def _are_equal(one: Sequence[Size], other: Sequence[Size]) -> bool:
+    return len(one) == len(other) and all(map(_same, one, other))
+
+
+def _is_one_element(shape: Shape | None) -> bool:
+    return shape is not None and all(dim == 1 for dim in shape)
+
+
+def _is_channel(slope: Sequence[Size], rank: int) -> bool:
+    """True when a slope, aligned as in NumPy, differs from 1 along the second dimension of the input only."""
+    channel = len(slope) - rank + 1
+    return channel >= 0 and rank >= 2 and all(dim == 1 for axis, dim in enumerate(slope) if axis != channel)
+
+
+def _broadcast(one: tuple[Size, ...], other: tuple[Size, ...]) -> tuple[Size, ...]:
+    """The shape of both together, None for a dimension that only the run tells."""
+    rank = max(len(one), len(other))
+    pairs = zip((1,) * (rank - len(one)) + one, (1,) * (rank - len(other)) + other, strict=True)
+    return tuple(a if b == 1 or _same(a, b) else b if a == 1 else None for a, b in pairs)
+
+
+def _run(whole: Sequence[Size], part: Sequence[Size]) -> tuple[int, list[int]] | None:
+    """Where a shape lies in another, without the dimensions of 1 around it, and which those are; None for nowhere."""
+    if len(part) > len(whole):
+        return None
+    first, last = 0, len(part)
+    while first < last and part[first] == 1:
+        first += 1
+    while last > first and part[last - 1] == 1:
+        last -= 1
+    start = len(whole) - len(part) + first
+    if not all(map(_same, part[first:last], whole[start : start + last - first])):
+        return None
+    return start, [axis for axis in range(len(part)) if not first <= axis < last]
+
+
+def repeated_to_one_shape(step: Step) -> None:
+    """Below 8, all inputs have one shape: Tile repeats those that have another."""
+    shapes = [_known_shape(step, index) for index in range(len(step.inputs))]
+    whole = reduce(_broadcast, shapes)
+    sizes = _common_sizes(step, shapes)
+    for index, shape in enumerate(shapes):
+        if not _are_equal(shape, whole):
+            step.inputs[index] = tiled(step, index, shape, whole, sizes)

@@ -1,0 +1,148 @@
+"""Clip: bounds that were attributes and became inputs."""
+
+from __future__ import annotations
+
+from splitgraph.conversion.boundary_crossing import Crossing
+from splitgraph.conversion.operators.registry import (
+    changed,
+    downward,
+    exact,
+    unchanged,
+    upward,
+)
+from splitgraph.conversion.shape_nodes import (
+    typed,
+)
+from splitgraph.conversion.step import Inexact, Step
+from splitgraph.deferred import np
+from splitgraph.graph.attributes import UNRESOLVED
+from splitgraph.value_type import DTYPE_NUMBERS
+
+_WHERE_SINCE = 9
+
+_WIDER = {"int8": 6, "int16": 6, "uint8": 6, "uint16": 6, "uint32": 7}
+
+_GREATEST_FLOAT32 = float.fromhex("0x1.fffffep127")
+
+
+unchanged("Clip", 12, 13)
+changed("Clip", 6, "below it, an absent bound is the limit of the type; from then on that of float32")
+
+
+@exact("Clip", 6)
+def clip_bounds_agree(c: Crossing) -> bool:
+    """Clip 1|6: both bounds are written, or the limits of float32 are the limits of the type."""
+    bounds = [c.value("min"), c.value("max")]
+    if all(bound is not None and bound is not UNRESOLVED for bound in bounds):
+        return True
+    c.accept_default("min", "max")
+    return UNRESOLVED not in bounds and c.dtype(0) == "float32"
+
+
+@upward("Clip", 6)
+def clip_by_limits(step: Step) -> None:
+    """Below 6 an absent bound is the limit of the type, which is written out; that of float64 is no float32, as the
+    attributes are, but can be an input from opset 11 on.
+    """
+    step.require_types()
+    dtype = step.known_dtype(0)
+    limit = float(np.finfo(dtype).max)
+    bounds = [step.known_value("min", -limit), step.known_value("max", limit)]
+    step.drop("consumed_inputs", "min", "max", why="bounds are written out")
+    if dtype != "float64":
+        step.set("min", bounds[0], "the default is that of float32 from opset 6 on")
+        step.set("max", bounds[1], "the default is that of float32 from opset 6 on")
+        return
+    if step.facts.target < 11:
+        raise Inexact("the limits of float64 are no float32, which the bounds are", "go to opset 11 or above")
+    step.dialect = 11
+    step.inputs.extend(step.constant(bound, "bound", np.float64) for bound in bounds)
+
+
+changed("Clip", 11, "the attributes min and max became inputs")
+
+
+@exact("Clip", 11)
+def clip_without_bounds(c: Crossing) -> bool:
+    """Clip 6|11: no bounds, and the limits of float32, the defaults below 11, are the limits of the type."""
+    if c.dtype(0) != "float32":
+        return False
+    if not c.upward:
+        return not c.uses_input(1) and not c.uses_input(2)
+    defaults = c.lower.attributes
+    return all(c.value(name, defaults[name].default_value) == defaults[name].default_value for name in ("min", "max"))
+
+
+@upward("Clip", 11)
+def bounds_as_inputs(step: Step) -> None:
+    """min and max become constants of the type of the data; absent, they are the limits of float32."""
+    step.require_types()
+    low, high = step.known_value("min", -_GREATEST_FLOAT32), step.known_value("max", _GREATEST_FLOAT32)
+    step.drop("min", "max", why=f"it is an input {step.side}")
+    step.inputs.extend([step.like_data(low, "min"), step.like_data(high, "max")])
+
+
+@downward("Clip", 11)
+def bounds_as_attributes(step: Step) -> None:
+    """Constant bounds that a float32 holds become attributes; absent ones are the limits of the type. Others are chosen
+    where the data is beyond them, which no NaN is.
+    """
+    step.require_types()
+    limit = float(np.finfo(step.known_dtype(0)).max)
+    values = []
+    for index, absent in ((1, -limit), (2, limit)):
+        found = step.elements(index) if step.uses_input(index) else np.asarray(absent)
+        values.append(None if found is None else float(found.reshape(-1)[0]))
+    low, high = values
+    if low is not None and high is not None and _as_float32_pair(low, high):
+        del step.inputs[1:]
+        step.set("min", low, f"it is an attribute {step.side}")
+        step.set("max", high, f"it is an attribute {step.side}")
+        return
+    dtype = step.known_dtype(0)
+    step.inputs.extend([""] * (3 - len(step.inputs)))
+    for index, absent in ((1, -limit), (2, limit)):
+        step.inputs[index] = step.inputs[index] or step.tensor(typed([absent], dtype), "limit")
+    _choose(step)
+
+
+def _as_float32_pair(low: float, high: float) -> bool:
+    """True for bounds that float32 holds, in order: which of them counts otherwise is specified from 13 on only."""
+    with np.errstate(over="ignore"):
+        return low <= high and all(float(np.float32(bound)) == bound for bound in (low, high))
+
+
+def _choose(step: Step) -> None:
+    """min where the data is less, then max where that is greater; without NaN in the bounds."""
+    data, *bounds = step.inputs
+    chosen = [(operator, bound) for operator, bound in zip(("Less", "Greater"), bounds, strict=False) if bound]
+    for operator, bound in chosen:
+        beyond = step.emit(operator, [data, bound], "is_beyond")
+        if bound is chosen[-1][1]:
+            step.replace("Where", [beyond, bound, data])
+        else:
+            data = step.emit("Where", [beyond, bound, data], "bounded")
+    if not chosen:
+        step.replace("Identity", [data])
+
+
+@downward("Clip", 12)
+def integers_by_choice(step: Step) -> None:
+    """Below 12 Clip takes floating-point numbers only; of integers the bound is chosen where they are beyond it.
+    Below 9 nothing chooses, and those of 32 bits are clipped as float64.
+    """
+    dtype = step.known_dtype(0)
+    if not dtype.startswith(("int", "uint")) or dtype.endswith(("int4", "int2")):
+        step.require_types()
+        raise Inexact(f"it does not clip {dtype}")
+    may_choose = step.facts.target >= _WHERE_SINCE or dtype not in ("int32", "uint32")
+    wider = _WIDER.get(dtype) if may_choose else DTYPE_NUMBERS["float64"]
+    if wider is None:
+        _choose(step)
+        return
+    # Engines compare few types of integers.
+    step.inputs[:] = [step.emit("Cast", [name], "as_integer", to=wider) if name else "" for name in step.inputs]
+    old = step.redirect(0, "clipped")
+    if may_choose:
+        _choose(step)
+    step.emit_after("Cast", [step.outputs[0]], old, to=DTYPE_NUMBERS[dtype])

@@ -1,0 +1,236 @@
+"""Comparisons and what is chosen by them, below the opset at which they took an element type or came to be: Equal,
+Greater, Less, Max, Min, IsNaN, IsInf, Sign, Where.
+
+Narrower integers and 16-bit floats are computed in wider types (`widening`); what is left here are the types that
+nothing older compares.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial, reduce
+
+from splitgraph.contents import MAX_WRITTEN
+from splitgraph.conversion.operators.broadcasting import aligned_at_axis, laid_at_axis, repeated_to_one_shape
+from splitgraph.conversion.operators.predicates import (
+    SHAPES_HINT,
+    limited_broadcast_is_numpy,
+    numpy_broadcast_is_limited,
+    shapes_equal,
+)
+from splitgraph.conversion.operators.registry import always, changed, downward, unchanged, upward
+from splitgraph.conversion.shape_nodes import as_int64, flat, has_no_zero, static_shape, typed
+from splitgraph.conversion.step import Inexact, Step
+from splitgraph.conversion.writing.reshaping import reshaped
+from splitgraph.deferred import np
+from splitgraph.onnx_proto import TensorProto
+from splitgraph.value_type import DTYPE_NUMBERS
+
+_WIDE = {"int64", "uint64"}
+
+_FLOATS = ("float16", "float32", "float64")
+
+
+unchanged("Equal", 11, 13, 19)
+changed(
+    "Equal Greater Less",
+    7,
+    "below it, the second input broadcasts only with broadcast=1, along `axis`; from then on as in NumPy",
+    up=limited_broadcast_is_numpy,
+    down=numpy_broadcast_is_limited,
+    hint=SHAPES_HINT,
+)
+upward("Equal Greater Less", 7)(aligned_at_axis)
+downward("Equal Greater Less", 7)(laid_at_axis)
+
+
+@downward("Equal", 11)
+def equal_of_floats(step: Step) -> None:
+    """Equal compares no floats below opset 11. Two are equal when neither is the smaller one and none is NaN; their sum
+    is NaN when one of them is, and when they are opposite infinities, which are not equal.
+    """
+    dtype = step.known_dtype()
+    if dtype not in _FLOATS:
+        raise Inexact(f"nothing compares {dtype} {step.side}")
+    one, other = (_in_float32(step, name, dtype) for name in step.inputs)
+    apart = step.emit("Or", [_less(step, one, other), step.emit("Greater", [one, other], "greater")], "apart")
+    is_number = _is_number(step, step.emit("Add", [one, other], "sum"), "float32" if dtype == "float16" else dtype)
+    step.replace("And", [step.emit("Not", [apart], "not_apart"), is_number])
+
+
+@downward("Equal", 19)
+def equal_of_strings(step: Step) -> None:
+    """Unique gives each string of both inputs a number, the same to equal ones; the numbers are compared."""
+    dtype = step.known_dtype()
+    if dtype != "string":
+        raise Inexact(f"nothing compares {dtype} {step.side}")
+    flats = [flat(step, name, "strings") for name in step.inputs]
+    both = step.emit("Concat", flats, "all_strings", axis=0)
+    _, _, numbers = step.emit_many("Unique", [both], ["unique", "first_places", "numbers"])
+    count = step.emit("Shape", flats[:1], "count")
+    bounds = (step.constant([0], "start"), count), (count, step.constant([2**63 - 1], "end"))
+    numbered = []
+    for name, (start, end) in zip(step.inputs, bounds, strict=True):
+        own = step.emit("Slice", [numbers, start, end], "own_numbers")
+        shape = step.emit("Shape", [name], "shape")
+        operator, inputs, attributes = reshaped(step, own, shape, dense=has_no_zero(step, name))
+        numbered.append(step.emit(operator, inputs, "numbered", **attributes))
+    step.replace("Equal", numbered)
+
+
+unchanged("IsNaN", 13, 20)
+
+
+@downward("IsNaN", 9)
+def is_nan(step: Step) -> None:
+    """Every number is less than infinity or greater than minus infinity; NaN is neither."""
+    dtype = step.known_dtype()
+    step.replace("Not", [_is_number(step, _in_float32(step, step.inputs[0], dtype), _no_float16(dtype))])
+
+
+unchanged("IsInf", 20)
+
+
+@downward("IsInf", 10)
+def is_infinite(step: Step) -> None:
+    """Only an infinity is beyond the largest finite number."""
+    dtype = step.known_dtype()
+    data, limit = step.inputs[0], float(np.finfo(dtype).max)
+    found = []
+    if step.known_value("detect_positive", 1):
+        found.append(step.emit("Greater", [data, step.tensor(typed([limit], dtype), "largest")], "positive"))
+    if step.known_value("detect_negative", 1):
+        found.append(_less(step, data, step.tensor(typed([-limit], dtype), "smallest")))
+    if len(found) == 2:
+        step.replace("Or", found)
+    elif found:
+        # The comparison itself is what the node becomes.
+        last = step.before.pop()
+        step.replace(last.op_type, last.inputs)
+    else:
+        step.replace("Less", [data, data])
+
+
+unchanged("Sign", 13)
+
+
+@downward("Sign", 9)
+def sign(step: Step) -> None:
+    """1 for what is greater than 0, less 1 for what is less."""
+    dtype, data = step.known_dtype(), step.inputs[0]
+    if dtype not in _FLOATS:
+        # Rounding to float64 keeps the sign of every integer.
+        data = step.emit("Cast", [data], "real", to=TensorProto.DOUBLE)
+    zero = step.constant(0.0, "zero", dtype if dtype in _FLOATS else np.float64)
+    above = step.emit("Cast", [step.emit("Greater", [data, zero], "is_above")], "above", to=DTYPE_NUMBERS[dtype])
+    below = step.emit("Cast", [_less(step, data, zero)], "below", to=DTYPE_NUMBERS[dtype])
+    step.replace("Sub", [above, below])
+
+
+unchanged("Max Min", 6, 12, 13)
+changed("Max Min", 8, "below it, all inputs must have the same shape", up=always, down=shapes_equal, hint=SHAPES_HINT)
+downward("Max Min", 8)(repeated_to_one_shape)
+
+
+@downward("Max Min", 12)
+def extreme_of_long_integers(step: Step) -> None:
+    """Max and Min take no integers below opset 12: of two, the one that a comparison says."""
+    dtype = step.known_dtype()
+    if dtype not in _WIDE:
+        raise Inexact(f"nothing finds the {step.form.op_type.lower()}imum of {dtype} {step.side}")
+    names = [as_int64(step, name, "signed") for name in step.inputs]
+    choose = partial(_choose, step, dtype, step.form.op_type == "Max")
+    first, *rest = names
+    result = reduce(choose, rest, first)
+    step.replace("Cast", [result], to=TensorProto.UINT64) if dtype == "uint64" else step.replace("Identity", [result])
+
+
+unchanged("Greater Less", 9, 13)
+
+
+@downward("Greater Less", 9)
+def order_of_long_integers(step: Step) -> None:
+    """Greater and Less take floats only below opset 9. What float64 rounds to different numbers is so ordered; where it
+    rounds both to one, their difference is small and has the sign.
+    """
+    dtype = step.known_dtype()
+    if dtype not in _WIDE:
+        raise Inexact(f"nothing compares {dtype} {step.side}")
+    one, other = step.inputs if step.form.op_type == "Less" else reversed(step.inputs)
+    left, right = as_int64(step, one, "signed"), as_int64(step, other, "signed")
+    signed = _less_int64(step, left, right)
+    if dtype == "int64":
+        step.replace("Identity", [signed])
+        return
+    zero = step.constant(0.0, "zero", np.float64)
+    signs = [_less(step, step.emit("Cast", [name], "real", to=TensorProto.DOUBLE), zero) for name in (left, right)]
+    step.replace("Xor", [signed, step.emit("Xor", signs, "signs_differ")])
+
+
+unchanged("Where GreaterOrEqual LessOrEqual", 16)
+
+
+@downward("Where", 9)
+def where_by_gather(step: Step) -> None:
+    """The elements that a condition chooses, gathered from those of both inputs in one dimension: where each element of
+    the result comes from in either follows from the shapes.
+    """
+    known = [static_shape(step, name) for name in step.inputs]
+    shapes = [shape for shape in known if shape is not None]
+    if len(shapes) < 3:
+        raise Inexact("choosing elements needs to know where they are", "give the inputs static shapes")
+    shape = np.broadcast_shapes(*shapes)
+    if 0 in shape:
+        raise Inexact("a dimension is 0, which Reshape cannot give there")
+    if math.prod(shape) > MAX_WRITTEN or any(math.prod(own) > MAX_WRITTEN for own in shapes):
+        raise Inexact(f"the places of more than {MAX_WRITTEN:,} elements are not written out")
+    places, first, second = (
+        np.broadcast_to(np.arange(math.prod(own)).reshape(own), shape).reshape(-1) for own in shapes
+    )
+    second = second + math.prod(shapes[1])
+    flat = step.constant([-1], "flat_shape")
+    condition, chosen, other = (step.emit("Reshape", [name, flat], "flat") for name in step.inputs)
+    truth = step.emit("Cast", [condition], "truth", to=TensorProto.INT64)
+    truths = step.emit("Gather", [truth, step.constant(places, "places")], "truths", axis=0)
+    moved = step.emit("Mul", [truths, step.constant(first - second, "way")], "moved")
+    index = step.emit("Add", [moved, step.constant(second, "second")], "index")
+    both = step.emit("Concat", [chosen, other], "both", axis=0)
+    found = step.emit("Gather", [both, index], "gathered", axis=0)
+    step.replace("Reshape", [found, step.constant(shape, "shape")])
+
+
+def _choose(step: Step, dtype: str, largest: bool, one: str, other: str) -> str:
+    smaller = _less(step, one, other)
+    if dtype == "uint64":
+        zero = step.constant(0, "zero")
+        signs = step.emit("Xor", [_less(step, one, zero), _less(step, other, zero)], "signs_differ")
+        # As signed numbers, those with the highest bit come before all others instead of after them.
+        smaller = step.emit("Xor", [smaller, signs], "smaller")
+    return step.emit("Where", [smaller, *((other, one) if largest else (one, other))], "chosen")
+
+
+def _less(step: Step, one: str, other: str) -> str:
+    return step.emit("Less", [one, other], "less")
+
+
+def _less_int64(step: Step, one: str, other: str) -> str:
+    reals = [step.emit("Cast", [name], "real", to=TensorProto.DOUBLE) for name in (one, other)]
+    difference = step.emit("Cast", [step.emit("Sub", [one, other], "difference")], "real", to=TensorProto.DOUBLE)
+    close = step.emit("Not", [step.emit("Greater", reals, "greater")], "not_greater")
+    below = _less(step, difference, step.constant(0.0, "zero", np.float64))
+    return step.emit("Or", [_less(step, *reals), step.emit("And", [close, below], "just_below")], "is_less")
+
+
+def _is_number(step: Step, data: str, dtype: str) -> str:
+    below = _less(step, data, step.constant(np.inf, "infinity", dtype))
+    above = step.emit("Greater", [data, step.constant(-np.inf, "minus_infinity", dtype)], "above")
+    return step.emit("Or", [below, above], "is_number")
+
+
+def _no_float16(dtype: str) -> str:
+    return "float32" if dtype == "float16" else dtype
+
+
+def _in_float32(step: Step, name: str, dtype: str) -> str:
+    """float16 as float32, as many runtimes never compared it."""
+    return step.emit("Cast", [name], "float32", to=TensorProto.FLOAT) if dtype == "float16" else name

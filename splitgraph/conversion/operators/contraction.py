@@ -1,0 +1,164 @@
+"""Einsum below opset 12."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+from splitgraph.conversion.operators.registry import (
+    downward,
+    unchanged,
+)
+from splitgraph.conversion.step import Inexact, Step
+from splitgraph.deferred import helper
+from splitgraph.value_type import DTYPE_NUMBERS
+
+
+@dataclass(frozen=True, slots=True)
+class _Term:
+    """An operand: its name, and the label of each of its dimensions. Those of an ellipsis are "0", "1", ... counted
+    from the last.
+    """
+
+    name: str
+    labels: str
+
+
+unchanged("Einsum", 28)
+
+
+@downward("Einsum", 12)
+def einsum_by_products(step: Step) -> None:
+    """Diagonals of repeated labels; two operands at a time multiplied as matrices, or elementwise where no label is
+    summed; sums over labels that no other operand and not the result has; a last transposition.
+    """
+    dtype = step.known_dtype()
+    written = str(step.known_value("equation")).replace(" ", "")
+    left, arrow, result = written.partition("->")
+    subscripts = left.split(",")
+    ranks = [step.known_rank(index) for index in range(len(subscripts))]
+    terms = [_Term(name, _spelled(text, rank)) for name, text, rank in zip(step.inputs, subscripts, ranks, strict=True)]
+    widest = max((sum(label.isdigit() for label in term.labels) for term in terms), default=0)
+    ellipsis = "".join(str(index) for index in reversed(range(widest)))
+    if arrow:
+        wanted = result.replace("...", ellipsis)
+    else:
+        counts = Counter("".join(text.replace("...", "") for text in subscripts))
+        wanted = ellipsis + "".join(sorted(label for label, count in counts.items() if count == 1))
+    if arrow and ellipsis and "..." not in result:
+        raise Inexact(f"the equation {written!r} sums over its ellipsis")
+    _check_sizes(step, terms)
+    terms = [_without_repeats(step, term, dtype) for term in terms]
+    last = reduce(lambda one, other: _contracted(step, one, other, _kept(terms, one, other, wanted)), terms)
+    last = _summed(step, last, wanted)
+    if set(last.labels) != set(wanted):
+        raise Inexact(f"the equation {written!r} gives a label that no operand has")
+    perm = [last.labels.index(label) for label in wanted]
+    step.replace("Transpose", [last.name], perm=perm) if perm != sorted(perm) else step.replace("Identity", [last.name])
+
+
+def _spelled(text: str, rank: int) -> str:
+    """The labels of an operand with those of its ellipsis written out."""
+    hidden = rank - len(text.replace("...", ""))
+    if not 0 <= hidden <= 9 or (hidden and "..." not in text):
+        raise Inexact(f"the subscripts {text!r} do not fit an operand of rank {rank}")
+    return text.replace("...", "".join(str(index) for index in reversed(range(hidden))))
+
+
+def _check_sizes(step: Step, terms: Sequence[_Term]) -> None:
+    """A dimension of 1 is broadcast by engines: what has one label must be known to have one size."""
+    sizes: dict[str, object] = {}
+    for term in terms:
+        shape = step.values.type_of(term.name).shape or ()
+        for label, size in zip(term.labels, shape, strict=True):
+            if label.isdigit():
+                continue
+            if label in sizes and (size is None or sizes[label] != size):
+                raise Inexact(f"the dimensions of label {label!r} are not known to be equal", "declare the shapes")
+            sizes[label] = size
+
+
+def _without_repeats(step: Step, term: _Term, dtype: str) -> _Term:
+    """The diagonals of an operand: what is off the diagonal becomes the neutral element of the sum over one of two
+    dimensions of a label.
+    """
+    repeated = next((label for label, count in Counter(term.labels).items() if count > 1), None)
+    if repeated is None:
+        return term
+    first = term.labels.index(repeated)
+    second = term.labels.index(repeated, first + 1)
+    shape = step.emit("Shape", [term.name], "shape")
+    size = step.emit("Gather", [shape, step.constant([first, second], "places")], "square", axis=0)
+    blank = step.emit(
+        "ConstantOfShape", [size], "blank", value=helper.make_tensor("", DTYPE_NUMBERS["int32"], [1], [0])
+    )
+    eye = step.emit("EyeLike", [blank], "eye", dtype=DTYPE_NUMBERS["int32"])
+    sizes = [1] * len(term.labels)
+    sizes[first] = sizes[second] = 0
+    axes = [index for index in range(len(sizes)) if sizes[index]]
+    mask = step.emit("Cast", [eye], "is_on_diagonal", to=DTYPE_NUMBERS["bool"])
+    if axes:
+        mask = step.emit("Unsqueeze", [mask], "mask", axes=axes)
+    # -0 + x is x, also for x = -0.
+    neutral = step.tensor(helper.make_tensor("", DTYPE_NUMBERS[dtype], [], [-0.0 if "float" in dtype else 0]), "none")
+    held = step.emit("Where", [mask, term.name, neutral], "diagonal")
+    name = step.emit("ReduceSum", [held], "of_diagonal", axes=[second], keepdims=0)
+    return _without_repeats(step, _Term(name, term.labels[:second] + term.labels[second + 1 :]), dtype)
+
+
+def _kept(terms: Sequence[_Term], one: _Term, other: _Term, wanted: str) -> set[str]:
+    """The labels that are still needed after two operands have been multiplied."""
+    position = next(index for index, term in enumerate(terms) if term is other)
+    return set(wanted).union(*(term.labels for term in terms[position + 1 :]))
+
+
+def _contracted(step: Step, one: _Term, other: _Term, kept: set[str]) -> _Term:
+    """The product of two operands, summed over the labels that only they have."""
+    one = _summed(step, one, kept | set(other.labels))
+    other = _summed(step, other, kept | set(one.labels))
+    summed = [label for label in one.labels if label in other.labels and label not in kept]
+    batch = [label for label in dict.fromkeys(one.labels + other.labels) if label.isdigit()]
+    batch += [label for label in one.labels if label in other.labels and label in kept and label not in batch]
+    rows = [label for label in one.labels if label not in other.labels and label not in batch]
+    columns = [label for label in other.labels if label not in one.labels and label not in batch]
+    if len(summed) == 1 and len(rows) <= 1 and len(columns) <= 1 and summed[0] not in batch:
+        left = _aligned(step, one, [*batch, *(rows or ["-"]), *summed])
+        right = _aligned(step, other, [*batch, *summed, *(columns or ["+"])])
+        labels = [*batch, *(rows or ["-"]), *(columns or ["+"])]
+        return _squeezed(step, step.emit("MatMul", [left, right], "product"), labels)
+    labels = [*batch, *rows, *columns, *(label for label in summed if label not in batch)]
+    name = step.emit("Mul", [_aligned(step, one, labels), _aligned(step, other, labels)], "product")
+    return _summed(step, _Term(name, "".join(labels)), kept)
+
+
+def _summed(step: Step, term: _Term, kept: set[str] | str) -> _Term:
+    """An operand without the labels that are not kept."""
+    axes = [index for index, label in enumerate(term.labels) if label not in kept]
+    if not axes:
+        return term
+    name = step.emit("ReduceSum", [term.name], "sum", axes=axes, keepdims=0)
+    return _Term(name, "".join(label for label in term.labels if label in kept))
+
+
+def _aligned(step: Step, term: _Term, labels: Sequence[str]) -> str:
+    """An operand with its dimensions in this order, and one of 1 for each label that it does not have."""
+    present = [label for label in labels if label in term.labels]
+    perm = [term.labels.index(label) for label in present]
+    name = term.name
+    if perm != sorted(perm):
+        name = step.emit("Transpose", [name], "ordered", perm=perm)
+    axes = [index for index, label in enumerate(labels) if label not in term.labels]
+    return step.emit("Unsqueeze", [name], "aligned", axes=axes) if axes else name
+
+
+def _squeezed(step: Step, name: str, labels: Sequence[str]) -> _Term:
+    """A product without the dimensions that stand for no label."""
+    axes = [index for index, label in enumerate(labels) if label in "-+"]
+    if axes:
+        name = step.emit("Squeeze", [name], "without_ones", axes=axes)
+    return _Term(name, "".join(label for label in labels if label not in "-+"))
+
+
+unchanged("MatMul", 9, 13)

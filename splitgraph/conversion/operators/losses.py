@@ -1,0 +1,8 @@
+"""NegativeLogLikelihoodLoss, SoftmaxCrossEntropyLoss."""
+
+from __future__ import annotations
+
+from splitgraph.conversion.operators.registry import unchanged
+
+unchanged("NegativeLogLikelihoodLoss", 13, 22)
+unchanged("SoftmaxCrossEntropyLoss", 13)

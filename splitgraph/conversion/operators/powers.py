@@ -1,0 +1,112 @@
+"""Powers of types that Pow does not take below opset 12."""
+
+from __future__ import annotations
+
+from splitgraph.conversion.operators.broadcasting import aligned_at_axis, laid_at_axis
+from splitgraph.conversion.operators.predicates import (
+    SHAPES_HINT,
+    limited_broadcast_is_numpy,
+    numpy_broadcast_is_limited,
+)
+from splitgraph.conversion.operators.registry import changed, downward, unchanged, upward
+from splitgraph.conversion.shape_nodes import as_int64
+from splitgraph.conversion.step import Inexact, Step
+from splitgraph.deferred import np
+from splitgraph.onnx_proto import TensorProto
+from splitgraph.value_type import DTYPE_NUMBERS
+
+_INTEGERS = frozenset(f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64))
+
+_NARROW = ("float16", "bfloat16", "float32", "int32")
+
+# Even; to this power every base of 32 bits or fewer is 0, 1 or infinite.
+_FAR = 2**52
+
+
+unchanged("Pow", 12, 13, 15)
+changed(
+    "Pow",
+    7,
+    "below it, the second input broadcasts only with broadcast=1, along `axis`; from then on as in NumPy",
+    up=limited_broadcast_is_numpy,
+    down=numpy_broadcast_is_limited,
+    hint=SHAPES_HINT,
+)
+upward("Pow", 7)(aligned_at_axis)
+downward("Pow", 7)(laid_at_axis)
+
+
+@downward("Pow", 12, 13, 15)
+def power_in_one_type(step: Step) -> None:
+    """Below opset 12 both operands are of one type of floats: float64, which is also what runtimes compute powers of
+    integers in. What it holds of them is exact, but for int64 to an integer, which is multiplied out.
+    """
+    base, exponent = step.known_dtype(0), step.known_dtype(1)
+    if base == "int64" and exponent in _INTEGERS:
+        _power_of_long_integers(step, is_signed=exponent.startswith("i"))
+        return
+    if exponent in ("int64", "uint64") and base not in _NARROW:
+        raise Inexact(f"float64 does not hold every exponent of {exponent}")
+    one = step.emit("Cast", [step.inputs[0]], "base", to=TensorProto.DOUBLE)
+    other = step.emit("Cast", [step.inputs[1]], "exponent", to=TensorProto.DOUBLE)
+    if exponent in ("int64", "uint64"):
+        other = _with_parity(step, other)
+    result = step.emit("Pow", [one, other], "power")
+    if base == "int32" and exponent in _INTEGERS:
+        # An integer within 2**31, or a fraction that is rounded to 0: an error of the last bit is made good.
+        result = step.emit("Mul", [result, step.constant(1 + 2.0**-33, "last_bits", np.float64)], "made_good")
+    step.replace("Cast", [result], to=DTYPE_NUMBERS[base])
+
+
+def _with_parity(step: Step, rounded: str) -> str:
+    """A 64-bit exponent, of which float64 has rounded the last bits: so large a one matters only in whether it is odd,
+    for a base of -1.
+    """
+    given = as_int64(step, step.inputs[1], "signed")
+    odd = step.emit("Cast", [_parity(step, given)], "odd", to=TensorProto.DOUBLE)
+    high = step.constant(float(_FAR), "far", np.float64)
+    low = step.constant(-float(_FAR), "far_below", np.float64)
+    above = step.emit("Where", [step.emit("Greater", [rounded, high], "is_far"), high, rounded], "not_above")
+    bounded = step.emit("Where", [step.emit("Less", [rounded, low], "is_far_below"), low, above], "bounded")
+    size = step.emit("Abs", [rounded], "size")
+    return step.emit(
+        "Where",
+        [step.emit("Greater", [size, high], "is_beyond"), step.emit("Add", [bounded, odd], "as_odd"), rounded],
+        "exponent",
+    )
+
+
+def _power_of_long_integers(step: Step, *, is_signed: bool) -> None:
+    """The base, squared again and again, where the exponent has that bit. What no int64 holds is not defined; 1, 0 and
+    -1 are the same to every even exponent and to every odd one. A power with a negative exponent is 1 over another one,
+    rounded to 0.
+    """
+    base, exponent = step.inputs[0], as_int64(step, step.inputs[1], "exponent")
+    zero, one, two = (step.constant(number, "number") for number in (0, 1, 2))
+    odd = _parity(step, exponent)
+    below_zero = step.emit("Less", [exponent, zero], "is_negative")
+    far = step.emit("Greater", [exponent, step.constant(63, "most")], "is_far")
+    if not is_signed:
+        # The upper half of the exponents.
+        far = step.emit("Or", [far, below_zero], "is_far")
+    rest = step.emit("Where", [far, step.emit("Add", [odd, step.constant(62, "even")], "far"), exponent], "bounded")
+    if is_signed:
+        rest = step.emit("Where", [below_zero, odd, rest], "counted")
+    power, result = base, one
+    for _ in range(6):
+        half = step.emit("Div", [rest, two], "half")
+        bit = step.emit("Equal", [step.emit("Mul", [half, two], "even"), rest], "is_even")
+        result = step.emit("Mul", [result, step.emit("Where", [bit, one, power], "factor")], "product")
+        power, rest = step.emit("Mul", [power, power], "square"), half
+    if is_signed:
+        size = step.emit("Abs", [base], "size")
+        vanishes = step.emit("And", [below_zero, step.emit("Greater", [size, one], "is_large")], "vanishes")
+        result = step.emit("Where", [vanishes, zero, result], "power")
+    step.replace("Identity", [result])
+
+
+def _parity(step: Step, number: str) -> str:
+    """1 for odd int64 numbers, of either sign, and 0 for even ones."""
+    two = step.constant(2, "two")
+    even = step.emit("Mul", [step.emit("Div", [number, two], "half"), two], "even")
+    return step.emit("Abs", [step.emit("Sub", [number, even], "rest")], "parity")

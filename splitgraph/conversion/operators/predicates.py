@@ -1,0 +1,95 @@
+"""Predicates and texts that several families of operators use.
+
+A predicate looks at the node alone: its attributes, which inputs and outputs it has, and what is known of their types
+and shapes. It returns True when the node, after the edits that the predicate made to its attributes, provably means
+the same.
+"""
+
+from __future__ import annotations
+
+from splitgraph.conversion.boundary_crossing import Crossing, Predicate
+from splitgraph.graph.attributes import UNRESOLVED
+
+MINUS_AXIS = "below it, an axis must not be negative"
+SHAPES_HINT = "or give the inputs static shapes"
+RANK_HINT = "or declare the shape of the input"
+
+
+def limited_broadcast_is_numpy(c: Crossing) -> bool:
+    """Upward: NumPy broadcasts equal shapes, a suffix and one element the same way; `axis` must put B there."""
+    broadcast = c.value("broadcast", 0)
+    if broadcast is UNRESOLVED:
+        return False
+    if broadcast and c.has("axis"):
+        rank_a, rank_b = c.rank(0), c.rank(1)
+        if rank_a is None or rank_b is None or c.value("axis") != rank_a - rank_b:
+            return False
+    c.drop("broadcast", "axis", why="NumPy broadcasting gives the same from opset 7 on")
+    return True
+
+
+def numpy_broadcast_is_limited(c: Crossing) -> bool:
+    """Downward: equal shapes, or a B that is one element or a suffix of A's shape."""
+    if c.shapes_are_equal():
+        return True
+    shape_a, shape_b = c.shape(0), c.shape(1)
+    if shape_b != ():
+        if shape_a is None or shape_b is None or len(shape_b) > len(shape_a):
+            return False
+        suffix = shape_a[len(shape_a) - len(shape_b) :]
+        is_suffix = all(dim is not None and dim == other for dim, other in zip(shape_b, suffix, strict=True))
+        if not is_suffix and any(dim != 1 for dim in shape_b):
+            return False
+    c.set("broadcast", 1, "below opset 7 broadcasting is off unless it is asked for")
+    return True
+
+
+def shapes_equal(c: Crossing) -> bool:
+    """All inputs have the same shape, or there is only one."""
+    return len(c.facts.node.input) == 1 or c.shapes_are_equal()
+
+
+def axes_counted_from_front(name: str, *, rank_of_output: bool = False) -> Predicate:
+    """Below opset 11, downward: every axis is at least 0, or the rank is known and the axis can be written so.
+
+    rank_of_output: the axes are those of the output, which has one more dimension for each.
+    """
+
+    def predicate(c: Crossing) -> bool:
+        return count_from_front(c, name, rank_of_output)
+
+    return predicate
+
+
+def count_from_front(c: Crossing, name: str, rank_of_output: bool) -> bool:
+    value = c.value(name)
+    if value is UNRESOLVED:
+        return False
+    axes = value if isinstance(value, tuple) else () if value is None else (value,)
+    if all(axis >= 0 for axis in axes):
+        return True
+    rank = c.rank(0)
+    if rank is None:
+        return False
+    rank += len(axes) if rank_of_output else 0
+    positive = [axis + rank if axis < 0 else axis for axis in axes]
+    c.set(name, positive if isinstance(value, tuple) else positive[0], "below opset 11 axes are counted from the front")
+    return True
+
+
+def no_axes_input(index: int) -> Predicate:
+    """The optional input that holds the axes is absent."""
+
+    def predicate(c: Crossing) -> bool:
+        return not c.uses_input(index)
+
+    return predicate
+
+
+def value_in(name: str, default: str, *allowed: str) -> Predicate:
+    """A string attribute has one of the values that the other version knows."""
+
+    def predicate(c: Crossing) -> bool:
+        return c.value(name, default) in allowed
+
+    return predicate

@@ -1,0 +1,137 @@
+"""What is decided about each boundary: a place where an operator of ai.onnx changed, named by the first opset of the
+newer version.
+
+`unchanged`: the operator means the same wherever both schemas allow the node (attributes, inputs, outputs, types: the
+schema guard). An attribute that one version lacks means at its default what the operator does without it, and what a
+later document only words better is the same.
+
+`changed`: the meaning changed, or which values are allowed. A function under `@exact_upward`, `@exact_downward` or
+`@exact` (both ways) tells whether a node means the same all the same, after the edits that the function makes to its
+attributes. A function under `@upward` or `@downward` is an adapter: it writes the node in another way where the guard
+cannot keep it, or raises `Inexact`.
+
+Each decision was derived from the signatures of both versions and the differences between their documents (onnx.defs).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from splitgraph.conversion.boundary_crossing import Crossing, Predicate
+from splitgraph.conversion.step import Step
+
+Adapter = Callable[[Step], None]
+
+
+def always(_: Crossing) -> bool:
+    """In this direction only the schemas differ."""
+    return True
+
+
+def never(_: Crossing) -> bool:
+    """The node alone cannot be exact: other nodes or inputs would be needed."""
+    return False
+
+
+@dataclass(slots=True)
+class Rule:
+    """A boundary at which keeping a node is exact only when a predicate says so.
+
+    reason: what changed, completing "<operator> changes at opset N: ...". up, down: when keeping is exact in that
+    direction. hint: what else could help the user besides stopping before the boundary.
+    """
+
+    reason: str
+    up: Predicate = never
+    down: Predicate = never
+    hint: str = ""
+
+
+UNDECIDED = Rule("this version of splitgraph does not know what changed", hint="or install a newer splitgraph")
+
+# An operator and the first opset of the newer version.
+Boundary = tuple[str, int]
+UNCHANGED: set[Boundary] = set()
+RULES: dict[Boundary, Rule] = {}
+# By boundary, and whether the node goes up.
+_ADAPTERS: dict[tuple[str, int, bool], Adapter] = {}
+
+
+def unchanged(operators: str, *versions: int) -> None:
+    """Say that only the schemas of operators (separated by spaces) differ at the boundaries of these versions."""
+    for version in versions:
+        for boundary in _boundaries(operators, version):
+            if boundary in UNCHANGED or boundary in RULES:
+                raise ValueError(f"two decisions about {boundary}")
+            UNCHANGED.add(boundary)
+
+
+def changed(
+    operators: str, version: int, reason: str, *, up: Predicate = never, down: Predicate = never, hint: str = ""
+) -> None:
+    """Say what changed in operators (separated by spaces) at the boundary of a version: see `Rule`."""
+    for boundary in _boundaries(operators, version):
+        if boundary in UNCHANGED or boundary in RULES:
+            raise ValueError(f"two decisions about {boundary}")
+        RULES[boundary] = Rule(reason, up, down, hint)
+
+
+def exact_upward(operators: str, version: int) -> Callable[[Predicate], Predicate]:
+    """Register a predicate: a node for which it returns True is exact as it is when it goes up."""
+
+    def register(predicate: Predicate) -> Predicate:
+        for boundary in _boundaries(operators, version):
+            RULES[boundary].up = predicate
+        return predicate
+
+    return register
+
+
+def exact_downward(operators: str, version: int) -> Callable[[Predicate], Predicate]:
+    """Register a predicate: a node for which it returns True is exact as it is when it goes down."""
+
+    def register(predicate: Predicate) -> Predicate:
+        for boundary in _boundaries(operators, version):
+            RULES[boundary].down = predicate
+        return predicate
+
+    return register
+
+
+def exact(operators: str, version: int) -> Callable[[Predicate], Predicate]:
+    """Register a predicate for both directions."""
+
+    def register(predicate: Predicate) -> Predicate:
+        return exact_upward(operators, version)(exact_downward(operators, version)(predicate))
+
+    return register
+
+
+def upward(operators: str, *versions: int) -> Callable[[Adapter], Adapter]:
+    """Register an adapter for operators (separated by spaces) that go up over the boundaries of these versions."""
+    return _register(operators, versions, going_up=True)
+
+
+def downward(operators: str, *versions: int) -> Callable[[Adapter], Adapter]:
+    """Register an adapter for operators (separated by spaces) that go down over the boundaries of these versions; for
+    the first version of an operator, the adapter writes the node with others.
+    """
+    return _register(operators, versions, going_up=False)
+
+
+def _register(operators: str, versions: tuple[int, ...], *, going_up: bool) -> Callable[[Adapter], Adapter]:
+    def register(adapter: Adapter) -> Adapter:
+        for version in versions:
+            for boundary in _boundaries(operators, version):
+                place = (*boundary, going_up)
+                if place in _ADAPTERS:
+                    raise ValueError(f"two adapters for {place}")
+                _ADAPTERS[place] = adapter
+        return adapter
+
+    return register
+
+
+def _boundaries(operators: str, version: int) -> list[Boundary]:
+    return [(operator, version) for operator in operators.split()]

@@ -1,0 +1,214 @@
+"""Scan: the batch axis and the lengths of sequences that it had at opset 8; axes counted from the end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from splitgraph.conversion.boundary_crossing import Crossing
+from splitgraph.conversion.operators.control_flow import bodies_without_bfloat16
+from splitgraph.conversion.operators.predicates import MINUS_AXIS
+from splitgraph.conversion.operators.registry import always, changed, downward, exact_downward, unchanged, upward
+from splitgraph.conversion.step import Inexact, Step
+from splitgraph.deferred import helper, np, numpy_helper
+from splitgraph.graph.attributes import UNRESOLVED
+from splitgraph.graph.types import type_proto
+from splitgraph.node_making import make_attribute, make_node
+from splitgraph.onnx_proto import GraphProto, NodeProto, TensorProto, ValueInfoProto
+from splitgraph.value_type import UNKNOWN, ValueType, tensor
+
+unchanged("Scan", 16, 19, 21, 23, 24, 25)
+changed("Scan", 9, "the batch axis and sequence_lens were removed")
+
+
+@upward("Scan", 9)
+def batch_by_an_outer_scan(step: Step) -> None:
+    """At 8, every input has a batch axis first, and each sequence of the batch is scanned by itself: an outer Scan over
+    that axis runs the scan of one sequence. Where sequences have lengths, the states stay as they are behind the end;
+    what is scanned out there, the document leaves open.
+    """
+    number = step.known_value("num_scan_inputs")
+    directions = step.known_value("directions", None)
+    states = len(step.inputs) - 1 - number
+    has_lengths = step.uses_input(0)
+    if has_lengths and directions and any(directions):
+        raise Inexact("where a reversed sequence with a length of its own begins is not said")
+    if step.form.original is None:
+        raise Inexact("its body is not the model's")
+    lengths = [step.inputs[0]] if has_lengths else []
+    step.inputs[:] = lengths + step.inputs[1:]
+    step.drop("directions", why="the inner Scan has them")
+    step.set("num_scan_inputs", len(step.inputs), "the batch is scanned from opset 9 on")
+    inner = _Inner(
+        number,
+        states,
+        list(directions) if directions else None,
+        [_without_batch(step, name) for name in step.inputs],
+        [step.new_name(f"in{index}") for index in range(len(step.inputs))],
+        [step.new_name(f"out{index}") for index in range(len(step.outputs))],
+        [step.new_name(hint) for hint in ("body", "scan", "t", "zero", "one", "next", "running", "count")],
+        [step.new_name("state") for _ in range(states)],
+        has_lengths,
+    )
+    step.form.wrap = partial(_wrap, inner)
+
+
+class _Inner:
+    """The Scan of one sequence, as it is written into the body of the outer one."""
+
+    def __init__(
+        self,
+        number: int,
+        states: int,
+        directions: Sequence[int] | None,
+        types: Sequence[ValueType],
+        inputs: Sequence[str],
+        outputs: Sequence[str],
+        names: Sequence[str],
+        kept_states: Sequence[str],
+        has_lengths: bool,
+    ) -> None:
+        self.number, self.states, self.directions, self.types = number, states, directions, types
+        self.inputs, self.outputs, self.kept_states, self.has_lengths = inputs, outputs, kept_states, has_lengths
+        self.body, self.scan, self.t, self.zero, self.one, self.next, self.running, self.count = names
+
+
+def _without_batch(step: Step, name: str) -> ValueType:
+    known = step.values.type_of(name)
+    return UNKNOWN if known.dtype is None else tensor(known.dtype, None if known.shape is None else known.shape[1:])
+
+
+def _wrap(inner: _Inner, node: NodeProto) -> None:
+    """Put the node's body, by now at the target opset, into a Scan in the body of another."""
+    attribute = next(held for held in node.attribute if held.name == "body")
+    body = GraphProto()
+    body.CopyFrom(attribute.g)
+    nodes = []
+    inputs, outputs = list(inner.inputs), list(inner.outputs)
+    if inner.has_lengths:
+        _keep_states_behind_the_end(inner, body, inputs[0])
+        nodes.append(_number(inner.zero, 0))
+        inputs[0] = inner.zero
+        # The count of steps is a state of the inner scan that nobody reads.
+        outputs.insert(0, inner.count)
+    scan = make_node("Scan", inputs, outputs, inner.scan, body=body, num_scan_inputs=inner.number)
+    if inner.directions:
+        scan.attribute.append(make_attribute("scan_input_directions", list(inner.directions)))
+    nodes.append(scan)
+    made = [
+        ValueInfoProto(name=name, type=type_proto(known)) for name, known in zip(inner.inputs, inner.types, strict=True)
+    ]
+    results = [ValueInfoProto(name=name) for name in inner.outputs]
+    attribute.g.CopyFrom(helper.make_graph(nodes, inner.body, made, results))
+
+
+def _keep_states_behind_the_end(inner: _Inner, body: GraphProto, length: str) -> None:
+    """Count the steps, and choose the old states from the end of the sequence on."""
+    count = helper.make_tensor_value_info(inner.t, TensorProto.INT64, [])
+    nodes = [
+        _number(inner.one, 1),
+        make_node("Add", [inner.t, inner.one], [inner.next]),
+        make_node("Less", [inner.t, length], [inner.running]),
+    ]
+    for index, kept in enumerate(inner.kept_states):
+        choice = [inner.running, body.output[index].name, body.input[index].name]
+        nodes.append(make_node("Where", choice, [kept]))
+    states = list(body.output)[: inner.states]
+    scanned = list(body.output)[inner.states :]
+    inputs = [count, *body.input]
+    results = [helper.make_tensor_value_info(inner.next, TensorProto.INT64, [])]
+    for kept, before in zip(inner.kept_states, states, strict=True):
+        results.append(ValueInfoProto(name=kept, type=before.type))
+    body.node.extend(nodes)
+    del body.input[:], body.output[:]
+    body.input.extend(inputs)
+    body.output.extend([*results, *scanned])
+
+
+def _number(name: str, number: int) -> NodeProto:
+    value = numpy_helper.from_array(np.array(number, dtype=np.int64))
+    return make_node("Constant", [], [name], value=value)
+
+
+@downward("Scan", 9)
+def batch_of_one(step: Step) -> None:
+    """At 8, every input has a batch axis first and time second: a batch of one sequence, with time brought there."""
+    number = step.known_value("num_scan_inputs")
+    states = len(step.inputs) - number
+    scanned_out = len(step.outputs) - states
+    if any(step.known_value("scan_output_directions", ())):
+        raise Inexact("at opset 8 nothing is scanned out in reverse")
+    input_axes = step.known_value("scan_input_axes", (0,) * number)
+    output_axes = step.known_value("scan_output_axes", (0,) * scanned_out)
+    for index, name in enumerate(step.inputs):
+        axis = input_axes[index - states] if index >= states else 0
+        moved = name if axis == 0 else _transposed(step, name, axis, step.known_rank(index))
+        step.inputs[index] = step.emit("Unsqueeze", [moved], "batch", axes=[0])
+    for index, name in enumerate(step.outputs):
+        if name:
+            axis = output_axes[index - states] if index >= states else 0
+            _unbatch(step, index, axis)
+    step.inputs.insert(0, "")
+    directions = step.known_value("scan_input_directions", None)
+    step.drop(
+        "scan_input_axes",
+        "scan_output_axes",
+        "scan_output_directions",
+        "scan_input_directions",
+        why="time is the second axis at opset 8",
+    )
+    if directions:
+        step.set("directions", list(directions), "scan_input_directions is called so at opset 8")
+
+
+def _transposed(step: Step, name: str, axis: int, rank: int) -> str:
+    order = [axis % rank, *(index for index in range(rank) if index != axis % rank)]
+    return step.emit("Transpose", [name], "time_first", perm=order)
+
+
+def _unbatch(step: Step, index: int, axis: int) -> None:
+    """Give an output without its batch of one, and with time on its axis."""
+    rank = _rank_of_output(step, index) if axis else 0
+    given = step.redirect(index, "batch")
+    if not axis:
+        step.emit_after("Squeeze", [step.outputs[index]], given, axes=[0])
+        return
+    plain = step.new_name("time_first")
+    step.emit_after("Squeeze", [step.outputs[index]], plain, axes=[0])
+    place = axis % rank
+    step.emit_after("Transpose", [plain], given, perm=[*range(1, place + 1), 0, *range(place + 1, rank)])
+
+
+def _rank_of_output(step: Step, index: int) -> int:
+    shape = step.output_type(index).shape
+    if shape is None:
+        raise Inexact(f"the rank of {step.outputs[index]!r} is unknown", "declare it")
+    return len(shape)
+
+
+changed("Scan", 11, MINUS_AXIS, up=always)
+
+
+@exact_downward("Scan", 11)
+def scan_axes_counted_from_front(c: Crossing) -> bool:
+    """Scan 9|11, downward: no axis is negative (the rank of what is scanned is the body's affair)."""
+    axes = [c.value(name, ()) for name in ("scan_input_axes", "scan_output_axes")]
+    return all(value is not UNRESOLVED and all(axis >= 0 for axis in value) for value in axes)
+
+
+@downward("Scan", 11)
+def axes_from_the_front(step: Step) -> None:
+    """Below 11, axes are counted from the front, which the ranks tell."""
+    number = step.known_value("num_scan_inputs")
+    states = len(step.inputs) - number
+    inputs, outputs = step.known_value("scan_input_axes", ()), step.known_value("scan_output_axes", ())
+    why = "below opset 11 axes are counted from the front"
+    if any(axis < 0 for axis in inputs):
+        axes = [axis if axis >= 0 else axis + step.known_rank(states + i) for i, axis in enumerate(inputs)]
+        step.set("scan_input_axes", axes, why)
+    if any(axis < 0 for axis in outputs):
+        axes = [axis if axis >= 0 else axis + _rank_of_output(step, states + i) for i, axis in enumerate(outputs)]
+        step.set("scan_output_axes", axes, why)
+
+
+downward("Scan", 16)(bodies_without_bfloat16)

@@ -1,0 +1,141 @@
+"""ScatterElements and ScatterND, where reductions do not exist: slice by slice, in order."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from splitgraph.conversion.operators.indexing import from_front, offsets, tuple_length
+from splitgraph.conversion.operators.predicates import value_in
+from splitgraph.conversion.operators.registry import always, changed, downward, unchanged, upward
+from splitgraph.conversion.shape_nodes import (
+    has_no_zero,
+)
+from splitgraph.conversion.step import Inexact, Step
+from splitgraph.conversion.writing.reshaping import reshaped
+from splitgraph.dim import DimLike
+
+# As many slices are scattered one after the other as a reader of the model may be expected to bear.
+_MOST_SLICES = 32
+
+_OPERATORS = {"add": "Add", "mul": "Mul", "max": "Max", "min": "Min"}
+
+
+unchanged("ScatterElements ScatterND", 13, 16)
+
+
+@downward("ScatterElements", 11)
+def scatter_instead(step: Step) -> None:
+    """Scatter, below 11, says nothing of negative indices, which are counted from the front."""
+    axis = step.known_value("axis", 0)
+    inputs = [step.inputs[0], from_front(step, axis), step.inputs[2]]
+    step.replace("Scatter", inputs, axis=axis)
+
+
+@downward("ScatterElements", 16, 18)
+def elements_slice_by_slice(step: Step) -> None:
+    """The updates of one slice along the axis meet different elements: gathered, combined with the updates and
+    scattered, slice after slice, they are reduced in the order of their indices.
+    """
+    axis, shape = step.known_value("axis", 0), step.input_type(1).shape
+    count = shape[axis] if shape else None
+
+    def update(data: str, place: str, operator: str) -> str:
+        indices, updates = (step.emit("Gather", [name, place], "slice", axis=axis) for name in step.inputs[1:])
+        found = step.emit("GatherElements", [data, indices], "found", axis=axis)
+        combined = step.emit(operator, [found, updates], "combined")
+        return step.emit("ScatterElements", [data, indices, combined], "scattered", axis=axis)
+
+    _one_after_the_other(step, count, update)
+
+
+changed(
+    "ScatterElements ScatterND",
+    18,
+    "reduction=max and min were added",
+    up=always,
+    down=value_in("reduction", "none", "none", "add", "mul"),
+)
+
+
+@downward("ScatterND", 11)
+def scattered_by_offsets(step: Step) -> None:
+    """The data in two dimensions, those that the tuples of indices count into and the rest, is scattered into row by
+    row.
+    """
+    rank, depth = step.known_rank(0), tuple_length(step)
+    shape = step.emit("Shape", [step.inputs[0]], "shape")
+    places = step.emit("Reshape", [offsets(step, shape, depth), step.constant([-1, 1], "column")], "places")
+    rest = (step.input_type(0).shape or ())[depth:]
+    width = _product(step, shape, range(depth, rank))
+    # Where the rows are known to have elements, how many there are need not be known.
+    dense = all(isinstance(dim, int) and dim > 0 for dim in rest)
+    any_number = step.constant([-1], "rows")
+
+    def in_rows(data: str, rows: str) -> str:
+        row_shape = step.emit("Concat", [any_number if dense else rows, width], "row_shape", axis=0)
+        operator, inputs, attributes = reshaped(step, data, row_shape, dense=dense)
+        return step.emit(operator, inputs, "in_rows", **attributes)
+
+    data = in_rows(step.inputs[0], _product(step, shape, range(depth)))
+    count = step.emit("Gather", [step.emit("Shape", [places], "places_shape"), step.constant([0], "first")], "count")
+    wide = step.emit("Concat", [step.constant([1], "one"), width], "wide", axis=0)
+    indices = step.emit("Expand", [places, wide], "indices")
+    scattered = step.emit("Scatter", [data, indices, in_rows(step.inputs[2], count)], "scattered", axis=0)
+    operator, inputs, attributes = reshaped(step, scattered, shape, dense=has_no_zero(step, step.inputs[0]))
+    step.replace(operator, inputs, **attributes)
+
+
+def _product(step: Step, shape: str, axes: range) -> str:
+    """How many elements some dimensions of the first input hold, as a list of one."""
+    dims = (step.input_type(0).shape or ())[axes.start : axes.stop]
+    known = [dim for dim in dims if isinstance(dim, int)]
+    if len(known) == len(dims):
+        return step.constant([math.prod(known)], "product")
+    sizes = step.emit("Gather", [shape, step.constant(axes, "axes")], "sizes")
+    return step.emit("ReduceProd", [sizes], "product", axes=[0], keepdims=1)
+
+
+@downward("ScatterND", 16, 18)
+def tuples_one_after_the_other(step: Step) -> None:
+    """The update of one tuple of indices meets each element once: tuple after tuple, all are reduced in order."""
+    shape = step.input_type(1).shape
+    if shape is None or len(shape) != 2:
+        raise Inexact(
+            "a reduction is written as one scatter for each tuple of indices, and how many there are is not known, or "
+            "they are not in one dimension"
+        )
+
+    def update(data: str, place: str, operator: str) -> str:
+        indices, updates = (step.emit("Gather", [name, place], "slice", axis=0) for name in step.inputs[1:])
+        found = step.emit("GatherND", [data, indices], "found")
+        combined = step.emit(operator, [found, updates], "combined")
+        return step.emit("ScatterND", [data, indices, combined], "scattered")
+
+    _one_after_the_other(step, shape[0], update)
+
+
+def _one_after_the_other(step: Step, count: DimLike | None, update: Callable[[str, str, str], str]) -> None:
+    """Apply the updates of slices 0 to count - 1, in order."""
+    step.require_types()
+    reduction, dtype = step.known_value("reduction", "none"), step.known_dtype(0)
+    if reduction not in _OPERATORS or (reduction in ("add", "mul") and step.upper.since_version == 18):
+        raise Inexact(f"reduction={reduction} does not exist {step.side}")
+    if dtype in ("bool", "string", "complex64", "complex128") or dtype == "bfloat16":
+        raise Inexact(f"{_OPERATORS[reduction]} does not take {dtype}")
+    if not isinstance(count, int) or count > _MOST_SLICES:
+        many = f"there are {count}" if isinstance(count, int) else "how many there are is not known"
+        raise Inexact(f"reduction={reduction} is written as one scatter for each slice of updates, and {many}")
+    data = step.inputs[0]
+    for place in range(count):
+        data = update(data, step.constant([place], "place"), _OPERATORS[reduction])
+    step.replace("Identity", [data])
+
+
+changed("Scatter", 11, "it is deprecated from then on; ScatterElements replaces it")
+
+
+@upward("Scatter", 11)
+def scatter_elements_instead(step: Step) -> None:
+    """The operator was renamed."""
+    step.rename("ScatterElements")

@@ -1,0 +1,85 @@
+"""Softmax, LogSoftmax and Hardmax: all dimensions from an axis on together, or one axis."""
+
+from __future__ import annotations
+
+from splitgraph.conversion.boundary_crossing import Crossing
+from splitgraph.conversion.operators.predicates import MINUS_AXIS, RANK_HINT, axes_counted_from_front
+from splitgraph.conversion.operators.registry import always, changed, downward, exact, upward
+from splitgraph.conversion.step import Inexact, Step
+from splitgraph.conversion.writing.reshaping import copies_zeros, reshape_behind
+from splitgraph.dim import DimLike, product
+from splitgraph.graph.attributes import UNRESOLVED
+from splitgraph.value_type import Shape
+
+_OPERATORS = "Hardmax LogSoftmax Softmax"
+
+
+changed("Hardmax LogSoftmax Softmax", 11, MINUS_AXIS, up=always, down=axes_counted_from_front("axis"), hint=RANK_HINT)
+changed(
+    "Hardmax LogSoftmax Softmax",
+    13,
+    (
+        "below it, all dimensions from axis (1 by default) on are normalized together; from then on, only the"
+        " axis (-1 by default)"
+    ),
+    hint=RANK_HINT,
+)
+
+
+@exact("Hardmax LogSoftmax Softmax", 13)
+def normalizes_last_axis(c: Crossing) -> bool:
+    """Softmax, LogSoftmax, Hardmax at 13: flattening changes nothing when all dimensions after the axis are 1."""
+    axis = c.value("axis", 1 if c.upward else -1)
+    if axis is UNRESOLVED:
+        return False
+    if axis == -1:
+        return True
+    shape = c.shape(0)
+    if shape is None or not -len(shape) <= axis < len(shape):
+        return False
+    return all(dim == 1 for dim in shape[axis % len(shape) + 1 :])
+
+
+@upward(_OPERATORS, 13)
+def flattened(step: Step) -> None:
+    """Below 13 the input is a matrix, folded at `axis` (1 by default): Flatten folds it there, with the same default
+    and of any rank, the operator works on the last axis, and Reshape unfolds what comes out.
+    """
+    data, place = step.inputs[0], step.value("axis", 1)
+    axis = step.attributes.pop("axis", None)
+    step.reasons["axis"] = f"only one axis is normalized {step.side}"
+    step.inputs[0] = step.emit("Flatten", [data], "folded")
+    if axis is not None:
+        step.before[-1].attributes["axis"] = axis
+    shape = step.emit("Shape", [data], "shape")
+    unfolded = step.redirect(0, "normalized")
+    reshape_behind(step, step.outputs[0], shape, unfolded, copies=_is_copied(step.values.type_of(data).shape, place))
+
+
+def _is_copied(dims: Shape | None, axis: object) -> bool:
+    """True when Reshape to these dimensions, of what was folded at the axis, copies no 0 but for one that is meant."""
+    if dims is None or not isinstance(axis, int):
+        return False
+    return copies_zeros(dims, (_product(dims[:axis]), _product(dims[axis:])))
+
+
+def _product(dims: Shape) -> DimLike | None:
+    known = [dim for dim in dims if dim is not None]
+    return product(known) if len(known) == len(dims) else None
+
+
+@downward(_OPERATORS, 13)
+def axis_moved_to_the_end(step: Step) -> None:
+    """Below 13 the last axis alone is only normalized where it is given as the last: Transpose exchanges the axis for
+    it before and after.
+    """
+    axis = step.known_value("axis", -1)
+    rank = step.known_rank(0)
+    if not -rank <= axis < rank:
+        raise Inexact(f"axis {axis} is out of range")
+    order = list(range(rank))
+    order[axis], order[-1] = order[-1], order[axis]
+    step.inputs[0] = step.emit("Transpose", [step.inputs[0]], "exchanged", perm=order)
+    step.set("axis", rank - 1, f"the last axis is the one that is normalized alone {step.side}")
+    given = step.redirect(0, "normalized")
+    step.emit_after("Transpose", [step.outputs[0]], given, perm=order)

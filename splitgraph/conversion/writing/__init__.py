@@ -1,0 +1,1 @@
+"""What conversions write nodes with: shapes computed by nodes, formulas, interpolation, Reshape and its like."""
