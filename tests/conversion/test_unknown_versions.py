@@ -12,7 +12,8 @@ from onnx import ModelProto
 
 import splitgraph
 from splitgraph import variants
-from splitgraph.conversion import boundaries, unknown_versions
+from splitgraph.conversion import boundaries
+from splitgraph.conversion.ladder import unknown_versions
 from splitgraph.execution import reference
 from splitgraph.execution.values import UnsupportedError
 from splitgraph.inference import node_outputs, operators, walk

@@ -5,6 +5,7 @@ from __future__ import annotations
 from splitgraph.contents import MAX_WRITTEN
 from splitgraph.conversion.adapters.registry import downward, upward
 from splitgraph.conversion.expansion import expand
+from splitgraph.conversion.ladder.values import Array
 from splitgraph.conversion.shape_nodes import (
     FLOATS,
     as_int64,
@@ -16,7 +17,6 @@ from splitgraph.conversion.shape_nodes import (
     typed,
 )
 from splitgraph.conversion.step import Inexact, Step
-from splitgraph.conversion.values import Array
 from splitgraph.deferred import np, numpy_helper
 from splitgraph.value_type import DTYPE_NUMBERS
 

@@ -10,9 +10,9 @@ from math import prod
 
 from splitgraph.contents import MAX_ITEMS, MAX_WRITTEN
 from splitgraph.conversion.adapters.registry import downward, upward
+from splitgraph.conversion.ladder.values import Array
 from splitgraph.conversion.left_out import INLINE_FIRST
 from splitgraph.conversion.step import Inexact, Step, require_few
-from splitgraph.conversion.values import Array
 from splitgraph.deferred import np, numpy_helper
 from splitgraph.dim import Facts
 from splitgraph.graph.attributes import UNRESOLVED

@@ -6,9 +6,9 @@ import math
 
 from splitgraph.conversion.adapters.registry import downward, upward
 from splitgraph.conversion.adapters.resampling import is_sized, resize_by_gathering
+from splitgraph.conversion.ladder.values import Array
 from splitgraph.conversion.shape_nodes import static_shape
 from splitgraph.conversion.step import Inexact, Step
-from splitgraph.conversion.values import Array
 from splitgraph.deferred import np
 
 _TO_NEW_MODES = {"nearest": "nearest", "bilinear": "linear"}

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from splitgraph.contents import MAX_WRITTEN
 from splitgraph.conversion.adapters.registry import downward, upward
+from splitgraph.conversion.ladder.values import Array
 from splitgraph.conversion.shape_nodes import (
     as_int64,
     counted_from_front,
@@ -16,7 +17,6 @@ from splitgraph.conversion.shape_nodes import (
     typed,
 )
 from splitgraph.conversion.step import Inexact, Step, require_few
-from splitgraph.conversion.values import Array
 from splitgraph.deferred import np
 from splitgraph.inference.rules.slicing import is_end_disputed
 
