@@ -182,7 +182,7 @@ def convert(
 
     Other arguments and errors as `upgrade`.
     """
-    from splitgraph.conversion.split_forms import convert_forms
+    from splitgraph.conversion.splits.forms import convert_forms
 
     checks = _Checks(bind, samples, seed, engine, rtol, atol, timeout) if verify else None
     if opset is not None:
@@ -317,7 +317,7 @@ def _convert_opset(
 def _with_form(rewrite: Rewrite, to: Form, explicit_lengths: bool, ir_version: int | Literal["keep"] | None) -> Rewrite:
     """A rewrite with its splits in another form, as one rewrite."""
     from splitgraph.conversion.opset import followed_by
-    from splitgraph.conversion.split_forms import convert_forms
+    from splitgraph.conversion.splits.forms import convert_forms
 
     formed = convert_forms(rewrite.model, to, explicit_lengths=explicit_lengths, ir_version=ir_version)
     changes = tuple(followed_by(rewrite.changes, formed.changes))

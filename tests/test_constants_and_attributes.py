@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
-from splitgraph.conversion.ir_needs import _TYPES
+from splitgraph.conversion.finish.ir_needs import _TYPES
 from splitgraph.graph.tensors import tensor_contents
 from splitgraph.inference.rules.arithmetic import round_to
 from splitgraph.node_making import make_attribute, make_node
@@ -40,7 +40,7 @@ def test_every_element_type_of_the_installed_onnx_is_known(number: int) -> None:
     assert number in DTYPE_NAMES, f"name {name} in splitgraph/value_type.py"
     sized = byte_size(TensorProto(data_type=number, dims=[8])) is not None
     assert sized or number == TensorProto.STRING, f"say in splitgraph/tensor_bytes.py how many bits {name} takes"
-    assert number < TensorProto.BFLOAT16 or number in _TYPES, f"add {name} to splitgraph/conversion/ir_needs.py"
+    assert number < TensorProto.BFLOAT16 or number in _TYPES, f"add {name} to splitgraph/conversion/finish/ir_needs.py"
 
 
 @pytest.mark.parametrize("raw", [True, False], ids=["raw", "typed"])

@@ -22,7 +22,7 @@ from nested_models import (
 from onnx import ModelProto, TensorProto, helper
 
 import splitgraph
-from splitgraph.conversion import inlining
+from splitgraph.conversion.prepare import inlining
 from splitgraph.execution.dependence import read_dependence
 from splitgraph.execution.roles import find_uses
 from splitgraph.graph.nesting import MOST_NESTED, inlined_nodes, nested_depth

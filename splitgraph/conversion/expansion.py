@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from splitgraph.conversion.inexact_bodies import check_body
+from splitgraph.conversion.ladder.inexact_bodies import check_body
+from splitgraph.conversion.ladder.node_form import NodeForm, reads_of
+from splitgraph.conversion.ladder.schema_history import version_at
 from splitgraph.conversion.left_out import INLINE_FIRST
-from splitgraph.conversion.node_form import NodeForm, reads_of
-from splitgraph.conversion.schema_history import version_at
 from splitgraph.conversion.step import Inexact, Step
 from splitgraph.deferred import defs, np, numpy_helper
 from splitgraph.graph.attributes import CONSTANT_DTYPES, attribute_value

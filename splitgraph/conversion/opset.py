@@ -11,30 +11,30 @@ from functools import partial
 from operator import attrgetter
 from typing import NamedTuple
 
-from splitgraph.conversion.collecting_loops import (
+from splitgraph.conversion.finish.declared_casts import declare_casts, loses_cast_types
+from splitgraph.conversion.finish.ir_version import IRVersion, check_ir_version, fit_ir_version, told_kept
+from splitgraph.conversion.finish.part_names import has_unnamed_parts, name_parts
+from splitgraph.conversion.ladder.guard import CONTRADICTIONS, is_unknown, route_of
+from splitgraph.conversion.ladder.ladder import Ladder
+from splitgraph.conversion.ladder.schema_history import version_at
+from splitgraph.conversion.ladder.unknown_versions import refuse_unknown_versions
+from splitgraph.conversion.ladder.values import Values
+from splitgraph.conversion.left_out import find_left_out
+from splitgraph.conversion.operators import load_families
+from splitgraph.conversion.planning.edits import edit_in_place, replace_by_forms
+from splitgraph.conversion.planning.emission import new_emission
+from splitgraph.conversion.planning.plan import Plan, apply_plan, opset_of
+from splitgraph.conversion.planning.use_counts import Uses
+from splitgraph.conversion.prepare.collecting_loops import (
     LOOPS_CARRY_SEQUENCES_FROM,
     collects_in_a_loop,
     plan_collecting_loops,
 )
-from splitgraph.conversion.declared_casts import declare_casts, loses_cast_types
-from splitgraph.conversion.emission import new_emission
-from splitgraph.conversion.guard import CONTRADICTIONS, is_unknown, route_of
-from splitgraph.conversion.inlining import inline_functions, told_inlined
-from splitgraph.conversion.ir_version import IRVersion, check_ir_version, fit_ir_version, told_kept
-from splitgraph.conversion.ladder import Ladder
-from splitgraph.conversion.left_out import find_left_out
-from splitgraph.conversion.operators import load_families
-from splitgraph.conversion.part_names import has_unnamed_parts, name_parts
-from splitgraph.conversion.plan import Plan, apply_plan, opset_of
-from splitgraph.conversion.repair import in_order, plan_repairs
-from splitgraph.conversion.replacing import edit_in_place, replace_by_forms
+from splitgraph.conversion.prepare.inlining import inline_functions, told_inlined
+from splitgraph.conversion.prepare.repair import in_order, plan_repairs
 from splitgraph.conversion.rewrite import Change, Rewrite
-from splitgraph.conversion.schema_history import version_at
-from splitgraph.conversion.sequences import plan_sequences
-from splitgraph.conversion.split_plan import plan_splits
-from splitgraph.conversion.unknown_versions import refuse_unknown_versions
-from splitgraph.conversion.unused import Uses
-from splitgraph.conversion.values import Values
+from splitgraph.conversion.splits.sequences import plan_sequences
+from splitgraph.conversion.splits.to_opset import plan_splits
 from splitgraph.diagnostics import Diagnostic, SplitgraphError, diagnostic
 from splitgraph.graph.names import FreshNames, used_names
 from splitgraph.graph.scopes import (

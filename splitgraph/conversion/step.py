@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from splitgraph.contents import MAX_WRITTEN
 from splitgraph.conversion.boundary_crossing import Crossing
-from splitgraph.conversion.element_types import misfits, slots_of
-from splitgraph.conversion.emission import Emission
+from splitgraph.conversion.ladder.element_types import misfits, slots_of
+from splitgraph.conversion.ladder.node_form import NodeForm, added
+from splitgraph.conversion.ladder.values import Array, Values
 from splitgraph.conversion.left_out import INLINE_FIRST
-from splitgraph.conversion.node_form import NodeForm, added
-from splitgraph.conversion.values import Array, Values
+from splitgraph.conversion.planning.emission import Emission
 from splitgraph.deferred import helper, np, numpy_helper
 from splitgraph.graph.attributes import UNRESOLVED, attribute_value
 from splitgraph.graph.tensors import array_of, int64_tensor

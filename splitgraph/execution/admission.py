@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import onnx
 
-from splitgraph.conversion.plan import apply_plan
-from splitgraph.conversion.repair import plan_repairs
+from splitgraph.conversion.planning.plan import apply_plan
+from splitgraph.conversion.prepare.repair import plan_repairs
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.execution.advice import MORE_MEMORY, installing, is_installed
 from splitgraph.execution.child import memory_limit

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import onnx
 
 from splitgraph.conversion.rewrite import Change
-from splitgraph.conversion.uneven import write_uneven_lengths
+from splitgraph.conversion.splits.openvino_lengths import write_uneven_lengths
 from splitgraph.diagnostics import ConversionError, diagnostic
 from splitgraph.execution.child import run_module
 from splitgraph.execution.engines import reason_of

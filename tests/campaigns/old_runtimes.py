@@ -28,7 +28,7 @@ from old_runtimes_page import is_failure, page, told
 from old_runtimes_trial import Finding, try_export
 
 import splitgraph
-from splitgraph.conversion.ir_version import minimum_ir_version
+from splitgraph.conversion.finish.ir_version import minimum_ir_version
 from splitgraph.conversion.rewrite import Rewrite
 from splitgraph.execution.model_edits import scoped_nodes
 

@@ -18,7 +18,7 @@ import numpy as np
 import onnx
 
 import splitgraph
-from splitgraph.conversion.ir_version import minimum_ir_version
+from splitgraph.conversion.finish.ir_version import minimum_ir_version
 from splitgraph.conversion.opset import convert_opset
 from splitgraph.diagnostics import ConversionError
 from splitgraph.execution.comparison import Comparison, compare_interfaces

@@ -13,8 +13,8 @@ from known_opsets import known
 from onnx import helper, numpy_helper
 
 import splitgraph
-from splitgraph.conversion import repeats
-from splitgraph.conversion.repeats import Repeats
+from splitgraph.conversion.ladder import conversion_cache as repeats
+from splitgraph.conversion.ladder.conversion_cache import Repeats
 
 from .opset_cases import node_cases, opset_of
 

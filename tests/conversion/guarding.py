@@ -8,7 +8,7 @@ from typing import Any
 import onnx
 from onnx import helper
 
-from splitgraph.conversion.guard import AttributeEdit, NodeFacts, check_node
+from splitgraph.conversion.ladder.guard import AttributeEdit, NodeFacts, check_node
 from splitgraph.diagnostics import Diagnostic
 
 

@@ -7,10 +7,10 @@ from collections import defaultdict
 import onnx
 import pytest
 
-from splitgraph.conversion.ir_version import _RELEASES, minimum_ir_version
+from splitgraph.conversion.finish.ir_version import _RELEASES, minimum_ir_version
+from splitgraph.conversion.ladder.schema_history import version_at, versions_between
 from splitgraph.conversion.operators import decision, load_families
 from splitgraph.conversion.operators.registry import RULES, UNCHANGED
-from splitgraph.conversion.schema_history import version_at, versions_between
 from splitgraph.schemas import table
 from splitgraph.variants import SPLIT_OPERATORS
 
@@ -90,8 +90,8 @@ def test_minimum_ir_version_is_that_of_the_release() -> None:
     """As the installed onnx lists its releases; the newest opset of the table is asked about with any onnx."""
     released = {opset: ir for _, ir, opset, *_ in reversed(onnx.helper.VERSION_TABLE)}
     for opset, ir_version in released.items():
-        assert minimum_ir_version(opset) == ir_version, "extend _RELEASES in splitgraph/conversion/ir_version.py"
-    assert _RELEASES[-1][0] == table.newest_in_table(), "extend _RELEASES in splitgraph/conversion/ir_version.py"
+        assert minimum_ir_version(opset) == ir_version, "extend _RELEASES in splitgraph/conversion/finish/ir_version.py"
+    assert _RELEASES[-1][0] == table.newest_in_table(), "extend _RELEASES in splitgraph/conversion/finish/ir_version.py"
 
 
 def test_minimum_ir_version_never_decreases() -> None:

@@ -16,8 +16,8 @@ from known_opsets import known
 from onnx.backend.test.case.node import collect_testcases
 from onnx.reference import ReferenceEvaluator
 
-from splitgraph.conversion.guard import AttributeEdit, NodeFacts, check_node
-from splitgraph.conversion.ir_version import minimum_ir_version
+from splitgraph.conversion.finish.ir_version import minimum_ir_version
+from splitgraph.conversion.ladder.guard import AttributeEdit, NodeFacts, check_node
 
 TARGETS = known([28, 26, 18, 13, 11, 9])
 _NUMPY_NAMES = {"float": "float32", "double": "float64"}

@@ -8,7 +8,7 @@ import onnx
 import pytest
 from onnx import helper
 
-from splitgraph.conversion import ladder
+from splitgraph.conversion.ladder import ladder
 from splitgraph.conversion.opset import convert_opset
 from splitgraph.diagnostics import ConversionError
 from splitgraph.inference import infer_model

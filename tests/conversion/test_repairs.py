@@ -14,7 +14,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import splitgraph
-from splitgraph.conversion.ir_version import minimum_ir_version
+from splitgraph.conversion.finish.ir_version import minimum_ir_version
 from splitgraph.execution.reference import load, run
 
 C2F = Path(__file__).parents[2] / "models" / "c2f.opset17.dynamo.onnx"

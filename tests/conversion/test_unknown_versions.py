@@ -13,7 +13,7 @@ from onnx import ModelProto
 import splitgraph
 from splitgraph import variants
 from splitgraph.conversion import operators as families
-from splitgraph.conversion import unknown_versions
+from splitgraph.conversion.ladder import unknown_versions
 from splitgraph.execution import reference
 from splitgraph.execution.values import UnsupportedError
 from splitgraph.inference import node_outputs, operators, walk

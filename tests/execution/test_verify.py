@@ -10,7 +10,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from splitgraph.conversion.split_forms import convert_forms
+from splitgraph.conversion.splits.forms import convert_forms
 from splitgraph.execution import verify_models
 from splitgraph.execution.child import EngineRun, Failure, Workplace
 

@@ -9,9 +9,9 @@ import onnx.parser
 import pytest
 
 import splitgraph
-from splitgraph.conversion.emission import new_emission
-from splitgraph.conversion.plan import Plan
-from splitgraph.conversion.splits import Lowered, SplitNode, lower_split
+from splitgraph.conversion.planning.emission import new_emission
+from splitgraph.conversion.planning.plan import Plan
+from splitgraph.conversion.splits.lower import Lowered, SplitNode, lower_split
 from splitgraph.graph.names import FreshNames
 from splitgraph.graph.scopes import MAIN
 from splitgraph.inference import walk_model

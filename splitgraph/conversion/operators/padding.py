@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from splitgraph.contents import MAX_WRITTEN
 from splitgraph.conversion.expansion import expand
+from splitgraph.conversion.ladder.values import Array
 from splitgraph.conversion.operators.predicates import value_in
 from splitgraph.conversion.operators.registry import (
     always,
@@ -23,7 +24,6 @@ from splitgraph.conversion.shape_nodes import (
     typed,
 )
 from splitgraph.conversion.step import Inexact, Step
-from splitgraph.conversion.values import Array
 from splitgraph.deferred import np, numpy_helper
 
 unchanged("Pad", 13, 18, 21, 23, 24, 25)

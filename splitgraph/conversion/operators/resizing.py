@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from splitgraph.conversion.boundary_crossing import Crossing
+from splitgraph.conversion.ladder.values import Array
 from splitgraph.conversion.operators.registry import (
     always,
     changed,
@@ -16,7 +17,6 @@ from splitgraph.conversion.operators.registry import (
 )
 from splitgraph.conversion.shape_nodes import static_shape
 from splitgraph.conversion.step import Inexact, Step
-from splitgraph.conversion.values import Array
 from splitgraph.conversion.writing.resampling import is_sized, resize_by_gathering
 from splitgraph.deferred import np
 from splitgraph.graph.attributes import UNRESOLVED

@@ -10,6 +10,7 @@ from math import prod
 
 from splitgraph.contents import MAX_ITEMS, MAX_WRITTEN
 from splitgraph.conversion.boundary_crossing import Crossing
+from splitgraph.conversion.ladder.values import Array
 from splitgraph.conversion.left_out import INLINE_FIRST
 from splitgraph.conversion.operators.registry import (
     changed,
@@ -19,7 +20,6 @@ from splitgraph.conversion.operators.registry import (
     upward,
 )
 from splitgraph.conversion.step import Inexact, Step, require_few
-from splitgraph.conversion.values import Array
 from splitgraph.deferred import np, numpy_helper
 from splitgraph.dim import Facts
 from splitgraph.graph.attributes import UNRESOLVED

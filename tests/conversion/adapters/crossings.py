@@ -12,7 +12,7 @@ from conversion.adapters.execute import Array, assert_same, converted, refusal, 
 from onnx import helper, numpy_helper
 from onnxruntime.capi.onnxruntime_pybind11_state import NotImplemented
 
-from splitgraph.conversion.ir_version import minimum_ir_version
+from splitgraph.conversion.finish.ir_version import minimum_ir_version
 from splitgraph.conversion.opset import convert_opset
 
 Shapes = Literal["static", "symbolic", "unknown"]

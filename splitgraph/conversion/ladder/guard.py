@@ -14,7 +14,7 @@ from functools import cache
 from itertools import pairwise
 
 from splitgraph.conversion.boundary_crossing import AttributeEdit, Crossing, NodeFacts
-from splitgraph.conversion.element_types import (
+from splitgraph.conversion.ladder.element_types import (
     Slot,
     fits_but_for_young_types,
     misfits,
@@ -22,9 +22,9 @@ from splitgraph.conversion.element_types import (
     types_always_fit,
     unequal_pair,
 )
+from splitgraph.conversion.ladder.schema_guard import carry_attributes, carry_slots, leaves_every_node_alone
+from splitgraph.conversion.ladder.schema_history import version_at, versions_between
 from splitgraph.conversion.operators import Rule, decision
-from splitgraph.conversion.schema_guard import carry_attributes, carry_slots, leaves_every_node_alone
-from splitgraph.conversion.schema_history import version_at, versions_between
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.inference.context import rule_of
 from splitgraph.onnx_proto import AttributeProto, NodeProto

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from splitgraph.canonical import CanonicalSplit
-from splitgraph.conversion.emission import Emission
 from splitgraph.conversion.left_out import blocker, reads_left_out
+from splitgraph.conversion.planning.emission import Emission
 from splitgraph.conversion.rewrite import Change
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.graph.scopes import Scope, node_label

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from splitgraph.conversion.boundary_crossing import AttributeEdit
-from splitgraph.conversion.emission import Emission
-from splitgraph.conversion.guard import attribute_edits
-from splitgraph.conversion.node_form import NodeForm
-from splitgraph.conversion.plan import InPlace
-from splitgraph.conversion.values import Values
+from splitgraph.conversion.ladder.guard import attribute_edits
+from splitgraph.conversion.ladder.node_form import NodeForm
+from splitgraph.conversion.ladder.values import Values
+from splitgraph.conversion.planning.emission import Emission
+from splitgraph.conversion.planning.plan import InPlace
 from splitgraph.diagnostics import Diagnostic
 from splitgraph.graph.names import FreshNames
 from splitgraph.graph.scopes import OPERATORS_WITH_BODIES

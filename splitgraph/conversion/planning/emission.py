@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from splitgraph.conversion.left_out import INLINE_FIRST, is_given
-from splitgraph.conversion.shared_lengths import SharedLengths
+from splitgraph.conversion.splits.shared_lengths import SharedLengths
 from splitgraph.dim import DimLike
 from splitgraph.graph.names import FreshNames
 from splitgraph.graph.scopes import Scope, node_label
@@ -19,7 +19,7 @@ from splitgraph.variants.lowering import NotRepresentable
 from splitgraph.variants.variadic_function import LOWEST_OPSET, function_name
 
 if TYPE_CHECKING:
-    from splitgraph.conversion.plan import Plan
+    from splitgraph.conversion.planning.plan import Plan
 
 
 @dataclass(slots=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from splitgraph.conversion.inlining import inline_functions, told_inlined
-from splitgraph.conversion.ir_needs import INITIALIZER_IR_VERSION, IRNeeds, ir_needs
+from splitgraph.conversion.finish.ir_needs import INITIALIZER_IR_VERSION, IRNeeds, ir_needs
+from splitgraph.conversion.prepare.inlining import inline_functions, told_inlined
 from splitgraph.diagnostics import ConversionError, Diagnostic, SplitgraphError, diagnostic
 from splitgraph.onnx_proto import IR_VERSION, ModelProto, TensorProto, TypeProto
 from splitgraph.schemas import newest_opset

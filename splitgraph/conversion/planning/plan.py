@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from splitgraph.conversion.guard import AttributeEdit
-from splitgraph.conversion.ir_version import minimum_ir_version
+from splitgraph.conversion.finish.ir_version import minimum_ir_version
+from splitgraph.conversion.ladder.guard import AttributeEdit
 from splitgraph.conversion.left_out import LeftOut
 from splitgraph.conversion.rewrite import Change
 from splitgraph.diagnostics import ConversionError, Diagnostic, abridged

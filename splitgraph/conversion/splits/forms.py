@@ -6,21 +6,26 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from splitgraph.canonical import CanonicalSplit, SplitForm, clamped_lengths
-from splitgraph.conversion.emission import Emission
-from splitgraph.conversion.inlining import inline_functions, told_inlined
-from splitgraph.conversion.ir_version import IRVersion, check_ir_version, fit_ir_version
+from splitgraph.conversion.finish.ir_version import IRVersion, check_ir_version, fit_ir_version
+from splitgraph.conversion.finish.part_names import has_unnamed_parts, name_parts
+from splitgraph.conversion.ladder.unknown_versions import refuse_unknown_versions
 from splitgraph.conversion.left_out import find_left_out
-from splitgraph.conversion.lengths_pattern import Producers, axis_reference, has_no_rest, lengths_are_computed
 from splitgraph.conversion.opset import check_readable, followed_by, roots
-from splitgraph.conversion.part_names import has_unnamed_parts, name_parts
-from splitgraph.conversion.plan import Plan, apply_plan, opset_of
-from splitgraph.conversion.repair import in_order, plan_repairs
+from splitgraph.conversion.planning.emission import Emission
+from splitgraph.conversion.planning.plan import Plan, apply_plan, opset_of
+from splitgraph.conversion.planning.use_counts import Uses
+from splitgraph.conversion.prepare.inlining import inline_functions, told_inlined
+from splitgraph.conversion.prepare.repair import in_order, plan_repairs
 from splitgraph.conversion.rewrite import Rewrite
-from splitgraph.conversion.sequences import plan_sequences
-from splitgraph.conversion.split_rewrites import SplitRewrites
-from splitgraph.conversion.splits import LENGTHS_INPUT, SplitNode
-from splitgraph.conversion.unknown_versions import refuse_unknown_versions
-from splitgraph.conversion.unused import Uses
+from splitgraph.conversion.splits.lengths_pattern import (
+    Producers,
+    axis_reference,
+    has_no_rest,
+    lengths_are_computed,
+)
+from splitgraph.conversion.splits.lower import LENGTHS_INPUT, SplitNode
+from splitgraph.conversion.splits.same_opset import SplitRewrites
+from splitgraph.conversion.splits.sequences import plan_sequences
 from splitgraph.diagnostics import Diagnostic, SplitgraphError, diagnostic
 from splitgraph.dim import ceildiv
 from splitgraph.graph.names import FreshNames, used_names

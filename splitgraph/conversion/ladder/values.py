@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from splitgraph.contents import Contents
-from splitgraph.conversion.node_form import reads_of
+from splitgraph.conversion.ladder.node_form import reads_of
 from splitgraph.deferred import helper, np, numpy_helper
 from splitgraph.graph.attributes import CONSTANT_DTYPES
 from splitgraph.graph.scopes import GraphPath, subgraphs

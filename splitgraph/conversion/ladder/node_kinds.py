@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from splitgraph.conversion.boundary_crossing import NodeFacts
-from splitgraph.conversion.guard import CONTRADICTIONS, check_node
-from splitgraph.conversion.repeats import MOST_ATTRIBUTE_BYTES, Key
-from splitgraph.conversion.values import Values
+from splitgraph.conversion.ladder.conversion_cache import MOST_ATTRIBUTE_BYTES, Key
+from splitgraph.conversion.ladder.guard import CONTRADICTIONS, check_node
+from splitgraph.conversion.ladder.values import Values
 from splitgraph.graph.scopes import OPERATORS_WITH_BODIES
 from splitgraph.onnx_proto import AttributeProto, NodeProto
 from splitgraph.value_type import Shape

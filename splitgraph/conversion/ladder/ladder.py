@@ -10,20 +10,27 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from splitgraph.conversion.boundary_crossing import NodeFacts
-from splitgraph.conversion.element_types import Slot, formal_at, misfits, slots_of
-from splitgraph.conversion.emission import Emission
 from splitgraph.conversion.expansion import expand, has_body
-from splitgraph.conversion.guard import Route, blockers_at, check_node, misfit_message, route_of, type_advice
+from splitgraph.conversion.ladder.conversion_cache import Carried, Key, NameLog, Repeats
+from splitgraph.conversion.ladder.element_types import Slot, formal_at, misfits, slots_of
+from splitgraph.conversion.ladder.guard import (
+    Route,
+    blockers_at,
+    check_node,
+    misfit_message,
+    route_of,
+    type_advice,
+)
+from splitgraph.conversion.ladder.node_form import NodeForm, needed
+from splitgraph.conversion.ladder.node_kinds import NodeKinds
+from splitgraph.conversion.ladder.schema_history import version_at
+from splitgraph.conversion.ladder.values import Values
+from splitgraph.conversion.ladder.wider_types import widen
 from splitgraph.conversion.left_out import blocker, reads_left_out, without_left_out
-from splitgraph.conversion.node_form import NodeForm, needed
-from splitgraph.conversion.node_kinds import NodeKinds
 from splitgraph.conversion.operators import Adapter, adapter_of
-from splitgraph.conversion.repeats import Carried, Key, NameLog, Repeats
-from splitgraph.conversion.schema_history import version_at
-from splitgraph.conversion.splits import SplitNode, lower_split
+from splitgraph.conversion.planning.emission import Emission
+from splitgraph.conversion.splits.lower import SplitNode, lower_split
 from splitgraph.conversion.step import Inexact, Step
-from splitgraph.conversion.values import Values
-from splitgraph.conversion.widening import widen
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.graph.scopes import Scope, plain_domain
 from splitgraph.inference.visit_memo import Visit

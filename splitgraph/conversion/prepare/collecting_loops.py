@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
-from splitgraph.conversion.emission import Emission, axes_node, new_emission
-from splitgraph.conversion.plan import NodeEdit, Plan, opset_of
-from splitgraph.conversion.replacing import exchange, replace_node
+from splitgraph.conversion.planning.edits import exchange, replace_node
+from splitgraph.conversion.planning.emission import Emission, axes_node, new_emission
+from splitgraph.conversion.planning.plan import NodeEdit, Plan, opset_of
+from splitgraph.conversion.planning.use_counts import Uses
 from splitgraph.conversion.rewrite import Change
-from splitgraph.conversion.unused import Uses
 from splitgraph.dim import Dim, DimLike
 from splitgraph.graph.attributes import attribute_value
 from splitgraph.graph.definitions import Definitions

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 
 from splitgraph.canonical import CanonicalSplit, SplitForm
 from splitgraph.contents import MAX_ITEMS
-from splitgraph.conversion.emission import Emission, axes_node, new_emission
-from splitgraph.conversion.plan import Plan, opset_of
-from splitgraph.conversion.replacing import replace_node
+from splitgraph.conversion.planning.edits import replace_node
+from splitgraph.conversion.planning.emission import Emission, axes_node, new_emission
+from splitgraph.conversion.planning.plan import Plan, opset_of
+from splitgraph.conversion.planning.use_counts import Uses
 from splitgraph.conversion.rewrite import Change
-from splitgraph.conversion.splits import SplitNode, lower_split
-from splitgraph.conversion.unused import Uses
+from splitgraph.conversion.splits.lower import SplitNode, lower_split
 from splitgraph.deferred import helper
 from splitgraph.diagnostics import diagnostic
 from splitgraph.graph.attributes import attribute_value

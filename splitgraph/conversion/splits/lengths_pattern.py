@@ -12,8 +12,8 @@ from copy import copy
 from dataclasses import replace
 
 from splitgraph.canonical import CanonicalSplit, SplitForm
-from splitgraph.conversion.emission import Emission
-from splitgraph.conversion.splits import without_rest
+from splitgraph.conversion.planning.emission import Emission
+from splitgraph.conversion.splits.lower import without_rest
 from splitgraph.deferred import np, numpy_helper
 from splitgraph.graph.definitions import Definitions, ValueKey
 from splitgraph.graph.names import FreshNames

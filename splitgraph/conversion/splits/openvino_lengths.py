@@ -7,14 +7,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from splitgraph.conversion.inlining import inline_functions
 from splitgraph.conversion.left_out import find_left_out
 from splitgraph.conversion.opset import check_readable, roots
-from splitgraph.conversion.plan import Plan, apply_plan, opset_of
-from splitgraph.conversion.repair import plan_repairs
+from splitgraph.conversion.planning.plan import Plan, apply_plan, opset_of
+from splitgraph.conversion.planning.use_counts import Uses
+from splitgraph.conversion.prepare.inlining import inline_functions
+from splitgraph.conversion.prepare.repair import plan_repairs
 from splitgraph.conversion.rewrite import Change
-from splitgraph.conversion.split_rewrites import SplitRewrites
-from splitgraph.conversion.unused import Uses
+from splitgraph.conversion.splits.same_opset import SplitRewrites
 from splitgraph.graph.names import FreshNames, used_names
 from splitgraph.graph.scopes import Scope, plain_domain, scopes
 from splitgraph.inference import Walked, walk_model

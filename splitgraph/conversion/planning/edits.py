@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from splitgraph.conversion.emission import Emission
-from splitgraph.conversion.guard import attribute_edits
-from splitgraph.conversion.plan import InPlace, NodeEdit, Plan
-from splitgraph.conversion.repeats import Carried
+from splitgraph.conversion.ladder.conversion_cache import Carried
+from splitgraph.conversion.ladder.guard import attribute_edits
+from splitgraph.conversion.planning.emission import Emission
+from splitgraph.conversion.planning.plan import InPlace, NodeEdit, Plan
+from splitgraph.conversion.planning.use_counts import Uses
 from splitgraph.conversion.rewrite import Change
-from splitgraph.conversion.splits import emitted_inputs
-from splitgraph.conversion.unused import Uses
+from splitgraph.conversion.splits.lower import emitted_inputs
 from splitgraph.graph.scopes import Scope
 from splitgraph.onnx_proto import NodeProto
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from splitgraph.conversion.emission import new_emission
-from splitgraph.conversion.guard import AttributeEdit, attribute_edits
+from splitgraph.conversion.ladder.guard import AttributeEdit, attribute_edits
+from splitgraph.conversion.ladder.unknown_versions import refusal, unknown_version
 from splitgraph.conversion.left_out import reads_left_out
-from splitgraph.conversion.plan import InPlace, Plan
-from splitgraph.conversion.replacing import Replacement, replace_nodes
+from splitgraph.conversion.planning.edits import Replacement, replace_nodes
+from splitgraph.conversion.planning.emission import new_emission
+from splitgraph.conversion.planning.plan import InPlace, Plan
+from splitgraph.conversion.planning.use_counts import Uses
 from splitgraph.conversion.rewrite import Change
-from splitgraph.conversion.shared_lengths import SharedLengths
-from splitgraph.conversion.splits import Lowered, SplitNode, lower_split
-from splitgraph.conversion.unknown_versions import refusal, unknown_version
-from splitgraph.conversion.unused import Uses
+from splitgraph.conversion.splits.lower import Lowered, SplitNode, lower_split
+from splitgraph.conversion.splits.shared_lengths import SharedLengths
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.graph.names import FreshNames
 from splitgraph.graph.scopes import GraphPath, Scope, node_label

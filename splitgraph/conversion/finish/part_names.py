@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from splitgraph.conversion.plan import opset_of
+from splitgraph.conversion.planning.plan import opset_of
 from splitgraph.conversion.rewrite import Change
 from splitgraph.graph.names import FreshNames, used_names
 from splitgraph.graph.scopes import Scope, node_label, plain_domain, scopes

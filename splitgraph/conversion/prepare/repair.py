@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from splitgraph.conversion.guard import AttributeEdit
-from splitgraph.conversion.plan import Plan
+from splitgraph.conversion.ladder.guard import AttributeEdit
+from splitgraph.conversion.ladder.schema_history import version_at
+from splitgraph.conversion.planning.plan import Plan
 from splitgraph.conversion.rewrite import Change
-from splitgraph.conversion.schema_history import version_at
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.graph.order import sort_nodes
 from splitgraph.graph.scopes import Scope, node_label

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from splitgraph.conversion.element_types import Slot, formal_at, slots_of
+from splitgraph.conversion.ladder.element_types import Slot, formal_at, slots_of
 from splitgraph.conversion.step import Inexact, Step
 from splitgraph.deferred import np
 from splitgraph.schemas import OperatorVersion

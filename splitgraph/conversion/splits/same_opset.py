@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from splitgraph.conversion.emission import Emission, new_emission
-from splitgraph.conversion.plan import Plan, opset_of
-from splitgraph.conversion.replacing import Replacement, replace_nodes
-from splitgraph.conversion.splits import SplitNode, lower_split
-from splitgraph.conversion.unused import Uses
+from splitgraph.conversion.planning.edits import Replacement, replace_nodes
+from splitgraph.conversion.planning.emission import Emission, new_emission
+from splitgraph.conversion.planning.plan import Plan, opset_of
+from splitgraph.conversion.planning.use_counts import Uses
+from splitgraph.conversion.splits.lower import SplitNode, lower_split
 from splitgraph.graph.names import FreshNames
 from splitgraph.graph.scopes import Scope
 from splitgraph.inference import Walked

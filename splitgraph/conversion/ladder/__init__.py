@@ -1,0 +1,1 @@
+"""Converting nodes from opset to opset, one boundary of their operator after the other."""

@@ -1,0 +1,1 @@
+"""Rewrites of the whole model that run before the opset ladder."""
