@@ -25,7 +25,7 @@ from pathlib import Path
 from types import FrameType
 from typing import NamedTuple
 
-sys.path[:0] = [str(Path(__file__).parents[1] / "dims"), str(Path(__file__).parents[2])]
+sys.path[:0] = [str(Path(__file__).parents[1] / "dim"), str(Path(__file__).parents[2])]
 
 from dim_cases import Case  # noqa: E402, the folders above are on the path only now
 from dim_figures import Figures  # noqa: E402

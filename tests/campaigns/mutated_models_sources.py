@@ -6,7 +6,6 @@ A seed stands for one mutant only as long as these models are the same, so that 
 from __future__ import annotations
 
 import random
-import warnings
 from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import NamedTuple
 
 import onnx
 from growing_models import FAMILIES
+from node_tests import node_tests
 
 MODELS = Path(__file__).parents[2] / "models"
 # Larger models take too long for thousands of cases.
@@ -57,13 +57,7 @@ def sources() -> dict[str, tuple[Source, ...]]:
 
 
 def _node_tests() -> list[tuple[str, bytes]]:
-    # Some of its cases are about overflows, of which numpy warns.
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        from onnx.backend.test.case.node import collect_testcases
-
-        cases = [(case.name, case.model) for case in collect_testcases(None)]
-    return [(name, model.SerializeToString()) for name, model in cases if model is not None]
+    return [(case.name, case.model.SerializeToString()) for case in node_tests()]
 
 
 def pick_source(rng: random.Random) -> Source:

@@ -4,12 +4,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
+
+from .model_cases import ModelCase
 
 FLOAT, INT64 = TensorProto.FLOAT, TensorProto.INT64
 Feeds = dict[str, np.ndarray]
@@ -121,18 +123,22 @@ def variadic_function() -> tuple[onnx.ModelProto, list[Feeds]]:
     return splitgraph.convert(model, "variadic-split").model, feeds
 
 
-CASES: dict[str, tuple[onnx.ModelProto, list[Feeds]]] = {
-    "1172 into 60": chunks(1172, 60),
-    "5 into 4": chunks(5, 4),
-    "3 into 5": chunks(3, 5),
-    "9 into 4": chunks(9, 4),
-    "uneven with a negative axis": chunks(5, 2, axis=-1, rank=3),
-    "a dimension that turns out uneven": chunks("N", 4, sizes=(9, 8, 10, 11)),
-    "a dimension that turns out too small": chunks("N", 4, axis=1, rank=2, sizes=(5, 3, 1)),
-    "lengths of an unknown number": lengths_at_run_time(),
-    "lengths of an unknown number, twice": lengths_shared(),
-    "lengths as the input of Split-1": split_by_input_1(),
-    "a local function": of_function(),
-    "nested local functions": of_nested_functions(),
-    "our own function": variadic_function(),
-}
+def frontend_models() -> Iterator[ModelCase]:
+    """Each model with inputs; what it gives is what our kernels give."""
+    made: dict[str, tuple[onnx.ModelProto, list[Feeds]]] = {
+        "1172 into 60": chunks(1172, 60),
+        "5 into 4": chunks(5, 4),
+        "3 into 5": chunks(3, 5),
+        "9 into 4": chunks(9, 4),
+        "uneven with a negative axis": chunks(5, 2, axis=-1, rank=3),
+        "a dimension that turns out uneven": chunks("N", 4, sizes=(9, 8, 10, 11)),
+        "a dimension that turns out too small": chunks("N", 4, axis=1, rank=2, sizes=(5, 3, 1)),
+        "lengths of an unknown number": lengths_at_run_time(),
+        "lengths of an unknown number, twice": lengths_shared(),
+        "lengths as the input of Split-1": split_by_input_1(),
+        "a local function": of_function(),
+        "nested local functions": of_nested_functions(),
+        "our own function": variadic_function(),
+    }
+    for name, (model, feeds) in made.items():
+        yield ModelCase(name, model, [([given[value.name] for value in model.graph.input], []) for given in feeds])

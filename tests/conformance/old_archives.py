@@ -9,7 +9,6 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,31 +16,14 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
+from .model_cases import ModelCase
+
 # 1.1.2 is the last release whose node tests are below opset 7.
 RELEASES = ("1.1.2", "1.2.2", "1.5.0", "1.7.0", "1.10.2")
 GROUPS = ("node", "simple", "pytorch-operator", "pytorch-converted")
 
 DATA = "onnx/backend/test/data/"
 _PLATFORMS = ("manylinux1_x86_64", "manylinux2010_x86_64")
-
-
-@dataclass(frozen=True, slots=True)
-class OldCase:
-    """A backend test: the fields are those of onnx's own TestCase, as far as a judge reads them.
-
-    name: "1.2.2/node/test_add". data_sets: inputs and outputs in the order of the graph's.
-    """
-
-    name: str
-    model: onnx.ModelProto
-    data_sets: Sequence[tuple[Sequence[Any], Sequence[Any]]]
-    rtol: float = 1e-3
-    atol: float = 1e-7
-
-    @property
-    def opset(self) -> int | None:
-        """The opset of ai.onnx; None for a model without any."""
-        return next((entry.version for entry in self.model.opset_import if entry.domain in ("", "ai.onnx")), None)
 
 
 def fetch(release: str, folder: Path) -> Path:
@@ -57,9 +39,9 @@ def fetch(release: str, folder: Path) -> Path:
     return found[0]
 
 
-def collect(folder: Path, releases: Iterable[str] = RELEASES, groups: Sequence[str] = GROUPS) -> list[OldCase]:
+def collect(folder: Path, releases: Iterable[str] = RELEASES, groups: Sequence[str] = GROUPS) -> list[ModelCase]:
     """The cases of the releases; a graph that several carry is there once, under its first release."""
-    cases: dict[bytes, OldCase] = {}
+    cases: dict[bytes, ModelCase] = {}
     for release in releases:
         for label, files in folders_in(fetch(release, folder), DATA):
             if label.split("/")[0] in groups:
@@ -80,10 +62,10 @@ def folders_in(archive: Path, start: str = "") -> Iterator[tuple[str, dict[str, 
                 yield folder.removeprefix(start).rstrip("/"), content
 
 
-def case_of(name: str, files: dict[str, bytes]) -> OldCase:
+def case_of(name: str, files: dict[str, bytes]) -> ModelCase:
     """The case that a folder's files are."""
     model = onnx.load_from_string(files["model.onnx"])
-    return OldCase(name, model, _data_sets(model, files))
+    return ModelCase(name, model, _data_sets(model, files))
 
 
 def _data_sets(model: onnx.ModelProto, content: dict[str, bytes]) -> list[tuple[list[Any], list[Any]]]:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto, helper
 
-from .old_operators import Array, OldOperator, case, floats, positives
+from .model_cases import ModelCase
+from .old_operators import Array, case, floats, positives
 
 
 def windows(
@@ -40,7 +41,7 @@ def norm(p: int) -> Callable[..., Array]:
     return lambda a, axis: np.sum(np.abs(a) ** p, axis=axis) ** (1 / p)
 
 
-def pooling() -> Iterator[OldOperator]:
+def pooling() -> Iterator[ModelCase]:
     """Averages leave the padding out; p of LpPool was a float."""
     x = floats(1, 2, 5, 6)
     form = {"kernel_shape": [3, 2], "strides": [2, 1], "pads": [1, 0, 1, 1]}
@@ -77,7 +78,7 @@ def pooling() -> Iterator[OldOperator]:
     yield case("plain", 9, "MaxUnpool", [small, places], unpooled.reshape(1, 1, 4, 4), **shape)
 
 
-def transposed_convolution() -> Iterator[OldOperator]:
+def transposed_convolution() -> Iterator[ModelCase]:
     """Below 11, of an odd padding the larger part is at the end, or at the beginning with SAME_UPPER."""
     x, w = floats(1, 1, 3, 3), floats(1, 1, 3, 3)
     full = np.zeros((1, 1, 7, 7), np.float32)
@@ -91,7 +92,7 @@ def transposed_convolution() -> Iterator[OldOperator]:
     yield case("explicit", 1, "ConvTranspose", [x, w], full[:, :, :6, 1:], pads=[0, 1, 1, 0], **form)
 
 
-def normalization() -> Iterator[OldOperator]:
+def normalization() -> Iterator[ModelCase]:
     """BatchNormalization in its ways to say that it is not training."""
     x = floats(2, 3, 4, 2)
     scale, bias, mean, variance = (positives(3) * k for k in (1, 2, 3, 4))
@@ -169,7 +170,7 @@ def rnn_step(w: Array, r: Array, b: Array) -> Step:
     return lambda x, states: (np.tanh(x @ w.T + states[0] @ r.T + b[:half] + b[half:]),)
 
 
-def recurrence() -> Iterator[OldOperator]:
+def recurrence() -> Iterator[ModelCase]:
     """Below 7, Y is there only with output_sequence; GRU-1 misspells its default direction."""
     turns, batch, size, hidden = 4, 2, 3, 5
     x = floats(turns, batch, size)
@@ -207,7 +208,7 @@ def recurrence() -> Iterator[OldOperator]:
     yield case("no Y", 1, "LSTM", inputs, None, last, cell, rtol=1e-4, hidden_size=hidden)
 
 
-def scanning() -> Iterator[OldOperator]:
+def scanning() -> Iterator[ModelCase]:
     """Scan-8 has a batch axis, which Scan-9 lost."""
     x, start = floats(2, 3, 4), floats(2, 4)
     vector = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [4]) for name in ("state", "item", "next", "seen")]
@@ -219,7 +220,7 @@ def scanning() -> Iterator[OldOperator]:
         yield case(label, 8, "Scan", inputs, sums[:, -1], sums, body=body, num_scan_inputs=1, **given)
 
 
-def layer_cases() -> list[OldOperator]:
+def layer_cases() -> list[ModelCase]:
     """All of the cases here."""
     families = (pooling, transposed_convolution, normalization, recurrence, scanning)
     return [found for family in families for found in family()]

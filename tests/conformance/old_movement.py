@@ -7,10 +7,11 @@ from itertools import product
 
 import numpy as np
 
-from .old_operators import Array, OldOperator, case, floats
+from .model_cases import ModelCase
+from .old_operators import Array, case, floats
 
 
-def reshaping() -> Iterator[OldOperator]:
+def reshaping() -> Iterator[ModelCase]:
     """Attributes that became inputs: shape, axes, split; and Concat's default axis."""
     x = floats(2, 3, 4)
     yield case("0 and -1", 1, "Reshape", [x], x.reshape(2, 12), shape=[0, -1], consumed_inputs=[0])
@@ -34,7 +35,7 @@ def reshaping() -> Iterator[OldOperator]:
     yield case("depth first", 1, "DepthToSpace", [square], blocks, blocksize=2)
 
 
-def repeating() -> Iterator[OldOperator]:
+def repeating() -> Iterator[ModelCase]:
     """Tile along one axis, Pad by other names."""
     x = floats(2, 3)
     tiles, axis = np.array([3], np.float32), np.array([1], np.float32)
@@ -58,7 +59,7 @@ def repeating() -> Iterator[OldOperator]:
     )
 
 
-def selecting() -> Iterator[OldOperator]:
+def selecting() -> Iterator[ModelCase]:
     """Slice, TopK, Scatter, OneHot and their like."""
     x = floats(4, 5, 6)
     yield case("no axes", 1, "Slice", [x], x[1:3, :4], starts=[1, 0], ends=[3, 4])
@@ -90,7 +91,7 @@ def selecting() -> Iterator[OldOperator]:
     yield case("negative axis", 9, "Scatter", [row, columns, floats(1, 2)], placed, axis=-1)
 
 
-def one_hot() -> Iterator[OldOperator]:
+def one_hot() -> Iterator[ModelCase]:
     """Below 11, an index outside 0 to depth - 1 gives no hot value, a negative one as well."""
     values = np.array([2.0, 5.0], np.float32)
     for label, given in (("within", [0, 2, 3]), ("outside", [0, 4, 7]), ("negative", [1, -1, -4])):
@@ -105,7 +106,7 @@ def one_hot() -> Iterator[OldOperator]:
     yield case("axis 1", 9, "OneHot", [grid, np.array([3]), values], hot, axis=1)
 
 
-def reducing() -> Iterator[OldOperator]:
+def reducing() -> Iterator[ModelCase]:
     """Axes as an attribute, and none for all."""
     x = floats(2, 3, 4)
     operators = {
@@ -131,7 +132,7 @@ def reducing() -> Iterator[OldOperator]:
     yield case("axis", 1, "ReduceLogSum", [absolute], np.log(absolute.sum(1)), axes=[1], keepdims=0)
 
 
-def resizing() -> Iterator[OldOperator]:
+def resizing() -> Iterator[ModelCase]:
     """Below opset 11, coordinates are divided by the scale, and nearest means rounded down where the tensor grows.
 
     Where it shrinks the document says nothing; onnx 1.5.0's own test of Resize-10 rounds up.
@@ -177,7 +178,7 @@ def resized(x: Array, scales: Sequence[float], mode: str) -> Array:
     return x
 
 
-def movement_cases() -> list[OldOperator]:
+def movement_cases() -> list[ModelCase]:
     """All of the cases here."""
     families = (reshaping, repeating, selecting, one_hot, reducing, resizing)
     return [found for family in families for found in family()]

@@ -1,6 +1,7 @@
 """How many of the backend tests of old onnx releases convert upward, and what became of the rest.
 
-python -m tests.conformance.old_node_tests [--to N ...] [--ladder] [--release R ...] [--only OP ...] [--reasons]
+PYTHONPATH=tests python -m conformance.old_node_tests [--to N ...] [--ladder] [--release R ...]
+    [--only OP ...] [--reasons]
 
 The releases are downloaded (not installed) into a folder, and read there.
 """
@@ -14,7 +15,8 @@ from pathlib import Path
 
 import onnx
 
-from .old_archives import GROUPS, RELEASES, OldCase, collect
+from .model_cases import ModelCase
+from .old_archives import GROUPS, RELEASES, collect
 from .opset_cases import operators_of
 from .opset_judge import STATUSES
 from .opset_report import Found, faults, reasons, survey, table, ways_of
@@ -26,19 +28,19 @@ DIVIDE = 7
 FROM, BELOW, INVALID = f"from opset {DIVIDE} on", f"below opset {DIVIDE}", "invalid as released"
 
 
-def parts(cases: Iterable[OldCase]) -> dict[str, list[OldCase]]:
+def parts(cases: Iterable[ModelCase]) -> dict[str, list[ModelCase]]:
     """The cases from opset 7 on, those below it, and those whose model the installed onnx has something against.
 
     Cases without ai.onnx have nothing to convert.
     """
-    made: dict[str, list[OldCase]] = {FROM: [], BELOW: [], INVALID: []}
+    made: dict[str, list[ModelCase]] = {FROM: [], BELOW: [], INVALID: []}
     for case in cases:
         if case.opset is not None:
             made[INVALID if fault_of(case) else BELOW if case.opset < DIVIDE else FROM].append(case)
     return made
 
 
-def fault_of(case: OldCase) -> str:
+def fault_of(case: ModelCase) -> str:
     """What onnx's checker has against the model as it was released, "" for nothing."""
     try:
         onnx.checker.check_model(case.model, full_check=True)
@@ -47,7 +49,7 @@ def fault_of(case: OldCase) -> str:
     return ""
 
 
-def targets_of(cases: Sequence[OldCase], to: Sequence[int], ladder: bool) -> list[int]:
+def targets_of(cases: Sequence[ModelCase], to: Sequence[int], ladder: bool) -> list[int]:
     """The opsets to convert to: those given, or with a ladder each above the oldest case up to the newest given."""
     if not ladder:
         return list(to)
@@ -87,7 +89,7 @@ def main() -> None:
             print("\n".join(report(found, with_reasons=options.reasons, show=options.show)))
 
 
-def _is_wanted(case: OldCase, only: Sequence[str]) -> bool:
+def _is_wanted(case: ModelCase, only: Sequence[str]) -> bool:
     return not only or case.name in only or not operators_of(case.model).isdisjoint(only)
 
 

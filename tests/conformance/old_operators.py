@@ -7,26 +7,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import onnx
 from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
+from .model_cases import ModelCase
+
 Array = NDArray[Any]
-
-
-@dataclass(frozen=True, slots=True)
-class OldOperator:
-    """A model with inputs by name and outputs in order."""
-
-    name: str
-    model: onnx.ModelProto
-    feeds: dict[str, Array]
-    expected: list[Array]
-    rtol: float = 1e-5
 
 
 def floats(*shape: int, seed: int = 0) -> Array:
@@ -48,7 +37,7 @@ def case(
     held: Sequence[int] = (),
     rtol: float = 1e-5,
     **attributes: Any,
-) -> OldOperator:
+) -> ModelCase:
     """One node; None is an input or output that is left out. held: the inputs that are initializers.
 
     Below IR version 4, that is with the opsets below 9, initializers are inputs as well.
@@ -75,11 +64,11 @@ def case(
         [numpy_helper.from_array(given[name], name) for name in sorted(kept)],
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=ir_version)
-    feeds = {name: array for name, array in given.items() if name not in kept}
-    return OldOperator(f"{op_type}-{opset} {label}", model, feeds, found, rtol)
+    inputs_given = [array for name, array in given.items() if name not in kept]
+    return ModelCase(f"{op_type}-{opset} {label}", model, [(inputs_given, found)], rtol, 1e-6)
 
 
-def limited_broadcast() -> Iterator[OldOperator]:
+def limited_broadcast() -> Iterator[ModelCase]:
     """Below 7, B lies on a run of A's dimensions: at `axis`, or at the end."""
     a = positives(2, 3, 4, 5)
     arithmetic = {"Add": np.add, "Sub": np.subtract, "Mul": np.multiply, "Div": np.divide}
@@ -109,7 +98,7 @@ def limited_broadcast() -> Iterator[OldOperator]:
         yield case("none", 1, op, [p, ~p], compute(p, ~p))
 
 
-def elementwise() -> Iterator[OldOperator]:
+def elementwise() -> Iterator[ModelCase]:
     """Below 6, consumed_inputs means nothing, and Selu had other defaults; Clip has always clipped infinities."""
     x = floats(2, 3, 4)
     up = positives(2, 3)
@@ -146,7 +135,7 @@ def elementwise() -> Iterator[OldOperator]:
     yield case("consumed", 1, "Mean", arrays, np.float32(sum(arrays) / 3), consumed_inputs=[0, 0, 0])
 
 
-def slopes() -> Iterator[OldOperator]:
+def slopes() -> Iterator[ModelCase]:
     """Below 7, a slope of PRelu belongs to a channel; Gemm's C is broadcast only on request."""
     x = floats(2, 3, 4, 4)
     slope = positives(3)
@@ -170,7 +159,7 @@ def slopes() -> Iterator[OldOperator]:
     yield case("column", 7, "Gemm", [a, b, column], a @ b + column)
 
 
-def casts() -> Iterator[OldOperator]:
+def casts() -> Iterator[ModelCase]:
     """Below 6, Cast names the type in words."""
     x = np.array([[-1.5, 0.0, 2.5], [3.99, 100.0, 1e4]], np.float32)
     names = {"DOUBLE": np.float64, "INT32": np.int32, "INT64": np.int64, "BOOL": np.bool_, "FLOAT": np.float32}
@@ -181,7 +170,7 @@ def casts() -> Iterator[OldOperator]:
     yield case("from UINT8", 1, "Cast", [small], small.astype(np.float32), to="FLOAT")
 
 
-def norms() -> Iterator[OldOperator]:
+def norms() -> Iterator[ModelCase]:
     """Below 13, Softmax and its like normalize all dimensions from axis on together, and axis is 1 by default."""
     x = floats(2, 3, 4)
     for axis in (None, 0, 1, 2):
@@ -200,6 +189,6 @@ def norms() -> Iterator[OldOperator]:
     yield case("axis -2", 11, "Softmax", [x], (shifted / shifted.sum(1, keepdims=True)).reshape(x.shape), axis=-2)
 
 
-def math_cases() -> list[OldOperator]:
+def math_cases() -> list[ModelCase]:
     """All of the cases here."""
     return [*limited_broadcast(), *elementwise(), *slopes(), *casts(), *norms()]

@@ -1,7 +1,8 @@
 """The committed selection of the backend tests of old onnx releases: of each form of each operator that has changed
 since, the smallest case.
 
-python -m tests.conformance.old_selection [--folder FOLDER]   writes it anew from the releases, which are downloaded.
+PYTHONPATH=tests python -m conformance.old_selection [--folder FOLDER] writes it anew from the releases, which
+are downloaded.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from pathlib import Path
 
 import onnx
 
-from .old_archives import DATA, RELEASES, OldCase, case_of, collect, fetch, folders_in
+from .model_cases import ModelCase
+from .old_archives import DATA, RELEASES, case_of, collect, fetch, folders_in
 from .old_node_tests import FOLDER, fault_of
 
 ARCHIVE = Path(__file__).with_name("old_models") / "cases.tar.xz"
@@ -31,7 +33,7 @@ MOST_BYTES = 32_000
 Form = tuple[str, int, tuple[str, ...], int, int]
 
 
-def selected() -> list[OldCase]:
+def selected() -> list[ModelCase]:
     """The cases of the committed archive."""
     folders: defaultdict[str, dict[str, bytes]] = defaultdict(dict)
     with tarfile.open(ARCHIVE) as archive:
@@ -49,7 +51,7 @@ def versions_of(op_type: str) -> tuple[int, ...]:
     return tuple(sorted(version for version in found if version <= TODAY))
 
 
-def forms_of(case: OldCase) -> set[Form]:
+def forms_of(case: ModelCase) -> set[Form]:
     """The forms of operators in a case of which there is a newer version."""
     opset = case.opset or NEWEST + 1
     found = set()
@@ -61,15 +63,15 @@ def forms_of(case: OldCase) -> set[Form]:
     return found
 
 
-def size_of(case: OldCase) -> int:
+def size_of(case: ModelCase) -> int:
     """Bytes of the model and of the tensors of its data."""
     tensors = (value for inputs, outputs in case.data_sets for value in (*inputs, *outputs))
     return case.model.ByteSize() + sum(getattr(value, "nbytes", 0) for value in tensors)
 
 
-def choose(cases: Iterable[OldCase]) -> list[OldCase]:
+def choose(cases: Iterable[ModelCase]) -> list[ModelCase]:
     """The smallest valid case of each form, none above the limit; engines know no operators of other domains."""
-    best: dict[Form, OldCase] = {}
+    best: dict[Form, ModelCase] = {}
     for case in sorted(cases, key=lambda case: (size_of(case), case.name)):
         forms = forms_of(case)
         if forms and size_of(case) <= MOST_BYTES and len(case.model.opset_import) == 1 and not fault_of(case):

@@ -4,16 +4,17 @@ attributes that a call of the function gives, and with constants where real mode
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 import onnx
+from node_tests import node_tests
 from onnx import helper, numpy_helper
-from onnx.backend.test.case.node import collect_testcases
+
+from .model_cases import ModelCase, opset_of
 
 Wrap = Literal["none", "if", "function", "references", "constants"]
 WRAPS: tuple[Wrap, ...] = ("none", "if", "function", "references", "constants")
@@ -26,37 +27,6 @@ _TYPES_SINCE = {"BFLOAT16": 13, "FLOAT4E2M1": 23, "FLOAT8E8M0": 24}
 _TYPES_SINCE |= dict.fromkeys(("FLOAT8E4M3FN", "FLOAT8E4M3FNUZ", "FLOAT8E5M2", "FLOAT8E5M2FNUZ"), 19)
 _TYPES_SINCE |= dict.fromkeys(("INT4", "UINT4"), 21) | dict.fromkeys(("INT2", "UINT2"), 25)
 _CONDITION = "the_condition_of_the_wrap"
-
-
-class Case(Protocol):
-    """A model with inputs and expected outputs, in the order of the graph's."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def model(self) -> onnx.ModelProto: ...
-    @property
-    def data_sets(self) -> Sequence[tuple[Sequence[Any], Sequence[Any]]]: ...
-    @property
-    def rtol(self) -> float: ...
-    @property
-    def atol(self) -> float: ...
-
-
-@dataclass(frozen=True)
-class NodeCase:
-    """One of onnx's node tests, or one of them wrapped."""
-
-    name: str
-    model: onnx.ModelProto
-    data_sets: Sequence[tuple[Sequence[Any], Sequence[Any]]]
-    rtol: float
-    atol: float
-
-
-def opset_of(model: onnx.ModelProto) -> int | None:
-    """The opset of ai.onnx, None for a model without."""
-    return next((entry.version for entry in model.opset_import if entry.domain in ("", "ai.onnx")), None)
 
 
 def has_interface(model: onnx.ModelProto, opset: int) -> bool:
@@ -90,19 +60,16 @@ def _nodes_within(nodes: Sequence[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
 
 
 @cache
-def node_cases() -> tuple[NodeCase, ...]:
+def node_cases() -> tuple[ModelCase, ...]:
     """All node tests of the installed onnx whose models import ai.onnx; their models must not be changed."""
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
-        found = collect_testcases(None)
     return tuple(
-        NodeCase(case.name, case.model, case.data_sets, case.rtol, case.atol)
-        for case in found
+        ModelCase(case.name, case.model, case.data_sets, case.rtol, case.atol)
+        for case in node_tests()
         if opset_of(case.model) is not None
     )
 
 
-def wrapped(case: NodeCase, wrap: Wrap) -> NodeCase | None:
+def wrapped(case: ModelCase, wrap: Wrap) -> ModelCase | None:
     """The case with its nodes inside another body, or with constants for inputs; None where that is not possible."""
     if wrap == "none":
         return case

@@ -24,7 +24,8 @@ from splitgraph.diagnostics import ConversionError
 from splitgraph.execution.comparison import Comparison, compare_interfaces
 from splitgraph.execution.engines import is_unsupported, load_engine, normalise, reason_of
 
-from .opset_cases import Case, has_interface, operators_of, opset_of
+from .model_cases import ModelCase, opset_of
+from .opset_cases import has_interface, operators_of
 
 # doubtful: the only engine that runs the converted model, and that does not prove to be a judge, gives something else.
 # unjudged: valid, but no engine runs it.
@@ -74,7 +75,7 @@ class Judge:
     enter: called with what is under way, for those who have to know after a crash. engines: those to ask.
     """
 
-    case: Case
+    case: ModelCase
     enter: Callable[[str], None] = lambda stage: None
     engines: Collection[str] = ENGINES
     _originals: dict[str, _Outcome] = field(default_factory=dict)

@@ -1,7 +1,7 @@
 """How many of onnx's node tests convert to other opsets, and what became of the rest.
 
-python -m tests.conformance.opset_report [--up N ...] [--down N ...] [--back N ...] [--wrap HOW] [--only OP ...]
-                                         [--reasons]
+PYTHONPATH=tests python -m conformance.opset_report [--up N ...] [--down N ...] [--back N ...] [--wrap HOW]
+    [--only OP ...] [--reasons]
 
 Every case below a target goes up to it, every case above goes down.
 """
@@ -15,7 +15,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import onnx
 
-from .opset_cases import WRAPS, Case, node_cases, operators_of, opset_of, wrapped
+from .model_cases import ModelCase, opset_of
+from .opset_cases import WRAPS, node_cases, operators_of, wrapped
 from .opset_judge import STATUSES, Verdict
 from .opset_workers import Job, judge_all
 
@@ -26,7 +27,7 @@ Way = tuple[str, tuple[int, ...]]
 Found = dict[str, list[tuple[str, Verdict]]]
 
 
-def ways_of(case: Case, up: Iterable[int], down: Iterable[int], there_and_back: Iterable[int] = ()) -> list[Way]:
+def ways_of(case: ModelCase, up: Iterable[int], down: Iterable[int], there_and_back: Iterable[int] = ()) -> list[Way]:
     """The ways that a case can go: up to higher opsets, down to lower ones, to another opset and back."""
     opset = opset_of(case.model) or 0
     ways = [(f"up to {target}", (target,)) for target in up if target > opset]
@@ -34,7 +35,7 @@ def ways_of(case: Case, up: Iterable[int], down: Iterable[int], there_and_back: 
     return ways + [(f"{target} and back", (target, opset)) for target in there_and_back if target != opset]
 
 
-def survey(jobs: Sequence[tuple[Case, Sequence[Way]]], workers: int = 2) -> Found:
+def survey(jobs: Sequence[tuple[ModelCase, Sequence[Way]]], workers: int = 2) -> Found:
     """The verdicts about cases by the names of their ways."""
     found: Found = {}
     judged = judge_all([Job(case, [opsets for _, opsets in ways]) for case, ways in jobs], workers)
@@ -144,7 +145,7 @@ def main() -> None:
             print("\n".join(reasons(verdicts)))
 
 
-def _is_wanted(case: Case, only: Sequence[str]) -> bool:
+def _is_wanted(case: ModelCase, only: Sequence[str]) -> bool:
     return not only or case.name in only or not operators_of(case.model).isdisjoint(only)
 
 

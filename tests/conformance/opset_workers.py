@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .opset_cases import Case
+from .model_cases import ModelCase
 from .opset_judge import ENGINES, Judge, Verdict
 
 # Seconds for one stage of one case.
@@ -27,7 +27,7 @@ _SPAWN = multiprocessing.get_context("spawn")
 class Job:
     """A case and the ways that it is to go: the opsets that it is taken to, one after the other."""
 
-    case: Case
+    case: ModelCase
     ways: Sequence[tuple[int, ...]]
 
 
@@ -57,10 +57,10 @@ class _Worker:
     _process: Any = None
     _connection: Connection | None = None
     # The case that the process holds, and the engines that did not crash on it.
-    _case: Case | None = None
+    _case: ModelCase | None = None
     _engines: list[str] = field(default_factory=list)
 
-    def judge(self, case: Case, way: tuple[int, ...]) -> Verdict:
+    def judge(self, case: ModelCase, way: tuple[int, ...]) -> Verdict:
         """The verdict; an engine that crashes is not asked again about this case."""
         if case is not self._case:
             self._case, self._engines = case, list(ENGINES)

@@ -7,10 +7,7 @@ about a third of it. SPLITGRAPH_MATRIX=1 makes that all of it, SPLITGRAPH_MATRIX
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
-from itertools import combinations
-from zlib import crc32
 
 import numpy as np
 import onnx
@@ -28,40 +25,16 @@ from .matrix_models import (
     VERSIONS,
     Case,
     build,
-    cases,
     feeds_of,
     finish_model,
     value_info,
 )
+from .matrix_selection import ALL, MANY, covering, pairs, report
 
-ALL = list(cases())
 GROUPS = [(version, scope) for version in VERSIONS for scope in SCOPES if not (version == 1 and scope == "scan")]
 
 
-def factors(case: Case) -> tuple[object, ...]:
-    """The factors of the matrix that a case stands for."""
-    return case.version, case.parts, case.even, case.axis, case.scope, case.shape
-
-
-def pairs(case: Case) -> set[tuple[int, object, int, object]]:
-    """Every pair of factors in a case."""
-    return {(i, a, j, b) for (i, a), (j, b) in combinations(enumerate(factors(case)), 2)}
-
-
-def covering(every: Iterable[Case], share: int) -> list[Case]:
-    """One case in `share`, picked by a checksum of its name, and as many more as every pair of factors takes."""
-    every = list(every)
-    chosen = [case for case in every if crc32(str(case).encode()) % share == 0]
-    covered = set().union(*(pairs(case) for case in chosen))
-    for case in every:
-        if not pairs(case) <= covered:
-            chosen.append(case)
-            covered |= pairs(case)
-    return chosen
-
-
 CHOSEN = covering(ALL, 14)
-MANY = int(os.environ.get("SPLITGRAPH_MATRIX", "3"))
 
 
 def failures(chosen: Iterable[Case]) -> list[str]:
@@ -78,11 +51,6 @@ def failures(chosen: Iterable[Case]) -> list[str]:
                 wrong = check_return(case, model, feeds, expected, target)
             found += [f"{case} -> {target}: {what}" for what in wrong]
     return found
-
-
-def report(found: list[str]) -> str:
-    """The failures as one message, the first twenty in full."""
-    return f"{len(found)} failures\n" + "\n".join(found[:20])
 
 
 def in_group(chosen: Iterable[Case], version: int, scope: str) -> list[Case]:

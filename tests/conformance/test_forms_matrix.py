@@ -14,11 +14,11 @@ import pytest
 import splitgraph
 
 from .matrix_checks import differences, execute, graphs, unsound
-from .matrix_models import SCOPES, Case, build, cases, feeds_of
-from .test_conversion_matrix import MANY, covering, report
+from .matrix_models import SCOPES, Case, build, feeds_of
+from .matrix_selection import ALL, MANY, covering, report
 
-ALL = [case for case in cases() if case.opset >= 11]
-CHOSEN = covering(ALL, 6)
+FROM_11 = [case for case in ALL if case.opset >= 11]
+CHOSEN = covering(FROM_11, 6)
 
 
 def written_forms(model: onnx.ModelProto) -> list[tuple[object, ...]]:
@@ -93,11 +93,11 @@ def test_forms(scope: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("scope", SCOPES)
 def test_many_forms(scope: str) -> None:
-    found = failures(case for case in covering(ALL, MANY) if case.scope == scope)
+    found = failures(case for case in covering(FROM_11, MANY) if case.scope == scope)
     assert not found, report(found)
 
 
-@pytest.mark.parametrize("case", covering((case for case in ALL if case.scope == "main"), 12), ids=str)
+@pytest.mark.parametrize("case", covering((case for case in FROM_11 if case.scope == "main"), 12), ids=str)
 def test_variadic_splits_survive_another_opset(case: Case) -> None:
     """The function is written in operators that mean the same at every opset from 11 on."""
     model, feeds = build(case), feeds_of(case)

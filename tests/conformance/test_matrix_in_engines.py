@@ -8,11 +8,11 @@ import pytest
 import splitgraph
 
 from .matrix_checks import convert, may_be_refused
-from .matrix_models import TARGETS, Case, build, cases, feeds_of
-from .test_conversion_matrix import covering
+from .matrix_models import TARGETS, Case, build, feeds_of
+from .matrix_selection import ALL, covering
 
 # onnxruntime runs operators from opset 7 on, not yet those of the newest, and a Scan only with a body of known ranks.
-RUNNABLE = [case for case in cases() if 7 <= case.opset <= 21 and (case.scope, case.shape) != ("scan", "unknown")]
+RUNNABLE = [case for case in ALL if 7 <= case.opset <= 21 and (case.scope, case.shape) != ("scan", "unknown")]
 
 
 def pairs_of_versions() -> list[tuple[Case, int]]:

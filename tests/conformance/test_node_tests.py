@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -10,19 +9,16 @@ import onnx
 import pytest
 from known_opsets import known
 from onnx import numpy_helper
-from onnx.backend.test.case.node import collect_testcases
 
 import splitgraph
 
 from .matrix_checks import convert, execute
+from .model_table import models_of
 
 TARGETS = known([11, 13, 18, 21, 28])
 FAMILY = ("test_split", "test_string_split")
 
-with warnings.catch_warnings():
-    # Other operators' cases overflow on purpose while they are made.
-    warnings.simplefilter("ignore", RuntimeWarning)
-    CASES = {case.name: case for case in collect_testcases(None) if case.name.startswith(FAMILY)}
+CASES = {name: case for name, case in models_of("node test").items() if name.startswith(FAMILY)}
 
 
 def as_array(given: Any) -> np.ndarray:

@@ -8,12 +8,10 @@ from known_opsets import known
 
 import splitgraph
 
-from .engine_runs import assert_close, outputs_of
-from .old_layers import layer_cases
-from .old_movement import movement_cases
-from .old_operators import OldOperator, math_cases
+from .model_cases import ModelCase, assert_converted
+from .model_table import models_of
 
-CASES = {found.name: found for found in [*math_cases(), *movement_cases(), *layer_cases()]}
+CASES = models_of("old operator")
 TARGETS = known([18, 28])
 # No adapter, as engines have always distributed this padding as the document does from opset 11 on.
 REFUSED = dict.fromkeys(("ConvTranspose-1 odd", "ConvTranspose-1 odd upper"), "ConvTranspose changes at opset 11")
@@ -21,14 +19,12 @@ REFUSED = dict.fromkeys(("ConvTranspose-1 odd", "ConvTranspose-1 odd upper"), "C
 FIRST_OPSETS = dict.fromkeys((*REFUSED, "OneHot-9 negative"), 11)
 
 
-def check(old: OldOperator, target: int) -> None:
+def check(old: ModelCase, target: int) -> None:
     if old.name in REFUSED:
         with pytest.raises(splitgraph.ConversionError, match=REFUSED[old.name]):
             splitgraph.upgrade(old.model, target)
         return
-    converted = splitgraph.upgrade(old.model, target).model
-    onnx.checker.check_model(converted, full_check=True)
-    assert_close(old.expected, outputs_of(converted, old.feeds), rtol=old.rtol)
+    assert_converted(old, splitgraph.upgrade(old.model, target).model)
 
 
 def test_the_models_are_valid_at_their_own_opset() -> None:

@@ -16,7 +16,8 @@ from splitgraph.conversion.opset import convert_opset
 from splitgraph.conversion.rewrite import Rewrite
 
 from . import opset_judge
-from .opset_cases import WRAPS, NodeCase, Wrap, has_interface, node_cases, operators_of, opset_of, wrapped
+from .model_cases import ModelCase, opset_of
+from .opset_cases import WRAPS, Wrap, has_interface, node_cases, operators_of, wrapped
 from .opset_judge import Judge, Status, Verdict, is_random
 from .opset_report import faults, reasons, share, table, ways_of
 from .opset_workers import Job, judge_all
@@ -25,12 +26,12 @@ X = np.array([-1.0, 0.0, 2.0], dtype=np.float32)
 Y = np.abs(X)
 
 
-def case(node: onnx.NodeProto | None = None, expected: Any = Y, opset: int = 13) -> NodeCase:
+def case(node: onnx.NodeProto | None = None, expected: Any = Y, opset: int = 13) -> ModelCase:
     """Abs, or another operator of one input and one output."""
     values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [3]) for name in "xy"]
     graph = helper.make_graph([node or helper.make_node("Abs", ["x"], ["y"])], "g", values[:1], values[1:])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
-    return NodeCase("a_case", model, [([X], [expected])], 1e-3, 1e-7)
+    return ModelCase("a_case", model, [([X], [expected])], 1e-3, 1e-7)
 
 
 def other_operator(model: onnx.ModelProto) -> None:

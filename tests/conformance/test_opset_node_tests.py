@@ -12,7 +12,8 @@ from collections.abc import Sequence
 import pytest
 from known_opsets import known
 
-from .opset_cases import WRAPS, NodeCase, Wrap, node_cases, operators_of, opset_of, wrapped
+from .model_cases import ModelCase, opset_of
+from .opset_cases import WRAPS, Wrap, node_cases, operators_of, wrapped
 from .opset_report import DOWN, UP, Found, faults, share, survey, ways_of
 
 BACK = (28, 18, 13, 9)
@@ -39,7 +40,7 @@ WRONG = ("wrong", "invalid", "crashed", "doubtful")
 NOT_RUN = ("test_image_decoder",)
 
 
-def every_operator(seed: int, cases: Sequence[NodeCase] = node_cases()) -> list[NodeCase]:
+def every_operator(seed: int, cases: Sequence[ModelCase] = node_cases()) -> list[ModelCase]:
     """A case of each operator and opset, chosen by a seed."""
     shuffled = random.Random(seed).sample(cases, len(cases))
     chosen, seen = [], set()
@@ -51,7 +52,7 @@ def every_operator(seed: int, cases: Sequence[NodeCase] = node_cases()) -> list[
     return chosen
 
 
-def go(cases: Sequence[NodeCase], wrap: Wrap, there_and_back: Sequence[int] = ()) -> Found:
+def go(cases: Sequence[ModelCase], wrap: Wrap, there_and_back: Sequence[int] = ()) -> Found:
     made = [case for one in cases if (case := wrapped(one, wrap)) is not None]
     return survey([(case, ways_of(case, known(UP), DOWN, known(there_and_back))) for case in made])
 

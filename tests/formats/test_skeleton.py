@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import os
 import pickle
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import onnx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from node_tests import node_tests
 from onnx import AttributeProto, GraphProto, ModelProto, TensorProto, TensorShapeProto, helper, numpy_helper
 
 import splitgraph
@@ -93,11 +93,7 @@ def test_what_is_not_changed_is_byte_for_byte_the_same(path: Path, tmp_path: Pat
 @pytest.mark.slow
 @pytest.mark.usefixtures("leaves_all")
 def test_node_tests_that_onnx_makes_in_memory_are_written_as_they_were(tmp_path: Path) -> None:
-    from onnx.backend.test.case.node import collect_testcases
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        models = {case.name: case.model for case in collect_testcases(None) if case.model is not None}
+    models = {case.name: case.model for case in node_tests()}
     assert len(models) > 1500
     path = tmp_path / "model.onnx"
     for name, model in models.items():

@@ -19,7 +19,7 @@ from jsonschema import Draft202012Validator
 import splitgraph
 from splitgraph.cli import program
 
-DOCS = Path(__file__).parent.parent / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 DOCUMENTS = ("infer", "rewrite", "verify", "failure")
 EXAMPLES = [(name, example) for name in DOCUMENTS for example in SCHEMAS[f"{name}.schema.json"]["examples"]]
 # Their keys are names of the model, not of the contract.

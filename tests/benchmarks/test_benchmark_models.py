@@ -14,7 +14,7 @@ import pytest
 import splitgraph
 from splitgraph.dim import Dim, evaluate, symbols_of
 
-sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
+sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 
 from classic_gpt2 import classic_gpt2
 from detection import detection

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import real_models
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 
 
 def test_the_list_of_real_models_is_long_and_names_each_file_once():

@@ -23,7 +23,7 @@ import splitgraph
 from splitgraph import cli
 from splitgraph.formats import onnx_file
 
-CAMPAIGNS = Path(__file__).parent / "campaigns"
+CAMPAIGNS = Path(__file__).parent
 SPLIT = (MODELS / "split13_initializer.onnx").read_bytes()
 PATHS = sorted(MODELS.glob("split*.onnx"))
 

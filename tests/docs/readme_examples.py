@@ -1,6 +1,6 @@
 """The examples of README.md: their commands run in order in one folder with the models, and what they print.
 
-`python tests/readme_examples.py` writes the present output into README.md.
+`python tests/docs/readme_examples.py` writes the present output into README.md.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 CONSOLE = re.compile(r"```console\n(.*?)```", re.DOTALL)
 PYTHON = re.compile(r"```python\n(.*?)```\n\n```\n(.*?)```", re.DOTALL)
 

@@ -12,7 +12,7 @@ TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
 def test_examples_show_the_present_output() -> None:
     assert len(CONSOLE.findall(TEXT)) >= 10
     assert len(PYTHON.findall(TEXT)) == 1
-    assert present(TEXT) == TEXT, "python tests/readme_examples.py writes the present output into README.md"
+    assert present(TEXT) == TEXT, "python tests/docs/readme_examples.py writes the present output into README.md"
 
 
 def test_every_command_has_an_example() -> None:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import importlib.util
 from pathlib import Path
 
-import splitgraph
 from splitgraph.diagnostics import CODES
 from splitgraph.schemas.table import newest_in_table
 
-DOCS = Path(__file__).parent.parent / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 
 
 def test_the_page_of_diagnostic_codes_is_up_to_date() -> None:
@@ -27,9 +26,3 @@ def test_the_readme_says_how_far_conversion_goes() -> None:
     text = (DOCS.parent / "README.md").read_text(encoding="utf-8")
     newest = newest_in_table()
     assert f"between opsets 1 and {newest} of ai.onnx" in text, f"the table of schemas goes to opset {newest}"
-
-
-def test_every_code_is_given_somewhere() -> None:
-    sources = [path for path in Path(splitgraph.__file__).parent.rglob("*.py") if path.name != "diagnostics.py"]
-    text = "".join(path.read_text() for path in sources)
-    assert [code for code in CODES if f'"{code}"' not in text] == []

@@ -81,13 +81,3 @@ def test_arguments_of_verify_are_numbers_in_range(model: onnx.ModelProto, argume
 def test_more_cases_than_there_is_time_for_are_not_run(model: onnx.ModelProto) -> None:
     verification = splitgraph.verify(model, model, samples=10**9, timeout=1e-9)
     assert verification.verdict == "not-run"
-
-
-def test_a_dimension_beyond_64_bits_is_inferred_and_left_undeclared() -> None:
-    model = onnx.parser.parse_model(
-        """<ir_version: 8, opset_import: ["" : 18]>
-        g (float[4611686018427387904] x) => (float[A] y) { y = Concat <axis: int = 0> (x, x) }"""
-    )
-    analysis = splitgraph.infer(model)
-    assert str(analysis.types["y"]) == f"float32[{2**63}]"
-    assert not analysis.model.graph.output[0].type.tensor_type.shape.dim[0].dim_value
