@@ -11,7 +11,7 @@ from node_models import infer_nodes, shape_text
 
 import splitgraph
 from splitgraph.dim import Dim, Facts, evaluate, symbol
-from splitgraph.inference.rules.slicing import slice_length
+from splitgraph.inference.rules.onnx.slicing import slice_length
 
 INVALID = [
     ("reshape-count", "float[2,3] x", "y = Reshape(x, s)", "int64[2] s = {4, 2}", 18, "6 elements"),

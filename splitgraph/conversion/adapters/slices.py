@@ -18,7 +18,7 @@ from splitgraph.conversion.shape_nodes import (
 from splitgraph.conversion.step import Inexact, Step, require_few
 from splitgraph.conversion.values import Array
 from splitgraph.deferred import np
-from splitgraph.inference.rules.slicing import is_end_disputed
+from splitgraph.inference.rules.onnx.slicing import is_end_disputed
 
 _GREATEST = 2**63 - 1
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from splitgraph.dim import ceildiv
 from splitgraph.inference.context import NodeContext
-from splitgraph.inference.rules.convolution import convolved
+from splitgraph.inference.rules.onnx.convolution import convolved
 from splitgraph.inference.rules.operands import (
     InvalidNode,
     dims_of,

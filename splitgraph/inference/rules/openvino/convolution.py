@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from splitgraph.dim import DimLike, ceildiv
 from splitgraph.inference.context import NodeContext
-from splitgraph.inference.rules.constants import required_dim
-from splitgraph.inference.rules.openvino_attributes import (
+from splitgraph.inference.rules.onnx.constants import required_dim
+from splitgraph.inference.rules.openvino.attributes import (
     element_type,
     layer,
     listed,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from splitgraph.inference.context import NodeContext
-from splitgraph.inference.rules.openvino_attributes import layer, number
+from splitgraph.inference.rules.openvino.attributes import layer, number
 from splitgraph.inference.rules.operands import dims_of_rank, expect_dims, known_dtype, merged_dim
 from splitgraph.value_type import ValueType, tensor
 

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from splitgraph.contents import Contents
 from splitgraph.dim import DimLike, product
 from splitgraph.inference.context import NodeContext
-from splitgraph.inference.rules.constants import required_dim
-from splitgraph.inference.rules.indexing import gathered
-from splitgraph.inference.rules.openvino_attributes import (
+from splitgraph.inference.rules.onnx.constants import required_dim
+from splitgraph.inference.rules.onnx.indexing import gathered
+from splitgraph.inference.rules.onnx.slicing import sliced
+from splitgraph.inference.rules.openvino.attributes import (
     element_type,
     layer,
     listed,
@@ -27,7 +28,6 @@ from splitgraph.inference.rules.operands import (
     scalar_dim,
     static_count,
 )
-from splitgraph.inference.rules.slicing import sliced
 from splitgraph.value_type import ValueType, tensor
 
 # From this operator set on, Gather counts a negative index from the end.

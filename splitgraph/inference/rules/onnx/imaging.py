@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from splitgraph.dim import DimLike, product
 from splitgraph.inference.context import NodeContext
-from splitgraph.inference.rules.constants import required_dim, target_shape
+from splitgraph.inference.rules.onnx.constants import required_dim, target_shape
 from splitgraph.inference.rules.operands import (
     InvalidNode,
     dims_of,

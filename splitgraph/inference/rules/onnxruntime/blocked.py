@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from splitgraph.dim import DimLike
 from splitgraph.inference.context import NodeContext
-from splitgraph.inference.rules.convolution import convolved, global_pool, pooled_dims
+from splitgraph.inference.rules.onnx.convolution import convolved, global_pool, pooled_dims
 from splitgraph.inference.rules.operands import (
     InvalidNode,
     dims_of,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from splitgraph.dim import DimLike
 from splitgraph.inference.context import NodeContext
-from splitgraph.inference.rules.constants import target_shape
+from splitgraph.inference.rules.onnx.constants import target_shape
 from splitgraph.inference.rules.operands import (
     Dims,
     InvalidNode,

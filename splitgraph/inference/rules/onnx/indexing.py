@@ -8,13 +8,13 @@ from splitgraph.contents import Contents
 from splitgraph.deferred import np
 from splitgraph.dim import Dim, DimLike, product
 from splitgraph.inference.context import NodeContext
-from splitgraph.inference.rules.constants import required_dim
 from splitgraph.inference.rules.element_moves import (
     compress_contents,
     gather_element_contents,
     gather_tuple_contents,
     scatter_contents,
 )
+from splitgraph.inference.rules.onnx.constants import required_dim
 from splitgraph.inference.rules.operands import (
     Dims,
     InvalidNode,

@@ -9,7 +9,7 @@ from splitgraph.contents import Item
 from splitgraph.dim import Dim, DimLike
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.rules.arithmetic import as_fraction, round_to
-from splitgraph.inference.rules.constants import required_dim
+from splitgraph.inference.rules.onnx.constants import required_dim
 from splitgraph.inference.rules.operands import (
     Dims,
     InvalidNode,

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from splitgraph.dim import DimLike, ceildiv, product
 from splitgraph.inference.context import NodeContext, rule
 from splitgraph.inference.rules.broadcasting import broadcast_dims
-from splitgraph.inference.rules.elementwise import same_type
-from splitgraph.inference.rules.indexing import gather_nd
-from splitgraph.inference.rules.matmul import gemm, product_dims
+from splitgraph.inference.rules.onnx.elementwise import same_type
+from splitgraph.inference.rules.onnx.indexing import gather_nd
+from splitgraph.inference.rules.onnx.matmul import gemm, product_dims
+from splitgraph.inference.rules.onnx.reduction import normalized
 from splitgraph.inference.rules.operands import (
     Dims,
     InvalidNode,
@@ -23,7 +24,6 @@ from splitgraph.inference.rules.operands import (
     operator,
     scalar_dim,
 )
-from splitgraph.inference.rules.reduction import normalized
 from splitgraph.value_type import ValueType, tensor
 
 DOMAIN = "com.microsoft"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from splitgraph.dim import DimLike
 from splitgraph.inference.context import NodeContext
-from splitgraph.inference.rules.convolution import pooled_dims
+from splitgraph.inference.rules.onnx.convolution import pooled_dims
 from splitgraph.inference.rules.operands import Dims, InvalidNode, dims_of, ints_attribute, known_dtype, operator
 from splitgraph.inference.rules.windows import check_each, read_windows, window_counts
 from splitgraph.value_type import ValueType, tensor

@@ -9,7 +9,7 @@ from splitgraph.contents import Contents, scalar, vector
 from splitgraph.dim import product
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.rules.broadcasting import broadcast_dims, broadcast_items
-from splitgraph.inference.rules.constants import target_shape
+from splitgraph.inference.rules.onnx.constants import target_shape
 from splitgraph.inference.rules.operands import (
     Dims,
     InvalidNode,

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 from splitgraph.inference.context import NodeContext, rule
 from splitgraph.inference.rules.broadcasting import broadcast_dims
-from splitgraph.inference.rules.convolution import convolved, pooled_dims
-from splitgraph.inference.rules.elementwise import same_type
-from splitgraph.inference.rules.joining import joined_dims
-from splitgraph.inference.rules.matmul import product_dims
+from splitgraph.inference.rules.onnx.convolution import convolved, pooled_dims
+from splitgraph.inference.rules.onnx.elementwise import same_type
+from splitgraph.inference.rules.onnx.joining import joined_dims
+from splitgraph.inference.rules.onnx.matmul import product_dims
+from splitgraph.inference.rules.onnx.reduction import reduced_dims
 from splitgraph.inference.rules.operands import (
     InvalidNode,
     dims_of,
@@ -21,7 +22,6 @@ from splitgraph.inference.rules.operands import (
     normal_axis,
     operator,
 )
-from splitgraph.inference.rules.reduction import reduced_dims
 from splitgraph.value_type import ValueType, tensor
 
 DOMAIN = "com.microsoft"

@@ -11,9 +11,9 @@ from splitgraph.inference.rules import arithmetic as exact
 from splitgraph.inference.rules import comparison
 from splitgraph.inference.rules.arithmetic import BinaryItem, UnaryItem
 from splitgraph.inference.rules.broadcasting import broadcast_dims
-from splitgraph.inference.rules.constants import converted
-from splitgraph.inference.rules.elementwise import chosen, follow_operands, operand_items
-from splitgraph.inference.rules.openvino_attributes import element_type, flag, layer, text
+from splitgraph.inference.rules.onnx.constants import converted
+from splitgraph.inference.rules.onnx.elementwise import chosen, follow_operands, operand_items
+from splitgraph.inference.rules.openvino.attributes import element_type, flag, layer, text
 from splitgraph.inference.rules.operands import Dims, InvalidNode, dims_of, known_dtype, merged_dim, static_count
 from splitgraph.value_type import ValueType, tensor
 

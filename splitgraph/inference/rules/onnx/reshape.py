@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from splitgraph.dim import Dim, DimLike, Obligation, product, substitute, symbol, symbols_of
 from splitgraph.inference.context import NodeContext
+from splitgraph.inference.rules.onnx.shape import keep_contents
 from splitgraph.inference.rules.operands import (
     Dims,
     InvalidNode,
@@ -16,7 +17,6 @@ from splitgraph.inference.rules.operands import (
     operator,
     vector_dims,
 )
-from splitgraph.inference.rules.shape import keep_contents
 from splitgraph.value_type import ValueType, tensor
 
 Target = tuple["DimLike | None", ...]

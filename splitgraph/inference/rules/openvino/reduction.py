@@ -8,8 +8,9 @@ from splitgraph.inference.context import NodeContext
 from splitgraph.inference.rules import arithmetic as exact
 from splitgraph.inference.rules.arithmetic import BinaryItem
 from splitgraph.inference.rules.broadcasting import broadcast_dims
-from splitgraph.inference.rules.matmul import einsum, product_dims
-from splitgraph.inference.rules.openvino_attributes import flag, layer, listed_axes
+from splitgraph.inference.rules.onnx.matmul import einsum, product_dims
+from splitgraph.inference.rules.onnx.reduction import reduced
+from splitgraph.inference.rules.openvino.attributes import flag, layer, listed_axes
 from splitgraph.inference.rules.operands import (
     Dims,
     InvalidNode,
@@ -18,7 +19,6 @@ from splitgraph.inference.rules.operands import (
     merged_dim,
     normal_axis,
 )
-from splitgraph.inference.rules.reduction import reduced
 from splitgraph.value_type import ValueType, tensor
 
 _REDUCTIONS: dict[str, BinaryItem | None] = {

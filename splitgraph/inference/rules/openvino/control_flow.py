@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-import onnx
-
 from splitgraph.contents import Contents, scalar
 from splitgraph.dim import Dim, DimLike, symbols_of
 from splitgraph.inference.context import Body, NodeContext
 from splitgraph.inference.openvino_ir.port_maps import PortEntry, read_ports
-from splitgraph.inference.rules.control_flow import infer_branches, settle_iterations
-from splitgraph.inference.rules.openvino_attributes import layer
+from splitgraph.inference.rules.onnx.control_flow import infer_branches, settle_iterations
+from splitgraph.inference.rules.openvino.attributes import layer
 from splitgraph.inference.rules.operands import InvalidNode
+from splitgraph.onnx_proto import GraphProto
 from splitgraph.value_type import UNKNOWN, ValueType, tensor
 
 
@@ -20,9 +19,9 @@ def _ports(ctx: NodeContext, key: str) -> list[PortEntry]:
     return read_ports(str(ctx.attribute(key, "[]")))
 
 
-def _graph(ctx: NodeContext, key: str) -> onnx.GraphProto:
+def _graph(ctx: NodeContext, key: str) -> GraphProto:
     graph = ctx.attribute(key)
-    if not isinstance(graph, onnx.GraphProto):
+    if not isinstance(graph, GraphProto):
         raise InvalidNode(f"there is no {key}")
     return graph
 

@@ -9,9 +9,11 @@ from splitgraph.dim import DimLike, product
 from splitgraph.formats.openvino_ir.shape_text import parse_shape
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.rules.broadcasting import broadcast_dims, broadcast_items
-from splitgraph.inference.rules.constants import required_dim, target_shape
-from splitgraph.inference.rules.joining import required_sum
-from splitgraph.inference.rules.openvino_attributes import element_type, flag, layer, listed, listed_axes, number, text
+from splitgraph.inference.rules.onnx.constants import required_dim, target_shape
+from splitgraph.inference.rules.onnx.joining import required_sum
+from splitgraph.inference.rules.onnx.reshape import reshaped
+from splitgraph.inference.rules.onnx.shape import keep_contents, squeeze_axes, squeeze_ones, transposed, unsqueezed
+from splitgraph.inference.rules.openvino.attributes import element_type, flag, layer, listed, listed_axes, number, text
 from splitgraph.inference.rules.operands import (
     Dims,
     InvalidNode,
@@ -24,8 +26,6 @@ from splitgraph.inference.rules.operands import (
     scalar_dim,
     static_count,
 )
-from splitgraph.inference.rules.reshape import reshaped
-from splitgraph.inference.rules.shape import keep_contents, squeeze_axes, squeeze_ones, transposed, unsqueezed
 from splitgraph.value_type import ValueType, tensor
 
 

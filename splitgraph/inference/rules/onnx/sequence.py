@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from splitgraph.contents import MAX_ITEMS, SequenceInfo, scalar
 from splitgraph.dim import DimLike, ceildiv, dim_min
 from splitgraph.inference.context import NodeContext
-from splitgraph.inference.rules.joining import joined_dims
+from splitgraph.inference.rules.onnx.joining import joined_dims
 from splitgraph.inference.rules.operands import (
     Dims,
     InvalidNode,
