@@ -26,7 +26,7 @@ from splitgraph.conversion.values import Values
 from splitgraph.conversion.widening import widen
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.graph.scopes import Scope, plain_domain
-from splitgraph.inference.visit_memo import Visit
+from splitgraph.inference.walk_results import Visit
 from splitgraph.onnx_proto import AttributeProto, NodeProto
 from splitgraph.schemas import OperatorVersion
 from splitgraph.value_type import ValueType

@@ -7,9 +7,9 @@ the same.
 
 from __future__ import annotations
 
+from splitgraph.attribute_values import UNRESOLVED
 from splitgraph.conversion.boundary_crossing import Crossing, Predicate
 from splitgraph.dim import DimLike
-from splitgraph.graph.attributes import UNRESOLVED
 from splitgraph.onnx_proto import GraphProto, ValueInfoProto
 from splitgraph.value_type import Shape
 

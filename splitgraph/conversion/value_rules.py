@@ -7,9 +7,9 @@ the same.
 
 from __future__ import annotations
 
+from splitgraph.attribute_values import CONSTANT_DTYPES, UNRESOLVED
 from splitgraph.conversion.boundary_crossing import Crossing, Predicate
 from splitgraph.deferred import helper
-from splitgraph.graph.attributes import CONSTANT_DTYPES, UNRESOLVED
 from splitgraph.onnx_proto import TensorProto
 from splitgraph.value_type import DTYPE_NUMBERS
 

@@ -18,9 +18,9 @@ import pytest
 from splitgraph.graph.scopes import MAIN
 from splitgraph.inference import infer_model, walk_model
 from splitgraph.inference.analysis import Analysis
-from splitgraph.inference.state import State
 from splitgraph.inference.visit_memo import VisitMemo
 from splitgraph.inference.walk import Walk
+from splitgraph.inference.walk_state import WalkState
 from tests.inference.memo_models import WAYS, almost_repeating
 
 MODELS = sorted((Path(__file__).parents[2] / "models").glob("*.onnx"))
@@ -35,13 +35,13 @@ def order_of_symbols(monkeypatch: pytest.MonkeyPatch) -> None:
     """Symbols are written in the order of their names, and unk10 stands before unk9: how many were made before would
     show.
     """
-    prepare = State.__post_init__
+    prepare = WalkState.__post_init__
 
-    def started_late(state: State) -> None:
+    def started_late(state: WalkState) -> None:
         prepare(state)
         state._counter = 100_000
 
-    monkeypatch.setattr(State, "__post_init__", started_late)
+    monkeypatch.setattr(WalkState, "__post_init__", started_late)
 
 
 @pytest.fixture

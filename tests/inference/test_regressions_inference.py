@@ -9,7 +9,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from splitgraph.dim import Facts, Obligation, dim_max, symbol
-from splitgraph.inference import infer_model, state
+from splitgraph.inference import infer_model, walk_state
 
 
 def model_of(text: str) -> onnx.ModelProto:
@@ -86,7 +86,7 @@ def test_the_remainder_of_a_maximum_is_not_that_of_its_symbol() -> None:
 
 def test_calls_beyond_a_bound_are_not_followed(monkeypatch: pytest.MonkeyPatch) -> None:
     """A file of 25 functions that call each other twice once kept inference busy for hours."""
-    monkeypatch.setattr(state, "most_calls", lambda model: 2)
+    monkeypatch.setattr(walk_state, "most_calls", lambda model: 2)
     model = model_of(
         """<ir_version: 8, opset_import: ["" : 18, "f" : 1]>
         g (float[4] x, float[6] y, float[8] z) => (float[A] a, float[B] b, float[C] c) {

@@ -16,9 +16,10 @@ from onnx import parser
 
 from splitgraph.dim import Dim, Facts, Obligation, evaluate, symbols_of
 from splitgraph.graph.scopes import MAIN
+from splitgraph.inference.define_graph import define_graph_values
 from splitgraph.inference.rules import load_rules
-from splitgraph.inference.state import State
 from splitgraph.inference.walk import Walk
+from splitgraph.inference.walk_state import WalkState
 
 pytestmark = pytest.mark.slow
 
@@ -207,9 +208,9 @@ def test_claims_hold_when_the_model_runs(kind: Callable[[Draw], Model]) -> None:
         inputs, body = kind(draw)
         model = parser.parse_model(f'<ir_version: 8, opset_import: ["": 18]> g ({inputs}) => () {{ {body} }}')
         model.graph.output.add().name = "y"
-        state = State(model)
+        state = WalkState(model)
         walk = Walk(state, MAIN, "main", state.imports, Facts(), bindings={})
-        walk.define_graph_values(model.graph, None)
+        define_graph_values(walk, model.graph, None)
         walk.run(model.graph.node)
         errors = [found.message for found in state.diagnostics if found.severity == "error"]
         session = session_of(model)

@@ -8,7 +8,7 @@ import onnx
 import pytest
 
 from splitgraph.inference import infer_model
-from splitgraph.inference.journal import MOST_REPEATED
+from splitgraph.inference.journal_replay import MOST_REPEATED
 from splitgraph.inference.visit_memo import VisitMemo
 from splitgraph.inference.walk import Walk
 from tests.inference.memo_models import tree_of_calls

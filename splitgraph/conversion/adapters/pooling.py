@@ -8,6 +8,7 @@ from functools import reduce
 from itertools import product
 from math import prod
 
+from splitgraph.attribute_values import UNRESOLVED
 from splitgraph.contents import MAX_ITEMS, MAX_WRITTEN
 from splitgraph.conversion.adapters.registry import downward, upward
 from splitgraph.conversion.left_out import INLINE_FIRST
@@ -15,7 +16,6 @@ from splitgraph.conversion.step import Inexact, Step, require_few
 from splitgraph.conversion.values import Array
 from splitgraph.deferred import np, numpy_helper
 from splitgraph.dim import Facts
-from splitgraph.graph.attributes import UNRESOLVED
 from splitgraph.onnx_proto import TensorProto
 
 _NO_WINDOW = "a window is larger than the input with its padding"

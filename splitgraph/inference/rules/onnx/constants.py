@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from splitgraph.attribute_values import CONSTANT_DTYPES
 from splitgraph.contents import MAX_ITEMS, MAX_LISTED, Contents, Item, scalar, vector
 from splitgraph.dim import DimLike
-from splitgraph.graph.attributes import CONSTANT_DTYPES
 from splitgraph.graph.tensors import tensor_contents, tensor_type
 from splitgraph.inference.context import NodeContext, rule
 from splitgraph.inference.rules.comparison import cast_item

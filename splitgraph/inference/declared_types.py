@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from weakref import ref
 
 from splitgraph.diagnostics import Diagnostic, Severity, diagnostic
@@ -11,15 +11,13 @@ from splitgraph.dim import Dim, DimLike, Obligation, symbol, symbols_of
 from splitgraph.dim.printing import is_identifier
 from splitgraph.graph.scopes import MAIN, GraphPath
 from splitgraph.graph.types import value_type
+from splitgraph.inference.graph_values import GraphValues
 from splitgraph.value_type import ValueType
-
-if TYPE_CHECKING:
-    from splitgraph.inference.graph_values import GraphValues
 
 _BRANCHES = ("then_branch", "else_branch")
 
 # Says that what is inferred contradicts what is declared: of a name in a graph, at a location, how severe.
-Report = Callable[["GraphValues", str, ValueType, ValueType, str, Severity], None]
+Report = Callable[[GraphValues, str, ValueType, ValueType, str, Severity], None]
 
 
 def reconcile(

@@ -7,26 +7,19 @@ from dataclasses import dataclass, replace
 
 from splitgraph.contents import Contents, Item, Ratio, SequenceInfo
 from splitgraph.dim import Dim, DimLike, substitute, symbols_of
-from splitgraph.inference.plainer import with_dims
-from splitgraph.inference.walked_node import WalkedNode
+from splitgraph.inference.simplified_types import with_dims
 from splitgraph.value_type import ValueType
 
 Change = Callable[[Dim], DimLike]
 
 
 @dataclass(frozen=True, slots=True)
-class OutputsOfCall:
+class CallOutputs:
     """The types of the outputs in order; what is known of elements and sequences by position."""
 
     types: Sequence[ValueType]
     contents: Mapping[int, Contents]
     sequences: Mapping[int, SequenceInfo]
-
-    def hand_to(self, ctx: WalkedNode) -> Sequence[ValueType]:
-        """Say what a node gives. Gives the types of its outputs."""
-        ctx.contents_out.update(self.contents)
-        ctx.sequences_out.update(self.sequences)
-        return self.types
 
     def symbols(self) -> frozenset[str]:
         """Every symbol in them."""
@@ -39,15 +32,15 @@ class OutputsOfCall:
         self._with_dims(note)
         return frozenset(found)
 
-    def renamed(self, names: Mapping[str, DimLike]) -> OutputsOfCall:
+    def renamed(self, names: Mapping[str, DimLike]) -> CallOutputs:
         """The same with other symbols."""
         return self._with_dims(lambda dim: substitute(dim, names)) if names else self
 
-    def _with_dims(self, change: Change) -> OutputsOfCall:
+    def _with_dims(self, change: Change) -> CallOutputs:
         types = [with_dims(value, change) for value in self.types]
         contents = {position: _contents(known, change) for position, known in self.contents.items()}
         sequences = {position: _sequence(known, change) for position, known in self.sequences.items()}
-        return OutputsOfCall(types, contents, sequences)
+        return CallOutputs(types, contents, sequences)
 
 
 def _contents(known: Contents, change: Change) -> Contents:

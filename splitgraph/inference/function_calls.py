@@ -2,40 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Generator, Sequence
 
 from splitgraph.diagnostics import diagnostic
-from splitgraph.graph.scopes import called_function, plain_domain
+from splitgraph.graph.scopes import called_function
 from splitgraph.inference.call_memo import CallKey, CallVisit
+from splitgraph.inference.call_outputs import CallOutputs
 from splitgraph.inference.constant_keys import MOST_BYTES
-from splitgraph.inference.outputs_of_call import OutputsOfCall
-from splitgraph.inference.state import FunctionCall, State
+from splitgraph.inference.graph_walk import Bindings, GraphWalk
+from splitgraph.inference.journal_replay import replay
+from splitgraph.inference.steps import Steps
+from splitgraph.inference.walk_results import FunctionCall
+from splitgraph.inference.walk_state import WalkState
+from splitgraph.inference.walked_node import WalkedNode
 from splitgraph.onnx_proto import AttributeProto, FunctionProto, TensorProto
 from splitgraph.value_type import ValueType
 
-if TYPE_CHECKING:
-    from collections.abc import Generator
 
-    from splitgraph.inference.walk import Bindings, Walk
-    from splitgraph.inference.walked_node import WalkedNode
-
-# A walk, step by step: it gives the walk over the body of each call that it comes to, and goes on when that has ended.
-Steps = Iterator["Steps"]
-
-
-def finish(steps: Steps) -> None:
-    """Take all steps of a walk. However deep calls are nested, Python's stack does not grow."""
-    waiting = [steps]
-    while waiting:
-        inner = next(waiting[-1], None)
-        if inner is None:
-            waiting.pop()
-        else:
-            waiting.append(inner)
-
-
-def infer_call(walk: Walk, ctx: WalkedNode, function: FunctionProto) -> Generator[Steps, None, Sequence[ValueType]]:
+def infer_call(
+    walk: GraphWalk, ctx: WalkedNode, function: FunctionProto
+) -> Generator[Steps, None, Sequence[ValueType]]:
     """The types that a call gives."""
     state, name = walk.state, called_function(ctx.node)
     if name in state.calling:
@@ -52,7 +38,7 @@ def infer_call(walk: Walk, ctx: WalkedNode, function: FunctionProto) -> Generato
     key = _key(state, ctx, bindings)
     visit = walk.calls.find(key, ctx)
     if visit is not None:
-        return visit.repeat(state, ctx)
+        return _repeat(state, visit, ctx)
     if not state.may_follow_call(ctx.location):
         return ()
     if not state.quiet or name not in state.calls:
@@ -61,9 +47,9 @@ def infer_call(walk: Walk, ctx: WalkedNode, function: FunctionProto) -> Generato
 
 
 def _walked(
-    walk: Walk, ctx: WalkedNode, function: FunctionProto, bindings: Bindings | None, key: CallKey
+    walk: GraphWalk, ctx: WalkedNode, function: FunctionProto, bindings: Bindings | None, key: CallKey
 ) -> Generator[Steps, None, Sequence[ValueType]]:
-    """Walk the body for a call, and remember what that did where another call may repeat it."""
+    """GraphWalk the body for a call, and remember what that did where another call may repeat it."""
     state, facts, journal = walk.state, walk.facts, walk.state.journal
     version, questions = facts.version, facts.open_questions
     start, unrepeatable, made_before = len(journal.entries), journal.unrepeatable, len(state.generated)
@@ -91,10 +77,25 @@ def _walked(
         end = len(journal.entries)
         visit = CallVisit(given, made, ctx.location, start, end, counts, version, settled, bindings)
         walk.calls.keep(key, ctx, read, visit)
-    return given.hand_to(ctx)
+    return _hand_over(given, ctx)
 
 
-def _key(state: State, ctx: WalkedNode, bindings: Bindings | None) -> CallKey:
+def _repeat(state: WalkState, visit: CallVisit, ctx: WalkedNode) -> Sequence[ValueType]:
+    """Do for a call what was done for an earlier one. Gives the types of its outputs."""
+    replay(state, visit.start, visit.end, visit.location, ctx.location)
+    for label, count in visit.unknown.items():
+        state.unknown_operators[label] += count
+    return _hand_over(visit.given.renamed({name: state.fresh() for name in visit.made}), ctx)
+
+
+def _hand_over(outputs: CallOutputs, ctx: WalkedNode) -> Sequence[ValueType]:
+    """Note at a call what is known of the elements of its outputs. Gives the types of its outputs."""
+    ctx.contents_out.update(outputs.contents)
+    ctx.sequences_out.update(outputs.sequences)
+    return outputs.types
+
+
+def _key(state: WalkState, ctx: WalkedNode, bindings: Bindings | None) -> CallKey:
     name, is_reported = called_function(ctx.node), (state.quiet > 0, state.muted > 0)
     return (name, is_reported, _key_of_bindings(bindings), *ctx.given)
 
@@ -112,14 +113,14 @@ def _key_of_attribute(attribute: AttributeProto) -> bytes | int:
     return attribute.SerializeToString()
 
 
-def _read_shared(walk: Walk, ctx: WalkedNode) -> None:
+def _read_shared(walk: GraphWalk, ctx: WalkedNode) -> None:
     """Take note of elements that a body has looked at since what is known of the input was noted."""
     for position, known in enumerate(ctx.given):
         if known.unread and not isinstance(walk.held(ctx.node.input[position]), TensorProto):
             ctx.contents(position)
 
 
-def _define_inputs(walk: Walk, body: Walk, ctx: WalkedNode, function: FunctionProto) -> None:
+def _define_inputs(walk: GraphWalk, body: GraphWalk, ctx: WalkedNode, function: FunctionProto) -> None:
     """Define the inputs of a function's body from a call's inputs: types, contents, sequences."""
     for position, name in enumerate(function.input):
         if not ctx.has_input(position):
@@ -135,14 +136,14 @@ def _define_inputs(walk: Walk, body: Walk, ctx: WalkedNode, function: FunctionPr
             body.sequences[name] = sequence
 
 
-def _outputs(body: Walk, function: FunctionProto) -> OutputsOfCall:
+def _outputs(body: GraphWalk, function: FunctionProto) -> CallOutputs:
     names = list(enumerate(function.output))
     contents = {position: held for position, name in names if (held := body.contents_of(name)) is not None}
     sequences = {position: info for position, name in names if (info := body.sequence_of(name)) is not None}
-    return OutputsOfCall([body.type_of(name) for _, name in names], contents, sequences)
+    return CallOutputs([body.type_of(name) for _, name in names], contents, sequences)
 
 
-def _bindings(walk: Walk, ctx: WalkedNode, function: FunctionProto) -> Bindings | None:
+def _bindings(walk: GraphWalk, ctx: WalkedNode, function: FunctionProto) -> Bindings | None:
     """The attributes of a call by name; None where it hands on one of a function whose caller is not known."""
     bound = {attribute.name: attribute for attribute in function.attribute_proto}
     for attribute in ctx.node.attribute:
@@ -168,8 +169,3 @@ def _fault_of_call(ctx: WalkedNode, function: FunctionProto) -> str | None:
 
 def _counted(names: Sequence[str], noun: str) -> str:
     return f"{len(names) or 'no'} {noun}{'s' * (len(names) != 1)}"
-
-
-def imports_of(state: State, function: FunctionProto) -> dict[str, int]:
-    """The opsets in the body of a function: its own, and the model's where it imports none."""
-    return {**state.imports, **{plain_domain(entry.domain): entry.version for entry in function.opset_import}}

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from splitgraph.graph.scopes import MAIN, GraphPath, called_function, plain_domain, subgraphs
-from splitgraph.inference.state import State
+from splitgraph.inference.walk_state import WalkState
 from splitgraph.onnx_proto import NodeProto
 from splitgraph.value_type import UNKNOWN, ValueType
 
 Types = Mapping[GraphPath, Mapping[str, ValueType]]
 
 
-def values_left_open(state: State, types: Types) -> set[tuple[GraphPath, str]]:
+def values_left_open(state: WalkState, types: Types) -> set[tuple[GraphPath, str]]:
     """Path and name of each value that depends on an unknown operator and is not fully known."""
     found: set[tuple[GraphPath, str]] = set()
     _visit(state, types, MAIN, state.model.graph.node, frozenset(), found)
@@ -20,7 +20,7 @@ def values_left_open(state: State, types: Types) -> set[tuple[GraphPath, str]]:
 
 
 def _visit(
-    state: State,
+    state: WalkState,
     types: Types,
     path: GraphPath,
     nodes: Sequence[NodeProto],
@@ -45,7 +45,7 @@ def _visit(
     return frozenset(visible)
 
 
-def _is_unknown(state: State, node: NodeProto) -> bool:
+def _is_unknown(state: WalkState, node: NodeProto) -> bool:
     if f"{plain_domain(node.domain)}::{node.op_type}" in state.unknown_operators:
         return True
     function = state.functions.get(called_function(node))

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
 from weakref import ReferenceType
 
-from splitgraph.canonical import CanonicalSplit
 from splitgraph.contents import Contents
 from splitgraph.diagnostics import Diagnostic, SplitgraphError, diagnostic
 from splitgraph.dim import Dim, DimLike, Facts, Obligation, marks_unknown, parse_dim, symbol, symbols_of
@@ -28,85 +26,12 @@ from splitgraph.graph.tensors import tensor_contents
 from splitgraph.inference.given_sizes import bound_type
 from splitgraph.inference.journal import Avoidable, Finding, Journal, Requirement
 from splitgraph.inference.knowledge import InternedKnowledge, Knowledge
-from splitgraph.inference.malformed import TensorCheck
+from splitgraph.inference.malformed_tensors import TensorCheck
 from splitgraph.inference.open_branches import OpenBranches
-from splitgraph.inference.visit_memo import Visit
+from splitgraph.inference.walk_results import FoundSplit, FunctionCall, GraphDetail
 from splitgraph.onnx_proto import FunctionProto, ModelProto, TensorProto
 from splitgraph.value_type import ValueType
-from splitgraph.variants import Variant
 from splitgraph.variants.variadic_function import is_variadic_function
-
-if TYPE_CHECKING:
-    from splitgraph.inference.repairs import Repair
-
-
-@dataclass(frozen=True, slots=True)
-class SplitDetail:
-    """What conversion needs of a split node.
-
-    variant: its operator version. split: its canonical form, None when invalid. data: type of what is split. divisible:
-    the dimension is proved to be a multiple of the number of parts. errors: codes of the errors found at it.
-    lengths_dtype: element type of its lengths input. rest_possible: one of its lengths may be -1 (VariadicSplit).
-    lengths_counted: the number of lengths is told by the input that holds them, and not only by the number of outputs.
-    """
-
-    variant: Variant
-    split: CanonicalSplit | None
-    data: ValueType
-    divisible: bool
-    errors: tuple[str, ...] = ()
-    lengths_dtype: str | None = None
-    rest_possible: bool = False
-    lengths_counted: bool = True
-
-    @property
-    def lengths(self) -> tuple[DimLike, ...]:
-        """Length of each part; empty when their number is unknown."""
-        return () if self.split is None else self.split.lengths or ()
-
-
-class FoundSplit(NamedTuple):
-    """A split node of a model in internal names.
-
-    outputs: types of those that the operator gives. obligations: what the node was the first to require. facts: what is
-    known of the symbols in its graph.
-    """
-
-    name: str
-    location: str
-    input_name: str
-    output_names: tuple[str, ...]
-    detail: SplitDetail
-    outputs: Sequence[ValueType]
-    obligations: tuple[Obligation, ...]
-    facts: Facts
-
-
-@dataclass(slots=True)
-class GraphDetail:
-    """What was inferred of one graph as written: the types of its values, the elements of its constants, its split
-    nodes by index, and by index the positions at which SequenceAt nodes read, where known.
-
-    visits: for each node that walk has come to, what nodes of the same operator, attributes, and inputs and outputs of
-    which the same is known have in common: one object. None for a node that is like no other. having_bodies: the nodes
-    among them whose attributes hold graphs, by index. repairs: of nodes that have one reading only, by index.
-    """
-
-    types: dict[str, ValueType] = field(default_factory=dict)
-    constants: dict[str, Contents | TensorProto] = field(default_factory=dict)
-    splits: dict[int, SplitDetail] = field(default_factory=dict)
-    positions: dict[int, int] = field(default_factory=dict)
-    visits: list[Visit | None] = field(default_factory=list)
-    having_bodies: list[int] = field(default_factory=list)
-    repairs: dict[int, list[Repair]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class FunctionCall:
-    """One call of a model-local function: the types of its inputs."""
-
-    inputs: tuple[ValueType | None, ...]
-
 
 # Functions that call functions twice over, each time with other types, make a file of a few lines a model of millions
 # of nodes.
@@ -119,7 +44,7 @@ def most_calls(model: ModelProto) -> int:
 
 
 @dataclass(slots=True)
-class State:
+class WalkState:
     """Shared by every walk of one inference."""
 
     model: ModelProto

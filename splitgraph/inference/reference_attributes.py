@@ -20,7 +20,7 @@ class _Asked(Exception):
     """A rule asked for an attribute that only a call of the function tells."""
 
 
-class UnboundContext(WalkedNode):
+class ReferenceContext(WalkedNode):
     """A node as its rule sees it, but for the attributes that nobody knows: to ask for one of them ends the rule."""
 
     __slots__ = ()
@@ -46,7 +46,7 @@ class UnboundContext(WalkedNode):
 def without_asking(ctx: WalkedNode, rule: Rule) -> Sequence[ValueType] | None:
     """The types that a rule gives whatever the attributes are that nobody knows; None when it asks for one of them."""
     try:
-        return rule(UnboundContext(ctx))
+        return rule(ReferenceContext(ctx))
     except _Asked:
         ctx.contents_out.clear()
         ctx.sequences_out.clear()

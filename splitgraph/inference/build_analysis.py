@@ -9,18 +9,19 @@ from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.dim import Dim, DimLike, Obligation, symbols_of
 from splitgraph.graph.scopes import MAIN, GraphPath, Scope
 from splitgraph.inference.analysis import Analysis, Completeness, SplitReport
-from splitgraph.inference.left_open import values_left_open
-from splitgraph.inference.naming import Naming, tally
+from splitgraph.inference.generated_symbols import Naming, tally
 from splitgraph.inference.operators import AI_ONNX, plugin_advice
-from splitgraph.inference.plainer import Plainer
 from splitgraph.inference.requirements import Requirements, shown_assumptions, shown_requirements
+from splitgraph.inference.simplified_types import Plainer
 from splitgraph.inference.solved_symbols import solve
-from splitgraph.inference.state import FoundSplit, State
+from splitgraph.inference.unknown_operator_reach import values_left_open
 from splitgraph.inference.walk import Walk
+from splitgraph.inference.walk_results import FoundSplit
+from splitgraph.inference.walk_state import WalkState
 from splitgraph.value_type import UNKNOWN, ValueType
 
 
-def build_analysis(state: State, main: Walk) -> Analysis:
+def build_analysis(state: WalkState, main: Walk) -> Analysis:
     """The analysis of a walked model; `details` holds the shown types of every graph and what conversion needs."""
     solved = solve([each for each in main.facts.obligations if each not in state.declared_numbers], state.generated)
     naming, plainer = Naming(state.generated, state.reserved, solved), Plainer(solved)
@@ -75,7 +76,7 @@ def build_analysis(state: State, main: Walk) -> Analysis:
 class Details:
     """For conversion: every graph of the model, the state of the walks, and the shown types of each graph by path."""
 
-    def __init__(self, state: State, types: Mapping[GraphPath, Mapping[str, ValueType]]) -> None:
+    def __init__(self, state: WalkState, types: Mapping[GraphPath, Mapping[str, ValueType]]) -> None:
         self.scopes = state.scopes
         self.graphs = state.details
         self.types = types
@@ -91,7 +92,7 @@ class ShownSplit(NamedTuple):
 
 
 def _shown_splits(
-    state: State, naming: Naming, plainer: Plainer, lengths: Mapping[int, Iterable[DimLike | None]]
+    state: WalkState, naming: Naming, plainer: Plainer, lengths: Mapping[int, Iterable[DimLike | None]]
 ) -> dict[int, ShownSplit]:
     """What is shown of each split, by the identity of its detail; lengths: of its parts, by the same."""
     shown: dict[int, ShownSplit] = {}
@@ -163,7 +164,7 @@ def _bounds(main: Walk, naming: Naming, counted: Iterable[tuple[ValueType, int]]
     return {name: known.get(name, (0, None)) for name in names}
 
 
-def _unknown_operators(state: State) -> list[Diagnostic]:
+def _unknown_operators(state: WalkState) -> list[Diagnostic]:
     found = []
     for label, count in state.unknown_operators.items():
         domain, _, op_type = label.rpartition("::")
@@ -177,7 +178,7 @@ def _unknown_operators(state: State) -> list[Diagnostic]:
 
 
 def _completeness(
-    state: State, types: Mapping[GraphPath, Mapping[str, ValueType]], counted: Iterable[tuple[ValueType, int]]
+    state: WalkState, types: Mapping[GraphPath, Mapping[str, ValueType]], counted: Iterable[tuple[ValueType, int]]
 ) -> Completeness:
     dims = known = symbolic = unranked = 0
     for value, times in counted:

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 import onnx
 from onnx import defs, shape_inference
 
+from splitgraph.attribute_values import HOLDING_GRAPHS
 from splitgraph.contents import Contents
 from splitgraph.dim import Dim, DimLike, evaluate, symbols_of
-from splitgraph.graph.attributes import HOLDING_GRAPHS
 from splitgraph.graph.tensors import int64_tensor
 from splitgraph.graph.types import type_proto, value_type
 from splitgraph.inference.context import NodeContext
