@@ -13,8 +13,8 @@ from splitgraph.inference.analysis import IR, Analysis
 from splitgraph.inference.build_analysis import build_analysis
 from splitgraph.inference.define_graph import define_graph_values
 from splitgraph.inference.given_sizes import NO_SIZES, InputShapes, Sizes, read_sizes
-from splitgraph.inference.openvino_ir.filling import fill_ir
 from splitgraph.inference.openvino_ir.mirror import Mirror, mirror
+from splitgraph.inference.openvino_ir.write_dims import fill_ir
 from splitgraph.inference.rules import load_openvino_rules
 from splitgraph.inference.walk import Walk
 from splitgraph.inference.walk_state import WalkState

@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from splitgraph.contents import Contents, scalar
 from splitgraph.dim import Dim, DimLike, symbols_of
 from splitgraph.inference.context import Body, NodeContext
-from splitgraph.inference.openvino_ir.port_maps import PortEntry, read_ports
 from splitgraph.inference.rules.onnx.control_flow import infer_branches, settle_iterations
 from splitgraph.inference.rules.openvino.attributes import layer
+from splitgraph.inference.rules.openvino.port_maps import PortEntry, read_ports
 from splitgraph.inference.rules.operands import InvalidNode
 from splitgraph.onnx_proto import GraphProto
 from splitgraph.value_type import UNKNOWN, ValueType, tensor
