@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import onnx
 import pytest
-from onnx import parser
+from onnx import TensorProto, helper, parser
 
 import splitgraph
+from splitgraph.inference import infer_model
 
 MODEL = """
 <ir_version: 8, opset_import: ["" : 18]>
@@ -39,3 +40,23 @@ def test_a_generated_name_is_never_one_of_a_subgraph(name: str, operator: str) -
     assert shown(analysis, "i") != name
     assert {shown(analysis, each) for each in "tuvw"} == {name}
     assert not analysis.diagnostics or operator != "If"
+
+
+def test_bounds_are_those_of_the_symbol_that_is_shown() -> None:
+    """Symbols are numbered anew when they are shown; the bounds once were those of another symbol of that number."""
+    model = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["" : 18]>
+        g (float[N] x, float[M] y) => (int64[1, A] alone, float[1, 1, B] p) {
+            alone = NonZero (x)
+            both = NonZero (y)
+            axis = Constant <value_ints: ints = [0]> ()
+            row = Unsqueeze (both, axis)
+            twice = Cast <to: int = 1> (row)
+            p = MaxPool <kernel_shape: ints = [5]> (twice)
+        }"""
+    )
+    for value in model.graph.output:
+        value.CopyFrom(helper.make_tensor_value_info(value.name, TensorProto.INT64, None))
+    analysis = infer_model(model)
+    assert str(analysis.types["both"]) == "int64[1, unk0]"
+    assert analysis.symbols["unk0"] == (4, None)

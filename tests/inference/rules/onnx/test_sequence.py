@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import onnx
 import pytest
 from node_models import infer_nodes, shape_text
+
+from splitgraph.inference import infer_model
 
 HELD = (
     "int64 zero = {0}, int64 one = {1}, int64 two = {2}, int64 last = {-1}, int64[2] parts = {2, 3}, int64 four = {4}, "
@@ -170,3 +173,24 @@ def test_an_optional_of_a_sequence_has_the_type_of_its_tensors() -> None:
         assert analysis.types["o"].dtype == "int32"
         assert str(analysis.types["o"]) == "optional(sequence(int32[N]))"
         assert str(analysis.types["y"]) == "sequence(int32[N])"
+
+
+def test_parts_of_unlike_lengths_share_no_symbol() -> None:
+    """A sequence's elements may differ where its type says nothing; a symbol there once made them look alike."""
+    model = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["" : 18]>
+        g (float[4, N] x) => (float[M, N] y) {
+            size = Constant <value_int: int = 3> ()
+            parts = SplitToSequence <axis: int = 0> (x, size)
+            same = Identity (parts)
+            rows = SplitToSequence <axis: int = 1> (x, size)
+            y = ConcatFromSequence <axis: int = 0> (same)
+        }"""
+    )
+    analysis = infer_model(model)
+    assert [str(analysis.types[name]) for name in ("parts", "same", "rows")] == [
+        "sequence(float32[?, N])",
+        "sequence(float32[?, N])",
+        "sequence(float32[4, ?])",
+    ]
+    assert str(analysis.types["y"]) == "float32[4, N]"

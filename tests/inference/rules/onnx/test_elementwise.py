@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from node_models import infer_nodes, model_of, shape_text
+from node_models import NEWEST_OPSET, infer_nodes, model_of, shape_text
 from onnx import TensorProto, helper
 
 from splitgraph.contents import Item, Ratio
@@ -269,3 +269,14 @@ def test_float_arithmetic_agrees_with_float32(steps: list[tuple[str, float]], la
             x = NUMPY_STEPS[name](x, np.float32(factor), dtype=np.float32)
         expected = {"floor": np.floor, "ceil": np.ceil, "cast": np.trunc}[last](x)
         assert value_of(item, n) == expected
+
+
+def test_the_inputs_of_a_gate_broadcast_to_one_size() -> None:
+    # SwiGLU is younger than the oldest onnx that is supported.
+    if NEWEST_OPSET >= 28:
+        assert shape_text("float[N,M] a, float[N,4] b", "y = SwiGLU(a, b)", opset=28) == "float32[N, 4]"
+        analysis = infer_nodes("float[2,4] a, float[2,5] b", "y = SwiGLU(a, b)", opset=28)
+        (found,) = analysis.diagnostics
+        assert found.code == "SG302"
+        assert "equal, not 4 and 5" in found.message
+        assert analysis.types["y"].shape is None

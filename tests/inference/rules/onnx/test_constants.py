@@ -1,9 +1,9 @@
-"""ConstantFill, an operator that was experimental and of which onnx keeps no schema."""
+"""BitCast; and ConstantFill, an operator that was experimental and of which onnx keeps no schema."""
 
 from __future__ import annotations
 
 import pytest
-from node_models import infer_nodes, shape_text
+from node_models import NEWEST_OPSET, infer_nodes, shape_text
 
 INVALID = [
     ("opset", "float[2] x", "y = ConstantFill(x)", 9, "gone from opset 9 on"),
@@ -39,3 +39,9 @@ def test_shapes(inputs: str, body: str, expected: str) -> None:
 def test_elements_are_known() -> None:
     analysis = infer_nodes("float[N] x", "s = ConstantFill<dtype=7, value=3.0, shape=[2]>() y = Reshape(x, s)", opset=6)
     assert str(analysis.types["y"]) == "float32[3, 3]"
+
+
+def test_a_bit_cast_keeps_the_shape() -> None:
+    # BitCast is younger than the oldest onnx that is supported.
+    if NEWEST_OPSET >= 26:
+        assert shape_text("float[N,4] x", "y = BitCast<to=6>(x)", opset=26) == "int32[N, 4]"

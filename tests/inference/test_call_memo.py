@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import onnx
 import pytest
 
-from splitgraph.inference import infer_model
+from splitgraph.inference import infer_model, walk_state
 from splitgraph.inference.journal_replay import MOST_REPEATED
 from splitgraph.inference.visit_memo import VisitMemo
 from splitgraph.inference.walk import Walk
@@ -162,3 +162,25 @@ def test_what_is_reported_of_a_call_speaks_of_its_own_symbols() -> None:
     assert first.input == analysis.types["a"]
     assert second.input == analysis.types["b"]
     assert first.input != second.input
+
+
+def test_calls_beyond_a_bound_are_not_followed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of 25 functions that call each other twice once kept inference busy for hours."""
+    monkeypatch.setattr(walk_state, "most_calls", lambda model: 2)
+    model = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["" : 18, "f" : 1]>
+        g (float[4] x, float[6] y, float[8] z) => (float[A] a, float[B] b, float[C] c) {
+            a, rest = f.halves (x)
+            same, again = f.halves (x)
+            b, more = f.halves (y)
+            c, most = f.halves (z)
+        }
+        <domain: "f", opset_import: ["" : 18]>
+        halves (data) => (left, right) { left, right = Split <num_outputs: int = 2> (data) }"""
+    )
+    analysis = infer_model(model)
+    assert [(found.code, found.severity) for found in analysis.diagnostics] == [("SG303", "warning")]
+    found = [str(analysis.types[name]) for name in ("rest", "again", "more", "most")]
+    assert found == ["float32[2]", "float32[2]", "float32[3]", "unknown"]
+    # What all calls have in common is not what those have that were followed.
+    assert analysis.details.graphs["F", 0].types["data"].shape is None

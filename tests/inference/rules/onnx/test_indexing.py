@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 
+import onnx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from node_models import infer_nodes, shape_text
 
 from splitgraph.dim import Dim
+from splitgraph.inference import infer_model
 
 HELD = "int64 zero = {0}, int64 two = {2}, int64 minus = {-1}, int64[1] k = {3}, int64[2] pair = {0, -1}"
 
@@ -134,3 +136,30 @@ def test_a_range_of_symbols_is_followed() -> None:
     analysis = infer_nodes("float[N] x", body, constants=MORE)
     assert str(analysis.types["z"]) == "float32[N + 1, N + 2]"
     assert all(isinstance(dim, Dim) for dim in analysis.types["z"].shape or ())
+
+
+@pytest.mark.parametrize(
+    ("data", "condition", "expected"),
+    [
+        ("float[4] x", "[1, 0, 1]", "float32[2]"),
+        ("float[2] x", "[1, 0, 0]", "float32[1]"),
+        ("float[2] x", "[1, 0, 1]", "float32[?]"),
+        ("float[0] x", "[1]", "float32[?]"),
+        ("float[N] x", "[0, 0]", "float32[0]"),
+        ("float[N] x", "[0, 1]", "float32[?]"),
+    ],
+)
+def test_a_condition_beyond_the_last_element_keeps_nothing_for_certain(
+    data: str, condition: str, expected: str
+) -> None:
+    """onnxruntime passes over what lies beyond; it once was counted."""
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["" : 18]>
+        g ({data}) => (float[K] y) {{
+            numbers = Constant <value_ints: ints = {condition}> ()
+            held = Cast <to: int = 9> (numbers)
+            y = Compress <axis: int = 0> (x, held)
+        }}"""
+    )
+    model.graph.output[0].ClearField("type")
+    assert str(infer_model(model).types["y"]) == expected

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
+import onnx
 import onnx.parser
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from node_models import infer_nodes, shape_text
+from onnx import TensorProto, helper
 
 import splitgraph
 from splitgraph.dim import Dim, Facts, evaluate, symbol
+from splitgraph.inference import infer_model
 from splitgraph.inference.rules.onnx.slicing import slice_length
 
 INVALID = [
@@ -250,3 +253,21 @@ def test_a_computed_0_copies_what_is_0_all_the_same(other: str, required: bool) 
     }}"""
     told = [str(each) for each in splitgraph.infer(onnx.parser.parse_model(text)).obligations]
     assert ("0 == max(H, K) % S" in told) == required
+
+
+def test_a_computed_reshape_target_that_can_be_0_copies() -> None:
+    """`M % 2` is 0 for a tensor that has elements, and then copies; it once was taken for the dimension."""
+    model = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["" : 18]>
+        g (float[M, 3] x) => (float[A, B] y) {
+            shape = Shape (x)
+            four = Constant <value_int: int = 4> ()
+            target = Mod (shape, four)
+            y = Reshape (x, target)
+        }"""
+    )
+    model.graph.output[0].CopyFrom(helper.make_tensor_value_info("y", TensorProto.FLOAT, None))
+    analysis = infer_model(model)
+    assert analysis.ok
+    assert str(analysis.types["y"]) == "float32[M, 3]"
+    assert analysis.obligations == ()
