@@ -50,7 +50,7 @@ from splitgraph.graph.scopes import (
 )
 from splitgraph.inference import Walked, walk_model
 from splitgraph.inference.operators import plugin_advice
-from splitgraph.inference.visit_memo import Visit
+from splitgraph.inference.walk_results import Visit
 from splitgraph.onnx_proto import ModelProto, NodeProto
 from splitgraph.schemas import newest_opset
 from splitgraph.variants import SPLIT_OPERATORS, variant_at

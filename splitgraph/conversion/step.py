@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from splitgraph.attribute_values import UNRESOLVED, attribute_value
 from splitgraph.contents import MAX_WRITTEN
 from splitgraph.conversion.boundary_crossing import Crossing
 from splitgraph.conversion.ladder.element_types import misfits, slots_of
@@ -15,7 +16,6 @@ from splitgraph.conversion.ladder.values import Array, Values
 from splitgraph.conversion.left_out import INLINE_FIRST
 from splitgraph.conversion.planning.emission import Emission
 from splitgraph.deferred import helper, np, numpy_helper
-from splitgraph.graph.attributes import UNRESOLVED, attribute_value
 from splitgraph.graph.tensors import array_of, int64_tensor
 from splitgraph.onnx_proto import AttributeProto, TensorProto
 from splitgraph.tensor_places import is_in_other_file

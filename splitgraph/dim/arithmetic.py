@@ -16,7 +16,7 @@ The rules of the normal form, beyond multiplying out and collecting terms:
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from math import gcd
 from typing import Any, NamedTuple, NoReturn, TypeAlias
@@ -45,13 +45,13 @@ from splitgraph.dim.atoms import (
     lone_atom,
     monomial_order,
     order_of,
-    quotient_of,
     size_of,
-    without,
 )
 from splitgraph.dim.bounds import atom_interval, interval
+from splitgraph.dim.exact_division import cancel, exact_quotient
 from splitgraph.dim.floor_sums import fold_quotients
 from splitgraph.dim.linear_systems import range_of
+from splitgraph.dim.pickling import Pickled, pickled
 from splitgraph.dim.printing import spell
 from splitgraph.dim.reduction import is_better_negated, joinable, joined, take_multiples
 
@@ -157,8 +157,8 @@ class Dim:
     def __reduce__(self) -> tuple[Any, ...]:
         atoms = all_atoms([self])
         places = {atom: place for place, atom in enumerate(atoms)}
-        parts = [(atom.kind, atom.name, tuple(_pickled(part, places) for part in atom.parts)) for atom in atoms]
-        return _unpickled, (parts, _pickled(self, places))
+        parts = [(atom.kind, atom.name, tuple(pickled(part, places) for part in atom.parts)) for atom in atoms]
+        return _unpickled, (parts, pickled(self, places))
 
     def __copy__(self) -> Dim:
         return self
@@ -354,21 +354,10 @@ class _Step(NamedTuple):
     divisor: int
 
 
-# Pickling: the atoms in a row, arguments first, as nothing recursive survives deep nesting; monomials are their places.
-
-_Pickled: TypeAlias = int | tuple[tuple[tuple[tuple[int, ...], int], ...], int]
-
-
-def _pickled(value: DimLike, places: Mapping[Atom, int]) -> _Pickled:
-    if isinstance(value, int):
-        return value
-    return tuple((tuple(places[atom] for atom in monomial), c) for monomial, c in value.terms), value.const
-
-
-def _unpickled(parts: Sequence[tuple[int, str, tuple[_Pickled, ...]]], whole: _Pickled) -> DimLike:
+def _unpickled(parts: Sequence[tuple[int, str, tuple[Pickled, ...]]], whole: Pickled) -> DimLike:
     atoms: list[Atom] = []
 
-    def read(pickled: _Pickled) -> DimLike:
+    def read(pickled: Pickled) -> DimLike:
         if isinstance(pickled, int):
             return pickled
         terms, const = pickled
@@ -445,7 +434,7 @@ def _divide_deep(numerator: Dim, divisor: int) -> DimLike:
     if nested is not None and rest[(nested[0],)] == 1:
         inner, inner_divisor = nested
         del rest[(inner,)]
-        raised = inner.args[0] + inner_divisor * from_terms(rest, const)
+        raised: DimLike = inner.args[0] + inner_divisor * from_terms(rest, const)
         return from_terms(whole, 0) + raised // (divisor * inner_divisor)
     whole_const, const = divmod(const, divisor)
     reduced = from_terms(rest, const)
@@ -468,7 +457,8 @@ def _quotient(numerator: Dim, divisor: int) -> DimLike:
     """The atom; `(E//B + j)//k` is `(E + j*B)//(B*k)`."""
     inner = lone_atom(numerator - numerator.const)
     if inner is not None and inner.kind == FLOOR and isinstance(inner.args[1], Dim):
-        return (inner.args[0] + numerator.const * inner.args[1]) // (inner.args[1] * divisor)
+        quotient: DimLike = (inner.args[0] + numerator.const * inner.args[1]) // (inner.args[1] * divisor)
+        return quotient
     return atom_value(FLOOR, (numerator, divisor))
 
 
@@ -479,12 +469,12 @@ def _divide_by_dim(numerator: DimLike, divisor: Dim) -> DimLike:
         return 0
     if divisor.terms[0][1] < 0:
         return _divide_by_dim(-numerator, -divisor)
-    exact = _exact_quotient(numerator, divisor)
+    exact = exact_quotient(numerator, divisor, from_terms)
     if exact is not None:
         return exact
     whole: DimLike = 0
     if len(divisor.terms) == 1 and divisor.const == 0:
-        whole, numerator, reduced = _cancel(numerator, divisor)
+        whole, numerator, reduced = cancel(numerator, divisor, from_terms)
         if isinstance(reduced, int):
             return whole + numerator // reduced
         divisor = reduced
@@ -500,56 +490,7 @@ def _joined_quotient(numerator: DimLike, divisor: Dim) -> DimLike:
     inner = lone_atom(numerator)
     low = divisor.interval[0]
     if inner is not None and inner.kind == FLOOR and low is not None and low >= 0:
-        return inner.args[0] // (inner.args[1] * divisor)
+        above, below = inner.args[0], inner.args[1] * divisor
+        quotient: DimLike = above // below
+        return quotient
     return atom_value(FLOOR, (numerator, divisor))
-
-
-def _exact_quotient(numerator: DimLike, divisor: Dim) -> DimLike | None:
-    """The quotient when the polynomial divides without a remainder, else None."""
-    if isinstance(numerator, int):
-        return None
-    lead, lead_coefficient = divisor.terms[0]
-    left: DimLike = numerator
-    found: DimLike = 0
-    for _ in range(MOST_WRITTEN):
-        if isinstance(left, int):
-            break
-        monomial = quotient_of(left.terms[0][0], lead)
-        if monomial is None or left.terms[0][1] % lead_coefficient:
-            return None
-        step = from_terms({monomial: 1}, 0) if monomial else 1
-        step = step * (left.terms[0][1] // lead_coefficient)
-        before, left = left, left - step * divisor
-        found = found + step
-        if isinstance(left, Dim) and not monomial_order(before.terms[0]) < monomial_order(left.terms[0]):
-            return None
-    return found if isinstance(left, int) and left == 0 else None
-
-
-def _cancel(numerator: DimLike, divisor: Dim) -> tuple[DimLike, DimLike, DimLike]:
-    """(whole, rest, reduced divisor) with numerator//divisor == whole + rest//reduced, for a divisor of one term."""
-    monomial, factor = divisor.terms[0]
-    if isinstance(numerator, int):
-        common = gcd(numerator, factor)
-        return 0, numerator // common, from_terms({monomial: factor // common}, 0)
-    whole: dict[Monomial, int] = {}
-    rest: dict[Monomial, int] = {}
-    for term, coefficient in numerator.terms:
-        shared = quotient_of(term, monomial)
-        if shared is None or coefficient % factor:
-            rest[term] = coefficient
-        else:
-            whole[shared] = coefficient // factor
-    whole_const = whole.pop((), 0)
-    common = gcd(factor, numerator.const, *rest.values())
-    for atom in monomial:
-        if rest and numerator.const == 0 and all(atom in term for term in rest):
-            rest = {without(term, atom): c for term, c in rest.items()}
-            monomial = without(monomial, atom)
-    const = rest.pop((), 0) + numerator.const
-    reduced = from_terms({monomial: factor // common}, 0) if monomial else factor // common
-    return (
-        from_terms(whole, whole_const),
-        from_terms({m: c // common for m, c in rest.items()}, const // common),
-        reduced,
-    )

@@ -8,12 +8,9 @@ nothing is done twice that has been done for its parts; only what asks for all o
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import Any, Protocol, TypeAlias
 
 from splitgraph.dim.digests import blake2b
-
-if TYPE_CHECKING:
-    from splitgraph.dim.arithmetic import DimLike
 
 # MOD and NESTED_MAX stand for what is too deep to be taken apart (see is_deep), SUM and PRODUCT for what is too large.
 SYMBOL, FLOOR, MOD, MAX, NESTED_MAX, SUM, PRODUCT = range(7)
@@ -57,7 +54,11 @@ class Atom:
         "size",
     )
 
-    def __init__(self, kind: int, name: str, parts: tuple[DimLike, ...], interval: Interval) -> None:
+    # Dims and integers; `Dim` is defined on top of atoms.
+    parts: tuple[Any, ...]
+    args: tuple[Any, ...]
+
+    def __init__(self, kind: int, name: str, parts: tuple[Any, ...], interval: Interval) -> None:
         self.kind = kind
         self.parts = parts
         self.args = args = () if kind in LARGE else parts
@@ -79,6 +80,27 @@ class Atom:
 
 Monomial = tuple[Atom, ...]
 Terms = tuple[tuple[Monomial, int], ...]
+
+
+class Polynomial(Protocol):
+    """A sum of terms and a constant: what the modules below `arithmetic` use of a `Dim`."""
+
+    terms: Terms
+    const: int
+
+    @property
+    def interval(self) -> Interval: ...
+
+    def __add__(self, other: Any) -> Any: ...
+
+    def __sub__(self, other: Any) -> Any: ...
+
+    def __rsub__(self, other: Any) -> Any: ...
+
+    def __neg__(self) -> Any: ...
+
+
+Value: TypeAlias = int | Polynomial
 
 
 def monomial_order(term: tuple[Monomial, int]) -> tuple[int, Monomial]:
@@ -112,41 +134,41 @@ def quotient_of(monomial: Monomial, divisor: Monomial) -> Monomial | None:
     return tuple(rest)
 
 
-def level_of(value: DimLike) -> int:
+def level_of(value: Value) -> int:
     """The highest level among the atoms of a value."""
     if isinstance(value, int):
         return 0
     return max(atom.level for monomial, _ in value.terms for atom in monomial)
 
 
-def size_of(value: DimLike) -> int:
+def size_of(value: Value) -> int:
     """How many names it takes to write a value."""
     return 0 if isinstance(value, int) else sum(atom.size for monomial, _ in value.terms for atom in monomial)
 
 
-def degree_of(value: DimLike) -> int:
+def degree_of(value: Value) -> int:
     """The number of factors in the longest term of a value."""
     return 0 if isinstance(value, int) else len(value.terms[0][0])
 
 
-def is_linear(value: DimLike) -> bool:
+def is_linear(value: Value) -> bool:
     """True for a sum of multiples of symbols."""
     return isinstance(value, int) or all(len(m) == 1 and m[0].kind in NAMED for m, _ in value.terms)
 
 
-def always_exists(value: DimLike) -> bool:
+def always_exists(value: Value) -> bool:
     """True for what has a value whatever its symbols are: they are no part of a divisor."""
     return isinstance(value, int) or all(atom.always_exists for monomial, _ in value.terms for atom in monomial)
 
 
-def add_into(coefficients: dict[Monomial, int], dim: DimLike, factor: int = 1) -> int:
+def add_into(coefficients: dict[Monomial, int], dim: Value, factor: int = 1) -> int:
     """Add the terms of `dim * factor`; gives back its constant."""
     for monomial, coefficient in () if isinstance(dim, int) else dim.terms:
         coefficients[monomial] = coefficients.get(monomial, 0) + coefficient * factor
     return const_of(dim) * factor
 
 
-def coefficients_of(value: DimLike, factor: int = 1) -> dict[Monomial, int]:
+def coefficients_of(value: Value, factor: int = 1) -> dict[Monomial, int]:
     """The terms of `factor * value`, the constant among them."""
     if isinstance(value, int):
         return {(): factor * value}
@@ -155,19 +177,19 @@ def coefficients_of(value: DimLike, factor: int = 1) -> dict[Monomial, int]:
     return coefficients
 
 
-def add_all(coefficients: dict[Monomial, int], dim: DimLike, factor: int, cofactor: Monomial) -> None:
+def add_all(coefficients: dict[Monomial, int], dim: Value, factor: int, cofactor: Monomial) -> None:
     """Add `dim * factor * cofactor` to the terms, the constant among them."""
     for monomial, coefficient in coefficients_of(dim, factor).items():
         key = times(monomial, cofactor)
         coefficients[key] = coefficients.get(key, 0) + coefficient
 
 
-def const_of(value: DimLike) -> int:
+def const_of(value: Value) -> int:
     """The constant term."""
     return value if isinstance(value, int) else value.const
 
 
-def lone_atom(value: DimLike) -> Atom | None:
+def lone_atom(value: Value) -> Atom | None:
     """The atom, when the value is nothing but one."""
     if isinstance(value, int) or value.const or len(value.terms) != 1:
         return None
@@ -175,19 +197,19 @@ def lone_atom(value: DimLike) -> Atom | None:
     return monomial[0] if coefficient == 1 and len(monomial) == 1 else None
 
 
-def order_of(value: DimLike) -> tuple[object, ...]:
+def order_of(value: Value) -> tuple[object, ...]:
     """A sort key of values: short ones first, then by their terms."""
     if isinstance(value, int):
         return (0, [], value)
     return (len(value.terms), [(*monomial_order(term), term[1]) for term in value.terms], value.const)
 
 
-def is_deep(value: DimLike) -> bool:
+def is_deep(value: Value) -> bool:
     """True for values of so many levels that no rule may write a part of them twice: it would double with each."""
     return level_of(value) > DEEP
 
 
-def atoms_by_level(values: Iterable[DimLike]) -> list[Atom]:
+def atoms_by_level(values: Iterable[Value]) -> list[Atom]:
     """Every atom that the values are written with, arguments before what is built of them; no recursion."""
     # A dict and not a set, as the order in which these atoms are simplified can decide what comes out.
     seen: dict[Atom, None] = {}
@@ -204,7 +226,7 @@ def atoms_by_level(values: Iterable[DimLike]) -> list[Atom]:
     return sorted(seen, key=lambda atom: atom.level)
 
 
-def all_atoms(values: Iterable[DimLike]) -> list[Atom]:
+def all_atoms(values: Iterable[Value]) -> list[Atom]:
     """Every atom that the values are built of, what large ones stand for among them, parts before what is built of
     them; no recursion.
     """
@@ -220,19 +242,19 @@ def all_atoms(values: Iterable[DimLike]) -> list[Atom]:
     return list(found)
 
 
-def _atoms_in(values: Iterable[DimLike]) -> list[Atom]:
+def _atoms_in(values: Iterable[Value]) -> list[Atom]:
     every = (atom for value in values if not isinstance(value, int) for m, _ in value.terms for atom in m)
     return list(dict.fromkeys(every))
 
 
-def _first_name(args: tuple[DimLike, ...]) -> str:
+def _first_name(args: tuple[Value, ...]) -> str:
     for arg in args:
         if not isinstance(arg, int):
             return arg.terms[0][0][0].name
     return ""
 
 
-def _digest(kind: int, name: str, args: tuple[DimLike, ...]) -> bytes:
+def _digest(kind: int, name: str, args: tuple[Value, ...]) -> bytes:
     whole = blake2b(digest_size=16)
     whole.update(b"%d" % kind)
     whole.update(name.encode("utf-8", "surrogatepass"))

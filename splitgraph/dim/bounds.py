@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
-from typing import TYPE_CHECKING
 
 from splitgraph.dim.atoms import (
     MAX,
@@ -18,11 +17,9 @@ from splitgraph.dim.atoms import (
     Atom,
     Interval,
     Monomial,
+    Value,
     coefficients_of,
 )
-
-if TYPE_CHECKING:
-    from splitgraph.dim.arithmetic import DimLike
 
 IntervalOf = Callable[[Atom], Interval]
 Coefficients = Mapping[Monomial, int]  # of a polynomial; the constant is that of the monomial ()
@@ -49,7 +46,7 @@ def atom_interval(kind: int, ranges: Sequence[Interval]) -> Interval:
     return _interval_of_quotient(ranges[0], ranges[1])
 
 
-def interval(value: DimLike, interval_of: IntervalOf = symbolic_interval) -> Interval:
+def interval(value: Value, interval_of: IntervalOf = symbolic_interval) -> Interval:
     """A sound interval (None: unbounded) of the value, from those of its terms."""
     if isinstance(value, int):
         return value, value

@@ -16,7 +16,8 @@ from typing import Literal
 from splitgraph.dim.arithmetic import Dim, DimLike, symbol
 from splitgraph.dim.atoms import SYMBOL, Atom, Interval, Terms, always_exists, coefficients_of, is_deep, is_linear
 from splitgraph.dim.bounds import both, interval, termwise_bound
-from splitgraph.dim.linear_systems import Fact, LinearSystem, TooLarge
+from splitgraph.dim.fact import Fact
+from splitgraph.dim.linear_systems import LinearSystem, TooLarge
 from splitgraph.dim.obligation import Obligation
 from splitgraph.dim.simplification import simplified
 from splitgraph.dim.symbol_bounds import SymbolBounds, bounds_given, interval_under, narrowed

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import product
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Protocol
 
 from splitgraph.dim.atoms import (
     FLOOR,
@@ -20,6 +20,8 @@ from splitgraph.dim.atoms import (
     Atom,
     Interval,
     Monomial,
+    Polynomial,
+    Value,
     is_linear,
     quotient_of,
     times,
@@ -27,9 +29,6 @@ from splitgraph.dim.atoms import (
 )
 from splitgraph.dim.bounds import both, monomial_interval, symbolic_interval
 from splitgraph.dim.integer_systems import Linear, bounds_of, has_solution
-
-if TYPE_CHECKING:
-    from splitgraph.dim.arithmetic import Dim, DimLike
 
 # New inequalities and cases that one question may make.
 STEPS = 1000
@@ -46,16 +45,14 @@ _REMEMBERED = 4096
 IntervalOf = Callable[[Atom], Interval]
 
 
-class Fact(NamedTuple):
-    """`difference >= 0`, or `difference == 0` where it is an equality."""
-
-    difference: Dim
-    is_equality: bool
+class Constraint(Protocol):
+    """`difference >= 0`, or `difference == 0` where it is an equality; a `Fact` is one."""
 
     @property
-    def sides(self) -> tuple[Dim, ...]:
-        """What is at least 0."""
-        return (self.difference, -self.difference) if self.is_equality else (self.difference,)
+    def difference(self) -> Polynomial: ...
+
+    @property
+    def is_equality(self) -> bool: ...
 
 
 class TooLarge(Exception):
@@ -76,17 +73,17 @@ class LinearSystem:
         self.equalities: list[Linear] = []
         self.inequalities: list[Linear] = []
 
-    def add(self, difference: DimLike, *, is_equality: bool) -> None:
+    def add(self, difference: Value, *, is_equality: bool) -> None:
         """Take `difference >= 0`, or `difference == 0`, and the meaning of everything in it."""
         (self.equalities if is_equality else self.inequalities).append(self.linear(difference))
         self._define_all()
 
-    def define(self, value: DimLike) -> None:
+    def define(self, value: Value) -> None:
         """Take the meaning of everything in a value, of which nothing is claimed but that there is one."""
         self.linear(value)
         self._define_all()
 
-    def linear(self, value: DimLike) -> Linear:
+    def linear(self, value: Value) -> Linear:
         """A polynomial over the variables; new monomials become variables."""
         if isinstance(value, int):
             return {}, value
@@ -129,7 +126,7 @@ class LinearSystem:
             has_solution([*self.equalities, *case], self.inequalities, steps) is False for case in self._cases(maxima)
         )
 
-    def range_of(self, value: DimLike, steps: int = STEPS) -> Interval:
+    def range_of(self, value: Value, steps: int = STEPS) -> Interval:
         """(lowest, highest) that a value can be where the constraints are met, None: unbounded or not known."""
         self.define(value)
         asked = self.linear(value)
@@ -207,14 +204,14 @@ class LinearSystem:
             own: Linear = {self._variable((atom,)): 1, self._extra: divisor}, 0
             self.equalities.append(_sum(self.linear(numerator), own, -1))
 
-    def _times(self, value: DimLike, cofactor: Monomial) -> Linear:
+    def _times(self, value: Value, cofactor: Monomial) -> Linear:
         """The product of a value with a monomial."""
         terms = () if isinstance(value, int) else value.terms
         coefficients = {self._variable(times(monomial, cofactor)): coefficient for monomial, coefficient in terms}
         const = value if isinstance(value, int) else value.const
         return _sum((coefficients, 0), self._linear_of(cofactor), const) if const else (coefficients, 0)
 
-    def _lowest(self, value: DimLike) -> int | None:
+    def _lowest(self, value: Value) -> int | None:
         if isinstance(value, int):
             return value
         total = value.const
@@ -255,9 +252,9 @@ class LinearSystem:
         low, high = monomial_interval(monomial, self._interval_of)
         return [(sign, bound) for sign, bound in ((1, low), (-1, high)) if bound is not None]
 
-    def add_products(self, facts: Iterable[Fact]) -> None:
+    def add_products(self, facts: Iterable[Constraint]) -> None:
         """Take the products of facts with factors that are at least 0, where products of theirs are in question."""
-        found: dict[tuple[Fact, Monomial], None] = {}
+        found: dict[tuple[Constraint, Monomial], None] = {}
         products = [monomial for monomial in self._variables if len(monomial) > 1]
         for fact in facts:
             if len(fact.difference.terms) > _WIDEST_FACTOR:
@@ -274,12 +271,12 @@ class LinearSystem:
             rows.append(self._times(fact.difference, cofactor))
         self._define_all()
 
-    def _has_all(self, fact: Fact, cofactor: Monomial) -> bool:
+    def _has_all(self, fact: Constraint, cofactor: Monomial) -> bool:
         return all(times(monomial, cofactor) in self._variables for monomial, _ in fact.difference.terms)
 
 
 @lru_cache(_REMEMBERED)
-def is_nonnegative(value: Dim) -> bool:
+def is_nonnegative(value: Polynomial) -> bool:
     """True when the value is at least 0 for any symbols >= 0; False when there is no proof."""
     low = value.interval[0]
     if is_linear(value) or (low is not None and low >= 0):
@@ -293,7 +290,7 @@ def is_nonnegative(value: Dim) -> bool:
 
 
 @lru_cache(_REMEMBERED)
-def range_of(value: Dim) -> Interval:
+def range_of(value: Polynomial) -> Interval:
     """(lowest, highest) that a value is known to have for any symbols >= 0, None: unbounded or not known."""
     if is_linear(value):
         return value.interval
@@ -309,7 +306,7 @@ def _is_positive_part(monomial: Monomial) -> bool:
     return atom is not None and atom.kind == MAX and len(atom.args) == 2 and not isinstance(atom.args[1], int)
 
 
-def _cofactors(difference: Dim, products: Iterable[Monomial]) -> list[Monomial]:
+def _cofactors(difference: Polynomial, products: Iterable[Monomial]) -> list[Monomial]:
     found = (quotient_of(whole, monomial) for whole in products for monomial, _ in difference.terms)
     return list(dict.fromkeys(cofactor for cofactor in found if cofactor))
 

@@ -5,19 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 from functools import lru_cache
-from typing import NamedTuple
 
 from splitgraph.dim.arithmetic import Dim, DimLike, sum_dims, symbol
 from splitgraph.dim.maxima import dim_max, dim_min
 from splitgraph.dim.printing import FUNCTION_NAMES, bare_symbol, is_identifier
+from splitgraph.dim.tokens import Token, integer_of, spaced, texts_in_order, tokens_of
 from splitgraph.dim.unknown_marks import marks_unknown
 from splitgraph.dim.values import names_in, symbols_of
-
-# A name is whatever is between operators: which letters Python takes in one is not for a regular expression to tell.
-_TOKEN = re.compile(
-    r"\s*(?:([0-9]+(?:\.[0-9]+)?)|([^\s0-9\[\](),+*/%-][^\s\[\](),+*/%-]*)|\[((?:[^\]]|\]\])*)\]|(//|\*\*|[-+*/%(),]))"
-)
-_DIGITS = 4000
 
 # What SymPy writes and we do not: fractions, powers, products of sums, its functions; quotients of PyTorch's.
 _SYMPY = re.compile(r"[^/]/[^/]|\*\*|\*\(|\)\*|[A-Za-z]\(|//[^()/]*\)")
@@ -35,14 +29,6 @@ _NUMBER = re.compile(r"[0-9]{1,19}")
 
 # Binary operators bind by rank; a unary minus binds more tightly than any of them.
 _RANKS = {"+": 1, "-": 1, "*": 2, "//": 2, "%": 2, "negate": 3}
-
-
-class Token(NamedTuple):
-    """A piece of an expression, and where it begins."""
-
-    kind: str  # "number" | "name" | "symbol" (in brackets) | "operator"
-    text: str
-    place: int
 
 
 @lru_cache(maxsize=4096)
@@ -66,16 +52,20 @@ def parse_dim(text: str) -> DimLike:
 
 def _read_expression(text: str) -> DimLike | None:
     try:
-        tokens = _tokens(text)
+        tokens = tokens_of(text)
     except ValueError:
         return None
-    if _spaced(tokens) != text or any(token.kind == "symbol" for token in tokens):
+    if spaced(tokens) != text or any(token.kind == "symbol" for token in tokens):
         return None
     try:
         value = _Reader(tokens, text, expanded=True).read()
     except (ValueError, ZeroDivisionError):
         value = 0
-    if not isinstance(value, int) and bare_symbol(value) is None and _bag(_tokens(str(value))) == _bag(tokens):
+    if (
+        not isinstance(value, int)
+        and bare_symbol(value) is None
+        and texts_in_order(tokens_of(str(value))) == texts_in_order(tokens)
+    ):
         return value
     return _read_sympy(text, tokens)
 
@@ -134,7 +124,7 @@ def _given_expression(text: str, names: Collection[str]) -> DimLike:
     try:
         dim = parse_expression(text)
     except ValueError as error:
-        sympy = _read_sympy(text, _tokens(text))
+        sympy = _read_sympy(text, tokens_of(text))
         if sympy is not None:
             return sympy
         if _ARITHMETIC.search(text):
@@ -154,7 +144,7 @@ def parse_expression(text: str) -> DimLike:
     Raises ValueError, which says what was found and where, for anything else.
     """
     try:
-        return _Reader(_tokens(text), text, expanded=False).read()
+        return _Reader(tokens_of(text), text, expanded=False).read()
     except ZeroDivisionError:
         raise ValueError(f"{text!r} divides by zero") from None
 
@@ -164,60 +154,6 @@ def is_spellable(dim: DimLike) -> bool:
     if isinstance(dim, int) or bare_symbol(dim) is not None:
         return True
     return all(is_identifier(name) for name in names_in(dim))
-
-
-def _tokens(text: str) -> list[Token]:
-    tokens, place, end = [], 0, len(text.rstrip())
-    while place < end:
-        match = _TOKEN.match(text, place)
-        if match is None:
-            raise ValueError(
-                f"{text!r} is not an expression: unexpected {text[place:].strip()[0]!r} at position {place}"
-            )
-        number, name, opaque, operator = match.groups()
-        if number is not None:
-            tokens.append(Token("number", number, match.start(1)))
-        elif name is not None:
-            tokens.append(Token("name", name, match.start(2)))
-        elif opaque is not None:
-            tokens.append(Token("symbol", opaque.replace("]]", "]"), match.start(3)))
-        else:
-            tokens.append(Token("operator", operator, match.start(4)))
-        place = match.end()
-    return tokens
-
-
-def _spaced(tokens: list[Token]) -> str:
-    """The tokens with the grammar's spaces between them."""
-    parts: list[str] = []
-    operand_before = False
-    for kind, text, _ in tokens:
-        if kind != "operator" or text == "(":
-            parts.append(text)
-            operand_before = text != "("
-        elif text == ",":
-            parts.append(", ")
-            operand_before = False
-        elif text in "+-%" and operand_before:
-            parts.append(f" {text} ")
-            operand_before = False
-        else:
-            parts.append(text)
-            operand_before = text == ")"
-    return "".join(parts)
-
-
-def _bag(tokens: list[Token]) -> list[str]:
-    return sorted(token.text for token in tokens)
-
-
-def _integer(digits: str) -> int:
-    """The number, however long; Python reads only so many digits at once."""
-    value = 0
-    for start in range(0, len(digits), _DIGITS):
-        part = digits[start : start + _DIGITS]
-        value = value * 10 ** len(part) + int(part)
-    return value
 
 
 class _Reader:
@@ -252,7 +188,7 @@ class _Reader:
         if kind == "number":
             if "." in text:
                 self._refuse(token)
-            self.values.append(_integer(text))
+            self.values.append(integer_of(text))
             return False
         if kind == "name" and text in FUNCTION_NAMES and follows == "(":
             self.waiting.append(text)

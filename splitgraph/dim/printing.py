@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import keyword
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from splitgraph.dim.atoms import (
     FLOOR,
@@ -16,7 +16,9 @@ from splitgraph.dim.atoms import (
     SYMBOL,
     Atom,
     Monomial,
+    Polynomial,
     Terms,
+    Value,
     atoms_by_level,
     const_of,
     monomial_order,
@@ -24,9 +26,6 @@ from splitgraph.dim.atoms import (
     times,
     without,
 )
-
-if TYPE_CHECKING:
-    from splitgraph.dim.arithmetic import Dim, DimLike
 
 FUNCTION_NAMES = frozenset({"min", "max"})
 
@@ -96,7 +95,7 @@ def is_identifier(name: str) -> bool:
     return unicodedata.is_normalized("NFKC", name)
 
 
-def bare_symbol(value: Dim) -> str | None:
+def bare_symbol(value: Polynomial) -> str | None:
     """The name, when the value is nothing but a symbol."""
     if value.const == 0 and len(value.terms) == 1:
         monomial, coefficient = value.terms[0]
@@ -105,7 +104,7 @@ def bare_symbol(value: Dim) -> str | None:
     return None
 
 
-def spell(value: Dim) -> str:
+def spell(value: Polynomial) -> str:
     """The one spelling of the value; a large atom in it is a name in brackets, which no other has."""
     name = bare_symbol(value)
     if name is not None:
@@ -113,12 +112,12 @@ def spell(value: Dim) -> str:
     return _spell_sum(value.terms, value.const, _texts(value))
 
 
-def spell_inside(value: DimLike) -> str:
+def spell_inside(value: Value) -> str:
     """The spelling of a value within an expression, where a name that is no identifier stands in brackets."""
     return decimal(value) if isinstance(value, int) else _spell_sum(value.terms, value.const, _texts(value))
 
 
-def spell_relation(difference: Dim, relation: str) -> str:
+def spell_relation(difference: Polynomial, relation: str) -> str:
     """`difference == 0` or `difference >= 0`, with the terms on the sides where they are positive."""
     texts = _texts(difference)
     apart, left_over = _pieces(difference.terms, 0, texts)
@@ -131,7 +130,7 @@ def spell_relation(difference: Dim, relation: str) -> str:
     return f"{_join(left, beside)} {relation} {_join(right, beside - const)}"
 
 
-def spell_large(atom: Atom, parts: Iterable[DimLike]) -> str:
+def spell_large(atom: Atom, parts: Iterable[Value]) -> str:
     """What a large atom stands for, written out over other parts than its own: its own under other names."""
     if atom.kind == SUM:
         return " + ".join(map(spell_inside, parts)).replace(" + -", " - ")
@@ -149,7 +148,7 @@ def decimal(number: int) -> str:
     return ("-" if number < 0 else "") + "".join(reversed(parts)).lstrip("0")
 
 
-def _texts(value: Dim) -> dict[Atom, _Spelled]:
+def _texts(value: Polynomial) -> dict[Atom, _Spelled]:
     texts: dict[Atom, _Spelled] = {}
     for atom in atoms_by_level([value]):
         texts[atom] = _spell_atom(atom, texts)
@@ -174,7 +173,7 @@ def _spell_atom(atom: Atom, texts: _Texts) -> _Spelled:
     return _Maximum([_argument(arg, 1, texts) for arg in atom.args], [_argument(arg, -1, texts) for arg in atom.args])
 
 
-def _spell_one_more(numerator: DimLike, denominator: DimLike, texts: _Texts) -> str | None:
+def _spell_one_more(numerator: Value, denominator: Value, texts: _Texts) -> str | None:
     if isinstance(numerator, int) or isinstance(denominator, int) or numerator.const >= 0 or denominator.const:
         return None
     if {m for m, _ in numerator.terms} & {m for m, _ in denominator.terms}:
@@ -188,7 +187,7 @@ def _spell_nested(atom: Atom, texts: _Texts) -> _NestedMaximum:
     return _NestedMaximum(upright, _call("min", [_argument(arg, -1, texts) for arg in atom.args], 0))
 
 
-def _spell_positive_part(value: Dim, texts: _Texts) -> _PositivePart:
+def _spell_positive_part(value: Polynomial, texts: _Texts) -> _PositivePart:
     rising = tuple((m, c) for m, c in value.terms if c > 0)
     falling = tuple((m, -c) for m, c in value.terms if c < 0)
     const = value.const
@@ -202,13 +201,13 @@ def _spell_positive_part(value: Dim, texts: _Texts) -> _PositivePart:
     )
 
 
-def _argument(arg: DimLike, sign: int, texts: _Texts) -> tuple[list[_Piece], int]:
+def _argument(arg: Value, sign: int, texts: _Texts) -> tuple[list[_Piece], int]:
     if isinstance(arg, int):
         return [], sign * arg
     return _pieces(tuple((m, sign * c) for m, c in arg.terms), sign * arg.const, texts)
 
 
-def _operand(arg: DimLike, texts: _Texts) -> str:
+def _operand(arg: Value, texts: _Texts) -> str:
     if isinstance(arg, int):
         return decimal(arg) if arg >= 0 else f"({decimal(arg)})"
     pieces, const = _pieces(arg.terms, arg.const, texts)

@@ -26,7 +26,8 @@ from splitgraph.dim.atoms import (
     without,
 )
 from splitgraph.dim.bounds import IntervalOf
-from splitgraph.dim.linear_systems import Fact, LinearSystem, TooLarge
+from splitgraph.dim.fact import Fact
+from splitgraph.dim.linear_systems import LinearSystem, TooLarge
 from splitgraph.dim.maxima import undominated
 from splitgraph.dim.remainders import known_remainder
 from splitgraph.dim.values import rebuilt, rebuilt_atom

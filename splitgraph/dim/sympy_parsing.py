@@ -10,15 +10,13 @@ import ast
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from math import lcm
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from splitgraph.dim.arithmetic import DimLike, ceildiv, product, sum_dims, symbol
 from splitgraph.dim.maxima import dim_max, dim_min
 from splitgraph.dim.printing import FUNCTION_NAMES, is_identifier
+from splitgraph.dim.tokens import Token
 from splitgraph.dim.values import large_atoms
-
-if TYPE_CHECKING:
-    from splitgraph.dim.parsing import Token
 
 # What is multiplied out has as many terms as its factors at most, and so many factors in a term.
 _MOST_TERMS = 32

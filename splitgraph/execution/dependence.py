@@ -15,7 +15,7 @@ import numpy as np
 import onnx
 
 from splitgraph.graph.scopes import FunctionKey, called_function, function_key
-from splitgraph.inference.calls import Steps, finish
+from splitgraph.inference.steps import Steps, finish
 from splitgraph.value_type import DTYPE_NAMES
 
 # Operators and layers that look at shapes and counts only.

@@ -15,7 +15,7 @@ import onnx
 from splitgraph.execution.layer_roles import for_layer
 from splitgraph.execution.model_edits import is_default_domain
 from splitgraph.execution.operator_roles import Integers, Request, compose, for_operator
-from splitgraph.inference.calls import Steps, finish
+from splitgraph.inference.steps import Steps, finish
 
 _PASSES_ON = frozenset({"Identity", "Cast", "Squeeze", "Unsqueeze", "Reshape", "Flatten"})
 FUNCTION_DOMAIN = "org.splitgraph"

@@ -8,7 +8,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from splitgraph.graph.attributes import HOLDING_GRAPHS
+from splitgraph.attribute_values import HOLDING_GRAPHS
 from splitgraph.onnx_proto import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto
 
 # Where a graph is: () is the main graph, ("F", i) the body of function i; each subgraph adds (node index, attribute

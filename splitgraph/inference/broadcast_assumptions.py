@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from splitgraph.dim import Dim, DimLike, Facts, Obligation, dim_max
 from splitgraph.dim.conditions import plain_conditions
-from splitgraph.inference.state import State
+from splitgraph.inference.walk_state import WalkState
 
 # Of more symbols a maximum, and what is assumed for it, are nothing that somebody reads.
 _MOST_SYMBOLS = 8
@@ -34,7 +34,7 @@ def fit_only_if_equal(a: Dim, b: Dim) -> bool:
     return True
 
 
-def larger_of(state: State, facts: Facts, a: Dim, b: Dim, location: str) -> DimLike | None:
+def larger_of(state: WalkState, facts: Facts, a: Dim, b: Dim, location: str) -> DimLike | None:
     """The larger of two dimensions that broadcast in a node, with a note of what is assumed for that, if anything is;
     None where it may be another and that cannot be assumed away.
     """
@@ -53,7 +53,7 @@ def larger_of(state: State, facts: Facts, a: Dim, b: Dim, location: str) -> DimL
     return _note(state, a, b, [Obligation(each, ">=", 0) for each in missing], location)
 
 
-def settle_assumptions(state: State, facts: Facts) -> None:
+def settle_assumptions(state: WalkState, facts: Facts) -> None:
     """Leave out what is assumed for nothing, by what is known after a walk that assumed nothing."""
     before, pairs = state.assumptions, state.assumed_pairs
     state.assumptions, state.assumptions_on, state.assumed_pairs = {}, {}, {}
@@ -64,14 +64,14 @@ def settle_assumptions(state: State, facts: Facts) -> None:
             return
 
 
-def may_be_settled(state: State, facts: Facts) -> bool:
+def may_be_settled(state: WalkState, facts: Facts) -> bool:
     """True where something is assumed that follows from what is known, or for dimensions that are known to be equal."""
     return any(facts.prove_ge(each.lhs, each.rhs) for each in state.assumptions) or any(
         facts.prove_eq(a, b) for a, b in state.assumed_pairs
     )
 
 
-def _note(state: State, a: Dim, b: Dim, assumptions: Sequence[Obligation], location: str) -> DimLike:
+def _note(state: WalkState, a: Dim, b: Dim, assumptions: Sequence[Obligation], location: str) -> DimLike:
     larger = dim_max(a, b)
     is_new = bool(assumptions) or (a, b) not in state.assumed_pairs
     # What a quiet walk finds, a later one finds again; a node that never runs needs nothing.
@@ -87,7 +87,7 @@ def _note(state: State, a: Dim, b: Dim, assumptions: Sequence[Obligation], locat
     return larger
 
 
-def _with_assumptions(state: State, facts: Facts, dims: Iterable[Dim]) -> Facts:
+def _with_assumptions(state: WalkState, facts: Facts, dims: Iterable[Dim]) -> Facts:
     """What is known, and beside it what was assumed of the symbols in the dimensions."""
     names = {name for dim in dims for name in dim.symbols}
     known = facts.child()

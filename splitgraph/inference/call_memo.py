@@ -6,17 +6,25 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
+from splitgraph.contents import Contents
 from splitgraph.dim import Facts
-from splitgraph.inference.outputs_of_call import OutputsOfCall
-from splitgraph.inference.state import State
+from splitgraph.inference.call_outputs import CallOutputs
+from splitgraph.inference.knowledge import Knowledge
 from splitgraph.inference.visit_memo import VisitMemo
-from splitgraph.inference.walked_node import WalkedNode
-from splitgraph.value_type import ValueType
 
 # The function, the attributes that it is called with, whether findings are reported, and one object for what is known
 # of each input.
 CallKey = tuple[Hashable, ...]
+
+
+class Call(Protocol):
+    """A node that calls a function. given: what is known of each input; `contents` reads the elements of one."""
+
+    given: list[Knowledge]
+
+    def contents(self, index: int) -> Contents | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +36,7 @@ class CallVisit:
     its answers hold whatever else is learnt. held: what the key tells apart by identity, which must stay alive.
     """
 
-    given: OutputsOfCall
+    given: CallOutputs
     made: Sequence[str]
     location: str
     start: int
@@ -37,13 +45,6 @@ class CallVisit:
     version: int
     settled: bool
     held: object
-
-    def repeat(self, state: State, ctx: WalkedNode) -> Sequence[ValueType]:
-        """Do for a call what was done for this one. Gives the types of its outputs."""
-        state.journal.repeat(state, self.start, self.end, self.location, ctx.location)
-        for label, count in self.unknown.items():
-            state.unknown_operators[label] += count
-        return self.given.renamed({name: state.fresh() for name in self.made}).hand_to(ctx)
 
 
 class CallMemo:
@@ -71,21 +72,21 @@ class CallMemo:
         # By key, the inputs whose elements a body looked at: what is known of them tells calls apart, too.
         self._read: dict[CallKey, frozenset[int]] = {}
 
-    def find(self, key: CallKey, ctx: WalkedNode) -> CallVisit | None:
+    def find(self, key: CallKey, call: Call) -> CallVisit | None:
         """The call that this one repeats; None when it is to be walked."""
         version = self.facts.version
         memo: CallMemo | None = self
         while memo is not None:
             read = memo._read.get(key)
             if read is not None:
-                visit = memo._visits.get(_with_elements(key, ctx, read))
+                visit = memo._visits.get(_with_elements(key, call, read))
                 # Equal versions: nothing was learnt since, here or in a body between that memo and this one.
                 if visit is not None and (visit.settled or visit.version == version):
                     return visit
             memo = memo.around
         return None
 
-    def keep(self, key: CallKey, ctx: WalkedNode, read: frozenset[int], visit: CallVisit) -> None:
+    def keep(self, key: CallKey, call: Call, read: frozenset[int], visit: CallVisit) -> None:
         """Remember a call. read: the inputs whose elements it looked at."""
         if not VisitMemo.remembers:
             return
@@ -94,13 +95,13 @@ class CallMemo:
             memo = memo.around
         read |= memo._read.get(key, frozenset())
         memo._read[key] = read
-        memo._visits[_with_elements(key, ctx, read)] = visit
+        memo._visits[_with_elements(key, call, read)] = visit
 
 
-def _with_elements(key: CallKey, ctx: WalkedNode, read: frozenset[int]) -> CallKey:
-    return (*key, *(_elements(ctx, position) for position in sorted(read)))
+def _with_elements(key: CallKey, call: Call, read: frozenset[int]) -> CallKey:
+    return (*key, *(_elements(call, position) for position in sorted(read)))
 
 
-def _elements(ctx: WalkedNode, position: int) -> Hashable:
-    ctx.contents(position)
-    return ctx.given[position]
+def _elements(call: Call, position: int) -> Hashable:
+    call.contents(position)
+    return call.given[position]

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from splitgraph.contents import Contents, SequenceInfo
 from splitgraph.diagnostics import Diagnostic, Severity
 from splitgraph.dim import Dim, DimLike, Facts
+from splitgraph.inference.open_branches import OpenBranches
 from splitgraph.onnx_proto import AttributeProto, NodeProto
 from splitgraph.value_type import ValueType
-
-if TYPE_CHECKING:
-    from splitgraph.inference.open_branches import OpenBranches
 
 Relation = Literal["==", ">="]
 

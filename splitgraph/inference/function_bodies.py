@@ -8,12 +8,13 @@ from itertools import count
 from splitgraph.dim import Dim, DimLike
 from splitgraph.graph.scopes import function_key, function_location, opset_imports
 from splitgraph.inference.call_memo import CallMemo
-from splitgraph.inference.state import FunctionCall, State
 from splitgraph.inference.walk import Walk
+from splitgraph.inference.walk_results import FunctionCall
+from splitgraph.inference.walk_state import WalkState
 from splitgraph.value_type import UNKNOWN, ValueType
 
 
-def walk_function_bodies(state: State, main: Walk) -> None:
+def walk_function_bodies(state: WalkState, main: Walk) -> None:
     """Walk each function's body as written, which conversion edits: with what all calls of it have in common, and
     quietly where it was walked at its calls already.
     """
@@ -35,7 +36,7 @@ def walk_function_bodies(state: State, main: Walk) -> None:
         state.quiet -= bool(calls)
 
 
-def _stand_ins(state: State) -> Iterator[Dim]:
+def _stand_ins(state: WalkState) -> Iterator[Dim]:
     """Symbols for what is not known of the inputs of one function: the same for each, so that the calls in functions
     are alike that were no longer so with symbols of their own. What is required of them stays within the function.
     """

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from dataclasses import replace
 from itertools import islice
 from math import prod
 
@@ -11,13 +10,11 @@ from splitgraph.contents import MAX_UNKNOWN, Contents, SequenceInfo
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.dim import Answer, Dim, Facts, Obligation, symbols_of
 from splitgraph.graph.nesting import MOST_NESTED
-from splitgraph.graph.scopes import MAIN, GraphPath
-from splitgraph.graph.tensors import tensor_type
-from splitgraph.graph.types import nested_types, value_type
-from splitgraph.inference.declared import check_default, check_sizes, reconcile
+from splitgraph.graph.scopes import GraphPath
 from splitgraph.inference.knowledge import OMITTED, Knowledge
-from splitgraph.inference.state import GraphDetail, State
-from splitgraph.onnx_proto import GraphProto, NodeProto, TensorProto, ValueInfoProto
+from splitgraph.inference.walk_results import GraphDetail
+from splitgraph.inference.walk_state import WalkState
+from splitgraph.onnx_proto import NodeProto, TensorProto
 from splitgraph.tensor_bytes import is_external
 from splitgraph.value_type import UNKNOWN, ValueType
 
@@ -35,7 +32,7 @@ class GraphValues:
 
     def __init__(
         self,
-        state: State,
+        state: WalkState,
         path: GraphPath,
         location: str,
         imports: Mapping[str, int],
@@ -209,7 +206,7 @@ class GraphValues:
         """True when a value that is visible here has one of these symbols in its shape."""
         for graph in (self, *self.enclosing()):
             for value in islice(graph.types.values(), graph._searched, None):
-                graph._held |= _symbols(value)
+                graph._held |= symbols_of_type(value)
             graph._searched = len(graph.types)
             if not symbols.isdisjoint(graph._held):
                 return True
@@ -260,69 +257,6 @@ class GraphValues:
             return value.with_shape(None)
         return value.with_shape([self.fresh() if dim is None else dim for dim in value.shape])
 
-    def define_graph_values(self, graph: GraphProto, given: Sequence[ValueType | None] | None = None) -> None:
-        """Define a graph's inputs and initializers. given: types of the inputs as the caller of a subgraph has them."""
-        assumed = self.state.assumes_defaults and self.path == MAIN
-        constant_inputs = assumed or self.state.model.ir_version < 4
-        inputs = {value.name for value in graph.input}
-        defaults = {held.name: tensor_type(held) for held in graph.initializer if held.name in inputs}
-        for position, value in enumerate(graph.input):
-            passed = given[position] if given is not None and position < len(given) else None
-            default = defaults.get(value.name)
-            if default is not None:
-                check_default(self, value.name, default, value_type(value.type))
-            known = self._input_type(value, passed, default if constant_inputs else None)
-            if self.state.bound and self.path == MAIN:
-                check_sizes(self, value.name, value_type(value.type), known)
-            self.define(value.name, known, self.location)
-        if self.parent is None:
-            self.state.open_dimensions = frozenset(self.state.generated)
-            of_inputs = frozenset[str]().union(*map(_symbols, self.types.values()))
-            self.state.named_dimensions = of_inputs - self.state.open_dimensions
-        for found in self.state.tensors.of_initializers(graph, self.location):
-            self.report(found)
-        for held in graph.initializer:
-            name = held.name
-            if name not in inputs:
-                self.define(name, tensor_type(held), self.location)
-            # From IR 4 on an initializer that is also an input is a default that a caller may override, so no constant.
-            if name not in inputs or constant_inputs:
-                self.constants[name] = held
-        for sparse in graph.sparse_initializer:
-            if sparse.values.name not in inputs:
-                dense = ValueType("tensor", tensor_type(sparse.values).dtype, tuple(sparse.dims))
-                self.define(sparse.values.name, dense, self.location)
-        for value in (*graph.value_info, *graph.output):
-            if value.type.WhichOneof("value") is not None:
-                self.declared[value.name] = self._declared(value)
-        # ONNX cannot write every type of other formats.
-        for name, given_type in self.state.given_types.get(self.path, {}).items():
-            written = self.types.get(name)
-            if written is None:
-                self.define(name, self.state.bind(given_type), self.location)
-            elif written.dtype is None:
-                self.types[name] = replace(written, dtype=given_type.dtype)
-        self.declared.update(self.state.declared_types.get(self.path, {}))
-
-    def _input_type(self, value: ValueInfoProto, passed: ValueType | None, constant: ValueType | None) -> ValueType:
-        """passed: what the input is given. constant: of the initializer that it always is."""
-        declared = self._declared(value, is_believed=self.parent is None)
-        if passed is not None:
-            return reconcile(self, value.name, passed, declared, self.location, passed_in=True)
-        declared = self.state.bind(declared)
-        is_named = any(isinstance(dim, Dim) for dim in declared.shape or ())
-        return declared if constant is None or is_named else constant
-
-    def _declared(self, value: ValueInfoProto, *, is_believed: bool = False) -> ValueType:
-        declared = value_type(value.type)
-        if declared is UNKNOWN and (depth := nested_types(value.type)) > MOST_NESTED:
-            text = f"the type of {value.name!r} is nested {depth:,} deep; at most {MOST_NESTED} are looked into"
-            self.report(diagnostic("SG114", text, self.location))
-        if not self.is_repeated:
-            # In a loop a name may have another value in each iteration: there it is no better known for being bound.
-            declared = self.state.bind(declared)
-        return declared if is_believed or self.state.believes_shapes else declared.with_shape(None)
-
 
 def _nesting(value: ValueType) -> int:
     depth, inner = 0, value.element
@@ -331,5 +265,5 @@ def _nesting(value: ValueType) -> int:
     return depth
 
 
-def _symbols(value: ValueType) -> frozenset[str]:
+def symbols_of_type(value: ValueType) -> frozenset[str]:
     return frozenset().union(*(symbols_of(dim) for dim in value.shape or () if isinstance(dim, Dim)))

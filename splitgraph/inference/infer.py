@@ -22,22 +22,23 @@ from splitgraph.graph.scopes import (
 )
 from splitgraph.inference.analysis import Analysis
 from splitgraph.inference.broadcast_assumptions import may_be_settled, settle_assumptions
+from splitgraph.inference.build_analysis import build_analysis
 from splitgraph.inference.context import NodeContext
-from splitgraph.inference.defaults import (
+from splitgraph.inference.define_graph import define_graph_values
+from splitgraph.inference.function_bodies import walk_function_bodies
+from splitgraph.inference.given_sizes import NO_SIZES, InputShapes, Sizes, read_sizes
+from splitgraph.inference.input_defaults import (
     defaults_assumed,
     defaults_left_open,
     defaults_of,
     left_open,
     may_tell_shapes,
 )
-from splitgraph.inference.function_bodies import walk_function_bodies
-from splitgraph.inference.given_sizes import NO_SIZES, InputShapes, Sizes, read_sizes
 from splitgraph.inference.rules import load_rules
-from splitgraph.inference.shown_analysis import build_analysis
-from splitgraph.inference.state import GraphDetail, State
-from splitgraph.inference.visit_memo import Visit
 from splitgraph.inference.walk import Walk
-from splitgraph.inference.written_types import fill_model
+from splitgraph.inference.walk_results import GraphDetail, Visit
+from splitgraph.inference.walk_state import WalkState
+from splitgraph.inference.write_value_info import fill_model
 from splitgraph.onnx_proto import GraphProto, ModelProto
 from splitgraph.schemas import newest_opset
 
@@ -142,7 +143,7 @@ def _analyse(
 
 def _believing(
     model: ModelProto, sizes: Sizes, empty_chunks: str, assumes_defaults: bool, assumes_nonempty: bool
-) -> tuple[State, Walk]:
+) -> tuple[WalkState, Walk]:
     """The walk over a model, in which declared shapes are believed unless one of them is wrong."""
     walk = partial(
         _walk, model, sizes, empty_chunks, assumes_defaults=assumes_defaults, assumes_nonempty=assumes_nonempty
@@ -157,11 +158,11 @@ def _believing(
     return state, main
 
 
-def _errors(state: State) -> set[tuple[str, str]]:
+def _errors(state: WalkState) -> set[tuple[str, str]]:
     return {(found.code, found.location) for found in state.diagnostics if found.severity == "error"}
 
 
-def _settle_branches(state: State, sizes: Sizes) -> None:
+def _settle_branches(state: WalkState, sizes: Sizes) -> None:
     """Tell errors of branches that the given sizes rule out from those that the model has at any size."""
     if not state.branches.avoidable:
         return
@@ -188,8 +189,8 @@ def _walk(
     assumes_defaults: bool = False,
     assumes_nonempty: bool = False,
     sorts: bool = False,
-) -> tuple[State, Walk]:
-    state = State(
+) -> tuple[WalkState, Walk]:
+    state = WalkState(
         model,
         empty_chunks,
         sizes.bound,
@@ -204,12 +205,12 @@ def _walk(
     facts = Facts()
     main = Walk(state, MAIN, "main", state.imports, facts, bindings={})
     if _opsets_known(state):
-        main.define_graph_values(model.graph, sizes.given)
+        define_graph_values(main, model.graph, sizes.given)
         main.run(model.graph.node)
         _check_outputs(main, model.graph)
         walk_function_bodies(state, main)
     else:
-        main.define_graph_values(model.graph, None)
+        define_graph_values(main, model.graph, None)
     lacking = state.tensors.finding()
     if lacking is not None:
         state.report(lacking)
@@ -232,7 +233,7 @@ def _walk(
     return state, main
 
 
-def _check_order(state: State, scope: Scope) -> None:
+def _check_order(state: WalkState, scope: Scope) -> None:
     """Report nodes that are not in topological order."""
     order = sorted_order(scope.nodes)
     moved = next((position for position, index in enumerate(order) if position != index), None)
@@ -242,7 +243,7 @@ def _check_order(state: State, scope: Scope) -> None:
         state.report(diagnostic("SG112", text, scope.location, severity="warning"))
 
 
-def _opsets_known(state: State) -> bool:
+def _opsets_known(state: WalkState) -> bool:
     """Report an opset of ai.onnx that does not exist, or two of them, in the model or one of its functions: nothing can
     be said of its operators.
     """

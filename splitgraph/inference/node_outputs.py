@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from splitgraph.diagnostics import diagnostic
 from splitgraph.graph.scopes import called_function
 from splitgraph.inference.context import RULES, rule_of
+from splitgraph.inference.graph_walk import GraphWalk
 from splitgraph.inference.operators import AI_ONNX, Operator, untyped_attributes
-from splitgraph.inference.referring_attributes import schema_types, without_asking
+from splitgraph.inference.reference_attributes import schema_types, without_asking
 from splitgraph.inference.repairs import find_repairs
 from splitgraph.inference.split_nodes import keep_split, visit_split
-from splitgraph.inference.state import FunctionCall
 from splitgraph.inference.type_constraints import check_element_types, check_output_types
+from splitgraph.inference.walk_results import FunctionCall
+from splitgraph.inference.walked_node import WalkedNode
 from splitgraph.onnx_proto import NodeProto
 from splitgraph.schemas import OperatorVersion
 from splitgraph.value_type import ValueType
 from splitgraph.variants import Variant, openvino_split_1, variadic_split_1
 
-if TYPE_CHECKING:
-    from splitgraph.inference.walk import Walk
-    from splitgraph.inference.walked_node import WalkedNode
-
 _HOW_TO_TYPE = "Set AttributeProto.type of the attribute, as onnx.helper.make_attribute does."
 
 
-def infer_node(walk: Walk, ctx: WalkedNode, operator: Operator) -> Sequence[ValueType]:
+def infer_node(walk: GraphWalk, ctx: WalkedNode, operator: Operator) -> Sequence[ValueType]:
     """The types that a node gives, but for a call of a function; what is wrong with it is reported."""
     if operator.finding is not None:
         walk.report(diagnostic(operator.finding, operator.message, ctx.location, help=operator.help))
@@ -44,7 +41,7 @@ def infer_node(walk: Walk, ctx: WalkedNode, operator: Operator) -> Sequence[Valu
     return _infer_by_rule(walk, ctx, operator)
 
 
-def has_sound_attributes(walk: Walk, ctx: WalkedNode, operator: Operator) -> bool:
+def has_sound_attributes(walk: GraphWalk, ctx: WalkedNode, operator: Operator) -> bool:
     """Report an attribute without a type, or with a tensor that is none. True when there is none."""
     is_known = operator.schema is not None or operator.variant is not None or operator.function is not None
     if is_known and (untyped := untyped_attributes(ctx.node)):
@@ -65,13 +62,13 @@ def walks_bodies(operator: Operator, node: NodeProto) -> bool:
     return operator.domain == "" and node.op_type in RULES and not operator.outgrew_rule
 
 
-def _infer_split(walk: Walk, ctx: WalkedNode, variant: Variant) -> Sequence[ValueType]:
+def _infer_split(walk: GraphWalk, ctx: WalkedNode, variant: Variant) -> Sequence[ValueType]:
     split, outputs = visit_split(ctx, variant)
     keep_split(walk, ctx.node, ctx.index, split, outputs, tuple(ctx.obligations))
     return outputs
 
 
-def _infer_by_rule(walk: Walk, ctx: WalkedNode, operator: Operator) -> Sequence[ValueType]:
+def _infer_by_rule(walk: GraphWalk, ctx: WalkedNode, operator: Operator) -> Sequence[ValueType]:
     rule = None if operator.outgrew_rule else rule_of(operator.domain, ctx.node.op_type)
     if operator.schema is None and rule is None:
         # What OpenVINO itself defines has been inferred by it: the dims that the IR declares are believed.
@@ -94,12 +91,12 @@ def _infer_by_rule(walk: Walk, ctx: WalkedNode, operator: Operator) -> Sequence[
         # onnx's own inference would take the attribute for 0.
         return schema_types(ctx, operator.schema)
     # Imported where it is needed, because it imports onnx's C++ library.
-    from splitgraph.inference.fallback import infer_with_onnx
+    from splitgraph.inference.onnx_inference import infer_with_onnx
 
     return infer_with_onnx(ctx, operator)
 
 
-def _repair(walk: Walk, ctx: WalkedNode, schema: OperatorVersion) -> None:
+def _repair(walk: GraphWalk, ctx: WalkedNode, schema: OperatorVersion) -> None:
     """Read a node that has one reading only as what it means, and say so."""
     for repair in find_repairs(ctx, schema):
         # Not an error of the node as it is read from here on.

@@ -7,22 +7,19 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING
 
-from splitgraph.graph.attributes import attribute_value
+from splitgraph.attribute_values import attribute_value
 from splitgraph.graph.scopes import called_function, plain_domain
 from splitgraph.inference.context import rule_of
 from splitgraph.inference.knowledge import OMITTED
+from splitgraph.inference.walk_state import WalkState
+from splitgraph.inference.walked_node import WalkedNode
 from splitgraph.onnx_proto import FunctionProto, NodeProto
 from splitgraph.schemas import OperatorVersion, version_at, versions_of
 from splitgraph.schemas.allowed_values import constrained_attributes, fault_of_value
 from splitgraph.schemas.of_onnxruntime import meant_opset
 from splitgraph.schemas.table import newest_in_table, operator_names
 from splitgraph.variants import SPLIT_OPERATORS, Variant, openvino_split_1, variadic_split_1, variant_of
-
-if TYPE_CHECKING:
-    from splitgraph.inference.state import State
-    from splitgraph.inference.walked_node import WalkedNode
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +91,7 @@ def untyped_attributes(node: NodeProto) -> list[str]:
     return [attribute.name for attribute in node.attribute if not attribute.type and not attribute.ref_attr_name]
 
 
-def operator_of(state: State, imports: Mapping[str, int], node: NodeProto) -> Operator:
+def operator_of(state: WalkState, imports: Mapping[str, int], node: NodeProto) -> Operator:
     """What the node is, at the opset that its graph imports."""
     if state.functions:
         function = state.functions.get(called_function(node))

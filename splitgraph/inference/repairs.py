@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from splitgraph.attribute_values import attribute_value
 from splitgraph.canonical import clamped_lengths
 from splitgraph.diagnostics import Severity
-from splitgraph.graph.attributes import attribute_value
 from splitgraph.inference.context import NodeContext
 from splitgraph.node_making import make_attribute
 from splitgraph.onnx_proto import AttributeProto

@@ -9,9 +9,9 @@ from itertools import chain
 from splitgraph.dim import Dim, DimLike, Facts, Obligation, dim_max, dim_min, product, symbol, symbols_of
 from splitgraph.dim.conditions import plain_obligation
 from splitgraph.dim.printing import spell_inside
-from splitgraph.inference.naming import Naming
+from splitgraph.inference.generated_symbols import Naming
 from splitgraph.inference.solved_symbols import resolve
-from splitgraph.inference.state import State
+from splitgraph.inference.walk_state import WalkState
 
 # Of more obligations none is left out, and each is shown as the node said it: to compare them takes the longer, the
 # more there are.
@@ -92,7 +92,7 @@ def _plainest(shown: Sequence[Obligation], known: Facts, common: set[str]) -> It
         yield obligation, plain.solved()
 
 
-def shown_assumptions(state: State) -> dict[Obligation, str]:
+def shown_assumptions(state: WalkState) -> dict[Obligation, str]:
     """What was assumed and does not follow from the rest of it, as it is shown, with the first node that needs it."""
     assumptions = tuple(state.assumptions)
     common = _named_twice(assumptions) if len(assumptions) <= _MOST_COMPARED else set[str]()
@@ -105,7 +105,7 @@ def _by_what_is_known(obligation: Obligation, known: Facts) -> Obligation:
 
 
 def shown_requirements(
-    state: State, naming: Naming, requirements: Requirements, splits: Iterable[tuple[str, Sequence[Obligation]]]
+    state: WalkState, naming: Naming, requirements: Requirements, splits: Iterable[tuple[str, Sequence[Obligation]]]
 ) -> dict[Obligation, tuple[str, ...]]:
     """Everything that must hold of the symbols, as it is shown, with the locations that say so. splits: the location of
     each and what it requires.
@@ -140,7 +140,7 @@ def _broadcast(shown: DimLike, operands: Sequence[DimLike]) -> Obligation:
     return Obligation(shown, "==", value, f"{spell_inside(shown)} == {'*'.join(factors)}")
 
 
-def _known_broadcasts(state: State) -> list[str]:
+def _known_broadcasts(state: WalkState) -> list[str]:
     """The generated symbols that stand for the broadcast of dimensions that the author's symbols tell."""
     known: dict[str, None] = {}
     for name, (a, b, _) in state.broadcasts.items():
@@ -149,7 +149,7 @@ def _known_broadcasts(state: State) -> list[str]:
     return list(known)
 
 
-def _shown_operands(state: State, naming: Naming, name: str) -> list[DimLike] | None:
+def _shown_operands(state: WalkState, naming: Naming, name: str) -> list[DimLike] | None:
     """What a generated symbol is the broadcast of, as it is shown, with the operands of those that are not shown in
     their place; None where nobody could read it.
     """

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from splitgraph.canonical import CanonicalSplit
 from splitgraph.dim import Dim, Obligation
 from splitgraph.graph.scopes import node_label
-from splitgraph.inference.state import FoundSplit, SplitDetail
+from splitgraph.inference.graph_walk import GraphWalk
+from splitgraph.inference.walk_results import FoundSplit, SplitDetail
 from splitgraph.inference.walked_node import WalkedNode
 from splitgraph.onnx_proto import NodeProto
 from splitgraph.value_type import ValueType
 from splitgraph.variants import Variant, infer_split
-
-if TYPE_CHECKING:
-    from splitgraph.inference.walk import Walk
 
 
 def visit_split(ctx: WalkedNode, variant: Variant) -> tuple[SplitDetail, Sequence[ValueType]]:
@@ -34,7 +31,7 @@ def visit_split(ctx: WalkedNode, variant: Variant) -> tuple[SplitDetail, Sequenc
 
 
 def keep_split(
-    walk: Walk,
+    walk: GraphWalk,
     node: NodeProto,
     index: int,
     detail: SplitDetail,

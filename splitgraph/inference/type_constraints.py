@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
+from splitgraph.inference.context import NodeContext
 from splitgraph.inference.operators import Operator
 from splitgraph.schemas import OperatorVersion
 from splitgraph.value_type import ValueType
-
-if TYPE_CHECKING:
-    from splitgraph.inference.context import NodeContext
-
 
 _KINDS = (("tensor(", ""), ("seq(tensor(", "sequence of "), ("optional(tensor(", "optional of "))
 _LONG_NAMES = {"float": "float32", "double": "float64"}

@@ -2,46 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
-from splitgraph.contents import Contents
-from splitgraph.inference.knowledge import Knowledge
-from splitgraph.onnx_proto import TensorProto
-from splitgraph.value_type import ValueType
-
-if TYPE_CHECKING:
-    from splitgraph.inference.state import SplitDetail
+from splitgraph.inference.walk_results import Visit
 
 # What nodes that give the same have in common: the attribute of a Constant; of other nodes the operator, the number of
 # outputs, one object for what is known of each input, and the bytes of each attribute.
 Key = bytes | tuple[object, ...]
-
-
-class Visit:
-    """What visiting a node gave: what is known of each output, and for a split node what is kept of it.
-
-    index: of the node in its graph. only: what is known of the only output, where that is a tensor and no part of a
-    split. content: the elements of that, a tensor where nobody has asked for them yet.
-    """
-
-    __slots__ = ("content", "index", "only", "outputs", "split", "types")
-
-    def __init__(
-        self,
-        index: int,
-        outputs: Sequence[Knowledge],
-        types: Sequence[ValueType],
-        split: SplitDetail | None,
-        content: Contents | TensorProto | None = None,
-    ) -> None:
-        self.index = index
-        self.outputs = outputs
-        self.types = types
-        self.split = split
-        alone = len(outputs) == 1 and split is None and outputs[0].sequence is None
-        self.only = outputs[0] if alone else None
-        self.content = outputs[0].contents if alone and content is None else content
 
 
 class VisitMemo:
@@ -53,8 +18,8 @@ class VisitMemo:
     known of the symbols (`Facts`). A rule reads nothing else: `NodeContext` offers nothing else, but names and the
     location, which are for messages.
 
-    What makes a visit unrepeatable. An effect: anything but saying what the outputs are, counted in `State.effects` (a
-    finding, a new symbol, elements of an input that were not looked at before). A fact that was learnt
+    What makes a visit unrepeatable. An effect: anything but saying what the outputs are, counted in `WalkState.effects`
+    (a finding, a new symbol, elements of an input that were not looked at before). A fact that was learnt
     (`Facts.version`). An output that is left out; a body or a call, whose nodes are visits of their own (a call has a
     memo of its own, `call_memo.py`).
 

@@ -8,36 +8,37 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 
 from splitgraph.diagnostics import diagnostic
 from splitgraph.dim import Facts
-from splitgraph.graph.nesting import MOST_NESTED
 from splitgraph.graph.order import sorted_order
 from splitgraph.graph.scopes import (
     GraphPath,
     called_function,
     may_have_bodies,
     node_label,
+    plain_domain,
     subgraph_location,
     subgraphs,
 )
 from splitgraph.graph.tensors import tensor_type
 from splitgraph.inference.call_memo import CallMemo
-from splitgraph.inference.calls import Steps, finish, imports_of, infer_call
 from splitgraph.inference.constant_keys import MOST_BYTES, constant_key
-from splitgraph.inference.declared import reconcile
-from splitgraph.inference.graph_values import GraphValues
+from splitgraph.inference.declared_types import reconcile
+from splitgraph.inference.define_graph import define_graph_values
+from splitgraph.inference.function_calls import infer_call
+from splitgraph.inference.graph_walk import Bindings, GraphWalk
 from splitgraph.inference.impossible_dims import without_impossible_dims
 from splitgraph.inference.knowledge import Knowledge
 from splitgraph.inference.node_outputs import has_sound_attributes, infer_node, walks_bodies
 from splitgraph.inference.operators import Operator, operator_of
 from splitgraph.inference.split_nodes import keep_split
-from splitgraph.inference.state import State
-from splitgraph.inference.visit_memo import Key, Visit, VisitMemo
+from splitgraph.inference.steps import Steps
+from splitgraph.inference.visit_memo import Key, VisitMemo
+from splitgraph.inference.walk_results import Visit
+from splitgraph.inference.walk_state import WalkState
 from splitgraph.inference.walked_node import WalkedNode
 from splitgraph.onnx_proto import AttributeProto, FunctionProto, NodeProto, TensorProto
 from splitgraph.tensor_bytes import lacks_data, misfit
 from splitgraph.value_type import UNKNOWN, ValueType
 from splitgraph.variants import SPLIT_OPERATORS
-
-Bindings = Mapping[str, AttributeProto]
 
 # Operators whose attributes are graphs, too long to compare; and SequenceAt, whose position is noted.
 _NEVER_ALIKE = frozenset({"If", "Loop", "Scan", "SequenceMap", "SequenceAt"})
@@ -45,31 +46,25 @@ _WRITTEN = AttributeProto.SerializeToString
 _WRITTEN_NODE = NodeProto.SerializeToString
 
 
-class Walk(GraphValues):
-    """One graph, or one call of a function, being inferred.
-
-    parent: as of the values. bindings: attributes of the call for the body of a function; None for a body that is
-    walked as written, apart from any call. calls: those that were walked with these facts; None where they are new.
-    depth: how many bodies of nodes this is in, those around calls of functions included.
-    """
+class Walk(GraphWalk):
+    """The walk over one graph, or over the body of a function for one call."""
 
     def __init__(
         self,
-        state: State,
+        state: WalkState,
         path: GraphPath,
         location: str,
         imports: Mapping[str, int],
         facts: Facts,
         *,
-        parent: Walk | None = None,
+        parent: GraphWalk | None = None,
         bindings: Bindings | None = None,
         calls: CallMemo | None = None,
         depth: int = 0,
     ) -> None:
-        super().__init__(state, path, location, imports, facts, parent)
-        self.bindings = bindings
-        self.depth = depth
-        self.calls: CallMemo = calls or CallMemo(facts, None if parent is None else parent.calls)
+        super().__init__(
+            state, path, location, imports, facts, parent=parent, bindings=bindings, calls=calls, depth=depth
+        )
         self._memo = VisitMemo()
         self._reported_missing: set[str] = set()
 
@@ -81,18 +76,8 @@ class Walk(GraphValues):
 
     def called(self, function: FunctionProto, location: str, bindings: Bindings | None) -> Walk:
         """The walk over the body of a function for a call; what it requires of symbols holds here."""
-        path, imports, depth = ("call", location), imports_of(self.state, function), self.depth
+        path, imports, depth = ("call", location), _imports_of(self.state, function), self.depth
         return Walk(self.state, path, location, imports, self.facts, bindings=bindings, calls=self.calls, depth=depth)
-
-    def may_look_into(self, location: str) -> bool:
-        """False, and a finding, for the bodies of a node that are nested too deep."""
-        if self.depth >= MOST_NESTED:
-            self.state.note_too_deep(location)
-        return self.depth < MOST_NESTED
-
-    def run(self, nodes: Sequence[NodeProto]) -> None:
-        """Infer every node in order; in topological order where nodes of the model are known to be out of it."""
-        finish(self.steps(nodes))
 
     def steps(self, nodes: Sequence[NodeProto]) -> Steps:
         """As `run`, but the bodies of functions are left to the caller."""
@@ -321,7 +306,7 @@ class Walk(GraphValues):
         for name, position, graph in subgraphs(node):
             location = subgraph_location(self.location, node_label(node, ctx.index), name, position)
             body = self.inner(ctx.index, name, position, location)
-            body.define_graph_values(graph)
+            define_graph_values(body, graph)
             body.run(graph.node)
         return True
 
@@ -347,9 +332,7 @@ class Walk(GraphValues):
                 diagnostic("SG105", f"reads {name!r}, which no input, initializer or earlier node defines", location)
             )
 
-    def check_function_outputs(self, function: FunctionProto) -> None:
-        """Report an output that the function's body does not define; called once the body has been walked."""
-        for name in function.output:
-            if not self.is_defined(name):
-                text = f"the output {name!r} of the function {function.name!r} is defined by nothing in its body"
-                self.report(diagnostic("SG105", text, self.location))
+
+def _imports_of(state: WalkState, function: FunctionProto) -> dict[str, int]:
+    """The opsets in the body of a function: its own, and the model's where it imports none."""
+    return {**state.imports, **{plain_domain(entry.domain): entry.version for entry in function.opset_import}}

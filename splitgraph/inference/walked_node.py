@@ -4,24 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from splitgraph.attribute_values import UNRESOLVED, attribute_value
 from splitgraph.contents import MAX_RANK, Contents, SequenceInfo
 from splitgraph.diagnostics import Diagnostic, Severity, diagnostic
 from splitgraph.dim import Dim, DimLike, Facts, Obligation, symbols_of
-from splitgraph.graph.attributes import UNRESOLVED, attribute_value
 from splitgraph.graph.scopes import called_function, node_label
 from splitgraph.inference.broadcast_assumptions import larger_of
 from splitgraph.inference.context import Body, Relation
+from splitgraph.inference.define_graph import define_graph_values
+from splitgraph.inference.graph_walk import GraphWalk
 from splitgraph.inference.knowledge import OMITTED, Knowledge
 from splitgraph.inference.open_branches import OpenBranches
-from splitgraph.inference.plainer import simplified
+from splitgraph.inference.simplified_types import simplified
+from splitgraph.inference.walk_results import SplitDetail
 from splitgraph.onnx_proto import AttributeProto, GraphProto, NodeProto
 from splitgraph.value_type import UNKNOWN, ValueType
-
-if TYPE_CHECKING:
-    from splitgraph.inference.state import SplitDetail
-    from splitgraph.inference.walk import Walk
 
 
 class WalkedNode:
@@ -49,7 +48,7 @@ class WalkedNode:
     )
 
     def __init__(
-        self, walk: Walk, node: NodeProto, opset: int, since_version: int, index: int, given: list[Knowledge]
+        self, walk: GraphWalk, node: NodeProto, opset: int, since_version: int, index: int, given: list[Knowledge]
     ) -> None:
         self.walk = walk
         self.index = index
@@ -219,7 +218,7 @@ class WalkedNode:
         if not isinstance(graph, GraphProto) or not self.walk.may_look_into(self.location):
             return None
         body = self.walk.inner(self.index, attribute, 0, f"{self.location}/{attribute}")
-        body.define_graph_values(graph, inputs)
+        define_graph_values(body, graph, inputs)
         for position in empty:
             body.sequences[graph.input[position].name] = SequenceInfo(0, ())
         for value, contents in zip(graph.input, held, strict=False):

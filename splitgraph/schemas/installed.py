@@ -11,9 +11,9 @@ from typing import Any
 
 from onnx import defs
 
-from splitgraph.graph.attributes import attribute_value
+from splitgraph.attribute_values import attribute_value
 from splitgraph.schemas.operator_version import Formal, FormalAttribute, OperatorVersion, Option
-from splitgraph.schemas.table import MARKS, TABLE
+from splitgraph.schemas.table_format import MARKS, TABLE
 
 _OPTIONS: dict[Any, Option] = {
     defs.OpSchema.FormalParameterOption.Single: "single",

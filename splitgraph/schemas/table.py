@@ -12,25 +12,13 @@ import sys
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from splitgraph.onnx_proto import AttributeProto
-from splitgraph.schemas.operator_version import Formal, FormalAttribute, OperatorVersion, Option
+from splitgraph.schemas.operator_version import Formal, FormalAttribute, OperatorVersion
+from splitgraph.schemas.table_format import MARKS, TABLE
 
 _TYPES = "types\t"
-TABLE = Path(__file__).with_name("schemas.txt")
-
-# How many values an input or output stands for, as the table marks it: option, whether they are of one type, least
-# number.
-MARKS: Mapping[str, tuple[Option, bool, int]] = {
-    "": ("single", True, 1),
-    "?": ("optional", True, 1),
-    "*": ("variadic", True, 1),
-    "**": ("variadic", False, 1),
-    "*0": ("variadic", True, 0),
-    "**0": ("variadic", False, 0),
-}
 
 
 @cache

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from splitgraph.attribute_values import UNRESOLVED
 from splitgraph.canonical import CanonicalSplit, SplitSite
-from splitgraph.graph.attributes import UNRESOLVED
 from splitgraph.value_type import UNKNOWN, ValueType
 from splitgraph.variants.lowering import LowerRequest
 from splitgraph.variants.misplaced_attributes import explain_misplaced

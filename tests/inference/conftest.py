@@ -4,4 +4,6 @@ from __future__ import annotations
 
 from installed_engines import onnxruntime_can_judge
 
-collect_ignore = [] if onnxruntime_can_judge() else ["test_graph_fuzz.py", "test_rules_onnxruntime.py"]
+collect_ignore = (
+    [] if onnxruntime_can_judge() else ["test_graph_fuzz.py", "rules/onnxruntime/test_onnxruntime_rules.py"]
+)

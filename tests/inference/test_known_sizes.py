@@ -237,3 +237,28 @@ def test_a_broadcast_where_nothing_is_assumed_is_told_by_the_dimensions_that_are
     inputs, body = UNKNOWN_SIDES["a sum of three"]
     analysis = infer_model(model_of(inputs, body, opset=13))
     assert [str(each) for each in analysis.obligations] == ["unk0 == min(1, a)*min(1, b)*min(1, c)*max(a, b, c)"]
+
+
+NOTHING = "p = Split <axis = 0> (x, none)"
+FOUND = "i = NonZero (v) x = Transpose (i)"
+SIZES_OF_NOTHING = {
+    "before": (f"{NOTHING} DIVISION", "float[C, 4] x"),
+    "after": (f"DIVISION {NOTHING}", "float[C, 4] x"),
+    "a generated symbol, before": (f"{FOUND} {NOTHING} DIVISION", "float[M] v"),
+    "a generated symbol, after": (f"{FOUND} DIVISION {NOTHING}", "float[M] v"),
+}
+DIVISIONS = {
+    "reshape": "s = Shape <start = 0, end = 1> (x) t = Concat <axis = 0> (minus, s) z = Reshape (y, t)",
+    "arithmetic": "s = Shape <start = 0, end = 1> (x) u = Shape <start = 0, end = 1> (y) d = Div (u, s)"
+    " q = Expand (one, d) h = Shape (q) k = Sub (h, one) z = Expand (minus, k) e = Slice (y, none, d)",
+}
+
+
+@pytest.mark.parametrize("division", DIVISIONS.values(), ids=DIVISIONS)
+@pytest.mark.parametrize(("order", "given"), SIZES_OF_NOTHING.values(), ids=SIZES_OF_NOTHING)
+def test_division_by_a_dimension_that_is_found_to_be_0(order: str, given: str, division: str) -> None:
+    """It ended in a ZeroDivisionError."""
+    constants = "int64[1] none = {0}, int64[1] minus = {-1}, int64[1] one = {1}"
+    text = f"g ({given}, float[A, 4] y) => () <{constants}> {{ {order.replace('DIVISION', division)} }}"
+    analysis = infer_model(onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 18]> {text}'))
+    assert analysis.types["z"].dtype in ("float32", "int64")

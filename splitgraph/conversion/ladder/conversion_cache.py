@@ -20,7 +20,7 @@ from splitgraph.conversion.planning.plan import InPlace
 from splitgraph.diagnostics import Diagnostic
 from splitgraph.graph.names import FreshNames
 from splitgraph.graph.scopes import OPERATORS_WITH_BODIES
-from splitgraph.inference.visit_memo import Visit
+from splitgraph.inference.walk_results import Visit
 from splitgraph.onnx_proto import AttributeProto, NodeProto
 from splitgraph.value_type import ValueType
 

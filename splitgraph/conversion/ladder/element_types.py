@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from splitgraph.attribute_values import CONSTANT_DTYPES
 from splitgraph.conversion.boundary_crossing import NodeFacts
-from splitgraph.graph.attributes import CONSTANT_DTYPES
 from splitgraph.onnx_proto import AttributeProto, NodeProto, TensorProto
 from splitgraph.schemas import Formal, OperatorVersion
 

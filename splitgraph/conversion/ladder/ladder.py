@@ -33,7 +33,7 @@ from splitgraph.conversion.splits.lower import SplitNode, lower_split
 from splitgraph.conversion.step import Inexact, Step
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.graph.scopes import Scope, plain_domain
-from splitgraph.inference.visit_memo import Visit
+from splitgraph.inference.walk_results import Visit
 from splitgraph.onnx_proto import AttributeProto, NodeProto
 from splitgraph.schemas import OperatorVersion
 from splitgraph.value_type import ValueType

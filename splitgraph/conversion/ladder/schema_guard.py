@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from splitgraph.attribute_values import UNRESOLVED
 from splitgraph.conversion.boundary_crossing import Crossing
 from splitgraph.diagnostics import Diagnostic, diagnostic
-from splitgraph.graph.attributes import UNRESOLVED
 from splitgraph.onnx_proto import AttributeProto
 from splitgraph.schemas import Formal, FormalAttribute, OperatorVersion
 

@@ -13,7 +13,7 @@ from splitgraph.graph.scopes import GraphPath
 from splitgraph.inference.analysis import IR
 from splitgraph.inference.openvino_ir import is_split, mirror
 from splitgraph.inference.openvino_ir.infer import analyse_mirror
-from splitgraph.inference.state import GraphDetail, SplitDetail
+from splitgraph.inference.walk_results import GraphDetail, SplitDetail
 from splitgraph.variants.lowering import lengths_with_rest
 
 if TYPE_CHECKING:

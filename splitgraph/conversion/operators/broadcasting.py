@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import reduce
 
+from splitgraph.attribute_values import UNRESOLVED
 from splitgraph.conversion.boundary_crossing import Crossing
 from splitgraph.conversion.operators.predicates import (
     SHAPES_HINT,
@@ -24,7 +25,6 @@ from splitgraph.conversion.operators.registry import (
 )
 from splitgraph.conversion.step import Inexact, Step
 from splitgraph.dim import Dim, DimLike
-from splitgraph.graph.attributes import UNRESOLVED
 from splitgraph.value_type import Shape
 
 _BINARY = "Add Sub Mul Div And Or Xor"

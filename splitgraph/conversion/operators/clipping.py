@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from splitgraph.attribute_values import UNRESOLVED
 from splitgraph.conversion.boundary_crossing import Crossing
 from splitgraph.conversion.operators.registry import (
     changed,
@@ -15,7 +16,6 @@ from splitgraph.conversion.shape_nodes import (
 )
 from splitgraph.conversion.step import Inexact, Step
 from splitgraph.deferred import np
-from splitgraph.graph.attributes import UNRESOLVED
 from splitgraph.value_type import DTYPE_NUMBERS
 
 _WHERE_SINCE = 9

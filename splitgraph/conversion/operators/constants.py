@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 
+from splitgraph.attribute_values import CONSTANT_DTYPES, UNRESOLVED
 from splitgraph.contents import MAX_WRITTEN
 from splitgraph.conversion.boundary_crossing import Crossing
 from splitgraph.conversion.left_out import INLINE_FIRST
@@ -13,7 +14,6 @@ from splitgraph.conversion.operators.registry import always, changed, downward, 
 from splitgraph.conversion.shape_nodes import as_int64, counting, static_shape
 from splitgraph.conversion.step import Inexact, Step, elements_of
 from splitgraph.deferred import helper, np, numpy_helper
-from splitgraph.graph.attributes import CONSTANT_DTYPES, UNRESOLVED
 from splitgraph.onnx_proto import TensorProto
 from splitgraph.value_type import DTYPE_NAMES, DTYPE_NUMBERS
 

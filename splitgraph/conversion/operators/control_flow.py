@@ -12,7 +12,7 @@ from splitgraph.conversion.step import Inexact, Step
 from splitgraph.deferred import helper
 from splitgraph.dim import Dim, symbols_of
 from splitgraph.graph.scopes import subgraphs
-from splitgraph.inference.state import GraphDetail
+from splitgraph.inference.walk_results import GraphDetail
 from splitgraph.node_making import make_node
 from splitgraph.onnx_proto import GraphProto, NodeProto, TensorProto, ValueInfoProto
 from splitgraph.value_type import Shape, tensor

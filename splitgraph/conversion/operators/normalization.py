@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from splitgraph.attribute_values import UNRESOLVED
 from splitgraph.conversion.boundary_crossing import Crossing
 from splitgraph.conversion.expansion import expand
 from splitgraph.conversion.operators.predicates import RANK_HINT
@@ -17,7 +18,6 @@ from splitgraph.conversion.operators.registry import (
 )
 from splitgraph.conversion.step import Inexact, Step
 from splitgraph.deferred import np
-from splitgraph.graph.attributes import UNRESOLVED
 from splitgraph.onnx_proto import AttributeProto, TensorProto
 from splitgraph.value_type import DTYPE_NUMBERS
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from splitgraph.attribute_values import UNRESOLVED
 from splitgraph.conversion.boundary_crossing import Crossing
 from splitgraph.conversion.operators.registry import always, changed, downward, exact, exact_upward, unchanged
 from splitgraph.conversion.step import Inexact, Step
-from splitgraph.graph.attributes import UNRESOLVED
 
 # Where the states stand among the inputs of each operator.
 _STATES = {"RNN": (5,), "GRU": (5,), "LSTM": (5, 6)}

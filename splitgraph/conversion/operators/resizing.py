@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from splitgraph.attribute_values import UNRESOLVED
 from splitgraph.conversion.boundary_crossing import Crossing
 from splitgraph.conversion.ladder.values import Array
 from splitgraph.conversion.operators.registry import (
@@ -19,7 +20,6 @@ from splitgraph.conversion.shape_nodes import static_shape
 from splitgraph.conversion.step import Inexact, Step
 from splitgraph.conversion.writing.resampling import is_sized, resize_by_gathering
 from splitgraph.deferred import np
-from splitgraph.graph.attributes import UNRESOLVED
 
 _TO_NEW_MODES = {"nearest": "nearest", "bilinear": "linear"}
 

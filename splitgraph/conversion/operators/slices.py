@@ -11,7 +11,7 @@ from splitgraph.conversion.operators.registry import always, changed, downward, 
 from splitgraph.conversion.shape_nodes import as_int64, counted_from_front, counting, dimension, filled, scalar, typed
 from splitgraph.conversion.step import Inexact, Step, require_few
 from splitgraph.deferred import np
-from splitgraph.inference.rules.slicing import is_end_disputed
+from splitgraph.inference.rules.onnx.slicing import is_end_disputed
 
 _GREATEST = 2**63 - 1
 

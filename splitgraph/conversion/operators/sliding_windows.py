@@ -8,6 +8,7 @@ from functools import reduce
 from itertools import product
 from math import prod
 
+from splitgraph.attribute_values import UNRESOLVED
 from splitgraph.contents import MAX_ITEMS, MAX_WRITTEN
 from splitgraph.conversion.boundary_crossing import Crossing
 from splitgraph.conversion.ladder.values import Array
@@ -22,7 +23,6 @@ from splitgraph.conversion.operators.registry import (
 from splitgraph.conversion.step import Inexact, Step, require_few
 from splitgraph.deferred import np, numpy_helper
 from splitgraph.dim import Facts
-from splitgraph.graph.attributes import UNRESOLVED
 from splitgraph.onnx_proto import TensorProto
 
 _NO_WINDOW = "a window is larger than the input with its padding"

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
+from splitgraph.attribute_values import attribute_value
 from splitgraph.conversion.planning.edits import exchange, replace_node
 from splitgraph.conversion.planning.emission import Emission, axes_node, new_emission
 from splitgraph.conversion.planning.plan import NodeEdit, Plan, opset_of
 from splitgraph.conversion.planning.use_counts import Uses
 from splitgraph.conversion.rewrite import Change
 from splitgraph.dim import Dim, DimLike
-from splitgraph.graph.attributes import attribute_value
 from splitgraph.graph.definitions import Definitions
 from splitgraph.graph.names import FreshNames
 from splitgraph.graph.scopes import GraphPath, Scope, node_label, plain_domain, subgraph_at

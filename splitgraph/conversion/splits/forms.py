@@ -31,7 +31,7 @@ from splitgraph.dim import ceildiv
 from splitgraph.graph.names import FreshNames, used_names
 from splitgraph.graph.scopes import Scope, opset_imports, plain_domain, scopes
 from splitgraph.inference import Walked, walk_model
-from splitgraph.inference.state import SplitDetail
+from splitgraph.inference.walk_results import SplitDetail
 from splitgraph.node_making import make_attribute
 from splitgraph.onnx_proto import AttributeProto, ModelProto, NodeProto
 from splitgraph.variants import variadic_split_1, variant_at

@@ -11,7 +11,7 @@ from splitgraph.conversion.planning.emission import Emission
 from splitgraph.conversion.rewrite import Change
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.graph.scopes import Scope, node_label
-from splitgraph.inference.state import SplitDetail
+from splitgraph.inference.walk_results import SplitDetail
 from splitgraph.onnx_proto import NodeProto, TensorProto
 from splitgraph.variants import Variant
 from splitgraph.variants.lowering import LowerRequest, NotRepresentable

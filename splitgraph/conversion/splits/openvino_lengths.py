@@ -18,7 +18,7 @@ from splitgraph.conversion.splits.same_opset import SplitRewrites
 from splitgraph.graph.names import FreshNames, used_names
 from splitgraph.graph.scopes import Scope, plain_domain, scopes
 from splitgraph.inference import Walked, walk_model
-from splitgraph.inference.state import SplitDetail
+from splitgraph.inference.walk_results import SplitDetail
 from splitgraph.onnx_proto import ModelProto
 from splitgraph.variants import split_18, variadic_split_1, variant_at
 from splitgraph.variants.variadic_function import is_variadic_function

@@ -13,7 +13,7 @@ from splitgraph.conversion.splits.lower import SplitNode, lower_split
 from splitgraph.graph.names import FreshNames
 from splitgraph.graph.scopes import Scope
 from splitgraph.inference import Walked
-from splitgraph.inference.state import GraphDetail
+from splitgraph.inference.walk_results import GraphDetail
 from splitgraph.onnx_proto import ModelProto
 from splitgraph.variants import Variant
 

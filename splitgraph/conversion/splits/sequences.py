@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from splitgraph.attribute_values import attribute_value
 from splitgraph.canonical import CanonicalSplit, SplitForm
 from splitgraph.contents import MAX_ITEMS
 from splitgraph.conversion.planning.edits import replace_node
@@ -15,12 +16,11 @@ from splitgraph.conversion.rewrite import Change
 from splitgraph.conversion.splits.lower import SplitNode, lower_split
 from splitgraph.deferred import helper
 from splitgraph.diagnostics import diagnostic
-from splitgraph.graph.attributes import attribute_value
 from splitgraph.graph.definitions import Definitions
 from splitgraph.graph.names import FreshNames
 from splitgraph.graph.scopes import Scope, node_label
 from splitgraph.inference import Walked
-from splitgraph.inference.state import GraphDetail, SplitDetail
+from splitgraph.inference.walk_results import GraphDetail, SplitDetail
 from splitgraph.node_making import make_attribute, make_node
 from splitgraph.onnx_proto import ModelProto, NodeProto, TensorProto
 from splitgraph.variants import variant_at

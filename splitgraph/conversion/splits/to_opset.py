@@ -19,7 +19,7 @@ from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.graph.names import FreshNames
 from splitgraph.graph.scopes import GraphPath, Scope, node_label
 from splitgraph.inference import Walked
-from splitgraph.inference.state import GraphDetail, SplitDetail
+from splitgraph.inference.walk_results import GraphDetail, SplitDetail
 from splitgraph.onnx_proto import ModelProto, NodeProto
 from splitgraph.value_type import ValueType
 from splitgraph.variants import Variant, variant_at

@@ -45,14 +45,12 @@ class Layer:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Graph:
-    """The layers of a <net> or a body, in topological order.
+    """The layers of a <net> or a body, in topological order; layers on a cycle, or that depend on one, come last.
 
     sources: what each input port reads: (to layer, to port) -> (from layer, from port). element: the element that holds
-    <layers> and <edges>. cyclic: the ids of the layers on a cycle or behind one, which come last; empty where there is
-    an order.
+    <layers> and <edges>.
     """
 
     layers: tuple[Layer, ...]
     sources: Mapping[tuple[int, int], tuple[int, int]]
     element: Element
-    cyclic: frozenset[int] = frozenset()

@@ -49,8 +49,7 @@ class _Reader:
                 raise self.refuse(named, f"has two layers of id {layer.id}: {other} and {quoted(layer.name)}")
             layers[layer.id] = layer
         sources = self._sources(self._children(element, "edges", "edge", named), layers, named)
-        ordered, cyclic = _topological(layers, sources)
-        return Graph(ordered, sources, element, cyclic)
+        return Graph(_topological(layers, sources), sources, element)
 
     def _children(self, element: Element, tag: str, entry: str, named: str) -> list[Element]:
         held = element.findall(tag)
@@ -209,11 +208,9 @@ def _names(text: str) -> tuple[str, ...]:
     return tuple(name.replace("\\,", ",") for name in _NAME_BREAK.split(text) if name)
 
 
-def _topological(
-    layers: Mapping[int, Layer], sources: Mapping[tuple[int, int], tuple[int, int]]
-) -> tuple[tuple[Layer, ...], frozenset[int]]:
-    """The layers, each behind those that it reads and otherwise as in the file; and those that no order fits, which
-    come last.
+def _topological(layers: Mapping[int, Layer], sources: Mapping[tuple[int, int], tuple[int, int]]) -> tuple[Layer, ...]:
+    """The layers, each behind those that it reads and otherwise as in the file; layers on a cycle, and those that
+    depend on one, come last.
     """
     position = {number: index for index, number in enumerate(layers)}
     readers: dict[int, list[int]] = {number: [] for number in layers}
@@ -230,5 +227,4 @@ def _topological(
             missing[reader] -= 1
             if not missing[reader]:
                 heapq.heappush(ready, (position[reader], reader))
-    cyclic = frozenset(number for number in layers if missing[number])
-    return (*ordered, *(layers[number] for number in layers if number in cyclic)), cyclic
+    return (*ordered, *(layer for number, layer in layers.items() if missing[number]))

@@ -10,13 +10,14 @@ from splitgraph.diagnostics import diagnostic
 from splitgraph.dim import DimLike, Facts, Obligation, symbol
 from splitgraph.graph.scopes import MAIN
 from splitgraph.inference.analysis import IR, Analysis
+from splitgraph.inference.build_analysis import build_analysis
+from splitgraph.inference.define_graph import define_graph_values
 from splitgraph.inference.given_sizes import NO_SIZES, InputShapes, Sizes, read_sizes
-from splitgraph.inference.openvino_ir.filling import fill_ir
 from splitgraph.inference.openvino_ir.mirror import Mirror, mirror
+from splitgraph.inference.openvino_ir.write_dims import fill_ir
 from splitgraph.inference.rules import load_openvino_rules
-from splitgraph.inference.shown_analysis import build_analysis
-from splitgraph.inference.state import State
 from splitgraph.inference.walk import Walk
+from splitgraph.inference.walk_state import WalkState
 
 if TYPE_CHECKING:
     from splitgraph.formats.openvino_ir import OpenVINOModel
@@ -53,14 +54,14 @@ def analyse_mirror(
 
 def _walk(
     mirrored: Mirror, sizes: Sizes, empty_chunks: Literal["clamp", "error"], reserved: Set[str]
-) -> tuple[State, Walk]:
-    state = State(mirrored.model, empty_chunks, sizes.bound, reserved=set(reserved))
+) -> tuple[WalkState, Walk]:
+    state = WalkState(mirrored.model, empty_chunks, sizes.bound, reserved=set(reserved))
     state.given_types, state.declared_types = mirrored.given, mirrored.declared
     load_openvino_rules()
     facts = Facts()
     main = Walk(state, MAIN, "main", state.imports, facts, bindings={})
     _require_intervals(main, mirrored.bounds, sizes.bound)
-    main.define_graph_values(mirrored.model.graph, sizes.given)
+    define_graph_values(main, mirrored.model.graph, sizes.given)
     main.run(mirrored.model.graph.node)
     return state, main
 

@@ -17,7 +17,7 @@ from splitgraph.graph.names import FreshNames
 from splitgraph.graph.scopes import MAIN, GraphPath
 from splitgraph.graph.types import LARGEST_DIM, write_shape
 from splitgraph.inference.openvino_ir.dimensions import Dimensions
-from splitgraph.inference.openvino_ir.port_maps import write_ports
+from splitgraph.inference.rules.openvino.port_maps import write_ports
 from splitgraph.node_making import make_attribute
 from splitgraph.onnx_proto import IR_VERSION, AttributeProto, GraphProto, ModelProto, TensorProto
 from splitgraph.value_type import DTYPE_NUMBERS, ValueType

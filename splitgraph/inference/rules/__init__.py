@@ -1,12 +1,14 @@
-"""Inference rules by family of operators; each module registers its rules when it is imported."""
+"""Inference rules, by whose operators they are and by family; each module registers its rules when it is imported.
+
+`onnx/`, `onnxruntime/` and `openvino/` hold the rules; the modules beside them hold what these rules share.
+"""
 
 from __future__ import annotations
 
 from importlib import import_module
 
-FAMILIES = (
+_ONNX = (
     "attention",
-    "classical",
     "constants",
     "control_flow",
     "convolution",
@@ -16,13 +18,8 @@ FAMILIES = (
     "indexing",
     "joining",
     "losses",
+    "machine_learning",
     "matmul",
-    "onnxruntime_attention",
-    "onnxruntime_blocked",
-    "onnxruntime_channels_last",
-    "onnxruntime_extensions",
-    "onnxruntime_layers",
-    "onnxruntime_quantized",
     "quantization",
     "recurrent",
     "reduction",
@@ -32,31 +29,34 @@ FAMILIES = (
     "shape",
     "signal",
     "slicing",
-    "text",
+    "strings",
     "training",
 )
-OPENVINO_FAMILIES = (
-    "openvino_control_flow",
-    "openvino_convolution",
-    "openvino_elementwise",
-    "openvino_indexing",
-    "openvino_joining",
-    "openvino_recurrent",
-    "openvino_reduction",
-    "openvino_shape",
-    "openvino_strided_slice",
+_ONNXRUNTIME = ("attention", "blocked", "channels_last", "extensions", "layers", "quantized")
+_OPENVINO = (
+    "control_flow",
+    "convolution",
+    "elementwise",
+    "indexing",
+    "joining",
+    "recurrent",
+    "reduction",
+    "shape",
+    "strided_slice",
 )
 
 
 def load_rules() -> None:
-    """Import every family, once; rules import the walk's types, so this cannot happen while the package is being
-    imported.
+    """Import the rules of ONNX and onnxruntime. Rules import the walk's types, so that this cannot happen while the
+    package is being imported.
     """
-    for family in FAMILIES:
-        import_module(f"{__name__}.{family}")
+    for family in _ONNX:
+        import_module(f"{__name__}.onnx.{family}")
+    for family in _ONNXRUNTIME:
+        import_module(f"{__name__}.onnxruntime.{family}")
 
 
 def load_openvino_rules() -> None:
-    """Import the families of OpenVINO's layers, which only an IR has, once."""
-    for family in OPENVINO_FAMILIES:
-        import_module(f"{__name__}.{family}")
+    """Import the rules of OpenVINO's layers, which only an IR has."""
+    for family in _OPENVINO:
+        import_module(f"{__name__}.openvino.{family}")

@@ -1,0 +1,193 @@
+"""From what the walks found to the analysis: shown names of symbols, reports, bounds, and how complete it all is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from splitgraph.diagnostics import Diagnostic, diagnostic
+from splitgraph.dim import Dim, DimLike, Obligation, symbols_of
+from splitgraph.graph.scopes import MAIN, GraphPath, Scope
+from splitgraph.inference.analysis import Analysis, Completeness, SplitReport
+from splitgraph.inference.generated_symbols import Naming, tally
+from splitgraph.inference.operators import AI_ONNX, plugin_advice
+from splitgraph.inference.requirements import Requirements, shown_assumptions, shown_requirements
+from splitgraph.inference.simplified_types import Plainer
+from splitgraph.inference.solved_symbols import solve
+from splitgraph.inference.unknown_operator_reach import values_left_open
+from splitgraph.inference.walk import Walk
+from splitgraph.inference.walk_results import FoundSplit
+from splitgraph.inference.walk_state import WalkState
+from splitgraph.value_type import UNKNOWN, ValueType
+
+
+def build_analysis(state: WalkState, main: Walk) -> Analysis:
+    """The analysis of a walked model; `details` holds the shown types of every graph and what conversion needs."""
+    solved = solve([each for each in main.facts.obligations if each not in state.declared_numbers], state.generated)
+    naming, plainer = Naming(state.generated, state.reserved, solved), Plainer(solved)
+    walked = {path: detail for path, detail in state.details.items() if path[:1] != ("call",) and path[:1] != ("F",)}
+    walked.setdefault(main.path, main.detail)
+    # Each type as the walk left it, as plain as what is known in the end makes it, and how often it is held.
+    told_apart = {
+        path: [
+            (value, plainer.value(value, state.facts.get(path, main.facts)), times)
+            for value, times in tally(detail.types.values())
+        ]
+        for path, detail in walked.items()
+    }
+    for values in told_apart.values():
+        for _, plain, times in values:
+            naming.count(plain.shape or (), times)
+    # What is required of a symbol is shown with it.
+    naming.count([each.lhs for each in state.declared_numbers], 1)
+    lengths = {id(found.detail): plainer.dims(found.detail.lengths, found.facts) for found in state.reports}
+    for split, times in tally([found.detail for found in state.reports]):
+        naming.count(lengths[id(split)], times)
+    types: dict[GraphPath, Mapping[str, ValueType]] = {}
+    counted: list[tuple[ValueType, int]] = []
+    for path, detail in walked.items():
+        reported = {id(value): naming.value(plain) for value, plain, _ in told_apart[path]}
+        # As it is where all types are shown as they are: a copy would be as large as the graph.
+        same = all(reported[id(value)] is value for value, _, _ in told_apart[path])
+        types[path] = detail.types if same else {name: reported[id(value)] for name, value in detail.types.items()}
+        counted += [(reported[id(value)], times) for value, _, times in told_apart[path]]
+    shown = _shown_splits(state, naming, plainer, lengths)
+    noted = [(obligation, facts) for obligation, _, facts in state.requirements]
+    noted += [(obligation, found.facts) for found in state.reports for obligation in found.obligations]
+    requirements = Requirements(naming, noted)
+    required = [(found, _required(requirements, found, shown[id(found.detail)])) for found in state.reports]
+    said = [(found.location, held) for found, held in required]
+    return Analysis(
+        held=state.model,
+        splits=tuple([_shown_report(found, shown[id(found.detail)], held) for found, held in required]),
+        diagnostics=(*state.diagnostics, *_unknown_operators(state)),
+        types=types[main.path],
+        graphs=_by_location(state.scopes, types),
+        required_by=shown_requirements(state, naming, requirements, said),
+        assumed_by=shown_assumptions(state),
+        generated=naming.shown_names(),
+        symbols=_bounds(main, naming, counted),
+        opset=dict(state.imports),
+        completeness=_completeness(state, types, counted),
+        details=Details(state, types),
+    )
+
+
+class Details:
+    """For conversion: every graph of the model, the state of the walks, and the shown types of each graph by path."""
+
+    def __init__(self, state: WalkState, types: Mapping[GraphPath, Mapping[str, ValueType]]) -> None:
+        self.scopes = state.scopes
+        self.graphs = state.details
+        self.types = types
+
+
+class ShownSplit(NamedTuple):
+    """What repeated split nodes have in common, in shown names."""
+
+    input: ValueType
+    outputs: list[ValueType]
+    lengths: tuple[DimLike | None, ...]
+    meanings: list[Obligation]
+
+
+def _shown_splits(
+    state: WalkState, naming: Naming, plainer: Plainer, lengths: Mapping[int, Iterable[DimLike | None]]
+) -> dict[int, ShownSplit]:
+    """What is shown of each split, by the identity of its detail; lengths: of its parts, by the same."""
+    shown: dict[int, ShownSplit] = {}
+    for found in state.reports:
+        if id(found.detail) not in shown:
+            data, *outputs = [
+                naming.value(plainer.value(value, found.facts)) for value in (found.detail.data, *found.outputs)
+            ]
+            outputs += [UNKNOWN] * (len(found.output_names) - len(outputs))
+            named = {str(dim) for value in outputs for dim in (value.shape or ()) if isinstance(dim, Dim)}
+            meanings = [naming.meanings[name] for name in sorted(named & naming.meanings.keys())]
+            parts = tuple([naming.dim(length) for length in lengths[id(found.detail)]])
+            shown[id(found.detail)] = ShownSplit(data, outputs, parts, meanings)
+    return shown
+
+
+def _required(requirements: Requirements, found: FoundSplit, shown: ShownSplit) -> list[Obligation]:
+    """What a split requires, each obligation once, and what the symbols in its types stand for."""
+    plain = [each for held in found.obligations if (each := requirements.plain(held, found.facts)) is not None]
+    return list(dict.fromkeys([*plain, *shown.meanings]))
+
+
+def _shown_report(found: FoundSplit, shown: ShownSplit, required: Iterable[Obligation]) -> SplitReport:
+    variant, split = found.detail.variant, found.detail.split
+    return SplitReport(
+        name=found.name,
+        op=variant.op_type,
+        domain=variant.domain,
+        since_version=variant.since_version,
+        location=found.location,
+        axis=None if split is None else split.axis,
+        input_name=found.input_name,
+        input=shown.input,
+        outputs=tuple(zip(found.output_names, shown.outputs, strict=False)),
+        lengths=shown.lengths,
+        obligations=tuple(map(str, required)),
+    )
+
+
+def _by_location(
+    scopes: Iterable[Scope], types: Mapping[GraphPath, Mapping[str, ValueType]]
+) -> dict[str, Mapping[str, ValueType]]:
+    """The types of each graph by its location, the main graph first; of two graphs at one location, which happens
+    where nodes have the same name, the second is counted.
+    """
+    if len(types) == 1:
+        return {"main": types[MAIN]}
+    found: dict[str, Mapping[str, ValueType]] = {}
+    for scope in scopes:
+        if scope.path not in types:
+            continue
+        location, count = scope.location, 1
+        while location in found:
+            count += 1
+            location = f"{scope.location} ({count})"
+        found[location] = types[scope.path]
+    return found
+
+
+def _bounds(main: Walk, naming: Naming, counted: Iterable[tuple[ValueType, int]]) -> dict[str, tuple[int, int | None]]:
+    shown = {dim for value, _ in counted for dim in (value.shape or ()) if isinstance(dim, Dim)}
+    names = sorted({name for dim in shown for name in symbols_of(dim)})
+    # A generated symbol is numbered anew when it is shown: its bounds are found under the number that it had inside.
+    known = {name: bounds for name, bounds in main.facts.bounds.items() if name not in naming.generated}
+    for generated, bounds in main.facts.bounds.items():
+        shown_name = naming.shown_name(generated)
+        if shown_name is not None:
+            known[str(shown_name)] = bounds
+    return {name: known.get(name, (0, None)) for name in names}
+
+
+def _unknown_operators(state: WalkState) -> list[Diagnostic]:
+    found = []
+    for label, count in state.unknown_operators.items():
+        domain, _, op_type = label.rpartition("::")
+        times = "" if count == 1 else f" ({count} nodes)"
+        is_plugin = domain == AI_ONNX
+        what = f"ai.onnx has no operator {op_type}" if is_plugin else f"{label} has no schema and no function body"
+        help = plugin_advice(op_type) if is_plugin else None
+        text = f"{what}{times}, so nothing is claimed of what it gives"
+        found.append(diagnostic("SG303", text, "main", severity="warning", help=help))
+    return found
+
+
+def _completeness(
+    state: WalkState, types: Mapping[GraphPath, Mapping[str, ValueType]], counted: Iterable[tuple[ValueType, int]]
+) -> Completeness:
+    dims = known = symbolic = unranked = 0
+    for value, times in counted:
+        if value.shape is None:
+            unranked += times
+            continue
+        dims += times * len(value.shape)
+        known += times * sum(1 for dim in value.shape if dim is not None)
+        symbolic += times * sum(1 for dim in value.shape if isinstance(dim, Dim))
+    unknown = tuple(state.unknown_operators)
+    left_open = len(values_left_open(state, types)) if unknown else 0
+    return Completeness(dims, known, symbolic, unranked, len(state.model.graph.node), unknown, left_open)

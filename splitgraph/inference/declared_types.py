@@ -1,0 +1,306 @@
+"""What the author of a model declared of a value, against what its nodes produce."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+from weakref import ref
+
+from splitgraph.diagnostics import Diagnostic, Severity, diagnostic
+from splitgraph.dim import Dim, DimLike, Obligation, symbol, symbols_of
+from splitgraph.dim.printing import is_identifier
+from splitgraph.graph.scopes import MAIN, GraphPath
+from splitgraph.graph.types import value_type
+from splitgraph.inference.graph_values import GraphValues
+from splitgraph.value_type import ValueType
+
+_BRANCHES = ("then_branch", "else_branch")
+
+# Says that what is inferred contradicts what is declared: of a name in a graph, at a location, how severe.
+Report = Callable[[GraphValues, str, ValueType, ValueType, str, Severity], None]
+
+
+def reconcile(
+    values: GraphValues,
+    name: str,
+    inferred: ValueType,
+    declared: ValueType,
+    location: str,
+    *,
+    passed_in: bool = False,
+    of_split: bool = False,
+) -> ValueType:
+    """The two together; what is inferred wins where both say something, and a contradiction is reported with both.
+
+    Names that the author gave to dimensions which inference knows nothing of are adopted, but not in the body of a
+    loop, nor those of the model's inputs, which would say what nothing proves. passed_in: what is inferred is what an
+    input of the graph is given; for the main graph that is a shape of the caller of splitgraph. of_split: the value is
+    a part of a split.
+    """
+    declaration = Declaration(name, declared, location, passed_in, of_split)
+    report = _report_given if passed_in and values.path == MAIN else _report
+    return _reconcile(values, inferred, declaration, report)
+
+
+def check_default(values: GraphValues, name: str, default: ValueType, declared: ValueType) -> None:
+    """Report an initializer that is not what the input of its name is declared as: no runtime loads such a model."""
+    if _fits(default, declared):
+        return
+    text = f"the initializer {name!r} is {default}, but the input of that name is declared as {declared}"
+    help = "Correct the declared type of the input, or the initializer, which is its default."
+    values.report(diagnostic("SG301", text, values.location, help=help))
+
+
+def check_sizes(values: GraphValues, name: str, declared: ValueType, known: ValueType) -> None:
+    """Report the dimensions of an input that the sizes which the caller gives make negative."""
+    for written, dim in zip(declared.shape or (), known.shape or (), strict=False):
+        if isinstance(dim, int) and dim < 0:
+            text = f"dimension {written} of the input {name!r} is {dim} with the sizes given"
+            help = f"Give sizes with which {written} is at least 0."
+            values.report(diagnostic("SG304", text, values.location, help=help))
+
+
+def _fits(default: ValueType, declared: ValueType) -> bool:
+    if declared.dtype is not None and default.dtype != declared.dtype:
+        return False
+    if declared.shape is None:
+        return True
+    pairs = zip(default.shape or (), declared.shape, strict=False)
+    return default.rank == declared.rank and all(mine == theirs for mine, theirs in pairs if isinstance(theirs, int))
+
+
+class Declaration(NamedTuple):
+    """What is declared of a value, and where it gets its type; passed_in: as that of an input of its graph; of_split:
+    from a split.
+    """
+
+    name: str
+    type: ValueType
+    location: str
+    passed_in: bool
+    of_split: bool
+
+
+def _reconcile(values: GraphValues, inferred: ValueType, declaration: Declaration, report: Report) -> ValueType:
+    name, declared, location = declaration[:3]
+    if declared.kind == "unknown":
+        return inferred
+    if inferred.kind == "unknown":
+        return declared
+    if inferred.kind != declared.kind or (inferred.dtype and declared.dtype and inferred.dtype != declared.dtype):
+        report(values, name, inferred, declared, location, "error")
+        return inferred
+    merged = ValueType(
+        inferred.kind, inferred.dtype or declared.dtype, inferred.shape, inferred.element or declared.element
+    )
+    if declared.shape is None:
+        return merged
+    if inferred.shape is None:
+        return merged.with_shape(declared.shape)
+    if len(inferred.shape) != len(declared.shape):
+        _report_shape(values, inferred, declaration, report)
+        return merged
+    dims = [
+        _merge_number(values, mine, theirs, declaration)
+        if isinstance(theirs, int)
+        else _merge(values, mine, theirs, location)
+        for mine, theirs in zip(inferred.shape, declared.shape, strict=True)
+    ]
+    if None in dims:
+        _report_shape(values, inferred, declaration, report)
+        return merged
+    if values.state.is_reported:
+        _note_symbolic(values, name, inferred, declared, location, report)
+        if values.path == MAIN:
+            _note_names(values, inferred, declared, location)
+    return merged.with_shape(dims)
+
+
+def _merge_number(
+    values: GraphValues, inferred: DimLike | None, number: int, declaration: Declaration
+) -> DimLike | None:
+    """A dimension that is declared as a number; None where it cannot be that number.
+
+    What no other value has takes the author's word. What the number demands of other values is an obligation, which
+    changes none of their types. What the model leaves to its caller stays open, as runtimes take any size for it; but
+    within a body that is given it, it is the number.
+    """
+    if not isinstance(inferred, Dim):
+        return number if inferred in (None, number) else None
+    if values.facts.prove_ne(inferred, number):
+        return None
+    state, obligation, known = values.state, Obligation(inferred, "==", number), _solved(values, inferred)
+    unnamed = symbols_of(known) & state.generated
+    if unnamed == symbols_of(known) and not values.holds_any(unnamed):
+        return None if values.facts.require(obligation) == "contradiction" else number
+    is_open = not symbols_of(known).isdisjoint(state.open_dimensions | state.input_dimensions)
+    if is_open and not values.facts.prove_eq(inferred, number):
+        _report_demand(values, Obligation(known, "==", number), declaration)
+        if not declaration.passed_in:
+            return inferred
+    if unnamed:
+        state.journal.unrepeatable += obligation not in state.declared_numbers
+        state.declared_numbers.add(obligation)
+    return None if values.assume(obligation, declaration.location) == "contradiction" else number
+
+
+def _solved(values: GraphValues, dim: Dim) -> DimLike:
+    """The dimension in terms of what its symbols equal; as it is where that makes a divisor 0."""
+    try:
+        return values.facts.solution(dim)
+    except ZeroDivisionError:
+        return dim
+
+
+def _merge(values: GraphValues, inferred: DimLike | None, declared: Dim | None, location: str) -> DimLike | None:
+    """One dimension of both, where no number is declared; None for a contradiction."""
+    if inferred is None or declared is None or inferred == declared:
+        return values.fresh() if inferred is None and declared is None else (declared if inferred is None else inferred)
+    if isinstance(inferred, Dim) and _is_unknown(values, inferred):
+        if isinstance(declared, Dim) and (values.is_repeated or symbols_of(declared) & values.state.input_dimensions):
+            # A name has one value in a run, that of the input which has it; what is unknown here may have another one,
+            # or one in each iteration, and names are often careless.
+            return inferred
+        if isinstance(declared, Dim) and _is_taken(values, inferred, declared):
+            return inferred
+        # A dimension of which nothing is known takes the author's word; other values that share it keep the generated
+        # name, and the obligation says that they are equal.
+        known = values.facts.solution(inferred)
+        if values.facts.require(Obligation(inferred, "==", declared)) == "contradiction":
+            return None
+        # What is known of it from elsewhere is known of the name, too.
+        is_new = known not in (inferred, declared) and values.path == MAIN
+        values.state.definitions[str(declared)] = (known, location) if is_new else None
+        return declared
+    return inferred
+
+
+def _is_taken(values: GraphValues, inferred: Dim, declared: Dim) -> bool:
+    """True for a name that stands for another unknown dimension already: exporters give all outputs of a node the name
+    of the first one's. That of a branch which does not run when this one does is no other; and a name that is a formula
+    in the exporter's own language says how the dimension is computed, wherever it stands.
+    """
+    name, own = str(declared), values.path
+    adopted = values.state.adopted.setdefault(name, {})
+    if not is_identifier(name):
+        values.state.journal.unrepeatable += 1
+        adopted[own] = ref(values)
+        return False
+    others = [p for p, graph in adopted.items() if (p != own or graph() is values) and not _excludes(p, own)]
+    if others and not values.facts.prove_eq(inferred, declared):
+        return True
+    values.state.journal.unrepeatable += 1
+    adopted[own] = ref(values)
+    return False
+
+
+def _excludes(one: GraphPath, other: GraphPath) -> bool:
+    """True for graphs that are in different branches of one node."""
+    for left, right in zip(one, other, strict=False):
+        if left != right:
+            return left in _BRANCHES and right in _BRANCHES
+    return False
+
+
+def _is_unknown(values: GraphValues, dim: Dim) -> bool:
+    return str(dim) in values.state.generated
+
+
+def _note_symbolic(
+    values: GraphValues, name: str, inferred: ValueType, declared: ValueType, location: str, report: Report
+) -> None:
+    """Warn where a declared name can never be the inferred dimension; names are often careless, so this is no error."""
+    for mine, theirs in zip(inferred.shape or (), declared.shape or (), strict=True):
+        if isinstance(theirs, Dim) and mine is not None and mine != theirs and values.facts.prove_ne(mine, theirs):
+            report(values, name, inferred, declared, location, "warning")
+            return
+
+
+def _note_names(values: GraphValues, inferred: ValueType, declared: ValueType, location: str) -> None:
+    """Keep what the author's names stand for, where no input of the model gives them their value.
+
+    Runtimes do not hold a model to such names: they are explained, and nothing is concluded from them. A name of two
+    values that are not proved equal explains nothing.
+    """
+    state = values.state
+    for mine, theirs in zip(inferred.shape or (), declared.shape or (), strict=True):
+        name = str(theirs)
+        if not isinstance(mine, Dim) or theirs != symbol(name) or mine == theirs or _is_unknown(values, mine):
+            continue
+        if name in state.input_dimensions:
+            continue
+        known = state.definitions.get(name, (mine, location))
+        same = known is not None and values.facts.prove_eq(known[0], mine)
+        state.definitions[name] = known if same else None
+
+
+def _report(
+    values: GraphValues, name: str, inferred: ValueType, declared: ValueType, location: str, severity: Severity
+) -> None:
+    values.report(_contradiction(name, inferred, declared, location, severity))
+
+
+def _contradiction(
+    name: str, inferred: ValueType, declared: ValueType, location: str, severity: Severity
+) -> Diagnostic:
+    text = f"{name!r} is declared as {declared}, but inferred as {inferred}"
+    return diagnostic("SG301", text, location, severity=severity)
+
+
+def _report_shape(values: GraphValues, inferred: ValueType, declaration: Declaration, report: Report) -> None:
+    """Tell of a declared shape that no run can have. Runtimes warn and go by the nodes. It is an error where the caller
+    of splitgraph gives the shape; and for a part of a split, whose lengths and declaration cannot both be meant.
+    """
+    name, declared, location = declaration[:3]
+    if report is not _report:
+        report(values, name, inferred, declared, location, "error")
+        return
+    found = _contradiction(name, inferred, declared, location, "error" if declaration.of_split else "warning")
+    values.state.report(found, is_misdeclared=True)
+
+
+def _report_demand(values: GraphValues, demand: Obligation, declaration: Declaration) -> None:
+    """Warn of a declaration that holds for one size only of what the model leaves open, unless another said as much."""
+    state, name = values.state, declaration.name
+    if state.quiet or state.muted:
+        return
+    answer = state.declared_sizes.require(demand)
+    if answer == "proved":
+        return
+    # Once only: who repeats it says no more.
+    state.journal.unrepeatable += answer == "assumed"
+    unnamed = symbols_of(demand.lhs) & state.open_dimensions
+    if unnamed:
+        holder, axis = values.holder_of(unnamed)
+        what, where = f"for one size only of dimension {axis} of {holder!r}", f"for {holder!r}"
+    else:
+        what, where = f"only where {demand}", "for the input"
+    text = f"{name!r} is declared as {declaration.type}, which holds {what}"
+    help = f"Leave it open in the declaration of {name!r}, too, or declare that size {where} if there is no other."
+    values.report(diagnostic("SG301", text, declaration.location, severity="warning", help=help))
+
+
+def _report_given(
+    values: GraphValues, name: str, given: ValueType, declared: ValueType, location: str, severity: Severity
+) -> None:
+    dims, known = given.shape or (), declared.shape or ()
+    if len(dims) != len(known):
+        text = f"the input {name!r} is given the rank {len(dims)}, but declared as {declared}, of rank {len(known)}"
+        help = f"Give {len(known)} dimensions for {name!r}, or correct its declared shape in the model."
+    else:
+        wrong = [axis for axis, dim in enumerate(dims) if dim is not None and _excluded(values, dim, known[axis])]
+        inputs = values.state.model.graph.input
+        written = next(value_type(value.type).shape or () for value in inputs if value.name == name)
+        bound = ["" if mine == size else f", which is {size}" for mine, size in zip(written, known, strict=True)]
+        differing = "; ".join(
+            f"dimension {axis} is given as {dims[axis]}, declared as {written[axis]}{bound[axis]}" for axis in wrong
+        )
+        shown = declared.with_shape(written)
+        text = f"the shape given for the input {name!r} contradicts the declared {shown}: {differing}"
+        allowed = ", ".join("?" if dim is None else str(dim) for dim in written)
+        help = f"Give {name!r} a shape that fits [{allowed}], or correct its declared shape in the model."
+    values.report(diagnostic("SG304", text, location, severity=severity, help=help))
+
+
+def _excluded(values: GraphValues, given: DimLike, declared: DimLike | None) -> bool:
+    return declared is not None and given != declared and values.facts.prove_ne(given, declared)

@@ -1,0 +1,171 @@
+"""Calls of the model's own functions: the body walked with what the call gives it, once for calls that are alike."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+
+from splitgraph.diagnostics import diagnostic
+from splitgraph.graph.scopes import called_function
+from splitgraph.inference.call_memo import CallKey, CallVisit
+from splitgraph.inference.call_outputs import CallOutputs
+from splitgraph.inference.constant_keys import MOST_BYTES
+from splitgraph.inference.graph_walk import Bindings, GraphWalk
+from splitgraph.inference.journal_replay import replay
+from splitgraph.inference.steps import Steps
+from splitgraph.inference.walk_results import FunctionCall
+from splitgraph.inference.walk_state import WalkState
+from splitgraph.inference.walked_node import WalkedNode
+from splitgraph.onnx_proto import AttributeProto, FunctionProto, TensorProto
+from splitgraph.value_type import ValueType
+
+
+def infer_call(
+    walk: GraphWalk, ctx: WalkedNode, function: FunctionProto
+) -> Generator[Steps, None, Sequence[ValueType]]:
+    """The types that a call gives."""
+    state, name = walk.state, called_function(ctx.node)
+    if name in state.calling:
+        help = "Write the function without the call of itself; ONNX has no recursion."
+        walk.report(diagnostic("SG102", f"the function {function.name!r} calls itself", ctx.location, help=help))
+        # From another function, the call of this one would be the first.
+        state.journal.unrepeatable += 1
+        return ()
+    if (fault := _fault_of_call(ctx, function)) is not None:
+        walk.report(diagnostic("SG212", fault, ctx.location))
+        return ()
+    bindings = _bindings(walk, ctx, function)
+    _read_shared(walk, ctx)
+    key = _key(state, ctx, bindings)
+    visit = walk.calls.find(key, ctx)
+    if visit is not None:
+        return _repeat(state, visit, ctx)
+    if not state.may_follow_call(ctx.location):
+        return ()
+    if not state.quiet or name not in state.calls:
+        state.calls.setdefault(name, []).append(FunctionCall(tuple(ctx.inputs)))
+    return (yield from _walked(walk, ctx, function, bindings, key))
+
+
+def _walked(
+    walk: GraphWalk, ctx: WalkedNode, function: FunctionProto, bindings: Bindings | None, key: CallKey
+) -> Generator[Steps, None, Sequence[ValueType]]:
+    """GraphWalk the body for a call, and remember what that did where another call may repeat it."""
+    state, facts, journal = walk.state, walk.facts, walk.state.journal
+    version, questions = facts.version, facts.open_questions
+    start, unrepeatable, made_before = len(journal.entries), journal.unrepeatable, len(state.generated)
+    unknown_before = dict(state.unknown_operators)
+    state.calling.append(called_function(ctx.node))
+    body = walk.called(function, ctx.location, bindings)
+    _define_inputs(walk, body, ctx, function)
+    yield body.steps(function.node)
+    body.check_function_outputs(function)
+    state.calling.pop()
+    read = frozenset(p for p, name in enumerate(function.input) if name in body.elements_read)
+    for position in read:
+        # What the body looked at, the graph around it did.
+        ctx.contents(position)
+    given = _outputs(body, function)
+    made = sorted(name for name in given.symbols() if state.ordinals.get(name, -1) >= made_before)
+    is_reported, has_made = len(journal.entries) > start, len(state.generated) > made_before
+    if version == facts.version and unrepeatable == journal.unrepeatable and not (is_reported and has_made):
+        counts = {
+            label: count - unknown_before.get(label, 0)
+            for label, count in state.unknown_operators.items()
+            if count != unknown_before.get(label, 0)
+        }
+        settled = questions == facts.open_questions
+        end = len(journal.entries)
+        visit = CallVisit(given, made, ctx.location, start, end, counts, version, settled, bindings)
+        walk.calls.keep(key, ctx, read, visit)
+    return _hand_over(given, ctx)
+
+
+def _repeat(state: WalkState, visit: CallVisit, ctx: WalkedNode) -> Sequence[ValueType]:
+    """Do for a call what was done for an earlier one. Gives the types of its outputs."""
+    replay(state, visit.start, visit.end, visit.location, ctx.location)
+    for label, count in visit.unknown.items():
+        state.unknown_operators[label] += count
+    return _hand_over(visit.given.renamed({name: state.fresh() for name in visit.made}), ctx)
+
+
+def _hand_over(outputs: CallOutputs, ctx: WalkedNode) -> Sequence[ValueType]:
+    """Note at a call what is known of the elements of its outputs. Gives the types of its outputs."""
+    ctx.contents_out.update(outputs.contents)
+    ctx.sequences_out.update(outputs.sequences)
+    return outputs.types
+
+
+def _key(state: WalkState, ctx: WalkedNode, bindings: Bindings | None) -> CallKey:
+    name, is_reported = called_function(ctx.node), (state.quiet > 0, state.muted > 0)
+    return (name, is_reported, _key_of_bindings(bindings), *ctx.given)
+
+
+def _key_of_bindings(bindings: Bindings | None) -> tuple[tuple[str, bytes | int], ...] | None:
+    if bindings is None:
+        return None
+    return tuple([(name, _key_of_attribute(bindings[name])) for name in sorted(bindings)])
+
+
+def _key_of_attribute(attribute: AttributeProto) -> bytes | int:
+    """Its bytes; a long one is told apart by identity."""
+    if attribute.ByteSize() > MOST_BYTES:
+        return id(attribute)
+    return attribute.SerializeToString()
+
+
+def _read_shared(walk: GraphWalk, ctx: WalkedNode) -> None:
+    """Take note of elements that a body has looked at since what is known of the input was noted."""
+    for position, known in enumerate(ctx.given):
+        if known.unread and not isinstance(walk.held(ctx.node.input[position]), TensorProto):
+            ctx.contents(position)
+
+
+def _define_inputs(walk: GraphWalk, body: GraphWalk, ctx: WalkedNode, function: FunctionProto) -> None:
+    """Define the inputs of a function's body from a call's inputs: types, contents, sequences."""
+    for position, name in enumerate(function.input):
+        if not ctx.has_input(position):
+            body.omitted.add(name)
+            continue
+        body.define(name, ctx.input(position), body.location)
+        # A constant that nobody has looked at is handed on as it is.
+        unread = ctx.given[position].unread
+        contents = walk.held(ctx.node.input[position]) if unread else ctx.contents(position)
+        if contents is not None:
+            body.constants[name] = contents
+        if (sequence := ctx.sequence(position)) is not None:
+            body.sequences[name] = sequence
+
+
+def _outputs(body: GraphWalk, function: FunctionProto) -> CallOutputs:
+    names = list(enumerate(function.output))
+    contents = {position: held for position, name in names if (held := body.contents_of(name)) is not None}
+    sequences = {position: info for position, name in names if (info := body.sequence_of(name)) is not None}
+    return CallOutputs([body.type_of(name) for _, name in names], contents, sequences)
+
+
+def _bindings(walk: GraphWalk, ctx: WalkedNode, function: FunctionProto) -> Bindings | None:
+    """The attributes of a call by name; None where it hands on one of a function whose caller is not known."""
+    bound = {attribute.name: attribute for attribute in function.attribute_proto}
+    for attribute in ctx.node.attribute:
+        if not attribute.ref_attr_name:
+            bound[attribute.name] = attribute
+        elif walk.bindings is None:
+            return None
+        elif attribute.ref_attr_name in walk.bindings:
+            bound[attribute.name] = walk.bindings[attribute.ref_attr_name]
+    return bound
+
+
+def _fault_of_call(ctx: WalkedNode, function: FunctionProto) -> str | None:
+    """What is wrong with the number of inputs or outputs of a call; None where the function has as many or more. An
+    attribute that the function does not declare means nothing: onnxruntime and the reference evaluator pass it by.
+    """
+    if ctx.input_count > len(function.input):
+        return f"the function {function.name!r} takes {_counted(function.input, 'input')}, not {ctx.input_count}"
+    if len(ctx.node.output) > len(function.output):
+        return f"the function {function.name!r} gives {_counted(function.output, 'output')}, not {len(ctx.node.output)}"
+    return None
+
+
+def _counted(names: Sequence[str], noun: str) -> str:
+    return f"{len(names) or 'no'} {noun}{'s' * (len(names) != 1)}"

@@ -1,0 +1,48 @@
+"""Doing again, for a call that repeats an earlier one, what the journal says of that one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from splitgraph.diagnostics import diagnostic
+from splitgraph.inference.journal import Avoidable, Entry, Finding, Requirement
+from splitgraph.inference.walk_state import WalkState
+
+# Functions that call functions twice over make a file of a few lines a report of millions of findings.
+MOST_REPEATED = 10_000
+
+
+def replay(state: WalkState, start: int, end: int, old: str, new: str) -> None:
+    """Do again what one call did, as the entries of the journal from start to end say. old, new: locations of that call
+    and of the one that repeats it.
+    """
+    journal = state.journal
+    for position in range(start, end):
+        journal.repeated += 1
+        if journal.repeated > MOST_REPEATED:
+            _warn(state, new)
+            return
+        _again(state, journal.entries[position], old, new)
+
+
+def _warn(state: WalkState, location: str) -> None:
+    if state.journal.is_cut:
+        return
+    state.journal.is_cut = True
+    help = "The others are those of earlier calls of the same functions."
+    text = f"of splits and findings in calls that repeat earlier ones, only {MOST_REPEATED:,} are listed"
+    state.diagnostics.append(diagnostic("SG303", text, location, severity="warning", help=help))
+
+
+def _again(state: WalkState, entry: Entry, old: str, new: str) -> None:
+    if isinstance(entry, (Finding, Avoidable)):
+        found = replace(entry.found, location=new + entry.found.location[len(old) :])
+        if isinstance(entry, Avoidable):
+            state.avoid([found])
+            return
+        with state.muting(entry.never_runs):
+            state.report(found, of_symbols=entry.of_symbols, is_misdeclared=entry.is_misdeclared)
+    elif isinstance(entry, Requirement):
+        state.note_requirement(entry.obligation, new + entry.location[len(old) :], entry.facts)
+    else:
+        state.keep_report(entry._replace(location=new + entry.location[len(old) :]))

@@ -1,0 +1,193 @@
+"""onnx's own inference for a single node, with our symbols passed through; for operators without a rule of ours.
+
+Some of onnx's functions read a symbolic dimension as 0, and give a wrong number or refuse a valid node. What they say
+with symbols is therefore believed only where they say the same with numbers in their place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import onnx
+from onnx import defs, shape_inference
+
+from splitgraph.attribute_values import HOLDING_GRAPHS
+from splitgraph.contents import Contents
+from splitgraph.dim import Dim, DimLike, evaluate, symbols_of
+from splitgraph.graph.tensors import int64_tensor
+from splitgraph.graph.types import type_proto, value_type
+from splitgraph.inference.context import NodeContext
+from splitgraph.inference.operators import Operator
+from splitgraph.onnx_proto import TensorProto, TypeProto
+from splitgraph.value_type import UNKNOWN, ValueType
+
+Given = Mapping[str, ValueType]
+Sizes = Mapping[str, int]
+
+_INVALID = (shape_inference.InferenceError, onnx.checker.ValidationError)
+# Two choices of sizes, none of them the same and all divisible by what operators divide by.
+_UNITS = (840, 1320)
+
+
+def infer_with_onnx(ctx: NodeContext, operator: Operator) -> Sequence[ValueType]:
+    """The types that onnx's inference of this one node gives; UNKNOWN outputs where it knows nothing. Reports an
+    invalid node.
+    """
+    given = _given(ctx)
+    if given is None or any(attribute.type in HOLDING_GRAPHS for attribute in ctx.node.attribute):
+        return ()
+    fixed = all(_is_fixed(known) for known in given.values())
+    try:
+        outputs = _run(ctx, operator, given)
+    except _INVALID as error:
+        return _report(ctx, error) if fixed else _without_shapes(ctx, operator, given)
+    if fixed:
+        return outputs
+    if any(_is_open(known) for known in given.values()):
+        return [_shapeless(known) for known in outputs]
+    names = sorted(set().union(*(_symbols(known) for known in given.values())))
+    probes = [{name: unit * (index + 2) for index, name in enumerate(names)} for unit in _UNITS]
+    return _confirmed(ctx, operator, given, outputs, probes)
+
+
+def _given(ctx: NodeContext) -> dict[str, ValueType] | None:
+    """The types of the inputs; None when one is unknown, as onnx's functions read the type of every input that is
+    present without looking whether there is one.
+    """
+    given: dict[str, ValueType] = {}
+    for name, known in zip(ctx.node.input, ctx.inputs, strict=True):
+        if name and (known is None or type_proto(known) is None):
+            return None
+        if name and known is not None:
+            given[name] = known
+    return given
+
+
+def _run(ctx: NodeContext, operator: Operator, given: Given) -> list[ValueType]:
+    """What onnx infers from these types; nothing for an operator that the installed onnx does not know. Raises one of
+    _INVALID for an invalid node.
+    """
+    try:
+        schema = defs.get_schema(ctx.node.op_type, operator.since_version, operator.domain)
+    except defs.SchemaError:
+        return []
+    if schema.since_version != operator.since_version:
+        # The installed onnx knows an older version only, which may mean something else.
+        return []
+    types: dict[str, TypeProto] = {}
+    stand_ins: dict[str, DimLike] = {}
+    for name, known in given.items():
+        # A symbolic dimension is a name to onnx, which it passes on; what the name stands for is kept here.
+        stand_ins.update({str(dim): dim for dim in known.shape or () if isinstance(dim, Dim)})
+        proto = type_proto(known)
+        if proto is not None:
+            types[name] = proto
+    data = {
+        name: made for index, name in enumerate(ctx.node.input) if name and (made := _constant(ctx, index)) is not None
+    }
+    inferred = shape_inference.infer_node_outputs(
+        schema,
+        ctx.node,
+        types,
+        data,
+        {},
+        [onnx.helper.make_opsetid(ctx.node.domain, ctx.opset)],
+        ctx.ir_version,
+    )
+
+    def parse(text: str) -> DimLike:
+        return stand_ins[text] if text in stand_ins else ctx.fresh()
+
+    found = [inferred.get(name) for name in ctx.node.output]
+    return [UNKNOWN if proto is None else value_type(proto, parse) for proto in found]
+
+
+def _without_shapes(ctx: NodeContext, operator: Operator, given: Given) -> Sequence[ValueType]:
+    """What onnx infers of element types alone: what it refuses then is invalid whatever the shapes are."""
+    try:
+        return [
+            _shapeless(known) for known in _run(ctx, operator, {name: _shapeless(held) for name, held in given.items()})
+        ]
+    except _INVALID as error:
+        return _report(ctx, error)
+
+
+def _confirmed(
+    ctx: NodeContext, operator: Operator, given: Given, outputs: Sequence[ValueType], probes: Sequence[Sizes]
+) -> list[ValueType]:
+    """The outputs, without the dimensions that onnx does not give with numbers for the symbols."""
+    try:
+        numbered = [_run(ctx, operator, {name: _at(known, sizes) for name, known in given.items()}) for sizes in probes]
+    except (*_INVALID, ArithmeticError):
+        return [_shapeless(known) for known in outputs]
+    result: list[ValueType] = []
+    for position, known in enumerate(outputs):
+        shapes = [types[position].shape for types in numbered]
+        if known.shape is None or any(shape is None or len(shape) != len(known.shape) for shape in shapes):
+            result.append(_shapeless(known))
+            continue
+        agreed = [
+            dim
+            if all(_is_at(dim, sizes, (shape or ())[axis]) for sizes, shape in zip(probes, shapes, strict=True))
+            else None
+            for axis, dim in enumerate(known.shape)
+        ]
+        result.append(known.with_shape(agreed))
+    return result
+
+
+def _is_at(dim: DimLike | None, sizes: Sizes, number: DimLike | None) -> bool:
+    """Whether a dimension is this number at these sizes."""
+    if isinstance(dim, Dim):
+        return symbols_of(dim) <= sizes.keys() and evaluate(dim, sizes) == number
+    return dim is not None and dim == number
+
+
+def _is_fixed(known: ValueType) -> bool:
+    """True when every dimension is a number."""
+    return not _is_open(known) and not _symbols(known)
+
+
+def _is_open(known: ValueType) -> bool:
+    """True when a rank or dimension has not even a symbol, which onnx's functions do not all expect."""
+    if known.element is not None:
+        return _is_open(known.element)
+    return known.shape is None or None in known.shape
+
+
+def _symbols(known: ValueType) -> frozenset[str]:
+    """The symbols in a type."""
+    inner = frozenset() if known.element is None else _symbols(known.element)
+    return inner.union(*(symbols_of(dim) for dim in known.shape or () if isinstance(dim, Dim)))
+
+
+def _shapeless(known: ValueType) -> ValueType:
+    """The type with every rank unknown."""
+    return ValueType(known.kind, known.dtype, None, None if known.element is None else _shapeless(known.element))
+
+
+def _at(known: ValueType, sizes: Sizes) -> ValueType:
+    """The type with numbers for its symbols; one that would be negative is left open."""
+    shape = None
+    if known.shape is not None:
+        numbers = [evaluate(dim, sizes) if isinstance(dim, Dim) else dim for dim in known.shape]
+        shape = tuple(None if number is None or number < 0 else number for number in numbers)
+    return ValueType(known.kind, known.dtype, shape, None if known.element is None else _at(known.element, sizes))
+
+
+def _constant(ctx: NodeContext, index: int) -> TensorProto | None:
+    contents: Contents | None = ctx.contents(index)
+    integers = None if contents is None else contents.integers
+    if contents is None or integers is None or ctx.input(index).dtype != "int64":
+        return None
+    made = int64_tensor(ctx.node.input[index], integers)
+    del made.dims[:]
+    made.dims.extend(contents.shape)
+    return made
+
+
+def _report(ctx: NodeContext, error: Exception) -> Sequence[ValueType]:
+    """Report a node that onnx refuses, without onnx's prefixes and positions."""
+    text = str(error).split("] ", 1)[-1].strip().rstrip(".").replace("\n", " ")[:300]
+    ctx.find("SG302", f"{ctx.node.op_type}-{ctx.since_version} is invalid: {text}")
+    return ()

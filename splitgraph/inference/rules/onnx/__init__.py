@@ -1,0 +1,1 @@
+"""Rules of the operators of ONNX (domains ai.onnx, ai.onnx.ml and ai.onnx.preview.training)."""

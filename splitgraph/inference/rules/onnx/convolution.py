@@ -1,0 +1,261 @@
+"""Convolution and pooling: Conv, ConvTranspose, MaxPool, AveragePool, LpPool, and the global pools."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from splitgraph.dim import DimLike
+from splitgraph.inference.context import NodeContext
+from splitgraph.inference.rules.onnx.constants import target_shape
+from splitgraph.inference.rules.operands import (
+    Dims,
+    InvalidNode,
+    dims_of,
+    dims_of_rank,
+    exact_quotient,
+    expect_dims,
+    int_attribute,
+    ints_attribute,
+    known_dtype,
+    merged_dim,
+    operator,
+)
+from splitgraph.inference.rules.windows import Windows, check_each, nonnegative, read_windows, window_counts
+from splitgraph.value_type import ValueType, tensor
+
+
+@operator("Conv")
+def conv(ctx: NodeContext) -> Sequence[ValueType]:
+    """Filters over the spatial dimensions; the channels become the number of filters."""
+    dtype = known_dtype(ctx, (0, 1, 2))
+    return [tensor(dtype, convolved(ctx, dims_of(ctx, 0), dims_of(ctx, 1), 2))]
+
+
+operator("FusedConv", domain="com.microsoft")(conv)
+
+
+@operator("DeformConv")
+def deform_conv(ctx: NodeContext) -> Sequence[ValueType]:
+    """A convolution that samples at positions with offsets."""
+    dtype = known_dtype(ctx, range(5))
+    return [tensor(dtype, convolved(ctx, dims_of(ctx, 0), dims_of(ctx, 1), 3))]
+
+
+@operator("ConvInteger", gives=("int32",))
+def conv_integer(ctx: NodeContext) -> Sequence[ValueType]:
+    """Convolution of 8-bit integers in 32 bits."""
+    return [tensor("int32", convolved(ctx, dims_of(ctx, 0), dims_of(ctx, 1), None))]
+
+
+def convolved(
+    ctx: NodeContext, data: Dims | None, weights: Dims | None, bias: int | None, *, channels_fit: bool = True
+) -> tuple[DimLike | None, ...] | None:
+    """The dimensions that a convolution gives; bias: the number of that input, None when there is none. channels_fit:
+    the data's channels must be those that the weights have, times the groups.
+
+    Raises InvalidNode when the inputs do not fit.
+    """
+    rank = _spatial_rank(data, weights)
+    if rank is None:
+        return None
+    kernel = _kernel(ctx, weights, rank)
+    windows = read_windows(ctx, rank)
+    filters: DimLike | None = None
+    if weights is not None:
+        filters = weights[0]
+        if channels_fit:
+            _check_groups(ctx, data, weights)
+        if bias is not None:
+            _check_bias(ctx, bias, filters)
+    if data is None:
+        return (None, filters, *(None,) * rank)
+    return (data[0], filters, *window_counts(ctx, data[2:], kernel, windows))
+
+
+def _spatial_rank(data: Dims | None, weights: Dims | None) -> int | None:
+    known = data if data is not None else weights
+    if known is None:
+        return None
+    if len(known) < 3:
+        raise InvalidNode(
+            f"an input has rank {len(known)}; it must have batch, channels and at least one spatial dimension"
+        )
+    if data is not None and weights is not None and len(data) != len(weights):
+        raise InvalidNode(f"the data has rank {len(data)} and the weights rank {len(weights)}; both must be the same")
+    return len(known) - 2
+
+
+def _kernel(ctx: NodeContext, weights: Dims | None, rank: int) -> Sequence[DimLike | None]:
+    given = ints_attribute(ctx, "kernel_shape")
+    if given is None:
+        if weights is None:
+            return (None,) * rank
+        check_each("the weights' spatial dimensions", [size for size in weights[2:] if isinstance(size, int)])
+        return weights[2:]
+    if len(given) != rank:
+        raise InvalidNode(f"kernel_shape {list(given)} for {rank} spatial dimensions; there must be one for each")
+    check_each("kernel_shape", given)
+    for axis, size in enumerate(given if weights is not None else ()):
+        merged_dim(ctx, size, (weights or ())[2 + axis], "kernel_shape and the weights' spatial dimensions")
+    return given
+
+
+def _check_groups(ctx: NodeContext, data: Dims | None, weights: Dims) -> None:
+    groups = int_attribute(ctx, "group", 1)
+    if groups < 1:
+        raise InvalidNode(f"group is {groups}; it must be at least 1")
+    if isinstance(weights[0], int) and weights[0] % groups:
+        raise InvalidNode(f"{weights[0]} filters do not divide into {groups} groups")
+    if data is not None:
+        merged_dim(ctx, data[1], weights[1] * groups, "the data's channels and the weights' channels times group")
+
+
+def _check_bias(ctx: NodeContext, index: int, filters: DimLike) -> None:
+    bias = dims_of_rank(ctx, index, 1)
+    if bias is not None:
+        merged_dim(ctx, bias[0], filters, "the bias and the number of filters")
+
+
+@operator("ConvTranspose")
+def conv_transpose(ctx: NodeContext) -> Sequence[ValueType]:
+    """The transpose of a convolution: each spatial dimension is spread out by the strides."""
+    dtype = known_dtype(ctx, (0, 1, 2))
+    data, weights = dims_of(ctx, 0), dims_of(ctx, 1)
+    rank = _spatial_rank(data, weights)
+    if rank is None:
+        return [tensor(dtype, None)]
+    kernel, windows = _kernel(ctx, weights, rank), read_windows(ctx, rank)
+    groups = int_attribute(ctx, "group", 1)
+    if groups < 1 or (weights is not None and isinstance(weights[0], int) and weights[0] % groups):
+        raise InvalidNode(f"the input channels do not divide into {groups} groups")
+    filters = None if weights is None else weights[1] * groups
+    if data is not None and weights is not None:
+        merged_dim(ctx, data[1], weights[0], "the data's channels and the weights' first dimension")
+    expect_dims(ctx, 2, (filters,), "the bias")
+    if data is None:
+        return [tensor(dtype, (None, filters, *(None,) * rank))]
+    spatial = _transposed_dims(ctx, data[2:], kernel, windows)
+    return [tensor(dtype, (data[0], filters, *spatial))]
+
+
+def _transposed_dims(
+    ctx: NodeContext, dims: Dims, kernel: Sequence[DimLike | None], windows: Windows
+) -> list[DimLike | None]:
+    rank = len(dims)
+    extra = ints_attribute(ctx, "output_padding") or (0,) * rank
+    shape = ints_attribute(ctx, "output_shape")
+    if len(extra) != rank:
+        raise InvalidNode(
+            f"{len(extra)} values of output_padding for {rank} spatial dimensions; there must be one for each"
+        )
+    check_each("output_padding", extra, least=0)
+    if shape:
+        # Some exporters write batch and channels, too.
+        if len(shape) not in (rank, rank + 2):
+            raise InvalidNode(f"output_shape {list(shape)} for {rank} spatial dimensions; there must be one for each")
+        check_each("output_shape", shape[-rank:], least=0)
+        return list(shape[-rank:])
+    result: list[DimLike | None] = []
+    for axis, dim in enumerate(dims):
+        size = kernel[axis]
+        stride = windows.strides[axis]
+        if size is None:
+            result.append(None)
+            continue
+        extent = (size - 1) * windows.dilations[axis] + 1
+        if windows.auto_pad in ("SAME_UPPER", "SAME_LOWER"):
+            # The specification says input times stride; runtimes agree only where the window covers the stride and
+            # nothing is added.
+            covers = isinstance(extent, int) and extent >= stride and extra[axis] == 0
+            result.append(dim * stride if covers else None)
+            continue
+        cut = 0 if windows.auto_pad == "VALID" else windows.pads_before[axis] + windows.pads_after[axis]
+        result.append(nonnegative(stride * (dim - 1) + extra[axis] + extent - cut))
+    return result
+
+
+@operator("MaxPool", gives=(0, "int64"))
+def max_pool(ctx: NodeContext) -> Sequence[ValueType]:
+    """The largest element of each window, and where it stood."""
+    shape = pooled_dims(ctx, dims_of(ctx, 0))
+    return [tensor(ctx.input(0).dtype, shape), tensor("int64", shape)]
+
+
+@operator("AveragePool", "LpPool")
+def pool(ctx: NodeContext) -> Sequence[ValueType]:
+    """One number for each window."""
+    return [tensor(ctx.input(0).dtype, pooled_dims(ctx, dims_of(ctx, 0)))]
+
+
+@operator("MaxUnpool")
+def max_unpool(ctx: NodeContext) -> Sequence[ValueType]:
+    """The input of a MaxPool, 0 but for the largest elements; of the shape that the third input holds, if given."""
+    dtype, dims, indices = ctx.input(0).dtype, dims_of(ctx, 0), dims_of(ctx, 1)
+    if dims is not None:
+        expect_dims(ctx, 1, dims, "the tensor of indices")
+    kernel = ints_attribute(ctx, "kernel_shape") or ()
+    check_each("kernel_shape", kernel)
+    for held in (dims, indices):
+        if held is not None and len(kernel) != len(held) - 2:
+            raise InvalidNode(
+                f"kernel_shape {list(kernel)} does not fit an input of rank {len(held)}; it needs two less"
+            )
+    windows = read_windows(ctx, len(kernel))
+    shape = target_shape(ctx, 2) if ctx.has_input(2) else None
+    if shape is not None and len(shape) != len(kernel) + 2:
+        raise InvalidNode(f"output_shape has {len(shape)} elements for an output of rank {len(kernel) + 2}")
+    if ctx.has_input(2) or dims is None:
+        return [tensor(dtype, (None,) * (len(kernel) + 2) if shape is None else shape)]
+    spatial = [
+        nonnegative((dim - 1) * stride - before - after + size)
+        for dim, size, stride, before, after in zip(
+            dims[2:], kernel, windows.strides, windows.pads_before, windows.pads_after, strict=True
+        )
+    ]
+    return [tensor(dtype, (*dims[:2], *spatial))]
+
+
+def pooled_dims(ctx: NodeContext, dims: Dims | None) -> tuple[DimLike | None, ...] | None:
+    """The dimensions of an input of batch, channels and sides after pooling.
+
+    Raises InvalidNode when the window does not fit.
+    """
+    kernel = ints_attribute(ctx, "kernel_shape")
+    if kernel is None:
+        raise InvalidNode("attribute 'kernel_shape' is required")
+    check_each("kernel_shape", kernel)
+    if dims is None:
+        return (None,) * (len(kernel) + 2)
+    rank = len(dims) - 2
+    if rank < 1 or len(kernel) != rank:
+        raise InvalidNode(f"kernel_shape {list(kernel)} does not fit an input of rank {len(dims)}; it needs two less")
+    round_up = bool(int_attribute(ctx, "ceil_mode", 0))
+    return (*dims[:2], *window_counts(ctx, dims[2:], kernel, read_windows(ctx, rank), round_up=round_up))
+
+
+@operator("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool")
+def global_pool(ctx: NodeContext) -> Sequence[ValueType]:
+    """One number for each channel."""
+    dims = dims_of(ctx, 0)
+    if dims is None:
+        return [tensor(ctx.input(0).dtype, None)]
+    if len(dims) < 2:
+        raise InvalidNode(f"the input has rank {len(dims)}; it must have batch and channels")
+    return [tensor(ctx.input(0).dtype, (*dims[:2], *(1,) * (len(dims) - 2)))]
+
+
+@operator("DepthToSpace", "SpaceToDepth")
+def blocks(ctx: NodeContext) -> Sequence[ValueType]:
+    """Blocks of channels laid out in space, or blocks of space stacked into channels."""
+    dtype, dims = ctx.input(0).dtype, dims_of_rank(ctx, 0, 4)
+    size = int_attribute(ctx, "blocksize", 0)
+    if size < 1:
+        raise InvalidNode(f"blocksize is {size}; it must be at least 1")
+    if dims is None:
+        return [tensor(dtype, (None,) * 4)]
+    batch, channels, height, width = dims
+    if ctx.node.op_type == "DepthToSpace":
+        divided = exact_quotient(ctx, channels, size * size, "the channels over the elements of a block")
+        return [tensor(dtype, (batch, divided, height * size, width * size))]
+    rows, columns = (exact_quotient(ctx, dim, size, "a side over that of a block") for dim in (height, width))
+    return [tensor(dtype, (batch, channels * size * size, rows, columns))]

@@ -1,0 +1,272 @@
+"""Operators that pick elements by position: Gather and its kin, Scatter, Compress, NonZero, TopK, OneHot, Unique."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from splitgraph.contents import Contents
+from splitgraph.deferred import np
+from splitgraph.dim import Dim, DimLike, product
+from splitgraph.inference.context import NodeContext
+from splitgraph.inference.rules.element_moves import (
+    compress_contents,
+    gather_element_contents,
+    gather_tuple_contents,
+    scatter_contents,
+)
+from splitgraph.inference.rules.onnx.constants import required_dim
+from splitgraph.inference.rules.operands import (
+    Dims,
+    InvalidNode,
+    check_axis,
+    dims_of,
+    dims_of_rank,
+    expect_dims,
+    int_attribute,
+    merged_dim,
+    normal_axis,
+    operator,
+    positions,
+    rearranged,
+    static_count,
+)
+from splitgraph.value_type import ValueType, tensor
+
+
+@operator("Gather")
+def gather(ctx: NodeContext) -> Sequence[ValueType]:
+    """The slices of the data along the axis that the indices name; the indices' dimensions take the axis' place."""
+    dtype, dims, indices = ctx.input(0).dtype, dims_of(ctx, 0), dims_of(ctx, 1)
+    if dims is None:
+        return [tensor(dtype, None)]
+    if not dims:
+        raise InvalidNode("the data is a scalar; it must have at least one axis")
+    axis = normal_axis(int_attribute(ctx, "axis", 0), len(dims))
+    if indices is None:
+        return [tensor(dtype, None)]
+    _gather_contents(ctx, dims, axis)
+    return [tensor(dtype, dims[:axis] + indices + dims[axis + 1 :])]
+
+
+def _gather_contents(ctx: NodeContext, dims: Dims, axis: int) -> None:
+    data = ctx.contents(0) if static_count(dims) is not None else None
+    if data is None:
+        return
+    chosen = ctx.contents(1)
+    where = None if chosen is None else chosen.integers
+    if chosen is None or where is None:
+        return
+    length = data.shape[axis]
+    for index in where:
+        if not -length <= index < length:
+            raise InvalidNode(f"index {index} is out of range [{-length}, {length - 1}] on axis {axis}")
+    ctx.set_contents(0, gathered(data, where, chosen.shape, axis))
+
+
+def gathered(data: Contents, where: Sequence[int], shape: tuple[int, ...], axis: int) -> Contents:
+    """The slices of contents along an axis at indices, which are in range and of a shape."""
+    if len(data.shape) == 1:
+        return Contents(shape, tuple([data.items[index] for index in where]))
+    return rearranged(data, np.take(positions(data), np.array(where, dtype=np.int64).reshape(shape), axis=axis))
+
+
+@operator("GatherElements")
+def gather_elements(ctx: NodeContext) -> Sequence[ValueType]:
+    """One element of the data for each of the indices."""
+    dims, indices = dims_of(ctx, 0), dims_of(ctx, 1)
+    if dims is not None:
+        check_axis(ctx, 0, len(dims))
+    if dims is not None and indices is not None and len(dims) != len(indices):
+        raise InvalidNode(f"the data has rank {len(dims)} and the indices rank {len(indices)}; both must be the same")
+    gather_element_contents(ctx)
+    rank = None if dims is None else (None,) * len(dims)
+    return [tensor(ctx.input(0).dtype, rank if indices is None else indices)]
+
+
+@operator("GatherND")
+def gather_nd(ctx: NodeContext) -> Sequence[ValueType]:
+    """The slices of the data that index tuples name, for each batch."""
+    dtype, dims, indices = ctx.input(0).dtype, dims_of(ctx, 0), dims_of(ctx, 1)
+    batch = int_attribute(ctx, "batch_dims", 0)
+    if dims is None or indices is None or (indices and isinstance(indices[-1], Dim)):
+        return [tensor(dtype, None)]
+    if not dims or not indices:
+        raise InvalidNode("data and indices must have at least one axis")
+    if not 0 <= batch < min(len(dims), len(indices)):
+        raise InvalidNode(f"batch_dims {batch} must be below the ranks, {len(dims)} and {len(indices)}")
+    depth = indices[-1]
+    if not isinstance(depth, int) or not 1 <= depth <= len(dims) - batch:
+        raise InvalidNode(
+            f"the index tuples have {depth} entries; data of rank {len(dims)} takes 1 to {len(dims) - batch}"
+        )
+    if batch == 0:
+        gather_tuple_contents(ctx)
+    batches = tuple(merged_dim(ctx, dims[axis], indices[axis], f"batch dimensions {axis}") for axis in range(batch))
+    return [tensor(dtype, batches + indices[batch:-1] + dims[batch + depth :])]
+
+
+@operator("Scatter", "ScatterElements", "ScatterND", "TensorScatter")
+def scatter(ctx: NodeContext) -> Sequence[ValueType]:
+    """The data with some elements replaced."""
+    dims = dims_of(ctx, 0)
+    if dims is not None and ctx.node.op_type in ("Scatter", "ScatterElements"):
+        check_axis(ctx, 0, len(dims))
+    if ctx.node.op_type == "TensorScatter":
+        _check_update(ctx, dims)
+    else:
+        _check_updates(ctx, dims)
+    scatter_contents(ctx)
+    return [tensor(ctx.input(0).dtype, dims)]
+
+
+def _check_updates(ctx: NodeContext, dims: Dims | None) -> None:
+    """Require one update for each index: an element of the data, or for an index into several axes a slice of it."""
+    indices = dims_of(ctx, 1)
+    if indices is None:
+        return
+    if ctx.node.op_type != "ScatterND":
+        expect_dims(ctx, 2, indices, "the tensor of updates")
+    elif indices and dims is not None and isinstance(indices[-1], int) and indices[-1] <= len(dims):
+        expect_dims(ctx, 2, (*indices[:-1], *dims[indices[-1] :]), "the tensor of updates")
+
+
+def _check_update(ctx: NodeContext, dims: Dims | None) -> None:
+    """Require an update of the cache's dimensions on all axes but that of the sequence."""
+    update = dims_of(ctx, 1)
+    if dims is None or update is None:
+        return
+    if len(dims) != len(update):
+        raise InvalidNode(f"the cache has rank {len(dims)} and the update rank {len(update)}; both must be the same")
+    starts = dims_of_rank(ctx, 2, 1)
+    if starts is not None and dims:
+        merged_dim(ctx, dims[0], starts[0], "the batch and the write indices")
+    sequence = normal_axis(int_attribute(ctx, "axis", -2), len(dims))
+    for axis, (cached, new) in enumerate(zip(dims, update, strict=True)):
+        if axis != sequence:
+            merged_dim(ctx, cached, new, f"the dimensions on axis {axis}")
+
+
+@operator("Compress")
+def compress(ctx: NodeContext) -> Sequence[ValueType]:
+    """The slices along the axis, or of the flattened data, where the condition holds."""
+    dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
+    dims_of_rank(ctx, 1, 1)
+    if dims == ():
+        raise InvalidNode("the input is a scalar; it must have at least one axis")
+    condition = ctx.contents(1)
+    holds = None if condition is None else condition.integers
+    if holds is not None:
+        compress_contents(ctx, holds)
+    if not ctx.has_attribute("axis"):
+        return [tensor(dtype, (_kept(ctx, None if dims is None else product(dims), holds),))]
+    if dims is None:
+        return [tensor(dtype, None)]
+    axis = normal_axis(int_attribute(ctx, "axis", 0), len(dims))
+    return [tensor(dtype, (*dims[:axis], _kept(ctx, dims[axis], holds), *dims[axis + 1 :]))]
+
+
+def _kept(ctx: NodeContext, size: DimLike | None, holds: Sequence[int] | None) -> DimLike | None:
+    """How many of `size` elements a condition keeps, None when that is not certain."""
+    if holds is None or size is None:
+        return None
+    kept = [position for position, held in enumerate(holds) if held]
+    # What lies beyond the last element onnxruntime passes over and numpy refuses; the specification is silent.
+    return len(kept) if not kept or ctx.facts.prove_ge(size, kept[-1] + 1) else None
+
+
+@operator("NonZero", gives=("int64",))
+def non_zero(ctx: NodeContext) -> Sequence[ValueType]:
+    """The coordinates of the elements that are not 0, one column for each."""
+    dims = dims_of(ctx, 0)
+    contents = ctx.contents(0) if static_count(dims) is not None else None
+    truths = None if contents is None else contents.integers
+    rank: DimLike | None = None if dims is None else len(dims)
+    if contents is None or truths is None or not contents.shape:
+        return [tensor("int64", (rank, None))]
+    where = np.nonzero(np.array([held != 0 for held in truths]).reshape(contents.shape))
+    found = tuple(int(coordinate) for row in where for coordinate in row)
+    ctx.set_contents(0, Contents((len(where), len(where[0])), found))
+    return [tensor("int64", (len(where), len(where[0])))]
+
+
+@operator("TopK", gives=(0, "int64"))
+def top_k(ctx: NodeContext) -> Sequence[ValueType]:
+    """The k largest or smallest elements along the axis, and their positions."""
+    dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
+    count: DimLike | None
+    if ctx.since_version < 10:
+        count = int_attribute(ctx, "k", -1)
+    else:
+        held = ctx.contents(1)
+        count = None if held is None or len(held.items) != 1 else held.dims[0]
+    if dims is None:
+        return [tensor(dtype, None), tensor("int64", None)]
+    axis = normal_axis(int_attribute(ctx, "axis", -1), len(dims))
+    if isinstance(count, int) and ctx.facts.prove_ge(count, dims[axis] + 1):
+        raise InvalidNode(f"k is {count}, more than the {dims[axis]} elements on axis {axis}")
+    result = (*dims[:axis], required_dim(ctx, count), *dims[axis + 1 :])
+    return [tensor(dtype, result), tensor("int64", result)]
+
+
+@operator("OneHot", gives=(2,))
+def one_hot(ctx: NodeContext) -> Sequence[ValueType]:
+    """The indices with a new axis of `depth` elements, of which one is on."""
+    dtype, indices = ctx.input(2).dtype, dims_of(ctx, 0)
+    values = dims_of_rank(ctx, 2, 1)
+    if values is not None:
+        merged_dim(ctx, values[0], 2, "the values, off and on, and 2")
+    _require_one_element(ctx, 1, "depth")
+    if indices is None:
+        return [tensor(dtype, None)]
+    if not indices:
+        raise InvalidNode("the indices are a scalar; they must have at least one axis")
+    axis = normal_axis(int_attribute(ctx, "axis", -1), len(indices) + 1)
+    _refuse_negative_indices(ctx)
+    held = ctx.contents(1)
+    depth = None if held is None else held.scalar
+    whole = int(depth) if isinstance(depth, float) and depth.is_integer() else depth
+    count = required_dim(ctx, whole if isinstance(whole, (int, Dim)) else None)
+    return [tensor(dtype, (*indices[:axis], count, *indices[axis:]))]
+
+
+def _refuse_negative_indices(ctx: NodeContext) -> None:
+    """From version 11 on a negative index counts from the end."""
+    held = ctx.contents(0) if ctx.since_version < 11 else None
+    least = min((item for item in (() if held is None else held.items) if isinstance(item, (int, float))), default=0)
+    if least < 0:
+        raise InvalidNode(f"an index is {least}; below version 11 none may be negative")
+
+
+def _require_one_element(ctx: NodeContext, index: int, what: str) -> None:
+    dims = dims_of(ctx, index)
+    if dims is not None and len(dims) > 1:
+        raise InvalidNode(f"{what} has rank {len(dims)}; it must be a scalar or have one element")
+    if dims:
+        merged_dim(ctx, dims[0], 1, f"the elements of {what} and 1")
+
+
+@operator("Unique", gives=(0, "int64", "int64", "int64"))
+def unique(ctx: NodeContext) -> Sequence[ValueType]:
+    """The distinct elements, or slices along the axis; where each stood first, where each element went, how often."""
+    dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
+    count = ctx.fresh()
+    vector = tensor("int64", (count,))
+    if not ctx.has_attribute("axis"):
+        inverse = None if dims is None else product(dims)
+        return [tensor(dtype, (count,)), vector, tensor("int64", (inverse,)), vector]
+    if dims is None:
+        return [tensor(dtype, None), vector, tensor("int64", (None,)), vector]
+    axis = normal_axis(int_attribute(ctx, "axis", 0), len(dims))
+    result = (*dims[:axis], count, *dims[axis + 1 :])
+    return [tensor(dtype, result), vector, tensor("int64", (dims[axis],)), vector]
+
+
+@operator("NonMaxSuppression", gives=("int64",))
+def non_max_suppression(ctx: NodeContext) -> Sequence[ValueType]:
+    """A row of batch, class and box for each box that is kept."""
+    boxes, scores = dims_of_rank(ctx, 0, 3), dims_of_rank(ctx, 1, 3)
+    expect_dims(ctx, 0, (None, None, 4), "the tensor of boxes")
+    if boxes is not None and scores is not None:
+        merged_dim(ctx, boxes[0], scores[0], "the batches of boxes and scores")
+        merged_dim(ctx, boxes[1], scores[2], "the numbers of boxes and of scores")
+    return [tensor("int64", (None, 3))]

@@ -1,0 +1,91 @@
+"""Quantisation: to and from integers with scales, and convolution of quantised tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from splitgraph.dim import ceildiv
+from splitgraph.inference.context import NodeContext
+from splitgraph.inference.rules.onnx.convolution import convolved
+from splitgraph.inference.rules.operands import (
+    InvalidNode,
+    dims_of,
+    dtype_attribute,
+    int_attribute,
+    known_dtype,
+    merged_dim,
+    normal_axis,
+    operator,
+)
+from splitgraph.value_type import Shape, ValueType, tensor
+
+# The element type of what DequantizeLinear gives is that of its scale from here on, float32 before.
+_SCALE_TYPE_SINCE = 19
+
+
+@operator("QuantizeLinear", gives=(2,))
+def quantize_linear(ctx: NodeContext) -> Sequence[ValueType]:
+    """Integers in the type of the zero point, or of the attribute, or uint8."""
+    by_default = ctx.input(2).dtype if ctx.has_input(2) else "uint8"
+    given = dtype_attribute(ctx, "output_dtype", by_default)
+    if ctx.has_input(2) and by_default is not None and given != by_default:
+        raise InvalidNode(f"output_dtype is {given} and the zero point {by_default}; both must be the same")
+    dtype_attribute(ctx, "precision", None)
+    _check_scale(ctx)
+    return [tensor(given, dims_of(ctx, 0))]
+
+
+@operator("DequantizeLinear", gives=(None,))
+def dequantize_linear(ctx: NodeContext) -> Sequence[ValueType]:
+    """Floats in the type of the scale, or of the attribute."""
+    known_dtype(ctx, (0, 2) if ctx.has_input(2) else (0,))
+    by_default = ctx.input(1).dtype if ctx.since_version >= _SCALE_TYPE_SINCE else "float32"
+    _check_scale(ctx)
+    return [tensor(dtype_attribute(ctx, "output_dtype", by_default), dims_of(ctx, 0))]
+
+
+def _check_scale(ctx: NodeContext) -> None:
+    """Require one scale, one for each element of the axis, or with block_size one for each block of the axis."""
+    dims, scale = dims_of(ctx, 0), dims_of(ctx, 1)
+    if ctx.since_version == 10 and scale is not None and len(scale) == 1 and isinstance(scale[0], int) and scale[0] > 1:
+        raise InvalidNode(f"the scale has {scale[0]} elements; before version 13 there is one for the whole tensor")
+    block = int_attribute(ctx, "block_size", 0)
+    if scale is None or not isinstance(block, int):
+        return
+    if block > 0:
+        _check_blocks(ctx, dims, scale, block)
+        return
+    if len(scale) > 1:
+        raise InvalidNode(f"the scale is of rank {len(scale)}; without block_size it is a scalar or of rank 1")
+    if dims is None or len(scale) != 1 or len(dims) < 2:
+        return
+    if isinstance(scale[0], int) and scale[0] > 1:
+        axis = normal_axis(int_attribute(ctx, "axis", 1), len(dims))
+        merged_dim(ctx, dims[axis], scale[0], f"the scales and the dimension on axis {axis}")
+
+
+def _check_blocks(ctx: NodeContext, dims: Shape | None, scale: Shape, block: int) -> None:
+    if not scale or (dims is not None and len(dims) != len(scale)):
+        rank = "the rank of the input" if dims is None else f"rank {len(dims)}, as the input is"
+        raise InvalidNode(f"the scale is of rank {len(scale)}; with block_size {block} it must be of {rank}")
+    if dims is None:
+        return
+    axis = normal_axis(int_attribute(ctx, "axis", 1), len(dims))
+    for place, (dim, size) in enumerate(zip(dims, scale, strict=True)):
+        if isinstance(dim, int) and isinstance(size, int):
+            wanted = ceildiv(dim, block) if place == axis else dim
+            if size != wanted:
+                what = f"blocks of {block}" if place == axis else "elements"
+                raise InvalidNode(f"the scale is of size {size} on axis {place}, where the input has {wanted} {what}")
+
+
+@operator("DynamicQuantizeLinear", gives=("uint8", "float32", "uint8"))
+def dynamic_quantize_linear(ctx: NodeContext) -> Sequence[ValueType]:
+    """The input in 8 bits, with the scale and the zero point that were found."""
+    return [tensor("uint8", dims_of(ctx, 0)), tensor("float32", ()), tensor("uint8", ())]
+
+
+@operator("QLinearConv", gives=(7,))
+def conv_quantized(ctx: NodeContext) -> Sequence[ValueType]:
+    """Convolution of quantised tensors, in the type of the output's zero point."""
+    return [tensor(ctx.input(7).dtype, convolved(ctx, dims_of(ctx, 0), dims_of(ctx, 3), 8))]

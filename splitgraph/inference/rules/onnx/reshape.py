@@ -1,0 +1,200 @@
+"""Reshape in all its versions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from splitgraph.dim import Dim, DimLike, Obligation, product, substitute, symbol, symbols_of
+from splitgraph.inference.context import NodeContext
+from splitgraph.inference.rules.onnx.shape import keep_contents
+from splitgraph.inference.rules.operands import (
+    Dims,
+    InvalidNode,
+    dims_of,
+    expect,
+    int_attribute,
+    ints_attribute,
+    operator,
+    vector_dims,
+)
+from splitgraph.value_type import ValueType, tensor
+
+Target = tuple["DimLike | None", ...]
+
+_SHAPE_INPUT_SINCE = 5
+
+
+@operator("Reshape")
+def reshape(ctx: NodeContext) -> Sequence[ValueType]:
+    """The input's elements in the shape that the second input (before version 5 an attribute) holds."""
+    dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
+    target: Target | None
+    if ctx.since_version < _SHAPE_INPUT_SINCE:
+        target = ints_attribute(ctx, "shape")
+        if target is None:
+            raise InvalidNode("attribute 'shape' is required")
+    else:
+        target = vector_dims(ctx, 1)
+    if target is None:
+        return [tensor(dtype, None)]
+    result = reshaped(ctx, dims, target, bool(int_attribute(ctx, "allowzero", 0)))
+    keep_contents(ctx, result)
+    return [tensor(dtype, result)]
+
+
+def reshaped(ctx: NodeContext, dims: Dims | None, target: Target, allow_zero: bool) -> Dims:
+    """The dimensions of the result. Raises InvalidNode when no input has as many elements as the target."""
+    _check(target, allow_zero)
+    if allow_zero:
+        return _resolved(ctx, dims, tuple(_with_known_sign(ctx, dim) for dim in target))
+    result = list(_resolved(ctx, dims, _copy_zeros(ctx, dims, target)))
+    for position, dim in enumerate(target):
+        if isinstance(dim, Dim) and result[position] == dim and not _never_copies(ctx, dims, position, dim):
+            # Only an empty tensor fits the target: then the dimension is copied.
+            result[position] = ctx.fresh() if dims is None else dims[position]
+    return tuple(result)
+
+
+def _resolved(ctx: NodeContext, dims: Dims | None, target: Target) -> Dims:
+    """The target with what is left put in for -1, or for the only element that is unknown."""
+    rest = [position for position, dim in enumerate(target) if dim is None or dim == -1]
+    known = tuple(dim for dim in target if dim is not None and dim != -1)
+    if not rest:
+        if dims is not None:
+            _require_equal_count(ctx, dims, known)
+        return known
+    if len(rest) > 1 or dims is None:
+        return tuple(ctx.fresh() if dim is None or dim == -1 else dim for dim in target)
+    if -1 in target:
+        # What both sides have is never 0 in a valid model: beside a -1 an empty tensor has no shape that follows.
+        dims, known = _without_shared(dims, known)
+    remaining = _quotient(ctx, dims, known)
+    return tuple(remaining if dim is None or dim == -1 else dim for dim in target)
+
+
+def _check(target: Target, allow_zero: bool) -> None:
+    numbers = [dim for dim in target if isinstance(dim, int)]
+    if any(dim < -1 for dim in numbers):
+        raise InvalidNode(f"the target shape has a dimension {min(numbers)}; only -1 is allowed below 0")
+    if numbers.count(-1) > 1:
+        raise InvalidNode("the target shape has more than one -1")
+    if allow_zero and 0 in numbers and -1 in numbers:
+        raise InvalidNode("with allowzero the target shape cannot have both 0 and -1")
+
+
+def _copy_zeros(ctx: NodeContext, dims: Dims | None, target: Target) -> Target:
+    result: list[DimLike | None] = []
+    for position, dim in enumerate(target):
+        if isinstance(dim, Dim) and _may_copy(ctx, dims, position, dim):
+            result.append(None)
+        elif dim != 0:
+            result.append(_with_known_sign(ctx, dim))
+        elif dims is None:
+            result.append(ctx.fresh())
+        elif position >= len(dims):
+            raise InvalidNode(f"0 at position {position} copies a dimension that the input of rank {len(dims)} lacks")
+        else:
+            result.append(dims[position])
+    return tuple(result)
+
+
+def _with_known_sign(ctx: NodeContext, dim: DimLike | None) -> DimLike | None:
+    # A symbolic element that may be negative may be -1, in an obscure way to say so; then it is the rest.
+    return dim if not isinstance(dim, Dim) or ctx.facts.prove_ge(dim, 0) else None
+
+
+def _never_copies(ctx: NodeContext, dims: Dims | None, position: int, dim: Dim) -> bool:
+    """Require a computed element to be at least 1 where being 0 would copy another dimension of the input instead;
+    False when it must be 0.
+
+    It would not where the input's dimension there is the same or a multiple of it. Elsewhere a 0 leaves as many
+    elements as the input has only if that is empty for another reason, or beside a -1 that takes up what is left; the
+    author of a computed target means a dimension, and not that.
+    """
+    return _cannot_copy(ctx, dims, position, dim) or ctx.require_if_possible(dim, ">=", 1)
+
+
+def _cannot_copy(ctx: NodeContext, dims: Dims | None, position: int, dim: Dim) -> bool:
+    """True where 0 would not be valid, would mean 0 all the same, or is proved not to occur."""
+    if dims is not None and (position >= len(dims) or dims[position] == dim):
+        return True
+    if ctx.facts.prove_ge(dim, 1):
+        return True
+    there = None if dims is None else dims[position]
+    if there is None:
+        return False
+    return (there // dim) * dim == there or ctx.facts.prove_eq(there, dim) or _vanishes_with(ctx, there, dim)
+
+
+def _vanishes_with(ctx: NodeContext, there: DimLike, dim: Dim) -> bool:
+    """True for what is 0 where a symbol is; what dimensions broadcast to is, where one of them is."""
+    if not _is_symbol(dim) or isinstance(there, int):
+        return False
+    operands = ctx.broadcast_operands(there)
+    if operands is not None:
+        return any(_vanishes_with(ctx, each, dim) for each in operands)
+    try:
+        return substitute(ctx.facts.solution(there), dict.fromkeys(dim.symbols, 0)) == 0
+    except ArithmeticError:
+        return False
+
+
+def _may_copy(ctx: NodeContext, dims: Dims | None, position: int, dim: Dim) -> bool:
+    """True for an element that can be 0 though no symbol in it is (N % 2, N//3): then it copies a dimension of an input
+    that has elements, and is not what it says.
+    """
+    if _is_symbol(dim) or _cannot_copy(ctx, dims, position, dim):
+        return False
+    filled = ctx.facts.child()
+    for name in symbols_of(dim):
+        if filled.require(Obligation(symbol(name), ">=", 1)) == "contradiction":
+            return False
+    return not filled.prove_ge(dim, 1)
+
+
+def _is_symbol(dim: Dim) -> bool:
+    return len(dim.symbols) == 1 and dim is symbol(*dim.symbols)
+
+
+def _require_equal_count(ctx: NodeContext, dims: Dims, result: Dims) -> None:
+    # Most dimensions stay what they are, and what is left is a short product.
+    gone, left = _without_shared(dims, result)
+    if product(gone) == product(left):
+        return
+    before, after = product(dims), product(result)
+    if before == after:
+        return
+
+    expect(
+        ctx, before, "==", after, lambda: f"{before} elements cannot be reshaped to {_text(result)}, which has {after}"
+    )
+
+
+def _without_shared(dims: Dims, others: Dims) -> tuple[Dims, Dims]:
+    left, gone = list(others), list[DimLike]()
+    for dim in dims:
+        if dim in left:
+            left.remove(dim)
+        else:
+            gone.append(dim)
+    return tuple(gone), tuple(left)
+
+
+def _quotient(ctx: NodeContext, dims: Dims, others: Dims) -> DimLike:
+    """The dimension that is left for -1, or for the only element that is unknown."""
+    total, rest = product(dims), product(others)
+    if rest == 0:
+        # 0 elements in whatever number of rows: only the total being 0, too, is certain.
+        return ctx.fresh()
+
+    quotient = total // rest
+    if quotient * rest == total:
+        return quotient
+    if isinstance(rest, int) and ctx.facts.prove_divisible(total, rest):
+        return ctx.facts.simplify(quotient)
+    expect(ctx, total % rest, "==", 0, lambda: f"{total} elements cannot be reshaped to a multiple of {rest}")
+    return quotient
+
+
+def _text(dims: Dims) -> str:
+    return f"[{', '.join(str(dim) for dim in dims)}]"

@@ -1,0 +1,1 @@
+"""Rules of the operators that onnxruntime adds to ONNX."""

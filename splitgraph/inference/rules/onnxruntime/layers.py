@@ -1,0 +1,206 @@
+"""Normalisation, activation, embedding and matrix products of onnxruntime (domain com.microsoft)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from splitgraph.dim import DimLike, ceildiv, product
+from splitgraph.inference.context import NodeContext, rule
+from splitgraph.inference.rules.broadcasting import broadcast_dims
+from splitgraph.inference.rules.onnx.elementwise import same_type
+from splitgraph.inference.rules.onnx.indexing import gather_nd
+from splitgraph.inference.rules.onnx.matmul import gemm, product_dims
+from splitgraph.inference.rules.onnx.reduction import normalized
+from splitgraph.inference.rules.operands import (
+    Dims,
+    InvalidNode,
+    dims_of,
+    dims_of_rank,
+    exact_quotient,
+    int_attribute,
+    known_dtype,
+    merged_dim,
+    normal_axis,
+    operator,
+    scalar_dim,
+)
+from splitgraph.value_type import ValueType, tensor
+
+DOMAIN = "com.microsoft"
+
+rule(
+    "BiasAdd",
+    "BiasGelu",
+    "BiasSoftmax",
+    "FastGelu",
+    "Gelu",
+    "GroupNorm",
+    "Inverse",
+    "LongformerAttention",
+    "MoE",
+    "QMoE",
+    "QuickGelu",
+    "ScaledSiLU",
+    "Trilu",
+    domain=DOMAIN,
+)(same_type)
+operator("FusedGemm", domain=DOMAIN)(gemm)
+operator("GatherND", domain=DOMAIN)(gather_nd)
+
+
+@operator("SimplifiedLayerNormalization", gives=(1, None))
+@operator("SimplifiedLayerNormalization", gives=(1, None), domain=DOMAIN)
+def simplified_layer_normalization(ctx: NodeContext) -> Sequence[ValueType]:
+    """The input over its root mean square, in the scale's type, and the inverse of that."""
+    output, statistics = normalized(ctx)
+    return [tensor(ctx.input(1).dtype, output.shape), statistics]
+
+
+@operator("SkipLayerNormalization", "SkipSimplifiedLayerNormalization", gives=(0, None, None, 0), domain=DOMAIN)
+def skip_layer_normalization(ctx: NodeContext) -> Sequence[ValueType]:
+    """The normalised sum of two inputs, statistics, and the sum itself."""
+    known = tensor(known_dtype(ctx, (0, 1, 2)), dims_of(ctx, 0))
+    statistics = tensor("float32", None if known.shape is None else (*known.shape[:-1], 1))
+    return [known, statistics, statistics, known]
+
+
+@operator("SkipGroupNorm", gives=(0, 0), domain=DOMAIN)
+def skip_group_norm(ctx: NodeContext) -> Sequence[ValueType]:
+    """The normalised sum of two inputs, and the sum."""
+    known = tensor(ctx.input(0).dtype, dims_of(ctx, 0))
+    return [known, known]
+
+
+@operator("BiasDropout", "BitmaskDropout", gives=(0, None), domain=DOMAIN)
+def dropout(ctx: NodeContext) -> Sequence[ValueType]:
+    """The input with some elements 0, and which are kept: a boolean or a bit for each."""
+    dims = dims_of(ctx, 0)
+    known = tensor(ctx.input(0).dtype, dims)
+    if ctx.node.op_type == "BiasDropout":
+        return [known, tensor("bool", dims)]
+    return [known, tensor("uint32", (None if dims is None else ceildiv(product(dims), 32),))]
+
+
+@operator("BiasSplitGelu", domain=DOMAIN)
+def bias_split_gelu(ctx: NodeContext) -> Sequence[ValueType]:
+    """One half of the last axis times the activation of the other."""
+    dims = dims_of_rank(ctx, 0, 3)
+    if dims is None:
+        return [tensor(ctx.input(0).dtype, (None,) * 3)]
+    return [tensor(ctx.input(0).dtype, (*dims[:2], exact_quotient(ctx, dims[2], 2, "the last dimension over 2")))]
+
+
+@operator("EmbedLayerNormalization", "QEmbedLayerNormalization", gives=(2, "int32", 2), domain=DOMAIN)
+def embed_layer_normalization(ctx: NodeContext) -> Sequence[ValueType]:
+    """The normalised sum of embeddings, the number of tokens of each sequence, and the sum itself."""
+    tokens, words = dims_of_rank(ctx, 0, 2), dims_of_rank(ctx, 2, 2)
+    dtype = ctx.input(8 if ctx.node.op_type.startswith("Q") else 2).dtype
+    batch, length = (ctx.fresh(), ctx.fresh()) if tokens is None else (tokens[0], tokens[1])
+    output = tensor(dtype, (batch, length, ctx.fresh() if words is None else words[1]))
+    return [output, tensor("int32", (batch,)), output]
+
+
+@operator("FusedMatMul", "FusedMatMulActivation", "TransposeMatMul", domain=DOMAIN)
+def fused_matmul(ctx: NodeContext) -> Sequence[ValueType]:
+    """A matrix product of operands that may be transposed first."""
+    a, b = dims_of(ctx, 0), dims_of(ctx, 1)
+    a = _transposed(a, _flag(ctx, "transA"), _flag(ctx, "transBatchA"))
+    b = _transposed(b, _flag(ctx, "transB"), _flag(ctx, "transBatchB"))
+    return [tensor(known_dtype(ctx, (0, 1)), product_dims(ctx, a, b))]
+
+
+def _flag(ctx: NodeContext, name: str) -> bool:
+    return bool(int_attribute(ctx, name, 0))
+
+
+def _transposed(dims: Dims | None, matrix: bool, batch: bool) -> Dims | None:
+    """The dimensions after the first one went behind the other batch dimensions, and the last two changed places."""
+    if dims is None or len(dims) < 2:
+        return dims
+    if batch and len(dims) > 2:
+        dims = (*dims[1:-1], dims[0], dims[-1])
+    return (*dims[:-2], dims[-1], dims[-2]) if matrix else dims
+
+
+@operator("MatMulNBits", "MatMulBnb4", "MatMulFpQ4", domain=DOMAIN)
+def matmul_packed(ctx: NodeContext) -> Sequence[ValueType]:
+    """A matrix product with packed weights of K rows and N columns, which attributes say."""
+    dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
+    if ctx.node.op_type == "MatMulFpQ4" or not int_attribute(ctx, "transB", 1):
+        return [tensor(dtype, None if dims is None else (*dims[:-1], None))]
+    rows, columns = int_attribute(ctx, "K", 0), int_attribute(ctx, "N", 0)
+    if rows < 1 or columns < 1:
+        raise InvalidNode(f"K is {rows} and N is {columns}; both must be at least 1")
+    if dims is None:
+        return [tensor(dtype, None)]
+    if not dims:
+        raise InvalidNode("the input is a scalar; its last axis must have K elements")
+    merged_dim(ctx, dims[-1], rows, "the last dimension and K")
+    return [tensor(dtype, (*dims[:-1], columns))]
+
+
+@operator("GatherBlockQuantized", gives=(2,), domain=DOMAIN)
+def gather_block_quantized(ctx: NodeContext) -> Sequence[ValueType]:
+    """Rows of a quantised table, as floats; a byte may hold several elements of the last axis."""
+    dtype, dims, indices = ctx.input(2).dtype, dims_of(ctx, 0), dims_of(ctx, 1)
+    if dims is None or indices is None:
+        return [tensor(dtype, None)]
+    axis = normal_axis(int_attribute(ctx, "gather_axis", 0), len(dims), "gather_axis")
+    held: list[DimLike] = list(dims)
+    if ctx.input(0).dtype == "uint8":
+        bits = int_attribute(ctx, "bits", 4)
+        if bits not in (2, 4, 8):
+            raise InvalidNode(f"bits is {bits}; it must be 2, 4 or 8")
+        held[-1] = held[-1] * (8 // bits)
+    return [tensor(dtype, (*held[:axis], *indices, *held[axis + 1 :]))]
+
+
+@operator("ComplexMul", "ComplexMulConj", domain=DOMAIN)
+def complex_product(ctx: NodeContext) -> Sequence[ValueType]:
+    """Products of complex numbers, whose parts are on the last axis."""
+    return [tensor(known_dtype(ctx, (0, 1)), broadcast_dims(ctx, (dims_of(ctx, 0), dims_of(ctx, 1))))]
+
+
+@operator("CDist", domain=DOMAIN)
+def distances(ctx: NodeContext) -> Sequence[ValueType]:
+    """The distance of each row of the first input from each row of the second."""
+    a, b = dims_of_rank(ctx, 0, 2), dims_of_rank(ctx, 1, 2)
+    if a is not None and b is not None:
+        merged_dim(ctx, a[1], b[1], "the columns")
+    return [tensor(known_dtype(ctx, (0, 1)), (None if a is None else a[0], None if b is None else b[0]))]
+
+
+@operator("ExpandDims", domain=DOMAIN)
+def expand_dims(ctx: NodeContext) -> Sequence[ValueType]:
+    """The input with a dimension of 1 at an axis, counted in the output."""
+    dims, axis = dims_of(ctx, 0), scalar_dim(ctx, 1)
+    if dims is None:
+        return [tensor(ctx.input(0).dtype, None)]
+    if not isinstance(axis, int):
+        return [tensor(ctx.input(0).dtype, (None,) * (len(dims) + 1))]
+    where = normal_axis(axis, len(dims) + 1)
+    return [tensor(ctx.input(0).dtype, (*dims[:where], 1, *dims[where:]))]
+
+
+@operator("NGramRepeatBlock", gives=(1,), domain=DOMAIN)
+def n_gram_repeat_block(ctx: NodeContext) -> Sequence[ValueType]:
+    """The scores, without those of tokens that would repeat."""
+    return [tensor(ctx.input(1).dtype, dims_of(ctx, 1))]
+
+
+@operator("Unique", gives=(0, "int64", "int64"), domain=DOMAIN)
+def unique(ctx: NodeContext) -> Sequence[ValueType]:
+    """The distinct elements of a vector, where each element went, and how often each occurs."""
+    dims, count = dims_of_rank(ctx, 0, 1), ctx.fresh()
+    found = tensor("int64", (None,) if dims is None else dims)
+    return [tensor(ctx.input(0).dtype, (count,)), found, tensor("int64", (count,))]
+
+
+@operator("CropAndResize", domain=DOMAIN)
+def crop_and_resize(ctx: NodeContext) -> Sequence[ValueType]:
+    """A region of an image for each box, resized to the height and width that the last input holds."""
+    dims, boxes = dims_of_rank(ctx, 0, 4), dims_of_rank(ctx, 1, 2)
+    size = ctx.contents(3)
+    sides = (None, None) if size is None or len(size.dims) != 2 else size.dims
+    count, channels = None if boxes is None else boxes[0], None if dims is None else dims[1]
+    return [tensor(ctx.input(0).dtype, (count, channels, *sides))]

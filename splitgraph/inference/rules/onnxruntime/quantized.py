@@ -1,0 +1,144 @@
+"""Quantised operators of onnxruntime (domain com.microsoft)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from splitgraph.inference.context import NodeContext, rule
+from splitgraph.inference.rules.broadcasting import broadcast_dims
+from splitgraph.inference.rules.onnx.convolution import convolved, pooled_dims
+from splitgraph.inference.rules.onnx.elementwise import same_type
+from splitgraph.inference.rules.onnx.joining import joined_dims
+from splitgraph.inference.rules.onnx.matmul import product_dims
+from splitgraph.inference.rules.onnx.reduction import reduced_dims
+from splitgraph.inference.rules.operands import (
+    InvalidNode,
+    dims_of,
+    dims_of_rank,
+    int_attribute,
+    ints_attribute,
+    merged_dim,
+    normal_axes,
+    normal_axis,
+    operator,
+)
+from splitgraph.value_type import ValueType, tensor
+
+DOMAIN = "com.microsoft"
+
+rule("QLinearLeakyRelu", "QLinearSigmoid", "QLinearSoftmax", domain=DOMAIN)(same_type)
+
+
+@operator("QuantizeLinear", gives=(2,), domain=DOMAIN)
+def quantize_linear(ctx: NodeContext) -> Sequence[ValueType]:
+    """Integers in the type of the zero point, uint8 without."""
+    return [tensor(ctx.input(2).dtype if ctx.has_input(2) else "uint8", dims_of(ctx, 0))]
+
+
+@operator("DequantizeLinear", gives=(1,), domain=DOMAIN)
+def dequantize_linear(ctx: NodeContext) -> Sequence[ValueType]:
+    """Floats in the type of the scale."""
+    return [tensor(ctx.input(1).dtype, dims_of(ctx, 0))]
+
+
+@operator("DynamicQuantizeMatMul", domain=DOMAIN)
+def dynamic_quantize_matmul(ctx: NodeContext) -> Sequence[ValueType]:
+    """The product of a float matrix and a quantised one."""
+    return [tensor(ctx.input(0).dtype, product_dims(ctx, dims_of(ctx, 0), dims_of(ctx, 1)))]
+
+
+@operator("MatMulIntegerToFloat", gives=(2,), domain=DOMAIN)
+def matmul_integer_to_float(ctx: NodeContext) -> Sequence[ValueType]:
+    """The product of two quantised matrices in the type of their scales."""
+    return [tensor(ctx.input(2).dtype, product_dims(ctx, dims_of(ctx, 0), dims_of(ctx, 1)))]
+
+
+@operator("MatMulInteger16", gives=("int32",), domain=DOMAIN)
+def matmul_integer_16(ctx: NodeContext) -> Sequence[ValueType]:
+    """The product of 16-bit integers in 32 bits."""
+    return [tensor("int32", product_dims(ctx, dims_of(ctx, 0), dims_of(ctx, 1)))]
+
+
+@operator("QGemm", gives=(None,), domain=DOMAIN)
+def gemm(ctx: NodeContext) -> Sequence[ValueType]:
+    """The product of two quantised matrices: quantised again where there is a zero point for it."""
+    a, b = dims_of_rank(ctx, 0, 2), dims_of_rank(ctx, 3, 2)
+    if a is not None and int_attribute(ctx, "transA", 0):
+        a = a[::-1]
+    if b is not None and int_attribute(ctx, "transB", 0):
+        b = b[::-1]
+    if a is not None and b is not None:
+        merged_dim(ctx, a[1], b[0], "the inner dimensions")
+    dtype = ctx.input(8).dtype if ctx.has_input(8) else ctx.input(1).dtype
+    return [tensor(dtype, (None if a is None else a[0], None if b is None else b[1]))]
+
+
+@operator("QLinearAdd", "QLinearMul", domain=DOMAIN)
+def arithmetic(ctx: NodeContext) -> Sequence[ValueType]:
+    """Quantised operands broadcast to one shape."""
+    return [tensor(ctx.input(0).dtype, broadcast_dims(ctx, (dims_of(ctx, 0), dims_of(ctx, 3))))]
+
+
+@operator("QLinearWhere", gives=(1,), domain=DOMAIN)
+def where(ctx: NodeContext) -> Sequence[ValueType]:
+    """Elements of two quantised inputs as the first says."""
+    return [tensor(ctx.input(1).dtype, broadcast_dims(ctx, [dims_of(ctx, index) for index in (0, 1, 4)]))]
+
+
+@operator("QLinearConcat", gives=(1,), domain=DOMAIN)
+def concat(ctx: NodeContext) -> Sequence[ValueType]:
+    """Quantised inputs, each with its scale and zero point, one after another along the axis."""
+    dtype = ctx.input(1).dtype
+    shapes = [dims_of(ctx, index) for index in range(2, len(ctx.node.input), 3)]
+    known = [dims for dims in shapes if dims is not None]
+    if not known:
+        return [tensor(dtype, None)]
+    rank = len(known[0])
+    if any(len(dims) != rank for dims in known):
+        raise InvalidNode(f"the inputs must have one rank, not the ranks {sorted({len(dims) for dims in known})}")
+    return [tensor(dtype, joined_dims(ctx, shapes, normal_axis(int_attribute(ctx, "axis", 1), rank)))]
+
+
+@operator("QLinearConv", gives=(7,), domain=DOMAIN)
+def conv(ctx: NodeContext) -> Sequence[ValueType]:
+    """Convolution of quantised tensors; with `channels_last` only the rank is said."""
+    dtype, data, weights = ctx.input(7).dtype, dims_of(ctx, 0), dims_of(ctx, 3)
+    if int_attribute(ctx, "channels_last", 0):
+        return [tensor(dtype, None if data is None else (data[0], *(None,) * (len(data) - 1)))]
+    return [tensor(dtype, convolved(ctx, data, weights, 8))]
+
+
+@operator("QLinearAveragePool", domain=DOMAIN)
+def average_pool(ctx: NodeContext) -> Sequence[ValueType]:
+    """The average of each window of a quantised tensor, whose channels may come last."""
+    dims = dims_of(ctx, 0)
+    last = bool(int_attribute(ctx, "channels_last", 0))
+    if dims is not None and last and len(dims) > 2:
+        dims = (dims[0], dims[-1], *dims[1:-1])
+    result = pooled_dims(ctx, dims)
+    if last and result is not None:
+        result = (result[0], *result[2:], result[1])
+    return [tensor(ctx.input(0).dtype, result)]
+
+
+@operator("QLinearGlobalAveragePool", domain=DOMAIN)
+def global_average_pool(ctx: NodeContext) -> Sequence[ValueType]:
+    """One number for each channel of a quantised tensor."""
+    dims = dims_of(ctx, 0)
+    if dims is None:
+        return [tensor(ctx.input(0).dtype, None)]
+    if len(dims) < 3:
+        raise InvalidNode(f"the input has rank {len(dims)}; it must have batch, channels and a spatial dimension")
+    sides = (1,) * (len(dims) - 2)
+    last = int_attribute(ctx, "channels_last", 0)
+    return [tensor(ctx.input(0).dtype, (dims[0], *sides, dims[-1]) if last else (*dims[:2], *sides))]
+
+
+@operator("QLinearReduceMean", domain=DOMAIN)
+def reduce_mean(ctx: NodeContext) -> Sequence[ValueType]:
+    """The average of a quantised tensor over the axes."""
+    dims, axes = dims_of(ctx, 0), ints_attribute(ctx, "axes")
+    if dims is None:
+        return [tensor(ctx.input(0).dtype, None)]
+    chosen = normal_axes(axes, len(dims)) if axes else tuple(range(len(dims)))
+    return [tensor(ctx.input(0).dtype, reduced_dims(dims, chosen, bool(int_attribute(ctx, "keepdims", 1))))]

@@ -1,0 +1,1 @@
+"""Rules of the layers of OpenVINO, which only an OpenVINO IR has."""

@@ -1,0 +1,159 @@
+"""OpenVINO's If, TensorIterator and Loop, which pass values to their bodies through port maps."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from splitgraph.contents import Contents, scalar
+from splitgraph.dim import Dim, DimLike, symbols_of
+from splitgraph.inference.context import Body, NodeContext
+from splitgraph.inference.rules.onnx.control_flow import infer_branches, settle_iterations
+from splitgraph.inference.rules.openvino.attributes import layer
+from splitgraph.inference.rules.openvino.port_maps import PortEntry, read_ports
+from splitgraph.inference.rules.operands import InvalidNode
+from splitgraph.onnx_proto import GraphProto
+from splitgraph.value_type import UNKNOWN, ValueType, tensor
+
+
+def _ports(ctx: NodeContext, key: str) -> list[PortEntry]:
+    return read_ports(str(ctx.attribute(key, "[]")))
+
+
+def _graph(ctx: NodeContext, key: str) -> GraphProto:
+    graph = ctx.attribute(key)
+    if not isinstance(graph, GraphProto):
+        raise InvalidNode(f"there is no {key}")
+    return graph
+
+
+@layer("If")
+def branches(ctx: NodeContext) -> Sequence[ValueType]:
+    """Both bodies; the outputs are what they have in common, or the taken one's where the condition is constant."""
+    return infer_branches(ctx, lambda: _branch(ctx, "then"), lambda: _branch(ctx, "else"))
+
+
+def _branch(ctx: NodeContext, name: str) -> Body:
+    graph, ports = _graph(ctx, f"{name}_body"), _ports(ctx, f"{name}_port_map")
+    given: list[ValueType | None] = [None] * len(graph.input)
+    held: list[Contents | None] = [None] * len(graph.input)
+    for entry in ports:
+        if entry.tag == "input" and entry.external is not None and entry.internal is not None:
+            given[entry.internal] = ctx.complete(ctx.input(entry.external))
+            held[entry.internal] = ctx.contents(entry.external)
+    body = ctx.walk_body(f"{name}_body", given, held=held)
+    if body is None:
+        raise InvalidNode(f"there is no {name}_body")
+    types, contents = [UNKNOWN] * len(ctx.outputs), list[Contents | None]([None] * len(ctx.outputs))
+    for entry in ports:
+        if entry.tag == "output" and entry.external is not None and entry.internal is not None:
+            types[entry.external] = body.types[entry.internal]
+            contents[entry.external] = body.contents[entry.internal]
+    return Body(types, contents, body.given)
+
+
+@layer("TensorIterator", "Loop")
+def iterations(ctx: NodeContext) -> Sequence[ValueType]:
+    """The body, walked until what it carries from one iteration to the next settles."""
+    graph, ports = _graph(ctx, "body"), _ports(ctx, "port_map")
+    back = {
+        edge.internal: edge.external
+        for edge in _ports(ctx, "back_edges")
+        if edge.internal is not None and edge.external is not None
+    }
+    given: list[ValueType | None] = [None] * len(graph.input)
+    held: list[Contents | None] = [None] * len(graph.input)
+    for entry in ports:
+        if entry.tag == "input" and entry.external is not None and entry.internal is not None:
+            given[entry.internal] = ctx.complete(_passed(ctx, entry))
+            if entry.axis is None and entry.internal not in back:
+                held[entry.internal] = ctx.contents(entry.external)
+    carried = [position for position in back if given[position] is not None]
+
+    def walk(known: Sequence[ValueType], _: Iterable[int]) -> Body | None:
+        now = list(given)
+        for position, value in zip(carried, known, strict=True):
+            now[position] = value
+        return ctx.walk_body("body", now, held=held)
+
+    first = [value for position in carried if (value := given[position]) is not None]
+    body, results, lost = settle_iterations(
+        ctx, first, set(), walk, lambda body: [body.types[back[position]] for position in carried]
+    )
+    if body is None:
+        return ()
+    after = {back[position]: value for position, value in zip(carried, results, strict=True)}
+    return _outputs(ctx, ports, body, after, lost)
+
+
+def _passed(ctx: NodeContext, entry: PortEntry) -> ValueType:
+    """What the body is given of an input: the whole, or a part of it along an axis."""
+    known = ctx.input(entry.external) if entry.external is not None else UNKNOWN
+    if entry.axis is None or known.shape is None:
+        return known if entry.axis is None else known.with_shape(None)
+    if entry.axis >= len(known.shape):
+        raise InvalidNode(f"axis {entry.axis} of the slices is out of range for an input of rank {len(known.shape)}")
+    return known.with_shape([*known.shape[: entry.axis], entry.part_size, *known.shape[entry.axis + 1 :]])
+
+
+def _outputs(
+    ctx: NodeContext,
+    ports: Sequence[PortEntry],
+    body: Body,
+    after: Mapping[int, ValueType],
+    lost: Collection[Dim],
+) -> list[ValueType]:
+    count = _trips(ctx, ports, body) if ctx.node.op_type == "Loop" else _parts(ctx, ports)
+    outputs = [UNKNOWN] * len(ctx.outputs)
+    for entry in ports:
+        if entry.tag != "output" or entry.external is None or entry.internal is None:
+            continue
+        known = body.types[entry.internal]
+        if entry.axis is None:
+            outputs[entry.external] = after.get(entry.internal) or _without(known, lost)
+        else:
+            outputs[entry.external] = _stacked(_without(known, lost), entry, count)
+    return outputs
+
+
+def _without(value: ValueType, lost: Collection[Dim]) -> ValueType:
+    """The type without dimensions that differ from one iteration to the next."""
+    if value.shape is None:
+        return value
+    names = {name for dim in lost for name in symbols_of(dim)}
+    shape = [dim if isinstance(dim, Dim) and not names & set(symbols_of(dim)) else _number(dim) for dim in value.shape]
+    return value.with_shape(shape)
+
+
+def _number(dim: DimLike | None) -> int | None:
+    return dim if isinstance(dim, int) else None
+
+
+def _stacked(value: ValueType, entry: PortEntry, count: DimLike | None) -> ValueType:
+    if value.shape is None or entry.axis is None or entry.axis >= len(value.shape):
+        return tensor(value.dtype, None)
+    length = None if count is None else count * entry.part_size
+    return value.with_shape([*value.shape[: entry.axis], length, *value.shape[entry.axis + 1 :]])
+
+
+def _parts(ctx: NodeContext, ports: Sequence[PortEntry]) -> DimLike | None:
+    """How many parts the sliced inputs have, None when no input is sliced from one end to the other."""
+    for entry in ports:
+        if entry.tag != "input" or entry.external is None or entry.axis is None or abs(entry.stride) != entry.part_size:
+            continue
+        shape = ctx.input(entry.external).shape
+        dim = None if shape is None or entry.axis >= len(shape) else shape[entry.axis]
+        ends = (0, -1) if entry.stride > 0 else (-1, 0)
+        if dim is not None and (entry.start, entry.end) == ends:
+            return dim // entry.part_size
+    return None
+
+
+def _trips(ctx: NodeContext, ports: Sequence[PortEntry], body: Body) -> DimLike | None:
+    """How often the body runs, where nothing but the trip count can end the loop."""
+    count, start = ctx.contents(0), ctx.contents(1)
+    most = None if count is None or len(count.items) != 1 else count.dims[0]
+    place = next((entry.internal for entry in ports if entry.purpose == "execution_condition"), None)
+    goes_on = None if place is None else body.contents[place]
+    if start is None or start.scalar != 1 or goes_on is None or goes_on.items != scalar(1).items:
+        return None
+    return most if most is not None and ctx.facts.prove_ge(most, 0) else None

@@ -1,0 +1,215 @@
+"""OpenVINO's convolution and pooling, and Interpolate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from splitgraph.dim import DimLike, ceildiv
+from splitgraph.inference.context import NodeContext
+from splitgraph.inference.rules.onnx.constants import required_dim
+from splitgraph.inference.rules.openvino.attributes import (
+    element_type,
+    layer,
+    listed,
+    listed_axes,
+    numbers,
+    operator_set,
+    text,
+)
+from splitgraph.inference.rules.operands import Dims, InvalidNode, dims_of, known_dtype, merged_dim, normal_axis
+from splitgraph.inference.rules.windows import Windows, nonnegative, window_counts
+from splitgraph.value_type import ValueType, tensor
+
+_AUTO_PADS = {
+    "explicit": "NOTSET",
+    "notset": "NOTSET",
+    "valid": "VALID",
+    "same_upper": "SAME_UPPER",
+    "same_lower": "SAME_LOWER",
+}
+
+# A product with a multiple of a 64th is exact in the float types that scales have.
+_FINEST_SCALE = 64
+
+
+def _windows(ctx: NodeContext, rank: int) -> Windows:
+    """Strides, dilations and pads. Raises InvalidNode when they do not fit the spatial dimensions."""
+    auto_pad = _AUTO_PADS.get(text(ctx, "auto_pad", "explicit"))
+    if auto_pad is None:
+        raise InvalidNode(f"auto_pad is {text(ctx, 'auto_pad')!r}; it must be one of {', '.join(_AUTO_PADS)}")
+    strides, dilations = _per_axis(ctx, "strides", rank, 1), _per_axis(ctx, "dilations", rank, 1)
+    if min((*strides, *dilations)) < 1:
+        raise InvalidNode("strides and dilations must be at least 1")
+    pads = _per_axis(ctx, "pads_begin", rank, 0) + _per_axis(ctx, "pads_end", rank, 0)
+    return Windows(rank, strides, dilations, pads, auto_pad)
+
+
+def _per_axis(ctx: NodeContext, name: str, rank: int, default: int) -> tuple[int, ...]:
+    given = numbers(ctx, name)
+    if not given:
+        return (default,) * rank
+    if len(given) != rank:
+        raise InvalidNode(f"{len(given)} {name} for {rank} spatial dimensions; there must be one for each")
+    return given
+
+
+def _spatial_rank(data: Dims | None, filters: Dims | None, more: int) -> int | None:
+    """How many spatial dimensions there are, None when unknown; more: how many axes more than the data filters have."""
+    ranks = {len(dims) - 2 for dims in (data, None if filters is None else filters[more:]) if dims is not None}
+    if len(ranks) > 1:
+        raise InvalidNode(f"data and filters have {' and '.join(map(str, sorted(ranks)))} spatial dimensions")
+    rank = next(iter(ranks), None)
+    if rank is not None and rank < 1:
+        raise InvalidNode("the data must have batch, channels and at least one spatial dimension")
+    return rank
+
+
+def _outputs(
+    ctx: NodeContext, data: Dims | None, filters: Dims | None, more: int, *, inputs_first: bool
+) -> DimLike | None:
+    """How many channels filters give, None when unknown; those of the data must be those that the filters take."""
+    if filters is None:
+        return None
+    groups = filters[0] if more else 1
+    first, second = filters[more] * groups, filters[more + 1] * groups
+    inputs, outputs = (first, second) if inputs_first else (second, first)
+    if data is not None:
+        merged_dim(ctx, data[1], inputs, "the data's channels and the filters' inputs")
+    return outputs
+
+
+@layer("Convolution", "GroupConvolution")
+def convolution(ctx: NodeContext) -> Sequence[ValueType]:
+    """Filters [outputs, inputs, ...] over the spatial dimensions, after a first axis of groups in GroupConvolution."""
+    dtype = known_dtype(ctx, (0, 1))
+    data, filters = dims_of(ctx, 0), dims_of(ctx, 1)
+    more = 1 if ctx.node.op_type == "GroupConvolution" else 0
+    rank = _spatial_rank(data, filters, more)
+    if rank is None:
+        return [tensor(dtype, None)]
+    outputs = _outputs(ctx, data, filters, more, inputs_first=False)
+    if data is None:
+        return [tensor(dtype, (None, outputs, *(None,) * rank))]
+    kernel: Sequence[DimLike | None] = (None,) * rank if filters is None else filters[more + 2 :]
+    return [tensor(dtype, (data[0], outputs, *window_counts(ctx, data[2:], kernel, _windows(ctx, rank))))]
+
+
+@layer("ConvolutionBackpropData", "GroupConvolutionBackpropData")
+def backprop(ctx: NodeContext) -> Sequence[ValueType]:
+    """The transpose of a convolution, whose filters are [inputs, outputs, ...]; a third input gives the sides."""
+    dtype = known_dtype(ctx, (0, 1))
+    data, filters = dims_of(ctx, 0), dims_of(ctx, 1)
+    more = 1 if ctx.node.op_type == "GroupConvolutionBackpropData" else 0
+    rank = _spatial_rank(data, filters, more)
+    if rank is None:
+        return [tensor(dtype, None)]
+    outputs = _outputs(ctx, data, filters, more, inputs_first=True)
+    batch = None if data is None else data[0]
+    return [tensor(dtype, (batch, outputs, *_spread(ctx, data, filters, rank, more)))]
+
+
+def _spread(
+    ctx: NodeContext, data: Dims | None, filters: Dims | None, rank: int, more: int
+) -> Sequence[DimLike | None]:
+    """The sides that the strides spread the data out to."""
+    if ctx.has_input(2):
+        sides = listed(ctx, 2)
+        if sides is not None and len(sides) != rank:
+            raise InvalidNode(f"{len(sides)} output sides for {rank} spatial dimensions; there must be one for each")
+        return (None,) * rank if sides is None else tuple(required_dim(ctx, side) for side in sides)
+    windows, extra = _windows(ctx, rank), _per_axis(ctx, "output_padding", rank, 0)
+    if data is None or filters is None:
+        return (None,) * rank
+    result = []
+    for axis, (dim, size) in enumerate(zip(data[2:], filters[more + 2 :], strict=True)):
+        extent = (size - 1) * windows.dilations[axis] + 1
+        # Without sides to reach, nothing is known that padding should make the same.
+        cut = windows.pads_before[axis] + windows.pads_after[axis] if windows.auto_pad == "NOTSET" else 0
+        result.append(nonnegative(windows.strides[axis] * (dim - 1) + extra[axis] + extent - cut))
+    return result
+
+
+@layer("MaxPool", "AvgPool", gives=(0, None))
+def pool(ctx: NodeContext) -> Sequence[ValueType]:
+    """One number for each window, and from version 8 of MaxPool on where it stood."""
+    dtype, dims, kernel = ctx.input(0).dtype, dims_of(ctx, 0), numbers(ctx, "kernel")
+    if kernel is None:
+        raise InvalidNode("attribute 'kernel' is required")
+    shape: tuple[DimLike | None, ...] = (None,) * (len(kernel) + 2)
+    if dims is not None:
+        if len(kernel) != len(dims) - 2:
+            raise InvalidNode(f"kernel {list(kernel)} does not fit an input of rank {len(dims)}; it needs two less")
+        shape = (*dims[:2], *_pooled(ctx, dims[2:], kernel))
+    positions = tensor(element_type(ctx, "index_element_type", "int64"), shape)
+    return [tensor(dtype, shape), positions][: len(ctx.node.output)]
+
+
+def _pooled(ctx: NodeContext, dims: Dims, kernel: tuple[int, ...]) -> Sequence[DimLike | None]:
+    windows, rounding = _windows(ctx, len(dims)), text(ctx, "rounding_type", "floor")
+    if rounding == "floor" or windows.auto_pad.startswith("SAME"):
+        return window_counts(ctx, dims, kernel, windows)
+    if rounding == "ceil_torch":
+        return window_counts(ctx, dims, kernel, windows, round_up=True)
+    return [_rounded_up(windows, axis, dim, kernel[axis]) for axis, dim in enumerate(dims)]
+
+
+def _rounded_up(windows: Windows, axis: int, dim: DimLike, size: int) -> DimLike:
+    """The number of windows of which the last may begin anywhere, in the padding after the data, too."""
+    pads = windows.pads_before[axis] + windows.pads_after[axis] if windows.auto_pad == "NOTSET" else 0
+    room = dim + pads - ((size - 1) * windows.dilations[axis] + 1)
+    return nonnegative(ceildiv(room, windows.strides[axis]) + 1)
+
+
+@layer("AdaptiveAvgPool", "AdaptiveMaxPool", gives=(0, None))
+def adaptive_pool(ctx: NodeContext) -> Sequence[ValueType]:
+    """As many windows as the second input says."""
+    dtype, dims, sides = ctx.input(0).dtype, dims_of(ctx, 0), listed(ctx, 1)
+    shape: tuple[DimLike | None, ...] | None = None
+    if dims is not None and sides is not None:
+        if len(sides) != len(dims) - 2:
+            raise InvalidNode(f"{len(sides)} sides for an input of rank {len(dims)}; there must be two less")
+        shape = (*dims[:2], *(required_dim(ctx, side) for side in sides))
+    positions = tensor(element_type(ctx, "index_element_type", "int64"), shape)
+    return [tensor(dtype, shape), positions][: len(ctx.node.output)]
+
+
+@layer("Interpolate")
+def interpolate(ctx: NodeContext) -> Sequence[ValueType]:
+    """The input with the sides on some axes as an input says, or as scales make them of those with pads."""
+    dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
+    if dims is None:
+        return [tensor(dtype, None)]
+    first = operator_set(ctx) < 4
+    axes = numbers(ctx, "axes") if first else _given_axes(ctx, len(dims))
+    if axes is None:
+        return [tensor(dtype, (None,) * len(dims))]
+    result: list[DimLike | None] = list(dims)
+    where = [normal_axis(axis, len(dims)) for axis in axes]
+    by_sizes = first or text(ctx, "shape_calculation_mode") == "sizes"
+    sides = listed(ctx, 1) if by_sizes else _scaled(ctx, [dims[axis] + _pads(ctx, axis) for axis in where])
+    for position, axis in enumerate(where):
+        side = None if sides is None or position >= len(sides) else sides[position]
+        result[axis] = None if side is None else required_dim(ctx, side)
+    return [tensor(dtype, result)]
+
+
+def _pads(ctx: NodeContext, axis: int) -> int:
+    return sum(pads[axis] for name in ("pads_begin", "pads_end") if (pads := numbers(ctx, name)) and axis < len(pads))
+
+
+def _scaled(ctx: NodeContext, dims: Sequence[DimLike]) -> list[DimLike | None] | None:
+    """Each dimension times its scale, rounded down; None where that hangs on how precisely OpenVINO multiplies."""
+    contents = ctx.contents(2 if operator_set(ctx) < 11 else 1)
+    if contents is None or len(contents.items) != len(dims):
+        return None
+    result: list[DimLike | None] = []
+    for dim, scale in zip(dims, contents.items, strict=True):
+        numerator, denominator = scale.as_integer_ratio() if isinstance(scale, float) and scale > 0 else (0, 0)
+        result.append(dim * numerator // denominator if 0 < denominator <= _FINEST_SCALE else None)
+    return result
+
+
+def _given_axes(ctx: NodeContext, rank: int) -> tuple[int, ...] | None:
+    # Version 4 has sizes, scales, axes; version 11 sizes or scales, axes.
+    index = 3 if operator_set(ctx) < 11 else 2
+    return listed_axes(ctx, index) if ctx.has_input(index) else tuple(range(rank))

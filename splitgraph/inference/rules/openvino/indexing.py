@@ -1,0 +1,181 @@
+"""OpenVINO's layers that pick elements by position: Slice, Gather and its kin, updates, TopK, OneHot, NonZero."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from splitgraph.contents import Contents
+from splitgraph.dim import DimLike, product
+from splitgraph.inference.context import NodeContext
+from splitgraph.inference.rules.onnx.constants import required_dim
+from splitgraph.inference.rules.onnx.indexing import gathered
+from splitgraph.inference.rules.onnx.slicing import sliced
+from splitgraph.inference.rules.openvino.attributes import (
+    element_type,
+    layer,
+    listed,
+    listed_axes,
+    number,
+    operator_set,
+)
+from splitgraph.inference.rules.operands import (
+    Dims,
+    InvalidNode,
+    at_most,
+    dims_of,
+    merged_dim,
+    normal_axis,
+    scalar_dim,
+    static_count,
+)
+from splitgraph.value_type import ValueType, tensor
+
+# From this operator set on, Gather counts a negative index from the end.
+_NEGATIVE_INDICES_SINCE = 8
+
+
+@layer("Slice")
+def slice_(ctx: NodeContext) -> Sequence[ValueType]:
+    """The elements from start to stop in steps along the axes of the last input, or the first axes."""
+    dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
+    given = [listed(ctx, index) for index in (1, 2, 3)]
+    count = next((len(bounds) for bounds in given if bounds is not None), None)
+    axes = listed_axes(ctx, 4) if ctx.has_input(4) else None
+    if dims is None:
+        return [tensor(dtype, None)]
+    if count is None or (ctx.has_input(4) and axes is None):
+        return [tensor(dtype, (None,) * len(dims))]
+    starts, stops, steps = (bounds if bounds is not None else (None,) * count for bounds in given)
+    return sliced(ctx, dtype, dims, starts, stops, axes, steps)
+
+
+@layer("Gather")
+def gather(ctx: NodeContext) -> Sequence[ValueType]:
+    """The slices along the axis that the indices name, for each batch; their dimensions take the axis' place."""
+    dtype, dims, indices = ctx.input(0).dtype, dims_of(ctx, 0), dims_of(ctx, 1)
+    axis = scalar_dim(ctx, 2)
+    if dims is None or indices is None:
+        return [tensor(dtype, None)]
+    if not dims:
+        raise InvalidNode("the data is a scalar; it must have at least one axis")
+    batch = number(ctx, "batch_dims", 0)
+    if not -len(indices) <= batch <= len(indices):
+        raise InvalidNode(f"batch_dims {batch} is out of range for indices of rank {len(indices)}")
+    batch += len(indices) if batch < 0 else 0
+    if not isinstance(axis, int):
+        rank = len(dims) + len(indices) - 1 - batch
+        return [tensor(dtype, (None,) * rank)]
+    axis = normal_axis(axis, len(dims))
+    if batch > axis:
+        raise InvalidNode(f"batch_dims {batch} is above the axis {axis}")
+    batches = tuple(merged_dim(ctx, dims[i], indices[i], f"batch dimensions {i}") for i in range(batch))
+    if not batch:
+        _gather_contents(ctx, dims, axis)
+    return [tensor(dtype, batches + dims[batch:axis] + indices[batch:] + dims[axis + 1 :])]
+
+
+def _gather_contents(ctx: NodeContext, dims: Dims, axis: int) -> None:
+    data = ctx.contents(0) if static_count(dims) is not None else None
+    indices = None if data is None else ctx.contents(1)
+    where = None if indices is None else indices.integers
+    if data is None or indices is None or where is None:
+        return
+    length = data.shape[axis]
+    lowest = -length if operator_set(ctx) >= _NEGATIVE_INDICES_SINCE else 0
+    if not all(lowest <= index < length for index in where):
+        # What lies outside is 0 to some versions and left open by others.
+        return
+    ctx.set_contents(0, gathered(data, where, indices.shape, axis))
+
+
+@layer("GatherElements")
+def gather_elements(ctx: NodeContext) -> Sequence[ValueType]:
+    """One element of the data for each of the indices."""
+    dtype, dims, indices = ctx.input(0).dtype, dims_of(ctx, 0), dims_of(ctx, 1)
+    if dims is not None:
+        normal_axis(number(ctx, "axis", 0), len(dims))
+    if dims is not None and indices is not None and len(dims) != len(indices):
+        raise InvalidNode(f"the data has rank {len(dims)} and the indices rank {len(indices)}; both must be the same")
+    rank = None if dims is None else (None,) * len(dims)
+    return [tensor(dtype, rank if indices is None else indices)]
+
+
+@layer("GatherND")
+def gather_nd(ctx: NodeContext) -> Sequence[ValueType]:
+    """The slices of the data that index tuples name, for each batch; version 5 makes one dimension of all batches."""
+    dtype, dims, indices = ctx.input(0).dtype, dims_of(ctx, 0), dims_of(ctx, 1)
+    batch = number(ctx, "batch_dims", 0)
+    if dims is None or indices is None:
+        return [tensor(dtype, None)]
+    if not dims or not indices:
+        raise InvalidNode("data and indices must have at least one axis")
+    if not 0 <= batch < min(len(dims), len(indices)):
+        raise InvalidNode(f"batch_dims {batch} must be below the ranks, {len(dims)} and {len(indices)}")
+    depth = indices[-1]
+    if not isinstance(depth, int):
+        return [tensor(dtype, None)]
+    if not 1 <= depth <= len(dims) - batch:
+        raise InvalidNode(
+            f"the index tuples have {depth} entries; data of rank {len(dims)} takes 1 to {len(dims) - batch}"
+        )
+    batches = tuple(merged_dim(ctx, dims[axis], indices[axis], f"batch dimensions {axis}") for axis in range(batch))
+    if batch > 1 and operator_set(ctx) < 8:
+        batches = (product(batches),)
+    return [tensor(dtype, batches + indices[batch:-1] + dims[batch + depth :])]
+
+
+@layer("ScatterUpdate", "ScatterElementsUpdate", "ScatterNDUpdate")
+def scatter(ctx: NodeContext) -> Sequence[ValueType]:
+    """The data with some elements replaced; followed for ScatterUpdate on vectors."""
+    dims = dims_of(ctx, 0)
+    if ctx.node.op_type == "ScatterUpdate" and dims is not None and len(dims) == 1:
+        _update_contents(ctx, dims)
+    return [tensor(ctx.input(0).dtype, dims)]
+
+
+def _update_contents(ctx: NodeContext, dims: Dims) -> None:
+    data = ctx.contents(0) if static_count(dims) is not None else None
+    indices, updates = ctx.contents(1), ctx.contents(2)
+    where = None if indices is None else indices.integers
+    if data is None or where is None or updates is None or len(where) != len(updates.items):
+        return
+    if len(set(where)) != len(where) or not all(0 <= index < len(data.items) for index in where):
+        return
+    items = list(data.items)
+    for index, item in zip(where, updates.items, strict=True):
+        items[index] = item
+    ctx.set_contents(0, Contents(data.shape, tuple(items)))
+
+
+@layer("NonZero", gives=(None,))
+def non_zero(ctx: NodeContext) -> Sequence[ValueType]:
+    """The coordinates of the elements that are not 0, one column for each."""
+    dims, dtype = dims_of(ctx, 0), element_type(ctx, "output_type", "int64")
+    if dims is None:
+        return [tensor(dtype, (None, None))]
+    return [tensor(dtype, (len(dims), at_most(ctx, product(dims))))]
+
+
+@layer("TopK", gives=(0, None))
+def top_k(ctx: NodeContext) -> Sequence[ValueType]:
+    """The k largest or smallest elements along the axis, and their positions."""
+    dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
+    index_type = element_type(ctx, "index_element_type", "int32")
+    if dims is None:
+        return [tensor(dtype, None), tensor(index_type, None)]
+    axis = normal_axis(number(ctx, "axis", 0), len(dims))
+    known = scalar_dim(ctx, 1)
+    count = at_most(ctx, dims[axis]) if known is None else required_dim(ctx, known)
+    result = (*dims[:axis], count, *dims[axis + 1 :])
+    return [tensor(dtype, result), tensor(index_type, result)]
+
+
+@layer("OneHot", gives=(2,))
+def one_hot(ctx: NodeContext) -> Sequence[ValueType]:
+    """The indices with a new axis of `depth` elements, of which one is on."""
+    dtype, indices = ctx.input(2).dtype, dims_of(ctx, 0)
+    if indices is None:
+        return [tensor(dtype, None)]
+    axis = normal_axis(number(ctx, "axis", -1), len(indices) + 1)
+    depth: DimLike = required_dim(ctx, scalar_dim(ctx, 1))
+    return [tensor(dtype, (*indices[:axis], depth, *indices[axis:]))]

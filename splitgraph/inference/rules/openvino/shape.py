@@ -1,0 +1,248 @@
+"""OpenVINO's layers that read or rewrite a shape: ShapeOf, Reshape, Squeeze, Transpose, Broadcast, blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from splitgraph.contents import Contents, vector
+from splitgraph.dim import DimLike, product
+from splitgraph.formats.openvino_ir.shape_text import parse_shape
+from splitgraph.inference.context import NodeContext
+from splitgraph.inference.rules.broadcasting import broadcast_dims, broadcast_items
+from splitgraph.inference.rules.onnx.constants import required_dim, target_shape
+from splitgraph.inference.rules.onnx.joining import required_sum
+from splitgraph.inference.rules.onnx.reshape import reshaped
+from splitgraph.inference.rules.onnx.shape import keep_contents, squeeze_axes, squeeze_ones, transposed, unsqueezed
+from splitgraph.inference.rules.openvino.attributes import element_type, flag, layer, listed, listed_axes, number, text
+from splitgraph.inference.rules.operands import (
+    Dims,
+    InvalidNode,
+    dims_of,
+    dims_of_rank,
+    exact_quotient,
+    merged_dim,
+    normal_axes,
+    normal_axis,
+    scalar_dim,
+    static_count,
+)
+from splitgraph.value_type import ValueType, tensor
+
+
+@layer("ShapeOf", gives=(None,))
+def shape_of(ctx: NodeContext) -> Sequence[ValueType]:
+    """The dimensions of the input."""
+    dtype, dims = element_type(ctx, "output_type", "int64"), dims_of(ctx, 0)
+    if dims is None:
+        return [tensor(dtype, (None,))]
+    ctx.set_contents(0, vector(dims))
+    return [tensor(dtype, (len(dims),))]
+
+
+@layer("Reshape")
+def reshape(ctx: NodeContext) -> Sequence[ValueType]:
+    """The input's elements in the shape that the second input holds; with `special_zero`, 0 copies a dimension."""
+    dtype, dims, target = ctx.input(0).dtype, dims_of(ctx, 0), listed(ctx, 1)
+    if target is None:
+        return [tensor(dtype, None)]
+    zeros_copy = flag(ctx, "special_zero", False)
+    if not zeros_copy and 0 in target:
+        # Beside a 0 that is meant, only an input without elements fits, and -1 is 1 or 0.
+        target = tuple(None if dim == -1 else dim for dim in target)
+    result = reshaped(ctx, dims, target, not zeros_copy)
+    keep_contents(ctx, result)
+    return [tensor(dtype, result)]
+
+
+@layer("Squeeze")
+def squeeze(ctx: NodeContext) -> Sequence[ValueType]:
+    """The input without the axes that are named where they are 1, or without all that are 1.
+
+    An axis that is sure not to be 1 stays; from version 15 on, `allow_axis_skip` keeps one that turns out not to be.
+    """
+    dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
+    given = ctx.has_input(1)
+    axes = listed_axes(ctx, 1) if given else ()
+    if dims is None or axes is None:
+        return [tensor(dtype, None)]
+    where = tuple(dict.fromkeys(normal_axis(axis, len(dims)) for axis in axes))
+    result: Dims | None
+    if not where:
+        result = squeeze_ones(ctx, dims)
+    else:
+        where = tuple(axis for axis in where if not _is_not_one(ctx, dims[axis]))
+        skips = flag(ctx, "allow_axis_skip", False) and any(dims[axis] != 1 for axis in where)
+        result = None if skips else squeeze_axes(ctx, dims, where)
+    if result is None:
+        return [tensor(dtype, None)]
+    keep_contents(ctx, result)
+    return [tensor(dtype, result)]
+
+
+def _is_not_one(ctx: NodeContext, dim: DimLike) -> bool:
+    return dim != 1 and (isinstance(dim, int) or ctx.facts.prove_ne(dim, 1))
+
+
+@layer("Unsqueeze")
+def unsqueeze(ctx: NodeContext) -> Sequence[ValueType]:
+    """The input with a dimension of 1 at each axis, counted in the output; one that stands twice counts once."""
+    dtype, dims, axes = ctx.input(0).dtype, dims_of(ctx, 0), listed(ctx, 1)
+    if dims is None or axes is None:
+        return [tensor(dtype, None)]
+    known = listed_axes(ctx, 1)
+    if known is None:
+        return [tensor(dtype, (None,) * (len(dims) + 1) if len(axes) == 1 else None)]
+    where = tuple(dict.fromkeys(normal_axis(axis, len(dims) + len(known)) for axis in known))
+    result = unsqueezed(dims, normal_axes(where, len(dims) + len(where)))
+    keep_contents(ctx, result)
+    return [tensor(dtype, result)]
+
+
+@layer("Transpose")
+def transpose(ctx: NodeContext) -> Sequence[ValueType]:
+    """The input with its axes in the order of the second input; an empty one reverses them."""
+    dtype, dims, order = ctx.input(0).dtype, dims_of(ctx, 0), listed_axes(ctx, 1)
+    if order is None:
+        return [tensor(dtype, None if dims is None else (None,) * len(dims))]
+    if sorted(order) != list(range(len(order))):
+        raise InvalidNode(f"the order {list(order)} is no permutation of the axes")
+    if dims is None:
+        return [tensor(dtype, (None,) * len(order) if order else None)]
+    return [tensor(dtype, transposed(ctx, dims, order or None))]
+
+
+@layer("Broadcast")
+def broadcast(ctx: NodeContext) -> Sequence[ValueType]:
+    """The input in the shape that the second input holds; in the mode `bidirectional` both broadcast together."""
+    dtype, dims, mode = ctx.input(0).dtype, dims_of(ctx, 0), text(ctx, "mode", "numpy")
+    if mode == "bidirectional":
+        result = broadcast_dims(ctx, (dims, _target(ctx)))
+    elif mode == "explicit" or dims is None:
+        result = _target(ctx)
+    else:
+        result = _one_way(ctx, dims, mode)
+    count = static_count(result)
+    contents = ctx.contents(0) if count is not None and mode in ("numpy", "bidirectional") else None
+    if contents is not None and count is not None and result is not None:
+        static = tuple(dim for dim in result if isinstance(dim, int))
+        ctx.set_contents(0, Contents(static, broadcast_items(contents, static, count)))
+    return [tensor(dtype, result)]
+
+
+def _target(ctx: NodeContext) -> Dims | None:
+    elements = listed(ctx, 1)
+    return None if elements is None else tuple(required_dim(ctx, element) for element in elements)
+
+
+def _one_way(ctx: NodeContext, dims: Dims, mode: str) -> Dims | None:
+    """The target, to which each dimension of the data is fitted."""
+    elements = listed(ctx, 1)
+    if elements is None:
+        return None
+    skipped = len(elements) - len(dims)
+    if mode != "numpy":
+        return _target(ctx)
+    if skipped < 0:
+        raise InvalidNode(f"data of rank {len(dims)} cannot be broadcast to {len(elements)} dimensions")
+    result = [required_dim(ctx, element) for element in elements[:skipped]]
+    for dim, element in zip(dims, elements[skipped:], strict=True):
+        if not _is_not_one(ctx, dim):
+            result.append(required_dim(ctx, element))
+        elif element is None:
+            result.append(dim)
+        else:
+            result.append(
+                merged_dim(ctx, dim, required_dim(ctx, element), "a dimension that is not 1 and the target's")
+            )
+    return tuple(result)
+
+
+@layer("DepthToSpace", "SpaceToDepth")
+def depth_and_space(ctx: NodeContext) -> Sequence[ValueType]:
+    """Blocks of channels laid out in space, or blocks of space stacked into channels."""
+    dtype, dims, size = ctx.input(0).dtype, dims_of(ctx, 0), number(ctx, "block_size", 1)
+    if size < 1:
+        raise InvalidNode(f"block_size is {size}; it must be at least 1")
+    if dims is None:
+        return [tensor(dtype, None)]
+    if len(dims) < 3:
+        raise InvalidNode(f"the input has rank {len(dims)}; it must have batch, channels and space")
+    block = size ** (len(dims) - 2)
+    channels: DimLike
+    if ctx.node.op_type == "DepthToSpace":
+        channels = exact_quotient(ctx, dims[1], block, "the channels over the elements of a block")
+        space = [dim * size for dim in dims[2:]]
+    else:
+        channels = dims[1] * block
+        space = [exact_quotient(ctx, dim, size, "a side over that of a block") for dim in dims[2:]]
+    return [tensor(dtype, (dims[0], channels, *space))]
+
+
+@layer("BatchToSpace", "SpaceToBatch")
+def batches_and_space(ctx: NodeContext) -> Sequence[ValueType]:
+    """Batches laid out in space and cropped, or padded space cut into batches; the block has a side for each axis."""
+    dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
+    held = [listed(ctx, index) for index in (1, 2, 3)]
+    if dims is None:
+        return [tensor(dtype, None)]
+    for elements in held:
+        if elements is not None and len(elements) != len(dims):
+            raise InvalidNode(f"{len(elements)} elements for an input of rank {len(dims)}; there must be one for each")
+    block, before, after = (_integers(elements) for elements in held)
+    if block is None or before is None or after is None or min(block) < 1:
+        return [tensor(dtype, (None,) * len(dims))]
+    count = int(product(block))
+    result: list[DimLike]
+    if ctx.node.op_type == "BatchToSpace":
+        spread = [dim * side for dim, side in zip(dims, block, strict=True)]
+        result = [required_sum(ctx, dim, -low, -high) for dim, low, high in zip(spread, before, after, strict=True)]
+        result[0] = exact_quotient(ctx, dims[0], count, "the batches over the elements of a block")
+    else:
+        padded = [required_sum(ctx, dim, low, high) for dim, low, high in zip(dims, before, after, strict=True)]
+        sides = zip(padded, block, strict=True)
+        result = [exact_quotient(ctx, dim, side, "a padded side over that of a block") for dim, side in sides]
+        result[0] = padded[0] * count
+    return [tensor(dtype, result)]
+
+
+def _integers(elements: Sequence[DimLike | None] | None) -> list[int] | None:
+    known = [element for element in elements or () if isinstance(element, int)]
+    return known if elements is not None and len(known) == len(elements) else None
+
+
+@layer("Eye", gives=(None,))
+def eye(ctx: NodeContext) -> Sequence[ValueType]:
+    """Matrices with ones on a diagonal: rows, columns, and the shape of batches as inputs."""
+    rows, columns = (required_dim(ctx, scalar_dim(ctx, index)) for index in (0, 1))
+    batches = target_shape(ctx, 3) if ctx.has_input(3) else ()
+    return [tensor(element_type(ctx, "output_type", None), None if batches is None else (*batches, rows, columns))]
+
+
+@layer("GridSample")
+def grid_sample(ctx: NodeContext) -> Sequence[ValueType]:
+    """Batch and channels of the data, and the sides of the grid."""
+    data, grid = dims_of_rank(ctx, 0, 4), dims_of_rank(ctx, 1, 4)
+    batch = None if data is None else data[0]
+    if grid is not None:
+        batch = grid[0] if batch is None else merged_dim(ctx, batch, grid[0], "the batches of data and grid")
+    sides = (None, None) if grid is None else grid[1:3]
+    return [tensor(ctx.input(0).dtype, (batch, None if data is None else data[1], *sides))]
+
+
+@layer("ReadValue")
+def read_value(ctx: NodeContext) -> Sequence[ValueType]:
+    """A variable, of the type and shape that the layer says; before version 6, of those of its first value."""
+    if "variable_shape" not in ctx.attributes():
+        return [tensor(ctx.input(0).dtype, dims_of(ctx, 0))]
+    try:
+        shape = parse_shape(text(ctx, "variable_shape"))
+    except ValueError as fault:
+        raise InvalidNode(f"attribute 'variable_shape': {fault}") from None
+    dims = None if shape is None else [lowest if lowest == most else None for lowest, most in shape]
+    return [tensor(element_type(ctx, "variable_type", None), dims)]
+
+
+@layer("RandomUniform", gives=(None,))
+def random(ctx: NodeContext) -> Sequence[ValueType]:
+    """Random numbers in the shape that the first input holds."""
+    return [tensor(element_type(ctx, "output_type", None), target_shape(ctx, 0))]

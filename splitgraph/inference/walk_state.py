@@ -1,0 +1,305 @@
+"""What one inference of a model shares between all its graphs: functions, findings, reports, generated symbols."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from weakref import ReferenceType
+
+from splitgraph.contents import Contents
+from splitgraph.diagnostics import Diagnostic, SplitgraphError, diagnostic
+from splitgraph.dim import Dim, DimLike, Facts, Obligation, marks_unknown, parse_dim, symbol, symbols_of
+from splitgraph.graph.names import declared_dimensions
+from splitgraph.graph.nesting import MOST_NESTED, nested_depth
+from splitgraph.graph.scopes import (
+    FunctionKey,
+    GraphPath,
+    Scope,
+    function_key,
+    opset_imports,
+    outermost,
+    plain_functions,
+    scopes,
+)
+from splitgraph.graph.tensors import tensor_contents
+from splitgraph.inference.given_sizes import bound_type
+from splitgraph.inference.journal import Avoidable, Finding, Journal, Requirement
+from splitgraph.inference.knowledge import InternedKnowledge, Knowledge
+from splitgraph.inference.malformed_tensors import TensorCheck
+from splitgraph.inference.open_branches import OpenBranches
+from splitgraph.inference.walk_results import FoundSplit, FunctionCall, GraphDetail
+from splitgraph.onnx_proto import FunctionProto, ModelProto, TensorProto
+from splitgraph.value_type import ValueType
+from splitgraph.variants.variadic_function import is_variadic_function
+
+# Functions that call functions twice over, each time with other types, make a file of a few lines a model of millions
+# of nodes.
+_MANY_CALLS = 10_000
+
+
+def most_calls(model: ModelProto) -> int:
+    """How many calls that repeat no other are walked: many, or as many as the file has nodes."""
+    return max(_MANY_CALLS, len(model.graph.node) + sum(len(function.node) for function in model.functions))
+
+
+@dataclass(slots=True)
+class WalkState:
+    """Shared by every walk of one inference."""
+
+    model: ModelProto
+    empty_chunks: str = "clamp"
+    bound: Mapping[str, DimLike] = field(default_factory=dict)
+    functions: dict[FunctionKey, FunctionProto] = field(default_factory=dict)
+    variadic: set[FunctionKey] = field(default_factory=set)
+    imports: dict[str, int] = field(default_factory=dict)
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+    # Conversion asks for no report of the splits, for no warnings, and not what the author's names stand for.
+    is_reported: bool = True
+    reports: list[FoundSplit] = field(default_factory=list)
+    details: dict[GraphPath, GraphDetail] = field(default_factory=dict)
+    # What is known of the symbols in each graph.
+    facts: dict[GraphPath, Facts] = field(default_factory=dict)
+    calls: dict[FunctionKey, list[FunctionCall]] = field(default_factory=dict)
+    calling: list[FunctionKey] = field(default_factory=list)
+    generated: set[str] = field(default_factory=set)
+    # How many generated symbols there were before each.
+    ordinals: dict[str, int] = field(default_factory=dict)
+    journal: Journal = field(default_factory=Journal)
+    # Symbols for dimensions of which nothing is known in the bodies of functions as written.
+    stand_ins: list[Dim] = field(default_factory=list)
+    unknown_operators: dict[str, int] = field(default_factory=dict)
+    # What the model requires of its symbols, where, and the scope that it holds in; names that the author gave to what
+    # is computed, each with what it stands for, or None where two values of one name differ.
+    requirements: list[tuple[Obligation, str, Facts]] = field(default_factory=list)
+    definitions: dict[str, tuple[DimLike, str] | None] = field(default_factory=dict)
+    # The names that dimensions of which nothing is known were given, with the graphs in which they were, by path: their
+    # values, which a call of a function has others of than the next; weakly, for they hold this state.
+    adopted: dict[str, dict[GraphPath, ReferenceType[object]]] = field(default_factory=dict)
+    # What numbers that are declared of later values demand of generated symbols: no reason to show earlier ones so.
+    declared_numbers: set[Obligation] = field(default_factory=set)
+    # Generated symbols that stand for what the model's inputs leave open; what warnings of declarations say of them.
+    open_dimensions: frozenset[str] = frozenset()
+    declared_sizes: Facts = field(default_factory=Facts)
+    # Generated symbols that stand for two dimensions broadcast together: those, and the first node that does so.
+    broadcasts: dict[str, tuple[Dim, Dim, str]] = field(default_factory=dict)
+    # Whether a broadcast of dimensions that may be empty is taken for the larger of the two; what has to be assumed for
+    # that, with the first node that needs it, and the assumptions by the symbols in them. Only what the model's caller
+    # chooses is assumed to be something: dimensions that its inputs name.
+    assumes_nonempty: bool = False
+    assumptions: dict[Obligation, str] = field(default_factory=dict)
+    assumptions_on: dict[str, list[Obligation]] = field(default_factory=dict)
+    # The pairs of dimensions whose broadcast was taken for the larger one, with the first node; and the first pair that
+    # gave each larger one.
+    assumed_pairs: dict[tuple[Dim, Dim], str] = field(default_factory=dict)
+    larger_ones: dict[DimLike, tuple[Dim, Dim]] = field(default_factory=dict)
+    named_dimensions: frozenset[str] = frozenset()
+    # Of a model of another format than ONNX, by graph and name: the types of inputs and constants, and those that it
+    # declares of what its nodes give.
+    given_types: Mapping[GraphPath, Mapping[str, ValueType]] = field(default_factory=dict)
+    declared_types: Mapping[GraphPath, Mapping[str, ValueType]] = field(default_factory=dict)
+    # Every graph of the model, and the dimensions that it names.
+    scopes: tuple[Scope, ...] = ()
+    reserved: set[str] = field(default_factory=set)
+    broadcast_cache: dict[frozenset[DimLike], Dim] = field(default_factory=dict)
+    # (domain, name) of every function: an operator of that name may be a call, depending on its overload.
+    function_names: set[tuple[str, str]] = field(default_factory=set)
+    plain_functions: frozenset[str] = frozenset()
+    knowledge: InternedKnowledge = field(default_factory=InternedKnowledge)
+    # Constants of few integers by type, which is held so that no other has its id, and raw data.
+    read_constants: dict[tuple[int, bytes], tuple[ValueType, Knowledge, Contents]] = field(default_factory=dict)
+    # The elements of other constants, by the identity of the tensor, which is held with them.
+    _elements: dict[int, tuple[TensorProto, Contents | None]] = field(default_factory=dict)
+    # How often a visit did more than to say what its outputs are, so that it must not be left out when it repeats.
+    effects: int = 0
+    tensors: TensorCheck = field(init=False)
+    branches: OpenBranches = field(default_factory=OpenBranches)
+    # Whether what is declared of a value that nodes give is believed, where they do not say it themselves; findings of
+    # declarations that are wrong in their shape alone, which no node's meaning hangs on.
+    believes_shapes: bool = True
+    # Whether the defaults of the model's inputs are taken for constants.
+    assumes_defaults: bool = False
+    misdeclared: set[Diagnostic] = field(default_factory=set)
+    # Errors of nodes that never run, in order.
+    never_run: dict[Diagnostic, None] = field(default_factory=dict)
+    # A node reads what a later one gives; and all graphs are walked in topological order, because of that.
+    is_disordered: bool = False
+    sorts: bool = False
+    # Bodies were left out, as they are nested too deep.
+    is_too_deep: bool = False
+    # quiet: a body is walked only to see where it settles. muted: what is walked is reported, but never runs.
+    quiet: int = 0
+    muted: int = 0
+    input_dimensions: set[str] = field(default_factory=set)
+    _reported: set[Diagnostic] = field(default_factory=set)
+    _counter: int = 0
+    _followed: int = 0
+    _most_calls: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        if self.empty_chunks not in ("clamp", "error"):
+            raise SplitgraphError(f"empty_chunks is {self.empty_chunks!r}; it must be 'clamp' or 'error'")
+        self.tensors = TensorCheck(self.model)
+        for function in self.model.functions:
+            key = function_key(function)
+            self.functions[key] = function
+            self.function_names.add(key[:2])
+            if is_variadic_function(function):
+                self.variadic.add(key)
+        self._most_calls = most_calls(self.model)
+        self.plain_functions = plain_functions(self.model)
+        self.imports = opset_imports(self.model.opset_import)
+        self.input_dimensions = {
+            name
+            for value in self.model.graph.input
+            for dim in value.type.tensor_type.shape.dim
+            if not marks_unknown(dim.dim_param)
+            for name in symbols_of(parse_dim(dim.dim_param))
+        }
+        self.reserved |= declared_dimensions(outermost(self.model))
+
+    def find_scopes(self) -> set[str]:
+        """List every graph of the model, which is walked by now. Gives the dimensions that these declare in names of
+        generated symbols.
+        """
+        self.scopes = tuple(scopes(self.model, self._having_bodies))
+        self.reserved |= declared_dimensions(self.scopes)
+        return self.reserved & self.generated
+
+    def _having_bodies(self, scope: Scope) -> Iterable[int]:
+        """The nodes with bodies as the walk noted them; all nodes of a graph that it did not walk to the end, unless
+        that is too deep.
+        """
+        detail, count = self.details.get(scope.path), len(scope.nodes)
+        if detail is None or len(detail.visits) != count:
+            return () if self.is_too_deep else range(count)
+        return detail.having_bodies
+
+    def fresh(self) -> Dim:
+        """A new generated symbol, of a name that the model does not use."""
+        self.effects += 1
+        while True:
+            name = f"unk{self._counter}"
+            self._counter += 1
+            if name not in self.reserved:
+                self.ordinals[name] = len(self.generated)
+                self.generated.add(name)
+                return symbol(name)
+
+    @property
+    def follows_every_call(self) -> bool:
+        """False when there were too many calls of functions, or too deep ones, so that `calls` does not hold all."""
+        return self._followed <= self._most_calls and not self.is_too_deep
+
+    def may_follow_call(self, location: str) -> bool:
+        """Count a call of a function that repeats no other; False, and a warning, when there are too many to walk the
+        body for each.
+        """
+        self._followed += 1
+        if self._followed == self._most_calls + 1:
+            text = f"functions call each other in more than {self._most_calls:,} ways; further calls are not followed"
+            self.diagnostics.append(diagnostic("SG303", text, location, severity="warning"))
+        self.journal.unrepeatable += not self.follows_every_call
+        return self.follows_every_call
+
+    def note_too_deep(self, location: str) -> None:
+        """Report, once, that bodies are left out. No branch that may not run and no walk that is quiet hides it: then
+        the model is not known.
+        """
+        self.journal.unrepeatable += 1
+        if self.is_too_deep:
+            return
+        self.is_too_deep = True
+        text = (
+            f"{nested_depth(self.model):,} graphs are nested in one another, as bodies of nodes and of the functions "
+            f"that nodes in them call; at most {MOST_NESTED} are looked into"
+        )
+        self.diagnostics.append(diagnostic("SG114", text, location))
+
+    def elements_of(self, held: TensorProto) -> Contents | None:
+        """The elements of a constant, one object for it: functions that hand it on must not tell calls apart by it."""
+        if id(held) not in self._elements:
+            self._elements[id(held)] = held, tensor_contents(held)
+        return self._elements[id(held)][1]
+
+    def report(self, found: Diagnostic, *, of_symbols: bool = False, is_misdeclared: bool = False) -> None:
+        """Keep a finding, once. of_symbols: it contradicts what else is known of the symbols. is_misdeclared: it is of
+        a declaration that is wrong in its shape alone.
+        """
+        self.effects += 1
+        if of_symbols:
+            self.branches.of_symbols.add(found)
+        if is_misdeclared:
+            self.misdeclared.add(found)
+        if self.calling and not self.quiet:
+            self.journal.entries.append(Finding(found, of_symbols, is_misdeclared, self.muted > 0))
+        if self.muted and not self.quiet and found.severity == "error":
+            self.never_run[found] = None
+        if not (self.quiet or self.muted) and found not in self._reported:
+            self._reported.add(found)
+            self.branches.place(self.diagnostics).append(found)
+
+    def note_requirement(self, obligation: Obligation, location: str, facts: Facts) -> None:
+        """Keep what must hold of the symbols for a node that may run. facts: those that it was added to."""
+        if self.quiet or self.muted:
+            return
+        self.requirements.append((obligation, location, facts))
+        if self.calling:
+            self.journal.entries.append(Requirement(obligation, location, facts))
+
+    def note_broadcast(self, a: Dim, b: Dim, made: Dim, location: str) -> None:
+        """Let a generated symbol stand for the broadcast of two dimensions, from here on and in the whole model."""
+        self.broadcasts[str(made)] = a, b, location
+        # Broadcast with either of the two once more it is itself.
+        for pair in ((a, b), (a, made), (b, made)):
+            self.broadcast_cache[frozenset(pair)] = made
+        self.journal.unrepeatable += 1
+
+    def note_unknown_operator(self, label: str) -> None:
+        """Count a node of an operator of which nothing is known."""
+        if not self.quiet:
+            self.effects += 1
+            self.unknown_operators[label] = self.unknown_operators.get(label, 0) + 1
+
+    def keep_report(self, found: FoundSplit) -> None:
+        """Keep a split that is to be reported."""
+        self.reports.append(found)
+        if self.calling:
+            self.journal.entries.append(found)
+
+    def release(self, found: Sequence[Diagnostic]) -> None:
+        """Report findings of bodies that were held back."""
+        self.branches.place(self.diagnostics).extend(found)
+
+    def avoid(self, found: Sequence[Diagnostic]) -> None:
+        """Note that the errors of a body stand beside a way that is right."""
+        self.branches.avoid(found)
+        if self.calling:
+            self.journal.entries.extend(map(Avoidable, found))
+
+    @contextmanager
+    def quietly(self) -> Iterator[None]:
+        """Walk a body only to see where it settles."""
+        self.quiet += 1
+        try:
+            yield
+        finally:
+            self.quiet -= 1
+
+    @contextmanager
+    def muting(self, never_runs: bool) -> Iterator[None]:
+        """Walk what never runs, where that is so."""
+        self.muted += never_runs
+        try:
+            yield
+        finally:
+            self.muted -= never_runs
+
+    @property
+    def keeps_reports(self) -> bool:
+        """Whether a split that is found now is reported."""
+        return self.is_reported and not self.quiet
+
+    def bind(self, value: ValueType) -> ValueType:
+        """The type with the caller's bindings of symbols put in."""
+        return bound_type(value, self.bound)

@@ -1,0 +1,107 @@
+"""Attention and the operators beside it: refusals, then shapes."""
+
+from __future__ import annotations
+
+import pytest
+from node_models import NEWEST_OPSET, infer_nodes, shape_text
+
+INVALID = [
+    ("attention-ranks", "float[2,3,4,8] q, float[2,4,24] k", "y = Attention(q, k, k)", 23, "the ranks [3, 4]"),
+    ("attention-heads", "float[2,4,24] q", "y = Attention(q, q, q)", 23, "'q_num_heads'"),
+    (
+        "attention-sizes",
+        "float[2,3,4,8] q, float[2,3,6,7] k",
+        "y = Attention(q, k, k)",
+        23,
+        "head sizes of Q and K must be equal",
+    ),
+    (
+        "attention-lengths",
+        "float[2,3,4,8] q, float[2,3,6,8] k, float[2,3,5,8] v",
+        "y = Attention(q, k, v)",
+        23,
+        "lengths of K and V",
+    ),
+    (
+        "attention-split",
+        "float[2,4,25] q",
+        "y = Attention<q_num_heads=3, kv_num_heads=3>(q, q, q)",
+        23,
+        "25 is not divisible by 3",
+    ),
+    (
+        "causal-conv-activation",
+        "float[2,4,9] x, float[4,1,3] w",
+        'y, s = CausalConvWithState<activation="relu">(x, w)',
+        27,
+        "it must be none, silu or swish",
+    ),
+]
+INVALID_HERE = [case for case in INVALID if case[3] <= NEWEST_OPSET]
+
+
+@pytest.mark.parametrize(
+    ("inputs", "body", "opset", "said"), [c[1:] for c in INVALID_HERE], ids=[c[0] for c in INVALID_HERE]
+)
+def test_an_invalid_node_is_a_finding(inputs: str, body: str, opset: int, said: str) -> None:
+    analysis = infer_nodes(inputs, body, opset=opset)
+    (found,) = analysis.diagnostics
+    assert found.code == "SG302"
+    assert said in found.message
+    assert analysis.types["y"].shape is None
+
+
+SHAPES = [
+    (
+        "attention",
+        "float[B,H,S,D] q, float[B,H,L,D] k, float[B,H,L,E] v",
+        "y = Attention(q, k, v)",
+        23,
+        "float32[B, H, S, E]",
+    ),
+    (
+        "attention-flat",
+        "float[B,S,24] q, float[B,L,12] k, float[B,L,20] v",
+        "y = Attention<q_num_heads=4, kv_num_heads=2>(q, k, v)",
+        23,
+        "float32[B, S, 40]",
+    ),
+    (
+        "attention-past",
+        "float[B,H,S,D] q, float[B,H,P,D] p",
+        "z, y, v = Attention(q, q, q, , p, p)",
+        23,
+        "float32[B, H, P + S, D]",
+    ),
+    (
+        "attention-weights",
+        "float[B,S,24] q, float[B,L,12] k",
+        "z, a, b, y = Attention<q_num_heads=4, kv_num_heads=2>(q, k, k)",
+        23,
+        "float32[B, 4, S, L]",
+    ),
+    (
+        "linear-attention",
+        "float[B,T,16] q, float[B,T,8] k, float[B,T,12] v",
+        'y, s = LinearAttention<q_num_heads=4, kv_num_heads=2, update_rule="linear">(q, k, v)',
+        27,
+        "float32[B, T, 24]",
+    ),
+    (
+        "linear-attention-state",
+        "float[B,T,16] q, float[B,T,8] k, float[B,T,12] v",
+        's, y = LinearAttention<q_num_heads=4, kv_num_heads=2, update_rule="linear">(q, k, v)',
+        27,
+        "float32[B, 2, 4, 6]",
+    ),
+    ("causal-conv", "float[B,C,T] x, float[C,1,4] w", "s, y = CausalConvWithState(x, w)", 27, "float32[B, C, 3]"),
+    ("rotary", "float[B,H,S,8] x, float[9,4] c", "y = RotaryEmbedding(x, c, c)", 23, "float32[B, H, S, 8]"),
+]
+SHAPES_HERE = [case for case in SHAPES if case[3] <= NEWEST_OPSET]
+
+
+@pytest.mark.parametrize(
+    ("inputs", "body", "opset", "expected"), [c[1:] for c in SHAPES_HERE], ids=[c[0] for c in SHAPES_HERE]
+)
+def test_shapes(inputs: str, body: str, opset: int, expected: str) -> None:
+    assert shape_text(inputs, body, opset=opset) == expected
