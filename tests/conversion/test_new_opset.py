@@ -1,5 +1,6 @@
-"""A rehearsal: onnx brings opset 29, in which an attribute is renamed and an operator gets one more input. What it takes
-is in the files of the two families and in the table of schemas, and nowhere else.
+"""A rehearsal: onnx brings opset 29, which renames an attribute of one operator and adds an input to another.
+
+What it takes is in the files of the two families and in the table of schemas, and nowhere else.
 """
 
 from __future__ import annotations
@@ -58,7 +59,8 @@ import numpy as np, onnx, splitgraph
 from onnx.reference import ReferenceEvaluator
 
 def model(opset, text):
-    return onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["": {opset}]> g (float[N] x) => (float[N] y) {{{text}}}')
+    head = f'<ir_version: 10, opset_import: ["": {opset}]> g (float[N] x) => (float[N] y)'
+    return onnx.parser.parse_model(head + " {" + text + "}")
 
 def nodes(rewrite):
     return [(node.op_type, len(node.input), [a.name for a in node.attribute]) for node in rewrite.model.graph.node]
