@@ -40,6 +40,8 @@ def waiting(work: Callable[[str], object], path: str) -> list[str]:
 
     run()
     gc.collect()
+    # What is there already need not be looked at again.
+    gc.freeze()
     gc.disable()
     run()
     gc.set_debug(gc.DEBUG_SAVEALL)

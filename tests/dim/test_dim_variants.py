@@ -1,6 +1,6 @@
 """Other names, another order of facts, other questions before, an inner scope: `Facts` gives the same answers.
 
-100 cases by default and 300 others with `-m slow`; `tests/campaigns/dim_oracles.py --variants` asks this of any number.
+50 cases by default and 350 others with `-m slow`; `tests/campaigns/dim_oracles.py --variants` asks this of any number.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from random_cases import random_case
 from splitgraph.dim import DimLike, Facts, symbols_of
 
 COUNT = 400
-EVERY_DAY = 100
-LARGE = 150
+EVERY_DAY = 50
+LARGE = 175
 
 
 def _differing_in_100(seeds: range) -> dict[str, float]:
@@ -30,9 +30,9 @@ def _are_few(found: dict[str, float]) -> bool:
     return all(found[variant] <= DIFFERING_IN_100[variant] for variant in VARIANTS)
 
 
-@pytest.mark.parametrize("start", range(0, EVERY_DAY, 100))
+@pytest.mark.parametrize("start", range(0, EVERY_DAY, EVERY_DAY))
 def test_answers_are_the_same(start: int) -> None:
-    found = _differing_in_100(range(start, start + 100))
+    found = _differing_in_100(range(start, start + EVERY_DAY))
     assert _are_few(found), found
 
 

@@ -32,6 +32,8 @@ Make = Callable[[int], ModelProto]
 GRAPHS: list[Make] = [branches, loops, calls_in_branches, unknown_bodies, out_of_order]
 TYPES: list[Make] = [partial(nested_type, kind=f"{kind}_type") for kind in ("sequence", "optional", "map")]
 DEPTHS = [MOST_NESTED + 1, 250, 600]
+# Those that only have to be refused take seconds for the largest depth.
+DEPTHS_REFUSED = [MOST_NESTED + 1, 250, pytest.param(600, marks=pytest.mark.slow)]
 
 CONVERSIONS = {
     "upgrade": lambda model: splitgraph.upgrade(model, 21),
@@ -76,7 +78,7 @@ def test_types_that_are_nested_too_deep(make: Make, depth: int) -> None:
     assert nesting(make(depth)) == [f"the type of {name!r} {ends}" for name in ("x", "y")]
 
 
-@pytest.mark.parametrize("depth", DEPTHS)
+@pytest.mark.parametrize("depth", DEPTHS_REFUSED)
 @pytest.mark.parametrize("make", [*GRAPHS, *TYPES])
 def test_conversions_refuse_what_is_nested_too_deep(make: Make, depth: int) -> None:
     model = make(depth)
@@ -88,7 +90,7 @@ def test_conversions_refuse_what_is_nested_too_deep(make: Make, depth: int) -> N
     assert model.SerializeToString() == before
 
 
-@pytest.mark.parametrize("depth", DEPTHS)
+@pytest.mark.parametrize("depth", DEPTHS_REFUSED)
 @pytest.mark.parametrize("make", [*GRAPHS, *TYPES])
 def test_models_that_are_nested_too_deep_are_not_run(make: Make, depth: int) -> None:
     verification = splitgraph.verify(make(depth), make(depth))
@@ -104,7 +106,7 @@ def test_values_that_nodes_nest_in_one_another(depth: int) -> None:
     assert (found.types["y"].kind == "unknown") == (depth > MOST_NESTED)
 
 
-@pytest.mark.parametrize("depth", [1, 250, 2000])
+@pytest.mark.parametrize("depth", [1, 250, pytest.param(2000, marks=pytest.mark.slow)])
 def test_functions_that_call_each_other_in_no_branch_are_followed(depth: int) -> None:
     model = calls(depth)
     found = splitgraph.infer(model)
