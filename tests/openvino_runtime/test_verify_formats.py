@@ -14,7 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import splitgraph
 from splitgraph.execution import verify_models
-from splitgraph.execution.child import EngineRun, Workplace
+from splitgraph.execution.engines.engine_process import EngineRun, Workplace
 
 from .split_ir import variadic_split
 
@@ -199,7 +199,7 @@ def test_an_output_that_is_in_one_model_only(tmp_path: Path) -> None:
     assert (found.verdict, found.engine) == ("different", "")
     assert found.first_difference is not None
     assert (found.first_difference.name, found.first_difference.case) == ("c", None)
-    assert "2 outputs before and 3 after" in found.first_difference.reason
+    assert "the first model has 2 outputs, the second 3" in found.first_difference.reason
 
 
 def test_an_input_with_a_default_may_be_a_constant_afterwards(tmp_path: Path) -> None:

@@ -1,0 +1,321 @@
+"""Values for the symbols of a model that meet its obligations: a small exact search.
+
+Symbols that no obligation connects are chosen apart from each other. Within a group the search tries candidates in
+order of preference and demands less with each pass: first that every symbol is above 1, unlike every other number in
+sight, unlike what it was in the cases before, and odd where it was even; at last only that the obligations hold.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from splitgraph.dim import Dim, DimLike, evaluate, substitute, symbol, symbols_of
+
+Sizes = dict[str, int]
+Relation = Literal["==", ">="]
+Bounds = Mapping[str, "tuple[int, int | None]"]
+
+# Sizes that a retry prefers, when a model refused the smallest ones: enough for deep strides, and images of the usual
+# sizes.
+_SCALES = (2, 7, 32, 64, 224)
+_LARGEST_CONSTANT = 1 << 20
+# Partial assignments that one pass of the search may look at; fewer where each costs more.
+_BUDGET = 4000
+# In an equation of more symbols than this, the sum is chosen last: as what the others add up to.
+_WIDE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """Something that must hold of the symbols: `lhs == rhs` or `lhs >= rhs`.
+
+    location: of the node that demands it, "" for the model. symbols: those that occur in it.
+    """
+
+    lhs: DimLike
+    relation: Relation
+    rhs: DimLike
+    location: str = ""
+    symbols: frozenset[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "symbols", symbols_of(self.lhs) | symbols_of(self.rhs))
+
+    def holds(self, values: Mapping[str, int]) -> bool:
+        """Whether it holds for values of all its symbols."""
+        try:
+            left, right = evaluate(self.lhs, values), evaluate(self.rhs, values)
+        except ArithmeticError:
+            return False
+        return left == right if self.relation == "==" else left >= right
+
+
+@dataclass(slots=True)
+class Solver:
+    """Chooses assignments for one case after the other.
+
+    symbols: what to choose values for, in order of importance. constraints: over these symbols only. bounds: of each.
+    fixed: values that the caller gave. taken: numbers that a symbol had better differ from (fixed dimensions of the
+    inputs).
+    """
+
+    symbols: Sequence[str]
+    constraints: Sequence[Constraint]
+    bounds: Bounds = field(default_factory=dict)
+    fixed: Mapping[str, int] = field(default_factory=dict)
+    taken: Collection[int] = ()
+
+    def choose(self, earlier: Sequence[Sizes] = (), scale: int = 0, small: Collection[str] = ()) -> Sizes | None:
+        """An assignment unlike those of earlier cases where that is possible; None when none meets the constraints.
+
+        scale: 0 prefers small sizes, 1 to 4 larger ones. small: symbols whose sizes stay small all the same.
+        """
+        if not all(constraint.holds({}) for constraint in self.constraints if not constraint.symbols):
+            return None
+        chosen: Sizes = {}
+        used = set(self.taken)
+        for group in self._groups():
+            scales = {name: _SCALES[0 if name in small else scale % len(_SCALES)] for name in group}
+            found = self._solve(group, used, earlier, scales)
+            if found is None:
+                return None
+            chosen.update(found)
+            used.update(found.values())
+        return chosen
+
+    def _groups(self) -> list[list[str]]:
+        """The symbols in groups that share constraints, each in the order given."""
+        leaders = _leaders(self.symbols, self.constraints)
+        groups: dict[str, list[str]] = {}
+        for name in self.symbols:
+            groups.setdefault(leaders[name], []).append(name)
+        return list(groups.values())
+
+    def _solve(
+        self, group: Sequence[str], used: Collection[int], earlier: Sequence[Sizes], scales: Mapping[str, int]
+    ) -> Sizes | None:
+        constraints_on = {name: _limits(name, self.bounds) for name in group}
+        for constraint in self.constraints:
+            for name in constraint.symbols & constraints_on.keys():
+                constraints_on[name].append(constraint)
+        group = self._sums_last(group)
+        before = {name: [case[name] for case in earlier if name in case] for name in group}
+        domains = {name: self._domain(name, constraints_on[name], before[name], scales[name]) for name in group}
+        equal = [c for c in self.constraints if c.symbols <= domains.keys() and _are_equal(c)]
+        same = _leaders(group, equal)
+        for wish in _wishes(domains, used, before, same):
+            search = _Search(group, constraints_on, domains, wish, len(group) + _BUDGET // (1 + len(group) // 16))
+            found = search.run()
+            if found is not None:
+                return found
+        return None
+
+    def _sums_last(self, group: Sequence[str]) -> list[str]:
+        """The symbols of a group, those last that are the sum of many others: chosen first they would hardly fit."""
+        sums = {
+            str(side)
+            for constraint in self.constraints
+            if constraint.relation == "==" and len(constraint.symbols) > _WIDE
+            for side in (constraint.lhs, constraint.rhs)
+            if symbols_of(side) == {str(side)}
+        }
+        return sorted(group, key=lambda name: name in sums)
+
+    def _domain(self, name: str, constraints: Sequence[Constraint], before: Sequence[int], scale: int) -> list[int]:
+        """Candidates for one symbol that its own constraints allow, the preferred ones first."""
+        low = max(self.bounds.get(name, (0, None))[0], 0)
+        if name in self.fixed:
+            candidates: Iterable[int] = [self.fixed[name]]
+        else:
+            mentioned = _mentioned(constraints)
+            candidates = {*range(low, low + 25), *mentioned, 25, 31, 32, 33, 48, 63, 64, 96, 128, 160, 224, 225, 256}
+        own = [c for c in constraints if c.symbols == {name}]
+        allowed = [value for value in candidates if value >= 0 and all(c.holds({name: value}) for c in own)]
+        return sorted(allowed, key=lambda value: _preference(value, before, scale))
+
+
+def _leaders(names: Iterable[str], constraints: Iterable[Constraint]) -> dict[str, str]:
+    """One symbol of each set that constraints connect, for every symbol."""
+    leader = {name: name for name in names}
+
+    def find(name: str) -> str:
+        while leader[name] != name:
+            leader[name] = leader[leader[name]]
+            name = leader[name]
+        return name
+
+    for constraint in constraints:
+        for name in constraint.symbols:
+            leader[find(name)] = find(min(constraint.symbols))
+    return {name: find(name) for name in leader}
+
+
+def _are_equal(constraint: Constraint) -> bool:
+    """Whether a constraint says that two symbols are equal."""
+    sides = constraint.lhs, constraint.rhs
+    return constraint.relation == "==" and all(symbols_of(side) == {str(side)} for side in sides)
+
+
+def _limits(name: str, bounds: Bounds) -> list[Constraint]:
+    """The bounds of a symbol as constraints."""
+    low, high = bounds.get(name, (0, None))
+    limits = [Constraint(symbol(name), ">=", low)]
+    return limits if high is None else [*limits, Constraint(high, ">=", symbol(name))]
+
+
+def _preference(value: int, before: Sequence[int], scale: int) -> tuple[object, ...]:
+    """Sort key of a candidate: of the scale asked for, then of other remainders by 2 and 3 than before, then small."""
+    return (
+        value < 2,
+        scale >= 32 and value % 32 != 0,
+        value < scale,
+        any(value % 2 == other % 2 for other in before),
+        any(value % 3 == other % 3 for other in before),
+        value,
+    )
+
+
+Wish = Callable[[str, int, Sizes], bool]
+
+
+def _wishes(
+    domains: Mapping[str, Sequence[int]],
+    used: Collection[int],
+    before: Mapping[str, Sequence[int]],
+    same: Mapping[str, str],
+) -> Iterator[Wish]:
+    """What is demanded beyond the constraints, less and less; a symbol with one candidate is held to nothing.
+
+    same: one symbol for all that must be equal, which need not differ from each other.
+    """
+    free = {name for name, domain in domains.items() if len(domain) > 1}
+    both = {name for name in free if len({value % 2 for value in domains[name]}) == 2}
+
+    def above(low: int) -> Wish:
+        return lambda name, value, _: name not in free or value >= low
+
+    def distinct(name: str, value: int, partial: Sizes) -> bool:
+        if name not in free or value not in partial.values():
+            return name not in free or value not in used
+        return value not in used and all(same[other] == same[name] for other in partial if partial[other] == value)
+
+    def unseen(name: str, value: int, _: Sizes) -> bool:
+        return name not in free or value not in before[name]
+
+    def other_parity(name: str, value: int, _: Sizes) -> bool:
+        parities = {earlier % 2 for earlier in before[name]}
+        return name not in both or len(parities) != 1 or value % 2 not in parities
+
+    passes: tuple[tuple[Wish, ...], ...] = (
+        (above(2), distinct, unseen, other_parity),
+        (above(2), distinct, unseen),
+        (above(2), unseen, other_parity),
+        (above(2), unseen),
+        (above(2), distinct),
+        (above(2),),
+        (above(1),),
+        (),
+    )
+    for wishes in passes:
+        yield _all_of(wishes)
+
+
+def _all_of(wishes: Sequence[Wish]) -> Wish:
+    return lambda name, value, partial: all(wish(name, value, partial) for wish in wishes)
+
+
+@dataclass(slots=True)
+class _Search:
+    """Depth-first search for one group of symbols under one wish."""
+
+    group: Sequence[str]
+    constraints_on: Mapping[str, Sequence[Constraint]]
+    domains: Mapping[str, Sequence[int]]
+    wish: Wish
+    budget: int
+
+    def run(self) -> Sizes | None:
+        """Values for all symbols of the group; None when there are none, or none were found within the budget."""
+        values: Sizes = {}
+        levels = [self._acceptable(0, values)]
+        while levels:
+            name = self.group[len(levels) - 1]
+            value = next(levels[-1], None)
+            if value is None:
+                levels.pop()
+                values.pop(name, None)
+                continue
+            values[name] = value
+            if len(levels) == len(self.group):
+                return values
+            levels.append(self._acceptable(len(levels), dict(values)))
+        return None
+
+    def _acceptable(self, depth: int, partial: Sizes) -> Iterator[int]:
+        """Values of one symbol that go with those of the symbols before it."""
+        name = self.group[depth]
+        known = partial.keys() | {name}
+        due = [c for c in self.constraints_on[name] if c.symbols <= known]
+        trial = dict(partial)
+        for value in self._candidates(name, partial, due):
+            self.budget -= 1
+            if self.budget < 0:
+                return
+            trial[name] = value
+            if self.wish(name, value, partial) and all(c.holds(trial) for c in due):
+                yield value
+
+    def _candidates(self, name: str, partial: Sizes, due: Sequence[Constraint]) -> Iterable[int]:
+        """The symbol's domain; where an equation leaves only this symbol open and is linear in it, its solution."""
+        if len(self.domains[name]) > 1:
+            for constraint in due:
+                if constraint.relation == "==" and len(constraint.symbols) > 1:
+                    solution = _solve_linear(constraint, name, partial)
+                    if solution is not None:
+                        return [solution] if solution >= 0 else []
+        return self.domains[name]
+
+
+def _solve_linear(constraint: Constraint, name: str, partial: Sizes) -> int | None:
+    """The only value of a symbol that can satisfy an equation that is linear in it, None when it is not.
+
+    Whether it does satisfy it is left to the caller.
+    """
+    try:
+        gaps = [
+            evaluate(constraint.lhs, {**partial, name: value}) - evaluate(constraint.rhs, {**partial, name: value})
+            for value in (0, 1, 2, 7, 50)
+        ]
+    except ArithmeticError:
+        return None
+    slope = gaps[1] - gaps[0]
+    if slope == 0 or any(gap != gaps[0] + slope * value for gap, value in zip(gaps, (0, 1, 2, 7, 50), strict=True)):
+        return None
+    return -gaps[0] // slope
+
+
+def _mentioned(constraints: Iterable[Constraint]) -> set[int]:
+    """Where a symbol's value may have to lie: numbers that occur in constraints, their neighbours and products."""
+    numbers: set[int] = set()
+    for constraint in constraints:
+        for side in (constraint.lhs, constraint.rhs):
+            numbers.update(
+                int(digits) for digits in re.findall(r"(?<![\w.])\d+", _without_names(side)) if len(digits) < 8
+            )
+    small = {number for number in numbers if 0 < number <= 4096}
+    products = {left * right for left in small for right in small} | {min(math.lcm(*small), _LARGEST_CONSTANT)}
+    near = {number + step for number in numbers for step in range(-1, 25)}
+    near.update(number + step for number in products for step in (-1, 0, 1))
+    multiples = {number * factor for number in small | products for factor in range(1, 9)}
+    return {number for number in near | multiples if 0 <= number <= _LARGEST_CONSTANT}
+
+
+def _without_names(side: DimLike) -> str:
+    """The text of an expression with plain names for its symbols, which may hold digits of their own."""
+    if not isinstance(side, Dim):
+        return str(side)
+    return str(substitute(side, {name: symbol(f"s{index}_") for index, name in enumerate(sorted(symbols_of(side)))}))
