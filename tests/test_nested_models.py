@@ -24,7 +24,7 @@ from onnx import ModelProto, TensorProto, helper
 import splitgraph
 from splitgraph.conversion import inlining
 from splitgraph.execution.inputs.roles import find_uses
-from splitgraph.execution.verdict.dependence import read_dependence
+from splitgraph.execution.models.dependence import read_dependence
 from splitgraph.graph.nesting import MOST_NESTED, inlined_nodes, nested_depth
 
 Make = Callable[[int], ModelProto]

@@ -46,5 +46,5 @@ class Verification:
 
     @property
     def warnings(self) -> tuple[Diagnostic, ...]:
-        """Return the warnings besides the verdict, such as outputs that prove nothing."""
+        """The warnings besides the verdict, such as outputs that prove nothing."""
         return tuple(each for each in self.diagnostics if each.severity == "warning" and each.code != "SG503")

@@ -83,7 +83,7 @@ def test_a_split_of_an_unknown_version_is_not_read() -> None:
 
 @pytest.mark.usefixtures("without_split_18")
 def test_the_reference_engine_does_not_run_a_split_of_an_unknown_version() -> None:
-    with pytest.raises(UnsupportedError, match="no kernel of Split-18"):
+    with pytest.raises(UnsupportedError, match="no kernel for Split-18"):
         evaluator.load(model_at(18, UNEVEN_18))
 
 

@@ -194,7 +194,7 @@ def test_uneven_dimensions_that_only_the_first_model_takes(engine: Any) -> None:
     found = verify_models(split_model(18, num_outputs=2), split_model(13), engine=engine)
     assert found.verdict == "different"
     assert found.first_difference is not None
-    assert "fails on inputs on which the one before runs" in found.first_difference.reason
+    assert "fails on inputs that the first one runs on" in found.first_difference.reason
 
 
 @pytest.mark.usefixtures("in_process")

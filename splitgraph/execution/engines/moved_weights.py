@@ -17,9 +17,9 @@ import numpy.typing as npt
 import onnx
 
 from splitgraph.execution.comparison import is_finite
+from splitgraph.execution.models.dependence import is_weight
 from splitgraph.execution.models.model_edits import nodes_within
 from splitgraph.execution.models.model_files import read_elements, save_model
-from splitgraph.execution.verdict.dependence import is_weight
 from splitgraph.tensor_bytes import byte_size, is_external
 
 Array = npt.NDArray[Any]

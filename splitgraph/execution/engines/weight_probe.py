@@ -46,8 +46,8 @@ def find_moving(
             run = load_engine(engine, copy, ports, partial(moved, move=move) if is_ir else None, folder=folder)
         except Exception:  # such as a weight that is out of range; the next move changes the weights less
             continue
-        for given, gave in ran:
-            changed = _find_changed(run, given, gave, comparison)
+        for inputs, outputs in ran:
+            changed = _find_changed(run, inputs, outputs, comparison)
             is_decided |= changed is not None and all(changed[position] is not None for position in sought)
             more = {position for position in sought - found if changed is not None and changed[position]}
             if more:
@@ -57,21 +57,20 @@ def find_moving(
                 break
 
 
-def _without_fractions(gave: Path) -> Iterator[int]:
+def _without_fractions(outputs: Path) -> Iterator[int]:
     """Yield the positions of the integer and boolean outputs."""
-    for position, value in enumerate(read_values(gave).values()):
+    for position, value in enumerate(read_values(outputs).values()):
         if isinstance(value, np.ndarray) and value.dtype.kind in "iub":
             yield position
 
 
-def _find_changed(run: Run, given: Path, gave: Path, comparison: Comparison) -> list[bool | None] | None:
+def _find_changed(run: Run, inputs: Path, outputs: Path, comparison: Comparison) -> list[bool | None] | None:
     """Return for each output whether it changed (None: undecided); None if the model does not run."""
-    feeds = read_values(given)
     try:
-        values = normalise(run(feeds))
+        values = normalise(run(read_values(inputs)))
     except Exception:
         return None
-    before = list(read_values(gave).values())
+    before = list(read_values(outputs).values())
     return [_has_changed(*pair, comparison) for pair in zip(before, values, strict=True)]
 
 

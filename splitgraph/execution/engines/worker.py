@@ -45,8 +45,7 @@ def main(folder: Path) -> None:
         if len(job["models"]) > 1 and (ran[0].is_loaded or ran[0].is_invalid):
             ran.append(_run_model(1, job, cases, folder, events))
         if all(model.is_loaded for model in ran) and len(ran) == len(job["models"]):
-            given = [(folder / case["inputs"], gave) for case, gave in ran[0].accepted]
-            _probe(job, folder, given, events)
+            _probe(job, folder, [(folder / case["inputs"], outputs) for case, outputs in ran[0].accepted], events)
 
 
 class _ModelRun(NamedTuple):
@@ -79,10 +78,10 @@ def _run_model(
     for case in cases:
         if case["case"] in accepted:
             continue
-        told = {"stage": "run", "model": model, "case": case["case"], "attempt": case["attempt"]}
-        gave = _run(run, read_values(folder / case["inputs"]), folder, told, events)
-        if gave is not None:
-            accepted[case["case"]] = case, gave
+        where = {"stage": "run", "model": model, "case": case["case"], "attempt": case["attempt"]}
+        outputs = _run(run, read_values(folder / case["inputs"]), folder, where, events)
+        if outputs is not None:
+            accepted[case["case"]] = case, outputs
     return _ModelRun(True, False, list(accepted.values()))
 
 

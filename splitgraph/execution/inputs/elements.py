@@ -1,4 +1,4 @@
-"""Elements to fill a tensor of any type with."""
+"""Draw the elements of a tensor of any type."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ Array = npt.NDArray[Any]
 
 _WORDS = ("alpha", "b", "gamma delta", "naïve", "42", "x-y", "two  spaces", "tab\there", "Ω", "end.")
 _NARROW_INTEGERS = {"int4": (-8, 7), "uint4": (0, 15), "int2": (-2, 1), "uint2": (0, 3)}
-# In the second case of three, every so many elements one is so many times as large or more, in turn above and below 0,
-# for what clips and saturates; tensors of fewer elements than _FEW hold no 0.
+# In every second case of three, one of _EACH elements is at least _LARGER times as large, of alternating sign, for
+# operators that clip or saturate. Tensors of fewer than _FEW elements hold no 0.
 _EACH = 4
 _LARGER = 8
 _FEW = 8
-# How much larger they may be where it is known that only larger ones are clipped, by what the type holds.
+# The limit of that factor for each type, if the model is known to clip only larger numbers.
 _LARGEST = {"float16": 2.0**13, "bfloat16": 2.0**20, "float32": 2.0**20, "float64": 2.0**20}
-# The share of a mask that is 1.
+# The share of ones in a mask.
 _COUNTING = 0.75
-# Few integers are drawn from so many, or they would be the same in each case.
+# A few integers are drawn from at least so many, or they would be the same in each case.
 _ROOM = 8
 
 
@@ -43,17 +43,17 @@ def draw_elements(
     may_be_zero: bool = True,
     reach: float = 0.0,
 ) -> Array:
-    """Random elements of an ONNX type, distinct where the type has room for it.
+    """Draw random elements of an ONNX type, all different if the type has enough values.
 
-    Floating-point numbers are normally distributed, and positive in every third case: logarithms and roots of the
-    others are NaN, which shows no difference; a single one has another sign from case to case. In the first attempt at
-    the second case of three, some are several times as large, and one of many is 0. Integers are small and positive; in
-    the first attempt those of the second case of three are of both signs, and those of the third begin with 0. Strings
-    hold words, white space and the delimiters.
+    Floating-point numbers are normally distributed. In every third case they are positive, because logarithms and roots
+    of negative numbers are NaN, which shows no difference. A single number changes its sign from case to case. In the
+    first attempt at every second case of three, some numbers are several times as large, and one of many is 0. Integers
+    are small and positive; in the first attempt, those of the second case have both signs, and those of the third case
+    begin with 0. Strings hold words, white space and the delimiters.
 
-    is_mask: it says by 0 and 1 what counts. With other numbers a model may look at one element alone, and nothing shows
-    of what it makes of the others; so there are others in some cases only. is_index: integers should stay below the
-    number of elements. may_be_zero: integers may be 0. reach: beyond this the model clips.
+    is_mask: zeros and ones select elements. With other numbers a model may use only one element, so that they are drawn
+    in some cases only. is_index: integers should be smaller than the number of elements. may_be_zero: integers may be
+    0. reach: the model clips numbers beyond this.
     """
     size = int(np.prod(tuple(shape), dtype=np.int64))
     if dtype == "string":
@@ -80,7 +80,6 @@ def draw_elements(
     else:
         numbers = rng.standard_normal(size)
         if size == 1 and rule.is_first:
-            # Of both signs, by the case.
             numbers = np.abs(numbers) * (-1) ** case
         elif case % 3 == 1 and rule.is_first and not dtype.startswith("float4"):
             numbers = _with_extremes(numbers, rng, max(_LARGER, min(reach, _LARGEST.get(dtype, 0))))
@@ -90,7 +89,7 @@ def draw_elements(
 
 
 def _mask(shape: Sequence[int], rng: np.random.Generator) -> Array:
-    """Mostly 1, and 1 at the beginning of each row."""
+    """Draw a mask that is mostly 1, and 1 at the beginning of each row."""
     mask = rng.uniform(size=tuple(shape)) < _COUNTING
     mask[..., :1] = True
     return mask.ravel()
@@ -99,7 +98,7 @@ def _mask(shape: Sequence[int], rng: np.random.Generator) -> Array:
 def _with_extremes(
     numbers: npt.NDArray[np.float64], rng: np.random.Generator, larger: float
 ) -> npt.NDArray[np.float64]:
-    """The numbers with some that are larger than any other, and, among many, one that is 0."""
+    """Make some numbers larger than all others, and one of many numbers 0."""
     large = larger * (1 + np.abs(numbers[::_EACH]))
     numbers[::_EACH] = large * (-1) ** (np.arange(large.size) + rng.integers(2))
     if numbers.size >= _FEW:
@@ -110,7 +109,7 @@ def _with_extremes(
 def _integers(
     size: int, dtype: np.dtype[Any], rng: np.random.Generator, *, least: int, room: int, signed: bool
 ) -> Array:
-    """Distinct integers from `least` on, of at least `room` that could be drawn."""
+    """Draw different integers from `least` on, out of at least `room` candidates."""
     most = min(max(size, 8), int(np.iinfo(dtype).max) - least)
     numbers = rng.permutation(np.arange(max(size, room), dtype=np.int64) % most)[:size] + least
     if signed and dtype.kind == "i":

@@ -1,6 +1,6 @@
-"""Numbers that make sense as the lengths, axes, indices and sizes that layers of OpenVINO IR take as inputs.
+"""Choose valid lengths, axes, indices and sizes for the inputs of OpenVINO layers.
 
-OpenVINO checks few of them: what lies beyond the data it reads all the same.
+OpenVINO checks few of them, and reads beyond the data if they are wrong.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from splitgraph.execution.inputs.operator_roles import (
 
 
 def for_layer(node: onnx.NodeProto, position: int, request: Request) -> Integers | None:
-    """Numbers for an input of a layer; None when they may be any, or the shape does not fit."""
+    """Return valid numbers for an input of a layer; None if any number is valid, or the shape does not fit."""
     make = _ROLES.get((node.op_type, position))
     if make is None and node.op_type in REDUCTIONS and position == 1:
         make = any_axes
@@ -34,7 +34,7 @@ def for_layer(node: onnx.NodeProto, position: int, request: Request) -> Integers
 
 
 def _number(node: onnx.NodeProto, name: str, default: int = 0) -> int:
-    """An attribute of a layer, which the mirror of an IR keeps as text."""
+    """Read an integer attribute of a layer, which the mirror of an IR holds as text."""
     text = next((a.s for a in node.attribute if a.name == name), b"").decode("ascii", "replace").strip()
     return int(text) if text.removeprefix("-").isdecimal() else default
 
@@ -45,7 +45,7 @@ def _split_axis(node: onnx.NodeProto, request: Request) -> Integers | None:
 
 
 def _below(node: onnx.NodeProto, request: Request, axis: int | None, least: int = 0) -> Integers | None:
-    """Numbers from `least` on that are positions along an axis of what the layer reads, or along every axis (None)."""
+    """Return numbers from `least` on that are positions along an axis of the data, or along every axis (None)."""
     shape = request.dims(node.input[0])
     if not shape or (axis is not None and not -len(shape) <= axis < len(shape)):
         return None
@@ -66,8 +66,8 @@ def _along_the_axis(node: onnx.NodeProto, request: Request) -> Integers | None:
 
 
 def _written_places(node: onnx.NodeProto, request: Request) -> Integers | None:
-    """Positions along an axis that is not known, none twice in a row of any axis where there are enough: what is
-    written to a place twice has no order.
+    """Return positions along an unknown axis. If there are enough positions, none repeats along any axis, because the
+    order of two writes to one position is undefined.
     """
     shape = request.dims(node.input[0])
     if not shape or not min(shape) or request.shape is None:
@@ -89,7 +89,7 @@ def _count_along_the_axis(node: onnx.NodeProto, request: Request) -> Integers | 
 
 
 def _lengths_along(name: str, default: int) -> Make:
-    """Lengths of parts of an axis that an attribute names."""
+    """Return lengths of sequences along an axis that an attribute names."""
     return lambda node, request: _below(node, request, _number(node, name, default), least=1)
 
 

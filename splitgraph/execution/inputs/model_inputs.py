@@ -1,4 +1,4 @@
-"""The inputs of a model as verification fills them: of which type each is, and where it is used."""
+"""Describe the inputs of a model: their types, with a symbol for each unknown dimension, and where they are used."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from splitgraph.execution.values import dtype_by_name
 from splitgraph.inference.analysis import Analysis
 from splitgraph.value_type import DTYPE_NUMBERS, UNKNOWN, ValueType
 
-# For the dimensions of an input of undeclared rank.
+# The rank of an input whose rank is unknown.
 _GUESSED_RANK = 2
 
 
 class InputError(Exception):
-    """No inputs can be made for the model; the message says which one fails and why."""
+    """Raised if no inputs can be made for a model; the message says which one fails and why."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelInput:
-    """A graph input: its type with a symbol for each unknown dimension, where it is used, whether it has a default."""
+    """A graph input. type: with a symbol for each unknown dimension."""
 
     name: str
     type: ValueType
@@ -35,6 +35,7 @@ class ModelInput:
 
 
 def describe_inputs(analysis: Analysis) -> list[ModelInput]:
+    """Describe the inputs that a caller may give."""
     model = analysis.model
     uses = find_uses(model)
     defaults = default_names(model)
@@ -47,7 +48,7 @@ def describe_inputs(analysis: Analysis) -> list[ModelInput]:
 
 
 def _name_dimensions(value: ValueType, name: str, uses: Sequence[Use]) -> ValueType:
-    """The type with a symbol of its own for each dimension that is not known, and with a rank."""
+    """Return the type with a rank, and with a new symbol for each unknown dimension."""
     if value.element is not None:
         element = _name_dimensions(value.element, name, uses)
         return ValueType(value.kind, value.dtype, value.shape, element)
@@ -60,6 +61,7 @@ def _name_dimensions(value: ValueType, name: str, uses: Sequence[Use]) -> ValueT
 
 
 def symbols_in_order(inputs: Iterable[ModelInput]) -> list[str]:
+    """Return the symbols in the dimensions of the inputs, in the order of the inputs."""
     names: dict[str, None] = {}
     for item in inputs:
         shape = item.type.innermost.shape
@@ -69,15 +71,17 @@ def symbols_in_order(inputs: Iterable[ModelInput]) -> list[str]:
 
 
 def is_float(value: ValueType) -> bool:
+    """Return True for a floating-point type."""
     return (value.dtype or "").startswith(("float", "bfloat"))
 
 
 def numpy_name(dtype: str) -> str:
+    """Return the name in NumPy or ml_dtypes of an ONNX element type."""
     return dtype if dtype == "string" else numpy_dtype(dtype).name
 
 
 def numpy_dtype(name: str) -> np.dtype[Any]:
-    """numpy's or ml_dtypes' element type for an ONNX name."""
+    """Return the element type of NumPy or ml_dtypes with an ONNX name."""
     if name == "string":
         return dtype_by_name("object")
     return np.dtype(onnx.helper.tensor_dtype_to_np_dtype(DTYPE_NUMBERS[name]))

@@ -1,4 +1,4 @@
-"""Numbers that make sense as the lengths, axes, indices and sizes that operators of ONNX take as inputs."""
+"""Choose valid lengths, axes, indices and sizes for the inputs of ONNX operators."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Make = Callable[[onnx.NodeProto, "Request"], "Integers | None"]
 
 # Operators whose first input's dimension along `axis` bounds the indices in their second.
 _INDEXING = frozenset({"Gather", "GatherElements", "ScatterElements", "Scatter"})
-# From this opset on OneHot counts negative indices from the end; and how deep it is where nothing says so.
+# From this opset on, OneHot counts negative indices from the end. The depth if it is unknown.
 _ONE_HOT_FROM_THE_END = 11
 _SOME_DEPTH = 4
 REDUCTIONS = frozenset(
@@ -27,11 +27,10 @@ REDUCTIONS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A value that is asked for: its shape (None where the role decides it), the random generator, and what inference
-    knows.
+    """Asks for the elements of an input.
 
-    dims: the shape of a value in this case, None when unknown. axes: of splits, by their outputs. opset: of ai.onnx, 0
-    where the model imports none.
+    shape: None if the role decides it. dims: returns the shape of a value in this case, None if unknown. axes: of the
+    splits, by their outputs. opset: of ai.onnx, 0 if the model does not import it.
     """
 
     shape: Shape | None
@@ -42,11 +41,11 @@ class Request:
 
     @property
     def count(self) -> int:
-        """Number of elements."""
+        """Return the number of elements."""
         return int(np.prod(self.shape or (), dtype=np.int64))
 
     def full(self, values: Iterable[int]) -> Integers | None:
-        """The values in the shape asked for; None when their number does not fit."""
+        """Return the values in the wanted shape; None if their number does not fit."""
         array = np.array(list(values), dtype=np.int64)
         if self.shape is None:
             return array
@@ -54,7 +53,7 @@ class Request:
 
 
 def for_operator(node: onnx.NodeProto, position: int, request: Request) -> Integers | None:
-    """Numbers for an input of an operator of ONNX; None when they may be any, or the shape does not fit."""
+    """Return valid numbers for an input of an operator; None if any number is valid, or the shape does not fit."""
     make = _ROLES.get((node.op_type, position))
     if make is None and node.op_type in _INDEXING and position == 1:
         make = _indices
@@ -64,7 +63,7 @@ def for_operator(node: onnx.NodeProto, position: int, request: Request) -> Integ
 
 
 def compose(total: int, parts: int, rng: np.random.Generator) -> list[int]:
-    """A random way to write a number as a sum, with every part at least 1 where that is possible."""
+    """Split a number into random parts with this sum, each at least 1 if possible."""
     least = 1 if total >= parts else 0
     cuts = np.sort(rng.integers(0, total - least * parts + 1, size=max(parts - 1, 0)))
     edges = [0, *cuts.tolist(), total - least * parts]
@@ -99,7 +98,7 @@ def _sequence_lengths(node: onnx.NodeProto, request: Request) -> Integers | None
     total = _dim_along(node, request, _split_axis(node, request))
     if total is None:
         return None
-    if not request.shape:  # a scalar, also where the rank is open: the size of a chunk
+    if not request.shape:  # a scalar, or an unknown rank: the size of a chunk
         return np.array(request.rng.integers(1, max(total, 1) + 1), dtype=np.int64)
     return request.full(compose(total, request.count, request.rng)) if request.count else None
 
@@ -109,13 +108,16 @@ def _indices(node: onnx.NodeProto, request: Request) -> Integers | None:
     if not dim or request.shape is None:
         return None
     if node.op_type.startswith("Scatter") and request.count <= dim and len(request.shape) <= 1:
-        return request.rng.permutation(dim)[: request.count].reshape(request.shape)  # twice the same has no order
+        return request.rng.permutation(dim)[: request.count].reshape(
+            request.shape
+        )  # the order of equal indices is undefined
     return request.rng.integers(0, dim, size=request.shape)
 
 
 def tuples(node: onnx.NodeProto, request: Request, leading: int) -> Integers | None:
-    """Indices of which the last dimension is a position in what a node reads, after so many leading dimensions; no
-    position twice where there are enough, as what is written there twice has no order.
+    """Return indices whose last dimension is a position in the data of a node, after so many leading dimensions.
+
+    If there are enough positions, none repeats, because the order of two writes to one position is undefined.
     """
     shape, inner = request.dims(node.input[0]), request.dims(node.input[1])
     if shape is None or not inner or not 0 < inner[-1] <= len(shape) - leading:
@@ -137,7 +139,7 @@ def _scattered_tuples(node: onnx.NodeProto, request: Request) -> Integers | None
 
 
 def any_axes(node: onnx.NodeProto, request: Request) -> Integers | None:
-    """As many different axes as are asked for, those of length 1 for Squeeze."""
+    """Return as many different axes as the request has elements; for Squeeze, axes of length 1."""
     shape = request.dims(node.input[0])
     if shape is None:
         return None
@@ -150,13 +152,13 @@ def any_axes(node: onnx.NodeProto, request: Request) -> Integers | None:
 
 
 def one_axis(node: onnx.NodeProto, request: Request) -> Integers | None:
-    """Any axis."""
+    """Return any axis."""
     shape = request.dims(node.input[0])
     return None if not shape else request.full(request.rng.integers(0, len(shape), size=request.count).tolist())
 
 
 def reshape_target(node: onnx.NodeProto, request: Request) -> Integers | None:
-    """The shape as it is where that is of the rank asked for, else all elements in one dimension."""
+    """Return the same shape if its rank fits, else a shape with all elements in the last dimension."""
     shape = request.dims(node.input[0])
     if request.shape is None or not request.count:
         return None
@@ -166,7 +168,7 @@ def reshape_target(node: onnx.NodeProto, request: Request) -> Integers | None:
 
 
 def expand_target(node: onnx.NodeProto, request: Request) -> Integers | None:
-    """A shape that the node's data broadcasts to."""
+    """Return a shape that the data of the node broadcasts to."""
     shape = request.dims(node.input[0])
     if request.shape is None or shape is None:
         return None
@@ -175,7 +177,7 @@ def expand_target(node: onnx.NodeProto, request: Request) -> Integers | None:
 
 
 def small(low: int, high: int) -> Callable[[onnx.NodeProto, Request], Integers | None]:
-    """Numbers from `low` to `high`, whatever the operator."""
+    """Return numbers from `low` to `high`, for any operator."""
     return lambda _, request: request.full(request.rng.integers(low, high + 1, size=request.count).tolist())
 
 
@@ -185,8 +187,8 @@ def _top_k(node: onnx.NodeProto, request: Request) -> Integers | None:
 
 
 def _hot_indices(node: onnx.NodeProto, request: Request) -> Integers | None:
-    """Indices of a OneHot that must not be negative, as below opset 11, where onnxruntime counts such from the end; one
-    more than there are, which gives no hot value. From there on all may be.
+    """Return indices for OneHot below opset 11: not negative, because onnxruntime counts those from the end. One index
+    may be too large, which gives no hot value. From opset 11 on, any index is valid.
     """
     if request.opset >= _ONE_HOT_FROM_THE_END:
         return None
@@ -196,14 +198,14 @@ def _hot_indices(node: onnx.NodeProto, request: Request) -> Integers | None:
 
 
 def _batch_indices(node: onnx.NodeProto, request: Request) -> Integers | None:
-    """Which image of the batch each region is of."""
+    """Return the index of an image in the batch for each region."""
     count = _dim_along(node, request, 0)
     return request.full(request.rng.integers(0, count, size=request.count).tolist()) if count else None
 
 
 def _grid_sizes(node: onnx.NodeProto, request: Request) -> Integers | None:
-    """The size of the images: as many as there are matrices, and none of one row or column, at whose only place
-    align_corners has no meaning that runtimes agree on.
+    """Return the sizes of the images: one image for each matrix, with at least two rows and columns, because runtimes
+    disagree about align_corners in a single row or column.
     """
     batch = _dim_along(node, request, 0)
     if batch is None or request.count < 2:
@@ -212,7 +214,7 @@ def _grid_sizes(node: onnx.NodeProto, request: Request) -> Integers | None:
 
 
 def regions(node: onnx.NodeProto, request: Request) -> Integers | None:
-    """Rows of the index of an image and the corners of a region in it: x1, y1, x2, y2."""
+    """Return rows with the index of an image and the corners of a region in it: x1, y1, x2, y2."""
     images = request.dims(node.input[0])
     if images is None or len(images) != 4 or not min(images) or not request.shape or request.shape[-1] != 5:
         return None
@@ -223,7 +225,7 @@ def regions(node: onnx.NodeProto, request: Request) -> Integers | None:
 
 
 def _lengths_along(axis: int, node: onnx.NodeProto, request: Request) -> Integers | None:
-    """How much of each sequence counts."""
+    """Return the used length of each sequence."""
     total = _dim_along(node, request, axis)
     return request.full(request.rng.integers(1, total + 1, size=request.count).tolist()) if total else None
 

@@ -1,8 +1,8 @@
-"""What the sizes of a model's inputs had better be, beyond what the model demands, for a difference to show.
+"""Find preferred input sizes: the model does not require them, but differences show better at these sizes.
 
-Windows: where all that a window operator sees is one window, or mostly padding, its strides, dilations and many of its
-weights do not matter. Meetings: dimensions of different names that broadcast together are the same in practice, and a
-model refuses others, unless one of them is 1.
+Windows: if a window operator sees only one window, or mostly padding, its strides, its dilations and many of its
+weights have no effect. Broadcasts: dimensions of different names that broadcast together are equal in practice, and a
+model refuses other sizes unless one of them is 1.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from splitgraph.graph.scopes import MAIN
 from splitgraph.inference.analysis import Analysis
 from splitgraph.value_type import UNKNOWN, ValueType
 
-# So many windows there should be along each dimension: the first, the last, and one that sees no edge.
+# Each dimension should have so many windows: the first, the last, and one that sees no edge.
 _WINDOWS = 3
 # A kernel wider than this need not fit its input.
 _WIDEST_KERNEL = 32
-# What a symbol can be made for the sake of windows; and how many conditions on several symbols at once are kept.
+# The largest size for the sake of windows, and how many constraints on several symbols are kept.
 _LARGEST = 1 << 17
 _MOST_MIXED = 8
 
-# So many preferences that cannot be met are looked for; the others of the model are left.
+# After so many preferences that cannot be satisfied, the rest are skipped.
 _MOST_REFUSED = 6
 
-# Parts of the names of operators of ONNX and layers of OpenVINO that look through windows.
+# Parts of the names of window operators, of ONNX and of OpenVINO.
 _WINDOWED = ("Conv", "Pool", "STFT", "Col2Im", "ImagePatches")
 # fmt: off
 _BROADCASTING = frozenset({
@@ -42,7 +42,7 @@ _BROADCASTING = frozenset({
 })
 # fmt: on
 _MATRICES = frozenset({"MatMul", "MatMulInteger"})
-# Of Attention: the positions of what is asked, of the keys, the mask and the earlier keys.
+# The positions of these inputs of Attention.
 _QUERY, _KEY, _MASK, _PAST = 0, 1, 3, 4
 
 Shape = Sequence[DimLike | None]
@@ -50,16 +50,16 @@ Shape = Sequence[DimLike | None]
 
 @dataclass(frozen=True, slots=True)
 class Preferred:
-    """Constraints that had better hold, those that matter most first."""
+    """Constraints that should hold, the most important first."""
 
-    meetings: tuple[Constraint, ...]
+    broadcasts: tuple[Constraint, ...]
     windows: tuple[Constraint, ...]
 
 
 def read_preferred(analysis: Analysis, inputs: Mapping[str, ValueType]) -> Preferred:
-    """What had better hold of the symbols of the inputs, by the types that inference has found.
+    """Return the preferred constraints on the symbols of the inputs.
 
-    inputs: the types of the inputs, with a symbol for each dimension.
+    inputs: the type of each input, with a symbol for each unknown dimension.
     """
     reader = _Reader()
     inner = analysis.details.graphs
@@ -69,33 +69,33 @@ def read_preferred(analysis: Analysis, inputs: Mapping[str, ValueType]) -> Prefe
         reader.free.update(*(symbols_of(dim) for dim in dims if dim is not None))
         for dim, named in zip(own.get(name, UNKNOWN).shape or (), dims, strict=False):
             if dim is not None and named is not None and _is_symbol(dim) and dim != named:
-                reader.meanings[str(dim)] = named
+                reader.definitions[str(dim)] = named
     for nodes, types in _graphs(analysis):
         for node in nodes:
             reader.read(node, types)
-    return Preferred(tuple(reader.meetings.values()), tuple(reader.windows()))
+    return Preferred(tuple(reader.broadcasts.values()), tuple(reader.windows()))
 
 
-def with_preferred(chooser: Solver, wishes: Sequence[Constraint]) -> Solver:
-    """The chooser, with those of the wishes that can be met."""
-    granted = replace(chooser, constraints=[*chooser.constraints, *wishes])
-    if not wishes or granted.choose() is not None:
-        return granted
+def with_preferred(solver: Solver, preferred: Sequence[Constraint]) -> Solver:
+    """Add the preferred constraints that the solver can satisfy."""
+    extended = replace(solver, constraints=[*solver.constraints, *preferred])
+    if not preferred or extended.solve() is not None:
+        return extended
     refused = 0
-    for wish in wishes:
-        granted = replace(chooser, constraints=[*chooser.constraints, wish])
-        if granted.choose() is not None:
-            chooser = granted
+    for constraint in preferred:
+        extended = replace(solver, constraints=[*solver.constraints, constraint])
+        if extended.solve() is not None:
+            solver = extended
         else:
             refused += 1
         if refused == _MOST_REFUSED:
             break
-    return chooser
+    return solver
 
 
 def _graphs(analysis: Analysis) -> Iterator[tuple[Sequence[onnx.NodeProto], Mapping[str, ValueType]]]:
-    """The nodes of every graph with the types of their values: the main graph, subgraphs, and the bodies of the
-    functions that these call, once for each call.
+    """Yield the nodes of every graph with the types of their values: of the main graph, of subgraphs, and of the bodies
+    of called functions, once for each call.
     """
     functions = {(each.domain, each.name): each for each in analysis.model.functions}
     inner = analysis.details.graphs
@@ -116,22 +116,24 @@ def _is_symbol(dim: DimLike) -> bool:
 
 @dataclass(slots=True)
 class _Reader:
-    """Reads node after node; free: the symbols of the inputs. meanings: what other symbols are in terms of these."""
+    """Collects the preferred constraints, node after node.
+
+    free: the symbols of the inputs. definitions: the other symbols, in terms of these. least: preferred minimum sizes.
+    """
 
     free: set[str] = field(default_factory=set)
-    meanings: dict[str, DimLike] = field(default_factory=dict)
-    meetings: dict[tuple[DimLike, DimLike], Constraint] = field(default_factory=dict)
-    # The least that dimensions had better be.
+    definitions: dict[str, DimLike] = field(default_factory=dict)
+    broadcasts: dict[tuple[DimLike, DimLike], Constraint] = field(default_factory=dict)
     least: dict[Dim, int] = field(default_factory=dict)
 
     def read(self, node: onnx.NodeProto, types: Mapping[str, ValueType]) -> None:
-        """Note what a node would have."""
+        """Add the preferences of a node."""
         if not any(_has_symbols(types.get(name)) for name in node.input):
             return
         inputs = [self._shape(types, name) for name in node.input]
-        for shapes in _meeting(node, inputs):
+        for shapes in _broadcast_shapes(node, inputs):
             output = types.get(node.output[0], UNKNOWN).shape if node.output else None
-            self._meet(shapes, output if node.op_type in _BROADCASTING | _MATRICES else None)
+            self._broadcast(shapes, output if node.op_type in _BROADCASTING | _MATRICES else None)
         is_windowed = any(part in node.op_type for part in _WINDOWED)
         if is_windowed:
             self._fit_kernel(node, inputs)
@@ -148,26 +150,26 @@ class _Reader:
         return None if shape is None else [self._resolved(dim) if isinstance(dim, Dim) else dim for dim in shape]
 
     def _resolved(self, dim: Dim) -> DimLike:
-        names = symbols_of(dim) & self.meanings.keys()
-        return substitute(dim, {name: self.meanings[name] for name in names}) if names else dim
+        names = symbols_of(dim) & self.definitions.keys()
+        return substitute(dim, {name: self.definitions[name] for name in names}) if names else dim
 
-    def _meet(self, shapes: Sequence[Shape], output: Shape | None) -> None:
+    def _broadcast(self, shapes: Sequence[Shape], output: Shape | None) -> None:
         rank = max(map(len, shapes), default=0)
         padded: list[Shape] = [[*itertools.repeat(1, rank - len(shape)), *shape] for shape in shapes]
         results = list(output or ())[:rank] if output is not None else []
         for axis, dims in enumerate(zip(*padded, strict=True)):
-            told = dict.fromkeys(dim for dim in dims if dim is not None and dim != 1)
-            # A number says most.
-            first, *others = sorted(told, key=lambda dim: not isinstance(dim, int)) if told else [1]
+            distinct = dict.fromkeys(dim for dim in dims if dim is not None and dim != 1)
+            # A number comes first: the symbols must equal it.
+            first, *others = sorted(distinct, key=lambda dim: not isinstance(dim, int)) if distinct else [1]
             for other in others:
                 if isinstance(other, Dim) and symbols_of(other) | symbols_of(first) <= self.free:
-                    self.meetings.setdefault((first, other), Constraint(other, "==", first))
+                    self.broadcasts.setdefault((first, other), Constraint(other, "==", first))
             result = results[axis] if axis < len(results) else None
-            if result is not None and _is_symbol(result) and not {str(result)} & (self.free | self.meanings.keys()):
-                self.meanings[str(result)] = first
+            if result is not None and _is_symbol(result) and not {str(result)} & (self.free | self.definitions.keys()):
+                self.definitions[str(result)] = first
 
     def _fit_kernel(self, node: onnx.NodeProto, inputs: Sequence[Shape | None]) -> None:
-        """The spatial dimensions are at least as wide as the kernel."""
+        """Prefer spatial dimensions that are at least as wide as the kernel."""
         dims = inputs[0] or ()
         given = {each.name: list(each.ints) for each in node.attribute}
         rank = max(len(dims) - 2, 0)
@@ -185,7 +187,7 @@ class _Reader:
             self.least[dim] = max(self.least.get(dim, 0), least)
 
     def windows(self) -> Iterator[Constraint]:
-        """A bound for each symbol that dimensions depend on alone, and a few conditions on several symbols."""
+        """Yield a bound for each symbol that alone determines a dimension, and a few constraints on several symbols."""
         bounds: dict[str, int] = {}
         mixed = []
         for dim, least in self.least.items():
@@ -201,7 +203,7 @@ class _Reader:
 
 
 def _smallest(dim: Dim, name: str, least: int) -> int | None:
-    """From where on a dimension that grows with a symbol is at least so much; None where it is never."""
+    """Return the smallest value of a symbol at which a growing dimension is large enough; None without one."""
 
     def is_enough(value: int) -> bool:
         try:
@@ -222,8 +224,8 @@ def _has_symbols(value: ValueType | None) -> bool:
     return value is not None and any(isinstance(dim, Dim) for dim in value.shape or ())
 
 
-def _meeting(node: onnx.NodeProto, inputs: Sequence[Shape | None]) -> Iterator[Sequence[Shape]]:
-    """Shapes that broadcast together in a node, or agree, which inference does not demand of all."""
+def _broadcast_shapes(node: onnx.NodeProto, inputs: Sequence[Shape | None]) -> Iterator[Sequence[Shape]]:
+    """Yield the shapes that broadcast together or agree in a node, where inference does not require it."""
     known = [shape for shape in inputs if shape is not None]
     if node.op_type in _BROADCASTING:
         yield known

@@ -1,9 +1,8 @@
-"""Other elements for inputs of which a model showed nothing: such as real data has, and what the model's own constants
-suggest.
+"""Refill inputs with other elements if the outputs of a model prove nothing.
 
-Normally distributed numbers may be none that a model is made for: a sampling rate of -0.3, a logarithm of something
-negative, an image that is black and white at once. What is drawn here goes through amplitudes, signs and offsets, and
-for single numbers through those that stand in the model, rates, sizes and powers of ten.
+A model may not be made for normally distributed numbers: a sampling rate of -0.3, the logarithm of a negative number,
+or an image that is black and white at once. The elements here have many amplitudes, signs and offsets. Single numbers
+are constants of the model, its sizes, usual rates, and powers of ten.
 """
 
 from __future__ import annotations
@@ -21,12 +20,12 @@ from splitgraph.execution.values import Value, is_text
 
 Array = npt.NDArray[Any]
 
-# How many cases are added at a time, until the outputs show something.
+# How many cases are added at a time, until the outputs prove something.
 BATCHES = (1, 5, 10, 16, 16)
-# An input of no more elements is a number or a few, as a rate or the two sizes of an image.
+# An input of at most so many elements holds a few numbers, such as a rate or the two sizes of an image.
 _FEW = 4
 _USUAL = (1, 16000, 0, 100, 0.5, 10, 640, 22050, 1000, 0.1, 44100, 2, 8000, 0.01, 10000, 48000, 24000, -1, 255)
-# Of constants of the model that are tried as inputs: how many, and between which magnitudes.
+# How many constants of the model are tried as inputs, and between which magnitudes.
 _MOST_SUGGESTED = 24
 _SMALLEST, _LARGEST = 1e-6, 1e7
 _HALVES = ("float16", "bfloat16")
@@ -36,14 +35,14 @@ Filling = Callable[[np.random.Generator, Sequence[int]], Array]
 
 
 def _waves(rng: np.random.Generator, shape: Sequence[int]) -> Array:
-    """A tone along the last dimension, of another pitch each time."""
+    """Draw a tone along the last dimension, with another pitch each time."""
     length = shape[-1] if shape else 1
     tone = 0.5 * np.sin(rng.uniform(0.02, 0.6) * np.arange(length) + rng.uniform(0, 3))
     return np.broadcast_to(tone, tuple(shape)) if shape else tone[0]
 
 
 def _with_gaps(rng: np.random.Generator, shape: Sequence[int]) -> Array:
-    """Numbers of which some are NaN or infinite, for what asks for that."""
+    """Draw numbers, some of them NaN or infinite, for operators that look for those."""
     numbers = rng.standard_normal(shape)
     return np.where(rng.uniform(size=shape) < 0.3, rng.choice([np.nan, np.inf, -np.inf], size=shape), numbers)
 
@@ -64,17 +63,17 @@ _FILLINGS: Sequence[Filling] = (
 
 
 def batches() -> list[list[int]]:
-    """The numbers of the cases that are added, a batch at a time."""
+    """Return the numbers of the added cases, batch by batch."""
     numbers = count()
     return [list(islice(numbers, size)) for size in BATCHES]
 
 
 def refill(value: Value, number: int, place: int, rng: np.random.Generator, numbers: Sequence[float]) -> Value:
-    """Another value of the same type and shape for an input.
+    """Return another value of the same type and shape for an input.
 
-    number: of the added case. place: of the input. numbers: what is tried where a few are wanted. Text, and integers of
-    many elements, are those of the value in another order. In every other case integers and inputs of a few numbers
-    stay as they are: of lengths and positions few are right, and what is right for a rate is to be kept.
+    number: of the added case. place: the position of the input. numbers: candidates for inputs of a few numbers. Text
+    and larger integer tensors keep their elements in another order. In every second case, integers and inputs of a few
+    numbers do not change: few numbers are valid lengths, positions or rates.
     """
     if isinstance(value, list):
         return [refill(item, number, place, rng, numbers) for item in value]
@@ -87,7 +86,7 @@ def refill(value: Value, number: int, place: int, rng: np.random.Generator, numb
     if value.dtype.kind in "iu" and is_kept:
         return value
     if value.size <= _FEW and value.ndim <= 2 and (is_float or value.dtype.kind in "iu"):
-        # Of two numbers, such as a range, one or the other is larger.
+        # The place makes two numbers differ, such as the ends of a range.
         chosen = numbers[(number // 2 * (1 + 2 * place) + place) % len(numbers)]
         return value if is_kept else _held(np.full(value.shape, chosen), value.dtype)
     if is_float:
@@ -102,7 +101,7 @@ def refill(value: Value, number: int, place: int, rng: np.random.Generator, numb
 
 
 def _held(numbers: Array, dtype: np.dtype[Any]) -> Array:
-    """The numbers in a type that may not hold all of them."""
+    """Convert numbers to a type that may not be able to hold all of them."""
     if dtype.kind not in "iu":
         return numbers.astype(dtype)
     info = np.iinfo(dtype)
@@ -110,7 +109,7 @@ def _held(numbers: Array, dtype: np.dtype[Any]) -> Array:
 
 
 def suggested_numbers(model: onnx.ModelProto) -> list[float]:
-    """What to try for single numbers: constants of the model, its sizes, and usual numbers, in turn."""
+    """Return candidates for single numbers: usual numbers, and constants and sizes of the model, in turn."""
     tensors = [*model.graph.initializer]
     for node, _ in scoped_nodes(model):
         tensors += [each.t for each in node.attribute if node.op_type == "Constant" and each.name == "value"]

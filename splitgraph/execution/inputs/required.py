@@ -1,4 +1,4 @@
-"""What a model demands of the sizes of its inputs, as inference has found it."""
+"""Read the constraints that a model requires of its input sizes, from the results of inference."""
 
 from __future__ import annotations
 
@@ -10,62 +10,65 @@ from splitgraph.inference.analysis import Analysis
 
 
 def read_required_by_splits(analysis: Analysis) -> list[Constraint]:
-    """What the splits of a model demand of its symbols."""
-    told = {str(each): each for each in analysis.obligations}
-    return [_demand(told[text], split.location) for split in analysis.splits for text in split.obligations]
+    """Return the constraints that the splits of a model require."""
+    obligations = {str(each): each for each in analysis.obligations}
+    return [_constraint(obligations[text], split.location) for split in analysis.splits for text in split.obligations]
 
 
 def read_required(analysis: Analysis, free: Collection[str]) -> list[Constraint]:
-    """Everything that a model demands of its symbols, over those of its inputs (`free`) where the others have a
-    meaning; the location of a demand is in a branch only where no node outside of all branches says the same.
+    """Return all constraints that a model requires, expressed in the symbols of its inputs (`free`).
+
+    A constraint with an inner symbol is kept if an equation defines that symbol. The location of a constraint is in a
+    branch only if no node outside of the branches requires the same.
     """
-    read = []
+    required = []
     for obligation, locations in analysis.required_by.items():
-        firm = (location for location in locations if "_branch" not in location)
-        read.append(_demand(obligation, next(firm, "".join(locations[:1]))))
-    return _over(read, set(free))
+        unconditional = (location for location in locations if "_branch" not in location)
+        required.append(_constraint(obligation, next(unconditional, "".join(locations[:1]))))
+    return _in_free_symbols(required, set(free))
 
 
-def _demand(obligation: Obligation, location: str) -> Constraint:
+def _constraint(obligation: Obligation, location: str) -> Constraint:
     return Constraint(obligation.lhs, obligation.relation, obligation.rhs, location)
 
 
-def _over(demands: Sequence[Constraint], free: set[str]) -> list[Constraint]:
-    """The demands over free symbols, with what a firm equation says of another put in its place."""
+def _in_free_symbols(required: Sequence[Constraint], free: set[str]) -> list[Constraint]:
+    """Replace inner symbols by their definitions, and drop the constraints on symbols without a definition."""
     found: list[Constraint] = []
-    meanings: dict[str, DimLike] = {}
-    left = list(demands)
+    definitions: dict[str, DimLike] = {}
+    left = list(required)
     while left:
         later = []
-        for demand in left:
-            inner = demand.symbols - free - meanings.keys()
+        for constraint in left:
+            inner = constraint.symbols - free - definitions.keys()
             if not inner:
-                found.append(_substituted(demand, meanings))
-            elif not _note_meaning(demand, meanings, free):
-                later.append(demand)
+                found.append(_substituted(constraint, definitions))
+            elif not _add_definition(constraint, definitions, free):
+                later.append(constraint)
         if len(later) == len(left):
             break
         left = later
     return found
 
 
-def _note_meaning(demand: Constraint, meanings: dict[str, DimLike], free: set[str]) -> bool:
-    """Whether a demand is an equation that says what one symbol stands for, which is then kept."""
-    if demand.relation != "==" or "_branch" in demand.location:
+def _add_definition(constraint: Constraint, definitions: dict[str, DimLike], free: set[str]) -> bool:
+    """Add the definition of an inner symbol if the constraint is such an equation; return True if it is."""
+    if constraint.relation != "==" or "_branch" in constraint.location:
         return False
-    for side, other in ((demand.lhs, demand.rhs), (demand.rhs, demand.lhs)):
+    for side, other in ((constraint.lhs, constraint.rhs), (constraint.rhs, constraint.lhs)):
         names = symbols_of(side)
-        if names == {str(side)} and not names & free and symbols_of(other) <= free | meanings.keys():
-            meanings[str(side)] = _put_in(other, meanings)
+        if names == {str(side)} and not names & free and symbols_of(other) <= free | definitions.keys():
+            definitions[str(side)] = _substitute(other, definitions)
             return True
     return False
 
 
-def _substituted(demand: Constraint, meanings: Mapping[str, DimLike]) -> Constraint:
-    if not demand.symbols & meanings.keys():
-        return demand
-    return Constraint(_put_in(demand.lhs, meanings), demand.relation, _put_in(demand.rhs, meanings), demand.location)
+def _substituted(constraint: Constraint, definitions: Mapping[str, DimLike]) -> Constraint:
+    if not constraint.symbols & definitions.keys():
+        return constraint
+    left, right = _substitute(constraint.lhs, definitions), _substitute(constraint.rhs, definitions)
+    return Constraint(left, constraint.relation, right, constraint.location)
 
 
-def _put_in(dim: DimLike, meanings: Mapping[str, DimLike]) -> DimLike:
-    return substitute(dim, meanings) if isinstance(dim, Dim) else dim
+def _substitute(dim: DimLike, definitions: Mapping[str, DimLike]) -> DimLike:
+    return substitute(dim, definitions) if isinstance(dim, Dim) else dim

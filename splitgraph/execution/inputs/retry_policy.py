@@ -1,5 +1,6 @@
-"""What is tried at a case, attempt by attempt, until the first model accepts the inputs: each attempt asks for less
-than the one before.
+"""Say how the inputs of a case are drawn in each attempt, until the first model accepts them.
+
+Each attempt asks for less than the one before.
 """
 
 from __future__ import annotations
@@ -10,16 +11,17 @@ from itertools import groupby
 
 @dataclass(frozen=True, slots=True)
 class AttemptRule:
-    """How inputs are drawn in one attempt.
+    """Says how the inputs of one attempt are drawn.
 
-    round: attempts of one round are drawn, and run in one process, only if none of the round before was accepted.
-    zero_or_one: integers are 0 or 1, which most operators take as index, axis or size. only_split_rules: only what
-    splits demand is met, as an engine may be less strict than inference elsewhere, and the second model draws where
-    only that one names its dimensions. single: the free dimension of this number is 1 and the others are large, for a
-    model that is made for one sample at a time and demands it unseen. all_ones: every free dimension is 1, which
-    broadcasts with whatever it may have to agree with. signal_length: of the last dimension of floating-point inputs,
-    from which a model may cut windows; integers are that number, too, as they may say how much of the signal counts.
-    None where it is like any other dimension.
+    round: the attempts of one round run in one process, and only if the model accepted no attempt of earlier rounds.
+    zero_or_one: integers are 0 or 1, which most operators accept as an index, axis or size.
+    only_split_rules: sizes satisfy only what splits require, because an engine may be less strict than inference. If
+    only the second model names its dimensions, it draws these inputs.
+    single: the free dimension with this number is 1 and the others are large, for a model that accepts one sample at a
+    time and does not say so.
+    all_ones: every free dimension is 1, which broadcasts with everything.
+    signal_length: the last dimension of floating-point inputs, from which a model may cut windows; integers are this
+    number, too, because they may give the length of the signal. None if the last dimension is like any other.
     """
 
     round: int
@@ -31,12 +33,12 @@ class AttemptRule:
 
     @property
     def is_first(self) -> bool:
-        """True for inputs as they should be: of both signs, with and without what is optional."""
+        """Return True for the first attempt: numbers of both signs, with and without optional values."""
         return self.round == 0
 
     @property
     def uses_preferences(self) -> bool:
-        """True where sizes are sought that show more than others, which the model does not demand."""
+        """Return True if sizes should satisfy the preferred constraints, too."""
         return self.round <= 1
 
 
@@ -55,9 +57,9 @@ RETRY_POLICY = (
     AttemptRule(4, zero_or_one=True, only_split_rules=True, all_ones=True, signal_length=256),
 )
 
-# The attempts after the first one, round by round.
+# The numbers of the attempts after the first one, round by round.
 FURTHER_ROUNDS = [
     list(attempts)
-    for number, attempts in groupby(range(len(RETRY_POLICY)), lambda each: RETRY_POLICY[each].round)
+    for number, attempts in groupby(range(len(RETRY_POLICY)), lambda attempt: RETRY_POLICY[attempt].round)
     if number
 ]

@@ -1,8 +1,7 @@
-"""What the inputs of a model are for: which of them are lengths, axes, indices or sizes, and which numbers make sense
-there.
+"""Find the role of each model input: lengths, axes, indices or sizes; and choose numbers that are valid there.
 
-An input is followed forward from the graph's inputs, through operators that pass its elements on, into subgraphs and
-functions, to the first operators that give its elements a meaning.
+Each input is followed forward, through operators that pass its elements on, and into subgraphs and functions, to the
+first operators that give its elements a meaning.
 """
 
 from __future__ import annotations
@@ -19,21 +18,21 @@ from splitgraph.inference.calls import Steps, finish
 
 _PASSES_ON = frozenset({"Identity", "Cast", "Squeeze", "Unsqueeze", "Reshape", "Flatten"})
 FUNCTION_DOMAIN = "org.splitgraph"
-# The domain under which layers of OpenVINO IR are mirrored, and which of them pass their elements on.
+# The domain of mirrored layers of OpenVINO IR, and the layers that pass their elements on.
 LAYER_DOMAIN = "org.openvinotoolkit"
 _LAYERS_PASSING_ON = frozenset({"Convert", "Squeeze", "Unsqueeze", "Reshape"})
 
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """A place where the elements of a graph input get a meaning: a node, and which of its inputs they are."""
+    """A node that gives the elements of a graph input a meaning. position: which input of the node they are."""
 
     node: onnx.NodeProto
     position: int
 
 
 def find_uses(model: onnx.ModelProto) -> dict[str, list[Use]]:
-    """Every use of every graph input, the splits' before others'."""
+    """Return every use of every graph input; uses by splits come first."""
     functions = {(function.domain, function.name, function.overload): function for function in model.functions}
     search = _Search(functions, {value.name: [] for value in model.graph.input})
     finish(search.follow(model.graph.node, {name: name for name in search.uses}))
@@ -47,8 +46,10 @@ _Key = tuple[str, str, str]
 
 @dataclass(slots=True)
 class _Search:
-    """followed: the functions that were followed, with what their inputs are. Once more would give the same uses, and
-    functions that call functions twice over would never end.
+    """Follows the graph inputs through all graphs.
+
+    followed: the functions that were followed, with the graph inputs that they get. They are not followed again,
+    because functions that call each other twice would take exponential time.
     """
 
     functions: Mapping[_Key, onnx.FunctionProto]
@@ -56,7 +57,7 @@ class _Search:
     followed: set[tuple[_Key, frozenset[tuple[str, str]]]] = field(default_factory=set)
 
     def follow(self, nodes: Iterable[onnx.NodeProto], roots: dict[str, str]) -> Steps:
-        """Note what nodes read. roots: the graph inputs that names stand for."""
+        """Record the uses in some nodes. roots: the graph input behind each name."""
         for node in nodes:
             for position, name in enumerate(node.input):
                 if name in roots:
@@ -96,7 +97,7 @@ def _renamed(inner: Iterable[str], outer: Iterable[str], roots: Mapping[str, str
 
 
 def required_count(use: Use) -> int | None:
-    """How many elements a use demands of a one-dimensional input; None when any number will do."""
+    """Return how many elements a one-dimensional input must have for a use; None if any number is valid."""
     if use.node.op_type == "Split" and is_default_domain(use.node.domain) and use.position == 1:
         return len(use.node.output)
     if _is_variadic_split(use.node) and use.position == 2:
@@ -105,7 +106,7 @@ def required_count(use: Use) -> int | None:
 
 
 def value_for(use: Use, request: Request) -> Integers | None:
-    """Numbers that make sense for a use, as int64; None when this place says nothing or the shape does not fit."""
+    """Return valid numbers for a use, as int64; None if any number is valid or the shape does not fit."""
     node = use.node
     if _is_variadic_split(node):
         return _for_variadic_split(use, request)
@@ -118,7 +119,7 @@ def _for_variadic_split(use: Use, request: Request) -> Integers | None:
     shape = request.dims(use.node.input[0])
     if not shape:
         return None
-    axis = request.axes.get(tuple(use.node.output), len(shape) - 1)  # with an axis of our choice: the last
+    axis = request.axes.get(tuple(use.node.output), len(shape) - 1)  # if the axis is an input, too, it is the last one
     if use.position == 1:
         return request.full([axis])
     return request.full(compose(shape[axis], len(use.node.output), request.rng)) if use.position == 2 else None

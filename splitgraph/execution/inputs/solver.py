@@ -1,8 +1,9 @@
-"""Values for the symbols of a model that meet its obligations: a small exact search.
+"""Find sizes for the symbols of a model that satisfy its constraints, with a small exact search.
 
-Symbols that no obligation connects are chosen apart from each other. Within a group the search tries candidates in
-order of preference and demands less with each pass: first that every symbol is above 1, unlike every other number in
-sight, unlike what it was in the cases before, and odd where it was even; at last only that the obligations hold.
+Symbols that no constraint connects are solved separately. In a group of connected symbols, the search tries candidates
+in order of preference, in several passes with fewer and fewer wishes. In the first pass every size is above 1, differs
+from all other numbers and from its sizes in earlier cases, and is odd if it was even before. In the last pass only the
+constraints must hold.
 """
 
 from __future__ import annotations
@@ -15,25 +16,25 @@ from typing import Literal
 
 from splitgraph.dim import Dim, DimLike, evaluate, substitute, symbol, symbols_of
 
+# A size for each symbol.
 Sizes = dict[str, int]
 Relation = Literal["==", ">="]
 Bounds = Mapping[str, "tuple[int, int | None]"]
 
-# Sizes that a retry prefers, when a model refused the smallest ones: enough for deep strides, and images of the usual
-# sizes.
+# Later attempts prefer larger sizes: enough for deep strides, and the usual sizes of images.
 _SCALES = (2, 7, 32, 64, 224)
 _LARGEST_CONSTANT = 1 << 20
-# Partial assignments that one pass of the search may look at; fewer where each costs more.
+# One pass of the search tries at most so many values; fewer in a large group, where each value costs more.
 _BUDGET = 4000
-# In an equation of more symbols than this, the sum is chosen last: as what the others add up to.
+# In an equation of more symbols than this, the sum is chosen last: the other symbols determine it.
 _WIDE = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """Something that must hold of the symbols: `lhs == rhs` or `lhs >= rhs`.
+    """A condition on the symbols: `lhs == rhs` or `lhs >= rhs`.
 
-    location: of the node that demands it, "" for the model. symbols: those that occur in it.
+    location: of the node that needs it, "" for the model. symbols: the symbols in it.
     """
 
     lhs: DimLike
@@ -46,7 +47,7 @@ class Constraint:
         object.__setattr__(self, "symbols", symbols_of(self.lhs) | symbols_of(self.rhs))
 
     def holds(self, values: Mapping[str, int]) -> bool:
-        """Whether it holds for values of all its symbols."""
+        """Return True if the condition holds for these values of its symbols."""
         try:
             left, right = evaluate(self.lhs, values), evaluate(self.rhs, values)
         except ArithmeticError:
@@ -56,11 +57,10 @@ class Constraint:
 
 @dataclass(slots=True)
 class Solver:
-    """Chooses assignments for one case after the other.
+    """Finds sizes for one case after the other.
 
-    symbols: what to choose values for, in order of importance. constraints: over these symbols only. bounds: of each.
-    fixed: values that the caller gave. taken: numbers that a symbol had better differ from (fixed dimensions of the
-    inputs).
+    symbols: in order of importance. constraints: on these symbols only. bounds: of each symbol. fixed: sizes that the
+    caller gave. taken: numbers that the sizes should differ from, such as the fixed dimensions of the inputs.
     """
 
     symbols: Sequence[str]
@@ -69,10 +69,10 @@ class Solver:
     fixed: Mapping[str, int] = field(default_factory=dict)
     taken: Collection[int] = ()
 
-    def choose(self, earlier: Sequence[Sizes] = (), scale: int = 0, small: Collection[str] = ()) -> Sizes | None:
-        """An assignment unlike those of earlier cases where that is possible; None when none meets the constraints.
+    def solve(self, earlier: Sequence[Sizes] = (), scale: int = 0, small: Collection[str] = ()) -> Sizes | None:
+        """Return sizes that differ from those of earlier cases if possible; None if no sizes satisfy the constraints.
 
-        scale: 0 prefers small sizes, 1 to 4 larger ones. small: symbols whose sizes stay small all the same.
+        scale: 0 prefers small sizes, 1 to 4 larger ones. small: symbols whose sizes stay small at every scale.
         """
         if not all(constraint.holds({}) for constraint in self.constraints if not constraint.symbols):
             return None
@@ -80,7 +80,7 @@ class Solver:
         used = set(self.taken)
         for group in self._groups():
             scales = {name: _SCALES[0 if name in small else scale % len(_SCALES)] for name in group}
-            found = self._solve(group, used, earlier, scales)
+            found = self._solve_group(group, used, earlier, scales)
             if found is None:
                 return None
             chosen.update(found)
@@ -88,14 +88,14 @@ class Solver:
         return chosen
 
     def _groups(self) -> list[list[str]]:
-        """The symbols in groups that share constraints, each in the order given."""
+        """Group the symbols that constraints connect, in the order of the symbols."""
         leaders = _leaders(self.symbols, self.constraints)
         groups: dict[str, list[str]] = {}
         for name in self.symbols:
             groups.setdefault(leaders[name], []).append(name)
         return list(groups.values())
 
-    def _solve(
+    def _solve_group(
         self, group: Sequence[str], used: Collection[int], earlier: Sequence[Sizes], scales: Mapping[str, int]
     ) -> Sizes | None:
         constraints_on = {name: _limits(name, self.bounds) for name in group}
@@ -107,7 +107,7 @@ class Solver:
         domains = {name: self._domain(name, constraints_on[name], before[name], scales[name]) for name in group}
         equal = [c for c in self.constraints if c.symbols <= domains.keys() and _are_equal(c)]
         same = _leaders(group, equal)
-        for wish in _wishes(domains, used, before, same):
+        for wish in _passes(domains, used, before, same):
             search = _Search(group, constraints_on, domains, wish, len(group) + _BUDGET // (1 + len(group) // 16))
             found = search.run()
             if found is not None:
@@ -115,7 +115,7 @@ class Solver:
         return None
 
     def _sums_last(self, group: Sequence[str]) -> list[str]:
-        """The symbols of a group, those last that are the sum of many others: chosen first they would hardly fit."""
+        """Sort the symbols that are the sum of many others to the end: if they came first, they would rarely fit."""
         sums = {
             str(side)
             for constraint in self.constraints
@@ -126,7 +126,7 @@ class Solver:
         return sorted(group, key=lambda name: name in sums)
 
     def _domain(self, name: str, constraints: Sequence[Constraint], before: Sequence[int], scale: int) -> list[int]:
-        """Candidates for one symbol that its own constraints allow, the preferred ones first."""
+        """Return the candidates for one symbol that its own constraints allow, the preferred ones first."""
         low = max(self.bounds.get(name, (0, None))[0], 0)
         if name in self.fixed:
             candidates: Iterable[int] = [self.fixed[name]]
@@ -139,7 +139,7 @@ class Solver:
 
 
 def _leaders(names: Iterable[str], constraints: Iterable[Constraint]) -> dict[str, str]:
-    """One symbol of each set that constraints connect, for every symbol."""
+    """Return for every symbol the leader of its group: one symbol of those that constraints connect."""
     leader = {name: name for name in names}
 
     def find(name: str) -> str:
@@ -155,20 +155,20 @@ def _leaders(names: Iterable[str], constraints: Iterable[Constraint]) -> dict[st
 
 
 def _are_equal(constraint: Constraint) -> bool:
-    """Whether a constraint says that two symbols are equal."""
+    """Return True if a constraint makes two symbols equal."""
     sides = constraint.lhs, constraint.rhs
     return constraint.relation == "==" and all(symbols_of(side) == {str(side)} for side in sides)
 
 
 def _limits(name: str, bounds: Bounds) -> list[Constraint]:
-    """The bounds of a symbol as constraints."""
+    """Return the bounds of a symbol as constraints."""
     low, high = bounds.get(name, (0, None))
     limits = [Constraint(symbol(name), ">=", low)]
     return limits if high is None else [*limits, Constraint(high, ">=", symbol(name))]
 
 
 def _preference(value: int, before: Sequence[int], scale: int) -> tuple[object, ...]:
-    """Sort key of a candidate: of the scale asked for, then of other remainders by 2 and 3 than before, then small."""
+    """Return the sort key of a candidate: first the wanted scale, then other remainders by 2 and 3, then small."""
     return (
         value < 2,
         scale >= 32 and value % 32 != 0,
@@ -179,18 +179,19 @@ def _preference(value: int, before: Sequence[int], scale: int) -> tuple[object, 
     )
 
 
+# Says whether a value for a symbol fulfils a wish, given the values of the symbols before it.
 Wish = Callable[[str, int, Sizes], bool]
 
 
-def _wishes(
+def _passes(
     domains: Mapping[str, Sequence[int]],
     used: Collection[int],
     before: Mapping[str, Sequence[int]],
     same: Mapping[str, str],
 ) -> Iterator[Wish]:
-    """What is demanded beyond the constraints, less and less; a symbol with one candidate is held to nothing.
+    """Yield the wishes of each pass, fewer and fewer. A symbol with only one candidate has no wishes.
 
-    same: one symbol for all that must be equal, which need not differ from each other.
+    same: the leader of each group of symbols that must be equal; these need not differ from each other.
     """
     free = {name for name, domain in domains.items() if len(domain) > 1}
     both = {name for name in free if len({value % 2 for value in domains[name]}) == 2}
@@ -230,7 +231,7 @@ def _all_of(wishes: Sequence[Wish]) -> Wish:
 
 @dataclass(slots=True)
 class _Search:
-    """Depth-first search for one group of symbols under one wish."""
+    """Searches sizes for one group of symbols in one pass, depth first."""
 
     group: Sequence[str]
     constraints_on: Mapping[str, Sequence[Constraint]]
@@ -239,7 +240,7 @@ class _Search:
     budget: int
 
     def run(self) -> Sizes | None:
-        """Values for all symbols of the group; None when there are none, or none were found within the budget."""
+        """Return sizes for all symbols of the group; None if there are none, or the budget is used up."""
         values: Sizes = {}
         levels = [self._acceptable(0, values)]
         while levels:
@@ -256,7 +257,7 @@ class _Search:
         return None
 
     def _acceptable(self, depth: int, partial: Sizes) -> Iterator[int]:
-        """Values of one symbol that go with those of the symbols before it."""
+        """Yield the values of one symbol that fit the values of the symbols before it."""
         name = self.group[depth]
         known = partial.keys() | {name}
         due = [c for c in self.constraints_on[name] if c.symbols <= known]
@@ -270,7 +271,7 @@ class _Search:
                 yield value
 
     def _candidates(self, name: str, partial: Sizes, due: Sequence[Constraint]) -> Iterable[int]:
-        """The symbol's domain; where an equation leaves only this symbol open and is linear in it, its solution."""
+        """Return the domain of a symbol, or the solution of a linear equation in which only this symbol is open."""
         if len(self.domains[name]) > 1:
             for constraint in due:
                 if constraint.relation == "==" and len(constraint.symbols) > 1:
@@ -281,9 +282,9 @@ class _Search:
 
 
 def _solve_linear(constraint: Constraint, name: str, partial: Sizes) -> int | None:
-    """The only value of a symbol that can satisfy an equation that is linear in it, None when it is not.
+    """Return the only possible solution of an equation that is linear in one symbol; None if it is not linear.
 
-    Whether it does satisfy it is left to the caller.
+    The caller must check that the solution satisfies the equation.
     """
     try:
         gaps = [
@@ -299,7 +300,7 @@ def _solve_linear(constraint: Constraint, name: str, partial: Sizes) -> int | No
 
 
 def _mentioned(constraints: Iterable[Constraint]) -> set[int]:
-    """Where a symbol's value may have to lie: numbers that occur in constraints, their neighbours and products."""
+    """Return values that constraints may need: the numbers in them, their neighbours, multiples and products."""
     numbers: set[int] = set()
     for constraint in constraints:
         for side in (constraint.lhs, constraint.rhs):
@@ -315,7 +316,7 @@ def _mentioned(constraints: Iterable[Constraint]) -> set[int]:
 
 
 def _without_names(side: DimLike) -> str:
-    """The text of an expression with plain names for its symbols, which may hold digits of their own."""
+    """Return the text of an expression with plain names for its symbols, whose own names may contain digits."""
     if not isinstance(side, Dim):
         return str(side)
     return str(substitute(side, {name: symbol(f"s{index}_") for index, name in enumerate(sorted(symbols_of(side)))}))

@@ -200,10 +200,10 @@ def _match(kind: str, before: Sequence[_Slot], after: Sequence[_Slot]) -> list[t
     left = list(after)
     found: dict[int, _Slot] = {}
     for index, slot in enumerate(before):
-        twin = next((other for other in left if other.names & slot.names), None)
-        if twin is not None:
-            found[index] = twin
-            left = [other for other in left if other is not twin]
+        match = next((other for other in left if other.names & slot.names), None)
+        if match is not None:
+            found[index] = match
+            left = [other for other in left if other is not match]
     open_places = [index for index in range(len(before)) if index not in found]
     if len(open_places) != len(left):
         text = f"the first model has {len(before)} {kind}s, the second {len(after)}"

@@ -1,13 +1,11 @@
-"""The reference engine: onnx's reference evaluator, with strict kernels where it is lenient and without the operators
-that it gets wrong.
+"""Run models with the reference evaluator of onnx, without its faults.
 
-onnx's evaluator validates no split, hands `new_ops` to subgraphs but not to functions, ignores the defaults of function
-attributes, treats an omitted Loop condition as false, stacks scan outputs along the wrong axis and hands the value of
-an omitted output to later nodes as their omitted inputs. Here the split
-family runs on `kernels`, in the version that the opset import of the enclosing model or function selects, Loop is our
-own, and a call of a model-local function runs a copy of its body in which the caller's attributes are written out.
-Where the evaluator would run an operator version with the meaning of another version the model is refused: its answer
-would prove nothing.
+The evaluator of onnx validates no split, passes `new_ops` to subgraphs but not to functions, ignores the defaults of
+function attributes, treats an omitted Loop condition as false, stacks scan outputs along the wrong axis, and passes an
+omitted output to later nodes as their omitted inputs. Here, the split family runs on strict `kernels`, in the version
+that the opset import of the enclosing model or function selects. `operators` replaces other operators, such as Loop. A
+call of a model-local function runs a copy of its body in which the attributes of the call are written out. A model is
+refused if the evaluator would run an operator with the meaning of another version: the result would prove nothing.
 """
 
 from __future__ import annotations
@@ -27,10 +25,9 @@ from splitgraph.execution.reference.operators import implementation
 from splitgraph.execution.values import UnsupportedError, Value
 from splitgraph.schemas import version_at
 
-# Operators that the evaluator runs with the meaning of a later version: (operator, the first version that it runs
-# rightly).
+# Operators that the evaluator runs with the meaning of a later version: the first version that it runs correctly.
 _FIRST_FAITHFUL_VERSION: Mapping[str, int] = {
-    "PRelu": 7,  # a slope for each channel did not broadcast from the right
+    "PRelu": 7,  # the slope of each channel did not broadcast from the right
     "Resize": 11,  # the coordinate transformation changed
     "RoiAlign": 16,  # the default of coordinate_transformation_mode changed
     "Scan": 9,  # batched, and with sequence_lens
@@ -41,7 +38,7 @@ _FIRST_FAITHFUL_VERSION: Mapping[str, int] = {
 
 
 class _FunctionCall(OpRun):
-    """A call of a model-local function whose body was specialised for this call."""
+    """Calls a model-local function whose body was specialised for this call."""
 
     def __init__(self, node: onnx.NodeProto, run_params: dict[str, Any], body: ReferenceEvaluator) -> None:
         super().__init__(node, run_params)
@@ -56,21 +53,21 @@ class _FunctionCall(OpRun):
 
 
 class _Evaluator(ReferenceEvaluator):
-    """onnx's evaluator with our choice of implementations.
+    """The evaluator of onnx with other implementations.
 
-    model_functions, data_folder: set on a subclass made for each model.
+    model_functions, data_folder: set in a subclass for each model.
     """
 
     model_functions: ClassVar[Mapping[tuple[str, str, str], onnx.FunctionProto]] = {}
     data_folder: ClassVar[Path] = Path()
 
     def retrieve_external_data(self, initializer: onnx.TensorProto) -> Any:
-        """The elements of an initializer that is in another file; they are read where they are used."""
+        """Return the elements of an external initializer; onnx calls this method where they are used."""
         return read_elements(initializer, self.data_folder)
 
     @property
     def opsets(self) -> dict[str, int]:
-        """Imported versions; "ai.onnx" is another name of the default domain."""
+        """Return the imported versions; "ai.onnx" is another name of the default domain."""
         versions = dict(self.opsets_)
         for name, alias in (("", "ai.onnx"), ("ai.onnx", "")):
             if name in versions:
@@ -106,23 +103,23 @@ class _Evaluator(ReferenceEvaluator):
         meant = version_at("", node.op_type, opset)
         if meant is not None and meant.since_version > since_version:
             raise UnsupportedError(
-                f"the installed onnx {onnx.__version__} knows {node.op_type}-{since_version}, and not yet "
-                f"{node.op_type}-{meant.since_version}, which the model means"
+                f"the installed onnx {onnx.__version__} knows {node.op_type}-{since_version}, but not "
+                f"{node.op_type}-{meant.since_version}, which the model uses"
             )
         first = _FIRST_FAITHFUL_VERSION.get(node.op_type, 1)
         if since_version < first:
             wrong = f"runs {node.op_type}-{since_version} with the meaning of {node.op_type}-{first}"
             raise UnsupportedError(f"onnx's reference evaluator {wrong}")
         if node.op_type in ONNX_KERNEL_VERSIONS and since_version not in ONNX_KERNEL_VERSIONS[node.op_type]:
-            # onnx's evaluator might run it with the meaning of another version.
-            raise UnsupportedError(f"splitgraph has no kernel of {node.op_type}-{since_version}")
+            # The evaluator of onnx might run it with the meaning of another version.
+            raise UnsupportedError(f"splitgraph has no kernel for {node.op_type}-{since_version}")
         return implementation(node.op_type, since_version)
 
 
 def _check_attributes(node: onnx.NodeProto, theirs: Any) -> None:
-    """Refuse an attribute that only older versions of the operator have, where the evaluator has the newest only.
+    """Refuse attributes of older versions of an operator if the evaluator only has the newest one.
 
-    Its binary operators would ignore it: `broadcast` and `axis` of Add-6, say.
+    Its binary operators would ignore them, such as `broadcast` and `axis` of Add-6.
     """
     if getattr(theirs, "__name__", "") != node.op_type:
         return
@@ -135,8 +132,9 @@ def _check_attributes(node: onnx.NodeProto, theirs: Any) -> None:
 
 
 def load(model: onnx.ModelProto, data_folder: Path = Path()) -> ReferenceEvaluator:
-    """Prepare a model to be run; UnsupportedError for one that the evaluator would not run faithfully. data_folder:
-    that of its external initializers.
+    """Prepare a model; raise UnsupportedError if the evaluator would not run it correctly.
+
+    data_folder: of the external initializers.
     """
     if any("" in node.output for node, _ in scoped_nodes(model)):
         original, model = model, onnx.ModelProto()
@@ -151,15 +149,15 @@ def load(model: onnx.ModelProto, data_folder: Path = Path()) -> ReferenceEvaluat
 
 
 def run(evaluator: ReferenceEvaluator, feeds: Mapping[str, Value]) -> list[Value]:
-    """Run a prepared model; the outputs in the order of the graph."""
+    """Run a prepared model; return the outputs in the order of the graph."""
     return list(evaluator.run(None, dict(feeds)))
 
 
 def specialise(function: onnx.FunctionProto, call: onnx.NodeProto) -> onnx.FunctionProto:
-    """A copy of a function's body in which every reference to an attribute is replaced by what the call gives.
+    """Copy the body of a function and replace every reference to an attribute by the value in the call.
 
-    Defaults declared by the function apply where the call gives nothing; an attribute without either disappears, so
-    that the operator's own default holds. The call itself must be free of references.
+    The default of the function applies if the call has no value. An attribute without a value and a default is removed,
+    so that the default of the operator applies. The call itself must not contain references.
     """
     given = {attribute.name: attribute for attribute in function.attribute_proto}
     given.update({attribute.name: attribute for attribute in call.attribute})

@@ -1,20 +1,21 @@
-"""Strict numpy kernels of the split operators, transcribed from the specification.
+"""Run the split operators with strict NumPy kernels, transcribed from the specification.
 
-They are the second opinion of `verify`: written from the text of each operator version and not from splitgraph's own
-canonical split, whose modules they must never import, so that one wrong formula cannot fool both sides of a comparison.
-Unlike the kernels of runtimes they check everything that the specification demands and raise KernelError where a model
+The kernels give `verify` a second opinion. They are written from the text of each operator version, and never import
+the canonical split of splitgraph, so that one wrong formula cannot affect both sides of a comparison. Unlike the
+kernels of runtimes, they check everything that the specification requires, and raise KernelError for a model that
 breaks it.
 
-Source: the operators' documentation in `onnx.defs` and the OpenVINO operation set. Where the specification is silent:
+Source: the operator documentation in `onnx.defs` and the OpenVINO operation set. Decisions where the specification says
+nothing:
 
-- a negative axis of Split-1 and Split-2 counts from the back, as it does from Split-11 on;
-- the axis of Split-1 has no default in the schema and is 0 when absent, as in Split-2;
-- the lengths input of Split-1 has the element type of the data (a floating-point type) and must hold whole numbers;
-  giving it together with the attribute `split` is refused;
-- Split-18 with `num_outputs` whose last part would have a negative length (5 rows in 4 parts) ends its parts at the
-  dimension, so that trailing parts are empty: 2, 2, 1, 0, as onnx's reference evaluator does;
-- SplitToSequence says both "only positive numbers" and ">= 0" of its lengths: 0 is allowed in a list, not as the size
-  of a chunk.
+- A negative axis of Split-1 and Split-2 counts from the back, as in Split-11 and later.
+- The axis of Split-1 has no default in the schema; it is 0 if absent, as in Split-2.
+- The lengths input of Split-1 has the element type of the data (a floating-point type) and must hold whole numbers. A
+  node with this input and the attribute `split` is refused.
+- If the last part of a Split-18 with `num_outputs` would have a negative length (5 rows in 4 parts), the parts end at
+  the dimension, so that the last parts are empty: 2, 2, 1, 0, as in the reference evaluator of onnx.
+- SplitToSequence says both "only positive numbers" and ">= 0" about its lengths: 0 is allowed in a list, but not as the
+  size of a chunk.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ Array = npt.NDArray[Any]
 
 
 class KernelError(Exception):
-    """A node that the specification does not allow; the message says what was found and what is allowed."""
+    """Raised for a node that the specification does not allow; says what was found and what is allowed."""
 
 
 _FLOATS = frozenset({"float16", "float32", "float64"})
@@ -56,14 +57,14 @@ ONNX_KERNEL_VERSIONS: Mapping[str, tuple[int, ...]] = {
 def run_split(
     since_version: int, inputs: Sequence[Array | None], attributes: Mapping[str, Any], num_outputs: int
 ) -> list[Array]:
-    """Run ai.onnx Split of one of its versions 1, 2, 11, 13 and 18.
+    """Run version 1, 2, 11, 13 or 18 of ai.onnx Split.
 
-    inputs: the data, and the lengths where the version has them as input; None for an omitted one. attributes: by name,
-    None counts as absent. num_outputs: outputs of the node, omitted ones included. Raises KernelError for a node that
-    the version does not allow.
+    inputs: the data, and the lengths if the version has such an input; None for an omitted one. attributes: by name,
+    None for an absent one. num_outputs: outputs of the node, with omitted ones. Raises KernelError for a node that the
+    version does not allow.
     """
     if since_version not in _SPLIT_TYPES:
-        raise KernelError(f"Split-{since_version} is no version of Split")
+        raise KernelError(f"Split-{since_version} is not a version of Split")
     given = _present(attributes, _SPLIT_ATTRIBUTES[since_version], f"Split-{since_version}")
     data, lengths_input = _take_inputs(inputs, 1 if since_version in (2, 11) else 2, f"Split-{since_version}")
     _check_type(data, _SPLIT_TYPES[since_version], f"Split-{since_version}")
@@ -87,14 +88,14 @@ def run_split(
 def run_split_to_sequence(
     since_version: int, inputs: Sequence[Array | None], attributes: Mapping[str, Any]
 ) -> list[Array]:
-    """Run ai.onnx SplitToSequence-11 or -24; the list is the sequence.
+    """Run ai.onnx SplitToSequence-11 or -24; return the sequence as a list.
 
-    Arguments and errors as of run_split; the second input is a scalar (chunks of that size, the last may be smaller) or
-    a list of lengths.
+    Arguments and errors are those of run_split. The second input is a scalar (the size of the chunks; the last one may
+    be smaller) or a list of lengths.
     """
     operator = f"SplitToSequence-{since_version}"
     if since_version not in _SEQUENCE_TYPES:
-        raise KernelError(f"{operator} is no version of SplitToSequence")
+        raise KernelError(f"{operator} is not a version of SplitToSequence")
     given = _present(attributes, {"axis", "keepdims"}, operator)
     data, split = _take_inputs(inputs, 2, operator)
     _check_type(data, _SEQUENCE_TYPES[since_version], operator)
@@ -116,14 +117,13 @@ def run_split_to_sequence(
 
 
 def run_string_split(inputs: Sequence[Array | None], attributes: Mapping[str, Any]) -> tuple[Array, Array]:
-    """Run ai.onnx StringSplit-20: the substrings, padded with "" to the longest list, and their numbers (int64).
+    """Run ai.onnx StringSplit-20: return the substrings, padded with "" to the longest list, and their counts (int64).
 
-    Without a delimiter (absent or "") runs of whitespace separate and outer whitespace is dropped; a delimiter
-    separates wherever it stands, so that n of them give n + 1 substrings, also of "" (where onnxruntime counts none).
-    Where the specification is silent: whitespace is what Unicode calls so (as in onnx's reference evaluator;
-    onnxruntime knows ASCII whitespace only); the remainder that `maxsplit` leaves loses trailing whitespace like every
-    other part when there is no delimiter (as in onnxruntime: "leading or trailing whitespace is removed in the
-    output"); a negative `maxsplit` is no limit (in both); no elements at all give a last dimension of 0.
+    Without a delimiter (absent or ""), runs of whitespace separate, and outer whitespace is removed. A delimiter always
+    separates: n delimiters give n + 1 substrings, and "" gives one (onnxruntime counts none). Where the specification
+    says nothing: whitespace is Unicode whitespace, as in the reference evaluator of onnx (onnxruntime: only ASCII). The
+    rest that `maxsplit` leaves loses its trailing whitespace if there is no delimiter, as in onnxruntime. A negative
+    `maxsplit` is no limit, as in both. Without any elements, the last dimension is 0.
     """
     given = _present(attributes, {"delimiter", "maxsplit"}, "StringSplit-20")
     (text, *_) = _take_inputs(inputs, 1, "StringSplit-20")
@@ -140,7 +140,7 @@ def run_string_split(inputs: Sequence[Array | None], attributes: Mapping[str, An
 
 
 def run_openvino_split(inputs: Sequence[Array | None], attributes: Mapping[str, Any], num_outputs: int) -> list[Array]:
-    """Run OpenVINO's Split-1: equal parts along a scalar axis input; `num_splits` must divide the dimension."""
+    """Run Split-1 of OpenVINO: equal parts along a scalar axis input; `num_splits` must divide the dimension."""
     given = _present(attributes, {"num_splits"}, "OpenVINO Split-1")
     data, axis_input = _take_inputs(inputs, 2, "OpenVINO Split-1")
     if axis_input is None:
@@ -159,7 +159,7 @@ def run_openvino_split(inputs: Sequence[Array | None], attributes: Mapping[str, 
 
 
 def run_variadic_split(inputs: Sequence[Array | None], num_outputs: int) -> list[Array]:
-    """Run OpenVINO's VariadicSplit-1 on data, axis and split_lengths, of which one may be -1: the rest."""
+    """Run VariadicSplit-1 of OpenVINO on data, axis and split_lengths; one length may be -1, the remainder."""
     if len(inputs) != 3 or any(value is None for value in inputs):
         raise KernelError("VariadicSplit-1 needs three inputs: data, axis and split_lengths")
     data, axis_input, lengths_input = (value for value in inputs if value is not None)
@@ -181,7 +181,7 @@ def run_variadic_split(inputs: Sequence[Array | None], num_outputs: int) -> list
 def run_onnx(
     op_type: str, since_version: int, inputs: Sequence[Array | None], attributes: Mapping[str, Any], num_outputs: int
 ) -> tuple[Any, ...]:
-    """Run any operator of ONNX_KERNEL_VERSIONS; a tuple of the node's outputs, in which a sequence is a list."""
+    """Run an operator of ONNX_KERNEL_VERSIONS; return the tuple of its outputs, with a sequence as a list."""
     runners: dict[str, Callable[[], tuple[Any, ...]]] = {
         "Split": lambda: tuple(run_split(since_version, inputs, attributes, num_outputs)),
         "SplitToSequence": lambda: (run_split_to_sequence(since_version, inputs, attributes),),
@@ -191,7 +191,7 @@ def run_onnx(
 
 
 def type_name(value: Array) -> str:
-    """Element type of an array: "string" for objects and text, numpy's or ml_dtypes' name otherwise."""
+    """Return the element type of an array: "string" for objects and text, else the name in NumPy or ml_dtypes."""
     return "string" if value.dtype.kind in "OUST" else value.dtype.name
 
 

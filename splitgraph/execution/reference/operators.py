@@ -1,4 +1,4 @@
-"""Operators that the reference engine runs itself, in place of those of onnx's reference evaluator."""
+"""Replace operators of the reference evaluator of onnx that are wrong or not strict."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from splitgraph.execution.values import UnsupportedError, as_text, is_text
 
 
 def implementation(op_type: str, since_version: int) -> type[OpRun] | None:
-    """Our implementation of an ai.onnx operator, None to leave it to the evaluator."""
+    """Return the implementation of an ai.onnx operator; None to use that of the evaluator."""
     return _BY_VERSION.get((op_type, since_version)) or _BY_NAME.get(op_type)
 
 
 class _Kernel(OpRun):
-    """A split operator on our kernels; subclasses name the operator version."""
+    """Runs a split operator on `kernels`; each subclass has an operator version."""
 
     version: ClassVar[tuple[str, int]]
 
@@ -37,13 +37,13 @@ def _kernel_class(op_type: str, since_version: int) -> type[_Kernel]:
 
 
 class _Loop(OpRun):
-    """Loop as the specification has it: no condition means true, and scan outputs get a new leading axis."""
+    """Loop as specified: an omitted condition is true, and scan outputs get a new first axis."""
 
     def need_context(self) -> bool:
         return True
 
     def _run(self, trip_count: Any = None, cond: Any = None, *carried: Any, context: Any = None, **_: Any) -> Any:
-        body: Any = self.body  # type: ignore[attr-defined]  # OpRun sets an attribute for each of the node's
+        body: Any = self.body  # type: ignore[attr-defined]  # OpRun sets the attributes of the node
         state = list(carried)
         scans: list[list[Any]] = [[] for _ in range(len(body.output_names) - 1 - len(state))]
         limit = None if trip_count is None else int(np.asarray(trip_count).reshape(()))
@@ -74,7 +74,7 @@ def _stack(values: list[Any], declared: Any) -> Any:
 
 
 class _Scan(OpRun):
-    """Scan as it is since opset 9, with axes and directions;
+    """Scan since opset 9, with axes and directions.
 
     The evaluator has neither, and onnx 1.20 returns the last row.
     """
@@ -109,18 +109,18 @@ class _Scan(OpRun):
 
 
 def _each(attributes: Mapping[str, Any], name: str) -> Iterator[int]:
-    """An attribute that has one number for each input or output, or is absent, which means 0 for all."""
+    """Return the numbers of an attribute, one for each input or output; zeros if it is absent."""
     given = attributes.get(name)
     return iter(given) if given else itertools.repeat(0)
 
 
 def _oriented(values: Sequence[Any], directions: Iterator[int]) -> list[Any]:
-    """Values along their first axis forward, or backward where the direction is 1."""
+    """Reverse the first axis of the values whose direction is 1."""
     return [data[::-1] if direction else data for data, direction in zip(values, directions, strict=False)]
 
 
 class _Gather(OpRun):
-    """Gather, which onnx 1.20 gives no dimensions where it gathers nothing."""
+    """Gather. onnx 1.20 returns no dimensions if there are no indices."""
 
     def _run(self, data: Array, indices: Array, axis: int = 0, **_: Any) -> tuple[Array]:
         return (np.asarray(np.take(data, indices.astype(np.int64), axis=axis)),)
@@ -134,10 +134,10 @@ class _Cast1(OpRun):
 
 
 class _BatchNormalization(OpRun):
-    """BatchNormalization as it was until opset 13, which the evaluator runs with statistics of the batch.
+    """BatchNormalization before opset 14. The evaluator computes it with statistics of the batch.
 
-    Versions 1 and 6 say by an attribute whether it trains, the others by giving more than one output. With spatial=0
-    there is a mean for each element of a channel.
+    In versions 1 and 6 an attribute enables training, in versions 7 and 9 more than one output. With spatial=0 each
+    element of a channel has its own mean.
     """
 
     def _run(
@@ -153,14 +153,14 @@ class _BatchNormalization(OpRun):
         **_: Any,
     ) -> tuple[Array]:
         if is_test == 0 or sum(map(bool, self.onnx_node.output)) > 1:
-            raise UnsupportedError(f"{self.op_type} trains here, which the reference engine does not do")
+            raise UnsupportedError(f"{self.op_type} is in training mode, which the reference engine does not support")
         shape = (1, -1, *data.shape[2:]) if spatial == 0 else (1, -1, *[1] * (data.ndim - 2))
         scale, bias, mean, variance = (each.reshape(shape) for each in (scale, bias, mean, variance))
         return ((scale * (data - mean) / np.sqrt(variance + epsilon) + bias).astype(data.dtype),)
 
 
 class _Optional(OpRun):
-    """Optional, giving the element itself or None, which is how the evaluator's other operators take it."""
+    """Optional. It returns the element itself or None, which the other operators of the evaluator expect."""
 
     def _run(self, element: Any = None, **_: Any) -> tuple[Any]:
         return (element,)
@@ -170,7 +170,7 @@ class _Optional(OpRun):
 
 
 class _Flattened(OpRun):
-    """Softmax and its kin as they were until opset 12: over all dimensions from `axis` on together."""
+    """Softmax, LogSoftmax and Hardmax before opset 13: over all dimensions from `axis` on together."""
 
     normalise: ClassVar[Callable[[Array], Array]]
 

@@ -18,12 +18,12 @@ from splitgraph.execution.inputs.model_inputs import InputError
 from splitgraph.execution.inputs.refill import batches
 from splitgraph.execution.inputs.retry_policy import FURTHER_ROUNDS, RETRY_POLICY
 from splitgraph.execution.inputs.solver import Sizes
+from splitgraph.execution.models.dependence import read_dependence
 from splitgraph.execution.models.model_files import weights_of
 from splitgraph.execution.models.model_pair import ComparedModel
 from splitgraph.execution.rounding.isolate import Case
 from splitgraph.execution.rounding.measure import measure_rounding, rounding_note
 from splitgraph.execution.values import Value
-from splitgraph.execution.verdict.dependence import read_dependence
 from splitgraph.execution.verdict.evidence import Evidence
 from splitgraph.execution.verdict.judge import Judge, Outcome, obstacle_of
 from splitgraph.value_type import UNKNOWN

@@ -26,8 +26,8 @@ from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.execution import help_texts
 from splitgraph.execution.comparison import Comparison, is_finite
 from splitgraph.execution.engines.engine_process import EngineRun, Probe
+from splitgraph.execution.models.dependence import Dependence
 from splitgraph.execution.values import Value
-from splitgraph.execution.verdict.dependence import Dependence
 
 Array = npt.NDArray[Any]
 # The shapes of the tensors in each input, by its name.

@@ -21,12 +21,12 @@ def prove_equal_splits(before: Analysis, after: Analysis) -> tuple[str, ...]:
     """
     shared = _input_symbols(before) & _input_symbols(after)
     symbols = {name for _, _, name in shared}
-    twins = {_key(split): split for split in after.splits}
+    others = {_key(split): split for split in after.splits}
     known = {str(each): each for each in before.obligations if each.symbols <= symbols}
     return tuple(
         split.location
         for split in before.splits
-        if (twin := twins.get(_key(split))) is not None and _is_equal(split, twin, symbols, known)
+        if (other := others.get(_key(split))) is not None and _is_equal(split, other, symbols, known)
     )
 
 
@@ -35,8 +35,8 @@ def _key(split: SplitReport) -> Key:
     return path, tuple(name for name, _ in split.outputs)
 
 
-def _is_equal(split: SplitReport, twin: SplitReport, symbols: set[str], known: Mapping[str, Obligation]) -> bool:
-    if split.axis is None or not split.lengths or _form(split) != _form(twin):
+def _is_equal(split: SplitReport, other: SplitReport, symbols: set[str], known: Mapping[str, Obligation]) -> bool:
+    if split.axis is None or not split.lengths or _form(split) != _form(other):
         return False
     facts = Facts()
     for text in split.obligations:
@@ -47,7 +47,7 @@ def _is_equal(split: SplitReport, twin: SplitReport, symbols: set[str], known: M
         and right is not None
         and symbols_of(left) | symbols_of(right) <= symbols
         and facts.prove_eq(left, right)
-        for left, right in zip(split.lengths, twin.lengths, strict=True)
+        for left, right in zip(split.lengths, other.lengths, strict=True)
     )
 
 

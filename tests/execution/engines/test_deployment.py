@@ -46,7 +46,7 @@ def test_a_failure_of_the_optimiser_is_a_warning_that_names_what_works(
     assert found.verdict == "equal"
     assert [(each.code, each.severity) for each in found.diagnostics] == ([("SG508", "warning")] if works else [])
     for each in found.warnings:
-        assert each.message.startswith(f"onnxruntime loads the result at {works}, but not at its default, {ALL}: ")
+        assert each.message.startswith(f"onnxruntime loads the result with {works}, but not with its default, {ALL}: ")
         assert "a fusion left an edge" in each.message
         assert ("The first model fails in the same way" in each.message) == (ALL in before)
         assert f"graph_optimization_level to {works}" in each.help

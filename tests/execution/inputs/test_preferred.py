@@ -20,7 +20,7 @@ def preferences(model: onnx.ModelProto) -> list[list[str]]:
     analysis = infer_model(model, fill=False)
     names = [value.name for value in analysis.model.graph.input]
     found = read_preferred(analysis, {name: analysis.types[name] for name in names})
-    return [[f"{c.lhs} {c.relation} {c.rhs}" for c in kind] for kind in (found.meetings, found.windows)]
+    return [[f"{c.lhs} {c.relation} {c.rhs}" for c in kind] for kind in (found.broadcasts, found.windows)]
 
 
 def sizes(model: onnx.ModelProto, cases: int = 3, attempt: int = 0, **options: Any) -> list[Sizes]:
@@ -36,7 +36,7 @@ DOUBLE = '<domain: "local", opset_import: ["": 18]> F (a) => (b) { b = MaxPool<k
 CALLED = "y = local.F(x)"
 
 READ: list[tuple[onnx.ModelProto, list[str], list[str]]] = [
-    # model, dimensions that meet, windows
+    # model, broadcasts, windows
     (parsed("float[N] x => float[N] y", "y = Relu(x)"), [], []),
     (parsed("float[N, 4] x => float[N, 4] y", "y = Add(x, x)"), [], []),
     (parsed("float[N, 1] x, float[1, M] z => float[N, M] y", "y = Add(x, z)"), [], []),

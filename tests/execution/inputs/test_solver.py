@@ -14,7 +14,7 @@ from splitgraph.dim import symbol
 from splitgraph.execution.inputs.solver import Constraint, Sizes, Solver
 
 
-def chooser(texts: list[str], names: list[str], **facts: Any) -> Solver:
+def solver(texts: list[str], names: list[str], **facts: Any) -> Solver:
     return Solver(names, [constraint_of(text) for text in texts], **facts)
 
 
@@ -26,7 +26,7 @@ def constraint_of(text: str) -> Constraint:
 def choose(made: Solver, cases: int) -> list[Sizes]:
     chosen: list[Sizes] = []
     for _ in range(cases):
-        sizes = made.choose(chosen)
+        sizes = made.solve(chosen)
         assert sizes is not None
         assert all(constraint.holds(sizes) for constraint in made.constraints)
         chosen.append(sizes)
@@ -64,7 +64,7 @@ IMPOSSIBLE = [
 
 @pytest.mark.parametrize("texts", IMPOSSIBLE)
 def test_obligations_that_nothing_meets(texts: list[str]) -> None:
-    assert chooser(texts, ["A", "B", "N"]).choose() is None
+    assert solver(texts, ["A", "B", "N"]).solve() is None
 
 
 SOLVABLE = [
@@ -87,7 +87,7 @@ SOLVABLE = [
 
 @pytest.mark.parametrize("texts", SOLVABLE)
 def test_sizes_meet_the_obligations_and_differ_between_cases(texts: list[str]) -> None:
-    cases = choose(chooser(texts, ["N", "A", "B"]), 3)
+    cases = choose(solver(texts, ["N", "A", "B"]), 3)
     for name in ("N", "A", "B"):
         assert all(case[name] > 1 for case in cases)
         assert len({case[name] for case in cases}) >= 2
@@ -95,41 +95,41 @@ def test_sizes_meet_the_obligations_and_differ_between_cases(texts: list[str]) -
 
 @pytest.mark.parametrize("texts", [[], ["N >= 4"], ["N == A + B"], ["N % 3 == 0", "A >= 5"], ["A == N + 2"]])
 def test_three_cases_have_odd_and_even_sizes(texts: list[str]) -> None:
-    cases = choose(chooser(texts, ["N", "A", "B"]), 3)
+    cases = choose(solver(texts, ["N", "A", "B"]), 3)
     for name in ("N", "A", "B"):
         assert {case[name] % 2 for case in cases} == {0, 1}
 
 
 def test_symbols_differ_from_each_other_and_from_what_is_taken() -> None:
-    for case in choose(chooser([], ["A", "B", "C", "D"], taken={2, 4}), 3):
+    for case in choose(solver([], ["A", "B", "C", "D"], taken={2, 4}), 3):
         assert len({*case.values(), 2, 4}) == 6
 
 
 def test_a_symbol_with_one_value_does_not_keep_others_from_varying() -> None:
-    cases = choose(chooser(["N == 6", "N == A + B"], ["N", "A", "B"]), 3)
+    cases = choose(solver(["N == 6", "N == A + B"], ["N", "A", "B"]), 3)
     assert {case["N"] for case in cases} == {6}
     assert len({case["A"] for case in cases}) == 3
 
 
 def test_fixed_values_and_bounds_are_kept() -> None:
-    made = chooser(["A == N + 1"], ["N", "A", "B"], fixed={"N": 9}, bounds={"B": (30, 31)})
+    made = solver(["A == N + 1"], ["N", "A", "B"], fixed={"N": 9}, bounds={"B": (30, 31)})
     assert [(case["N"], case["A"]) for case in choose(made, 2)] == [(9, 10), (9, 10)]
     assert {case["B"] for case in choose(made, 2)} == {30, 31}
 
 
 def test_a_fixed_value_that_breaks_an_obligation() -> None:
-    assert chooser(["N % 3 == 0"], ["N"], fixed={"N": 4}).choose() is None
+    assert solver(["N % 3 == 0"], ["N"], fixed={"N": 4}).solve() is None
 
 
 @pytest.mark.parametrize(("scale", "least"), [(0, 2), (1, 7), (2, 32), (3, 64), (4, 224)])
 def test_retries_prefer_larger_sizes(scale: int, least: int) -> None:
-    sizes = chooser([], ["N"]).choose((), scale)
+    sizes = solver([], ["N"]).solve((), scale)
     assert sizes is not None
     assert sizes["N"] == least
 
 
 def test_a_symbol_may_have_to_be_nothing() -> None:
-    assert chooser(["A + B == 1", "A == 0"], ["A", "B"]).choose() == {"A": 0, "B": 1}
+    assert solver(["A + B == 1", "A == 0"], ["A", "B"]).solve() == {"A": 0, "B": 1}
 
 
 def linear(a: int, b: int, c: int, modulus: int, relation: str) -> str:
@@ -144,8 +144,8 @@ LINEAR = st.builds(
 @settings(derandomize=True, deadline=None, max_examples=80)
 @given(st.lists(LINEAR, min_size=1, max_size=3))
 def test_sizes_are_found_whenever_small_ones_exist(texts: list[str]) -> None:
-    made = chooser(texts, ["A", "B"])
-    sizes = made.choose()
+    made = solver(texts, ["A", "B"])
+    sizes = made.solve()
 
     def holds(values: dict[str, int]) -> bool:
         return all(constraint.holds(values) for constraint in made.constraints)
@@ -159,14 +159,14 @@ def test_sizes_are_found_whenever_small_ones_exist(texts: list[str]) -> None:
 def test_many_symbols_in_one_group_do_not_recurse() -> None:
     names = [f"n{index}" for index in range(1200)]
     links = [Constraint(symbol(right), "==", symbol(left)) for left, right in pairwise(names)]
-    sizes = Solver(names, links).choose()
+    sizes = Solver(names, links).solve()
     assert sizes is not None
     assert set(sizes.values()) == {2}
 
 
 def test_a_solution_of_an_equation_stays_in_bounds() -> None:
-    assert chooser(["B == 10*A"], ["A", "B"], bounds={"B": (0, 25)}).choose() == {"A": 2, "B": 20}
-    assert chooser(["B == 10*A", "A >= 3"], ["A", "B"], bounds={"B": (0, 25)}).choose() is None
+    assert solver(["B == 10*A"], ["A", "B"], bounds={"B": (0, 25)}).solve() == {"A": 2, "B": 20}
+    assert solver(["B == 10*A", "A >= 3"], ["A", "B"], bounds={"B": (0, 25)}).solve() is None
 
 
 def test_a_constraint_without_symbols() -> None:
@@ -177,6 +177,6 @@ def test_a_constraint_without_symbols() -> None:
 @pytest.mark.parametrize("parts", [5, 40])
 def test_a_sum_that_comes_first_is_chosen_last(parts: int) -> None:
     names = [f"part_{index}" for index in range(parts)]
-    made = chooser([f"{' + '.join(names)} == total"], ["total", *names])
+    made = solver([f"{' + '.join(names)} == total"], ["total", *names])
     (sizes,) = choose(made, 1)
     assert min(sizes.values()) >= 1

@@ -263,7 +263,7 @@ def test_a_version_that_the_installed_onnx_does_not_know_is_refused(
     if not refused:
         evaluator.load(model)
         return
-    with pytest.raises(UnsupportedError, match="knows Relu-13, and not yet Relu-14"):
+    with pytest.raises(UnsupportedError, match="knows Relu-13, but not Relu-14"):
         evaluator.load(model)
 
 

@@ -155,7 +155,7 @@ def test_where_the_second_model_fails_is_said_with_what_was_compared(monkeypatch
     assert (found.verdict, found.engine, found.cases, found.max_abs_diff) == ("different", "onnxruntime", 1, 0.0)
     assert found.first_difference is not None
     assert (found.first_difference.name, found.first_difference.case) == ("", 1)
-    assert found.first_difference.reason.endswith("on which the one before runs: 5 does not divide into 2")
+    assert found.first_difference.reason.endswith("that the first one runs on: 5 does not divide into 2")
     assert found.diagnostics == ()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from splitgraph.execution.verdict.dependence import read_dependence
+from splitgraph.execution.models.dependence import read_dependence
 
 from ..small_models import parsed
 
