@@ -22,11 +22,10 @@ import numpy as np
 import numpy.typing as npt
 import onnx
 
-from splitgraph.execution.values import Value, is_text
+from splitgraph.execution.values import Array, Value, is_text
 from splitgraph.execution.verification import Difference
 from splitgraph.value_type import DTYPE_NAMES
 
-Array = npt.NDArray[Any]
 # Returns which differences of an output rounding explains: see `RoundingAllowance.excuse`.
 Excuse = Callable[[int, int, Array, Array], npt.NDArray[np.bool_]]
 

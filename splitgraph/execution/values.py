@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 # An array, a list or dict of values, or None. The types of the model decide which, so that a type checker cannot.
 Value = Any
+Array = npt.NDArray[Any]
 # Runs a loaded model: takes the inputs by name and returns the outputs in the order of the model.
 Run = Callable[[Mapping[str, Value]], list[Value]]
 
@@ -53,12 +54,12 @@ def dtype_by_name(name: str) -> np.dtype[Any]:
         return narrow
 
 
-def is_text(array: npt.NDArray[Any]) -> bool:
+def is_text(array: Array) -> bool:
     """Return True for an array of strings, in any of the forms that NumPy has for them."""
     return array.dtype.kind in "OUST"
 
 
-def as_text(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def as_text(array: Array) -> Array:
     """Convert an array of strings to `str` objects; bytes are decoded as UTF-8."""
     texts = np.empty(array.size, dtype=object)
     texts[:] = [_decode(element) for element in array.ravel().tolist()]

@@ -13,10 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from splitgraph.execution.comparison import Array
 from splitgraph.execution.engines import onnxruntime_engine
 from splitgraph.execution.models.model_files import read_model, save_model
-from splitgraph.execution.values import Run, Value, as_text, is_text
+from splitgraph.execution.values import Array, Run, Value, as_text, is_text
 
 
 def load_engine(

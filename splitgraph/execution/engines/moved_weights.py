@@ -10,19 +10,16 @@ import zlib
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import onnx
 
 from splitgraph.execution.comparison import is_finite
 from splitgraph.execution.models.dependence import is_weight
 from splitgraph.execution.models.model_edits import nodes_within
 from splitgraph.execution.models.model_files import read_elements, save_model
+from splitgraph.execution.values import Array
 from splitgraph.tensor_bytes import byte_size, is_external
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,13 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import onnx
 
-from splitgraph.execution.values import Run, UnsupportedError, Value, dtype_by_name, is_text
+from splitgraph.execution.values import Array, Run, UnsupportedError, Value, dtype_by_name, is_text
 from splitgraph.openvino.onnx_import import read_onnx
-
-Array = npt.NDArray[Any]
 
 _PRECISE = {"INFERENCE_PRECISION_HINT": "f32"}
 # OpenVINO keeps the state of these from the run before; an If may contain one.

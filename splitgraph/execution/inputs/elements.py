@@ -10,10 +10,8 @@ import numpy.typing as npt
 import onnx
 
 from splitgraph.execution.inputs.retry_policy import AttemptRule
-from splitgraph.execution.values import dtype_by_name
+from splitgraph.execution.values import Array, dtype_by_name
 from splitgraph.value_type import DTYPE_NUMBERS
-
-Array = npt.NDArray[Any]
 
 _WORDS = ("alpha", "b", "gamma delta", "naïve", "42", "x-y", "two  spaces", "tab\there", "Ω", "end.")
 _NARROW_INTEGERS = {"int4": (-8, 7), "uint4": (0, 15), "int2": (-2, 1), "uint2": (0, 3)}

@@ -20,6 +20,7 @@ from splitgraph.execution.inputs.operator_roles import (
     one_axis,
     regions,
     reshape_target,
+    scattered_tuples,
     small,
     tuples,
 )
@@ -80,10 +81,6 @@ def _gathered_tuples(node: onnx.NodeProto, request: Request) -> Integers | None:
     return tuples(node, request, _number(node, "batch_dims"))
 
 
-def _scattered_tuples(node: onnx.NodeProto, request: Request) -> Integers | None:
-    return tuples(node, request, 0)
-
-
 def _count_along_the_axis(node: onnx.NodeProto, request: Request) -> Integers | None:
     return _below(node, request, _number(node, "axis", -1), least=1)
 
@@ -104,7 +101,7 @@ _ROLES: Mapping[tuple[str, int], Make] = {
     ("GatherND", 1): _gathered_tuples,
     ("ScatterUpdate", 1): _written_places,
     ("ScatterElementsUpdate", 1): _written_places,
-    ("ScatterNDUpdate", 1): _scattered_tuples,
+    ("ScatterNDUpdate", 1): scattered_tuples,
     ("EmbeddingBagOffsetsSum", 1): _along_the_first_axis,
     ("EmbeddingBagPackedSum", 1): _along_the_first_axis,
     ("EmbeddingSegmentsSum", 1): _along_the_first_axis,

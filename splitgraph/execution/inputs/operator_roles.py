@@ -134,7 +134,8 @@ def _gathered_tuples(node: onnx.NodeProto, request: Request) -> Integers | None:
     return tuples(node, request, _attribute(node, "batch_dims", 0))
 
 
-def _scattered_tuples(node: onnx.NodeProto, request: Request) -> Integers | None:
+def scattered_tuples(node: onnx.NodeProto, request: Request) -> Integers | None:
+    """Return positions in the data of a scatter."""
     return tuples(node, request, 0)
 
 
@@ -257,7 +258,7 @@ _ROLES: Mapping[tuple[str, int], Make] = {
     ("Trilu", 1): small(-1, 1),
     ("CumSum", 1): one_axis,
     ("GatherND", 1): _gathered_tuples,
-    ("ScatterND", 1): _scattered_tuples,
+    ("ScatterND", 1): scattered_tuples,
     ("AffineGrid", 1): _grid_sizes,
     ("RoiAlign", 2): _batch_indices,
     ("MaxRoiPool", 1): regions,

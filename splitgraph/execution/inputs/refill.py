@@ -12,13 +12,10 @@ from itertools import count, islice
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import onnx
 
 from splitgraph.execution.models.model_edits import scoped_nodes
-from splitgraph.execution.values import Value, is_text
-
-Array = npt.NDArray[Any]
+from splitgraph.execution.values import Array, Value, is_text
 
 # How many cases are added at a time, until the outputs prove something.
 BATCHES = (1, 5, 10, 16, 16)

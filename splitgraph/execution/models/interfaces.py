@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 import onnx
 
-from splitgraph.execution.comparison import Array, type_name
-from splitgraph.execution.values import Value
+from splitgraph.execution.comparison import type_name
+from splitgraph.execution.values import Array, Value
 from splitgraph.execution.verification import Difference
 from splitgraph.value_type import DTYPE_NAMES
 

@@ -5,8 +5,7 @@ the canonical split of splitgraph, so that one wrong formula cannot affect both 
 kernels of runtimes, they check everything that the specification requires, and raise KernelError for a model that
 breaks it.
 
-Source: the operator documentation in `onnx.defs` and the OpenVINO operation set. Decisions where the specification says
-nothing:
+Source: the operator documentation in `onnx.defs`. Decisions where the specification says nothing:
 
 - A negative axis of Split-1 and Split-2 counts from the back, as in Split-11 and later.
 - The axis of Split-1 has no default in the schema; it is 0 if absent, as in Split-2.
@@ -107,8 +106,8 @@ def run_split_to_sequence(
     if split is None:
         parts = _cut(data, [1] * dim, axis)
         return parts if keepdims else [part.reshape(part.shape[:axis] + part.shape[axis + 1 :]) for part in parts]
-    if type_name(split) not in ("int32", "int64"):
-        raise KernelError(f"split is of type {type_name(split)}; it must be int32 or int64")
+    if dtype_name(split) not in ("int32", "int64"):
+        raise KernelError(f"split is of type {dtype_name(split)}; it must be int32 or int64")
     if split.ndim == 0:
         return _cut(data, _chunk_lengths(int(split), dim), axis)
     lengths = _length_list(split)
@@ -139,45 +138,6 @@ def run_string_split(inputs: Sequence[Array | None], attributes: Mapping[str, An
     return padded.reshape((*text.shape, width)), counts.reshape(text.shape)
 
 
-def run_openvino_split(inputs: Sequence[Array | None], attributes: Mapping[str, Any], num_outputs: int) -> list[Array]:
-    """Run Split-1 of OpenVINO: equal parts along a scalar axis input; `num_splits` must divide the dimension."""
-    given = _present(attributes, {"num_splits"}, "OpenVINO Split-1")
-    data, axis_input = _take_inputs(inputs, 2, "OpenVINO Split-1")
-    if axis_input is None:
-        raise KernelError("OpenVINO Split-1 needs an axis input")
-    if axis_input.ndim != 0 or type_name(axis_input) not in _INTEGERS:
-        raise KernelError(
-            f"axis has type {type_name(axis_input)} and rank {axis_input.ndim}; it must be an integer scalar"
-        )
-    num_splits = given.get("num_splits")
-    if num_splits is None or num_splits < 1 or num_splits != num_outputs:
-        raise KernelError(
-            f"num_splits is {num_splits}; it must be the number of outputs, {num_outputs}, and at least 1"
-        )
-    axis = _check_axis(int(axis_input), data.ndim)
-    return _cut(data, _equal_lengths(data.shape[axis], num_splits), axis)
-
-
-def run_variadic_split(inputs: Sequence[Array | None], num_outputs: int) -> list[Array]:
-    """Run VariadicSplit-1 of OpenVINO on data, axis and split_lengths; one length may be -1, the remainder."""
-    if len(inputs) != 3 or any(value is None for value in inputs):
-        raise KernelError("VariadicSplit-1 needs three inputs: data, axis and split_lengths")
-    data, axis_input, lengths_input = (value for value in inputs if value is not None)
-    if type_name(axis_input) not in _INTEGERS or axis_input.shape not in ((), (1,)):
-        found = f"type {type_name(axis_input)} and shape {list(axis_input.shape)}"
-        raise KernelError(f"axis has {found}; it must be an integer scalar or of shape [1]")
-    if type_name(lengths_input) not in _INTEGERS:
-        raise KernelError(f"split_lengths is of type {type_name(lengths_input)}; it must be of an integer type")
-    axis = _check_axis(int(axis_input.reshape(())), data.ndim)
-    lengths = _length_list(lengths_input)
-    if lengths.count(-1) > 1:
-        raise KernelError(f"split_lengths {lengths} holds more than one -1")
-    if -1 in lengths:
-        lengths[lengths.index(-1)] = data.shape[axis] - sum(length for length in lengths if length != -1)
-    _check_lengths(lengths, data.shape[axis], num_outputs)
-    return _cut(data, lengths, axis)
-
-
 def run_onnx(
     op_type: str, since_version: int, inputs: Sequence[Array | None], attributes: Mapping[str, Any], num_outputs: int
 ) -> tuple[Any, ...]:
@@ -190,7 +150,7 @@ def run_onnx(
     return runners[op_type]()
 
 
-def type_name(value: Array) -> str:
+def dtype_name(value: Array) -> str:
     """Return the element type of an array: "string" for objects and text, else the name in NumPy or ml_dtypes."""
     return "string" if value.dtype.kind in "OUST" else value.dtype.name
 
@@ -215,8 +175,8 @@ def _take_inputs(inputs: Sequence[Array | None], most: int, operator: str) -> tu
 
 
 def _check_type(data: Array, allowed: frozenset[str], operator: str) -> None:
-    if type_name(data) not in allowed:
-        raise KernelError(f"{operator} does not take elements of type {type_name(data)}")
+    if dtype_name(data) not in allowed:
+        raise KernelError(f"{operator} does not take elements of type {dtype_name(data)}")
 
 
 def _check_axis(axis: int, rank: int) -> int:
@@ -254,9 +214,9 @@ def _lengths_by_attribute(data: Array, split_input: Array | None, split: Sequenc
         raise KernelError("Split-1 has its lengths both as input and as attribute")
     if split_input is None:
         return None if split is None else [int(length) for length in split]
-    if type_name(split_input) != type_name(data):
+    if dtype_name(split_input) != dtype_name(data):
         raise KernelError(
-            f"split is of type {type_name(split_input)}; Split-1 takes it in the data's type, {type_name(data)}"
+            f"split is of type {dtype_name(split_input)}; Split-1 takes it in the data's type, {dtype_name(data)}"
         )
     if not np.isfinite(split_input).all() or not (split_input == np.round(split_input)).all():
         raise KernelError("split holds a number that is not whole")
@@ -264,8 +224,8 @@ def _lengths_by_attribute(data: Array, split_input: Array | None, split: Sequenc
 
 
 def _int64_lengths(split: Array) -> list[int]:
-    if type_name(split) != "int64":
-        raise KernelError(f"split is of type {type_name(split)}; it must be int64")
+    if dtype_name(split) != "int64":
+        raise KernelError(f"split is of type {dtype_name(split)}; it must be int64")
     return _length_list(split)
 
 

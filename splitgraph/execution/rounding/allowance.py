@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 import onnx
 
-from splitgraph.execution.comparison import HALF_TYPES, Array, narrow_tolerances
+from splitgraph.execution.comparison import HALF_TYPES, narrow_tolerances
 from splitgraph.execution.models.model_edits import nodes_within
-from splitgraph.execution.values import Value
+from splitgraph.execution.values import Array, Value
 from splitgraph.graph.scopes import scopes
 from splitgraph.inference import infer_model
 from splitgraph.value_type import DTYPE_NAMES, UNKNOWN

@@ -17,19 +17,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.execution import help_texts
 from splitgraph.execution.comparison import Comparison, is_finite
 from splitgraph.execution.engines.engine_process import EngineRun, Probe
 from splitgraph.execution.models.dependence import Dependence
-from splitgraph.execution.values import Value
+from splitgraph.execution.values import Array, Value
 
-Array = npt.NDArray[Any]
 # The shapes of the tensors in each input, by its name.
 Shapes = dict[str, list[tuple[int, ...]]]
 

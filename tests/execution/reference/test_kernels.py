@@ -21,11 +21,9 @@ from splitgraph.execution.reference.kernels import (
     ONNX_KERNEL_VERSIONS,
     KernelError,
     run_onnx,
-    run_openvino_split,
     run_split,
     run_split_to_sequence,
     run_string_split,
-    run_variadic_split,
 )
 
 SIX = np.arange(6, dtype=np.float32)
@@ -240,60 +238,6 @@ def test_no_strings_give_no_substrings() -> None:
 def test_only_strings_are_split_into_strings() -> None:
     with pytest.raises(KernelError, match="float32"):
         run_string_split([SIX], {})
-
-
-@pytest.mark.parametrize(
-    ("axis", "attributes", "outputs", "named"),
-    [
-        (np.array([0]), {"num_splits": 2}, 2, "scalar"),
-        (np.array(0.0), {"num_splits": 2}, 2, "integer"),
-        (None, {"num_splits": 2}, 2, "needs an axis"),
-        (np.array(0), {}, 2, "num_splits is None"),
-        (np.array(0), {"num_splits": 3}, 2, "number of outputs"),
-        (np.array(0), {"num_splits": 0}, 0, "at least 1"),
-        (np.array(0), {"num_splits": 4}, 4, "not divisible"),
-        (np.array(1), {"num_splits": 2}, 2, "out of range"),
-    ],
-)
-def test_an_openvino_split_that_is_not_allowed(axis: Any, attributes: Any, outputs: int, named: str) -> None:
-    with pytest.raises(KernelError, match=named):
-        run_openvino_split([SIX, axis], attributes, outputs)
-
-
-@pytest.mark.parametrize("dtype", ["int8", "uint16", "int32", "uint64"])
-def test_an_openvino_split(dtype: str) -> None:
-    parts = run_openvino_split([GRID.astype(ml_dtypes.float8_e5m2), np.array(1, dtype)], {"num_splits": 3}, 3)
-    assert [part.shape for part in parts] == [(4, 2)] * 3
-
-
-@pytest.mark.parametrize(
-    ("axis", "lengths", "outputs", "named"),
-    [
-        (np.array(0), ints(-1, -1), 2, "more than one"),
-        (np.array(0), ints(5, 3, -1), 3, "negative"),
-        (np.array(0), ints(-2, 8), 2, "negative"),
-        (np.array(0), ints(2, 3), 2, "sum to 5"),
-        (np.array(0), ints(2, -1), 3, "2 lengths for 3"),
-        (np.array(0), np.array([2.0, 4.0]), 2, "integer type"),
-        (np.array([0, 0]), ints(2, 4), 2, r"shape \[1\]"),
-        (np.array(0.0), ints(2, 4), 2, "axis has type float64"),
-        (None, ints(2, 4), 2, "three inputs"),
-        (np.array(-2), ints(2, 4), 2, "out of range"),
-    ],
-)
-def test_a_variadic_split_that_is_not_allowed(axis: Any, lengths: Any, outputs: int, named: str) -> None:
-    with pytest.raises(KernelError, match=named):
-        run_variadic_split([SIX, axis, lengths], outputs)
-
-
-@pytest.mark.parametrize(
-    ("lengths", "expected"),
-    [([2, -1], [2, 4]), ([-1, 1, 2], [3, 1, 2]), ([6, -1], [6, 0]), ([1, 5], [1, 5])],
-)
-@pytest.mark.parametrize("axis", [np.array(0), np.array([-1], np.int32)])
-def test_a_variadic_split(axis: Any, lengths: list[int], expected: list[int]) -> None:
-    parts = run_variadic_split([SIX, axis, np.array(lengths, np.int32)], len(lengths))
-    assert [len(part) for part in parts] == expected
 
 
 NODE_TESTS = {
