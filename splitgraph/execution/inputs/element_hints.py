@@ -8,10 +8,10 @@ import numpy as np
 import onnx
 
 from splitgraph.dim import evaluate
+from splitgraph.execution.inputs.constraint import Sizes
 from splitgraph.execution.inputs.model_inputs import ModelInput, is_float
 from splitgraph.execution.inputs.operator_roles import Request
 from splitgraph.execution.inputs.roles import value_for
-from splitgraph.execution.inputs.solver import Sizes
 from splitgraph.execution.models.model_edits import is_default_domain, scoped_nodes
 from splitgraph.execution.values import Array
 from splitgraph.inference.analysis import Analysis

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from splitgraph.dim import evaluate
+from splitgraph.execution.inputs.constraint import Sizes
 from splitgraph.execution.inputs.element_hints import ElementHints
 from splitgraph.execution.inputs.elements import draw_elements
 from splitgraph.execution.inputs.given_inputs import check_arrays, fixed_symbols
@@ -19,7 +20,6 @@ from splitgraph.execution.inputs.model_inputs import InputError, ModelInput, des
 from splitgraph.execution.inputs.refill import refill, suggested_numbers
 from splitgraph.execution.inputs.retry_policy import RETRY_POLICY, AttemptRule
 from splitgraph.execution.inputs.sizes import SizeChooser
-from splitgraph.execution.inputs.solver import Sizes
 from splitgraph.execution.models.interfaces import caller_inputs
 from splitgraph.execution.values import Value
 from splitgraph.inference.analysis import Analysis

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from splitgraph.dim import Dim, DimLike, Obligation, substitute, symbols_of
-from splitgraph.execution.inputs.solver import Constraint
+from splitgraph.execution.inputs.constraint import Constraint
 from splitgraph.inference.analysis import Analysis
 
 

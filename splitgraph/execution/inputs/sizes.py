@@ -6,12 +6,13 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from splitgraph.dim import Dim, evaluate, product
+from splitgraph.execution.inputs.constraint import Constraint, Sizes
 from splitgraph.execution.inputs.model_inputs import InputError, ModelInput, is_float, numpy_dtype, symbols_in_order
 from splitgraph.execution.inputs.preferred import read_preferred, with_preferred
 from splitgraph.execution.inputs.required import read_required, read_required_by_splits
 from splitgraph.execution.inputs.retry_policy import RETRY_POLICY
 from splitgraph.execution.inputs.roles import required_count
-from splitgraph.execution.inputs.solver import Constraint, Sizes, Solver
+from splitgraph.execution.inputs.solver import Solver
 from splitgraph.inference.analysis import Analysis
 from splitgraph.value_type import DTYPE_NUMBERS, UNKNOWN
 

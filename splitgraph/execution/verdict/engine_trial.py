@@ -13,11 +13,11 @@ from splitgraph.execution.engines.deployment import deployment_note
 from splitgraph.execution.engines.engine_process import Attempt, EngineRun, Failure, Workplace
 from splitgraph.execution.engines.openvino_faults import openvino_fault
 from splitgraph.execution.help_texts import is_installed
+from splitgraph.execution.inputs.constraint import Sizes
 from splitgraph.execution.inputs.input_maker import InputMaker
 from splitgraph.execution.inputs.model_inputs import InputError
 from splitgraph.execution.inputs.refill import batches
 from splitgraph.execution.inputs.retry_policy import FURTHER_ROUNDS, RETRY_POLICY
-from splitgraph.execution.inputs.solver import Sizes
 from splitgraph.execution.models.dependence import read_dependence
 from splitgraph.execution.models.model_files import weights_of
 from splitgraph.execution.models.model_pair import ComparedModel
