@@ -241,9 +241,12 @@ def split_1() -> onnx.ModelProto:
 
 
 FAULTS: dict[str, tuple[Make, str]] = {
-    "strings": (lambda at: variadic_split(at, [2, 4], dtype="string"), "where strings are split"),
-    "float4 along an inner axis": (lambda at: variadic_split(at, [2, 4], dtype="f4e2m1"), "float4e2m1 is split along"),
-    "lengths as the input of Split-1": (lambda _: split_1(), "ignores the lengths that Split-1 has as an input"),
+    "strings": (lambda at: variadic_split(at, [2, 4], dtype="string"), "when it splits strings"),
+    "float4 along an inner axis": (
+        lambda at: variadic_split(at, [2, 4], dtype="f4e2m1"),
+        "when it splits float4e2m1 along",
+    ),
+    "lengths as the input of Split-1": (lambda _: split_1(), "ignores the lengths input of Split-1"),
 }
 
 
@@ -257,7 +260,7 @@ def test_known_faults_are_those_of_the_engine(name: str, tmp_path: Path) -> None
 
 
 GIVEN: dict[str, tuple[dict[str, np.ndarray], str]] = {
-    "a negative rest": ({"lengths": np.array([8, -1])}, "reads beyond the data of 'split': its lengths [8, -1] leave"),
+    "a negative rest": ({"lengths": np.array([8, -1])}, "reads beyond the data of 'split': its lengths [8, -1] exceed"),
     "numbers beyond int32": ({"lengths": np.array([2**32 + 2, 4])}, "computes int64 as int32"),
 }
 

@@ -174,7 +174,7 @@ def _check_remainder(name: str, dim: Any, lengths: Any) -> None:
     total = int(dim.data.ravel()[0])
     if -1 in given and sum(given) + 1 > total:
         raise UnsupportedError(
-            f"OpenVINO reads beyond the data of {name!r}: its lengths {given} sum to more than {total}"
+            f"OpenVINO reads beyond the data of {name!r}: its lengths {given} exceed the dimension {total}"
         )
 
 
