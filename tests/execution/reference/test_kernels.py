@@ -36,7 +36,7 @@ def ints(*numbers: int) -> np.ndarray:
 
 REFUSED_SPLITS = [
     # version, inputs, attributes, outputs, what the message names
-    (7, [SIX], {}, 2, "no version"),
+    (7, [SIX], {}, 2, "not a version"),
     (13, [], {}, 2, "needs the tensor"),
     (13, [None], {}, 2, "needs the tensor"),
     (13, [SIX, None, None], {}, 2, "at most 2"),
