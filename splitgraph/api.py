@@ -272,7 +272,7 @@ def save(
     if formats.is_ir_name(path) and not isinstance(result, (str, os.PathLike)):
         result = open_model(formats.in_memory(result)).content
         if isinstance(result, ModelProto):
-            from splitgraph.execution.openvino_import import import_onnx
+            from splitgraph.execution.engines.openvino_import import import_onnx
 
             result = import_onnx(result).model
     formats.save(result, path, external_data=external_data)
@@ -387,7 +387,7 @@ def tolerance_of(rewrite: Rewrite) -> Tolerance:
     if not rewrite.rounding or not isinstance(rewrite.model, ModelProto):
         return rewrite.tolerance
     from splitgraph.conversion.rewrite import Tolerance
-    from splitgraph.execution.rounding import rounding_tolerances
+    from splitgraph.execution.rounding.allowance import rounding_tolerances
 
     return Tolerance(*rounding_tolerances(rewrite.model, *rewrite.tolerance))
 

@@ -131,7 +131,7 @@ def _opset_of(model: Model) -> Mapping[str, int]:
 
 def _as_ir(result: Rewrite, source: Path) -> Rewrite:
     """The result as IR, its changes with those that OpenVINO needs; a split that is changed twice is one change."""
-    from splitgraph.execution.openvino_import import import_onnx
+    from splitgraph.execution.engines.openvino_import import import_onnx
 
     with working("converting to OpenVINO IR"):
         imported = import_onnx(whole_model(result.model, source))

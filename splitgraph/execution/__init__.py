@@ -1,4 +1,4 @@
-"""Running models in child processes and comparing what they give."""
+"""Run two models on the same inputs, each time in a new process, and compare their outputs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["verify_models"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import `verify_models` when it is asked for: an engine's child process imports this package without it."""
+    """Import `verify_models` on first use: an engine process imports this package without it."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from splitgraph.execution.verify import verify_models

@@ -1,30 +1,33 @@
-"""Values of a model, and the file format in which they travel between this process and an engine's.
+"""Hold the values of a model, and pass them between this process and an engine process in files.
 
 A value is an array (strings as objects, bfloat16 and the other narrow types as ml_dtypes arrays), a list (a sequence),
-a dict (a map) or None (an optional without element). A file holds one JSON line that describes the values, and then
-their bytes; nothing in it is executed when it is read, as a pickle would be.
+a dict (a map) or None (an optional without element). A file holds one JSON line that describes the values, followed by
+their bytes. Reading a file executes nothing, unlike reading a pickle.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 
-# An array, a list or dict of values, or None; which of them, the model's types say, and no type checker can.
+# An array, a list or dict of values, or None. The types of the model decide which, so that a type checker cannot.
 Value = Any
+Array = npt.NDArray[Any]
+# Runs a loaded model: takes the inputs by name and returns the outputs in the order of the model.
+Run = Callable[[Mapping[str, Value]], list[Value]]
 
 
 class UnsupportedError(Exception):
-    """What an engine, or this file format, cannot do; no finding about the model."""
+    """Raised for what an engine or this file format cannot do; it says nothing about the model."""
 
 
 def write_values(path: Path, values: Mapping[str, Value]) -> None:
-    """Write named values to a file; UnsupportedError for what is no value of these kinds (a sparse tensor, say)."""
+    """Write named values to a file; raise UnsupportedError for any other kind of value, such as a sparse tensor."""
     blobs: list[bytes] = []
     description = {name: _describe(value, blobs) for name, value in values.items()}
     with path.open("wb") as file:
@@ -34,14 +37,14 @@ def write_values(path: Path, values: Mapping[str, Value]) -> None:
 
 
 def read_values(path: Path) -> dict[str, Value]:
-    """Read what write_values wrote."""
+    """Read a file that write_values wrote."""
     with path.open("rb") as file:
         header = json.loads(file.readline())
         return {name: _restore(description, file) for name, description in header["values"].items()}
 
 
 def dtype_by_name(name: str) -> np.dtype[Any]:
-    """numpy's or ml_dtypes' element type of a name such as "float32" or "float8_e4m3fn"."""
+    """Return the element type of NumPy or ml_dtypes with a name such as "float32" or "float8_e4m3fn"."""
     try:
         return np.dtype(name)
     except TypeError:
@@ -51,13 +54,13 @@ def dtype_by_name(name: str) -> np.dtype[Any]:
         return narrow
 
 
-def is_text(array: npt.NDArray[Any]) -> bool:
-    """True for an array of strings, however numpy holds them."""
+def is_text(array: Array) -> bool:
+    """Return True for an array of strings, in any of the forms that NumPy has for them."""
     return array.dtype.kind in "OUST"
 
 
-def as_text(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Strings as an array of `str` objects; bytes are read as UTF-8."""
+def as_text(array: Array) -> Array:
+    """Convert an array of strings to `str` objects; bytes are decoded as UTF-8."""
     texts = np.empty(array.size, dtype=object)
     texts[:] = [_decode(element) for element in array.ravel().tolist()]
     return texts.reshape(array.shape)
@@ -80,7 +83,7 @@ def _describe(value: Value, blobs: list[bytes]) -> dict[str, Any]:
     if isinstance(value, (list, tuple)):
         return {"kind": "sequence", "items": [_describe(item, blobs) for item in value]}
     if not isinstance(value, (np.ndarray, np.generic)):
-        raise UnsupportedError(f"a {type(value).__name__} is no tensor, sequence, map or optional")
+        raise UnsupportedError(f"a {type(value).__name__} is not a tensor, sequence, map or optional")
     array = np.asarray(value)
     if is_text(array):
         blob = json.dumps([_decode(element) for element in array.ravel().tolist()]).encode("ascii")

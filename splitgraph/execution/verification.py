@@ -1,4 +1,4 @@
-"""What a comparison of two models by execution gives back."""
+"""Hold the result of a verification."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ Verdict = Literal["equal", "different", "not-run"]
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The first value that differs.
+    """The first difference between two models.
 
-    name: of the input or output, "" when the second model failed as a whole. case: index from 0, None for a difference
-    of the interface or a second model that is invalid. reason: what differs.
+    name: of the input or output, "" if the second model failed as a whole. case: the index of the set of inputs, from
+    0; None for a difference of the interface or an invalid second model. reason: what differs.
     """
 
     name: str
@@ -25,13 +25,14 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What `verify` found.
+    """The result of `verify`.
 
-    verdict: "equal", "different" or "not-run", also where results are equal but show nothing (SG506). engine: which
-    engine ran the cases, "" for none. cases: how many sets of inputs were compared and showed something. max_abs_diff,
-    max_rel_diff: over all floating-point outputs, 0.0 when equal to the bit, None when nothing was compared.
-    first_difference: None unless different. proofs: locations of the splits whose bounds are equal symbolically, so for
-    every value of every dimension. diagnostics: which engines failed and why, and what limits the verdict.
+    verdict: "equal", "different" or "not-run"; also "not-run" if equal outputs prove nothing (SG506). engine: the
+    engine that ran the cases, "" for none. cases: how many sets of inputs were compared and prove something.
+    max_abs_diff, max_rel_diff: over all floating-point outputs, 0.0 if they are identical, None if nothing was
+    compared. first_difference: None unless different. proofs: locations of the splits whose lengths are symbolically
+    equal, so for every value of every dimension. diagnostics: which engines failed and why, and what limits the
+    verdict.
     """
 
     verdict: Verdict
@@ -45,5 +46,5 @@ class Verification:
 
     @property
     def warnings(self) -> tuple[Diagnostic, ...]:
-        """What to heed beside a verdict: outputs that show nothing, a result that does not load as it is."""
+        """The warnings besides the verdict, such as outputs that prove nothing."""
         return tuple(each for each in self.diagnostics if each.severity == "warning" and each.code != "SG503")

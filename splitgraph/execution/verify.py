@@ -1,31 +1,40 @@
-"""Verifying a rewrite: both models are run on the same inputs, by one engine after the other until one can tell.
+"""Verify that two models compute the same, by running both on the same inputs.
 
-How a verdict comes about:
+What `verify_models` does, step by step:
 
-- A difference of the interface (names, order, declared types and ranks) is a difference without running anything.
-- An engine decides only on cases that the first model ran on. It says "different" when a value differs, or when the
-  second model declares a fixed shape or a type that the values contradict and the first does not; it says "equal" when
-  all its cases were compared and are equal.
-- An engine that crashes, runs out of time, cannot load one of the models, lacks something, runs the first model on none
-  of the inputs, or gives the first model's outputs another type than declared has not run; the next one is tried.
-- The second model refusing, while running, inputs on which the first one ran is a difference that no other engine can
-  overrule, where the same engine runs it on other inputs: what it cannot do at all, or is known to refuse wrongly (see
-  `engines.is_known_limit`), may be a limit of its own, and is a difference only if no other engine decides. OpenVINO
-  alone runs IR, so that what it refuses there no other engine can run. The reference evaluator checks little and fails
-  on some of what is right: other engines always overrule it.
-- So is a second model that onnxruntime refuses to load as against ONNX's rules, for which it lacks nothing (see
-  `engines.is_invalid`), where the first one runs: other engines do not look at those rules.
-- Equal results of which nothing is shown, as they are NaN or the same whatever the inputs and the weights, are no
-  verdict; other inputs are tried before that is said (see `evidence`). No other engine is asked then: it would compute
-  the same.
-- A difference of floating-point numbers that rounding makes as well is none in a rewrite that rounds otherwise.
-- A difference proves nothing where the models draw random numbers without a seed.
+1. It matches the inputs and outputs of the two models (`models`). A difference in the interface (names, order, declared
+   types, ranks) is a difference without running anything.
+2. It checks that the models can be compared: both must have a meaning, outputs, weights and an engine (`models`). A
+   first model whose only fault is a Split-18 without `split` and `num_outputs` is repaired; any other invalid split has
+   no meaning to compare with.
+3. It chooses inputs: sizes that the model accepts, and elements that show differences (`inputs`).
+4. One engine after the other runs both models on these inputs, each time in a new process, until one engine can decide
+   (`engines`, `reference`).
+5. It compares the outputs and judges the runs (`verdict`). If a rewrite rounds differently, it measures how much
+   rounding changes the first model (`rounding`).
 
-OpenVINO IR is run by OpenVINO alone. An ONNX model is compared with it as another engine runs it where there is one, as
-OpenVINO's reading of ONNX is what is in question then; numbers are held to what two engines agree on.
+The rules for a verdict:
 
-A model whose only fault is a Split-18 without `split` and `num_outputs` is compared as what it must mean, with
-`num_outputs` filled in; one with any other invalid split has no meaning to compare with.
+- An engine decides only on cases that the first model ran on. "different": a value differs; or the second model
+  declares a fixed shape or a type that the values contradict, and the first one does not. "equal": all cases were
+  compared and are equal.
+- An engine has not decided if it crashes, runs out of time, cannot load one of the models, lacks something, runs the
+  first model on none of the inputs, or gives an output of the first model another type than declared. The next engine
+  is tried.
+- If the second model fails on inputs that the first one runs on, the models are different. No other engine can overrule
+  that if the same engine runs the second model on other inputs. Otherwise the failure, or a failure for a reason that
+  is known to be wrong (see `error_texts.is_known_limit`), may be a limit of the engine; it decides only if no other
+  engine does. OpenVINO is the only engine for IR, so that nothing can overrule its failures there. Other engines always
+  overrule the reference evaluator: it checks little and fails on some correct models.
+- If onnxruntime runs the first model but refuses to load the second one because it breaks the rules of ONNX (see
+  `error_texts.is_invalid`), the models are different. Other engines do not check those rules.
+- Equal outputs prove nothing if they are NaN, or the same for all inputs and all weights (see `evidence`). Other inputs
+  are tried then; if they do not help, there is no verdict. No other engine is asked: it would compute the same.
+- Differences of floating-point numbers that rounding explains do not count, if the rewrite rounds differently.
+- Differences do not count if the models draw random numbers without a seed.
+
+Only OpenVINO runs OpenVINO IR. If the other model is ONNX, another engine runs that one if possible, because OpenVINO
+may read the ONNX model wrongly. The tolerances are then those between two engines.
 """
 
 from __future__ import annotations
@@ -40,26 +49,36 @@ import numpy as np
 import numpy.typing as npt
 
 from splitgraph.diagnostics import Diagnostic, diagnostic
-from splitgraph.execution import advice
-from splitgraph.execution.admission import engines_for, in_order, lacking_engine, lacking_memory, meaningful, too_deep
-from splitgraph.execution.child import Workplace, workplace
-from splitgraph.execution.comparison import compare_interfaces
-from splitgraph.execution.engine_trial import EngineTrial, Question
-from splitgraph.execution.inputs import InputMaker
-from splitgraph.execution.judging import Outcome
-from splitgraph.execution.memory import says_out_of_memory
-from splitgraph.execution.model_inputs import InputError
-from splitgraph.execution.proofs import prove_equal_splits
-from splitgraph.execution.subjects import Model, Subject, read_subjects
+from splitgraph.execution import help_texts
+from splitgraph.execution.engines.engine_process import Workplace, workplace
+from splitgraph.execution.engines.memory import says_out_of_memory
+from splitgraph.execution.inputs.input_maker import InputMaker
+from splitgraph.execution.inputs.model_inputs import InputError
+from splitgraph.execution.models.comparability import (
+    engines_for,
+    find_incomparable,
+    find_missing_engine,
+    find_missing_memory,
+    find_too_deep,
+    repair_first,
+    with_sorted_nodes,
+)
+from splitgraph.execution.models.interfaces import compare_interfaces
+from splitgraph.execution.models.model_pair import ComparedModel, Model, read_model_pair
+from splitgraph.execution.verdict.engine_trial import EngineTrial, Question
+from splitgraph.execution.verdict.judge import Outcome
+from splitgraph.execution.verdict.proofs import prove_equal_splits
 from splitgraph.execution.verification import Difference, Verification
 from splitgraph.execution.verify_arguments import Engine, check_arguments
 
-# More seconds than any run takes, and fewer than the operating system's timers overflow at.
+# More seconds than any run takes. The timers of the operating system overflow at larger numbers.
 _LONGEST_TIMEOUT = 1e6
-# Bytes of weights that take their time to be read.
+# Reading so many bytes of weights takes noticeable time.
 _LARGE = 5e7
-# What an engine may use of the time that is left, if another one comes after it.
+# An engine may use this share of the remaining time if another engine comes after it.
 _SHARE = 2 / 3
+
+_NOT_RUN = Verification("not-run", "", 0, None, None, None, ())
 
 
 def verify_models(
@@ -78,60 +97,47 @@ def verify_models(
     folders: Sequence[Path | None] = (None, None),
     progress: Callable[[str], None] = lambda text: None,
 ) -> Verification:
-    """Run both models, ONNX or OpenVINO IR, on the same inputs and compare what they give; neither model is changed.
+    """Run both models, ONNX or OpenVINO IR, on the same inputs and compare their outputs. Neither model is changed.
 
-    folders: of the external data of each model. progress: takes what is being done, as a text.
-    samples: cases, with different sizes of the symbolic dimensions and different elements. seed: of the random
-    elements. bind: sizes by symbol. inputs: arrays by name, the others are made up. rtol, atol: tolerances for
-    floating-point numbers (see `comparison` for narrow types). rounding: the second model is a rewrite of the first
-    with operators written as arithmetic, so that more is allowed where rounding does more (see `sensitivity`). timeout:
-    seconds for everything. Raises ValueError for arguments that fit nothing.
+    samples: the number of cases, each with other sizes of the symbolic dimensions and other elements. seed: of the
+    random elements. bind: sizes by symbol. inputs: arrays by name; the other inputs are drawn. rtol, atol: tolerances
+    for floating-point numbers (see `comparison` for narrow types). rounding: the second model is a rewrite of the first
+    one with other arithmetic, so that more is allowed where rounding explains it (see `rounding.measure`). timeout: in
+    seconds, for everything. folders: of the external data of each model. progress: receives a text for each step.
+    Raises ValueError for arguments that do not fit.
     """
     check_arguments(samples, seed, engine, rtol, atol, timeout)
     deadline = time.monotonic() + min(timeout, _LONGEST_TIMEOUT)
-    subjects = read_subjects(before, after)
-    if isinstance(subjects, Difference):
-        return Verification("different", "", 0, None, None, subjects, ())
-    first, second = (replace(each, folder=folder) for each, folder in zip(subjects, folders, strict=True))
-    depth = too_deep(first, second)
-    if depth is not None:
-        return Verification("not-run", "", 0, None, None, None, (), (depth,))
+    pair = read_model_pair(before, after, folders)
+    if isinstance(pair, Difference):
+        return replace(_NOT_RUN, verdict="different", first_difference=pair)
+    first, second = pair
+    fault = find_too_deep(first, second)
+    if fault is not None:
+        return replace(_NOT_RUN, diagnostics=(fault,))
     maker = InputMaker(first.analysis, seed=seed, bind=bind, given=inputs, left_out=first.left_out)
-    blank = Verification("not-run", "", 0, None, None, None, prove_equal_splits(first.analysis, second.analysis))
+    not_run = replace(_NOT_RUN, proofs=prove_equal_splits(first.analysis, second.analysis))
     difference = compare_interfaces(first.interface, second.interface)
     if difference is not None:
-        return replace(blank, verdict="different", first_difference=difference)
-    first, second = in_order(first), in_order(second)
-    meaning, fault = meaningful(first, second)
-    fault = fault or lacking_engine(engine, first, second) or lacking_memory(first, second)
+        return replace(not_run, verdict="different", first_difference=difference)
+    first, second = with_sorted_nodes(first), with_sorted_nodes(second)
+    repaired, fault = first, find_incomparable(first, second)
+    if fault is None:
+        repaired, fault = repair_first(first, second)
+    fault = fault or find_missing_engine(engine, first, second) or find_missing_memory(first, second)
     if fault is not None:
-        return replace(blank, diagnostics=(fault,))
-    if meaning is not first:
-        maker = InputMaker(meaning.analysis, seed=seed, bind=bind, given=inputs, left_out=first.left_out)
+        return replace(not_run, diagnostics=(fault,))
+    if repaired is not first:
+        maker = InputMaker(repaired.analysis, seed=seed, bind=bind, given=inputs, left_out=first.left_out)
     second_maker = None if bind or inputs else _second_maker(second, first, seed)
-    question = Question(meaning, second, maker, second_maker, samples if maker.varies else 1, rtol, atol, rounding)
-    trial = _Trial(question, "onnxruntime" if engine == "auto" else engine, blank)
-    ports = [None if subject.ports is None else subject.ports.as_json() for subject in (meaning, second)]
-    try:
-        with workplace([meaning.model, second.model], ports, folders) as place:
-            return trial.decide(place, engines_for(engine, first, second), deadline, progress)
-    except OSError as error:
-        # A full disk, say, which is no fault of the models.
-        reason = f"nothing can be run from the temporary folder {tempfile.gettempdir()}: {error.strerror or error}"
-        help = "Make room there, or name another folder in the environment variable TMPDIR."
-        found = diagnostic("SG501", reason, severity="warning", help=help)
-        return replace(blank, diagnostics=(*trial.diagnostics, found))
+    question = Question(repaired, second, maker, second_maker, samples if maker.varies else 1, rtol, atol, rounding)
+    queue = _EngineQueue(question, "onnxruntime" if engine == "auto" else engine, not_run)
+    return queue.run(engines_for(engine, first, second), folders, deadline, progress)
 
 
-def _size_of(place: Workplace) -> str:
-    """How large the models are, where that is why they take their time."""
-    size = max(place.weights)
-    return f", {size / 1e6:,.0f} MB of weights each" if size > _LARGE else ""
-
-
-def _second_maker(second: Subject, first: Subject, seed: int) -> InputMaker | None:
-    """Draws inputs by what an ONNX model says of its dimensions, for an IR before it, whose dynamic dimensions have no
-    names that could agree; None for other pairs.
+def _second_maker(second: ComparedModel, first: ComparedModel, seed: int) -> InputMaker | None:
+    """Return a maker that draws inputs from the dimensions of the second model, if that is ONNX and the first one is an
+    IR: the dynamic dimensions of an IR have no names that could agree. Return None for other pairs.
     """
     if not first.is_ir or second.is_ir or second.ports is None:
         return None
@@ -140,20 +146,40 @@ def _second_maker(second: Subject, first: Subject, seed: int) -> InputMaker | No
 
 
 @dataclass(slots=True)
-class _Trial:
-    """One verification, while it goes on. wanted: the engine that matters most."""
+class _EngineQueue:
+    """Asks one engine after the other until one decides.
+
+    wanted: the engine that the caller asked for, or the most important one. failed: the engines that did not decide,
+    with the reason: "" if the first model ran on none of the inputs.
+    """
 
     question: Question
     wanted: str
-    blank: Verification
+    not_run: Verification
     diagnostics: list[Diagnostic] = field(default_factory=list)
-    # The engines that did not decide, with the reason: "" where the first model ran on none of the inputs.
     failed: list[tuple[str, str]] = field(default_factory=list)
 
-    def decide(
+    def run(
+        self,
+        engines: Sequence[str],
+        folders: Sequence[Path | None],
+        deadline: float,
+        progress: Callable[[str], None],
+    ) -> Verification:
+        """Write the models to a temporary folder and ask the engines there."""
+        pair = self.question.before, self.question.after
+        ports = [None if compared.ports is None else compared.ports.as_json() for compared in pair]
+        try:
+            with workplace([compared.model for compared in pair], ports, folders) as place:
+                return self._ask(place, engines, deadline, progress)
+        except OSError as error:
+            # Such as a full disk, which is no fault of the models.
+            text = f"no engine can run in the temporary folder {tempfile.gettempdir()}: {error.strerror or error}"
+            return self._undecided(text, "Make room there, or name another folder in the environment variable TMPDIR.")
+
+    def _ask(
         self, place: Workplace, engines: Sequence[str], deadline: float, progress: Callable[[str], None]
     ) -> Verification:
-        """Ask the engines in turn until one decides."""
         refusal: tuple[str, Outcome] | None = None
         for position, engine in enumerate(engines):
             is_last = position == len(engines) - 1
@@ -161,13 +187,13 @@ class _Trial:
             try:
                 outcome = EngineTrial(self.question, place, engine, deadline, 1.0 if is_last else _SHARE).decide()
             except InputError as error:
-                return self._not_run(str(error), advice.INPUTS)
+                return self._undecided(str(error), help_texts.INPUTS)
             if outcome.is_final and engine.split("+")[-1] != "reference":
                 outcome = replace(outcome, verdict="different", difference=outcome.refusal)
             self.diagnostics += outcome.notes
             if outcome.verdict is not None:
                 return self._decided(engine, outcome)
-            help = advice.after_failure(engine, engines[position + 1 :])
+            help = help_texts.after_failure(engine, engines[position + 1 :])
             self.diagnostics.append(diagnostic("SG503", f"{engine}: {outcome.reason}", severity="warning", help=help))
             self.failed.append((engine, "" if outcome.inputs_refused else outcome.reason))
             if outcome.refusal is not None and refusal is None:
@@ -179,15 +205,14 @@ class _Trial:
 
     def _decided(self, engine: str, outcome: Outcome) -> Verification:
         difference = outcome.difference
-        # What an invalid model would give does not matter.
-        of_values = difference is not None and difference.case is not None
-        if of_values and self.question.before.draws_random_numbers:
-            return self._not_run(
-                "the model draws random numbers without a seed, so its outputs cannot be compared", advice.SEEDS
-            )
+        # A difference without a case is an invalid second model, whose values do not matter.
+        is_of_values = difference is not None and difference.case is not None
+        if is_of_values and self.question.before.draws_random_numbers:
+            text = "the model draws random numbers without a seed, so its outputs cannot be compared"
+            return self._undecided(text, help_texts.SEEDS)
         verdict = outcome.verdict or "not-run"
         return replace(
-            self.blank,
+            self.not_run,
             verdict=verdict,
             engine="" if verdict == "not-run" else engine,
             cases=outcome.cases,
@@ -197,17 +222,22 @@ class _Trial:
             diagnostics=tuple(self.diagnostics),
         )
 
-    def _not_run(self, reason: str, help: str) -> Verification:
+    def _undecided(self, reason: str, help: str) -> Verification:
         found = diagnostic("SG501", reason, severity="warning", help=help)
-        return replace(self.blank, diagnostics=(*self.diagnostics, found))
+        return replace(self.not_run, diagnostics=(*self.diagnostics, found))
 
     def _nothing_ran(self) -> Verification:
-        reason = "no engine could run both models"
-        if any(says_out_of_memory(told) for _, told in self.failed):
-            return self._not_run(f"{reason} in the memory that running a model may take", advice.SMALLER)
+        text = "no engine could run both models"
+        if any(says_out_of_memory(reason) for _, reason in self.failed):
+            return self._undecided(f"{text} within the memory limit", help_texts.SMALLER)
         refused = any(not reason for _, reason in self.failed)
         unknown = self.question.maker.unknown_rank() if refused else None
         if unknown is None:
-            return self._not_run(reason, advice.where_engines_fail(self.wanted, *self.failed[0]))
-        text = f"{reason}: {unknown.reason}, so that sizes that fit are a guess"
-        return self._not_run(text, unknown.help)
+            return self._undecided(text, help_texts.where_engines_fail(self.wanted, *self.failed[0]))
+        return self._undecided(f"{text}: {unknown.reason}, so the sizes of the inputs are a guess", unknown.help)
+
+
+def _size_of(place: Workplace) -> str:
+    """Return how large the models are, if that makes a run slow."""
+    size = max(place.weights)
+    return f", {size / 1e6:,.0f} MB of weights each" if size > _LARGE else ""

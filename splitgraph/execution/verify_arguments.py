@@ -1,4 +1,4 @@
-"""The arguments of `verify` that are wrong for every model."""
+"""Check the arguments of `verify` that do not depend on the models."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Engine = Literal["auto", "reference", "onnxruntime", "openvino"]
 
 
 def check_arguments(samples: int, seed: int, engine: str, rtol: float, atol: float, timeout: float) -> None:
-    """Raise ValueError for the first of them that is not allowed."""
+    """Raise ValueError for the first argument that is not allowed."""
     if engine not in get_args(Engine):
         raise ValueError(f"there is no engine {engine!r}; there are: {', '.join(get_args(Engine))}")
     for name, number, least in (("samples", samples, 1), ("seed", seed, 0)):

@@ -30,7 +30,7 @@ from old_runtimes_trial import Finding, try_export
 import splitgraph
 from splitgraph.conversion.finish.ir_version import minimum_ir_version
 from splitgraph.conversion.rewrite import Rewrite
-from splitgraph.execution.model_edits import scoped_nodes
+from splitgraph.execution.models.model_edits import scoped_nodes
 
 HERE = Path(__file__).resolve().parent
 MODELS = HERE.parent.parent / "models"

@@ -20,14 +20,15 @@ import onnx
 from splitgraph.api import tolerance_of
 from splitgraph.conversion.rewrite import Rewrite
 from splitgraph.execution import values
-from splitgraph.execution.admission import engines_for, in_order, meaningful
-from splitgraph.execution.child import Attempt, EngineRun, Failure, Probe, Workplace
-from splitgraph.execution.comparison import compare_interfaces
-from splitgraph.execution.engine_trial import EngineTrial, Question
-from splitgraph.execution.engines import normalise, reason_of
-from splitgraph.execution.inputs import InputMaker
-from splitgraph.execution.judging import Outcome
-from splitgraph.execution.subjects import Subject, read_subjects
+from splitgraph.execution.engines.engine import normalise
+from splitgraph.execution.engines.engine_process import Attempt, EngineRun, Failure, Probe, Workplace
+from splitgraph.execution.engines.error_texts import reason_of
+from splitgraph.execution.inputs.input_maker import InputMaker
+from splitgraph.execution.models.comparability import engines_for, find_incomparable, repair_first, with_sorted_nodes
+from splitgraph.execution.models.interfaces import compare_interfaces
+from splitgraph.execution.models.model_pair import ComparedModel, read_model_pair
+from splitgraph.execution.verdict.engine_trial import EngineTrial, Question
+from splitgraph.execution.verdict.judge import Outcome
 from splitgraph.execution.verification import Difference
 
 WORKER = Path(__file__).resolve().parent / "old_runtimes_worker.py"
@@ -115,22 +116,24 @@ def try_export(original: onnx.ModelProto, rewrite: Rewrite, export: Path, python
 
     rewrite: what the file of the export holds. timeout: seconds for everything.
     """
-    subjects = read_subjects(original, rewrite.model)
-    assert not isinstance(subjects, Difference), "two ONNX models are always matched by their names"
-    first, second = (in_order(subject) for subject in subjects)
+    pair = read_model_pair(original, rewrite.model)
+    assert not isinstance(pair, Difference), "two ONNX models are always matched by their names"
+    first, second = (with_sorted_nodes(compared) for compared in pair)
     difference = compare_interfaces(first.interface, second.interface)
     if difference is not None:
         return Finding("different", difference.reason)
     if first.draws_random_numbers:
         return Finding("random")
-    first, fault = meaningful(first, second)
+    fault = find_incomparable(first, second)
+    if fault is None:
+        first, fault = repair_first(first, second)
     if fault is not None:
         return Finding("no original", fault.message)
     return _in_engines(first, second, rewrite, export, python, time.monotonic() + timeout)
 
 
 def _in_engines(
-    first: Subject, second: Subject, rewrite: Rewrite, export: Path, python: Path, deadline: float
+    first: ComparedModel, second: ComparedModel, rewrite: Rewrite, export: Path, python: Path, deadline: float
 ) -> Finding:
     """What the first engine shows that runs the original."""
     maker, tolerance = InputMaker(first.analysis), tolerance_of(rewrite)

@@ -16,7 +16,7 @@ import onnxruntime
 
 import splitgraph
 from splitgraph.dim import Dim
-from splitgraph.execution.inputs import InputMaker
+from splitgraph.execution.inputs.input_maker import InputMaker
 from splitgraph.inference.analysis import Analysis
 
 

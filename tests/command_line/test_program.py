@@ -18,7 +18,7 @@ import pytest
 
 import splitgraph
 from splitgraph import api, cli, exit_codes
-from splitgraph.execution import model_files
+from splitgraph.execution.models import model_files
 
 from .program import ROOT, Run, files, in_child, split_model
 
@@ -126,7 +126,7 @@ def test_an_interrupt_is_one_line_and_leaves_nothing(run: Run, folder: Path, mon
 STOPPED_WITHIN_THE_ENGINE = """
 import os, signal, sys
 from splitgraph import cli
-from splitgraph.execution import child
+from splitgraph.execution.engines import engine_process
 
 number = int(sys.argv[1])
 
@@ -135,7 +135,7 @@ def stop(module, workplace, seconds):
     os.kill(os.getpid(), number)
 
 signal.signal(number, signal.SIG_DFL)
-child.run_module = stop
+engine_process.run_module = stop
 try:
     cli.main(["upgrade", "model.onnx", "--opset", "18"])
 finally:

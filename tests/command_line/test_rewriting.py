@@ -363,5 +363,5 @@ def test_a_result_that_shows_nothing_is_not_verified(run: Run, folder: Path) -> 
     assert (code, document["ok"], document["verified"]) == (0, True, False)
     assert [found["code"] for found in document["diagnostics"]] == ["SG506"]
     assert err.splitlines()[-1].startswith("NOT VERIFIED: nan.opset18.onnx was written")
-    assert "not verified: all results are equal, but show nothing" in err
+    assert "not verified: all outputs are equal, but" in err
     assert run("upgrade", "nan.onnx", "--opset", "18", "--verify", "-o", "other.onnx")[0] == 3

@@ -88,18 +88,18 @@ def test_verify_says_that_only_sizes_of_1_were_compared(run: Run, folder: Path) 
     body = "zero = Sub(x, x) sum = ReduceSum(zero) one = Cos(sum) shape = Cast<to = 7>(one) y = Reshape(x, shape)"
     text = f'<ir_version: 8, opset_import: ["": 18]> g (float[N] x) => (float[K] y) {{ {body} }}'
     onnx.save(onnx.parser.parse_model(text), "one.onnx")
-    assert "  the model runs only at sizes of 1 of those" in run("verify", "one.onnx", "one.onnx")[1]
-    assert "sizes of 1" not in run("verify", "one.onnx", "one.onnx", "--bind", "N=1")[1]
+    assert "  the models ran only with size 1 for every dynamic dimension" in run("verify", "one.onnx", "one.onnx")[1]
+    assert "only with size 1" not in run("verify", "one.onnx", "one.onnx", "--bind", "N=1")[1]
 
 
 def test_verify_says_which_engine_did_not_run_the_models(
     run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    refused = diagnostic("SG503", "onnxruntime: loading the model after: no kernel", severity="warning")
+    refused = diagnostic("SG503", "onnxruntime: loading the second model: no kernel", severity="warning")
     found = Verification("equal", "reference", 3, 0.0, 0.0, None, (), (refused,))
     monkeypatch.setattr(api, "verify", lambda before, after, **options: found)
     monkeypatch.setattr(api, "verify_rewrite", lambda before, rewrite, **options: found)
-    note = "  not run by onnxruntime: loading the model after: no kernel\n"
+    note = "  not run by onnxruntime: loading the second model: no kernel\n"
     assert run("verify", "model.onnx", "model.onnx")[1].endswith(f"largest difference: 0\n{note}")
     out = run("upgrade", "model.onnx", "--opset", "18")[1]
     assert f"verified equal on 3 inputs (reference)\n{note}wrote " in out

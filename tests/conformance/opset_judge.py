@@ -21,8 +21,10 @@ import splitgraph
 from splitgraph.conversion.finish.ir_version import minimum_ir_version
 from splitgraph.conversion.opset import convert_opset
 from splitgraph.diagnostics import ConversionError
-from splitgraph.execution.comparison import Comparison, compare_interfaces
-from splitgraph.execution.engines import is_unsupported, load_engine, normalise, reason_of
+from splitgraph.execution.comparison import Comparison
+from splitgraph.execution.engines.engine import load_engine, normalise
+from splitgraph.execution.engines.error_texts import is_unsupported, reason_of
+from splitgraph.execution.models.interfaces import compare_interfaces
 
 from .model_cases import ModelCase, opset_of
 from .opset_cases import has_interface, operators_of

@@ -10,7 +10,7 @@ import pytest
 from onnx import parser
 
 import splitgraph
-from splitgraph.execution.reference import load, run
+from splitgraph.execution.reference.evaluator import load, run
 
 ROW = "m = Gather (x, i)"  # of dimensions 2, 3
 ROWS = "v = Reshape (i, one) m = Gather (x, v)"  # of dimensions 1, 2, 3

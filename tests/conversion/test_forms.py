@@ -13,7 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 import splitgraph
-from splitgraph.execution.reference import load, run
+from splitgraph.execution.reference.evaluator import load, run
 from splitgraph.variants.variadic_function import variadic_function
 
 DOMAIN = "org.splitgraph"

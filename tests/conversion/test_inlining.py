@@ -9,7 +9,7 @@ import onnx.parser
 import pytest
 
 import splitgraph
-from splitgraph.execution.reference import load, run
+from splitgraph.execution.reference.evaluator import load, run
 
 DATA = {"x": np.arange(-8, 8, dtype=np.float32).reshape(2, 8)}
 

@@ -11,7 +11,7 @@ import pytest
 from onnx import GraphProto, NodeProto, TensorProto, helper, numpy_helper
 
 import splitgraph
-from splitgraph.execution.reference import load, run
+from splitgraph.execution.reference.evaluator import load, run
 
 FLOAT = TensorProto.FLOAT
 

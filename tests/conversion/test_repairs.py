@@ -15,7 +15,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import splitgraph
 from splitgraph.conversion.finish.ir_version import minimum_ir_version
-from splitgraph.execution.reference import load, run
+from splitgraph.execution.reference.evaluator import load, run
 
 C2F = Path(__file__).parents[2] / "models" / "c2f.opset17.dynamo.onnx"
 

@@ -14,7 +14,7 @@ import splitgraph
 from splitgraph import variants
 from splitgraph.conversion import operators as families
 from splitgraph.conversion.ladder import unknown_versions
-from splitgraph.execution import reference
+from splitgraph.execution.reference import evaluator
 from splitgraph.execution.values import UnsupportedError
 from splitgraph.inference import node_outputs, operators, walk
 from splitgraph.schemas import version_at
@@ -52,8 +52,8 @@ def without_split_18(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(variants, "VARIANTS", known)
     by_version = {(variant.domain, variant.op_type, variant.since_version): variant for variant in known}
     monkeypatch.setattr(variants, "_BY_VERSION", by_version)
-    kernels = {**reference.ONNX_KERNEL_VERSIONS, "Split": (1, 2, 11, 13)}
-    monkeypatch.setattr(reference, "ONNX_KERNEL_VERSIONS", kernels)
+    kernels = {**evaluator.ONNX_KERNEL_VERSIONS, "Split": (1, 2, 11, 13)}
+    monkeypatch.setattr(evaluator, "ONNX_KERNEL_VERSIONS", kernels)
     operators._known_operator.cache_clear()
     monkeypatch.setattr(operators, "_known_operator", operators._known_operator.__wrapped__)
 
@@ -84,8 +84,8 @@ def test_a_split_of_an_unknown_version_is_not_read() -> None:
 
 @pytest.mark.usefixtures("without_split_18")
 def test_the_reference_engine_does_not_run_a_split_of_an_unknown_version() -> None:
-    with pytest.raises(UnsupportedError, match="no kernel of Split-18"):
-        reference.load(model_at(18, UNEVEN_18))
+    with pytest.raises(UnsupportedError, match="no kernel for Split-18"):
+        evaluator.load(model_at(18, UNEVEN_18))
 
 
 def test_no_helper_is_written_in_an_unknown_version(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from splitgraph.execution import child, worker
+from splitgraph.execution.engines import engine_process, worker
 
-collect_ignore = [] if importlib.util.find_spec("openvino") else ["test_openvino_engine.py"]
+collect_ignore = [] if importlib.util.find_spec("openvino") else ["engines/test_openvino_engine.py"]
 
 
 @pytest.fixture
@@ -21,4 +21,4 @@ def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
         return ""
 
     monkeypatch.setattr(worker, "_limit", lambda seconds, memory: None)
-    monkeypatch.setattr(child, "_run_worker", run_worker)
+    monkeypatch.setattr(engine_process, "_run_worker", run_worker)

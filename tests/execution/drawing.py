@@ -6,7 +6,7 @@ from typing import Any
 
 import onnx
 
-from splitgraph.execution.inputs import InputMaker
+from splitgraph.execution.inputs.input_maker import InputMaker
 from splitgraph.inference import infer_model
 
 

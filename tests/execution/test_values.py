@@ -43,7 +43,7 @@ def there_and_back(folder: Path, value: Any) -> Any:
 
 @pytest.mark.parametrize("value", [object(), {1, 2}, 3, "text"])
 def test_what_is_no_value_of_a_model(tmp_path: Path, value: Any) -> None:
-    with pytest.raises(UnsupportedError, match="is no tensor"):
+    with pytest.raises(UnsupportedError, match="is not a tensor"):
         there_and_back(tmp_path, value)
 
 

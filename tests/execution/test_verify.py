@@ -12,7 +12,7 @@ from onnx import TensorProto, helper
 
 from splitgraph.conversion.splits.forms import convert_forms
 from splitgraph.execution import verify_models
-from splitgraph.execution.child import EngineRun, Failure, Workplace
+from splitgraph.execution.engines.engine_process import EngineRun, Failure, Workplace
 
 from .small_models import constant, graph_of, halves, model_of, node, split_model, value
 
@@ -82,18 +82,21 @@ def declare_fixed(where: str, size: int) -> onnx.ModelProto:
 MUTANTS: dict[str, tuple[onnx.ModelProto, str]] = {
     "two outputs swapped": (halves(order="ba"), "shape|elements differ"),
     "two outputs in another order": (reorder_outputs(), "another order"),
-    "an output dropped": (drop_output(), "'q' is missing"),
-    "an output renamed": (rename("output"), "'q' is missing"),
-    "an input renamed": (rename("input"), "'x' is missing"),
-    "the declared type of an output changed": (halves(dtype=TensorProto.DOUBLE), "declared float32 before and float64"),
+    "an output dropped": (drop_output(), "the second model has no output 'q'"),
+    "an output renamed": (rename("output"), "the second model has no output 'q'"),
+    "an input renamed": (rename("input"), "the second model has no input 'x'"),
+    "the declared type of an output changed": (
+        halves(dtype=TensorProto.DOUBLE),
+        "float32 in the first model and float64",
+    ),
     "the type of an output changed, undeclared": (
         redirect(halves(), "p", node("Cast", ["old"], ["p"], to=TensorProto.DOUBLE), dtype=0),
         "float64",
     ),
     "a batch dimension collapsed": (collapse_batch(), "shape"),
     "the batch cut to its first row": (first_row(), "shape"),
-    "an input's batch declared 1": (declare_fixed("input", 1), "declared of shape"),
-    "an output's batch declared 1": (declare_fixed("output", 1), "declared of shape"),
+    "an input's batch declared 1": (declare_fixed("input", 1), "declared with shape"),
+    "an output's batch declared 1": (declare_fixed("output", 1), "declared with shape"),
     "a rank added": (add_rank(), "shape"),
     "lengths off by one with the same total, for odd sizes only": (halves("floor"), "shape"),
     "a relative error of 5e-4": (halves(scale=1.0005), "elements differ"),
@@ -191,7 +194,7 @@ def test_uneven_dimensions_that_only_the_first_model_takes(engine: Any) -> None:
     found = verify_models(split_model(18, num_outputs=2), split_model(13), engine=engine)
     assert found.verdict == "different"
     assert found.first_difference is not None
-    assert "fails on inputs on which the one before runs" in found.first_difference.reason
+    assert "fails on inputs that the first one runs on" in found.first_difference.reason
 
 
 @pytest.mark.usefixtures("in_process")

@@ -12,7 +12,7 @@ import onnxruntime
 from onnx.reference import ReferenceEvaluator
 
 from splitgraph.dim import Dim, evaluate, symbols_of
-from splitgraph.execution.reference import load
+from splitgraph.execution.reference.evaluator import load
 from splitgraph.execution.values import UnsupportedError
 from splitgraph.inference.analysis import Analysis
 from splitgraph.value_type import ValueType

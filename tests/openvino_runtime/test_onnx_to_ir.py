@@ -15,7 +15,7 @@ from onnx import TensorProto, helper
 
 import splitgraph
 from splitgraph import cli
-from splitgraph.execution import openvino_import
+from splitgraph.execution.engines import openvino_import
 from splitgraph.formats import OpenVINOModel, load_ir
 from splitgraph.formats.openvino_ir import Layer
 

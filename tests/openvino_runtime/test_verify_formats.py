@@ -14,7 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import splitgraph
 from splitgraph.execution import verify_models
-from splitgraph.execution.child import EngineRun, Workplace
+from splitgraph.execution.engines.engine_process import EngineRun, Workplace
 
 from .split_ir import variadic_split
 
@@ -199,7 +199,7 @@ def test_an_output_that_is_in_one_model_only(tmp_path: Path) -> None:
     assert (found.verdict, found.engine) == ("different", "")
     assert found.first_difference is not None
     assert (found.first_difference.name, found.first_difference.case) == ("c", None)
-    assert "2 outputs before and 3 after" in found.first_difference.reason
+    assert "the first model has 2 outputs, the second 3" in found.first_difference.reason
 
 
 def test_an_input_with_a_default_may_be_a_constant_afterwards(tmp_path: Path) -> None:
@@ -241,9 +241,12 @@ def split_1() -> onnx.ModelProto:
 
 
 FAULTS: dict[str, tuple[Make, str]] = {
-    "strings": (lambda at: variadic_split(at, [2, 4], dtype="string"), "where strings are split"),
-    "float4 along an inner axis": (lambda at: variadic_split(at, [2, 4], dtype="f4e2m1"), "float4e2m1 is split along"),
-    "lengths as the input of Split-1": (lambda _: split_1(), "ignores the lengths that Split-1 has as an input"),
+    "strings": (lambda at: variadic_split(at, [2, 4], dtype="string"), "when it splits strings"),
+    "float4 along an inner axis": (
+        lambda at: variadic_split(at, [2, 4], dtype="f4e2m1"),
+        "when it splits float4e2m1 along",
+    ),
+    "lengths as the input of Split-1": (lambda _: split_1(), "ignores the lengths input of Split-1"),
 }
 
 
@@ -257,7 +260,7 @@ def test_known_faults_are_those_of_the_engine(name: str, tmp_path: Path) -> None
 
 
 GIVEN: dict[str, tuple[dict[str, np.ndarray], str]] = {
-    "a negative rest": ({"lengths": np.array([8, -1])}, "reads beyond the data of 'split': its lengths [8, -1] leave"),
+    "a negative rest": ({"lengths": np.array([8, -1])}, "reads beyond the data of 'split': its lengths [8, -1] exceed"),
     "numbers beyond int32": ({"lengths": np.array([2**32 + 2, 4])}, "computes int64 as int32"),
 }
 

@@ -9,7 +9,7 @@ import onnx
 import pytest
 from onnx.defs import OpSchema
 
-from splitgraph.execution.kernels import ONNX_KERNEL_VERSIONS
+from splitgraph.execution.reference.kernels import ONNX_KERNEL_VERSIONS
 from splitgraph.value_type import DTYPE_NUMBERS
 from splitgraph.variants import SPLIT_OPERATORS, VARIANTS, Variant, variant_at, variant_of
 
@@ -70,8 +70,8 @@ def test_every_version_has_a_variant(schema: OpSchema) -> None:
 @pytest.mark.parametrize("schema", SCHEMAS, ids=label)
 def test_every_version_has_a_kernel_of_its_own(schema: OpSchema) -> None:
     assert schema.since_version in ONNX_KERNEL_VERSIONS[schema.name], (
-        f"write a kernel of {label(schema)} in splitgraph/execution/kernels.py, from the operator's document and not "
-        "from the variant, and list the version in ONNX_KERNEL_VERSIONS"
+        f"write a kernel of {label(schema)} in splitgraph/execution/reference/kernels.py, from the operator's "
+        "document and not from the variant, and list the version in ONNX_KERNEL_VERSIONS"
     )
 
 

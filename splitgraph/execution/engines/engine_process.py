@@ -1,0 +1,276 @@
+"""Start an engine in its own process and read the events that it reports.
+
+A crash, a time-out or an abort of the engine ends the engine process and nothing else. If this process ends, the engine
+process ends, too. Both share files in a private temporary folder, which is always removed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from splitgraph.execution.engines.memory import out_of_memory, says_out_of_memory
+from splitgraph.execution.models.model_files import Model, write_model
+from splitgraph.execution.values import Value, read_values, write_values
+from splitgraph.temporary_folders import temporary_folder
+
+Stage = Literal["load", "run"]
+
+# An engine process may use this many bytes of address space, and in addition hold the models this many times: as read,
+# as arrays, and as the engine keeps them. It never gets more than this share of the memory of the machine.
+MEMORY_LIMIT = 8 * 2**30
+_COPIES_OF_MODELS = 4
+_SHARE_OF_MEMORY = 0.75
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One set of inputs, by name. A case has several attempts, until the first model accepts one."""
+
+    case: int
+    attempt: int
+    inputs: Mapping[str, Value]
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Describes why an engine failed.
+
+    stage, model (0 first, 1 second): what the engine was doing. case: None while loading. unsupported: the engine
+    crashed, timed out or lacks something, which says nothing about the model; False if the engine refused the model on
+    these inputs. invalid: the engine did not load the model because the model breaks the rules of ONNX.
+    """
+
+    stage: Stage
+    model: int
+    case: int | None
+    unsupported: bool
+    reason: str
+    invalid: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """Lists what the engine process must find out after it has run the cases.
+
+    movable: positions of the outputs of the first model that should change with its weights. kept: names of the weights
+    that must not change. rtol, atol: how much an output must change to count. deploy: whether to load the second model
+    with the default optimisations of onnxruntime.
+    """
+
+    movable: Sequence[int] = ()
+    kept: Sequence[str] = ()
+    rtol: float = 0.0
+    atol: float = 0.0
+    deploy: bool = False
+
+
+@dataclass(slots=True)
+class EngineRun:
+    """Holds the results of an engine process.
+
+    outputs: of each model (0 first, 1 second), by case and attempt, in the order of the graph outputs. failures: in the
+    order in which they happened. moving: positions of the outputs that changed with the weights. undeployed: for each
+    model, the optimisation levels at which it does not load, with the reason.
+    """
+
+    outputs: tuple[dict[tuple[int, int], list[Value]], dict[tuple[int, int], list[Value]]] = field(
+        default_factory=lambda: ({}, {})
+    )
+    failures: list[Failure] = field(default_factory=list)
+    moving: set[int] = field(default_factory=set)
+    undeployed: dict[int, dict[str, str]] = field(default_factory=dict)
+
+
+class Workplace:
+    """A temporary folder that holds the models. Engines run in it one after the other."""
+
+    def __init__(
+        self,
+        folder: Path,
+        models: Sequence[Model],
+        ports: Sequence[Mapping[str, Any] | None],
+        folders: Sequence[Path | None],
+    ) -> None:
+        self.folder = folder
+        self._models = [
+            write_model(model, folder / f"model_{index}", data_folder)
+            for index, (model, data_folder) in enumerate(zip(models, folders, strict=True))
+        ]
+        self._ports = list(ports)
+        self._runs = 0
+
+    @property
+    def weights(self) -> list[int]:
+        """Return how many bytes of weights each model has."""
+        return [model.weights for model in self._models]
+
+    def run(self, engine: str, attempts: Sequence[Attempt], seconds: float, probe: Probe | None = None) -> EngineRun:
+        """Run the models on all attempts in a new engine process, for at most so many seconds.
+
+        engine: one for all models, or one for each model, joined by "+". probe: what else to find out, if time is left.
+        """
+        self._runs += 1
+        folder = self.folder / f"run_{self._runs}"
+        folder.mkdir()
+        cases = []
+        for item in attempts:
+            name = f"inputs_{item.case}_{item.attempt}.bin"
+            write_values(folder / name, item.inputs)
+            cases.append({"case": item.case, "attempt": item.attempt, "inputs": name})
+        models = [os.path.relpath(model.path, folder) for model in self._models]
+        memory = memory_limit(sum(model.weights for model in self._models))
+        engines = (engine.split("+") * len(models))[: len(models)]
+        job = {"engines": engines, "seconds": seconds, "memory": memory, "models": models, "cases": cases}
+        job["ports"] = self._ports
+        job["folders"] = [None if model.folder is None else str(model.folder) for model in self._models]
+        job["probe"] = asdict(probe or Probe())
+        (folder / "job.json").write_text(json.dumps(job), "utf-8")
+        return _collect(folder, _run_worker(folder, seconds), memory)
+
+
+@contextmanager
+def workplace(
+    models: Sequence[Model],
+    ports: Sequence[Mapping[str, Any] | None] = (None, None),
+    folders: Sequence[Path | None] = (None, None),
+) -> Iterator[Workplace]:
+    """Create a Workplace for the models and remove its folder at the end, whatever happens.
+
+    ports: for each model, its input and output names (see `engine.load_engine`). folders: of the external data of each.
+    """
+    with temporary_folder() as folder:
+        yield Workplace(folder, models, ports, folders)
+
+
+def memory_limit(models: int) -> int:
+    """Return how many bytes of address space an engine process may use for models of so many bytes."""
+    limit = MEMORY_LIMIT + _COPIES_OF_MODELS * models
+    if not hasattr(os, "sysconf"):
+        return limit
+    return min(limit, int(_SHARE_OF_MEMORY * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")))
+
+
+def _run_worker(folder: Path, seconds: float) -> str:
+    """Run the worker on a folder; tests replace this function to run the worker in their own process."""
+    return run_module("splitgraph.execution.engines.worker", folder, seconds)
+
+
+def run_module(module: str, folder: Path, seconds: float) -> str:
+    """Run a module of splitgraph on a folder, in its own process; return "" or why that did not end normally."""
+    command = [sys.executable, "-m", module, str(folder)]
+    package_folder = str(Path(__file__).resolve().parents[3])
+    # The new process finds the modules that this process finds, and none in the current folder of the user.
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([package_folder, *filter(None, sys.path)])}
+    # Each arena of malloc in glibc reserves 64 MiB of address space, for up to 8 arenas per core.
+    environment.setdefault("MALLOC_ARENA_MAX", "2")
+    with (folder / "stdout").open("wb") as stdout, (folder / "stderr").open("wb") as stderr:
+        process = subprocess.Popen(
+            command,
+            # When this process ends, the pipe closes, which ends the new process (see `parent_process`).
+            stdin=subprocess.PIPE,
+            stdout=stdout,
+            stderr=stderr,
+            cwd=folder,
+            env=environment,
+            start_new_session=True,
+        )
+        try:
+            status = _wait(process, max(seconds, 0.0))
+        except subprocess.TimeoutExpired:
+            return f"did not finish within {seconds:.3g} seconds"
+        finally:
+            _kill(process)
+            if process.stdin is not None:
+                process.stdin.close()
+    return _describe_exit(status, folder / "stderr")
+
+
+def _wait(process: subprocess.Popen[bytes], seconds: float) -> int:
+    """Wait like `Popen.wait`, which only looks every 50 ms if it has a limit: a tenth of the time of a small model."""
+    if not hasattr(os, "pidfd_open"):
+        return process.wait(seconds)
+    deadline = time.monotonic() + seconds
+    descriptor = os.pidfd_open(process.pid)
+    try:
+        poll = select.poll()
+        poll.register(descriptor, select.POLLIN)
+        poll.poll(1000 * seconds)
+    finally:
+        os.close(descriptor)
+    return process.wait(max(deadline - time.monotonic(), 0.0))
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """End a process and the processes that it started."""
+    if process.poll() is None:
+        if hasattr(os, "killpg"):
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.kill()
+        process.wait()
+
+
+def _describe_exit(status: int, stderr: Path) -> str:
+    if status == 0:
+        return ""
+    if status < 0:
+        try:
+            cause = f"crashed ({signal.Signals(-status).name})"
+        except ValueError:
+            cause = f"crashed (signal {-status})"
+    else:
+        cause = f"ended with exit status {status}"
+    lines = [line.strip() for line in stderr.read_text("utf-8", "replace").splitlines() if line.strip()]
+    return f"{cause}: {lines[-1][:300]}" if lines else cause
+
+
+def _collect(folder: Path, abnormal: str, memory: int) -> EngineRun:
+    """Read the events of a worker. abnormal: why its process did not end normally, "" if it did."""
+    run = EngineRun()
+    last: dict[str, Any] = {"event": "start", "stage": "load", "model": 0}
+    for event in _read_events(folder / "events.jsonl"):
+        last = event
+        if event["event"] == "moving":
+            run.moving.update(event["outputs"])
+        elif event["event"] == "failed" and event["stage"] == "deploy":
+            run.undeployed.setdefault(event["model"], {})[event["level"]] = event["reason"]
+        elif event["event"] == "failed":
+            run.failures.append(_failure(event, event["unsupported"], event["reason"], invalid=event["invalid"]))
+        elif event["event"] == "end" and event["stage"] == "run":
+            outputs = read_values(folder / event["outputs"])
+            run.outputs[event["model"]][event["case"], event["attempt"]] = list(outputs.values())
+    if abnormal and last["stage"] == "deploy" and "crashed" in abnormal:
+        run.undeployed.setdefault(last["model"], {})[last["level"]] = abnormal
+    elif abnormal and last["stage"] in get_args(Stage):
+        run.failures.append(_failure(last, True, abnormal))
+    run.failures = [_with_limit(failure, memory) for failure in run.failures]
+    return run
+
+
+def _with_limit(failure: Failure, memory: int) -> Failure:
+    if not says_out_of_memory(failure.reason):
+        return failure
+    return replace(failure, reason=out_of_memory(memory, failure.reason))
+
+
+def _failure(event: Mapping[str, Any], unsupported: bool, reason: str, *, invalid: bool = False) -> Failure:
+    return Failure(event["stage"], event["model"], event.get("case"), unsupported, reason, invalid)
+
+
+def _read_events(path: Path) -> Iterator[dict[str, Any]]:
+    if not path.exists():
+        return
+    for line in path.read_text("utf-8").splitlines(keepends=True):
+        if line.endswith("\n"):  # a process that crashes may leave half a line
+            yield json.loads(line)

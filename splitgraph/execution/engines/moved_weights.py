@@ -1,0 +1,126 @@
+"""Copy a model with changed ("moved") weights, to see whether its outputs change with them.
+
+Each floating-point number grows by about 30 per cent. The factors differ, because normalization would hide a common
+factor. All numbers grow, because a saturated function could leave saturation in the other direction.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import onnx
+
+from splitgraph.execution.comparison import is_finite
+from splitgraph.execution.models.dependence import is_weight
+from splitgraph.execution.models.model_edits import nodes_within
+from splitgraph.execution.models.model_files import read_elements, save_model
+from splitgraph.execution.values import Array
+from splitgraph.tensor_bytes import byte_size, is_external
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """Says how weights change: each is multiplied by a factor between `least` and `most`.
+
+    smallest: tensors with fewer elements do not change. is_for_integers: only integer and boolean outputs count.
+    """
+
+    least: float = 1.2
+    most: float = 1.4
+    smallest: int = 1
+    is_for_integers: bool = False
+
+
+# Tried in this order, until the copy runs: a deep model may overflow, and a small tensor may be a ratio or a threshold.
+# An index, such as that of ArgMax, needs larger factors in both directions.
+MOVES = (Move(), Move(1.02, 1.04), Move(smallest=9), Move(0.25, 4.0, is_for_integers=True))
+
+# At most so many bytes of external weights change.
+_MOST_READ = 2**25
+
+_FACTORS = np.random.default_rng(0).uniform(size=1009)
+
+
+def move_onnx(path: Path, folder: Path | None, kept: Collection[str], move: Move) -> Path:
+    """Write a copy of an ONNX file with moved weights beside it, and return its path.
+
+    External weights may be large: small ones are moved first, up to a limit. folder: of the external data. kept: names
+    of the weights that do not change.
+    """
+    model = onnx.load(str(path), load_external_data=False)
+    movable = [(name, tensor) for name, tensor in _tensors(model) if name not in kept and is_weight(tensor)]
+    taken = 0
+    for name, tensor in sorted(movable, key=lambda each: byte_size(each[1]) or 0):
+        if is_external(tensor):
+            taken += byte_size(tensor) or 0
+            if taken > _MOST_READ:
+                continue
+            elements = read_elements(tensor, folder or path.parent)
+            tensor.CopyFrom(onnx.numpy_helper.from_array(moved(elements, name, move), tensor.name))
+            continue
+        array = moved(onnx.numpy_helper.to_array(tensor), name, move)
+        if tensor.HasField("raw_data"):  # saves a copy of a large tensor
+            tensor.raw_data = array.tobytes()
+        else:
+            tensor.CopyFrom(onnx.numpy_helper.from_array(array, tensor.name))
+    for node in _all_nodes(model):
+        if node.op_type == "Constant" and node.output[0] not in kept:
+            _move_numbers(node, move)
+    return save_model(model, path.with_name(f"moved_{path.name}"))
+
+
+def moved(array: Array, name: str, move: Move) -> Array:
+    """Return the moved array, finite wherever it was finite; the result depends on nothing but the arguments."""
+    if array.size < move.smallest:
+        return array
+    # NumPy has no arithmetic for the narrow types, or a coarse one.
+    result = array.astype(array.dtype if array.dtype.kind in "fc" and array.dtype.itemsize > 2 else np.float32).ravel()
+    first = zlib.crc32(name.encode("utf-8", "surrogatepass")) % _FACTORS.size
+    factors = (move.least + (move.most - move.least) * np.roll(_FACTORS, -first)).astype(result.real.dtype)
+    whole = result.size - result.size % factors.size
+    with np.errstate(over="ignore", invalid="ignore"):
+        result[:whole].reshape(-1, factors.size)[:] *= factors
+        result[whole:] *= factors[: result.size - whole]
+        narrow = result.astype(array.dtype, copy=False).reshape(array.shape)
+    kept = is_finite(narrow)
+    return narrow if kept.all() else np.where(kept, narrow, array)
+
+
+def _all_nodes(model: onnx.ModelProto) -> Iterator[onnx.NodeProto]:
+    yield from nodes_within(model.graph.node)
+    for function in model.functions:
+        yield from nodes_within(function.node)
+
+
+def _tensors(model: onnx.ModelProto) -> Iterator[tuple[str, onnx.TensorProto]]:
+    """Yield initializers and the tensors of Constant nodes, with their names."""
+    yield from _initializers(model.graph)
+    for node in _all_nodes(model):
+        for attribute in node.attribute:
+            for graph in _graphs(attribute):
+                yield from _initializers(graph)
+            if node.op_type == "Constant" and attribute.name == "value":
+                yield node.output[0], attribute.t
+            elif node.op_type == "Constant" and attribute.name == "sparse_value":
+                yield node.output[0], attribute.sparse_tensor.values
+
+
+def _graphs(attribute: onnx.AttributeProto) -> Iterable[onnx.GraphProto]:
+    return [attribute.g, *attribute.graphs] if attribute.HasField("g") else attribute.graphs
+
+
+def _initializers(graph: onnx.GraphProto) -> Iterator[tuple[str, onnx.TensorProto]]:
+    yield from ((tensor.name, tensor) for tensor in graph.initializer)
+    yield from ((sparse.values.name, sparse.values) for sparse in graph.sparse_initializer)
+
+
+def _move_numbers(node: onnx.NodeProto, move: Move) -> None:
+    for attribute in node.attribute:
+        if attribute.name == "value_float" and move.smallest <= 1:
+            attribute.f = float(moved(np.asarray([attribute.f]), node.output[0], move)[0])
+        elif attribute.name == "value_floats":
+            attribute.floats[:] = moved(np.asarray(attribute.floats), node.output[0], move).tolist()

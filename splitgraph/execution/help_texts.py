@@ -1,0 +1,78 @@
+"""Choose the help text for a verification that no engine could finish, by the reason."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from collections.abc import Sequence
+from importlib import metadata
+
+INPUTS = "Give sizes that fit with --bind, or arrays for the inputs: splitgraph.verify(..., inputs={...})."
+SMALLER = "Give smaller sizes with --bind."
+MORE_MEMORY = "Run it on a machine with more memory."
+SEEDS = "Give every operator that draws random numbers a seed, in both models."
+LONGER = "Give it more time with --timeout, or smaller sizes with --bind."
+LOCALE = "Install the locale that the message names."
+UNKNOWN_OPERATOR = (
+    "Compare the models in a runtime that has the operator, or define the operator as a function of the model."
+)
+
+_UNKNOWN_OPERATOR = ("no op registered", "not a registered function", "is unknown", "does not exist at opset")
+_TOO_NEW = ("not implemented", "opset", "ir version", "ir_version")
+_NO_KERNEL = re.compile(r"Could not find an implementation for (\w+)\((\d+)\)")
+
+
+def is_installed(engine: str) -> bool:
+    """Return True if an engine is installed."""
+    return engine == "reference" or importlib.util.find_spec(engine) is not None
+
+
+def installing(engine: str) -> str:
+    """Return how to install an engine."""
+    return f"Install it: pip install {engine}"
+
+
+def after_failure(engine: str, others: Sequence[str]) -> str:
+    """Return the help text for an engine that did not decide. others: the engines that are tried after it.
+
+    engine: one for both models, or one for each, joined by "+".
+    """
+    if others:
+        return "The next engine was tried."
+    lacking = next((name for name in engine.split("+") if not is_installed(name)), None)
+    return "There was no other engine to try." if lacking is None else installing(lacking)
+
+
+def where_engines_fail(wanted: str, engine: str, reason: str) -> str:
+    """Return what to do if no engine ran the models.
+
+    wanted: the engine that the caller asked for, onnxruntime for "auto". engine: the one that failed first. reason: its
+    message, "" if it ran the first model on none of the inputs.
+    """
+    if not is_installed(wanted):
+        return f"{wanted} is not installed. {installing(wanted)}"
+    if not reason:
+        return INPUTS
+    text = reason.lower()
+    if "did not finish" in text or "made in time" in text:
+        return LONGER
+    if "locale" in text:
+        return LOCALE
+    if any(part in text for part in _UNKNOWN_OPERATOR):
+        return UNKNOWN_OPERATOR
+    named = _with_version(engine)
+    kernel = _NO_KERNEL.search(reason)
+    if kernel is not None:
+        return f"{named} lacks {kernel[1]}-{kernel[2]} for these types: verify at an opset that it runs."
+    if any(part in text for part in _TOO_NEW):
+        return f"Verify at an opset that {named} runs, or with a newer version of it."
+    return f"{named} fails on the models: try another version of it."
+
+
+def _with_version(engine: str) -> str:
+    package = "onnx" if engine == "reference" else engine
+    name = "the reference evaluator of onnx" if engine == "reference" else engine
+    try:
+        return f"{name} {metadata.version(package)}"
+    except metadata.PackageNotFoundError:  # installed under another name, such as onnxruntime-gpu
+        return name

@@ -1,0 +1,205 @@
+"""Draw inputs for a model: sizes that satisfy its constraints, and elements that its operators accept.
+
+The inputs depend only on the model, the seed, the case and the attempt, so that every engine gets the same.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from splitgraph.dim import evaluate
+from splitgraph.execution.inputs.constraint import Sizes
+from splitgraph.execution.inputs.element_hints import ElementHints
+from splitgraph.execution.inputs.elements import draw_elements
+from splitgraph.execution.inputs.given_inputs import check_arrays, fixed_symbols
+from splitgraph.execution.inputs.model_inputs import InputError, ModelInput, describe_inputs, numpy_dtype
+from splitgraph.execution.inputs.refill import refill, suggested_numbers
+from splitgraph.execution.inputs.retry_policy import RETRY_POLICY, AttemptRule
+from splitgraph.execution.inputs.sizes import SizeChooser
+from splitgraph.execution.models.interfaces import caller_inputs
+from splitgraph.execution.values import Value
+from splitgraph.inference.analysis import Analysis
+from splitgraph.value_type import DTYPE_NUMBERS, ValueType
+
+# No single input is larger than this.
+_LARGEST_INPUT = 256 * 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownRank:
+    """Says which value has an unknown rank, so that no fitting inputs can be found, and what to do about it."""
+
+    reason: str
+    help: str
+
+
+@dataclass(slots=True)
+class _Draw:
+    """The state of one draw. conditions: how many boolean scalars were drawn so far."""
+
+    sizes: Sizes
+    rng: np.random.Generator
+    case: int
+    rule: AttemptRule
+    conditions: int = 0
+
+
+class InputMaker:
+    """Draws the inputs for the cases of one verification.
+
+    analysis: of the model. bind: sizes of symbols. given: arrays for some of the inputs, used in every case. left_out:
+    inputs with a default that are never given. names: the shared names of inputs, by the model's own. Raises ValueError
+    for a size or an array that does not fit the model, InputError if nothing can be drawn.
+    """
+
+    def __init__(
+        self,
+        analysis: Analysis,
+        *,
+        seed: int = 0,
+        bind: Mapping[str, int] | None = None,
+        given: Mapping[str, Value] | None = None,
+        left_out: Collection[str] = (),
+        names: Mapping[str, str] | None = None,
+    ) -> None:
+        for argument, mapping in (("bind", bind), ("inputs", given)):
+            if mapping is not None and not isinstance(mapping, Mapping):
+                raise ValueError(f"{argument} is {mapping!r}; it must be a mapping by name")
+        self._analysis = analysis
+        self._seed = seed
+        self._names = dict(names or {})
+        own = {shared: name for name, shared in self._names.items()}
+        self._given = {own.get(name, name): value for name, value in (given or {}).items()}
+        self._inputs = [item for item in describe_inputs(analysis) if item.name not in left_out]
+        check_arrays(self._inputs, self._given)
+        self._hints = ElementHints(analysis, self._inputs)
+        fixed = fixed_symbols(self._inputs, analysis.symbols, bind or {}, self._given)
+        self._sizes = SizeChooser(analysis, self._inputs, fixed)
+
+    @property
+    def varies(self) -> bool:
+        """Return True if the inputs can differ from case to case."""
+        return bool(self.varying())
+
+    def unknown_rank(self) -> UnknownRank | None:
+        """Return the first value of unknown rank, inputs that are not given first; None without any."""
+        inputs = caller_inputs(self._analysis.model)
+        types = self._analysis.types.items()
+        unknown = [name for name, value in types if value.kind == "tensor" and value.shape is None]
+        for name in unknown:
+            if name in inputs and name not in self._given:
+                reason = f"the rank of the input {name!r} is unknown"
+                given = f"splitgraph.verify(..., inputs={{{name!r}: ...}})"
+                return UnknownRank(reason, f"Declare its shape in both models, or give an array: {given}.")
+        for name in unknown:
+            if name not in inputs:
+                reason = f"the rank of {name!r} is unknown, because it depends on the sizes of the inputs"
+                return UnknownRank(reason, "Give sizes that fit the model with --bind, or arrays as inputs.")
+        return None
+
+    def has_only_ones(self, attempts: Collection[int]) -> bool:
+        """Return True if every open dimension is 1 in all of these attempts."""
+        return self._sizes.has_only_ones(attempts)
+
+    def draw(self, case: int, attempt: int = 0, earlier: Sequence[Sizes] = ()) -> tuple[dict[str, Value], Sizes]:
+        """Draw the inputs of a case, by name, and their sizes, which differ from the `earlier` ones.
+
+        Every attempt has other elements and sizes. An input with a default is drawn only in the first attempt at the
+        second case.
+        """
+        sizes = self._sizes.choose(case, attempt, earlier)
+        draw = _Draw(sizes, np.random.default_rng([self._seed, case, attempt]), case, RETRY_POLICY[attempt])
+        values: dict[str, Value] = {}
+        for item in self._inputs:
+            if item.name in self._given:
+                values[self._names.get(item.name, item.name)] = self._given[item.name]
+            elif not item.has_default or (case == 1 and draw.rule.is_first):
+                values[self._names.get(item.name, item.name)] = self._draw_value(item, item.type, draw)
+        return values, sizes
+
+    def refill(self, accepted: Sequence[Mapping[str, Value]], numbers: Iterable[int]) -> Iterator[dict[str, Value]]:
+        """Yield inputs with other elements (see `refill`), and with the shapes of inputs that the model accepted.
+
+        Arrays that the caller gave do not change. numbers: of the added cases.
+        """
+        held = {self._names.get(name, name) for name in self._given}
+        suggested = suggested_numbers(self._analysis.model)
+        for number in numbers:
+            rng = np.random.default_rng([self._seed, number])
+            values = accepted[number % len(accepted)].items()
+            yield {
+                name: value if name in held else refill(value, number, place, rng, suggested)
+                for place, (name, value) in enumerate(values)
+            }
+
+    def varying(self) -> list[str]:
+        """Return the names, in the model, of the inputs that differ from case to case."""
+        return [item.name for item in self._inputs if item.name not in self._given]
+
+    def _draw_value(self, item: ModelInput, wanted: ValueType, draw: _Draw) -> Value:
+        element = wanted.element or ValueType("tensor", wanted.dtype, wanted.shape)
+        if wanted.kind == "optional":
+            absent = draw.case % 3 == 1 and draw.rule.is_first
+            return None if absent else self._draw_value(item, element, draw)
+        if wanted.kind == "sequence":
+            # A sequence of sequences has one element, or their numbers would multiply.
+            count = 1 if element.kind == "sequence" else 2 + draw.case % 2
+            return [self._draw_value(item, element, draw) for _ in range(count)]
+        if wanted.kind != "tensor" or wanted.dtype not in DTYPE_NUMBERS:
+            raise InputError(f"verify cannot create values of type {wanted} for the input {item.name!r}")
+        shape = _shape_of(item, wanted, draw.sizes)
+        if wanted.dtype not in ("bool", "string"):
+            valid = self._hints.valid_numbers(item, shape, draw.sizes, draw.rng)
+            if valid is not None:
+                return valid.astype(numpy_dtype(wanted.dtype))
+        if wanted.dtype == "bool" and math.prod(shape) == 1:
+            draw.conditions += 1
+            return np.full(shape, _condition(item, draw.case, draw.conditions - 1))
+        number = self._number_for(item, wanted, draw) if wanted.dtype.startswith(("int", "uint")) else None
+        if number is not None:
+            return np.full(shape, number).astype(numpy_dtype(wanted.dtype))
+        return draw_elements(
+            wanted.dtype,
+            shape,
+            draw.rng,
+            case=draw.case,
+            rule=draw.rule,
+            delimiters=self._hints.delimiters,
+            is_index=self._hints.is_index(item),
+            is_mask=bool(shape) and self._hints.is_mask(item),
+            may_be_zero=not self._hints.divides_integers,
+            reach=self._hints.reach(item),
+        )
+
+    def _number_for(self, item: ModelInput, wanted: ValueType, draw: _Draw) -> int | None:
+        """Return a number for an integer input; None if random integers will do.
+
+        In the second case it is a number that the model compares the input with, so that both branches run; else it may
+        be the length of the signal in another input.
+        """
+        length = draw.rule.signal_length
+        if wanted.rank == 0 and draw.case % 3 == 1 and (draw.rule.is_first or length is not None):
+            number = self._hints.compared_number(item)
+            if number is not None:
+                return number
+        return length if wanted.dtype in ("int32", "int64") else None
+
+
+def _shape_of(item: ModelInput, wanted: ValueType, sizes: Sizes) -> tuple[int, ...]:
+    shape = tuple(evaluate(dim, sizes) for dim in wanted.shape or () if dim is not None)
+    if any(dim < 0 for dim in shape):
+        raise InputError(f"the input {item.name!r} would have the shape {list(shape)}")
+    if math.prod(shape) * numpy_dtype(wanted.dtype or "float32").itemsize > _LARGEST_INPUT:
+        raise InputError(f"the input {item.name!r} of shape {list(shape)} takes more than {_LARGEST_INPUT >> 20} MiB")
+    return shape
+
+
+def _condition(item: ModelInput, case: int, position: int) -> bool:
+    """Return a condition that is true and false in the first cases; that of a Loop is always true, so that it runs."""
+    if any(use.node.op_type == "Loop" and use.position == 1 for use in item.uses):
+        return True
+    return (case >> position) % 2 == 0

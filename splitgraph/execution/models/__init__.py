@@ -1,0 +1,1 @@
+"""Make two models comparable: match their inputs and outputs, and write them for the engines."""

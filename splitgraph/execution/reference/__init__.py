@@ -1,0 +1,1 @@
+"""Run models with the reference evaluator of onnx and with NumPy kernels of the split operators."""

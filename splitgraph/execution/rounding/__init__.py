@@ -1,0 +1,1 @@
+"""Decide how much rounding may change the outputs of a rewritten model."""

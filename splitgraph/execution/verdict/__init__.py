@@ -1,0 +1,1 @@
+"""Turn the runs of the engines into a verdict: equal, different or not run."""

@@ -1,0 +1,241 @@
+"""Let one engine run both models, on more and more inputs until their outputs prove enough."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from splitgraph.diagnostics import Diagnostic, diagnostic
+from splitgraph.execution.comparison import Comparison
+from splitgraph.execution.engines.deployment import deployment_note
+from splitgraph.execution.engines.engine_process import Attempt, EngineRun, Failure, Workplace
+from splitgraph.execution.engines.openvino_faults import openvino_fault
+from splitgraph.execution.help_texts import is_installed
+from splitgraph.execution.inputs.constraint import Sizes
+from splitgraph.execution.inputs.input_maker import InputMaker
+from splitgraph.execution.inputs.model_inputs import InputError
+from splitgraph.execution.inputs.refill import batches
+from splitgraph.execution.inputs.retry_policy import FURTHER_ROUNDS, RETRY_POLICY
+from splitgraph.execution.models.dependence import read_dependence
+from splitgraph.execution.models.model_files import weights_of
+from splitgraph.execution.models.model_pair import ComparedModel
+from splitgraph.execution.rounding.isolate import Case
+from splitgraph.execution.rounding.measure import measure_rounding, rounding_note
+from splitgraph.execution.values import Value
+from splitgraph.execution.verdict.evidence import Evidence
+from splitgraph.execution.verdict.judge import Judge, Outcome, obstacle_of
+from splitgraph.value_type import UNKNOWN
+
+# Above so many bytes of weights, loading a model once more takes too long for what it shows.
+_LARGE_WEIGHTS = 2**28
+# The rounding errors of two engines add up differently over a model. A wrong split differs by far more than this.
+_RTOL_BETWEEN_ENGINES = 1e-3
+_ATOL_BETWEEN_ENGINES = 1e-4
+
+_ONLY_ONES = (
+    "the models ran only with size 1 for every dynamic dimension, which proves little; the model has a size rule that "
+    "splitgraph cannot see: give real sizes with --bind"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Holds the models and settings that are the same for every engine.
+
+    maker: draws the inputs. second_maker: draws the inputs of later attempts, if there is one. rounding: the second
+    model is a rewrite with other arithmetic (see `rounding.measure`).
+    """
+
+    before: ComparedModel
+    after: ComparedModel
+    maker: InputMaker
+    second_maker: InputMaker | None
+    samples: int
+    rtol: float
+    atol: float
+    rounding: bool
+
+
+@dataclass(slots=True)
+class EngineTrial:
+    """Runs both models with one engine, or with one engine for each model, joined by "+".
+
+    share: the share of the remaining time that a run may take. given: the inputs of each case and attempt so far.
+    """
+
+    question: Question
+    place: Workplace
+    engine: str
+    deadline: float
+    share: float
+    given: dict[tuple[int, int], Mapping[str, Value]] = field(default_factory=dict)
+    ran: EngineRun = field(default_factory=EngineRun)
+    notes: list[Diagnostic] = field(default_factory=list)
+
+    def decide(self) -> Outcome:
+        """Run the models and return the outcome. Raises InputError if no inputs can be made."""
+        lacking = next((name for name in self.engine.split("+") if not is_installed(name)), None)
+        fault = "is not installed" if lacking is not None else self._known_fault()
+        if fault is not None:
+            return Outcome(None, fault)
+        evidence = self._new_evidence()
+        too_late = self._run_cases(evidence)
+        if too_late is not None:
+            return too_late
+        outcome = self._judge()
+        if outcome.verdict == "equal":
+            outcome = self._with_evidence(outcome, evidence)
+        if outcome.verdict == "equal":
+            accepted = [attempt for _, attempt in self.ran.outputs[0]]
+            if (self.question.second_maker or self.question.maker).has_only_ones(accepted):
+                self.notes.append(diagnostic("SG505", _ONLY_ONES, severity="info"))
+            deployment = deployment_note(self.ran.undeployed)
+            self.notes += [deployment] if deployment else []
+        return replace(outcome, notes=(*outcome.notes, *self.notes))
+
+    def _run_cases(self, evidence: Evidence) -> Outcome | None:
+        """Run both models on every case, and on other inputs where the first model refuses them.
+
+        Returns an outcome if making the inputs takes too long.
+        """
+        maker, samples = self.question.maker, self.question.samples
+        sizes: list[Sizes] = []
+        drawn: dict[tuple[int, int], Mapping[str, Value]] = {}
+        for case in range(samples):
+            if time.monotonic() > self.deadline:
+                return Outcome(None, f"the inputs of {samples} cases could not be made in time")
+            drawn[case, 0], chosen = maker.draw(case, 0, sizes)
+            sizes.append(chosen)
+        is_onnxruntime = self.engine.split("+")[-1] == "onnxruntime" and not self.question.after.is_ir
+        self._run(drawn, evidence, deploy=is_onnxruntime and not self._has_large_weights)
+        for attempts in FURTHER_ROUNDS if maker.varies else ():
+            accepted = {case for case, _ in self.ran.outputs[0]}
+            rejected = [case for case in range(samples) if case not in accepted]
+            obstacle = obstacle_of(self.ran)
+            # If the second model is invalid, the verdict still depends on whether the first one runs.
+            if not rejected or (obstacle is not None and not (obstacle.invalid and obstacle.model == 1)):
+                break
+            kept = [chosen for case, chosen in enumerate(sizes) if case in accepted]
+            again = {key: inputs for case in rejected for key, inputs in self._further_attempts(case, attempts, kept)}
+            if again:
+                self._run(again, evidence)
+        return None
+
+    def _further_attempts(
+        self, case: int, attempts: Iterable[int], kept: Sequence[Sizes]
+    ) -> Iterator[tuple[tuple[int, int], Mapping[str, Value]]]:
+        for attempt in attempts:
+            second = self.question.second_maker if RETRY_POLICY[attempt].only_split_rules else None
+            try:
+                inputs, _ = (second or self.question.maker).draw(case, attempt, () if second else kept)
+            except InputError:  # too large; the caller needs to know why the engine refused smaller sizes
+                continue
+            yield (case, attempt), inputs
+
+    def _run(
+        self, drawn: Mapping[tuple[int, int], Mapping[str, Value]], evidence: Evidence, *, deploy: bool = False
+    ) -> EngineRun:
+        """Run both models on more inputs, and record the results."""
+        left = (self.deadline - time.monotonic()) * self.share
+        attempts = [Attempt(case, attempt, inputs) for (case, attempt), inputs in drawn.items()]
+        found = self.place.run(self.engine, attempts, max(left, 0.0), evidence.probe(deploy=deploy))
+        found.failures = [_blame_inputs(failure) for failure in found.failures]
+        self.given.update(drawn)
+        evidence.add(found, drawn)
+        for own, other in zip(self.ran.outputs, found.outputs, strict=True):
+            own.update(other)
+        self.ran.failures.extend(found.failures)
+        self.ran.undeployed.update(found.undeployed)
+        return found
+
+    @property
+    def _has_large_weights(self) -> bool:
+        """Return True if loading a model once more takes too long. Then the weights are not changed, and the result is
+        not loaded with optimisations.
+        """
+        return weights_of([self.question.before.model]) > _LARGE_WEIGHTS
+
+    def _new_evidence(self) -> Evidence:
+        """Return evidence without any runs; the first model decides which tests its outputs have."""
+        before = self.question.before
+        model = before.analysis.model
+        types = [before.analysis.types.get(value.name, UNKNOWN) for value in model.graph.output]
+        empty = [position for position, known in enumerate(types) if known.shape is not None and 0 in known.shape]
+        dependence, varying = read_dependence(model), self.question.maker.varying()
+        if self._has_large_weights:
+            dependence = replace(dependence, weights=())
+        names = [value.name for value in before.interface.graph.output]
+        return Evidence(names, dependence, dependence.on_inputs(varying), frozenset(empty), self._comparison())
+
+    def _with_evidence(self, outcome: Outcome, evidence: Evidence) -> Outcome:
+        """Return the outcome for equal outputs, after more cases if some outputs are silent so far."""
+        for numbers in batches() if self.question.maker.varies else ():
+            if not evidence.silent() or time.monotonic() > self.deadline:
+                break
+            bases = evidence.best()
+            keys = [(self.question.samples + number, bases[number % len(bases)][1]) for number in numbers]
+            refilled = self.question.maker.refill([self.given[key] for key in bases], numbers)
+            found = self._run(dict(zip(keys, refilled, strict=True)), evidence)
+            # A limit of the engine for unusual numbers proves nothing.
+            limits = [failure for failure in found.failures if failure.unsupported]
+            self.ran.failures = [failure for failure in self.ran.failures if failure not in limits]
+            outcome = self._judge()
+            if outcome.verdict != "equal":
+                return outcome
+        finding = evidence.finding()
+        self.notes += [finding] if finding else []
+        if finding is not None and finding.code == "SG506":
+            return Outcome("not-run")
+        return replace(outcome, cases=evidence.meaningful_cases)
+
+    def _known_fault(self) -> str | None:
+        """Return a known fault of OpenVINO that affects one of the models; None without one."""
+        names = self.engine.split("+")
+        for subject, name in ((self.question.before, names[0]), (self.question.after, names[-1])):
+            fault = openvino_fault(subject.analysis) if name == "openvino" else None
+            if fault is not None:
+                return fault
+        return None
+
+    def _comparison(self) -> Comparison:
+        rtol, atol = self.question.rtol, self.question.atol
+        if "+" in self.engine:
+            return Comparison(max(rtol, _RTOL_BETWEEN_ENGINES), max(atol, _ATOL_BETWEEN_ENGINES))
+        return Comparison(rtol, atol)
+
+    def _judge(self) -> Outcome:
+        """Return the outcome of the runs so far."""
+        judge = Judge(self.question.before, self.question.after, self.question.samples)
+        outcome = judge.judge(self.ran, self.given, self._comparison())
+        if self.question.rounding and outcome.verdict == "different":
+            return self._allow_for_rounding(judge, outcome)
+        return outcome
+
+    def _allow_for_rounding(self, judge: Judge, outcome: Outcome) -> Outcome:
+        """Return the outcome again, with differences allowed that rounding explains."""
+        before, run, plain = self.question.before, self.ran, self._comparison()
+        if judge.judge(run, self.given, Comparison(self.question.rtol, math.inf)).verdict == "different":
+            return outcome
+        names = [value.name for value in before.interface.graph.output]
+        cases = {
+            key[0]: Case(self.given[key], outputs)
+            for key, outputs in run.outputs[0].items()
+            if key in run.outputs[1] and plain.compare_outputs(names, outputs, run.outputs[1][key], key[0])
+        }
+        tolerances = plain.rtol, plain.atol
+        for allowance in measure_rounding(before, self.question.after, cases, self.engine, self.deadline, tolerances):
+            found = judge.judge(run, self.given, Comparison(*tolerances, allowance.excuse))
+            if found.verdict != "different":
+                note = rounding_note(allowance) if found.verdict == "equal" else None
+                return replace(found, notes=(*found.notes, note)) if note else found
+        return outcome
+
+
+def _blame_inputs(failure: Failure) -> Failure:
+    """Turn a division by zero in the first model into a refusal of its inputs: if the inputs are too small for a model,
+    a size becomes 0, and onnxruntime crashes when it divides by this size.
+    """
+    is_crash = failure.stage == "run" and failure.model == 0 and failure.reason.startswith("crashed (SIGFPE)")
+    return replace(failure, unsupported=False) if is_crash else failure
