@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Generic, NamedTuple
 
 from splitgraph.diagnostics import Diagnostic
@@ -84,3 +85,19 @@ class Rewrite(Generic[M_co]):
         bfloat16, the verbs themselves allow for these.
         """
         return Tolerance(1e-4, 1e-5) if self.rounding else Tolerance(1e-5, 1e-6)
+
+
+def followed_by(earlier: Sequence[Change], later: Sequence[Change]) -> list[Change]:
+    """The changes of two rewrites, one after the other. A node that both changed is listed once, unless several nodes
+    share its name.
+    """
+    before, after = (Counter(change.location for change in changes) for changes in (earlier, later))
+    again = {change.location: change for change in later if before[change.location] == after[change.location] == 1}
+    made = []
+    for change in earlier:
+        last = again.get(change.location)
+        if last is not None:
+            why = "; ".join(dict.fromkeys((change.why, last.why)))
+            change = replace(last, before=change.before, why=why)
+        made.append(change)
+    return [*made, *(change for change in later if change.location not in again)]

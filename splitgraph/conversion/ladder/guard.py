@@ -8,7 +8,6 @@ reason.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
@@ -25,9 +24,9 @@ from splitgraph.conversion.ladder.element_types import (
 )
 from splitgraph.conversion.ladder.schema_guard import carry_attributes, carry_slots, leaves_every_node_alone
 from splitgraph.conversion.ladder.schema_history import version_at, versions_between
+from splitgraph.conversion.planning.edits import attribute_edits
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.inference.context import rule_of
-from splitgraph.onnx_proto import AttributeProto, NodeProto
 from splitgraph.schemas import OperatorVersion, versions_of
 from splitgraph.schemas.of_onnxruntime import meant_opset
 
@@ -36,7 +35,6 @@ __all__ = [
     "AttributeEdit",
     "NodeFacts",
     "Route",
-    "attribute_edits",
     "blockers_at",
     "check_node",
     "misfit_message",
@@ -197,19 +195,3 @@ def misfit_message(op: str, slot: Slot, side: str, in_function: bool) -> str:
         return f"{op} does not take {slot.found} {side} ({slot.label})"
     why = " (the body of a function declares no types)" if in_function else ""
     return f"{op} does not take every element type {side}, and that of its {slot.label} is unknown{why}"
-
-
-def attribute_edits(
-    node: NodeProto, attributes: Mapping[str, AttributeProto], reasons: Mapping[str, str] | str
-) -> list[AttributeEdit]:
-    """The edits that give a node these attributes. reasons: of each that differs, or one of all."""
-
-    def why(name: str) -> str:
-        return reasons if isinstance(reasons, str) else reasons[name]
-
-    before = {attribute.name: attribute for attribute in node.attribute}
-    edits = [AttributeEdit(name, "remove", None, why(name)) for name in before if name not in attributes]
-    for name, attribute in attributes.items():
-        if before.get(name) is not attribute and before.get(name) != attribute:
-            edits.append(AttributeEdit(name, "set", attribute, why(name)))
-    return edits

@@ -14,7 +14,8 @@ from typing import NamedTuple
 from splitgraph.conversion.planning.edits import exchange, replace_node
 from splitgraph.conversion.planning.emission import Emission, axes_node, new_emission
 from splitgraph.conversion.planning.plan import NodeEdit, Plan, opset_of
-from splitgraph.conversion.planning.use_counts import Uses
+from splitgraph.conversion.planning.roots import plan_roots
+from splitgraph.conversion.planning.use_counts import UseCounts
 from splitgraph.conversion.rewrite import Change
 from splitgraph.dim import Dim, DimLike
 from splitgraph.graph.attributes import attribute_value
@@ -28,8 +29,8 @@ from splitgraph.onnx_proto import ModelProto, NodeProto, ValueInfoProto
 from splitgraph.value_type import ValueType, tensor
 
 # From this opset on, a loop carries sequences.
-LOOPS_CARRY_SEQUENCES_FROM = 13
-_WHY = f"below opset {LOOPS_CARRY_SEQUENCES_FROM} a loop carries no sequence"
+_LOOPS_CARRY_SEQUENCES_FROM = 13
+_WHY = f"below opset {_LOOPS_CARRY_SEQUENCES_FROM} a loop carries no sequence"
 
 
 class Join(NamedTuple):
@@ -54,18 +55,27 @@ class _List:
     joins: Sequence[Join]
 
 
-def collects_in_a_loop(scope: Scope) -> bool:
-    """True for a graph in which a list may be collected."""
+def plan_stacking_loops(model: ModelProto, walked: Walked, target: int) -> Plan | None:
+    """The plan by which loops stack tensors instead of carrying lists, for an opset whose loops carry none; None where
+    nothing changes.
+    """
+    if target >= _LOOPS_CARRY_SEQUENCES_FROM or not any(map(_collects_in_a_loop, walked.scopes)):
+        return None
+    return plan_roots(model, walked, _plan_root)
+
+
+def _collects_in_a_loop(scope: Scope) -> bool:
+    """True for the body of a loop that may collect a list."""
     in_loop = len(scope.path) > 2 and scope.path[-2] == "body"
     return in_loop and any(node.op_type == "SequenceInsert" for node in scope.nodes)
 
 
-def plan_collecting_loops(
-    plan: Plan, model: ModelProto, walked: Walked, root: Sequence[Scope], names: FreshNames, uses: Uses
+def _plan_root(
+    plan: Plan, model: ModelProto, walked: Walked, root: Sequence[Scope], names: FreshNames, uses: UseCounts
 ) -> None:
-    """Plan that every list that a loop of the root only collects, and that is only joined after it, is stacked."""
+    """Plan that each loop stacks the members of a list that it only collects and that is only joined afterwards."""
     finder = _Finder(walked, root)
-    for body in filter(collects_in_a_loop, root):
+    for body in filter(_collects_in_a_loop, root):
         scope, index = finder.scopes[body.path[:-3]], body.path[-3]
         lists = finder.lists(scope, index, body)
         if not lists:
@@ -190,7 +200,7 @@ def _joined_axis(node: NodeProto, dims: Sequence[DimLike | None] | None) -> tupl
 
 
 def _plan_loop(
-    plan: Plan, scope: Scope, index: int, lists: Sequence[_List], names: FreshNames, uses: Uses
+    plan: Plan, scope: Scope, index: int, lists: Sequence[_List], names: FreshNames, uses: UseCounts
 ) -> dict[int, str]:
     """Plan that a loop stacks lists instead of carrying them; gives the stack of each, by the list's number."""
     node, label = scope.nodes[index], node_label(scope.nodes[index], index)
@@ -228,7 +238,7 @@ def _plan_join(
     stack: str,
     member: ValueType,
     names: FreshNames,
-    uses: Uses,
+    uses: UseCounts,
 ) -> None:
     """Plan that members that lie stacked along the first dimension are joined along another, in one of their own or in
     one that they have.

@@ -10,13 +10,14 @@ from splitgraph.conversion.finish.ir_version import IRVersion, check_ir_version,
 from splitgraph.conversion.finish.part_names import has_unnamed_parts, name_parts
 from splitgraph.conversion.ladder.unknown_versions import refuse_unknown_versions
 from splitgraph.conversion.left_out import find_left_out
-from splitgraph.conversion.opset import check_readable, followed_by, roots
+from splitgraph.conversion.planning.apply import apply_plan
 from splitgraph.conversion.planning.emission import Emission
-from splitgraph.conversion.planning.plan import Plan, apply_plan, opset_of
-from splitgraph.conversion.planning.use_counts import Uses
+from splitgraph.conversion.planning.plan import Plan, opset_of
+from splitgraph.conversion.planning.roots import roots
+from splitgraph.conversion.planning.use_counts import UseCounts
 from splitgraph.conversion.prepare.inlining import inline_functions, told_inlined
-from splitgraph.conversion.prepare.repair import in_order, plan_repairs
-from splitgraph.conversion.rewrite import Rewrite
+from splitgraph.conversion.prepare.repair import repaired
+from splitgraph.conversion.rewrite import Rewrite, followed_by
 from splitgraph.conversion.splits.lengths_pattern import (
     Producers,
     axis_reference,
@@ -54,17 +55,11 @@ def convert_forms(
     if to not in ("split", "variadic-split"):
         raise SplitgraphError(f"splits cannot be converted to {to!r}; the targets are 'split' and 'variadic-split'")
     check_ir_version(ir_version)
-    own, walked = model.ir_version, walk_model(model)
+    own = model.ir_version
+    model, walked, repairs, notes = repaired(model)
     before = walked.opset
-    model, told_order = in_order(model, walked)
-    if told_order is not None:
-        walked = walk_model(model)
-    repairs = plan_repairs(walked)
-    if repairs is not None:
-        model = apply_plan(repairs, model)
-        walked = walk_model(model)
     plan = Plan(left_out=find_left_out(model, walked.scopes))
-    check_readable(plan, walked)
+    plan.refuse_errors(walked)
     if to == "split" and explicit_lengths and not plan.blockers:
         inlined = _with_functions_inlined(plan, model)
         if inlined is not model:
@@ -87,9 +82,8 @@ def convert_forms(
     converted = apply_plan(plan, model)
     converted, told = fit_ir_version(converted, ir_version, before.get(""), own, lowers=False)
     after = opset_imports(converted.opset_import)
-    changes = followed_by([] if repairs is None else repairs.changes, plan.changes)
+    changes = followed_by(repairs, plan.changes)
     changes = followed_by(changes, name_parts(converted) if has_unnamed_parts(walked) else [])
-    notes = [*([] if told_order is None else [told_order]), *([] if repairs is None else repairs.notes)]
     return Rewrite(converted, tuple(changes), (*notes, *plan.notes, *told), None, dict(before), after)
 
 
@@ -115,7 +109,7 @@ def _plan_variadic(plan: Plan, model: ModelProto, walked: Walked, root: Sequence
             emission = rewrites.write(found, variadic_split_1.VARIANT)
             if emission is not None:
                 _keep_form(emission, found.detail)
-    rewrites.settle(Uses(root))
+    rewrites.settle(UseCounts(root))
 
 
 def _keep_form(emission: Emission, found: SplitDetail) -> None:
@@ -134,7 +128,7 @@ def _plan_plain(
     explicit_lengths: bool,
 ) -> None:
     why = "convert --to split"
-    rewrites, uses, producers = SplitRewrites(plan, model, root, names, why), Uses(root), Producers(root)
+    rewrites, uses, producers = SplitRewrites(plan, model, root, names, why), UseCounts(root), Producers(root)
     uncounted: set[str] = set()
     for found in rewrites.find(walked):
         target = variant_at("Split", opset_of(found.scope.imports))

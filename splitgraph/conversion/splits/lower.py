@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from splitgraph.canonical import CanonicalSplit
@@ -173,8 +172,3 @@ def _types_blocked(detail: SplitDetail, target: Variant, location: str) -> tuple
     else:
         what = f"{target.label} does not take {detail.data.dtype}"
     return (diagnostic("SG403", what, location),)
-
-
-def emitted_inputs(nodes: Sequence[NodeProto]) -> list[str]:
-    """Every name that the nodes read."""
-    return [name for node in nodes for name in node.input if name]

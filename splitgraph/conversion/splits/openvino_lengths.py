@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from splitgraph.conversion.left_out import find_left_out
-from splitgraph.conversion.opset import check_readable, roots
-from splitgraph.conversion.planning.plan import Plan, apply_plan, opset_of
-from splitgraph.conversion.planning.use_counts import Uses
+from splitgraph.conversion.planning.apply import apply_plan
+from splitgraph.conversion.planning.plan import Plan, opset_of
+from splitgraph.conversion.planning.roots import roots
+from splitgraph.conversion.planning.use_counts import UseCounts
 from splitgraph.conversion.prepare.inlining import inline_functions
 from splitgraph.conversion.prepare.repair import plan_repairs
 from splitgraph.conversion.rewrite import Change
@@ -42,7 +43,7 @@ def write_uneven_lengths(model: ModelProto) -> tuple[ModelProto, tuple[Change, .
         inlined = apply_plan(repairs, inlined)
         walked = walk_model(inlined)
     plan = Plan(left_out=find_left_out(inlined, walked.scopes))
-    check_readable(plan, walked)
+    plan.refuse_errors(walked)
     if plan.blockers:
         return model, ()
     names = FreshNames(used_names(inlined, walked.scopes))
@@ -77,7 +78,7 @@ def _plan(plan: Plan, model: ModelProto, walked: Walked, root: Sequence[Scope], 
         target = variant_at("Split", opset_of(found.scope.imports))
         if target is not None and found.detail.variant == target and _may_be_uneven(found.detail):
             rewrites.write(found, target, explicit_lengths=True)
-    rewrites.settle(Uses(root))
+    rewrites.settle(UseCounts(root))
 
 
 def _may_be_uneven(found: SplitDetail) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from splitgraph.conversion.planning.edits import Replacement, replace_nodes
 from splitgraph.conversion.planning.emission import Emission, new_emission
 from splitgraph.conversion.planning.plan import Plan, opset_of
-from splitgraph.conversion.planning.use_counts import Uses
+from splitgraph.conversion.planning.use_counts import UseCounts
 from splitgraph.conversion.splits.lower import SplitNode, lower_split
 from splitgraph.graph.names import FreshNames
 from splitgraph.graph.scopes import Scope
@@ -53,6 +53,6 @@ class SplitRewrites:
             self._written.append((scope, index, lowered.emission, lowered.change))
         return lowered.emission
 
-    def settle(self, uses: Uses) -> None:
+    def settle(self, uses: UseCounts) -> None:
         """Plan the replacement of all that were written."""
         replace_nodes(self.plan, uses, self._written)

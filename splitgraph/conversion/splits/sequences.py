@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from splitgraph.canonical import CanonicalSplit, SplitForm
 from splitgraph.contents import MAX_ITEMS
 from splitgraph.conversion.planning.edits import replace_node
 from splitgraph.conversion.planning.emission import Emission, axes_node, new_emission
 from splitgraph.conversion.planning.plan import Plan, opset_of
-from splitgraph.conversion.planning.use_counts import Uses
+from splitgraph.conversion.planning.roots import plan_roots
+from splitgraph.conversion.planning.use_counts import UseCounts
 from splitgraph.conversion.rewrite import Change
 from splitgraph.conversion.splits.lower import SplitNode, lower_split
 from splitgraph.deferred import helper
@@ -25,6 +27,8 @@ from splitgraph.node_making import make_attribute, make_node
 from splitgraph.onnx_proto import ModelProto, NodeProto, TensorProto
 from splitgraph.variants import variant_at
 
+_SEQUENCES_EXIST_FROM = 11
+
 
 @dataclass(frozen=True, slots=True)
 class Reader:
@@ -36,13 +40,24 @@ class Reader:
     position: int | None
 
 
+def plan_plain_splits(model: ModelProto, walked: Walked, target: int) -> Plan | None:
+    """The plan that replaces SplitToSequence by Split for an opset without sequences, where its readers allow that;
+    None where nothing changes.
+    """
+    found = (split for graph in walked.graphs.values() for split in graph.splits.values())
+    if target >= _SEQUENCES_EXIST_FROM or not any(split.variant.op_type == "SplitToSequence" for split in found):
+        return None
+    why = f"below opset {_SEQUENCES_EXIST_FROM} there are no sequences"
+    return plan_roots(model, walked, partial(plan_sequences, why=why))
+
+
 def plan_sequences(
     plan: Plan,
     model: ModelProto,
     walked: Walked,
     root: Sequence[Scope],
     names: FreshNames,
-    uses: Uses,
+    uses: UseCounts,
     why: str,
     *,
     explicit_lengths: bool = False,
@@ -126,7 +141,7 @@ def _plan_sequence(
     found: SplitDetail,
     readers: Sequence[Reader],
     names: FreshNames,
-    uses: Uses,
+    uses: UseCounts,
     why: str,
     explicit_lengths: bool,
 ) -> None:
@@ -190,7 +205,7 @@ def _plan_reader(
     parts: Sequence[str],
     squeezed: bool,
     names: FreshNames,
-    uses: Uses,
+    uses: UseCounts,
 ) -> None:
     node = reader.node
     emission = new_emission(plan, model, reader.scope, node, reader.index, names, opset_of(reader.scope.imports))

@@ -6,7 +6,7 @@ from typing import Any
 
 import onnx
 import pytest
-from conversion.guarding import check, edited
+from conversion.ladder.guarding import check, edited
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper
