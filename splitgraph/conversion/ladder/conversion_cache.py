@@ -138,7 +138,7 @@ class ConversionCache:
         self.left_out = left_out
         # Visits whose nodes are kept. The loop over the nodes reads the set itself: a call for each node is slow.
         self.kept_visits: set[Visit] = set()
-        # Nodes that are kept, or whose attributes were edited and nothing else.
+        # What serves every node with the key as it is: the node is kept, or only its attributes are edited.
         self._unchanged: dict[Key, Converted] = {}
         self._entries: dict[Key, list[_EditedEntry | _WrittenEntry]] = {}
         self._kept_in_every_shape: dict[Key, bool] = {}
@@ -219,7 +219,8 @@ class ConversionCache:
 
     def _entry(self, key: Key, node: NodeProto) -> _EditedEntry | _WrittenEntry | None:
         for entry in self._entries.get(key, ()):
-            if all(self._fingerprint(node.input[place]) == known for place, known in entry.read.items()):
+            read = entry.read
+            if not read or all(self._fingerprint(node.input[place]) == known for place, known in read.items()):
                 return entry
         return None
 
@@ -233,11 +234,10 @@ class ConversionCache:
         if converted.forms is None:
             self._unchanged[key] = converted
             return
-        entries = self._entries.setdefault(key, [])
-        read = self._read(node, log) if len(entries) < _MOST_ENTRIES else None
+        read = self._read(node, log) if len(self._entries.get(key, ())) < _MOST_ENTRIES else None
         entry = None if read is None else _entry_of(node, converted, emission, log, read)
         if entry is not None:
-            entries.append(entry)
+            self._add(key, entry)
 
     def _read(self, node: NodeProto, log: NameLog) -> dict[int, bytes] | None:
         """By input, the fingerprints of the constants that the conversion looked at; None where another was."""
@@ -264,8 +264,13 @@ class ConversionCache:
             return
         inputs = [numbers.get(name, name) for name in written.input]
         attributes = {attribute.name: attribute for attribute in written.attribute}
-        entry = _edited_entry({}, node, written.op_type, inputs, attributes, why)
-        self._entries.setdefault(key, []).append(entry)
+        self._add(key, _edited_entry({}, node, written.op_type, inputs, attributes, why))
+
+    def _add(self, key: Key, entry: _EditedEntry | _WrittenEntry) -> None:
+        if isinstance(entry, _EditedEntry) and entry.inputs is None and not entry.read:
+            self._unchanged[key] = Converted(in_place=InPlace(entry.op_type, None, entry.edits), why=entry.why)
+        else:
+            self._entries.setdefault(key, []).append(entry)
 
     def stop(self, key: Key | None, find_stop: Callable[[], int]) -> int:
         """The opset where a node that cannot be converted must stop."""

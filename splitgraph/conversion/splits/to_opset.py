@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from splitgraph.conversion.ladder.conversion_cache import ConversionCache, Key
 from splitgraph.conversion.ladder.unknown_versions import refusal, unknown_version
@@ -47,13 +47,14 @@ def plan_splits(
             continue
         # In a function, the names of dimensions are those of one call.
         shared = SharedLengths(frozenset() if scope.in_function else dimensions)
-        planner = _SplitPlanner(plan, model, scope, names, target, shared, caches[scope.path], never_run, replacements)
-        detail: GraphDetail | None = walked.graphs.get(scope.path)
-        visits = walked.visits(scope)
+        cache = caches[scope.path]
+        planner = _SplitPlanner(plan, model, scope, names, target, shared, cache, never_run, replacements)
+        detail: GraphDetail = walked.graphs.get(scope.path) or GraphDetail()
+        visits, nodes = walked.visits(scope), scope.nodes
         for index in splits[scope.path]:
-            visit, node = visits[index], scope.nodes[index]
-            key = None if visit is None else planner.cache.key_of(node, visit)
-            planner.plan_split(index, node, None if detail is None else detail.splits.get(index), key)
+            visit, node = visits[index], nodes[index]
+            key = None if visit is None else cache.key_of(node, visit)
+            planner.plan_split(index, node, detail.splits.get(index), key)
     replace_nodes(plan, uses, replacements)
 
 
@@ -70,6 +71,8 @@ class _SplitPlanner:
     cache: ConversionCache
     never_run: set[str]
     replacements: list[Replacement]
+    # The versions of the operators at the target, looked up once.
+    _targets: dict[str, Variant | None] = field(default_factory=dict)
 
     def plan_split(self, index: int, node: NodeProto, found: SplitDetail | None, key: Key | None) -> None:
         """Plan one split. found: what inference says of it. key: that of the cache, None for an uncacheable one."""
@@ -77,7 +80,10 @@ class _SplitPlanner:
         if found is None:
             self.plan.blockers.append(_not_inferred(node, location))
             return
-        variant = variant_at(node.op_type, self.target)
+        op_type = node.op_type
+        if op_type not in self._targets:
+            self._targets[op_type] = variant_at(op_type, self.target)
+        variant = self._targets[op_type]
         if variant is None:
             self.plan.blockers.append(_missing(node, location, self.target))
             return
@@ -88,12 +94,12 @@ class _SplitPlanner:
             change = Change(location, found.variant.label, variant.label, cached.why)
             self.replacements.append((self.scope, index, made if is_edited else None, change))
             return
-        unknown = unknown_version(node.op_type, self.target)
+        unknown = unknown_version(op_type, self.target)
         if unknown is not None:
-            self.plan.blockers.append(refusal(node.op_type, unknown, location, is_target=True))
+            self.plan.blockers.append(refusal(op_type, unknown, location, is_target=True))
             return
         has_one_form = variant.output_types is not found.variant.output_types or variant.lower is None
-        if has_one_form or node.op_type == "SplitToSequence":
+        if has_one_form or op_type == "SplitToSequence":
             # Sequences and strings have one form, so that only their element types can prevent a conversion.
             self.plan.blockers.extend(_kept_as_is(found.variant, variant, found.data, location))
             return
