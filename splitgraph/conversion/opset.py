@@ -95,5 +95,5 @@ def _with_functions_inlined(first: _Draft, model: ModelProto, target: int) -> _D
     second = _draft(inlined, target)
     if len(second.plan.blockers) >= len(first.plan.blockers):
         return first
-    text = f"{told_inlined(model, ours_too=False)}; their bodies as written cannot go to opset {target}"
+    text = f"{told_inlined(model, ours_too=False)}; their bodies as written cannot be converted to opset {target}"
     return second._replace(notes=[diagnostic("SG413", text, "main", severity="info"), *second.notes])

@@ -1,4 +1,4 @@
-"""What a rewrite gives back: the new model and the list of its changes."""
+"""The result of a rewrite: the new model and the list of changes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Change:
 
 
 class Tolerance(NamedTuple):
-    """How far floating-point results may be apart: relative, and absolute."""
+    """The largest difference of floating-point results, relative and absolute."""
 
     rtol: float
     atol: float
@@ -40,10 +40,10 @@ class Tolerance(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Rewrite(Generic[M_co]):
-    """What `upgrade`, `downgrade` and `convert` give back.
+    """The result of `upgrade`, `downgrade` and `convert`.
 
     model: of the kind that went in, converted, put together when it is first asked for; the caller's model is
-    unchanged. held: what it is put together of, for this package alone. changes: every node that was rewritten.
+    unchanged. held: the parts it is put together from, for this package only. changes: every node that was rewritten.
     diagnostics: warnings and notes (a blocker raises ConversionError instead). verification: None unless it was asked
     for. from_opset, to_opset: imported version of each domain, before and after. rounding: an operator was written as
     arithmetic with others, so that floating-point results may differ in their last bits.

@@ -176,7 +176,7 @@ class Climb:
             return None, refusal
         except _UNFIT as fault:
             # Usually the inputs and attributes of the node contradict each other in a way that inference has not found.
-            return None, Inexact(f"it could not be worked out what the node means ({type(fault).__name__}: {fault})")
+            return None, Inexact(f"its inputs and attributes do not fit together ({type(fault).__name__}: {fault})")
         self.reasons += list(step.reasons.values()) or [why]
         forms = self._further(step)
         failed = self.blockers[blockers:]
@@ -229,7 +229,7 @@ class Climb:
         version = version_at(form.op_type, opset)
         problem = _schema_problem(form, version)
         if version is None or problem:
-            text = f"{form.op_type} {problem} at opset {opset}, where this node was to be written with it"
+            text = f"{form.op_type} {problem} at opset {opset}, which would have to replace this node"
             self.blockers.append(diagnostic("SG405", text, self.location))
             return [form]
         self._carry_graphs(form, opset)
@@ -247,7 +247,7 @@ class Climb:
     def _unfit(self, form: NodeForm, slot: Slot, opset: int) -> Diagnostic:
         """The blocker for an element type that a node, or one that was written for it, does not take."""
         if form.original is None:
-            text = f"{form.op_type} does not take {slot.found} at opset {opset}, where this node needs it"
+            text = f"{form.op_type} does not take {slot.found} at opset {opset}, which would have to replace this node"
             return diagnostic("SG403", text, self.location)
         upward = self.ladder.target > self.ladder.source
         side, stop = (f"from opset {opset} on", opset - 1) if upward else (f"below opset {opset + 1}", opset + 1)

@@ -97,7 +97,7 @@ class Ladder:
         reasons = sorted(every, key=lambda text: f"opset {stop}" not in text)
         more = f"; and {len(reasons) - _MOST_REASONS} more" if len(reasons) > _MOST_REASONS else ""
         side = "beyond" if self.target > self.source else "below"
-        text = f"{node.op_type} cannot go {side} opset {stop}, where what it is written with has no equal: "
+        text = f"{node.op_type} cannot go {side} opset {stop}, because the nodes that would replace it cannot: "
         text += "; ".join(reasons[:_MOST_REASONS]) + more
         made = diagnostic(foreign[0].code, text, climb.location, help=f"Stop at opset {stop}.")
         return [*(found for found in blockers if found not in foreign), made]

@@ -41,7 +41,7 @@ from splitgraph.onnx_proto import ModelProto, NodeProto
 from splitgraph.variants import SPLIT_OPERATORS, variant_at
 
 _NAME_OF: Callable[[NodeProto], str] = attrgetter("name")
-_HOW_TO_TYPE = "Declare the types of what operators that nobody knows give in value_info, to be certain."
+_HOW_TO_TYPE = "To be certain, declare the output types of unknown operators in value_info."
 # Operators that round. Where they replace another operator, the results may differ in the last bits.
 _ARITHMETIC = frozenset(
     {
@@ -93,7 +93,7 @@ def _plan_root(
     uses = UseCounts(root)
     affected = {scope.path: _affected(scope, walked.visits(scope), target, functions) for scope in root}
     for op_type in dict.fromkeys(name for found in affected.values() for name in found.unknown):
-        text = f"ai.onnx has no operator {op_type}: it is kept, and what it means at opset {target} is not known"
+        text = f"ai.onnx has no operator {op_type}: it is kept, but its meaning at opset {target} is unknown"
         plan.notes.append(diagnostic("SG303", text, "main", severity="warning", help=plugin_advice(op_type)))
     caches = {
         scope.path: ConversionCache(Values(walked, scope.path), plan.left_out.inputs_in(scope))
@@ -157,7 +157,7 @@ def _refuse_training(plan: Plan, model: ModelProto, walked: Walked, target: int)
         return
     for index, training in enumerate(model.training_info):
         if training.initialization.node or training.algorithm.node:
-            text = "the training graphs are at the model's opset, and splitgraph does not convert them"
+            text = "the model has training graphs, which splitgraph cannot convert"
             help = "Remove training_info from the model, which runtimes for inference do not read."
             plan.blockers.append(diagnostic("SG409", text, f"training_info[{index}]", help=help))
 
@@ -174,7 +174,7 @@ def _refuse_ambiguous_functions(plan: Plan, model: ModelProto, walked: Walked, t
             continue
         if version_at(function.name, source) != version_at(function.name, target):
             text = (
-                f"a local function is named as {function.name} of ai.onnx, and which a node means is left to runtimes"
+                f"a local function has the name of the operator {function.name}; runtimes disagree which a node means"
             )
             help = "Rename the function or its domain, or inline it."
             plan.blockers.append(diagnostic("SG409", text, function_location(function), help=help))
@@ -276,7 +276,7 @@ class _ScopePlanner:
 
     def _note_assumptions(self, assumptions: Collection[str]) -> None:
         for assumption in assumptions:
-            text = f"{assumption}; the element type is unknown here and taken to be another one"
+            text = f"{assumption}; the element type here is unknown and assumed to be another one"
             self.plan.notes.append(
                 diagnostic("SG403", text, self.scope.location, severity="warning", help=_HOW_TO_TYPE)
             )

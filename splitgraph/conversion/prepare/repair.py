@@ -60,7 +60,7 @@ def _in_order(model: ModelProto, walked: Walked) -> tuple[ModelProto, Diagnostic
     copy = ModelProto()
     copy.CopyFrom(model)
     sort_nodes(copy)
-    text = f"the nodes are written in topological order, in which they were not in {', '.join(found)}"
+    text = f"the nodes were not in topological order in {', '.join(found)}; they are sorted now"
     return copy, diagnostic("SG112", text, severity="info", help="Nothing to do.")
 
 

@@ -38,7 +38,7 @@ from splitgraph.onnx_proto import AttributeProto, ModelProto, NodeProto
 from splitgraph.variants import variadic_split_1, variant_at
 from splitgraph.variants.variadic_function import is_variadic_function
 
-# Under this key a VariadicSplit node keeps how its parts were given, so that the way back writes the same form.
+# The metadata of a VariadicSplit node under this key says which form of Split it was, for the way back.
 FORM_KEY = "splitgraph.form"
 
 
@@ -48,8 +48,8 @@ def convert_forms(
     """A copy of the model with its splits as plain Split or as VariadicSplit functions; the model itself is not
     changed.
 
-    to: "split" or "variadic-split". explicit_lengths: write lengths out, and inline local functions, for readers that
-    know no other form. ir_version: of the result, as for `convert_opset`. Raises ConversionError with every blocker,
+    to: "split" or "variadic-split". explicit_lengths: write lengths out and inline local functions, for runtimes that
+    read nothing else. ir_version: of the result, as for `convert_opset`. Raises ConversionError with every blocker,
     SplitgraphError for another target.
     """
     if to not in ("split", "variadic-split"):
@@ -88,12 +88,12 @@ def convert_forms(
 
 
 def _with_functions_inlined(plan: Plan, model: ModelProto) -> ModelProto:
-    """The model without local functions but ours, and a note of it; itself without any, or where they have to stay."""
+    """The model with local functions inlined, except ours; itself where there are none or onnx cannot inline them."""
     try:
         inlined = inline_functions(model)
     except ValueError as error:
-        text = f"the local functions stay, as onnx cannot inline them: {error}"
-        advice = "Export the model so that its functions and itself import the same opset."
+        text = f"the local functions are kept, because onnx cannot inline them: {error}"
+        advice = "Export the model so that the model and its functions import the same opset."
         plan.notes.append(diagnostic("SG413", text, "main", severity="warning", help=advice))
         return model
     if inlined is not model:
@@ -147,9 +147,7 @@ def _plan_plain(
 
 
 def _as_plain(found: SplitNode, producers: Producers, model: ModelProto, explicit_lengths: bool) -> SplitNode | None:
-    """The split with its axis as an attribute, and in the form that it came from; None for an axis that has to stay an
-    input.
-    """
+    """The split with its axis as an attribute and in its former form; None where the axis must stay an input."""
     scope, node, detail = found.scope, found.node, found.detail
     if detail.variant.op_type != "VariadicSplit":
         return found
@@ -166,9 +164,9 @@ def _as_plain(found: SplitNode, producers: Producers, model: ModelProto, explici
 
 
 def _is_counted(node: NodeProto, found: SplitDetail, uncounted: set[str]) -> bool:
-    """Whether a reader that looks at the lengths alone knows how many they are, and so how many outputs there are.
+    """Whether the lengths alone show how many there are, and so how many outputs the node has.
 
-    uncounted: the names of lengths that do not tell, which grows: the first split that reads such a name tells ours.
+    uncounted: the names of lengths that do not; this adds to them.
     """
     position = LENGTHS_INPUT[found.variant.op_type]
     if len(node.input) <= position or not node.input[position]:
@@ -179,7 +177,7 @@ def _is_counted(node: NodeProto, found: SplitDetail, uncounted: set[str]) -> boo
 
 
 def _attributes_in(model: ModelProto, scope: Scope) -> Sequence[str]:
-    """The attributes of the function that a scope is in."""
+    """The attributes of the function that contains the scope."""
     if not scope.in_function:
         return ()
     function = model.functions[scope.path[1]]
@@ -187,7 +185,7 @@ def _attributes_in(model: ModelProto, scope: Scope) -> Sequence[str]:
 
 
 def _kept(found: SplitNode) -> Diagnostic:
-    """Why a VariadicSplit stays one."""
+    """The note that says why a VariadicSplit is kept."""
     text = "the axis is known only at run time; Split has it as an attribute, so the node is kept"
     advice = "Give the axis as a constant."
     if found.scope.in_function:
@@ -213,7 +211,7 @@ def _with_axis(node: NodeProto, found: SplitDetail, reference: str | None) -> No
 def _with_form(
     node: NodeProto, found: SplitDetail, producers: Producers, opset: int, explicit_lengths: bool
 ) -> SplitDetail:
-    """The split with the form that the node came from, where its lengths are still those of that form."""
+    """The split in its former form, if its lengths are still those of that form."""
     kept = {entry.key: entry.value for entry in node.metadata_props}.get(FORM_KEY)
     split = found.split
     if split is None or explicit_lengths or kept not in ("equal", "chunks"):
@@ -248,7 +246,7 @@ def _to_plain_domain(emission: Emission) -> None:
 
 
 def _still_called(plan: Plan, model: ModelProto) -> set[str]:
-    """Names of VariadicSplit functions that a node still calls after the plan."""
+    """The names of the VariadicSplit functions that are still called after the rewrite."""
     called = set()
     for scope in scopes(model):
         replaced = plan.edits[scope.path].replaced if scope.path in plan.edits else {}

@@ -1,5 +1,5 @@
-"""Writing out the lengths of chunks that may be uneven, for OpenVINO, whose ONNX frontend reads every num_outputs as
-equal parts: it refuses those that it sees to be uneven, and writes a Split that fails when it runs for all others.
+"""Writing out the lengths of chunks that may be uneven, for OpenVINO. Its ONNX frontend reads every num_outputs as
+equal parts: it refuses chunks that it knows to be uneven, and writes a Split that fails at run time for all others.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _WHY = "OpenVINO reads num_outputs as equal parts"
 
 
 def write_uneven_lengths(model: ModelProto) -> tuple[ModelProto, tuple[Change, ...]]:
-    """The model with explicit lengths in place of every num_outputs that may be uneven, and what was changed; itself
-    where there is none. The model given is not changed.
+    """A copy of the model with explicit lengths in place of every num_outputs that may be uneven, and the changes; the
+    model itself where there are none, or where it is invalid.
 
-    Local functions but those that stand for VariadicSplit are inlined first, as each call may have sizes of its own.
-    Raises ValueError where that cannot be done (see `inline_functions`). What is invalid stays as it is.
+    Local functions are inlined first, except those that stand for VariadicSplit, because each call may have other
+    sizes. Raises ValueError where they cannot be inlined (see `inline_functions`).
     """
     if not _has_chunks(model):
         return model, ()
@@ -52,13 +52,13 @@ def write_uneven_lengths(model: ModelProto) -> tuple[ModelProto, tuple[Change, .
             _plan(plan, inlined, walked, root, names)
     if not plan.changes:
         return model, ()
-    # What OpenVINO makes of explicit lengths.
+    # OpenVINO reads explicit lengths as this operator.
     changes = tuple(replace(change, after=variadic_split_1.VARIANT.label) for change in plan.changes)
     return apply_plan(plan, inlined), changes
 
 
 def _has_chunks(model: ModelProto) -> bool:
-    """Whether a node outside our own functions is a Split-18 without lengths, which inference is then asked about."""
+    """Whether a node outside our own functions is a Split-18 without lengths, which may be uneven."""
     return any(
         node.op_type == "Split" and not plain_domain(node.domain) and not _has_lengths(node.input)
         for scope in scopes(model)

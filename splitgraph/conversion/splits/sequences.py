@@ -1,4 +1,4 @@
-"""SplitToSequence as plain Split, where every reader of the sequence reads it at a known position or as a whole."""
+"""Writing SplitToSequence as Split, where every reader uses known positions of the sequence or joins all of it."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def plan_sequences(
     explicit_lengths: bool = False,
 ) -> None:
     """Plan the conversion of every SplitToSequence whose readers allow it; the others are kept, with a note that says
-    why they are. why: the others are not.
+    why. why: the reason of the changes.
     """
     definitions: Definitions | None = None
     for scope in root:
@@ -82,18 +82,18 @@ def plan_sequences(
 
 
 def _drops_axis(node: NodeProto) -> bool:
-    """True for a node with a keepdims of 0, or with one that the enclosing function gives."""
+    """True for a node with keepdims=0, or with a keepdims that the enclosing function gives."""
     return any(attribute.name == "keepdims" and attribute_value(attribute) != 1 for attribute in node.attribute)
 
 
 def _readers(
     walked: Walked, root: Sequence[Scope], definitions: Definitions, scope: Scope, node: NodeProto, found: SplitDetail
 ) -> list[Reader] | str:
-    """The nodes that read the sequence, or why they rule plain splits out."""
+    """The nodes that read the sequence, or the reason why it must stay a sequence."""
     split = found.split
     if split is None:
         return "the split is invalid"
-    # As many outputs of one node help nobody.
+    # A node with more outputs would help nobody.
     if split.lengths is None or split.axis is None or len(split.lengths) > MAX_ITEMS:
         return "the number of its parts or its axis is known only at run time"
     if split.form == "size" and any(node.input[1:]) and _drops_axis(node):
@@ -154,7 +154,7 @@ def _plan_sequence(
     parts = [names.new(f"{node.output[0]}_{position}") for position in range(len(split.lengths))]
     form = _plain_form(split)
     stand_in = _documented(NodeProto(op_type="Split"), node)
-    # The second input is lengths only where it is not the size of a chunk.
+    # The second input is the lengths, or the size of a chunk.
     stand_in.input.extend(node.input if form == "lengths" and split.form == "lengths" else node.input[:1])
     stand_in.output.extend(parts)
     stand_in.attribute.append(make_attribute("axis", split.axis))
@@ -173,7 +173,7 @@ def _plan_sequence(
 
 
 def _plain_form(split: CanonicalSplit) -> SplitForm | None:
-    """How a Split gives the same parts; None where their lengths depend on the dimension in a way that no Split has."""
+    """The form in which a Split gives the same parts, None where Split has no such form."""
     lengths = split.lengths or ()
     if split.static_lengths is None and split.form == "lengths":
         return "lengths"
@@ -183,7 +183,7 @@ def _plain_form(split: CanonicalSplit) -> SplitForm | None:
 
 
 def _documented(node: NodeProto, original: NodeProto) -> NodeProto:
-    """The node with the name, documentation and metadata of the one that it replaces."""
+    """The node with the name, documentation and metadata of the node that it replaces."""
     node.name, node.doc_string = original.name, original.doc_string
     node.metadata_props.extend(original.metadata_props)
     return node

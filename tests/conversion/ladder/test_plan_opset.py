@@ -91,7 +91,7 @@ def test_what_an_adapter_cannot_read_is_a_refusal(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(climb, "adapter_of", lambda *given, **options: adapter)
     node = helper.make_node("ReduceMean", ["a"], ["y"], axes=[0])
     with pytest.raises(
-        ConversionError, match=r"could not be worked out what the node means \(IndexError: list index out of range\)"
+        ConversionError, match=r"its inputs and attributes do not fit together \(IndexError: list index out of range\)"
     ):
         convert_opset(invalid_model(17, node, [[4]]), 18)
 
