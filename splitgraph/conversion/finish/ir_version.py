@@ -10,7 +10,7 @@ from splitgraph.diagnostics import ConversionError, Diagnostic, SplitgraphError,
 from splitgraph.onnx_proto import IR_VERSION, ModelProto, TensorProto, TypeProto
 from splitgraph.schemas import newest_opset
 
-# What a caller may ask for: a number; "keep" for the model's own; None, which a downgrade lowers.
+# A number; "keep" for the version of the model; None to let a downgrade lower it.
 IRVersion = int | Literal["keep"] | None
 
 # The newest opset whose first release wrote each IR version.
@@ -31,15 +31,15 @@ _RELEASES = (
 
 
 def minimum_ir_version(opset: int) -> int:
-    """The IR version of the onnx release that introduced an ai.onnx opset, the least that such a model may have.
+    """The IR version of the onnx release that introduced an opset of ai.onnx: the lowest for models of that opset.
 
-    Opsets that no release stopped at (2, 3 and 4) have that of the next. Raises ValueError for an opset that nobody
-    knows. Source: onnx's table of released versions.
+    No release ended at opset 2, 3 or 4; these have the version of the next release. Raises ValueError for an unknown
+    opset. Source: onnx's table of released versions.
     """
     newest = newest_opset(opset)
     if not 1 <= opset <= newest:
         raise ValueError(f"opset {opset} is not between 1 and {newest}")
-    # An opset beyond the table is one that only the installed onnx knows, and of the IR version that it writes.
+    # Only the installed onnx knows opsets beyond the table; it writes this IR version.
     return next((version for newest, version in _RELEASES if opset <= newest), IR_VERSION)
 
 
@@ -57,7 +57,7 @@ def fit_ir_version(
 ) -> tuple[ModelProto, list[Diagnostic]]:
     """Edit the model to have its new IR version. Returns the model and notes.
 
-    version: what was asked for. opset: of the model; None where it imports no ai.onnx. own: the IR version before the
+    version: the requested one. opset: of the model; None where it imports no ai.onnx. own: the IR version before the
     conversion. lowers: whether the conversion went to an older opset, which never raises the IR version.
     Raises ConversionError where a part of the model needs a newer version.
     """

@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Edit:
-    """One split layer that is to be rewritten: where, what is known of it, its lengths in the new form (None: computed
-    when the model runs), and whether its axis is a scalar, which Split needs.
+    """The rewrite of one split layer.
+
+    detail: its inference. lengths: in the new form; None where they are computed at run time. axis_is_scalar: Split
+    needs a scalar axis.
     """
 
     path: GraphPath
@@ -41,9 +43,9 @@ class _Plan:
 
 
 def convert_ir(model: OpenVINOModel, to: str, *, explicit_lengths: bool = False) -> Rewrite:
-    """A copy of the model with its splits as Split or as VariadicSplit; names, ports and all other layers as before.
+    """A copy of the model with its splits as Split or as VariadicSplit; names, ports and all other layers stay.
 
-    explicit_lengths: write a -1 of a VariadicSplit out where the length is known. Raises ConversionError with every
+    explicit_lengths: replace a -1 of a VariadicSplit by its length where that is known. Raises ConversionError with every
     split that the target cannot express, SplitgraphError for wrong arguments.
     """
     if to not in ("split", "variadic-split"):
