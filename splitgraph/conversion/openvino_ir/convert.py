@@ -45,8 +45,8 @@ class _Plan:
 def convert_ir(model: OpenVINOModel, to: str, *, explicit_lengths: bool = False) -> Rewrite:
     """A copy of the model with its splits as Split or as VariadicSplit; names, ports and all other layers stay.
 
-    explicit_lengths: replace a -1 of a VariadicSplit by its length where that is known. Raises ConversionError with every
-    split that the target cannot express, SplitgraphError for wrong arguments.
+    explicit_lengths: replace a -1 of a VariadicSplit by its length where that is known. Raises ConversionError with
+    every split that the target cannot express, SplitgraphError for wrong arguments.
     """
     if to not in ("split", "variadic-split"):
         raise SplitgraphError(f"splits cannot be converted to {to!r}; the targets are 'split' and 'variadic-split'")
