@@ -44,7 +44,7 @@ class Climb:
     adapted: bool = False
     asked_for_readers: bool = False
     # Attributes with subgraphs whose nodes are at the target opset already.
-    carried: list[AttributeProto] = field(default_factory=list)
+    graphs_taken: list[AttributeProto] = field(default_factory=list)
     # The names that the nodes written on the way read.
     read: set[str] = field(default_factory=set)
 
@@ -129,9 +129,9 @@ class Climb:
             ways.append(expand)
         for way in ways:
             step = self._step(form.copy(), at, upward, older, newer)
-            carried, failed = self._try(way, step, f"{older.op} changes at opset {newer.since_version}")
-            if carried is not None:
-                return carried
+            converted, failed = self._try(way, step, f"{older.op} changes at opset {newer.since_version}")
+            if converted is not None:
+                return converted
             if isinstance(failed, Inexact):
                 failed = [self._refused(older.op, newer.since_version, upward, failed)] if way is adapter else ()
             elif way is not expand:
@@ -155,9 +155,9 @@ class Climb:
         blockers: Sequence[Diagnostic] = ()
         for way in (expand,) if adapter is None else (adapter, expand):
             step = self._step(form.copy(), at, False, first, first)
-            carried, failed = self._try(way, step, f"{form.op_type} exists from opset {route.exists_from} on")
-            if carried is not None:
-                return carried
+            converted, failed = self._try(way, step, f"{form.op_type} exists from opset {route.exists_from} on")
+            if converted is not None:
+                return converted
             if isinstance(failed, Inexact):
                 message = f"{form.op_type} exists from opset {route.exists_from} on and {failed.reason}"
                 help = f"Stop at opset {route.exists_from}{', or ' + failed.help if failed.help else ''}."
@@ -232,17 +232,17 @@ class Climb:
             text = f"{form.op_type} {problem} at opset {opset}, which would have to replace this node"
             self.blockers.append(diagnostic("SG405", text, self.location))
             return [form]
-        self._carry_graphs(form, opset)
+        self._take_graphs(form, opset)
         # A copy: where no wider type helps, the form must still have its outputs, or its blockers are dropped with it.
         step = self._step(form.copy(), opset, True, version, version)
         step.dialect = opset
         unfit = [each for each in slots_of(step.facts, version) if each.types.isdisjoint(_types_at(version, each))]
         if not unfit:
             return self.take(form, opset)
-        carried, _ = self._try(partial(widen, fits=version), step, f"{form.op_type} does not take {unfit[0].found}")
-        if carried is None:
+        converted, _ = self._try(partial(widen, fits=version), step, f"{form.op_type} does not take {unfit[0].found}")
+        if converted is None:
             self.blockers.append(self._unfit(form, unfit[0], opset))
-        return carried or [form]
+        return converted or [form]
 
     def _unfit(self, form: NodeForm, slot: Slot, opset: int) -> Diagnostic:
         """The blocker for an element type that a node, or one that was written for it, does not take."""
@@ -254,16 +254,16 @@ class Climb:
         text = misfit_message(form.op_type, slot, side, self.ladder.in_function)
         return diagnostic("SG403", text, self.location, help=type_advice(stop, slot))
 
-    def _carry_graphs(self, form: NodeForm, opset: int) -> None:
+    def _take_graphs(self, form: NodeForm, opset: int) -> None:
         """Take the nodes of subgraphs that conversion wrote to the target, once."""
         # The subgraphs of a node of the model are scopes, which are planned by themselves.
         theirs = () if form.original is None else form.original.attribute
         for attribute in form.attributes.values():
             if attribute.type != AttributeProto.GRAPH or attribute in theirs:
                 continue
-            if any(attribute is held for held in self.carried):
+            if any(attribute is held for held in self.graphs_taken):
                 continue
-            self.carried.append(attribute)
+            self.graphs_taken.append(attribute)
             nodes: list[NodeProto] = []
             for node in attribute.g.node:
                 if plain_domain(node.domain) != "":
