@@ -316,7 +316,7 @@ def _convert_opset(
 
 def _with_form(rewrite: Rewrite, to: Form, explicit_lengths: bool, ir_version: int | Literal["keep"] | None) -> Rewrite:
     """A rewrite with its splits in another form, as one rewrite."""
-    from splitgraph.conversion.opset import followed_by
+    from splitgraph.conversion.rewrite import followed_by
     from splitgraph.conversion.splits.forms import convert_forms
 
     formed = convert_forms(rewrite.model, to, explicit_lengths=explicit_lengths, ir_version=ir_version)

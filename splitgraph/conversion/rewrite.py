@@ -1,10 +1,11 @@
-"""What a rewrite gives back: the new model and the list of its changes."""
+"""The result of a rewrite: the new model and the list of changes."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Generic, NamedTuple
 
 from splitgraph.diagnostics import Diagnostic
@@ -31,7 +32,7 @@ class Change:
 
 
 class Tolerance(NamedTuple):
-    """How far floating-point results may be apart: relative, and absolute."""
+    """The largest difference of floating-point results, relative and absolute."""
 
     rtol: float
     atol: float
@@ -39,10 +40,10 @@ class Tolerance(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Rewrite(Generic[M_co]):
-    """What `upgrade`, `downgrade` and `convert` give back.
+    """The result of `upgrade`, `downgrade` and `convert`.
 
     model: of the kind that went in, converted, put together when it is first asked for; the caller's model is
-    unchanged. held: what it is put together of, for this package alone. changes: every node that was rewritten.
+    unchanged. held: the parts it is put together from, for this package only. changes: every node that was rewritten.
     diagnostics: warnings and notes (a blocker raises ConversionError instead). verification: None unless it was asked
     for. from_opset, to_opset: imported version of each domain, before and after. rounding: an operator was written as
     arithmetic with others, so that floating-point results may differ in their last bits.
@@ -84,3 +85,19 @@ class Rewrite(Generic[M_co]):
         bfloat16, the verbs themselves allow for these.
         """
         return Tolerance(1e-4, 1e-5) if self.rounding else Tolerance(1e-5, 1e-6)
+
+
+def followed_by(earlier: Sequence[Change], later: Sequence[Change]) -> list[Change]:
+    """The changes of two rewrites, one after the other. A node that both changed is listed once, unless several nodes
+    share its name.
+    """
+    before, after = (Counter(change.location for change in changes) for changes in (earlier, later))
+    again = {change.location: change for change in later if before[change.location] == after[change.location] == 1}
+    made = []
+    for change in earlier:
+        last = again.get(change.location)
+        if last is not None:
+            why = "; ".join(dict.fromkeys((change.why, last.why)))
+            change = replace(last, before=change.before, why=why)
+        made.append(change)
+    return [*made, *(change for change in later if change.location not in again)]

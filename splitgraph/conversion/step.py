@@ -154,7 +154,7 @@ class Step(Crossing):
 
     def new_name(self, hint: str) -> str:
         """A name that is new in every scope of the model."""
-        return self.emission.names.new(f"{self.emission.prefix}_{hint}")
+        return self.emission.prefixed(hint)
 
     def constant(self, values: ArrayLike, hint: str, dtype: DTypeLike = "int64") -> str:
         """The name of a new constant: an initializer, or a Constant node where there are none."""
@@ -223,10 +223,10 @@ class Step(Crossing):
             AttributeProto.INTS: "value_ints",
             AttributeProto.FLOAT: "value_float",
         }
-        if attribute.type not in kinds or self.opset < 12 or not self.emission.is_given(attribute.ref_attr_name):
-            missing = "below opset 12" if self.opset < 12 else "that a call leaves out"
-            text = f"{name} is an attribute of the enclosing function, and Constant cannot refer to one {missing}"
-            raise Inexact(text, INLINE_FIRST)
+        obstacle = self.emission.obstacle_to_reference(attribute.ref_attr_name, self.opset)
+        if attribute.type not in kinds or obstacle:
+            reason = obstacle or "Constant cannot refer to one of its type"
+            raise Inexact(f"{name} is an attribute of the enclosing function, and {reason}", INLINE_FIRST)
         output = self.new_name(name)
         made = added("Constant", [], [output], self.new_name(f"{name}_node"), {})
         held = AttributeProto(name=kinds[attribute.type], type=attribute.type, ref_attr_name=attribute.ref_attr_name)

@@ -10,7 +10,7 @@ import onnx
 import pytest
 from installed_engines import onnxruntime_can_judge
 
-collect_ignore = [] if importlib.util.find_spec("openvino") else ["test_rewritten_ir_in_openvino.py"]
+collect_ignore = [] if importlib.util.find_spec("openvino") else ["openvino_ir/test_convert_in_openvino.py"]
 if onnx.defs.onnx_opset_version() < 28:
     # The evaluator of onnx 1.20 computes batch-first recurrent layers and quantization by 16-bit scales wrongly.
     collect_ignore += ["adapters/test_recurrence.py", "adapters/test_quantization.py"]
@@ -20,10 +20,10 @@ if onnx.defs.onnx_opset_version() < 28:
         "adapters/test_integers.py",
         "test_attention_recent.py",
         "test_expansion_recent.py",
-        "test_widening_recent.py",
+        "ladder/test_wider_types_recent.py",
     ]
 if not onnxruntime_can_judge():
-    collect_ignore += ["test_random_graphs.py"]
+    collect_ignore += ["test_opset_random_graphs.py"]
     collect_ignore += [
         f"adapters/test_{family}.py"
         for family in (

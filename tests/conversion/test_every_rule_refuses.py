@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import onnx
 import pytest
-from conversion.guarding import check, edited
+from conversion.ladder.guarding import check, edited
 from onnx import AttributeProto, TensorProto, helper
 
 from splitgraph.conversion.operators import load_families

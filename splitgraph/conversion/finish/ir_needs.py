@@ -1,4 +1,4 @@
-"""What of a model is newer than an IR version: what its readers skip, and what they would misread."""
+"""The parts of a model that are newer than an IR version: those that its readers skip, and those that they misread."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SKIPPED = {
     ("FunctionProto", "value_info"): 10,
     **{(message, "metadata_props"): 10 for message in ("NodeProto", "GraphProto", "FunctionProto", "ValueInfoProto")},
 }
-# Skipped, these are missing.
+# Skipped, these change the meaning.
 _MISREAD = {
     ("GraphProto", "sparse_initializer"): 6,
     ("AttributeProto", "sparse_tensor"): 6,
@@ -35,7 +35,7 @@ _MISREAD = {
     ("TypeProto", "optional_type"): 8,
     ("TypeProto", "sparse_tensor_type"): 8,
 }
-# Gone when the functions are inlined.
+# Inlining the functions removes these.
 _OF_FUNCTIONS = {
     ("ModelProto", "functions"): 8,
     ("FunctionProto", "attribute_proto"): 9,
@@ -55,7 +55,7 @@ _TYPES = {
     27: 14,
     28: 14,
 }
-# Attributes that hold no messages, and messages that hold none of interest: most of a model.
+# Attributes without messages, and messages without relevant ones: most of a model.
 _PLAIN = frozenset(
     (
         AttributeProto.FLOAT,
@@ -73,8 +73,8 @@ Need = tuple[int, str]
 
 @dataclass(slots=True)
 class IRNeeds:
-    """What of a model is newer than an IR version: the newest of what would be misread, of functions and of all else,
-    each with a phrase for it; and what is skipped, by name.
+    """The IR versions that a model needs, each with a phrase for its reason: for its functions and for all other parts.
+    skipped: by name, the parts that older readers skip.
     """
 
     of_functions: Need = (1, "")
@@ -83,7 +83,7 @@ class IRNeeds:
 
 
 def ir_needs(model: ModelProto, version: int) -> IRNeeds:
-    """What of a model is newer than an IR version."""
+    """The parts of a model that are newer than an IR version."""
     found = IRNeeds()
     pending: list[Any] = [model]
     while pending:
@@ -92,7 +92,7 @@ def ir_needs(model: ModelProto, version: int) -> IRNeeds:
         if name in _LEAVES or (name == "AttributeProto" and message.type in _PLAIN):
             continue
         if name == "TensorProto":
-            # Listing all fields of a tensor would copy its weights.
+            # Listing the fields of a tensor would copy its weights.
             _note_type(found, message.data_type, version)
             if version < 4 and is_in_other_file(message):
                 found.of_others = max(found.of_others, (4, f"the external data of the tensor {message.name!r}"))

@@ -10,7 +10,7 @@ from splitgraph.diagnostics import ConversionError, Diagnostic, SplitgraphError,
 from splitgraph.onnx_proto import IR_VERSION, ModelProto, TensorProto, TypeProto
 from splitgraph.schemas import newest_opset
 
-# What a caller may ask for: a number; "keep" for the model's own; None, which a downgrade lowers.
+# A number; "keep" for the version of the model; None to let a downgrade lower it.
 IRVersion = int | Literal["keep"] | None
 
 # The newest opset whose first release wrote each IR version.
@@ -31,15 +31,15 @@ _RELEASES = (
 
 
 def minimum_ir_version(opset: int) -> int:
-    """The IR version of the onnx release that introduced an ai.onnx opset, the least that such a model may have.
+    """The IR version of the onnx release that introduced an opset of ai.onnx: the lowest for models of that opset.
 
-    Opsets that no release stopped at (2, 3 and 4) have that of the next. Raises ValueError for an opset that nobody
-    knows. Source: onnx's table of released versions.
+    No release ended at opset 2, 3 or 4; these have the version of the next release. Raises ValueError for an unknown
+    opset. Source: onnx's table of released versions.
     """
     newest = newest_opset(opset)
     if not 1 <= opset <= newest:
         raise ValueError(f"opset {opset} is not between 1 and {newest}")
-    # An opset beyond the table is one that only the installed onnx knows, and of the IR version that it writes.
+    # Only the installed onnx knows opsets beyond the table; it writes this IR version.
     return next((version for newest, version in _RELEASES if opset <= newest), IR_VERSION)
 
 
@@ -55,11 +55,11 @@ def check_ir_version(version: IRVersion) -> None:
 def fit_ir_version(
     model: ModelProto, version: IRVersion, opset: int | None, own: int, *, lowers: bool
 ) -> tuple[ModelProto, list[Diagnostic]]:
-    """The model, which is edited, with its IR version, and what there is to say of it.
+    """Edit the model to have its new IR version. Returns the model and notes.
 
-    version: what was asked for. opset: of the model; None where it imports no ai.onnx. own: the IR version before the
+    version: the requested one. opset: of the model; None where it imports no ai.onnx. own: the IR version before the
     conversion. lowers: whether the conversion went to an older opset, which never raises the IR version.
-    Raises ConversionError for a version that something in the model is too new for.
+    Raises ConversionError where a part of the model needs a newer version.
     """
     if version is None or version == "keep":
         if lowers:
@@ -91,7 +91,7 @@ def fit_ir_version(
 
 
 def told_kept(model: ModelProto, opset: int, version: IRVersion) -> list[Diagnostic]:
-    """That a model which stays at its opset keeps an IR version that readers of the time of that opset refuse."""
+    """The note for a model that stays at its opset and has an IR version that runtimes of that time refuse."""
     came_with = minimum_ir_version(opset)
     if version is not None or model.ir_version <= came_with:
         return []
@@ -108,17 +108,17 @@ def _refusal(least: int, what: str, wanted: int) -> ConversionError:
 def _told(needs: IRNeeds, least: int, what: str, wanted: int) -> list[Diagnostic]:
     found = []
     if least > wanted:
-        text = f"the IR version is {least}, and not {wanted} as came with the opset, for {what}"
+        text = f"the IR version is {least}, because of {what}; the opset came with {wanted}"
         found.append(diagnostic("SG415", text, severity="info"))
     skipped = [name for name, version in needs.skipped.items() if version > least]
     if skipped:
-        text = f"readers of IR version {least} skip what they do not know, and it stays: {', '.join(skipped)}"
+        text = f"readers of IR version {least} ignore these fields, which are kept: {', '.join(skipped)}"
         found.append(diagnostic("SG414", text, severity="info"))
     return found
 
 
 def _list_initializers(model: ModelProto) -> None:
-    """Make every initializer of the main graph an input as well, which older readers take for constant all the same."""
+    """Make every initializer of the main graph an input, too. Readers of old IR versions treat it as a constant."""
     graph = model.graph
     inputs = {value.name for value in graph.input}
     for tensor in graph.initializer:
@@ -130,7 +130,7 @@ def _list_initializers(model: ModelProto) -> None:
 def _type_of(tensor: TensorProto) -> TypeProto:
     made = TypeProto()
     made.tensor_type.elem_type = tensor.data_type
-    # A scalar has a shape, too: one without dimensions.
+    # A scalar has a shape without dimensions.
     made.tensor_type.shape.SetInParent()
     for size in tensor.dims:
         made.tensor_type.shape.dim.add(dim_value=size)

@@ -1,4 +1,4 @@
-"""Splits with an output left out: every rewrite gives it a name, for onnxruntime crashes on a Split without one."""
+"""Names for omitted outputs of splits: onnxruntime crashes on a Split with an empty output name."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _WHY = "an output without a name makes onnxruntime crash"
 
 
 def has_unnamed_parts(walked: Walked) -> bool:
-    """True where a split of the model leaves an output out."""
+    """True where a split of the model omits an output."""
     graphs = ((scope, walked.graphs.get(scope.path)) for scope in walked.scopes)
     return any("" in scope.nodes[index].output for scope, found in graphs if found for index in found.splits)
 
 
 def name_parts(model: ModelProto) -> list[Change]:
-    """Give each output that a split of the model leaves out a name that is new in every scope; the model is edited."""
+    """Edit the model: each omitted output of a split gets a name that is new in every scope."""
     names, changes = FreshNames(used_names(model)), list[Change]()
     for scope in scopes(model):
         for index, node in enumerate(scope.nodes):
@@ -35,7 +35,7 @@ def name_parts(model: ModelProto) -> list[Change]:
 
 
 def _form(scope: Scope, node: NodeProto) -> str | None:
-    """The operator and version of a split; None for another operator."""
+    """The operator and version of a split, None for another operator."""
     domain = plain_domain(node.domain)
     if domain == variadic_split_1.DOMAIN:
         return "VariadicSplit-1"

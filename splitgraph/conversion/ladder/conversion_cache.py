@@ -1,20 +1,17 @@
-"""What a node became, kept for those that are like it: models repeat the same few layers.
-
-Two nodes are alike when operator, attributes, which inputs and outputs they have, and the types of these are the same.
-What the conversion of the first one looked at besides, the elements of constants, is compared before its result is
-used again, in other names; the constants that were made for the first one serve the others, too.
-"""
+"""The cache of conversions: a node becomes what an earlier node of the same kind became. Models repeat their layers."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
-from splitgraph.conversion.boundary_crossing import AttributeEdit
-from splitgraph.conversion.ladder.guard import attribute_edits
+from splitgraph.conversion.boundary_crossing import AttributeEdit, NodeFacts
+from splitgraph.conversion.ladder.guard import CONTRADICTIONS, check_node
 from splitgraph.conversion.ladder.node_form import NodeForm
 from splitgraph.conversion.ladder.values import Values
+from splitgraph.conversion.left_out import reads_left_out
+from splitgraph.conversion.planning.edits import attribute_edits
 from splitgraph.conversion.planning.emission import Emission
 from splitgraph.conversion.planning.plan import InPlace
 from splitgraph.diagnostics import Diagnostic
@@ -22,25 +19,27 @@ from splitgraph.graph.names import FreshNames
 from splitgraph.graph.scopes import OPERATORS_WITH_BODIES
 from splitgraph.inference.walk_results import Visit
 from splitgraph.onnx_proto import AttributeProto, NodeProto
-from splitgraph.value_type import ValueType
+from splitgraph.value_type import Shape, ValueType
 
+# Equal for nodes of one kind: the visit of inference, or operator, attributes and types.
 Key = tuple[object, ...]
 
-_WRITTEN = AttributeProto.SerializeToString
-# Longer constants are not compared: reading them again and again costs more than a conversion.
-_MOST_BYTES = 4096
-# Of nodes that are alike but for their constants; where all differ, none is found among those before.
-_MOST_RECIPES = 8
-# Attributes so long hold weights.
-MOST_ATTRIBUTE_BYTES = 4096
+_SERIALIZED = AttributeProto.SerializeToString
+# Longer constants are not compared: reading them for every node takes longer than converting the node.
+_MOST_CONSTANT_BYTES = 4096
+# Entries for one key, which differ in the constants that the nodes read.
+_MOST_ENTRIES = 8
+# Longer attributes hold weights.
+_MOST_ATTRIBUTE_BYTES = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Carried:
-    """A node at the target opset.
+class Converted:
+    """What a node became at the target opset.
 
-    forms: the nodes that it became, in order; None when edits of its attributes are enough, or of the node as another
-    was edited (in_place). blockers: why it cannot go; then nothing else is given. why: of the change, in words.
+    forms: the nodes that replace it, in order; None where the node itself stays. in_place: the node as another node of
+    its kind was edited. edits: edits of its attributes. blockers: why the node cannot be converted; then all else is
+    empty. why: the reason of the change, for the user.
     """
 
     forms: Sequence[NodeForm] | None = None
@@ -51,12 +50,12 @@ class Carried:
 
     @property
     def is_kept(self) -> bool:
-        """True for a node that means the same as it stands."""
+        """True for a node that needs no edit."""
         return self.forms is None and self.in_place is None and not self.edits and not self.blockers
 
 
 class NameLog(FreshNames):
-    """New names as `FreshNames` gives them, each noted with what it was asked for by."""
+    """Fresh names, recorded together with the hints that they were made from."""
 
     def __init__(self, names: FreshNames) -> None:
         self._names = names
@@ -69,164 +68,318 @@ class NameLog(FreshNames):
         return name
 
 
-class _Written(NamedTuple):
-    """A form with places for its names: of inputs, outputs, the node itself; the name itself for a constant that was
-    made. is_node: it is the node, edited.
-    """
+class _WrittenNode(NamedTuple):
+    """A node with numbers in place of names; a constant keeps its name. is_original: the node itself, edited."""
 
     op_type: str
     inputs: Sequence[int | str]
     outputs: Sequence[int]
     attributes: dict[str, AttributeProto]
     name: int
-    is_node: bool
+    is_original: bool
 
 
-class _Recipe(NamedTuple):
-    """What a node became. read: by input, the fingerprint of the elements that it depends on. hints: what
-    follows the prefix in each name that is to be made. Names are places: first the node's inputs, then its outputs,
-    then those that are made; -1 is "". edits: of the attributes, where the node stays one and gives what it gave.
+class _EditedEntry(NamedTuple):
+    """A node that was edited in place. inputs: numbers of its own inputs and names of constants; None where they stay.
+
+    read: by input, the fingerprint of the constant that the conversion looked at.
+    """
+
+    read: dict[int, bytes]
+    op_type: str
+    inputs: Sequence[int | str] | None
+    edits: Sequence[AttributeEdit]
+    why: str
+
+
+class _WrittenEntry(NamedTuple):
+    """A node that was replaced by several. The numbers of names: the node's inputs first, then its outputs, then the
+    fresh names; -1 is "".
+
+    read: as for `_EditedEntry`. hints: of the fresh names, without the prefix.
     """
 
     read: dict[int, bytes]
     hints: Sequence[str]
-    forms: Sequence[_Written]
-    edits: Sequence[AttributeEdit] | None
+    nodes: Sequence[_WrittenNode]
     why: str
 
 
-@dataclass(slots=True)
-class Repeats:
-    """What the nodes of one graph became so far.
+class ConversionCache:
+    """What the nodes of one graph became: kept, edited, or replaced by other nodes.
 
-    unchanged: those that were kept, and those of which attributes were edited and nothing else.
+    What a conversion may depend on. The key: operator, attributes, which inputs and outputs the node has, which of them
+    have the same name, and their types; a visit of inference stands for all of these (`inference/visit_memo.py`). The
+    constants that the conversion looked at (`Values.asked`): an entry holds their fingerprints and serves only nodes
+    whose constants have the same. What is the same for all nodes of the graph: both opsets, what inference knows of the
+    enclosing graphs, whether the graph belongs to a function. Nothing else: the names of values and nodes and the
+    location appear in results only where an entry has numbers for them.
+
+    What makes a node uncacheable. It reads an input of the function that some call omits. It has subgraphs or
+    attributes of more than 4096 bytes, and no visit. Its conversion failed (except for the opset where it must stop),
+    asked who reads an output, looked at a constant that is no input of the node or has more than 4096 bytes, wrote
+    subgraphs, or named a value in its reason.
+
+    Shapes are part of the key, but most operators do not need them: where the guard keeps a node without looking at a
+    shape, it keeps every node with the same operator, attributes and element types (`keeps_every_shape`).
+
+    When an entry is forgotten. Never: inference is complete before conversion begins, so that nothing above changes.
+    The cache belongs to one graph and one conversion and ends with them.
+
+    One effect can be seen. Nodes that are replaced by means of an entry share its constants, each of which is otherwise
+    written again for each node.
     """
 
-    values: Values
-    unchanged: dict[Key, Carried] = field(default_factory=dict)
-    _recipes: dict[Key, list[_Recipe]] = field(default_factory=dict)
-    # A number for each type, and for each object that is one: types are hashed once, their identity often.
-    _types: dict[ValueType, int] = field(default_factory=dict)
-    _known: dict[int, tuple[int, ValueType]] = field(default_factory=dict)
+    # False only in the tests that compare conversions with and without the cache.
+    remembers = True
+
+    def __init__(self, values: Values, left_out: Collection[str] = ()) -> None:
+        self.values = values
+        self.left_out = left_out
+        # Visits whose nodes are kept. The loop over the nodes reads the set itself: a call for each node is slow.
+        self.kept_visits: set[Visit] = set()
+        # What serves every node with the key as it is: the node is kept, or only its attributes are edited.
+        self._unchanged: dict[Key, Converted] = {}
+        self._entries: dict[Key, list[_EditedEntry | _WrittenEntry]] = {}
+        self._kept_in_every_shape: dict[Key, bool] = {}
+        self._stops: dict[Key, int] = {}
+        # A number for each type, and for each object that is one: types are hashed once, their identity often.
+        self._type_numbers: dict[ValueType, int] = {}
+        self._type_objects: dict[int, tuple[int, ValueType]] = {}
+
+    # Keys --------------------------------------------------------------------------------------------------------
 
     def key_of(self, node: NodeProto, visit: Visit | None) -> Key | None:
-        """What makes nodes alike; None for one that is like no other. visit: what inference found them to have in
-        common.
-        """
+        """The key of a node, None for an uncacheable one. visit: that of inference, None where there is none."""
+        if not self.remembers or reads_left_out(node, self.left_out):
+            return None
         inputs, outputs = node.input[:], node.output[:]
         names = inputs + outputs
-        # A name that stands twice must do so again.
-        twice = () if len(set(names)) == len(names) else tuple(map(names.index, names))
+        # Equal names must be equal for the next node, too.
+        equal = () if len(set(names)) == len(names) else tuple(map(names.index, names))
         if visit is not None:
-            # Operator, attributes and all types are the same then. Inference holds the visit: no other has its id.
-            return id(visit), twice
+            # Inference holds the visit, so that no other object has its id.
+            return id(visit), equal
         op_type = node.op_type
-        if op_type in OPERATORS_WITH_BODIES or node.ByteSize() > MOST_ATTRIBUTE_BYTES:
+        if op_type in OPERATORS_WITH_BODIES or node.ByteSize() > _MOST_ATTRIBUTE_BYTES:
             return None
         types = [self._number(self.values.type_of(name)) if name else -1 for name in names]
-        return op_type, len(inputs), twice, *types, *map(_WRITTEN, node.attribute[:])
+        return op_type, len(inputs), equal, *types, *map(_SERIALIZED, node.attribute[:])
 
     def _number(self, type: ValueType) -> int:
-        known = self._known.get(id(type))
+        known = self._type_objects.get(id(type))
         if known is None:
-            known = self._known[id(type)] = self._types.setdefault(type, len(self._types)), type
+            known = self._type_objects[id(type)] = self._type_numbers.setdefault(type, len(self._type_numbers)), type
         return known[0]
 
-    def again(self, key: Key, node: NodeProto) -> Carried | None:
-        """What a node becomes, without new nodes, because one like it did; None where there was none."""
-        carried = self.unchanged.get(key)
-        if carried is None:
-            recipe = self._recipe_of(key, node)
-            carried = None if recipe is None or recipe.edits is None else _edited(recipe, recipe.edits, node)
-        return carried
+    # Nodes that stay ---------------------------------------------------------------------------------------------
 
-    def written_again(self, key: Key, node: NodeProto, emission: Emission) -> Carried | None:
-        """What a node becomes, with new nodes, because one like it did; None where there was none."""
-        recipe = self._recipe_of(key, node)
-        return None if recipe is None else _followed(recipe, node, emission)
+    def keep_visit(self, visit: Visit | None) -> None:
+        """Remember that all nodes of a visit are kept, unless calls omit inputs, which a visit knows nothing of."""
+        if visit is not None and not self.left_out and self.remembers:
+            self.kept_visits.add(visit)
 
-    def _recipe_of(self, key: Key, node: NodeProto) -> _Recipe | None:
-        for recipe in self._recipes.get(key, ()):
-            if all(self.values.fingerprint(node.input[i], _MOST_BYTES) == held for i, held in recipe.read.items()):
-                return recipe
+    def keeps_every_shape(self, node: NodeProto, facts_of: Callable[[NodeProto], NodeFacts]) -> bool:
+        """True where the guard keeps all nodes like this one, in every shape. False says nothing."""
+        if not self.remembers or reads_left_out(node, self.left_out):
+            return False
+        key = self._key_without_shapes(node)
+        if key is None:
+            return False
+        kept = self._kept_in_every_shape.get(key)
+        if kept is None:
+            kept = self._kept_in_every_shape[key] = _is_kept_without_shapes(facts_of(node))
+        return kept
+
+    def _key_without_shapes(self, node: NodeProto) -> Key | None:
+        attributes = _compared_attributes(node)
+        if attributes is None:
+            return None
+        inputs, outputs = node.input[:], node.output[:]
+        types = [self.values.type_of(name) if name else None for name in (*inputs, *outputs)]
+        kinds = [None if value is None else (value.kind, value.dtype) for value in types]
+        return (node.op_type, len(inputs), *kinds, *attributes)
+
+    # Nodes that change -------------------------------------------------------------------------------------------
+
+    def find(self, key: Key | None, node: NodeProto) -> Converted | None:
+        """The node kept or edited in place, as an earlier one was; None where no entry says so."""
+        if key is None:
+            return None
+        found = self._unchanged.get(key)
+        if found is None:
+            entry = self._entry(key, node)
+            found = _edited(entry, node) if isinstance(entry, _EditedEntry) else None
+        return found
+
+    def write(self, key: Key | None, node: NodeProto, emission: Emission) -> Converted | None:
+        """The nodes that replace a node, with names of their own, as for an earlier one; None without such an entry."""
+        entry = None if key is None else self._entry(key, node)
+        return _written(entry, node, emission) if isinstance(entry, _WrittenEntry) else None
+
+    def _entry(self, key: Key, node: NodeProto) -> _EditedEntry | _WrittenEntry | None:
+        for entry in self._entries.get(key, ()):
+            read = entry.read
+            if not read or all(self._fingerprint(node.input[place]) == known for place, known in read.items()):
+                return entry
         return None
 
-    def learn(self, key: Key, node: NodeProto, carried: Carried, emission: Emission, log: NameLog) -> None:
-        """Keep what a node became, where nothing but what is compared can have had a part in it."""
-        if carried.forms is None:
-            self.unchanged[key] = carried
+    def _fingerprint(self, name: str) -> bytes | None:
+        return self.values.fingerprint(name, _MOST_CONSTANT_BYTES)
+
+    def keep(self, key: Key, node: NodeProto, converted: Converted, emission: Emission, log: NameLog) -> None:
+        """Remember what a node became, unless that depends on more than the key and the constants that it looked at.
+        log: all names that were made for it.
+        """
+        if converted.forms is None:
+            self._unchanged[key] = converted
             return
-        recipes = self._recipes.setdefault(key, [])
-        recipe = _recipe(node, carried, emission, log, self.values) if len(recipes) < _MOST_RECIPES else None
-        if recipe is not None:
-            recipes.append(recipe)
+        read = self._read(node, log) if len(self._entries.get(key, ())) < _MOST_ENTRIES else None
+        entry = None if read is None else _entry_of(node, converted, emission, log, read)
+        if entry is not None:
+            self._add(key, entry)
+
+    def _read(self, node: NodeProto, log: NameLog) -> dict[int, bytes] | None:
+        """By input, the fingerprints of the constants that the conversion looked at; None where another was."""
+        inputs, read = node.input[:], dict[int, bytes]()
+        for name in list(self.values.asked):
+            if name in log.hints:
+                continue
+            fingerprint = self._fingerprint(name) if name in inputs else None
+            if fingerprint is None:
+                return None
+            read[inputs.index(name)] = fingerprint
+        return read
+
+    def keep_edited(
+        self, key: Key, node: NodeProto, written: NodeProto, constants: Callable[[str], bool], why: str
+    ) -> None:
+        """Remember a node that another took the place of, where that is the node itself, edited. constants: True for
+        the names of constants that other nodes may read, too.
+        """
+        if (written.op_type, written.domain, written.output[:]) != (node.op_type, node.domain, node.output[:]):
+            return
+        numbers = {name: number for number, name in enumerate(node.input)}
+        if not all(name in numbers or constants(name) for name in written.input):
+            return
+        inputs = [numbers.get(name, name) for name in written.input]
+        attributes = {attribute.name: attribute for attribute in written.attribute}
+        self._add(key, _edited_entry({}, node, written.op_type, inputs, attributes, why))
+
+    def _add(self, key: Key, entry: _EditedEntry | _WrittenEntry) -> None:
+        if isinstance(entry, _EditedEntry) and entry.inputs is None and not entry.read:
+            self._unchanged[key] = Converted(in_place=InPlace(entry.op_type, None, entry.edits), why=entry.why)
+        else:
+            self._entries.setdefault(key, []).append(entry)
+
+    def stop(self, key: Key | None, find_stop: Callable[[], int]) -> int:
+        """The opset where a node that cannot be converted must stop."""
+        if key is None:
+            return find_stop()
+        if key not in self._stops:
+            self._stops[key] = find_stop()
+        return self._stops[key]
 
 
-def _recipe(node: NodeProto, carried: Carried, emission: Emission, log: NameLog, values: Values) -> _Recipe | None:
-    """The recipe of a node, None when it depends on more than a recipe can say."""
-    inputs, outputs = node.input[:], node.output[:]
+class _ShapeAskedError(Exception):
+    """Raised where a shape decides what becomes of a node."""
+
+
+class _HiddenShapes(Sequence["Shape | None"]):
+    """Shapes that raise an error when somebody looks at them."""
+
+    def __len__(self) -> int:
+        raise _ShapeAskedError
+
+    def __getitem__(self, index: Any) -> Any:
+        raise _ShapeAskedError
+
+
+def _is_kept_without_shapes(facts: NodeFacts) -> bool:
+    try:
+        return not any(check_node(replace(facts, input_shapes=_HiddenShapes())))
+    except (_ShapeAskedError, *CONTRADICTIONS):
+        # A node that contradicts itself raises the same error where it is converted, which handles it.
+        return False
+
+
+def _compared_attributes(node: NodeProto) -> Sequence[object] | None:
+    """The attributes as the guard sees them; None for subgraphs, and for what is too long to compare."""
+    if node.op_type == "Constant":
+        # The guard does not look at the elements of a constant tensor.
+        return [(each.name, each.type, each.ref_attr_name, each.t.data_type) for each in node.attribute]
+    if not node.attribute:
+        return ()
+    if node.op_type in OPERATORS_WITH_BODIES or node.ByteSize() > _MOST_ATTRIBUTE_BYTES:
+        return None
+    return [*map(_SERIALIZED, node.attribute[:])]
+
+
+def _entry_of(
+    node: NodeProto, converted: Converted, emission: Emission, log: NameLog, read: dict[int, bytes]
+) -> _EditedEntry | _WrittenEntry | None:
+    """The entry for a node that was replaced; None where an entry cannot hold what it became."""
     constants = {tensor.name: tensor.name for tensor in emission.initializers}
     hints = {name: hint for name, hint in log.hints.items() if name not in constants}
-    place: dict[str, int | str] = {name: index for index, name in enumerate([*inputs, *outputs, *hints])}
-    place.update(constants)
-    place[""] = -1
-    asked = [name for name in values.asked if name not in log.hints]
-    read = {inputs.index(name): values.fingerprint(name, _MOST_BYTES) for name in asked if name in inputs}
-    forms = carried.forms or ()
+    numbers = {name: number for number, name in enumerate([*node.input, *node.output, *hints])}
+    numbers[""] = -1
+    places: dict[str, int | str] = {**numbers, **constants}
+    forms, why = converted.forms or (), converted.why
     names = {name for form in forms for name in (*form.inputs, *form.outputs)}
     names |= {form.name for form in forms if form.original is None}
     if (
-        len(read) < len(set(asked))
-        or None in read.values()
-        or not names <= place.keys()
+        not names <= places.keys()
         or not all(hint.startswith(emission.prefix) for hint in log.hints.values())
         or any(form.wrap is not None or form.has_graphs for form in forms)
-        or any(name and repr(name) in carried.why for name in place)
+        or any(name and repr(name) in why for name in places)
     ):
         return None
-    made = {name: index for name, index in place.items() if isinstance(index, int)}
+    if len(forms) == 1 and forms[0].original is not None and forms[0].outputs == node.output[:]:
+        inputs = [places[name] for name in forms[0].inputs]
+        return _edited_entry(read, node, forms[0].op_type, inputs, forms[0].attributes, why)
     written = [
-        _Written(
+        _WrittenNode(
             form.op_type,
-            [place[name] for name in form.inputs],
-            [made[name] for name in form.outputs],
+            [places[name] for name in form.inputs],
+            [numbers[name] for name in form.outputs],
             form.attributes,
-            -1 if form.original is not None else made[form.name],
+            -1 if form.original is not None else numbers[form.name],
             form.original is not None,
         )
         for form in forms
     ]
-    return _Recipe(
-        {index: found for index, found in read.items() if found is not None},
-        [hint[len(emission.prefix) :] for hint in hints.values()],
-        written,
-        _edits(node, forms, carried.why),
-        carried.why,
-    )
+    return _WrittenEntry(read, [hint[len(emission.prefix) :] for hint in hints.values()], written, why)
 
 
-def _edits(node: NodeProto, forms: Sequence[NodeForm], why: str) -> Sequence[AttributeEdit] | None:
-    """How a node's attributes are edited where it stays one node with the same outputs, None for any other."""
-    if len(forms) != 1 or forms[0].original is None or forms[0].outputs != node.output[:]:
-        return None
-    return attribute_edits(node, forms[0].attributes, why)
+def _edited_entry(
+    read: dict[int, bytes],
+    node: NodeProto,
+    op_type: str,
+    inputs: Sequence[int | str],
+    attributes: Mapping[str, AttributeProto],
+    why: str,
+) -> _EditedEntry:
+    is_same = op_type == node.op_type and inputs == list(range(len(node.input)))
+    return _EditedEntry(read, op_type, None if is_same else inputs, attribute_edits(node, attributes, why), why)
 
 
-def _edited(recipe: _Recipe, edits: Sequence[AttributeEdit], node: NodeProto) -> Carried:
-    own, form = node.input[:], recipe.forms[0]
-    inputs = ["" if place == -1 else own[place] if isinstance(place, int) else place for place in form.inputs]
-    return Carried(in_place=InPlace(form.op_type, inputs, edits), why=recipe.why)
+def _edited(entry: _EditedEntry, node: NodeProto) -> Converted:
+    inputs = None
+    if entry.inputs is not None:
+        own = node.input[:]
+        inputs = ["" if each == -1 else own[each] if isinstance(each, int) else each for each in entry.inputs]
+    return Converted(in_place=InPlace(entry.op_type, inputs, entry.edits), why=entry.why)
 
 
-def _followed(recipe: _Recipe, node: NodeProto, emission: Emission) -> Carried:
+def _written(entry: _WrittenEntry, node: NodeProto, emission: Emission) -> Converted:
     names = [*node.input[:], *node.output[:]]
-    names += [emission.names.new(emission.prefix + hint) for hint in recipe.hints]
-    # The last place is that of "", which has the index -1.
+    names += [emission.names.new(emission.prefix + hint) for hint in entry.hints]
+    # The number of "" is -1, which is the last place.
     names.append("")
     forms = []
-    for form in recipe.forms:
-        inputs = [names[place] if isinstance(place, int) else place for place in form.inputs]
-        outputs = [names[place] for place in form.outputs]
-        original, name = (node, node.name) if form.is_node else (None, names[form.name])
-        forms.append(NodeForm(form.op_type, inputs, outputs, dict(form.attributes), original, name))
-    return Carried(forms, why=recipe.why)
+    for made in entry.nodes:
+        inputs = [names[each] if isinstance(each, int) else each for each in made.inputs]
+        outputs = [names[each] for each in made.outputs]
+        original, name = (node, node.name) if made.is_original else (None, names[made.name])
+        forms.append(NodeForm(made.op_type, inputs, outputs, dict(made.attributes), original, name))
+    return Converted(forms, why=entry.why)

@@ -1,4 +1,4 @@
-"""Whether a node's element types are allowed where it goes: the type half of the guard."""
+"""The part of the guard that compares element types with the schema beyond a boundary."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from splitgraph.conversion.boundary_crossing import NodeFacts
 from splitgraph.onnx_proto import AttributeProto, NodeProto, TensorProto
 from splitgraph.schemas import Formal, OperatorVersion
 
-# The only two of ONNX's type names that are not numpy's.
+# The two names of element types that differ between NumPy and ONNX.
 _ONNX_NAMES = {"float32": "float", "float64": "double"}
 _NUMPY_NAMES = {onnx_name: name for name, onnx_name in _ONNX_NAMES.items()}
 _FORMS: dict[str | None, tuple[str, ...]] = {
@@ -29,7 +29,7 @@ _PREFIXES: dict[str | None, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """An input or output that a node has: what to call it, its formal counterpart, and the types that it may be of."""
+    """An input or output of a node: its label, its formal parameter, and the types that it may have."""
 
     label: str
     old: Formal
@@ -39,12 +39,12 @@ class Slot:
 
     @property
     def group(self) -> str:
-        """What the slots of one type have in common: their type variable, else their own label."""
+        """Equal for slots with the same type: the type variable, otherwise the label."""
         return self.old.type_variable if self.old.is_generic and self.old.homogeneous else self.label
 
     @property
     def found(self) -> str:
-        """The type in words as far as it is known, "" when the element type is not."""
+        """The type in words; "" where the element type is unknown."""
         if len(self.types) == 1:
             return _in_words(next(iter(self.types)))
         dtypes = {_element(text) for text in self.types}
@@ -56,14 +56,14 @@ class Slot:
 
     @property
     def is_castable(self) -> bool:
-        """True where the value may be a tensor: Cast takes nothing else."""
+        """True where the value may be a tensor; only tensors can be cast."""
         return any(text.startswith("tensor(") for text in self.types)
 
 
 def slots_of(facts: NodeFacts, old: OperatorVersion) -> list[Slot]:
-    """The inputs and outputs of a node, each with every type that it may have.
+    """The inputs and outputs of a node with the types that they may have.
 
-    What is known of one value narrows down the others that share its type variable.
+    The known type of one value also restricts the others with the same type variable.
     """
     slots = _slots(facts.node.input, facts.input_dtypes, facts.input_kinds, old.inputs, is_input=True)
     dtypes = list(facts.output_dtypes) or [None] * len(facts.node.output)
@@ -74,7 +74,7 @@ def slots_of(facts: NodeFacts, old: OperatorVersion) -> list[Slot]:
     for slot in slots:
         if slot.old.is_generic and slot.old.homogeneous:
             types = bound.get(slot.old.type_variable, slot.types)
-            # What contradicts itself is not narrowed down to either side.
+            # Types that contradict each other do not restrict each other.
             bound[slot.old.type_variable] = types & slot.types or types | slot.types
     return [
         replace(slot, types=bound[slot.old.type_variable]) if slot.old.is_generic and slot.old.homogeneous else slot
@@ -82,7 +82,7 @@ def slots_of(facts: NodeFacts, old: OperatorVersion) -> list[Slot]:
     ]
 
 
-# Element types that came late, and that a value of unknown type hardly ever has.
+# New element types, which a value of unknown type hardly ever has.
 _YOUNG_TYPES = (
     *("bfloat16", "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz", "float8e8m0"),
     *("float4e2m1", "float6e2m3", "float6e3m2", "int4", "uint4", "int2", "uint2"),
@@ -90,13 +90,13 @@ _YOUNG_TYPES = (
 
 
 def fits_but_for_young_types(slot: Slot, new: OperatorVersion) -> str:
-    """The young types that another version does not take, in words, where a value of unknown type could have those
-    only; "" where it could have others, or its type is known.
+    """The new types that another version does not take, in words, if these are the only obstacle for a value of
+    unknown type; otherwise "".
     """
     formal = formal_at(new.inputs if slot.is_input else new.outputs, slot.position)
     if formal is None or slot.found:
         return ""
-    # What is known to be one of two types contradicts itself, and is not unknown.
+    # One or two possible types: the type is known, or its declarations contradict each other.
     if len({_element(text) for text in slot.types}) < 3:
         return ""
     refused = {_element(text) for text in slot.types - formal.types}
@@ -104,7 +104,7 @@ def fits_but_for_young_types(slot: Slot, new: OperatorVersion) -> str:
 
 
 def misfits(slots: Sequence[Slot], new: OperatorVersion, *, skip_renamed: bool) -> list[Slot]:
-    """The slots that another version of the operator may not take; those that it has no place for are left out."""
+    """The slots with a type that another version of the operator may not take. Slots that it lacks are not included."""
     found = []
     for slot in slots:
         formal = formal_at(new.inputs if slot.is_input else new.outputs, slot.position)
@@ -115,7 +115,7 @@ def misfits(slots: Sequence[Slot], new: OperatorVersion, *, skip_renamed: bool) 
 
 
 def unequal_pair(slots: Sequence[Slot], new: OperatorVersion) -> tuple[Slot, Slot] | None:
-    """Two slots that share a type variable in another version of the operator and are not known to be of one type."""
+    """Two slots that need one type in another version of the operator, but may have different types; None without."""
     firsts: dict[str, Slot] = {}
     for slot in slots:
         formal = formal_at(new.inputs if slot.is_input else new.outputs, slot.position)
@@ -130,7 +130,7 @@ def unequal_pair(slots: Sequence[Slot], new: OperatorVersion) -> tuple[Slot, Slo
 
 
 def types_always_fit(old: OperatorVersion, new: OperatorVersion) -> bool:
-    """True when every node that fits one version's type constraints fits the other's."""
+    """True when every node with valid types for one version has valid types for the other."""
     pairs = list(zip(old.inputs, new.inputs, strict=False)) + list(zip(old.outputs, new.outputs, strict=False))
     partners: dict[str, Formal] = {}
     for before, after in pairs:
@@ -147,7 +147,7 @@ def types_always_fit(old: OperatorVersion, new: OperatorVersion) -> bool:
 
 
 def formal_at(formals: Sequence[Formal], position: int) -> Formal | None:
-    """The formal input or output that a position binds to, None when there is none."""
+    """The formal parameter at a position, None where there is none."""
     if position < len(formals):
         return formals[position]
     return formals[-1] if formals and formals[-1].option == "variadic" else None
@@ -180,7 +180,7 @@ def _slots(
 
 
 def _possible_types(formal: Formal, dtype: str | None, kind: str | None) -> frozenset[str]:
-    """The types of the formal that fit what is known of the value; what is known itself when none fits."""
+    """The types of the formal parameter that the value may have; the known type of the value if there is none."""
     if dtype is None:
         prefixes = _PREFIXES.get(kind, (f"{kind}(",))
         return frozenset(text for text in formal.types if text.startswith(prefixes)) or formal.types
@@ -190,7 +190,7 @@ def _possible_types(formal: Formal, dtype: str | None, kind: str | None) -> froz
 
 
 def _dtype_from_attributes(node: NodeProto) -> str | None:
-    """The element type of a node's first output where an attribute says it, None otherwise."""
+    """The element type of a node's first output if an attribute gives it, otherwise None."""
     for attribute in node.attribute:
         if attribute.ref_attr_name:
             continue

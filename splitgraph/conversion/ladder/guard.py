@@ -1,14 +1,12 @@
-"""The generic guard of opset conversion: may a node be kept, and what must be edited for it to mean the same?
+"""The guard of opset conversion: it decides whether a node is kept, edited, or refused.
 
-A node that every boundary between two opsets leaves alone is kept. Where its operator changed, the decision in
-`operators` applies first, then the schema guard: attributes, inputs and outputs must exist on the other side, and
-the element types must be allowed there. What cannot be proven exact from the node alone is refused, with every
-reason.
+A node is kept where every boundary between the two opsets allows that. Where its operator changes, the decision in
+`boundaries` comes first, then the schemas: attributes, inputs and outputs must exist on the other side, and the element
+types must be allowed there. The guard sees one node only. It refuses what it cannot prove, with every reason.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
@@ -25,9 +23,9 @@ from splitgraph.conversion.ladder.element_types import (
 from splitgraph.conversion.ladder.schema_guard import carry_attributes, carry_slots, leaves_every_node_alone
 from splitgraph.conversion.ladder.schema_history import version_at, versions_between
 from splitgraph.conversion.operators import Rule, decision
+from splitgraph.conversion.planning.edits import attribute_edits
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.inference.context import rule_of
-from splitgraph.onnx_proto import AttributeProto, NodeProto
 from splitgraph.schemas import OperatorVersion, versions_of
 from splitgraph.schemas.of_onnxruntime import meant_opset
 from splitgraph.variants import SPLIT_OPERATORS
@@ -37,20 +35,19 @@ __all__ = [
     "AttributeEdit",
     "NodeFacts",
     "Route",
-    "attribute_edits",
     "blockers_at",
     "check_node",
     "misfit_message",
     "route_of",
 ]
 
-# What adapters and guards raise over a node that lacks what it must have, or has it of another kind.
+# Exceptions of the guard and of adapters for nodes with missing or wrong inputs and attributes.
 CONTRADICTIONS = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError)
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """The version that a node is of, and the boundaries that it crosses, in order, each as (older, newer) version."""
+    """The version of a node's operator, and the boundaries that the node crosses, each as (older, newer) version."""
 
     start: OperatorVersion
     upward: bool
@@ -60,7 +57,7 @@ class Route:
 
 
 def check_node(facts: NodeFacts) -> tuple[list[AttributeEdit], list[Diagnostic]]:
-    """The edits that make a node exact at the target opset, or what stands in the way.
+    """The edits by which a node means the same at the target opset, or the blockers.
 
     Both empty: keep the node as it is. Blockers (severity "error", SG403 to SG406) come alone, without edits. Nodes
     of other domains are kept. Raises ValueError for an operator of the split family, which has conversions of its
@@ -85,7 +82,7 @@ def check_node(facts: NodeFacts) -> tuple[list[AttributeEdit], list[Diagnostic]]
 
 
 def blockers_at(crossing: Crossing) -> list[Diagnostic]:
-    """What stands in the way of keeping a node at one boundary; its attributes are edited on the way."""
+    """The blockers of a node at one boundary; edits the attributes of the crossing."""
     found = _cross(crossing)
     route = Route(crossing.old, crossing.upward, ((crossing.lower, crossing.upper),), 1, check_types=True)
     return found + _check_types(crossing.facts, route, bool(found))
@@ -93,18 +90,18 @@ def blockers_at(crossing: Crossing) -> list[Diagnostic]:
 
 @cache
 def route_of(op: str, source: int, target: int) -> Route | str | None:
-    """The way of an operator's nodes between two opsets; None when all can be kept, a text when there is none."""
+    """The route of an operator's nodes between two opsets; None where all are kept, a message where there is none."""
     if op in SPLIT_OPERATORS:
         raise ValueError(f"{op} is not converted by the generic guard")
     meant = meant_opset(op, source)
     if meant != source:
-        # Written by onnxruntime, which goes on running it; onnx's own going down is what does not exist there.
+        # onnxruntime wrote the node and runs it at every opset; onnx's own version does not exist below `meant`.
         return None if target < meant else route_of(op, meant, target)
     start = version_at(op, source)
     if start is None and is_unknown(op):
         return None
     if start is None:
-        return f"{op} is not an operator of ai.onnx at opset {source}, so what it means there is not known"
+        return f"{op} is not an operator of ai.onnx at opset {source}, so that its meaning there is unknown"
     end = version_at(op, target)
     if end is not None and end.since_version == start.since_version:
         return None
@@ -118,7 +115,7 @@ def route_of(op: str, source: int, target: int) -> Route | str | None:
 
 
 def is_unknown(op: str) -> bool:
-    """True for an operator that ai.onnx has at no opset: a plugin of a runtime."""
+    """True for an operator that ai.onnx never had, such as the plugin of a runtime."""
     return not versions_of("", op) and rule_of("", op) is None
 
 
@@ -137,7 +134,7 @@ def _missing_below(facts: NodeFacts, route: Route) -> list[Diagnostic]:
 
 
 def _cross(crossing: Crossing) -> list[Diagnostic]:
-    """Take a node's attributes across one boundary, or say why it cannot go."""
+    """Edit a node's attributes for the other side of one boundary, or return the blockers."""
     rule = decision(crossing.upper.op, crossing.upper.since_version)
     predicate = None if rule is None else rule.up if crossing.upward else rule.down
     if rule is not None and predicate is not None and not predicate(crossing):
@@ -155,8 +152,7 @@ def _changed_meaning(crossing: Crossing, rule: Rule) -> Diagnostic:
 def _check_types(facts: NodeFacts, route: Route, is_blocked: bool) -> list[Diagnostic]:
     """Blockers for element types that some version on the way does not take, each at the first such version.
 
-    is_blocked: a boundary is in the way already; inputs that it renamed then hold something else, and are not
-    compared.
+    is_blocked: some boundary has a blocker. Its renamed inputs may have another meaning, so that they are not compared.
     """
     slots = slots_of(facts, route.start)
     found: list[Diagnostic] = []
@@ -187,30 +183,14 @@ def _unequal_message(op: str, one: Slot, other: Slot, side: str) -> str:
 
 
 def type_advice(stop: int, *slots: Slot) -> str:
-    """What to do about types that are in the way: nothing casts a sequence or an optional."""
+    """The advice about element types; only tensors can be cast."""
     cast = ", or cast the input" if all(slot.is_castable for slot in slots) else ""
     return f"Stop at opset {stop}{cast}."
 
 
 def misfit_message(op: str, slot: Slot, side: str, in_function: bool) -> str:
-    """That an operator does not take what it is given, on that side of a boundary ("below opset 13")."""
+    """The message for an element type that an operator does not take on one side of a boundary ("below opset 13")."""
     if slot.found:
         return f"{op} does not take {slot.found} {side} ({slot.label})"
     why = " (the body of a function declares no types)" if in_function else ""
     return f"{op} does not take every element type {side}, and that of its {slot.label} is unknown{why}"
-
-
-def attribute_edits(
-    node: NodeProto, attributes: Mapping[str, AttributeProto], reasons: Mapping[str, str] | str
-) -> list[AttributeEdit]:
-    """The edits that give a node these attributes. reasons: of each that differs, or one of all."""
-
-    def why(name: str) -> str:
-        return reasons if isinstance(reasons, str) else reasons[name]
-
-    before = {attribute.name: attribute for attribute in node.attribute}
-    edits = [AttributeEdit(name, "remove", None, why(name)) for name in before if name not in attributes]
-    for name, attribute in attributes.items():
-        if before.get(name) is not attribute and before.get(name) != attribute:
-            edits.append(AttributeEdit(name, "set", attribute, why(name)))
-    return edits

@@ -1,4 +1,4 @@
-"""Where the function body that the specification gives for an operator does not compute what its document says."""
+"""Operators whose function body in the specification differs from their documentation for some nodes."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _REAL = frozenset({TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16, T
 
 
 def check_body(step: Step) -> None:
-    """Raise Inexact where the body of the node's operator is not exact for this node, and leave out of the node what
-    means nothing but would mislead the body.
+    """Raise Inexact where the function body is not exact for this node. Remove attributes without effect that would
+    change the result of the body.
     """
     check = _CHECKS.get(step.form.op_type)
     if check is not None:
@@ -28,34 +28,36 @@ def _bernoulli(step: Step) -> NoReturn:
 
 
 def _affine_grid(step: Step) -> NoReturn:
-    raise Inexact("its function body takes a batch of one for no batch", "declare the shapes of its inputs")
+    raise Inexact("its function body confuses a batch of size 1 with no batch", "declare the shapes of its inputs")
 
 
 def _attention(step: Step) -> None:
-    """The body has one type for the weights and the values, and adds a mask of integers as -inf cast to them; it tells
-    inputs of rank 3 by the attributes that only they need, which go where the inputs have rank 4.
+    """The body needs one type for weights and values, and casts -inf to the type of an integer mask. It
+    recognizes inputs of rank 3 by the attributes that only they need: these are removed where the rank is 4.
     """
     if step.input_type(0).dtype != step.input_type(2).dtype:
-        raise Inexact("its function body multiplies values of another type than that of Q with what is of that of Q")
+        raise Inexact("its function body multiplies values that have another type than Q")
     mask = step.input_type(3).dtype or ""
     if step.uses_input(3) and mask != "bool" and DTYPE_NUMBERS.get(mask) not in _REAL:
-        raise Inexact(f"its document gives a mask of {mask or 'an unknown type'} no meaning", "cast the mask to bool")
+        raise Inexact(
+            f"its documentation does not define a mask of {mask or 'an unknown type'}", "cast the mask to bool"
+        )
     if not drop_heads_of_rank_4(step):
         raise Inexact(f"the rank of {step.inputs[0]!r} is unknown", "declare the shapes of its inputs")
 
 
 def _rms_normalization(step: Step) -> None:
     if step.input_type(0).dtype != step.input_type(1).dtype:
-        raise Inexact("its function body and onnx's inference have no result for a scale of another type than the data")
+        raise Inexact("its function body and onnx's inference do not allow a scale of another type than the data")
 
 
 def _window(step: Step) -> None:
     if step.known_value("output_datatype", TensorProto.FLOAT) not in _REAL:
-        raise Inexact("its function body computes in float32 and cuts off what it rounded to just below a number")
+        raise Inexact("its function body computes in float32, and its final cast to an integer can be off by 1")
 
 
 def _shrink(step: Step) -> None:
-    """The body has lambd, its negative and bias in the type of the input; the formula and runtimes do not."""
+    """The body casts lambd, its negative and bias to the type of the input; runtimes do not."""
     dtype = step.input_type(0).dtype
     if dtype in FLOATS:
         return

@@ -1,4 +1,4 @@
-"""A node on its way between opsets: what it is by now."""
+"""The form of a node between two opsets."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from splitgraph.onnx_proto import AttributeProto, GraphProto, NodeProto
 
 @dataclass(slots=True)
 class NodeForm:
-    """A node of ai.onnx as it stands between two opsets.
+    """A node of ai.onnx at some opset between source and target.
 
-    original: the node of the model that this is a form of, None for one that conversion added. What the form does not
-    hold (documentation, metadata, fields that nobody knows) stays with the original, which is edited in place.
+    original: the node of the model that becomes this form, None for a node that conversion added. The original is
+    edited in place, so that documentation, metadata and unknown fields are kept.
     """
 
     op_type: str
@@ -24,25 +24,25 @@ class NodeForm:
     attributes: dict[str, AttributeProto] = field(default_factory=dict)
     original: NodeProto | None = None
     name: str = ""
-    # What becomes of the node, with the subgraphs that were converted in place, when everything else is done.
+    # Edits the node and its subgraphs after all other edits.
     wrap: Callable[[NodeProto], None] | None = None
 
     @classmethod
     def of(cls, node: NodeProto) -> NodeForm:
-        """The form in which a node of the model begins."""
+        """The first form of a node of the model."""
         attributes = {attribute.name: attribute for attribute in node.attribute}
         return cls(node.op_type, list(node.input), list(node.output), attributes, node, node.name)
 
     @classmethod
     def of_added(cls, node: NodeProto) -> NodeForm:
-        """The form of a node that conversion has written."""
+        """The form of a node that conversion wrote."""
         form = cls.of(node)
         form.original = None
         return form
 
     @property
     def is_edited(self) -> bool:
-        """True when the form is not, or no longer, as the model has it."""
+        """True when the form differs from the node of the model, or has none."""
         node = self.original
         if node is None or self.wrap or node.op_type != self.op_type or len(node.attribute) != len(self.attributes):
             return True
@@ -57,16 +57,16 @@ class NodeForm:
 
     @property
     def reads(self) -> list[str]:
-        """Every name that the node, or a node in its subgraphs, reads."""
+        """All names that the node and the nodes in its subgraphs read."""
         return [name for name in self.inputs if name] + _read_in_graphs(self.attributes.values())
 
     def copy(self) -> NodeForm:
-        """A form to edit in place of this one."""
+        """A copy of the form, for editing."""
         inputs, outputs = list(self.inputs), list(self.outputs)
         return NodeForm(self.op_type, inputs, outputs, dict(self.attributes), self.original, self.name, self.wrap)
 
     def node(self, graph: GraphProto | None = None) -> NodeProto:
-        """The form as a node; the original itself where it is one still. graph: where a new one is added."""
+        """The form as a node: the original where it is unchanged. graph: holds the new node, if given."""
         if self.original is not None and not self.is_edited:
             return self.original
         node = make_node(self.op_type, self.inputs, self.outputs, name=self.name, graph=graph)
@@ -86,7 +86,7 @@ def needed(forms: Sequence[NodeForm], wanted: Iterable[str]) -> list[NodeForm]:
 
 
 def reads_of(node: NodeProto) -> list[str]:
-    """Every name that a node, or a node in its subgraphs, reads."""
+    """All names that a node and the nodes in its subgraphs read."""
     return [name for name in node.input if name] + _read_in_graphs(node.attribute)
 
 

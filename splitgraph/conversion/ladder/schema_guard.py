@@ -1,4 +1,4 @@
-"""Whether a node's attributes, inputs and outputs exist on the other side of a boundary."""
+"""The part of the guard that compares attributes, inputs and outputs with the schema beyond a boundary."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _WITHOUT_EFFECT = frozenset({"consumed_inputs"})
 
 
 def leaves_every_node_alone(old: OperatorVersion, new: OperatorVersion) -> bool:
-    """True when no node of one version can need an edit, or fail, for its attributes, inputs or outputs at another."""
+    """True when attributes, inputs and outputs of every node fit both versions without an edit."""
     if old.attributes.keys() != new.attributes.keys() or new.deprecated > old.deprecated:
         return False
     for name, formal in new.attributes.items():
@@ -29,9 +29,9 @@ def leaves_every_node_alone(old: OperatorVersion, new: OperatorVersion) -> bool:
 
 
 def carry_attributes(crossing: Crossing) -> list[Diagnostic]:
-    """Bring a node's attributes to the other version: write out defaults that differ, remove what has no place there.
+    """Edit a node's attributes for the other version: write out defaults that differ, remove attributes without effect.
 
-    Returns the blockers: attributes with a value that the other version cannot express, or that it requires.
+    Returns the blockers: attributes whose value the other version cannot express, and missing ones that it requires.
     """
     old, new = crossing.old.attributes, crossing.new.attributes
     blockers: list[Diagnostic] = []
@@ -41,7 +41,11 @@ def carry_attributes(crossing: Crossing) -> list[Diagnostic]:
         elif name in old and crossing.attributes[name].type != new[name].type:
             blockers += _change_type(crossing, name, new[name])
         elif name in new and name not in old and name not in crossing.reasons:
-            blockers.append(_blocker(crossing, f"reads {name} {crossing.side}; on the node's side it has no meaning"))
+            blockers.append(
+                _blocker(
+                    crossing, f"reads the attribute {name} {crossing.side}; at the opset of this node it has no meaning"
+                )
+            )
     for name, formal in new.items():
         if name not in crossing.same_defaults:
             blockers += _write_out(crossing, name, old.get(name), formal)
@@ -49,7 +53,7 @@ def carry_attributes(crossing: Crossing) -> list[Diagnostic]:
 
 
 def carry_slots(crossing: Crossing) -> list[Diagnostic]:
-    """The blockers among a node's inputs and outputs: those that the other version does not have, or requires."""
+    """The blockers for inputs and outputs that the other version lacks, and for missing ones that it requires."""
     node, old, new = crossing.facts.node, crossing.old, crossing.new
     problems = _slot_problems("input", node.input, old.inputs, new.inputs, new.max_inputs)
     problems += _slot_problems("output", node.output, old.outputs, new.outputs, new.max_outputs)
@@ -75,17 +79,17 @@ def _change_type(crossing: Crossing, name: str, formal: FormalAttribute) -> list
     if converted is None:
         kind = AttributeProto.AttributeType.Name(formal.type)
         return [_blocker(crossing, f"takes {name} as {kind} {crossing.side}; here it is {_in_words(value)}")]
-    crossing.set(name, converted, f"the type of the attribute is another one {crossing.side}")
+    crossing.set(name, converted, f"the attribute has another type {crossing.side}")
     return []
 
 
 def _write_out(
     crossing: Crossing, name: str, before: FormalAttribute | None, formal: FormalAttribute
 ) -> list[Diagnostic]:
-    """Deal with an attribute of the new version that the node lacks, or may lack (a reference in a function)."""
+    """Write out the default of an attribute that the node lacks or, as a reference, may lack; or return a blocker."""
     if before is not None and before.default_value != formal.default_value:
         if not crossing.has(name) and before.default is not None:
-            crossing.set_default(name, before.default, f"its default is another one {crossing.side}")
+            crossing.set_default(name, before.default, f"it has another default {crossing.side}")
             return []
         if crossing.value(name) in (None, UNRESOLVED):
             return [_blocker(crossing, f"has another default for {name} {crossing.side}")]
@@ -99,7 +103,7 @@ def _means_absent(name: str, value: Any) -> bool:
 
 
 def _as_type(value: Any, number: int) -> int | float | None:
-    """The value of an attribute whose type changed between INT and FLOAT, None when it cannot be held exactly."""
+    """The value as INT or FLOAT, None where that is not exact."""
     if number == AttributeProto.INT and isinstance(value, float) and value.is_integer():
         return int(value)
     if number == AttributeProto.FLOAT and isinstance(value, int) and abs(value) <= 2**24:

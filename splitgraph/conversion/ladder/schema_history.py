@@ -1,6 +1,4 @@
-"""The versions of an ai.onnx operator that conversion meets: those of the schemas, what was experimental, and what
-onnxruntime adds to the domain.
-"""
+"""The versions of all operators of ai.onnx, with experimental ones and those that onnxruntime adds."""
 
 from __future__ import annotations
 
@@ -15,7 +13,7 @@ from splitgraph.schemas.of_onnxruntime import ITS_OWN
 
 @cache
 def version_at(op: str, opset: int) -> OperatorVersion | None:
-    """The version of an ai.onnx operator that an opset means, None when the operator does not exist there."""
+    """The version of an operator of ai.onnx at an opset, None where it does not exist."""
     if op in _EXPERIMENTAL:
         return _EXPERIMENTAL[op][opset >= _WITHOUT_EXPERIMENTS]
     if op in ITS_OWN:
@@ -25,7 +23,7 @@ def version_at(op: str, opset: int) -> OperatorVersion | None:
 
 @cache
 def versions_between(op: str, lowest: int, highest: int) -> tuple[OperatorVersion, ...]:
-    """Every version that the opsets lowest..highest mean, oldest first; the operator may be younger than `lowest`."""
+    """All versions of an operator at the opsets lowest..highest, oldest first. It may be newer than `lowest`."""
     versions: list[OperatorVersion] = []
     version = version_at(op, highest)
     while version is not None:
@@ -37,7 +35,7 @@ def versions_between(op: str, lowest: int, highest: int) -> tuple[OperatorVersio
 
 
 def _constant_fill() -> OperatorVersion:
-    """The experimental operator that onnx 1.0 to 1.3 had, as its document gives it."""
+    """The experimental operator of onnx 1.0 to 1.3, as documented there."""
     types = frozenset(f"tensor({name})" for name in ("float", "int32", "int64", "bool"))
     kinds = AttributeProto
     attributes = {
@@ -52,7 +50,7 @@ def _constant_fill() -> OperatorVersion:
     return OperatorVersion("", "ConstantFill", 1, False, False, attributes, inputs, outputs, 0, 1, 1)
 
 
-# From this opset on ConstantOfShape is there. No schema is left of what was experimental.
+# From this opset on, ConstantOfShape replaces it. onnx no longer has the schemas of experimental operators.
 _WITHOUT_EXPERIMENTS = 9
 _EXPERIMENTAL = {
     version.op: (version, replace(version, since_version=_WITHOUT_EXPERIMENTS, deprecated=True))

@@ -1,4 +1,4 @@
-"""Versions of operators that an onnx newer than splitgraph brings: nobody decided what changed, so none is written."""
+"""Operator versions newer than this release of splitgraph: conversion refuses them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from splitgraph.variants.variadic_function import variadic_function
 
 
 def unknown_version(op_type: str, opset: int) -> int | None:
-    """The version of an ai.onnx operator that an opset means, where splitgraph does not know it; None where it does."""
+    """The version of an operator of ai.onnx at an opset, if splitgraph does not know it; otherwise None."""
     found = version_at(op_type, opset)
     if found is None:
         return None
@@ -28,7 +28,7 @@ def unknown_version(op_type: str, opset: int) -> int | None:
 
 
 def refusal(op_type: str, since_version: int, location: str, *, is_target: bool) -> Diagnostic:
-    """Blocks what would be of a version that splitgraph does not know. is_target: an older opset can be asked for."""
+    """The blocker for a node of a version that splitgraph does not know. is_target: a lower target opset would help."""
     text = f"{op_type} changes at opset {since_version}: {UNDECIDED.reason}"
     newer = f"a splitgraph that knows {op_type}-{since_version}"
     help = f"Ask for opset {since_version - 1} or older, or install {newer}." if is_target else f"Install {newer}."
@@ -36,8 +36,8 @@ def refusal(op_type: str, since_version: int, location: str, *, is_target: bool)
 
 
 def refuse_unknown_versions(plan: Plan, scopes: Sequence[Scope]) -> None:
-    """Block every new node that would be of such a version: nodes that replace splits are written in the target's own
-    dialect, and have no boundary to cross.
+    """Block new nodes with such a version. Nodes that replace splits are written for the target opset and cross no
+    boundary, so that the guard does not see them.
     """
     held: Mapping[object, Scope] = {scope.path: scope for scope in scopes}
     for path, edits in plan.edits.items():

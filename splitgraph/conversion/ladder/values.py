@@ -1,4 +1,4 @@
-"""What conversion knows of the values of one graph: types and constants, as inferred, and those that it adds."""
+"""The types and constants of the values of one graph: the inferred ones, and those that conversion adds."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ Array: TypeAlias = "NDArray[Any]"
 
 
 class Values:
-    """The types and constant elements of what one graph can read: its own values, those of the graphs around it, and
-    what conversion adds.
+    """The types and constants of all values that the nodes of one graph can read: those of the graph, of the enclosing
+    graphs, and those that conversion adds.
     """
 
     def __init__(self, walked: Walked, path: GraphPath) -> None:
         self._details: Mapping[GraphPath, GraphDetail] = walked.graphs
         self._named = walked.named
         self._path = path
-        # What the graph itself defines, which nothing that is added can be called.
+        # The values of the graph itself; added values have other names.
         here = self._details.get(path)
         self._here: Mapping[str, ValueType] = {} if here is None else here.types
-        # Whose elements were asked for, until the one who wants to know clears it.
+        # The values whose elements were asked for since the set was last cleared.
         self.asked: set[str] = set()
         self._types: dict[str, ValueType] = {}
-        # Tensors are taken apart when their elements are asked for.
+        # Tensors are decoded when their elements are asked for.
         self._elements: dict[str, Array | TensorProto | None] = {}
-        # What produces a value that was added and is not inferred yet: nodes of one dialect, inferred together.
+        # For each added value without a type yet: the nodes added together with its producer, and their opset.
         self._added: dict[str, tuple[Sequence[NodeProto], int]] = {}
 
     def type_of(self, name: str) -> ValueType:
-        """The type of a value, UNKNOWN where nothing is known of it."""
+        """The type of a value, or UNKNOWN."""
         known = self._here.get(name)
         if known is not None or not name:
             return known or UNKNOWN
@@ -58,8 +58,8 @@ class Values:
         return UNKNOWN if path is None else self._details[path].types[name]
 
     def elements(self, name: str) -> Array | None:
-        """The elements of a value that is the same in every run; None where that is not certain, also for a default
-        that a caller may override, and for data in another file.
+        """The elements of a value that is constant in every run, otherwise None. A default that a caller may override
+        is not constant. The elements of tensors in other files are not read.
         """
         self.asked.add(name)
         if name in self._added:
@@ -82,14 +82,12 @@ class Values:
         return None if contents is None or contents.integers is None else list(contents.integers)
 
     def contents(self, name: str) -> Contents | None:
-        """The elements of a small value of the model's own as far as they are known, in symbols where they depend on
-        dimensions; None where nothing is.
-        """
+        """The known elements of a small value of the model, in symbols where they depend on dimensions, or None."""
         self.asked.add(name)
         return self._contents(name)[0]
 
     def branches(self) -> Iterator[Mapping[str, GraphDetail]]:
-        """What is known of the subgraphs of each node of the graph, by the attribute that holds them."""
+        """For each node with subgraphs, the inference of its subgraphs by attribute."""
         found: dict[int, dict[str, GraphDetail]] = {}
         for path, detail in self._details.items():
             if path[:-3] == self._path and len(path) == len(self._path) + 3:
@@ -97,17 +95,16 @@ class Values:
         yield from found.values()
 
     def are_named_within(self, symbols: Set[str]) -> bool:
-        """True when one of these symbols is what an author called a dimension in a subgraph of the graph."""
+        """True when a subgraph of the graph declares a dimension with one of these symbols."""
         paths = (path for name in symbols for path in self._named.get(name, ()))
         return any(len(path) > len(self._path) and path[: len(self._path)] == self._path for path in paths)
 
     def fingerprint(self, name: str, most: int) -> bytes | None:
-        """Bytes that are the same for constants of the same type, shape and elements, and for values of which the same
-        is known in symbols; b"" for those of which nothing is. None for one of more bytes than `most`, and for one
-        whose elements have no bytes of their own.
+        """Bytes that are equal for equal constants: with the same type, shape and elements, or the same symbolic
+        elements; b"" for values that are not constant. None for constants of more than `most` bytes or of strings.
         """
         if name not in self._types and name not in self._added:
-            # One of the model's own, whatever has been asked of it before.
+            # A value of the model: the fingerprint must not depend on earlier questions.
             contents, known = self._contents(name)
             if contents is not None:
                 return repr((known.dtype, contents)).encode()
@@ -119,16 +116,16 @@ class Values:
         return b"%s%r" % (str(elements.dtype).encode(), elements.shape) + elements.tobytes()
 
     def define(self, name: str, known: ValueType, elements: Array | TensorProto | None = None) -> None:
-        """Say what an added value is."""
+        """Set the type and elements of an added value."""
         self._types[name] = known
         self._elements[name] = elements
 
     def define_constant(self, name: str, tensor: TensorProto) -> None:
-        """Say that an added value is this tensor."""
+        """Set the tensor that an added value is."""
         self.define(name, tensor_type(tensor), None if is_in_other_file(tensor) else tensor)
 
     def note(self, nodes: Sequence[NodeProto], opset: int) -> None:
-        """Say what produces added values; their types are inferred, all together, when one is asked for."""
+        """Set the nodes that produce added values. Their types are inferred together, when one is asked for."""
         held = tuple(nodes)
         for name in _made(held):
             if name not in self._added and not self._is_known(name):
@@ -141,7 +138,7 @@ class Values:
         within = set(_made(nodes))
         for name in within:
             self._added.pop(name, None)
-        # Inference would take an attribute that refers to one of the enclosing function for absent.
+        # Inference of single nodes ignores attributes that refer to one of the enclosing function.
         for node in nodes:
             if _refers(node):
                 known = _referred_type(node)
@@ -156,12 +153,12 @@ class Values:
                 self.define(name, known, _as_array(detail.constants.get(name), known))
 
     def split_detail(self, node: NodeProto, opset: int) -> SplitDetail:
-        """What inference finds of a split node that was added."""
+        """The inference of an added split node."""
         detail: SplitDetail = self._analysed([node], opset).graphs[()].splits[0]
         return detail
 
     def _analysed(self, nodes: Sequence[NodeProto], opset: int) -> Walked:
-        """Added nodes, inferred by themselves with what is known of the values that they read."""
+        """The inference of added nodes as a model of their own, given the types and constants that they read."""
         within = set(_made(nodes))
         read = dict.fromkeys(name for node in nodes for name in reads_of(node) if name not in within)
         inputs, initializers = [], []
@@ -178,7 +175,7 @@ class Values:
         return walk_model(model)
 
     def _home_of(self, name: str) -> GraphPath | None:
-        """The innermost graph, of this one and those around it, that has the value."""
+        """The innermost of this graph and the enclosing ones that defines the value."""
         path = self._path
         while True:
             detail = self._details.get(path)
@@ -189,7 +186,7 @@ class Values:
             path = path[:-3]
 
     def _held(self, name: str) -> tuple[Contents | TensorProto | None, ValueType]:
-        """What inference keeps of a value's elements, and its type."""
+        """The elements of a value as inference keeps them, and its type."""
         path = self._home_of(name)
         if path is None:
             return None, UNKNOWN
@@ -197,7 +194,7 @@ class Values:
         return detail.constants.get(name), detail.types[name]
 
     def _contents(self, name: str) -> tuple[Contents | None, ValueType]:
-        """The elements of a small constant; None for a large one, and where they are not known."""
+        """The elements of a small constant, otherwise None; and the type."""
         held, known = self._held(name)
         return tensor_contents(held) if isinstance(held, TensorProto) else held, known
 
@@ -209,7 +206,7 @@ def _refers(node: NodeProto) -> bool:
 
 
 def _referred_type(node: NodeProto) -> ValueType:
-    """What the form of a Constant's attribute says of it; nothing is known of other nodes."""
+    """The type that the attribute of a Constant node implies; UNKNOWN for other nodes."""
     for attribute in node.attribute:
         if node.op_type == "Constant" and attribute.name in CONSTANT_DTYPES:
             shape = (None,) if attribute.name.endswith("s") else ()
@@ -218,7 +215,7 @@ def _referred_type(node: NodeProto) -> ValueType:
 
 
 def _made(nodes: Iterable[NodeProto]) -> Iterator[str]:
-    """Every value that nodes give, and every value of their subgraphs."""
+    """All outputs of the nodes, and all values of their subgraphs."""
     for node in nodes:
         yield from (name for name in node.output if name)
         for _, _, graph in subgraphs(node):
@@ -228,7 +225,7 @@ def _made(nodes: Iterable[NodeProto]) -> Iterator[str]:
 
 
 def _decoded(held: TensorProto) -> Array | None:
-    """The elements of a tensor; None for a malformed one: that is the checker's matter, here it is simply not known."""
+    """The elements of a tensor; None for a malformed one, which onnx's checker reports."""
     try:
         found: Array = array_of(held)
     except (ValueError, TypeError, KeyError):
@@ -241,7 +238,7 @@ def _is_complete(contents: Contents) -> bool:
 
 
 def _as_array(held: Contents | TensorProto | None, known: ValueType) -> Array | None:
-    """The elements of a constant as an array of its own element type, None when one of them is unknown."""
+    """The elements of a constant as an array of its element type, None where one of them is unknown."""
     if held is None:
         return None
     if isinstance(held, TensorProto):

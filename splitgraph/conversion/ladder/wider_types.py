@@ -1,4 +1,4 @@
-"""Computing a node in a wider element type where its operator does not take the type of its values."""
+"""Computing a node in a wider element type, because its operator does not take the type of its inputs."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from splitgraph.deferred import np
 from splitgraph.schemas import OperatorVersion
 from splitgraph.value_type import DTYPE_NUMBERS
 
-# What each element type may be cast to so that casting the result back is exact, the first that is allowed taken.
+# For each element type, the wider types in which the result is exact after a cast back; the first allowed one is used.
 _Table = Mapping[str, str]
 
-# Elements are only moved: any type that holds every value of the narrower one. Between integers of one width Cast keeps
-# the bits. saturate=0 gives the infinities of float8 back as they were.
+# Operators that only move elements need a type that holds every value of the narrower one. Between integers of one
+# width, Cast keeps the bits. saturate=0 gives the infinities of float8 back as they were.
 _MOVED: _Table = {
     "bool": "uint8 int32 int64 float32",
     "int8": "int32 int64 float32",
@@ -35,7 +35,7 @@ _MOVED: _Table = {
     "int4": "int8",
     "uint4": "uint8",
 }
-# Elements are compared, and the result is one of them or none at all: the cast must keep their order.
+# Operators that compare elements need a cast that keeps their order.
 _ORDERED: _Table = {
     "bool": "uint8 int32 float32",
     "int8": "int32 float32 int64 float64",
@@ -51,9 +51,9 @@ _ORDERED: _Table = {
     "float8e5m2": "float16 float32",
     "float8e5m2fnuz": "float16 float32",
 }
-# No engine clips float64 at opset 11; integers of 32 bits are left to the adapter, which chooses between the bounds.
+# No engine clips float64 at opset 11. For 32-bit integers the adapter of Clip selects between the bounds.
 _CLIPPED: _Table = {dtype: wide for dtype, wide in _ORDERED.items() if dtype not in ("int32", "uint32")}
-# The low bits of sums, differences and products depend on low bits only, and Cast to a narrower integer keeps these.
+# The low bits of sums, differences and products depend on low bits only, which Cast to a narrower integer keeps.
 _MODULAR: _Table = {
     "int8": "int32 int64",
     "uint8": "uint32 int32 uint64 int64",
@@ -65,7 +65,7 @@ _MODULAR: _Table = {
     "float16": "float32",
     "bfloat16": "float32",
 }
-# Quotients and remainders of integers are exact in every type that holds both operands.
+# Integer quotients and remainders are exact in every type that holds both operands.
 _DIVIDED: _Table = {
     "int8": "int32 int64",
     "uint8": "uint32 int32 uint64 int64",
@@ -105,20 +105,20 @@ _TABLES: tuple[tuple[str, _Table], ...] = (
     ),
 )
 _TABLE_OF: Mapping[str, _Table] = {op: table for ops, table in _TABLES for op in ops.split()}
-# Elements are moved as long as these attributes have their default.
+# Operators that only move elements while an attribute has its default.
 _MOVED_BY_DEFAULT: Mapping[str, tuple[str, str]] = {
     "Pad": ("mode", "constant"),
     "ScatterElements": ("reduction", "none"),
     "ScatterND": ("reduction", "none"),
 }
-# What an empty set gives, in the narrower type.
+# Reductions of an empty set give a bound of the narrow type: the operator that applies it, and the bound.
 _EMPTY: Mapping[str, tuple[str, str]] = {"ReduceMax": ("Max", "min"), "ReduceMin": ("Min", "max")}
 
 
 def widen(step: Step, fits: OperatorVersion) -> None:
-    """Cast what another version of the operator does not take to a type that it does, and the results back.
+    """Cast inputs to an element type that another version of the operator takes, and the results back.
 
-    Raises Inexact where no such type makes the node exact. What is written is in the dialect that the node comes from.
+    Raises Inexact where no such type is exact. The nodes are written for the opset that the node comes from.
     """
     step.dialect = step.dialect or step.old.since_version
     groups: dict[str, list[Slot]] = {}
@@ -128,14 +128,14 @@ def widen(step: Step, fits: OperatorVersion) -> None:
     for slots in groups.values():
         formals = [formal_at(fits.inputs if slot.is_input else fits.outputs, slot.position) for slot in slots]
         taken = [formal.types for formal in formals if formal is not None]
-        # What has no place at all in the other version is not for a cast to help.
+        # A cast does not help where the other version lacks the input.
         if not taken or all(slot.types <= types for slot in slots for types in taken):
             continue
         allowed = frozenset.intersection(*taken)
         _widen_group(step, slots, allowed)
         widened = True
     if not widened:
-        raise Inexact("its element types are not what stands in the way")
+        raise Inexact("its element types are allowed")
 
 
 def _widen_group(step: Step, slots: Sequence[Slot], allowed: frozenset[str]) -> None:
@@ -159,7 +159,7 @@ def _widen_group(step: Step, slots: Sequence[Slot], allowed: frozenset[str]) -> 
 
 
 def _wider(step: Step, narrow: str, allowed: frozenset[str]) -> str:
-    """The type to compute in: the first of those that are exact which is allowed."""
+    """The first exact type that is allowed."""
     op_type = step.form.op_type
     table = _TABLE_OF.get(op_type)
     if op_type in _MOVED_BY_DEFAULT:
@@ -169,11 +169,11 @@ def _wider(step: Step, narrow: str, allowed: frozenset[str]) -> str:
     for wide in (table or {}).get(narrow, "").split():
         if types.get(wide, f"tensor({wide})") in allowed:
             return wide
-    raise Inexact(f"no element type that it takes holds {narrow or 'a type that is unknown'} exactly")
+    raise Inexact(f"it takes no element type that holds {narrow or 'an unknown type'} exactly")
 
 
 def _bounded(step: Step, result: str, narrow: str, wide: str) -> str:
-    """The reduction of an empty set in the wide type, as that in the narrow one."""
+    """The result, with that of an empty set as the narrow type has it."""
     op_type, bound = _EMPTY[step.form.op_type]
     limits = {"min": 0, "max": 1} if narrow == "bool" else {"min": np.iinfo(narrow).min, "max": np.iinfo(narrow).max}
     name = step.new_name("bounded")

@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Edit:
-    """One split layer that is to be rewritten: where, what is known of it, its lengths in the new form (None: computed
-    when the model runs), and whether its axis is a scalar, which Split needs.
+    """The rewrite of one split layer.
+
+    detail: its inference. lengths: in the new form; None where they are computed at run time. axis_is_scalar: Split
+    needs a scalar axis.
     """
 
     path: GraphPath
@@ -41,10 +43,10 @@ class _Plan:
 
 
 def convert_ir(model: OpenVINOModel, to: str, *, explicit_lengths: bool = False) -> Rewrite:
-    """A copy of the model with its splits as Split or as VariadicSplit; names, ports and all other layers as before.
+    """A copy of the model with its splits as Split or as VariadicSplit; names, ports and all other layers stay.
 
-    explicit_lengths: write a -1 of a VariadicSplit out where the length is known. Raises ConversionError with every
-    split that the target cannot express, SplitgraphError for wrong arguments.
+    explicit_lengths: replace a -1 of a VariadicSplit by its length where that is known. Raises ConversionError with
+    every split that the target cannot express, SplitgraphError for wrong arguments.
     """
     if to not in ("split", "variadic-split"):
         raise SplitgraphError(f"splits cannot be converted to {to!r}; the targets are 'split' and 'variadic-split'")
@@ -90,7 +92,7 @@ def _plan(
     location = place[2]
     if detail is None or detail.split is None:
         if detail is None or not detail.errors:
-            text = f"nothing is known of this {layer.type}, so nothing exact can take its place"
+            text = f"inference knows nothing of this {layer.type}, so that it cannot be replaced exactly"
             plan.blockers.append(diagnostic("SG407", text, location))
         return
     if to == "variadic-split":
@@ -118,7 +120,7 @@ def _plan_variadic(
 
 
 def _no_plain_split(layer: Layer, detail: SplitDetail) -> str | None:
-    """Why a VariadicSplit cannot be a Split, None when it can."""
+    """Why a VariadicSplit cannot become a Split; None where it can."""
     split = detail.split
     assert split is not None
     lengths = split.static_lengths
@@ -158,7 +160,7 @@ def _graph_at(graph: Graph, path: GraphPath) -> Graph:
 
 
 def _write_split(editor: GraphEditor, graph: Graph, layer: Layer, edit: _Edit) -> None:
-    """VariadicSplit to Split: no lengths, as many parts, and an axis that is a scalar."""
+    """Edit a VariadicSplit to be a Split: without lengths, with the number of parts and a scalar axis."""
     split = edit.detail.split
     assert split is not None and split.axis is not None
     axis, lengths = layer.inputs[1], layer.inputs[2]
@@ -183,7 +185,7 @@ def _write_split(editor: GraphEditor, graph: Graph, layer: Layer, edit: _Edit) -
 
 
 def _write_variadic(editor: GraphEditor, graph: Graph, layer: Layer, edit: _Edit) -> None:
-    """Split to VariadicSplit: the lengths as a third input, a -1 for one that is not known, computed for several."""
+    """Edit a Split to be a VariadicSplit: a third input with the lengths, constant or computed; -1 is unknown."""
     count = len(layer.outputs)
     if layer.type == "VariadicSplit":
         lengths = layer.inputs[2]
@@ -204,7 +206,7 @@ def _write_variadic(editor: GraphEditor, graph: Graph, layer: Layer, edit: _Edit
 
 
 def _equal_lengths(editor: GraphEditor, graph: Graph, layer: Layer, count: int) -> Place:
-    """Lengths of equal parts of a dimension that only run time knows: ShapeOf, Gather, Divide, Broadcast."""
+    """Write layers that compute the lengths of equal parts at run time: ShapeOf, Gather, Divide, Broadcast."""
     data, axis = layer.inputs[0], layer.inputs[1]
     dims = [-1 if dim is None else dim for dim in data.dims or ()]
     value, axis_value = graph.sources[layer.id, data.id], graph.sources[layer.id, axis.id]

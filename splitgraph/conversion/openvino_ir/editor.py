@@ -12,7 +12,7 @@ from splitgraph.deferred import np
 if TYPE_CHECKING:
     from splitgraph.formats.openvino_ir import Graph, Layer, OpenVINOModel
 
-# (layer, port) that gives a value.
+# The (layer, port) that outputs a value.
 Place = tuple[int, int]
 
 
@@ -35,7 +35,7 @@ class GraphEditor:
         self._names = {layer.name for layer in graph.layers}
 
     def constant(self, before: Layer, hint: str, values: Sequence[int] | int) -> Place:
-        """A new Const layer of int64: 1-D for a sequence, 0-D for a number."""
+        """Add a Const layer of int64: 1-D for a sequence, 0-D for a number."""
         array = np.array(values, dtype="<i8")
         dims = [len(values)] if isinstance(values, Sequence) else []
         data = {
@@ -56,7 +56,7 @@ class GraphEditor:
         inputs: Sequence[tuple[Place, NewPort]],
         outputs: Sequence[NewPort],
     ) -> Place:
-        """A new layer with its edges; gives the place of its first output."""
+        """Add a layer with its edges. Returns the place of its first output."""
         name = f"{before.name}/{hint}"
         while name in self._names:
             name += "_"
@@ -87,7 +87,7 @@ class GraphEditor:
         self._layers.insert(position, made)
 
     def connect(self, source: Place, target: Place) -> None:
-        """A new edge."""
+        """Add an edge."""
         edge = Element(
             "edge",
             {
@@ -109,7 +109,7 @@ class GraphEditor:
                 _remove(self._edges, edge)
 
     def remove_unread(self, layers: Iterable[Layer]) -> None:
-        """Remove those of the Const layers that nothing reads any more; their bytes stay in the .bin."""
+        """Remove the Const layers without a reader; their bytes stay in the .bin."""
         read = {edge.get("from-layer") for edge in self._edges.iter("edge")}
         for layer in layers:
             if layer.type == "Const" and str(layer.id) not in read:
@@ -124,7 +124,7 @@ def add_port(holder: Element, number: int, port: NewPort) -> None:
 
 
 def insert_input(layer: Layer, number: int, port: NewPort) -> None:
-    """Add an input port to an existing layer, behind its others."""
+    """Add an input port to an existing layer, after the others."""
     holder = _child(layer.element, "input")
     level = _indentation(holder.text)
     last = holder[-1]
@@ -134,7 +134,7 @@ def insert_input(layer: Layer, number: int, port: NewPort) -> None:
 
 
 def set_data(layer: Layer, values: Mapping[str, str]) -> None:
-    """Give a layer these attributes in <data>, or no <data> without any."""
+    """Write the attributes of a layer into <data>; without attributes, remove <data>."""
     held = layer.element.find("data")
     if held is not None and not values:
         _remove(layer.element, held)
@@ -170,8 +170,8 @@ def _indentation(text: str | None) -> str | None:
 
 
 def _indent(element: Element, level: str | None) -> None:
-    """Lay out a new element and its children as OpenVINO does, one tab deeper each; nothing where the file has no
-    layout.
+    """Indent a new element and its children with one more tab each, as OpenVINO does. level: None for a file without
+    indentation.
     """
     if level is None or not len(element):
         return

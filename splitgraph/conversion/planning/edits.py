@@ -1,36 +1,25 @@
-"""Planning what takes the place of a node, and what goes with it."""
+"""Planning the edits that replace nodes, and the removal of what nobody reads afterwards."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from splitgraph.conversion.ladder.conversion_cache import Carried
-from splitgraph.conversion.ladder.guard import attribute_edits
+from splitgraph.conversion.boundary_crossing import AttributeEdit
 from splitgraph.conversion.planning.emission import Emission
 from splitgraph.conversion.planning.plan import InPlace, NodeEdit, Plan
-from splitgraph.conversion.planning.use_counts import Uses
+from splitgraph.conversion.planning.use_counts import UseCounts
 from splitgraph.conversion.rewrite import Change
-from splitgraph.conversion.splits.lower import emitted_inputs
 from splitgraph.graph.scopes import Scope
-from splitgraph.onnx_proto import NodeProto
+from splitgraph.onnx_proto import AttributeProto, NodeProto
 
-# Operators that round: what they compute in place of another operator may differ from it in the last bits.
-_ARITHMETIC = frozenset(
-    {
-        *("Add", "Sub", "Mul", "Div", "Pow", "Sqrt", "Reciprocal", "Exp", "Log", "Erf", "Tanh", "Sigmoid", "Softmax"),
-        *("MatMul", "Gemm", "Conv", "Sum", "Mean", "ReduceMean", "ReduceSum", "ReduceProd"),
-        *("BatchNormalization", "InstanceNormalization", "Resize"),
-    }
-)
-
-
-# A node by its scope and index, what was emitted for it or how it is edited (None: not at all), and the change as the
-# user reads it.
+# A node by its scope and index, the nodes that replace it or its edits (None: no edit), and the change for the user.
 Replacement = tuple[Scope, int, Emission | InPlace | None, Change]
 
 
-def replace_nodes(plan: Plan, uses: Uses, replacements: Sequence[Replacement]) -> None:
-    """Plan the replacement of nodes in graph order; one that only fed what another needs no longer goes instead."""
+def replace_nodes(plan: Plan, uses: UseCounts, replacements: Sequence[Replacement]) -> None:
+    """Plan replacements, given in graph order. A node that nobody reads after the others were replaced is removed
+    instead.
+    """
     first = len(plan.changes)
     for scope, index, made, change in reversed(replacements):
         if plan.at(scope.path).replaced.get(index) == []:
@@ -45,7 +34,7 @@ def replace_nodes(plan: Plan, uses: Uses, replacements: Sequence[Replacement]) -
     plan.changes[first:] = reversed(plan.changes[first:])
 
 
-def edit_in_place(plan: Plan, uses: Uses, scope: Scope, index: int, made: InPlace, change: Change) -> None:
+def edit_in_place(plan: Plan, uses: UseCounts, scope: Scope, index: int, made: InPlace, change: Change) -> None:
     """Plan the edits of a node that stays one node with the same outputs."""
     edits = plan.at(scope.path)
     if made.attributes:
@@ -59,26 +48,27 @@ def edit_in_place(plan: Plan, uses: Uses, scope: Scope, index: int, made: InPlac
     exchange(plan, uses, scope, index, [None], made.inputs, set(outputs))
 
 
-def replace_node(plan: Plan, uses: Uses, scope: Scope, index: int, emission: Emission, change: Change) -> None:
-    """Plan the replacement of a node by what was emitted, with the removal of what nobody reads after it."""
+def replace_node(plan: Plan, uses: UseCounts, scope: Scope, index: int, emission: Emission, change: Change) -> None:
+    """Plan that the emitted nodes replace a node."""
     plan.at(scope.path).new_initializers.extend(emission.initializers)
     plan.variadic_parts |= emission.variadic_parts
     plan.changes.append(change)
+    inputs = [name for made in emission.nodes for name in made.input if name]
     outputs = {name for made in emission.nodes for name in made.output}
-    exchange(plan, uses, scope, index, list(emission.nodes), emitted_inputs(emission.nodes), outputs)
+    exchange(plan, uses, scope, index, list(emission.nodes), inputs, outputs)
 
 
 def exchange(
     plan: Plan,
-    uses: Uses,
+    uses: UseCounts,
     scope: Scope,
     index: int,
     made: list[NodeProto | None],
     inputs: Sequence[str],
     outputs: set[str],
 ) -> None:
-    """Plan a node's exchange for others, which read `inputs` and give `outputs`, with the removal of what nobody reads
-    after it.
+    """Plan that other nodes, with these inputs and outputs, replace a node (None: the node itself), and that nodes and
+    initializers without a reader are removed.
     """
     edits = plan.at(scope.path)
     edits.replaced[index] = made
@@ -92,24 +82,17 @@ def exchange(
         plan.at(path).gone_values.add(name)
 
 
-def replace_by_forms(
-    plan: Plan, uses: Uses, scope: Scope, index: int, carried: Carried, emission: Emission, location: str
-) -> None:
-    """Plan what a node became: itself, edited, where it is among the forms, with new nodes around it."""
-    node, forms = scope.nodes[index], carried.forms or ()
-    made: list[NodeProto | None] = []
-    edits = plan.at(scope.path)
-    for form in forms:
-        made.append(form.node(plan.drafts) if form.original is None else None)
-        if form.original is not None and form.is_edited:
-            edits.nodes[index] = NodeEdit(form.op_type, form.inputs, form.outputs)
-            if form.wrap is not None:
-                edits.wraps[index] = form.wrap
-            edits.attributes[index] = attribute_edits(node, form.attributes, carried.why)
-    edits.new_initializers.extend(emission.initializers)
-    plan.rounding |= any(form.op_type in _ARITHMETIC and form.op_type != node.op_type for form in forms)
-    after = ", ".join(dict.fromkeys(form.op_type for form in forms if form.op_type != "Constant")) or "Constant"
-    plan.changes.append(Change(location, node.op_type, after, carried.why))
-    inputs = [name for form in forms for name in form.reads]
-    outputs = {name for form in forms for name in form.outputs}
-    exchange(plan, uses, scope, index, made, inputs, outputs)
+def attribute_edits(
+    node: NodeProto, attributes: Mapping[str, AttributeProto], reasons: Mapping[str, str] | str
+) -> list[AttributeEdit]:
+    """The edits that give a node these attributes. reasons: one for each attribute that differs, or one for all."""
+
+    def why(name: str) -> str:
+        return reasons if isinstance(reasons, str) else reasons[name]
+
+    before = {attribute.name: attribute for attribute in node.attribute}
+    edits = [AttributeEdit(name, "remove", None, why(name)) for name in before if name not in attributes]
+    for name, attribute in attributes.items():
+        if before.get(name) is not attribute and before.get(name) != attribute:
+            edits.append(AttributeEdit(name, "set", attribute, why(name)))
+    return edits

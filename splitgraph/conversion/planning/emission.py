@@ -1,4 +1,4 @@
-"""Where lowering puts its nodes and constants: an emitter for each node that is rewritten."""
+"""Emissions: the nodes and constants that are written in place of one node."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Emission:
-    """Emits the nodes that replace one node.
+    """The nodes and constants that replace one node: helpers first, then the main nodes, which have its outputs.
 
-    opset: of ai.onnx, in whose dialect helper nodes are written. in_function: constants are Constant nodes, as a
-    function has no initializers; so they are in a model whose IR version makes every initializer an input. is_given:
-    whether an attribute of the enclosing function has a value in every call. drafts: where its nodes and tensors are
-    made, one graph for all of a conversion: messages that stand alone take kilobytes each. common: the lengths that
-    splits of its graph have in common; None where each has its own. left_out: inputs of the enclosing function that a
-    call leaves out.
+    opset: of ai.onnx, for which helpers are written. in_function: constants are Constant nodes, because functions have
+    no initializers; also in models whose IR version makes every initializer an input. prefix: of all new names.
+    is_given: whether an attribute of the enclosing function has a value in every call. drafts: the graph that holds all
+    new nodes and tensors of a conversion, because messages without a parent take kilobytes each. common: the lengths
+    that the splits of the graph share; None where each has its own. left_out: the inputs of the enclosing function that
+    some call omits. variadic_parts: the numbers of parts for which a VariadicSplit function is needed.
     """
 
     names: FreshNames
@@ -50,7 +50,7 @@ class Emission:
     _references: dict[str, str] = field(default_factory=dict)
 
     def afresh(self, opset: int, initializers: list[TensorProto] | None = None) -> Emission:
-        """An emitter for the same node that has emitted nothing yet, but perhaps into the same initializers."""
+        """An empty emission for the same node; it can share the list of initializers."""
         held = [] if initializers is None else initializers
         return Emission(
             self.names,
@@ -69,71 +69,74 @@ class Emission:
         """All emitted nodes in topological order."""
         return [*self.helpers, *self.mains]
 
+    def prefixed(self, hint: str) -> str:
+        """A name that is new in every scope of the model and begins with the prefix."""
+        return self.names.new(f"{self.prefix}_{hint}")
+
+    def obstacle_to_reference(self, attribute: str, opset: int) -> str:
+        """Why a Constant at an opset cannot refer to an attribute of the enclosing function; "" where it can."""
+        if opset >= 12 and self.is_given(attribute):
+            return ""
+        return f"Constant cannot refer to one {'below opset 12' if opset < 12 else 'that a call leaves out'}"
+
     def constant(self, values: Sequence[int] | int, hint: str) -> str:
         """The name of an int64 constant: 1-D for a sequence, 0-D for an int."""
         key = values if isinstance(values, int) else tuple(values)
         if key not in self._constants:
-            name = self.names.new(f"{self.prefix}_{hint}")
+            name = self.prefixed(hint)
             held = int64_tensor(name, key, self.drafts)
             if self.in_function:
-                self.helpers.append(
-                    make_node(
-                        "Constant", [], [name], name=self.names.new(f"{name}_node"), graph=self.drafts, value=held
-                    )
-                )
+                self._add("Constant", [], name, value=held)
             else:
                 self.initializers.append(held)
             self._constants[key] = name
         return self._constants[key]
 
     def helper(self, op_type: str, inputs: Sequence[str], hint: str, **attributes: Any) -> str:
-        """Emit a helper node with one output and give that output's name."""
-        output = self.names.new(f"{self.prefix}_{hint}")
-        self.helpers.append(
-            make_node(op_type, inputs, [output], name=self.names.new(f"{output}_node"), graph=self.drafts, **attributes)
-        )
+        """Emit a helper node with one output; returns the name of the output."""
+        output = self.prefixed(hint)
+        self._add(op_type, inputs, output, **attributes)
         return output
+
+    def _add(self, op_type: str, inputs: Sequence[str], output: str, **attributes: Any) -> NodeProto:
+        name = self.names.new(f"{output}_node")
+        made = make_node(op_type, inputs, [output], name=name, graph=self.drafts, **attributes)
+        self.helpers.append(made)
+        return made
 
     def reference(self, attribute: str, data: str, hint: str) -> str:
         """The name of a 1-D int64 tensor with the axis of `data` that an attribute of the enclosing function gives."""
         if attribute not in self._references:
-            found = self.opset >= 12 and self.is_given(attribute)
             self._references[attribute] = (
-                self._constant_axis(attribute, hint) if found else self._marked_axis(attribute, data, hint)
+                self._marked_axis(attribute, data, hint)
+                if self.obstacle_to_reference(attribute, self.opset)
+                else self._constant_axis(attribute, hint)
             )
         return self._references[attribute]
 
     def _constant_axis(self, attribute: str, hint: str) -> str:
-        number = self.names.new(f"{self.prefix}_{hint}_number")
-        node = make_node("Constant", [], [number], name=self.names.new(f"{number}_node"), graph=self.drafts)
-        node.attribute.append(_reference("value_int", attribute))
-        self.helpers.append(node)
+        number = self.prefixed(f"{hint}_number")
+        self._add("Constant", [], number).attribute.append(_reference("value_int", attribute))
         return self.helper("Reshape", [number, self.constant([1], "one")], hint)
 
     def shared(self, total: DimLike | None, meaning: Hashable, compute: Callable[[], str]) -> str:
-        """The name of lengths of a dimension that other splits of the graph may read too; `compute` emits them."""
+        """The name of lengths that other splits of the graph may read, too; `compute` emits them."""
         return compute() if self.common is None else self.common.of(total, meaning, compute)
 
     def lengths_reference(self, attribute: str) -> str:
         """The name of a 1-D int64 tensor with the lengths that an attribute of the enclosing function gives."""
-        if self.opset < 12 or not self.is_given(attribute):
-            missing = "below opset 12" if self.opset < 12 else "that a call leaves out"
-            raise NotRepresentable(
-                "SG402",
-                f"the lengths are an attribute of the enclosing function, and Constant cannot refer to one {missing}",
-                f"{INLINE_FIRST.capitalize()}.",
-            )
-        name = self.names.new(f"{self.prefix}_lengths")
-        node = make_node("Constant", [], [name], name=self.names.new(f"{name}_node"), graph=self.drafts)
-        node.attribute.append(AttributeProto(name="value_ints", type=AttributeProto.INTS, ref_attr_name=attribute))
-        self.helpers.append(node)
+        obstacle = self.obstacle_to_reference(attribute, self.opset)
+        if obstacle:
+            text = f"the lengths are an attribute of the enclosing function, and {obstacle}"
+            raise NotRepresentable("SG402", text, f"{INLINE_FIRST.capitalize()}.")
+        name = self.prefixed("lengths")
+        held = AttributeProto(name="value_ints", type=AttributeProto.INTS, ref_attr_name=attribute)
+        self._add("Constant", [], name).attribute.append(held)
         return name
 
     def _marked_axis(self, attribute: str, data: str, hint: str) -> str:
-        """The axis, found by marking it: in a tensor of the rank of `data` and dimensions of 1, Gather doubles one.
-
-        Constant cannot refer to an attribute below opset 12, nor to one that a call leaves out; for Gather, as for
-        Split, a missing axis is 0.
+        """The axis, computed where Constant cannot refer to the attribute: in a tensor with the rank of `data` and
+        dimensions of 1, Gather doubles the dimension of this axis. A missing axis is 0 for Gather and Split alike.
         """
         rank = self.helper("Shape", [self.helper("Shape", [data], "shape")], "rank")
         ones = self.helper("ConstantOfShape", [rank], "ones", value=int64_tensor("", [1]))
@@ -158,7 +161,7 @@ class Emission:
         self.mains.append(node)
 
     def function_node(self, parts: int) -> str:
-        """Note that the model needs VariadicSplit_<parts>, and give its name."""
+        """Record that the model needs the function VariadicSplit_<parts>; returns its name."""
         if self.opset < LOWEST_OPSET:
             raise NotRepresentable(
                 "SG408",
@@ -179,9 +182,7 @@ def new_emission(
     opset: int,
     common: SharedLengths | None = None,
 ) -> Emission:
-    """An emitter for one node of a model; constants are nodes in functions, and where the IR version makes every
-    initializer an input.
-    """
+    """An empty emission for one node of a model."""
     constants_are_nodes = scope.in_function or model.ir_version < 4
     prefix = node.name or next(filter(None, node.output), "") or node_label(node, index)
     given = partial(is_given, model, plan.left_out, scope)
@@ -190,9 +191,7 @@ def new_emission(
 
 
 def axes_node(emission: Emission, op_type: str, data: str, output: str, axis: int) -> NodeProto:
-    """A Squeeze or Unsqueeze on one axis in the dialect of the opset: axes are an attribute below 13, an input from
-    there on.
-    """
+    """A Squeeze or Unsqueeze along one axis: axes are an attribute below opset 13 and an input from there on."""
     name = emission.names.new(f"{output}_node")
     if emission.opset < 13:
         return make_node(op_type, [data], [output], name=name, axes=[axis])

@@ -1,6 +1,4 @@
-"""What a rewrite leaves without a reader: constants and the nodes that computed lengths; nothing that was unused
-before.
-"""
+"""Use counts: they find the nodes and initializers that have no reader after a rewrite, but had one before."""
 
 from __future__ import annotations
 
@@ -13,8 +11,8 @@ from splitgraph.graph.scopes import GraphPath, Scope, plain_domain, subgraphs
 from splitgraph.onnx_proto import NodeProto
 
 
-class Uses:
-    """How often each value of a root (main graph or function, with its subgraphs) is read, and what produces it."""
+class UseCounts:
+    """For each value of a root (main graph or function, with its subgraphs): how often it is read, and its producer."""
 
     def __init__(self, root: Sequence[Scope]) -> None:
         self._root = root
@@ -25,16 +23,16 @@ class Uses:
         self._producers: dict[ValueKey, int] = {}
         self._first_positions: list[int] = []
         self._initializers: dict[ValueKey, Scope] = {}
-        # Nodes that stay, or gave way to others.
+        # Nodes that stay or were replaced, so that they are not removed.
         self._held: list[tuple[Scope, int]] = []
 
     def is_read(self, path: GraphPath, name: str) -> bool:
-        """True when a node or a graph's outputs name the value that a graph knows by this name."""
+        """True when a node reads the value with this name, or when a graph outputs it."""
         self._count()
         return self._reads[self._definitions.key(path, name)] > 0
 
     def hold(self, scope: Scope, index: int) -> None:
-        """Note that a node stays where it is, whoever reads its outputs."""
+        """Record that a node stays, even if nobody reads its outputs."""
         if not self._is_counted:
             self._held.append((scope, index))
             return
@@ -47,8 +45,8 @@ class Uses:
     def exchange(
         self, scope: Scope, index: int, inputs: Sequence[str]
     ) -> tuple[list[tuple[Scope, int]], list[tuple[GraphPath, str]]]:
-        """Note that a node gives way to others, which read `inputs`; give the nodes and the initializers that nobody
-        reads after it, with all that fed only them.
+        """Record that nodes that read `inputs` replace a node. Returns the nodes and initializers without a reader
+        afterwards, including those that only they read.
         """
         # One by one: Counter's own methods for few names take ten times as long.
         reads = self._reads
@@ -58,11 +56,11 @@ class Uses:
         released = self._keys(scope, [name for name in scope.nodes[index].input[:] if name])
         for value in released:
             reads[value] = reads.get(value, 0) - 1
-        # What is read more often than before cannot be without a reader, so that there is nothing to count.
+        # A value that is read more often than before has a reader, so that nothing needs to be counted.
         return self._release([value for value in released if self._is_counted or reads[value] < 0])
 
     def _count(self) -> None:
-        # Only when it is asked for: a conversion that leaves nothing unread need not count.
+        # Counted only when asked for: a conversion after which everything is read never asks.
         if self._is_counted:
             return
         self._is_counted = True
@@ -75,7 +73,7 @@ class Uses:
             self.hold(scope, index)
 
     def _read_scope(self, scope: Scope, first: int) -> None:
-        # Reads are counted under the same string that the producer is found by: each is a new one in every message.
+        # Reads and producers share one string object for each name: protobuf makes a new one for every message.
         reads, producers = self._reads, self._producers
         for position, node in enumerate(scope.nodes, first):
             for value in self._keys(scope, node.output[:]):
@@ -89,17 +87,17 @@ class Uses:
             return
         self._reads.update(self._keys(scope, [value.name for value in scope.proto.output]))
         notes = scope.proto.quantization_annotation
-        # Scales and zero points that are told by their names, whether or not a node reads them too.
-        told = [entry.value for note in notes for entry in note.quant_parameter_tensor_names]
-        self._reads.update(self._keys(scope, told))
+        # Quantization annotations name scales and zero points, which may have no other reader.
+        named = [entry.value for note in notes for entry in note.quant_parameter_tensor_names]
+        self._reads.update(self._keys(scope, named))
         inputs = {value.name for value in scope.proto.input}
         for tensor in scope.proto.initializer:
-            # One that is also an input belongs to the model's interface.
+            # An initializer that is also an input belongs to the model's interface.
             if tensor.name not in inputs:
                 self._initializers[self._definitions.key(scope.path, tensor.name)] = scope
 
     def _release(self, values: Iterable[ValueKey]) -> tuple[list[tuple[Scope, int]], list[tuple[GraphPath, str]]]:
-        """What nobody reads of what was read once less."""
+        """The nodes and initializers without a reader, given the values that lost one."""
         nodes: list[tuple[Scope, int]] = []
         initializers: list[tuple[GraphPath, str]] = []
         waiting = list(values)
@@ -125,7 +123,7 @@ class Uses:
         return nodes, initializers
 
     def _place_of(self, position: int) -> tuple[Scope, int]:
-        # Of graphs without nodes, the last one that begins here is the one that has some.
+        # Several graphs begin here when some have no nodes; the last one has nodes.
         which = bisect_right(self._first_positions, position) - 1
         return self._root[which], position - self._first_positions[which]
 

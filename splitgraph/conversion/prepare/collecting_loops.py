@@ -1,7 +1,7 @@
-"""Loops that collect a list, as loops that stack it.
+"""Loops that collect a list become loops that stack its members.
 
-Scripted models append to a list in a loop, and join its members after it: a sequence that the loop carries, which Loop
-takes from opset 13 on. What it gives of each iteration, stacked along a new first dimension, it gives at every opset.
+Scripted models append to a list in a loop and join its members afterwards. The loop carries the list as a sequence,
+which Loop allows from opset 13 on. At every opset, Loop can stack a tensor of each iteration along a new first axis.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from splitgraph.attribute_values import attribute_value
 from splitgraph.conversion.planning.edits import exchange, replace_node
 from splitgraph.conversion.planning.emission import Emission, axes_node, new_emission
 from splitgraph.conversion.planning.plan import NodeEdit, Plan, opset_of
-from splitgraph.conversion.planning.use_counts import Uses
+from splitgraph.conversion.planning.roots import plan_roots
+from splitgraph.conversion.planning.use_counts import UseCounts
 from splitgraph.conversion.rewrite import Change
 from splitgraph.dim import Dim, DimLike
 from splitgraph.graph.definitions import Definitions
@@ -27,13 +28,13 @@ from splitgraph.node_making import make_node
 from splitgraph.onnx_proto import ModelProto, NodeProto, ValueInfoProto
 from splitgraph.value_type import ValueType, tensor
 
-# From this opset on, a loop carries sequences.
-LOOPS_CARRY_SEQUENCES_FROM = 13
-_WHY = f"below opset {LOOPS_CARRY_SEQUENCES_FROM} a loop carries no sequence"
+# From this opset on, a loop can carry sequences.
+_LOOPS_CARRY_SEQUENCES_FROM = 13
+_WHY = f"below opset {_LOOPS_CARRY_SEQUENCES_FROM} a loop carries no sequence"
 
 
 class Join(NamedTuple):
-    """A node that joins the members of a list along an axis: a new one, or one that they have."""
+    """A node that joins the members of a list along an axis. is_new: the members do not have this axis."""
 
     scope: Scope
     place: int
@@ -43,8 +44,10 @@ class Join(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _List:
-    """A list that a loop collects: the number of the carried value, what it is called after the loop and in its body
-    before it grows, the type of a member, and what joins them.
+    """A list that a loop collects.
+
+    number: of the carried value. name: of the list after the loop. inner_name: of the list in the body, before it
+    grows. member: the type of its members. joins: the nodes that join them.
     """
 
     number: int
@@ -54,18 +57,27 @@ class _List:
     joins: Sequence[Join]
 
 
-def collects_in_a_loop(scope: Scope) -> bool:
-    """True for a graph in which a list may be collected."""
+def plan_stacking_loops(model: ModelProto, walked: Walked, target: int) -> Plan | None:
+    """The plan by which loops stack tensors instead of carrying lists, for an opset whose loops carry none; None where
+    nothing changes.
+    """
+    if target >= _LOOPS_CARRY_SEQUENCES_FROM or not any(map(_collects_in_a_loop, walked.scopes)):
+        return None
+    return plan_roots(model, walked, _plan_root)
+
+
+def _collects_in_a_loop(scope: Scope) -> bool:
+    """True for the body of a loop that may collect a list."""
     in_loop = len(scope.path) > 2 and scope.path[-2] == "body"
     return in_loop and any(node.op_type == "SequenceInsert" for node in scope.nodes)
 
 
-def plan_collecting_loops(
-    plan: Plan, model: ModelProto, walked: Walked, root: Sequence[Scope], names: FreshNames, uses: Uses
+def _plan_root(
+    plan: Plan, model: ModelProto, walked: Walked, root: Sequence[Scope], names: FreshNames, uses: UseCounts
 ) -> None:
-    """Plan that every list that a loop of the root only collects, and that is only joined after it, is stacked."""
+    """Plan that each loop stacks the members of a list that it only collects and that is only joined afterwards."""
     finder = _Finder(walked, root)
-    for body in filter(collects_in_a_loop, root):
+    for body in filter(_collects_in_a_loop, root):
         scope, index = finder.scopes[body.path[:-3]], body.path[-3]
         lists = finder.lists(scope, index, body)
         if not lists:
@@ -77,7 +89,7 @@ def plan_collecting_loops(
 
 
 class _Finder:
-    """What finds such lists: who reads and who gives each value of a root."""
+    """Finds the lists that loops of a root collect."""
 
     def __init__(self, walked: Walked, root: Sequence[Scope]) -> None:
         self._walked, self._root = walked, root
@@ -85,7 +97,7 @@ class _Finder:
         self._definitions = Definitions(root)
 
     def lists(self, scope: Scope, index: int, body: Scope) -> list[_List]:
-        """The lists that the loop at an index collects."""
+        """The lists that the loop with this index collects."""
         node = scope.nodes[index]
         carried = len(node.input) - 2
         if (
@@ -102,7 +114,7 @@ class _Finder:
         insert = next((made for made in body.nodes if after in made.output), None)
         if insert is None or not _is_operator(insert, "SequenceInsert"):
             return None
-        # With a position, members are not in the order of the iterations.
+        # With a position, members need not be in the order of the iterations.
         if len(insert.input) != 2 or insert.input[0] != before or insert.input[1] == before:
             return None
         if self._reads(body.path, before) != [insert] or self._reads(body.path, after):
@@ -116,7 +128,7 @@ class _Finder:
         return None if member is None or joins is None else _List(number, node.output[number], before, member, joins)
 
     def _readers(self, path: GraphPath, name: str) -> list[tuple[Scope, int]]:
-        """The nodes that read the value that a graph defines under a name."""
+        """The nodes that read the value that a graph defines with a name."""
         within = self._within(path, name)
         return [(scope, index) for scope in within for index, node in enumerate(scope.nodes) if name in node.input]
 
@@ -124,7 +136,7 @@ class _Finder:
         return [scope.nodes[index] for scope, index in self._readers(path, name)]
 
     def _given(self, path: GraphPath, name: str) -> int:
-        """How many outputs of graphs are the value that a graph defines under a name."""
+        """How many outputs of graphs are the value that a graph defines with a name."""
         found = 0
         for scope in self._within(path, name):
             outputs = scope.proto.output
@@ -132,13 +144,13 @@ class _Finder:
         return found
 
     def _within(self, path: GraphPath, name: str) -> Iterator[Scope]:
-        """The graphs that know the value that a graph defines under a name."""
+        """The graphs that can read the value that a graph defines with a name."""
         for scope in self._root:
             if scope.path[: len(path)] == path and self._definitions.home(scope.path, name) == path:
                 yield scope
 
     def _is_empty(self, scope: Scope, name: str) -> bool:
-        """True for a list that begins without members."""
+        """True for a list without members."""
         if not name:
             return False
         home = self.scopes[self._definitions.home(scope.path, name)]
@@ -146,7 +158,7 @@ class _Finder:
         return given is not None and _is_operator(given, "SequenceEmpty")
 
     def _joins(self, scope: Scope, name: str, member: ValueType | None) -> list[Join] | None:
-        """The nodes that join a list of such members, None where something else reads it too."""
+        """The nodes that join a list of such members, None where anything else reads the list."""
         if member is None or member.kind != "tensor" or member.dtype is None:
             return None
         if name and self._given(scope.path, name):
@@ -166,12 +178,12 @@ def _is_operator(node: NodeProto, op_type: str) -> bool:
 
 
 def _joined_axis(node: NodeProto, dims: Sequence[DimLike | None] | None) -> tuple[int, bool] | None:
-    """The axis along which a node joins members of these dimensions, and whether it is a new one; None for a node that
-    does something else, or where a stack of them cannot be joined like that.
+    """The axis along which a node joins members with these dimensions, and whether the axis is new; None for another
+    node, and where stacked members cannot be joined so.
 
-    Along an axis that they have, members may differ, which cannot be stacked. Where they are longer than 1 along it,
-    the dimensions behind it are written out, and must not be 0: for Reshape that means the length at the same place
-    before.
+    Along an axis that they have, members may differ in length; such members cannot be stacked. Where they are longer
+    than 1 along it, the dimensions from the axis on are written out for Reshape. None of them may be 0, which Reshape
+    takes for "the same as before".
     """
     if not _is_operator(node, "ConcatFromSequence") or any(held.ref_attr_name for held in node.attribute):
         return None
@@ -190,9 +202,9 @@ def _joined_axis(node: NodeProto, dims: Sequence[DimLike | None] | None) -> tupl
 
 
 def _plan_loop(
-    plan: Plan, scope: Scope, index: int, lists: Sequence[_List], names: FreshNames, uses: Uses
+    plan: Plan, scope: Scope, index: int, lists: Sequence[_List], names: FreshNames, uses: UseCounts
 ) -> dict[int, str]:
-    """Plan that a loop stacks lists instead of carrying them; gives the stack of each, by the list's number."""
+    """Plan that a loop stacks lists instead of carrying them. Returns the name of each stack by the list's number."""
     node, label = scope.nodes[index], node_label(scope.nodes[index], index)
     stacks = {found.number: names.new(f"{found.name or label}_stacked") for found in lists}
     inputs = [*node.input[:2], *(name for number, name in enumerate(node.input[2:]) if number not in stacks)]
@@ -205,7 +217,7 @@ def _plan_loop(
 
 
 def _stack_in_body(lists: Sequence[_List], loop: NodeProto) -> None:
-    """Give the members of lists out, behind all that the body gives already, instead of the lists."""
+    """Make the members new outputs of the body, after all others, and remove the lists."""
     body, members = subgraph_at(loop, "body", 0), []
     for found in reversed(lists):
         given = ValueInfoProto(name=body.output[found.number + 1].name)
@@ -228,11 +240,9 @@ def _plan_join(
     stack: str,
     member: ValueType,
     names: FreshNames,
-    uses: Uses,
+    uses: UseCounts,
 ) -> None:
-    """Plan that members that lie stacked along the first dimension are joined along another, in one of their own or in
-    one that they have.
-    """
+    """Plan that members that are stacked along the first axis are joined along the axis of the join."""
     scope, place, axis, is_new = join
     node = scope.nodes[place]
     emission = new_emission(plan, model, scope, node, place, names, opset_of(scope.imports))
@@ -257,12 +267,12 @@ def _plan_join(
 
 
 def _joined_shape(emission: Emission, moved: str, dims: Sequence[DimLike | None], axis: int) -> str:
-    """The shape in which what is stacked in front of an axis is part of it."""
+    """The shape in which the axis of the stack is merged into the axis behind it."""
     lengths = [dim for dim in dims[axis:] if isinstance(dim, int)]
     count = emission.helper(
         "Gather", [emission.helper("Shape", [moved], "shape"), emission.constant([axis], "axis")], "count"
     )
-    # The dimensions before it are where they were, which 0 says.
+    # For Reshape, 0 means that a dimension stays.
     parts = [emission.constant([0] * axis, "before")] if axis else []
     parts.append(emission.helper("Mul", [count, emission.constant(lengths[:1], "length")], "joined"))
     if lengths[1:]:

@@ -1,7 +1,7 @@
-"""Inlining model-local functions, which some readers of ONNX do not know, by onnx's own inliner.
+"""Inlining model-local functions, which some runtimes cannot read, with onnx's own inliner.
 
-That one leaves out the defaults of a function's attributes, and gives an output that is an input the input's name: both
-are written out for it before.
+The inliner ignores the defaults of a function's attributes, and confuses an output that is also an input with that
+input. Both are written out before it runs.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from splitgraph.onnx_proto import FunctionProto, ModelProto, NodeProto, TensorPr
 from splitgraph.variants.variadic_function import is_variadic_function
 
 _MOST_TOLD = 3
-# Functions that call functions twice over make a file of a few lines a model of more nodes than any memory holds.
+# With functions that call functions twice, a file of a few lines can have more nodes than fit into memory.
 _MOST_NODES = 1_000_000
 
 
 def told_inlined(model: ModelProto, *, ours_too: bool = True) -> str:
-    """One line for the functions that inlining replaces: how many, and the first of them."""
+    """One line about the functions that inlining replaces: how many, and the first names."""
     gone = [
         f"{function.domain}.{function.name}"
         for function in model.functions
@@ -34,18 +34,18 @@ def told_inlined(model: ModelProto, *, ours_too: bool = True) -> str:
 
 
 def inline_functions(model: ModelProto, *, ours_too: bool = False) -> ModelProto:
-    """A copy of a valid model with every call of a local function replaced by the function's nodes; VariadicSplit
-    functions stay unless they are to go, too, and a model without others comes back itself.
+    """A copy of a valid model with every call of a local function replaced by the function's nodes; the model itself
+    where there are none. ours_too: also the functions that stand for VariadicSplit.
 
-    Weights pass by the inliner, which could not take more than 2 GiB of them. Raises ValueError where it refuses the
-    model, functions that import another opset than the model does, where a default would be lost, and where too many
-    nodes would come of it or lie too deep in one another.
+    The inliner does not get the weights, because it takes at most 2 GiB. Raises ValueError where it refuses the model,
+    where a function imports another opset than the model, where a default would be lost, and where the result would
+    have too many nodes or too deeply nested graphs.
     """
     ours = [(held.domain, held.name) for held in model.functions if not ours_too and is_variadic_function(held)]
     if len(ours) == len(model.functions):
         return model
     _require_size(model)
-    # Only here, because it imports onnx's C++ library.
+    # Imported here, because it loads onnx's C++ library.
     from onnx import inliner
     from onnx.checker import ValidationError
 
@@ -58,7 +58,7 @@ def inline_functions(model: ModelProto, *, ours_too: bool = False) -> ModelProto
     try:
         inlined: ModelProto = inliner.inline_selected_functions(light, ours, exclude=True)
     except (RuntimeError, ValidationError, DecodeError) as error:
-        # The inliner of newer onnx counts calls of functions in one another, too.
+        # Newer onnx also limits how deep functions call each other.
         raise ValueError(str(error)) from error
     del inlined.graph.initializer[:]
     inlined.graph.initializer.extend(model.graph.initializer)
@@ -66,7 +66,7 @@ def inline_functions(model: ModelProto, *, ours_too: bool = False) -> ModelProto
 
 
 def _require_size(model: ModelProto) -> None:
-    """Raises ValueError for what is too large or too deep when it is written out."""
+    """Raise ValueError for a model with too many nodes or too deeply nested graphs after inlining."""
     depth = nested_depth(model)
     if depth > MOST_NESTED:
         raise ValueError(f"{depth:,} graphs would be nested in one another; at most {MOST_NESTED} are looked into")
@@ -76,8 +76,8 @@ def _require_size(model: ModelProto) -> None:
 
 
 def _write_defaults(nodes: Iterable[NodeProto], functions: Mapping[FunctionKey, FunctionProto]) -> None:
-    """Give every call the attributes that it leaves out and the function has a default for. Raises ValueError for one
-    that passes an attribute on which the function around it may not have been given: the default holds then.
+    """Write into every call the attributes that it omits and the function has a default for. Raises ValueError for a
+    call that passes on an attribute of the enclosing function that may be missing: then the default applies.
     """
     for node in _all_nodes(nodes):
         function = functions.get(called_function(node))
@@ -94,12 +94,12 @@ def _write_defaults(nodes: Iterable[NodeProto], functions: Mapping[FunctionKey, 
 
 
 def _without_default(functions: Iterable[FunctionProto]) -> set[str]:
-    """Names of attributes that a function may be called without, and has no value for then."""
+    """The names of attributes without a default, which a call may omit."""
     return {name for function in functions for name in function.attribute}
 
 
 def _give_outputs_of_its_own(function: FunctionProto, model: ModelProto) -> None:
-    """Copy what a function hands out as it came in, or twice."""
+    """Copy outputs of a function that are also inputs, or the same output twice."""
     own = (name for node in _all_nodes(function.node) for name in (*node.input, *node.output))
     names = FreshNames((*function.input, *function.output, *own))
     handed_out = {"", *function.input}
@@ -123,7 +123,7 @@ def _all_nodes(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:
 
 
 def _without_weights(model: ModelProto) -> ModelProto:
-    """The model with the names of its initializers only, which new names must not be."""
+    """The model with empty initializers: only their names matter, which new names must avoid."""
     light = ModelProto()
     for field, content in model.ListFields():
         if field.name != "graph":

@@ -1,21 +1,47 @@
-"""Repairing the nodes that an exporter wrote wrongly and that have one reading only, as inference found them."""
+"""Repairing nodes that an exporter wrote wrongly and that have only one possible meaning; inference finds them."""
 
 from __future__ import annotations
 
-from splitgraph.conversion.ladder.guard import AttributeEdit
+from typing import NamedTuple
+
+from splitgraph.conversion.boundary_crossing import AttributeEdit
 from splitgraph.conversion.ladder.schema_history import version_at
+from splitgraph.conversion.planning.apply import apply_plan
 from splitgraph.conversion.planning.plan import Plan
 from splitgraph.conversion.rewrite import Change
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.graph.order import sort_nodes
 from splitgraph.graph.scopes import Scope, node_label
-from splitgraph.inference import Walked
+from splitgraph.inference import Walked, walk_model
 from splitgraph.inference.repairs import Repair
 from splitgraph.onnx_proto import ModelProto
 
 
+class Repaired(NamedTuple):
+    """A model with its nodes repaired and in topological order, its inference, and what was changed."""
+
+    model: ModelProto
+    walked: Walked
+    changes: list[Change]
+    notes: list[Diagnostic]
+
+
+def repaired(model: ModelProto) -> Repaired:
+    """The model with its nodes repaired and in topological order: a copy, or itself where nothing changes."""
+    walked = walk_model(model)
+    model, told_order = _in_order(model, walked)
+    notes = []
+    if told_order is not None:
+        walked, notes = walk_model(model), [told_order]
+    plan = plan_repairs(walked)
+    if plan is None:
+        return Repaired(model, walked, [], notes)
+    model = apply_plan(plan, model)
+    return Repaired(model, walk_model(model), list(plan.changes), [*notes, *plan.notes])
+
+
 def plan_repairs(walked: Walked) -> Plan | None:
-    """What repairs the model's nodes; None where nothing is to be repaired."""
+    """The plan that repairs the model's nodes; None where there is nothing to repair."""
     plan = Plan()
     for scope in walked.scopes:
         detail = walked.graphs.get(scope.path)
@@ -24,9 +50,9 @@ def plan_repairs(walked: Walked) -> Plan | None:
     return plan if plan.edits else None
 
 
-def in_order(model: ModelProto, walked: Walked) -> tuple[ModelProto, Diagnostic | None]:
-    """The model with its nodes in topological order, and a note of that; itself where they are, and where graphs are
-    nested too deep for the model to be converted at all.
+def _in_order(model: ModelProto, walked: Walked) -> tuple[ModelProto, Diagnostic | None]:
+    """A copy of the model with its nodes in topological order, and a note. The model itself where they are in order,
+    and where its graphs are nested too deep for any conversion.
     """
     found = [each.location for each in walked.diagnostics if each.code == "SG112"]
     if not found or any(each.code == "SG114" for each in walked.diagnostics):
@@ -34,7 +60,7 @@ def in_order(model: ModelProto, walked: Walked) -> tuple[ModelProto, Diagnostic 
     copy = ModelProto()
     copy.CopyFrom(model)
     sort_nodes(copy)
-    text = f"the nodes are written in topological order, in which they were not in {', '.join(found)}"
+    text = f"the nodes were not in topological order in {', '.join(found)}; they are sorted now"
     return copy, diagnostic("SG112", text, severity="info", help="Nothing to do.")
 
 

@@ -10,13 +10,14 @@ from splitgraph.conversion.finish.ir_version import IRVersion, check_ir_version,
 from splitgraph.conversion.finish.part_names import has_unnamed_parts, name_parts
 from splitgraph.conversion.ladder.unknown_versions import refuse_unknown_versions
 from splitgraph.conversion.left_out import find_left_out
-from splitgraph.conversion.opset import check_readable, followed_by, roots
+from splitgraph.conversion.planning.apply import apply_plan
 from splitgraph.conversion.planning.emission import Emission
-from splitgraph.conversion.planning.plan import Plan, apply_plan, opset_of
-from splitgraph.conversion.planning.use_counts import Uses
+from splitgraph.conversion.planning.plan import Plan, opset_of
+from splitgraph.conversion.planning.roots import roots
+from splitgraph.conversion.planning.use_counts import UseCounts
 from splitgraph.conversion.prepare.inlining import inline_functions, told_inlined
-from splitgraph.conversion.prepare.repair import in_order, plan_repairs
-from splitgraph.conversion.rewrite import Rewrite
+from splitgraph.conversion.prepare.repair import repaired
+from splitgraph.conversion.rewrite import Rewrite, followed_by
 from splitgraph.conversion.splits.lengths_pattern import (
     Producers,
     axis_reference,
@@ -37,7 +38,7 @@ from splitgraph.onnx_proto import AttributeProto, ModelProto, NodeProto
 from splitgraph.variants import variadic_split_1, variant_at
 from splitgraph.variants.variadic_function import is_variadic_function
 
-# Under this key a VariadicSplit node keeps how its parts were given, so that the way back writes the same form.
+# The metadata of a VariadicSplit node under this key says which form of Split it was, for the way back.
 FORM_KEY = "splitgraph.form"
 
 
@@ -47,24 +48,18 @@ def convert_forms(
     """A copy of the model with its splits as plain Split or as VariadicSplit functions; the model itself is not
     changed.
 
-    to: "split" or "variadic-split". explicit_lengths: write lengths out, and inline local functions, for readers that
-    know no other form. ir_version: of the result, as for `convert_opset`. Raises ConversionError with every blocker,
+    to: "split" or "variadic-split". explicit_lengths: write lengths out and inline local functions, for runtimes that
+    read nothing else. ir_version: of the result, as for `convert_opset`. Raises ConversionError with every blocker,
     SplitgraphError for another target.
     """
     if to not in ("split", "variadic-split"):
         raise SplitgraphError(f"splits cannot be converted to {to!r}; the targets are 'split' and 'variadic-split'")
     check_ir_version(ir_version)
-    own, walked = model.ir_version, walk_model(model)
+    own = model.ir_version
+    model, walked, repairs, notes = repaired(model)
     before = walked.opset
-    model, told_order = in_order(model, walked)
-    if told_order is not None:
-        walked = walk_model(model)
-    repairs = plan_repairs(walked)
-    if repairs is not None:
-        model = apply_plan(repairs, model)
-        walked = walk_model(model)
     plan = Plan(left_out=find_left_out(model, walked.scopes))
-    check_readable(plan, walked)
+    plan.refuse_errors(walked)
     if to == "split" and explicit_lengths and not plan.blockers:
         inlined = _with_functions_inlined(plan, model)
         if inlined is not model:
@@ -87,19 +82,18 @@ def convert_forms(
     converted = apply_plan(plan, model)
     converted, told = fit_ir_version(converted, ir_version, before.get(""), own, lowers=False)
     after = opset_imports(converted.opset_import)
-    changes = followed_by([] if repairs is None else repairs.changes, plan.changes)
+    changes = followed_by(repairs, plan.changes)
     changes = followed_by(changes, name_parts(converted) if has_unnamed_parts(walked) else [])
-    notes = [*([] if told_order is None else [told_order]), *([] if repairs is None else repairs.notes)]
     return Rewrite(converted, tuple(changes), (*notes, *plan.notes, *told), None, dict(before), after)
 
 
 def _with_functions_inlined(plan: Plan, model: ModelProto) -> ModelProto:
-    """The model without local functions but ours, and a note of it; itself without any, or where they have to stay."""
+    """The model with local functions inlined, except ours; itself where there are none or onnx cannot inline them."""
     try:
         inlined = inline_functions(model)
     except ValueError as error:
-        text = f"the local functions stay, as onnx cannot inline them: {error}"
-        advice = "Export the model so that its functions and itself import the same opset."
+        text = f"the local functions are kept, because onnx cannot inline them: {error}"
+        advice = "Export the model so that the model and its functions import the same opset."
         plan.notes.append(diagnostic("SG413", text, "main", severity="warning", help=advice))
         return model
     if inlined is not model:
@@ -115,7 +109,7 @@ def _plan_variadic(plan: Plan, model: ModelProto, walked: Walked, root: Sequence
             emission = rewrites.write(found, variadic_split_1.VARIANT)
             if emission is not None:
                 _keep_form(emission, found.detail)
-    rewrites.settle(Uses(root))
+    rewrites.settle(UseCounts(root))
 
 
 def _keep_form(emission: Emission, found: SplitDetail) -> None:
@@ -134,7 +128,7 @@ def _plan_plain(
     explicit_lengths: bool,
 ) -> None:
     why = "convert --to split"
-    rewrites, uses, producers = SplitRewrites(plan, model, root, names, why), Uses(root), Producers(root)
+    rewrites, uses, producers = SplitRewrites(plan, model, root, names, why), UseCounts(root), Producers(root)
     uncounted: set[str] = set()
     for found in rewrites.find(walked):
         target = variant_at("Split", opset_of(found.scope.imports))
@@ -153,9 +147,7 @@ def _plan_plain(
 
 
 def _as_plain(found: SplitNode, producers: Producers, model: ModelProto, explicit_lengths: bool) -> SplitNode | None:
-    """The split with its axis as an attribute, and in the form that it came from; None for an axis that has to stay an
-    input.
-    """
+    """The split with its axis as an attribute and in its former form; None where the axis must stay an input."""
     scope, node, detail = found.scope, found.node, found.detail
     if detail.variant.op_type != "VariadicSplit":
         return found
@@ -172,9 +164,9 @@ def _as_plain(found: SplitNode, producers: Producers, model: ModelProto, explici
 
 
 def _is_counted(node: NodeProto, found: SplitDetail, uncounted: set[str]) -> bool:
-    """Whether a reader that looks at the lengths alone knows how many they are, and so how many outputs there are.
+    """Whether the lengths alone show how many there are, and so how many outputs the node has.
 
-    uncounted: the names of lengths that do not tell, which grows: the first split that reads such a name tells ours.
+    uncounted: the names of lengths that do not; this adds to them.
     """
     position = LENGTHS_INPUT[found.variant.op_type]
     if len(node.input) <= position or not node.input[position]:
@@ -185,7 +177,7 @@ def _is_counted(node: NodeProto, found: SplitDetail, uncounted: set[str]) -> boo
 
 
 def _attributes_in(model: ModelProto, scope: Scope) -> Sequence[str]:
-    """The attributes of the function that a scope is in."""
+    """The attributes of the function that contains the scope."""
     if not scope.in_function:
         return ()
     function = model.functions[scope.path[1]]
@@ -193,7 +185,7 @@ def _attributes_in(model: ModelProto, scope: Scope) -> Sequence[str]:
 
 
 def _kept(found: SplitNode) -> Diagnostic:
-    """Why a VariadicSplit stays one."""
+    """The note that says why a VariadicSplit is kept."""
     text = "the axis is known only at run time; Split has it as an attribute, so the node is kept"
     advice = "Give the axis as a constant."
     if found.scope.in_function:
@@ -219,7 +211,7 @@ def _with_axis(node: NodeProto, found: SplitDetail, reference: str | None) -> No
 def _with_form(
     node: NodeProto, found: SplitDetail, producers: Producers, opset: int, explicit_lengths: bool
 ) -> SplitDetail:
-    """The split with the form that the node came from, where its lengths are still those of that form."""
+    """The split in its former form, if its lengths are still those of that form."""
     kept = {entry.key: entry.value for entry in node.metadata_props}.get(FORM_KEY)
     split = found.split
     if split is None or explicit_lengths or kept not in ("equal", "chunks"):
@@ -254,7 +246,7 @@ def _to_plain_domain(emission: Emission) -> None:
 
 
 def _still_called(plan: Plan, model: ModelProto) -> set[str]:
-    """Names of VariadicSplit functions that a node still calls after the plan."""
+    """The names of the VariadicSplit functions that are still called after the rewrite."""
     called = set()
     for scope in scopes(model):
         replaced = plan.edits[scope.path].replaced if scope.path in plan.edits else {}

@@ -1,8 +1,8 @@
-"""Recognising a tensor of lengths that splitgraph computed for equal parts or chunks, or without a -1, and an axis that
-it took from an attribute of a function, so that the way back is lossless.
+"""Recognizing the nodes by which splitgraph computes lengths, or an axis from an attribute of a function, so that the
+way back is lossless.
 
-Inference cannot follow lengths where the rank is unknown, nor an attribute that each call may give otherwise, but nodes
-that are exactly those which lowering writes mean what lowering means by them.
+Inference cannot follow such lengths where the rank is unknown, nor an attribute that differs from call to call. But
+nodes that equal those that lowering writes have the same meaning.
 """
 
 from __future__ import annotations
@@ -24,9 +24,7 @@ from splitgraph.variants.lowering import LowerRequest, NotRepresentable, compute
 
 
 class Producers:
-    """What defines each value that a graph of a root (main graph or function, with its subgraphs) knows: a node, or a
-    constant tensor.
-    """
+    """The node or constant tensor that defines each value of a root (main graph or function, with its subgraphs)."""
 
     def __init__(self, root: Sequence[Scope]) -> None:
         self._definitions = Definitions(root)
@@ -43,17 +41,17 @@ class Producers:
                         self._initializers[self._definitions.key(scope.path, tensor.name)] = tensor
 
     def seen_from(self, scope: Scope) -> Producers:
-        """The same, by the names that this graph knows them by."""
+        """The same producers, looked up by the names of this graph."""
         seen = copy(self)
         seen._path = scope.path
         return seen
 
     def node(self, name: str) -> NodeProto | None:
-        """The node that gives a value; None for what is no node's."""
+        """The node that computes a value, None where no node does."""
         return self._nodes.get(self._definitions.key(self._path, name))
 
     def constant(self, name: str) -> TensorProto | None:
-        """The tensor that a name stands for in every run, None for anything computed or given."""
+        """The tensor that a value is in every run, None for inputs and computed values."""
         node = self.node(name)
         if node is None:
             return self._initializers.get(self._definitions.key(self._path, name))
@@ -77,8 +75,8 @@ def lengths_are_computed(
 
 
 def has_no_rest(producers: Producers, node: NodeProto, data: ValueType, opset: int) -> bool:
-    """True when the lengths of a VariadicSplit call come from the nodes that put the rest in place of a -1, along the
-    axis of the call: there is no -1 among them.
+    """True when the lengths of a VariadicSplit call come from the nodes that replace a -1 by the rest along the axis of
+    the call, so that none of them is -1.
     """
     # From the lengths up to the lengths that were given, and to the axis.
     given = _above(producers, node.input[2], ("Where", 2), ("Cast", 0))
@@ -107,7 +105,7 @@ def _number(tensor: TensorProto | None) -> int | None:
 
 
 def _above(producers: Producers, name: str, *steps: tuple[str, int]) -> str | None:
-    """What a value is computed from, a step for each operator and which of its inputs; None where it is another."""
+    """The value at the end of a path upwards: each step names an operator and one of its inputs; None without such."""
     for op_type, index in steps:
         made = producers.node(name)
         if made is None or made.op_type != op_type or len(made.input) <= index:
@@ -117,10 +115,9 @@ def _above(producers: Producers, name: str, *steps: tuple[str, int]) -> str | No
 
 
 def axis_reference(producers: Producers, node: NodeProto, opset: int, attributes: Iterable[str]) -> str | None:
-    """The attribute of the enclosing function that is the axis of a VariadicSplit call in every call of the function;
-    None when the axis is anything else.
+    """The attribute of the enclosing function that gives the axis of a VariadicSplit call, None where none does.
 
-    attributes: those that the function has.
+    attributes: those of the function.
     """
     made = producers.node(node.input[1])
     if made is not None and (made.op_type, plain_domain(made.domain)) == ("Constant", ""):

@@ -1,8 +1,7 @@
-"""Rewriting one split node in another form: from its canonical split, by the target variant's lower."""
+"""Writing one split node as another variant: its canonical split is lowered by the target variant."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from splitgraph.canonical import CanonicalSplit
@@ -16,13 +15,13 @@ from splitgraph.onnx_proto import NodeProto, TensorProto
 from splitgraph.variants import Variant
 from splitgraph.variants.lowering import LowerRequest, NotRepresentable
 
-# Where a node lists its lengths at run time, by operator.
+# By operator, the input that holds the lengths at run time.
 LENGTHS_INPUT = {"Split": 1, "SplitToSequence": 1, "VariadicSplit": 2}
 
 
 @dataclass(frozen=True, slots=True)
 class SplitNode:
-    """A split node at its place in a graph, and what inference found of it."""
+    """A split node, its place in a graph, and its inference."""
 
     scope: Scope
     index: int
@@ -31,13 +30,13 @@ class SplitNode:
 
     @property
     def location(self) -> str:
-        """Where the node is, as people read it."""
+        """The location of the node for messages."""
         return f"{self.scope.location}/{node_label(self.node, self.index)}"
 
 
 @dataclass(frozen=True, slots=True)
 class Lowered:
-    """One split in its new form: its nodes (None: unchanged), its change, what blocks it."""
+    """One split in its new form: the nodes (None: unchanged), the change, the blockers."""
 
     emission: Emission | None = None
     change: Change | None = None
@@ -55,7 +54,8 @@ def lower_split(
 ) -> Lowered:
     """Write a split node as the target variant.
 
-    counted: False for lengths that only run time knows the number of, which is to be written out.
+    explicit_lengths: write lengths out even where the target has a shorter form. counted: False where the lengths do
+    not show how many they are, so that their number is written out.
     """
     node, detail, location = found.node, found.detail, found.location
     split = detail.split
@@ -105,10 +105,10 @@ def lower_split(
 
 
 def _is_written_out(node: NodeProto, split: CanonicalSplit, target: Variant, counted: bool) -> bool:
-    """True when nothing is left to write out: lengths are given, in a form that every reader of this version takes."""
+    """True when the lengths are written out already, in a form that every runtime reads."""
     if split.form != "lengths":
         return False
-    # The lengths of Split-1 as an input are what no runtime reads.
+    # No runtime reads the lengths of Split-1 from an input.
     as_input = target.since_version == 1 and len(node.input) > 1 and bool(node.input[1])
     return counted and not (as_input and split.static_lengths is not None)
 
@@ -123,13 +123,13 @@ def _counted_lengths(
 
 
 def run_time_lengths(node: NodeProto, detail: SplitDetail, split: CanonicalSplit, emission: Emission) -> str | None:
-    """The name of an int64 tensor with the lengths where they are an input; None where a constant has to hold them."""
+    """The name of an int64 tensor with the lengths if they are an input; None where a constant must hold them."""
     position = LENGTHS_INPUT[detail.variant.op_type]
     if split.form != "lengths" or len(node.input) <= position or not node.input[position]:
         return None
     name: str = node.input[position]
     if split.static_lengths is not None:
-        # A tensor that serves as it is stays the author's own; one that would need a computation becomes a constant.
+        # The model's own tensor is kept if it can be used as it is. Otherwise a constant is better than a computation.
         return name if detail.lengths_dtype == "int64" and not detail.rest_possible else None
     if detail.variant.op_type == "VariadicSplit":
         return without_rest(node, name, emission) if detail.rest_possible else _as_int64(name, detail, emission)
@@ -147,7 +147,7 @@ def _as_int64(name: str, detail: SplitDetail, emission: Emission) -> str:
 
 
 def without_rest(node: NodeProto, name: str, emission: Emission) -> str:
-    """Lengths of a VariadicSplit with the rest in place of a -1 that only run time knows of."""
+    """The lengths of a VariadicSplit, with a possible -1 replaced by the rest at run time."""
     axis = emission.helper(
         "Reshape",
         [emission.helper("Cast", [node.input[1]], "axis", to=TensorProto.INT64), emission.constant([1], "one")],
@@ -162,7 +162,7 @@ def without_rest(node: NodeProto, name: str, emission: Emission) -> str:
 
 
 def _types_blocked(detail: SplitDetail, target: Variant, location: str) -> tuple[Diagnostic, ...]:
-    """A blocker when the target version does not take the element type, or may not, because it is unknown."""
+    """The blocker if the target version does not take the element type, or may not take an unknown one."""
     allowed, before = target.dtypes, detail.variant.dtypes
     if allowed is None or detail.data.dtype in allowed:
         return ()
@@ -173,8 +173,3 @@ def _types_blocked(detail: SplitDetail, target: Variant, location: str) -> tuple
     else:
         what = f"{target.label} does not take {detail.data.dtype}"
     return (diagnostic("SG403", what, location),)
-
-
-def emitted_inputs(nodes: Sequence[NodeProto]) -> list[str]:
-    """Every name that the nodes read."""
-    return [name for node in nodes for name in node.input if name]

@@ -1,5 +1,5 @@
-"""Writing out the lengths of chunks that may be uneven, for OpenVINO, whose ONNX frontend reads every num_outputs as
-equal parts: it refuses those that it sees to be uneven, and writes a Split that fails when it runs for all others.
+"""Writing out the lengths of chunks that may be uneven, for OpenVINO. Its ONNX frontend reads every num_outputs as
+equal parts: it refuses chunks that it knows to be uneven, and writes a Split that fails at run time for all others.
 """
 
 from __future__ import annotations
@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from splitgraph.conversion.left_out import find_left_out
-from splitgraph.conversion.opset import check_readable, roots
-from splitgraph.conversion.planning.plan import Plan, apply_plan, opset_of
-from splitgraph.conversion.planning.use_counts import Uses
+from splitgraph.conversion.planning.apply import apply_plan
+from splitgraph.conversion.planning.plan import Plan, opset_of
+from splitgraph.conversion.planning.roots import roots
+from splitgraph.conversion.planning.use_counts import UseCounts
 from splitgraph.conversion.prepare.inlining import inline_functions
 from splitgraph.conversion.prepare.repair import plan_repairs
 from splitgraph.conversion.rewrite import Change
@@ -27,11 +28,11 @@ _WHY = "OpenVINO reads num_outputs as equal parts"
 
 
 def write_uneven_lengths(model: ModelProto) -> tuple[ModelProto, tuple[Change, ...]]:
-    """The model with explicit lengths in place of every num_outputs that may be uneven, and what was changed; itself
-    where there is none. The model given is not changed.
+    """A copy of the model with explicit lengths in place of every num_outputs that may be uneven, and the changes; the
+    model itself where there are none, or where it is invalid.
 
-    Local functions but those that stand for VariadicSplit are inlined first, as each call may have sizes of its own.
-    Raises ValueError where that cannot be done (see `inline_functions`). What is invalid stays as it is.
+    Local functions are inlined first, except those that stand for VariadicSplit, because each call may have other
+    sizes. Raises ValueError where they cannot be inlined (see `inline_functions`).
     """
     if not _has_chunks(model):
         return model, ()
@@ -42,7 +43,7 @@ def write_uneven_lengths(model: ModelProto) -> tuple[ModelProto, tuple[Change, .
         inlined = apply_plan(repairs, inlined)
         walked = walk_model(inlined)
     plan = Plan(left_out=find_left_out(inlined, walked.scopes))
-    check_readable(plan, walked)
+    plan.refuse_errors(walked)
     if plan.blockers:
         return model, ()
     names = FreshNames(used_names(inlined, walked.scopes))
@@ -51,13 +52,13 @@ def write_uneven_lengths(model: ModelProto) -> tuple[ModelProto, tuple[Change, .
             _plan(plan, inlined, walked, root, names)
     if not plan.changes:
         return model, ()
-    # What OpenVINO makes of explicit lengths.
+    # OpenVINO reads explicit lengths as this operator.
     changes = tuple(replace(change, after=variadic_split_1.VARIANT.label) for change in plan.changes)
     return apply_plan(plan, inlined), changes
 
 
 def _has_chunks(model: ModelProto) -> bool:
-    """Whether a node outside our own functions is a Split-18 without lengths, which inference is then asked about."""
+    """Whether a node outside our own functions is a Split-18 without lengths, which may be uneven."""
     return any(
         node.op_type == "Split" and not plain_domain(node.domain) and not _has_lengths(node.input)
         for scope in scopes(model)
@@ -77,7 +78,7 @@ def _plan(plan: Plan, model: ModelProto, walked: Walked, root: Sequence[Scope], 
         target = variant_at("Split", opset_of(found.scope.imports))
         if target is not None and found.detail.variant == target and _may_be_uneven(found.detail):
             rewrites.write(found, target, explicit_lengths=True)
-    rewrites.settle(Uses(root))
+    rewrites.settle(UseCounts(root))
 
 
 def _may_be_uneven(found: SplitDetail) -> bool:

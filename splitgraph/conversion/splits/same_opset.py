@@ -1,4 +1,4 @@
-"""Writing splits in another form at the model's own opset: finding them, lowering them, planning their replacement."""
+"""Writing splits in another form at the model's own opset."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from splitgraph.conversion.planning.edits import Replacement, replace_nodes
 from splitgraph.conversion.planning.emission import Emission, new_emission
 from splitgraph.conversion.planning.plan import Plan, opset_of
-from splitgraph.conversion.planning.use_counts import Uses
+from splitgraph.conversion.planning.use_counts import UseCounts
 from splitgraph.conversion.splits.lower import SplitNode, lower_split
 from splitgraph.graph.names import FreshNames
 from splitgraph.graph.scopes import Scope
@@ -20,8 +20,8 @@ from splitgraph.variants import Variant
 
 @dataclass(slots=True)
 class SplitRewrites:
-    """The splits of a root (main graph or function, with its subgraphs) that become other nodes, planned together once
-    each is written. why: for all of them, as the user reads it.
+    """Writes splits of a root (main graph or function, with its subgraphs) in another form, and plans their replacement
+    at the end. why: the reason of all changes, for the user.
     """
 
     plan: Plan
@@ -32,7 +32,7 @@ class SplitRewrites:
     _written: list[Replacement] = field(default_factory=list)
 
     def find(self, walked: Walked) -> Iterator[SplitNode]:
-        """Every split that inference reached, in graph order."""
+        """All splits that inference reached, in graph order."""
         for scope in self.root:
             detail: GraphDetail = walked.graphs.get(scope.path) or GraphDetail()
             for index, found in detail.splits.items():
@@ -41,7 +41,7 @@ class SplitRewrites:
     def write(
         self, found: SplitNode, target: Variant, *, explicit_lengths: bool = False, counted: bool = True
     ) -> Emission | None:
-        """The nodes that a split becomes; None where it stays, be it that something blocks it, which the plan is told.
+        """The nodes that replace a split; None where it is kept. Blockers are added to the plan.
 
         explicit_lengths, counted: as for `lower_split`.
         """
@@ -53,6 +53,6 @@ class SplitRewrites:
             self._written.append((scope, index, lowered.emission, lowered.change))
         return lowered.emission
 
-    def settle(self, uses: Uses) -> None:
-        """Plan the replacement of all that were written."""
+    def settle(self, uses: UseCounts) -> None:
+        """Plan the replacement of all splits that were written."""
         replace_nodes(self.plan, uses, self._written)

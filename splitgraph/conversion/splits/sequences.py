@@ -1,9 +1,10 @@
-"""SplitToSequence as plain Split, where every reader of the sequence reads it at a known position or as a whole."""
+"""Writing SplitToSequence as Split, where every reader uses known positions of the sequence or joins all of it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from splitgraph.attribute_values import attribute_value
 from splitgraph.canonical import CanonicalSplit, SplitForm
@@ -11,7 +12,8 @@ from splitgraph.contents import MAX_ITEMS
 from splitgraph.conversion.planning.edits import replace_node
 from splitgraph.conversion.planning.emission import Emission, axes_node, new_emission
 from splitgraph.conversion.planning.plan import Plan, opset_of
-from splitgraph.conversion.planning.use_counts import Uses
+from splitgraph.conversion.planning.roots import plan_roots
+from splitgraph.conversion.planning.use_counts import UseCounts
 from splitgraph.conversion.rewrite import Change
 from splitgraph.conversion.splits.lower import SplitNode, lower_split
 from splitgraph.deferred import helper
@@ -25,6 +27,8 @@ from splitgraph.node_making import make_attribute, make_node
 from splitgraph.onnx_proto import ModelProto, NodeProto, TensorProto
 from splitgraph.variants import variant_at
 
+_SEQUENCES_EXIST_FROM = 11
+
 
 @dataclass(frozen=True, slots=True)
 class Reader:
@@ -36,19 +40,30 @@ class Reader:
     position: int | None
 
 
+def plan_plain_splits(model: ModelProto, walked: Walked, target: int) -> Plan | None:
+    """The plan that replaces SplitToSequence by Split for an opset without sequences, where its readers allow that;
+    None where nothing changes.
+    """
+    found = (split for graph in walked.graphs.values() for split in graph.splits.values())
+    if target >= _SEQUENCES_EXIST_FROM or not any(split.variant.op_type == "SplitToSequence" for split in found):
+        return None
+    why = f"below opset {_SEQUENCES_EXIST_FROM} there are no sequences"
+    return plan_roots(model, walked, partial(plan_sequences, why=why))
+
+
 def plan_sequences(
     plan: Plan,
     model: ModelProto,
     walked: Walked,
     root: Sequence[Scope],
     names: FreshNames,
-    uses: Uses,
+    uses: UseCounts,
     why: str,
     *,
     explicit_lengths: bool = False,
 ) -> None:
     """Plan the conversion of every SplitToSequence whose readers allow it; the others are kept, with a note that says
-    why they are. why: the others are not.
+    why. why: the reason of the changes.
     """
     definitions: Definitions | None = None
     for scope in root:
@@ -67,18 +82,18 @@ def plan_sequences(
 
 
 def _drops_axis(node: NodeProto) -> bool:
-    """True for a node with a keepdims of 0, or with one that the enclosing function gives."""
+    """True for a node with keepdims=0, or with a keepdims that the enclosing function gives."""
     return any(attribute.name == "keepdims" and attribute_value(attribute) != 1 for attribute in node.attribute)
 
 
 def _readers(
     walked: Walked, root: Sequence[Scope], definitions: Definitions, scope: Scope, node: NodeProto, found: SplitDetail
 ) -> list[Reader] | str:
-    """The nodes that read the sequence, or why they rule plain splits out."""
+    """The nodes that read the sequence, or the reason why it must stay a sequence."""
     split = found.split
     if split is None:
         return "the split is invalid"
-    # As many outputs of one node help nobody.
+    # A node with more outputs would help nobody.
     if split.lengths is None or split.axis is None or len(split.lengths) > MAX_ITEMS:
         return "the number of its parts or its axis is known only at run time"
     if split.form == "size" and any(node.input[1:]) and _drops_axis(node):
@@ -126,7 +141,7 @@ def _plan_sequence(
     found: SplitDetail,
     readers: Sequence[Reader],
     names: FreshNames,
-    uses: Uses,
+    uses: UseCounts,
     why: str,
     explicit_lengths: bool,
 ) -> None:
@@ -139,7 +154,7 @@ def _plan_sequence(
     parts = [names.new(f"{node.output[0]}_{position}") for position in range(len(split.lengths))]
     form = _plain_form(split)
     stand_in = _documented(NodeProto(op_type="Split"), node)
-    # The second input is lengths only where it is not the size of a chunk.
+    # The second input is the lengths, or the size of a chunk.
     stand_in.input.extend(node.input if form == "lengths" and split.form == "lengths" else node.input[:1])
     stand_in.output.extend(parts)
     stand_in.attribute.append(make_attribute("axis", split.axis))
@@ -158,7 +173,7 @@ def _plan_sequence(
 
 
 def _plain_form(split: CanonicalSplit) -> SplitForm | None:
-    """How a Split gives the same parts; None where their lengths depend on the dimension in a way that no Split has."""
+    """The form in which a Split gives the same parts, None where Split has no such form."""
     lengths = split.lengths or ()
     if split.static_lengths is None and split.form == "lengths":
         return "lengths"
@@ -168,7 +183,7 @@ def _plain_form(split: CanonicalSplit) -> SplitForm | None:
 
 
 def _documented(node: NodeProto, original: NodeProto) -> NodeProto:
-    """The node with the name, documentation and metadata of the one that it replaces."""
+    """The node with the name, documentation and metadata of the node that it replaces."""
     node.name, node.doc_string = original.name, original.doc_string
     node.metadata_props.extend(original.metadata_props)
     return node
@@ -190,7 +205,7 @@ def _plan_reader(
     parts: Sequence[str],
     squeezed: bool,
     names: FreshNames,
-    uses: Uses,
+    uses: UseCounts,
 ) -> None:
     node = reader.node
     emission = new_emission(plan, model, reader.scope, node, reader.index, names, opset_of(reader.scope.imports))

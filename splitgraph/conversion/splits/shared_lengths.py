@@ -1,4 +1,4 @@
-"""Lengths that several splits of one graph have in common, computed once."""
+"""Lengths that several splits of one graph share, computed once."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from splitgraph.dim import DimLike, symbols_of
 
 
 class SharedLengths:
-    """Names of tensors of lengths, by what they mean, in the graph that computes them.
+    """The names of computed lengths in one graph, by dimension and meaning.
 
-    inputs: symbols in the shapes of the model's inputs that are what each run gives. Only dimensions made of these are
-    shared: other names are the author's word for what only a run knows, and such names are often careless. Only a Split
-    reads what is shared, because it fails where the lengths do not sum to its dimension. The versions of Split that
-    have lengths to compute are 13 to 17, and a later upgrade keeps such lengths: the node that first computed them may
-    stay.
+    inputs: the symbols in the shapes of inputs without a default. Only lengths of dimensions made of these are shared:
+    the names of other dimensions are often wrong. Only Split reads shared lengths, because it fails where they do not
+    sum to its dimension. Only Split-13 needs computed lengths, and a later upgrade keeps them, so that the node that
+    computes them may stay.
     """
 
     def __init__(self, inputs: Set[str]) -> None:
@@ -23,9 +22,9 @@ class SharedLengths:
         self._held: set[str] = set()
 
     def of(self, total: DimLike | None, meaning: Hashable, compute: Callable[[], str]) -> str:
-        """The name of the lengths of a dimension, computed now unless an earlier node has them.
+        """The name of the lengths of a dimension, computed now unless an earlier node computed them.
 
-        meaning: all that tells them from other lengths of this dimension.
+        meaning: equal for equal lengths of this dimension.
         """
         if total is None or not symbols_of(total) <= self._inputs:
             return compute()
@@ -36,5 +35,5 @@ class SharedLengths:
         return name
 
     def holds(self, name: str) -> bool:
-        """True for the name of lengths that are shared."""
+        """True for the name of shared lengths."""
         return name in self._held

@@ -1,19 +1,18 @@
-"""Planning what becomes of the splits when a model goes to another opset."""
+"""Planning the splits of a model that goes to another opset."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass, field
 
-from splitgraph.conversion.ladder.guard import AttributeEdit, attribute_edits
+from splitgraph.conversion.ladder.conversion_cache import ConversionCache, Key
 from splitgraph.conversion.ladder.unknown_versions import refusal, unknown_version
-from splitgraph.conversion.left_out import reads_left_out
 from splitgraph.conversion.planning.edits import Replacement, replace_nodes
 from splitgraph.conversion.planning.emission import new_emission
-from splitgraph.conversion.planning.plan import InPlace, Plan
-from splitgraph.conversion.planning.use_counts import Uses
+from splitgraph.conversion.planning.plan import Plan
+from splitgraph.conversion.planning.use_counts import UseCounts
 from splitgraph.conversion.rewrite import Change
-from splitgraph.conversion.splits.lower import Lowered, SplitNode, lower_split
+from splitgraph.conversion.splits.lower import SplitNode, lower_split
 from splitgraph.conversion.splits.shared_lengths import SharedLengths
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.graph.names import FreshNames
@@ -25,16 +24,6 @@ from splitgraph.value_type import ValueType
 from splitgraph.variants import Variant, variant_at
 
 
-class _Recipe(NamedTuple):
-    """What a split became, for those of which the same is known. inputs: each a position among the node's own, or the
-    name of lengths that are shared; None where they are as they were.
-    """
-
-    inputs: Sequence[int | str] | None
-    attributes: Sequence[AttributeEdit]
-    change: Change
-
-
 def plan_splits(
     plan: Plan,
     model: ModelProto,
@@ -42,68 +31,96 @@ def plan_splits(
     root: Sequence[Scope],
     names: FreshNames,
     target: int,
-    uses: Uses,
+    uses: UseCounts,
     splits: Mapping[GraphPath, Sequence[int]],
+    caches: Mapping[GraphPath, ConversionCache],
 ) -> None:
-    """Plan every split of a root (main graph or function, with its subgraphs). splits: their indices, by graph."""
+    """Plan every split of a root (main graph or function, with its subgraphs).
+
+    splits: by graph, the indices of its splits, for the graphs that have some. caches: of these graphs.
+    """
     replacements: list[Replacement] = []
     dimensions = _certain_dimensions(model)
     never_run = {error.location for error in walked.never_run}
     for scope in root:
-        detail: GraphDetail | None = walked.graphs.get(scope.path)
-        # In a function the names of dimensions are those of one call.
-        common = SharedLengths(frozenset() if scope.in_function else dimensions)
-        # By what is known of a split, which is one object for all that are alike.
-        recipes: dict[int, _Recipe] = {}
-        nodes = scope.nodes
+        if scope.path not in splits:
+            continue
+        # In a function, the names of dimensions are those of one call.
+        shared = SharedLengths(frozenset() if scope.in_function else dimensions)
+        cache = caches[scope.path]
+        planner = _SplitPlanner(plan, model, scope, names, target, shared, cache, never_run, replacements)
+        detail: GraphDetail = walked.graphs.get(scope.path) or GraphDetail()
+        visits, nodes = walked.visits(scope), scope.nodes
         for index in splits[scope.path]:
-            node = nodes[index]
-            found = None if detail is None else detail.splits.get(index)
-            # What inference knows of an input that a call leaves out is not all that there is to it.
-            is_like_others = not reads_left_out(node, plan.left_out.inputs_in(scope))
-            recipe = recipes.get(id(found)) if is_like_others else None
-            if recipe is not None:
-                replacements.append(_followed(recipe, scope, index, node))
-                continue
-            location = f"{scope.location}/{node_label(node, index)}"
-            if found is None:
-                plan.blockers.append(_not_inferred(node, location))
-                continue
-            variant = variant_at(node.op_type, target)
-            if variant is None:
-                plan.blockers.append(_missing(node, location, target))
-                continue
-            unknown = unknown_version(node.op_type, target)
-            if unknown is not None:
-                plan.blockers.append(refusal(node.op_type, unknown, location, is_target=True))
-                continue
-            if (
-                variant.output_types is not found.variant.output_types
-                or variant.lower is None
-                or node.op_type == "SplitToSequence"
-            ):
-                # Sequences and strings have one form: only the element types can stand in the way.
-                plan.blockers.extend(_kept_as_is(found.variant, variant, found.data, location))
-                continue
-            if variant is found.variant and location in never_run:
-                continue
-            emission = new_emission(plan, model, scope, node, index, names, target, common)
-            split = SplitNode(scope, index, node, found)
-            lowered = lower_split(split, variant, emission, f"opset {target}")
-            plan.blockers.extend(lowered.blockers)
-            if lowered.emission is None or lowered.change is None:
-                continue
-            replacements.append((scope, index, lowered.emission, lowered.change))
-            recipe = _recipe(node, found, lowered, common) if is_like_others else None
-            if recipe is not None:
-                recipes[id(found)] = recipe
+            visit, node = visits[index], nodes[index]
+            key = None if visit is None else cache.key_of(node, visit)
+            planner.plan_split(index, node, detail.splits.get(index), key)
     replace_nodes(plan, uses, replacements)
 
 
+@dataclass(slots=True)
+class _SplitPlanner:
+    """Plans the splits of one graph."""
+
+    plan: Plan
+    model: ModelProto
+    scope: Scope
+    names: FreshNames
+    target: int
+    shared: SharedLengths
+    cache: ConversionCache
+    never_run: set[str]
+    replacements: list[Replacement]
+    # The versions of the operators at the target, looked up once.
+    _targets: dict[str, Variant | None] = field(default_factory=dict)
+
+    def plan_split(self, index: int, node: NodeProto, found: SplitDetail | None, key: Key | None) -> None:
+        """Plan one split. found: what inference says of it. key: that of the cache, None for an uncacheable one."""
+        location = f"{self.scope.location}/{node_label(node, index)}"
+        if found is None:
+            self.plan.blockers.append(_not_inferred(node, location))
+            return
+        op_type = node.op_type
+        if op_type not in self._targets:
+            self._targets[op_type] = variant_at(op_type, self.target)
+        variant = self._targets[op_type]
+        if variant is None:
+            self.plan.blockers.append(_missing(node, location, self.target))
+            return
+        cached = self.cache.find(key, node)
+        if cached is not None and cached.in_place is not None:
+            made = cached.in_place
+            is_edited = made.inputs is not None or bool(made.attributes)
+            change = Change(location, found.variant.label, variant.label, cached.why)
+            self.replacements.append((self.scope, index, made if is_edited else None, change))
+            return
+        unknown = unknown_version(op_type, self.target)
+        if unknown is not None:
+            self.plan.blockers.append(refusal(op_type, unknown, location, is_target=True))
+            return
+        has_one_form = variant.output_types is not found.variant.output_types or variant.lower is None
+        if has_one_form or op_type == "SplitToSequence":
+            # Sequences and strings have one form, so that only their element types can prevent a conversion.
+            self.plan.blockers.extend(_kept_as_is(found.variant, variant, found.data, location))
+            return
+        if variant is found.variant and location in self.never_run:
+            return
+        self._lower(SplitNode(self.scope, index, node, found), variant, key)
+
+    def _lower(self, split: SplitNode, variant: Variant, key: Key | None) -> None:
+        node, index = split.node, split.index
+        emission = new_emission(self.plan, self.model, self.scope, node, index, self.names, self.target, self.shared)
+        lowered = lower_split(split, variant, emission, f"opset {self.target}")
+        self.plan.blockers.extend(lowered.blockers)
+        if lowered.emission is None or lowered.change is None:
+            return
+        self.replacements.append((self.scope, index, lowered.emission, lowered.change))
+        if key is not None and len(emission.mains) == 1:
+            self.cache.keep_edited(key, node, emission.mains[0], self.shared.holds, lowered.change.why)
+
+
 def _certain_dimensions(model: ModelProto) -> frozenset[str]:
-    """Symbols in the shapes of the inputs that the caller has to give: of those that have a default, the default may be
-    of another size.
-    """
+    """The symbols in the shapes of inputs without a default; a default may have another size than its input."""
     named: dict[bool, set[str]] = {True: set(), False: set()}
     defaults = {tensor.name for tensor in model.graph.initializer}
     for value in model.graph.input:
@@ -111,40 +128,8 @@ def _certain_dimensions(model: ModelProto) -> frozenset[str]:
     return frozenset(named[False] - named[True])
 
 
-def _recipe(node: NodeProto, found: SplitDetail, lowered: Lowered, common: SharedLengths) -> _Recipe | None:
-    """The recipe of a split that stays one node and reads nothing that was made for it alone; None for any other."""
-    emission, change = lowered.emission, lowered.change
-    if emission is None or change is None or len(emission.mains) != 1:
-        return None
-    main, own = emission.mains[0], node.input[:]
-    if (main.op_type, main.domain, main.output[:]) != (node.op_type, node.domain, node.output[:]):
-        return None
-    inputs: list[int | str] = []
-    for position, name in enumerate(main.input):
-        if position < len(own) and own[position] == name:
-            inputs.append(position)
-        elif common.holds(name):
-            inputs.append(name)
-        else:
-            return None
-    attributes = {attribute.name: attribute for attribute in main.attribute}
-    kept = inputs == list(range(len(own)))
-    return _Recipe(None if kept else inputs, attribute_edits(node, attributes, change.why), change)
-
-
-def _followed(recipe: _Recipe, scope: Scope, index: int, node: NodeProto) -> Replacement:
-    like, location = recipe.change, f"{scope.location}/{node_label(node, index)}"
-    change = Change(location, like.before, like.after, like.why)
-    if recipe.inputs is None:
-        made = InPlace(node.op_type, None, recipe.attributes) if recipe.attributes else None
-        return scope, index, made, change
-    own = node.input[:]
-    inputs = [own[each] if isinstance(each, int) else each for each in recipe.inputs]
-    return scope, index, InPlace(node.op_type, inputs, recipe.attributes), change
-
-
 def _kept_as_is(before: Variant, after: Variant, data: ValueType, location: str) -> list[Diagnostic]:
-    """Blockers for a node that is kept: an element type that the target version does not take, or may not."""
+    """The blocker for a node that is kept, if the target version does not take its element type or may not take it."""
     if (
         after.dtypes is None
         or data.dtype in after.dtypes

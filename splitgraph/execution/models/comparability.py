@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import onnx
 
-from splitgraph.conversion.planning.plan import apply_plan
+from splitgraph.conversion.planning.apply import apply_plan
 from splitgraph.conversion.prepare.repair import plan_repairs
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.execution.engines.engine_process import memory_limit

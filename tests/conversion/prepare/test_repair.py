@@ -17,7 +17,7 @@ import splitgraph
 from splitgraph.conversion.finish.ir_version import minimum_ir_version
 from splitgraph.execution.reference.evaluator import load, run
 
-C2F = Path(__file__).parents[2] / "models" / "c2f.opset17.dynamo.onnx"
+C2F = Path(__file__).parents[3] / "models" / "c2f.opset17.dynamo.onnx"
 
 
 def model_of(

@@ -1,4 +1,4 @@
-"""What conversion to another opset once got wrong, found by odd models."""
+"""Planning a conversion to another opset: training graphs, ambiguous opsets, invalid nodes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import onnx
 import pytest
 from onnx import helper
 
-from splitgraph.conversion.ladder import ladder
+from splitgraph.conversion.ladder import climb
 from splitgraph.conversion.opset import convert_opset
 from splitgraph.diagnostics import ConversionError
 from splitgraph.inference import infer_model
@@ -88,10 +88,10 @@ def test_what_an_adapter_cannot_read_is_a_refusal(monkeypatch: pytest.MonkeyPatc
     def adapter(step: object) -> None:
         raise IndexError("list index out of range")
 
-    monkeypatch.setattr(ladder, "adapter_of", lambda *given, **options: adapter)
+    monkeypatch.setattr(climb, "adapter_of", lambda *given, **options: adapter)
     node = helper.make_node("ReduceMean", ["a"], ["y"], axes=[0])
     with pytest.raises(
-        ConversionError, match=r"could not be worked out what the node means \(IndexError: list index out of range\)"
+        ConversionError, match=r"its inputs and attributes do not fit together \(IndexError: list index out of range\)"
     ):
         convert_opset(invalid_model(17, node, [[4]]), 18)
 

@@ -1,4 +1,4 @@
-"""What stands in the way of nodes that conversion itself writes is said of the author's node, with where to stop."""
+"""Blockers of nodes that conversion wrote name the node of the model, and the opset where it can stop."""
 
 from __future__ import annotations
 
@@ -63,7 +63,9 @@ def test_one_blocker_for_a_node(target: int) -> None:
         splitgraph.downgrade(model(UNIQUE, 2), target)
     assert [found.location for found in raised.value.diagnostics] == ["main/Unique#0", "main/Unique#1"]
     for found in raised.value.diagnostics:
-        assert found.message.startswith("Unique cannot go below opset 9, where what it is written with has no equal: ")
+        assert found.message.startswith(
+            "Unique cannot go below opset 9, because the nodes that would replace it cannot: "
+        )
         assert "NonZero exists from opset 9 on" in found.message
         assert (" more" in found.message) == (target == 1)
         assert found.help == "Stop at opset 9."
@@ -82,7 +84,7 @@ def test_what_is_written_with_the_same_operator() -> None:
     with pytest.raises(splitgraph.ConversionError) as raised:
         splitgraph.downgrade(broadcast, 5)
     (found,) = raised.value.diagnostics
-    assert found.message.startswith("Add cannot go below opset 6, where what it is written with has no equal: ")
+    assert found.message.startswith("Add cannot go below opset 6, because the nodes that would replace it cannot: ")
     assert "Add does not take int64 below opset 6" in found.message
     assert (found.location, found.help) == ("main/add", "Stop at opset 6.")
     assert splitgraph.downgrade(broadcast, 6).to_opset[""] == 6

@@ -14,7 +14,7 @@ import pytest
 import splitgraph
 from splitgraph.conversion.openvino_ir import convert_ir
 
-TESTS = Path(__file__).parents[1]
+TESTS = Path(__file__).parents[2]
 CASES: dict[str, dict[str, Any]] = {
     case["id"]: case for case in json.loads((TESTS / "conformance/openvino_cases.json").read_text("utf-8"))["cases"]
 }

@@ -6,7 +6,7 @@ from typing import Any
 
 import onnx
 import pytest
-from conversion.guarding import check, edited
+from conversion.ladder.guarding import check, edited
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper
@@ -107,7 +107,13 @@ REFUSED: list[tuple[str, tuple[Any, ...], dict[str, Any], list[str], str]] = [
     ("not integral", ("LpPool", 1, 2), {"kernel_shape": [2], "p": 2.5}, ["SG406"], "takes p as INT"),
     ("axes that are not dilations", ("Resize", 18, 13, 3), {"axes": [1]}, ["SG406"], "no attribute axes"),
     ("beyond float32", ("GlobalLpPool", 2, 1), {"p": 2**24 + 1}, ["SG406"], "takes p as FLOAT"),
-    ("no meaning yet", ("Cast", 13, 19), {"to": 1, "saturate": 0}, ["SG406"], "reads saturate from opset 19 on"),
+    (
+        "no meaning yet",
+        ("Cast", 13, 19),
+        {"to": 1, "saturate": 0},
+        ["SG406"],
+        "reads the attribute saturate from opset 19 on",
+    ),
     (
         "sparse",
         ("Constant", 11, 9, 0),

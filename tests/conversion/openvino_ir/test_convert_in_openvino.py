@@ -16,7 +16,7 @@ REFUSED = {"uneven to split", "uneven dynamic to split"}
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[object]]:
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE.parents[1]), *filter(None, sys.path)])}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE.parents[2]), *filter(None, sys.path)])}
     command = [sys.executable, str(HERE / "openvino_rewriting.py"), str(tmp_path_factory.mktemp("rewriting"))]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False, timeout=200)
     assert done.returncode == 0, done.stderr

@@ -1,0 +1,282 @@
+"""Planning the conversion of a whole model to another opset: splits first, then all other nodes of ai.onnx."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from functools import partial
+from operator import attrgetter
+from typing import NamedTuple
+
+from splitgraph.conversion.finish.declared_casts import declare_casts, loses_cast_types
+from splitgraph.conversion.ladder.conversion_cache import ConversionCache, Converted
+from splitgraph.conversion.ladder.guard import CONTRADICTIONS, is_unknown, route_of
+from splitgraph.conversion.ladder.ladder import Ladder
+from splitgraph.conversion.ladder.schema_history import version_at
+from splitgraph.conversion.ladder.values import Values
+from splitgraph.conversion.left_out import find_left_out
+from splitgraph.conversion.planning.edits import attribute_edits, edit_in_place, exchange
+from splitgraph.conversion.planning.emission import Emission, new_emission
+from splitgraph.conversion.planning.plan import NodeEdit, Plan, errors_of, opset_of
+from splitgraph.conversion.planning.roots import roots
+from splitgraph.conversion.planning.use_counts import UseCounts
+from splitgraph.conversion.rewrite import Change
+from splitgraph.conversion.splits.to_opset import plan_splits
+from splitgraph.diagnostics import Diagnostic, diagnostic
+from splitgraph.graph.names import FreshNames, used_names
+from splitgraph.graph.scopes import (
+    MAIN,
+    FunctionKey,
+    Scope,
+    called_function,
+    function_key,
+    function_location,
+    node_label,
+    plain_domain,
+)
+from splitgraph.inference import Walked
+from splitgraph.inference.operators import plugin_advice
+from splitgraph.inference.walk_results import Visit
+from splitgraph.onnx_proto import ModelProto, NodeProto
+from splitgraph.variants import SPLIT_OPERATORS, variant_at
+
+_NAME_OF: Callable[[NodeProto], str] = attrgetter("name")
+_HOW_TO_TYPE = "To be certain, declare the output types of unknown operators in value_info."
+# Operators that round. Where they replace another operator, the results may differ in the last bits.
+_ARITHMETIC = frozenset(
+    {
+        *("Add", "Sub", "Mul", "Div", "Pow", "Sqrt", "Reciprocal", "Exp", "Log", "Erf", "Tanh", "Sigmoid", "Softmax"),
+        *("MatMul", "Gemm", "Conv", "Sum", "Mean", "ReduceMean", "ReduceSum", "ReduceProd"),
+        *("BatchNormalization", "InstanceNormalization", "Resize"),
+    }
+)
+
+
+def plan_opset(model: ModelProto, walked: Walked, target: int) -> Plan:
+    """The plan of the conversion to opset `target`: all edits, or all blockers."""
+    main = walked.graphs.get(MAIN)
+    if main is not None:
+        # The names of all nodes take as much memory as the rest of the plan, and a fresh name is hardly ever one of
+        # them. So they are compared afterwards. ONNX keeps names of nodes and values apart: initializers do not matter.
+        names = FreshNames(used_names(model, walked.scopes, defined=MAIN), main.types)
+        plan = _plan_opset(model, walked, target, names)
+        others = names.given - {held.name for edits in plan.edits.values() for held in edits.new_initializers}
+        if not others or others.isdisjoint(map(_NAME_OF, walked.scopes[0].nodes)):
+            return plan
+    return _plan_opset(model, walked, target, FreshNames(used_names(model, walked.scopes)))
+
+
+def _plan_opset(model: ModelProto, walked: Walked, target: int, names: FreshNames) -> Plan:
+    plan = Plan(opset=target, left_out=find_left_out(model, walked.scopes))
+    if loses_cast_types(walked.opset.get("", target), target):
+        plan.finish = declare_casts
+    plan.refuse_errors(walked)
+    if any(found.code == "SG103" for found in plan.blockers):
+        return plan
+    _refuse_training(plan, model, walked, target)
+    _refuse_ambiguous_functions(plan, model, walked, target)
+    functions = frozenset(function_key(function) for function in model.functions)
+    for root in roots(walked.scopes):
+        _plan_root(plan, model, walked, root, target, names, functions)
+    return plan
+
+
+def _plan_root(
+    plan: Plan,
+    model: ModelProto,
+    walked: Walked,
+    root: Sequence[Scope],
+    target: int,
+    names: FreshNames,
+    functions: Collection[FunctionKey],
+) -> None:
+    uses = UseCounts(root)
+    affected = {scope.path: _affected(scope, walked.visits(scope), target, functions) for scope in root}
+    for op_type in dict.fromkeys(name for found in affected.values() for name in found.unknown):
+        text = f"ai.onnx has no operator {op_type}: it is kept, but its meaning at opset {target} is unknown"
+        plan.notes.append(diagnostic("SG303", text, "main", severity="warning", help=plugin_advice(op_type)))
+    caches = {
+        scope.path: ConversionCache(Values(walked, scope.path), plan.left_out.inputs_in(scope))
+        for scope in root
+        if affected[scope.path].splits or affected[scope.path].others
+    }
+    splits = {path: found.splits for path, found in affected.items() if found.splits}
+    plan_splits(plan, model, walked, root, names, target, uses, splits, caches)
+    first, blocked = len(plan.changes), list[Sequence[Diagnostic]]()
+    for scope in reversed(root):
+        others = affected[scope.path].others
+        if others:
+            planner = _ScopePlanner(plan, model, walked, scope, target, names, uses, caches[scope.path])
+            blocked += planner.plan_nodes(others)
+    plan.changes[first:] = reversed(plan.changes[first:])
+    plan.blockers += [found for each in reversed(blocked) for found in each]
+
+
+class _Affected(NamedTuple):
+    """The nodes of ai.onnx in a graph that may change, by index: splits and others. unknown: operators that ai.onnx
+    does not have, which are kept.
+    """
+
+    splits: list[int]
+    others: list[int]
+    unknown: list[str]
+
+
+def _affected(
+    scope: Scope, visits: Sequence[Visit | None], target: int, functions: Collection[FunctionKey]
+) -> _Affected:
+    source, found = scope.imports.get(""), _Affected([], [], [])
+
+    def list_for(node: NodeProto) -> list[int] | None:
+        op_type = node.op_type
+        if plain_domain(node.domain) != "" or (functions and called_function(node) in functions):
+            return None
+        if op_type in SPLIT_OPERATORS:
+            return None if variant_at(op_type, opset_of(scope.imports)) is None else found.splits
+        if source is None or source == target:
+            return None
+        if is_unknown(op_type):
+            found.unknown.append(op_type)
+        return None if route_of(op_type, source, target) is None else found.others
+
+    nodes = scope.nodes
+    # Nodes of one visit have one operator, so that one of them is asked. Most nodes do not change.
+    lists = {visit: list_for(nodes[visit.index]) for visit in dict.fromkeys(visits) if visit is not None}
+    wanted = {None, *(visit for visit, indices in lists.items() if indices is not None)}
+    for index in [index for index, visit in enumerate(visits) if visit in wanted]:
+        visit = visits[index]
+        indices = list_for(nodes[index]) if visit is None else lists[visit]
+        if indices is not None:
+            indices.append(index)
+    return found
+
+
+def _refuse_training(plan: Plan, model: ModelProto, walked: Walked, target: int) -> None:
+    """Block models with training graphs, which have the model's opset, but which inference does not read."""
+    if walked.opset.get("", target) == target:
+        return
+    for index, training in enumerate(model.training_info):
+        if training.initialization.node or training.algorithm.node:
+            text = "the model has training graphs, which splitgraph cannot convert"
+            help = "Remove training_info from the model, which runtimes for inference do not read."
+            plan.blockers.append(diagnostic("SG409", text, f"training_info[{index}]", help=help))
+
+
+def _refuse_ambiguous_functions(plan: Plan, model: ModelProto, walked: Walked, target: int) -> None:
+    """Block functions with the name of an operator that changes between the opsets.
+
+    onnx.proto (ModelProto.functions) leaves to runtimes which of the two a node means: onnxruntime takes the operator,
+    onnx's evaluator the function.
+    """
+    source = walked.opset.get("", target)
+    for function in model.functions:
+        if plain_domain(function.domain) != "":
+            continue
+        if version_at(function.name, source) != version_at(function.name, target):
+            text = (
+                f"a local function has the name of the operator {function.name}; runtimes disagree which a node means"
+            )
+            help = "Rename the function or its domain, or inline it."
+            plan.blockers.append(diagnostic("SG409", text, function_location(function), help=help))
+
+
+@dataclass(slots=True)
+class _ScopePlanner:
+    """Plans all nodes of one graph but its splits."""
+
+    plan: Plan
+    model: ModelProto
+    walked: Walked
+    scope: Scope
+    target: int
+    names: FreshNames
+    uses: UseCounts
+    cache: ConversionCache
+
+    def plan_nodes(self, indices: Sequence[int]) -> list[Sequence[Diagnostic]]:
+        """Plan the nodes with these indices, the last one first. Returns the blockers of each, in that order.
+
+        From the end, because a node whose only reader no longer needs it is removed and not converted.
+        """
+        scope, cache, blocked = self.scope, self.cache, list[Sequence[Diagnostic]]()
+        is_read = partial(self.uses.is_read, scope.path)
+        ladder = Ladder(scope.imports[""], self.target, cache, scope.in_function, is_read)
+        visits, nodes, kept = self.walked.visits(scope), scope.nodes, cache.kept_visits
+        edits = self.plan.edits.get(scope.path)
+        # A wrongly declared node can be converted; a node with any other error has no meaning to preserve.
+        invalid = {found.location for found in self.plan.blockers if found.code != "SG301"}
+        # The location of an error within a function is the call, so that `invalid` does not tell of it.
+        has_errors = bool(errors_of(self.walked))
+        for index in reversed(indices):
+            visit = visits[index]
+            if visit in kept or (edits is not None and index in edits.replaced):
+                continue
+            node = nodes[index]
+            key = cache.key_of(node, visit)
+            converted = ladder.find(key, node)
+            if converted is not None and converted.is_kept:
+                cache.keep_visit(visit)
+                continue
+            location = f"{scope.location}/{node_label(node, index)}"
+            if location in invalid:
+                continue
+            emission: Emission | None = None
+            if converted is None:
+                emission = new_emission(self.plan, self.model, scope, node, index, self.names, self.target)
+                try:
+                    converted = ladder.convert(node, key, location, emission)
+                except CONTRADICTIONS:
+                    # Adapters rely on what inference accepts, and inference found what is wrong here: errors, which are
+                    # blockers already, or errors of nodes that never run, most of which can be converted all the same.
+                    if not has_errors and not self.walked.never_run:
+                        raise
+                    blocked.append(() if has_errors else self.walked.never_run)
+                    continue
+                blocked.append(converted.blockers)
+            if converted.is_kept:
+                cache.keep_visit(visit)
+            else:
+                self._plan_node(index, converted, emission, location)
+                edits = self.plan.edits.get(scope.path)
+        self._note_assumptions(ladder.assumptions)
+        return blocked
+
+    def _plan_node(self, index: int, converted: Converted, emission: Emission | None, location: str) -> None:
+        plan, scope = self.plan, self.scope
+        op_type = scope.nodes[index].op_type
+        if converted.in_place is not None:
+            change = Change(location, op_type, converted.in_place.op_type, converted.why)
+            edit_in_place(plan, self.uses, scope, index, converted.in_place, change)
+        elif converted.edits:
+            plan.at(scope.path).attributes.setdefault(index, []).extend(converted.edits)
+            plan.changes.append(Change(location, op_type, op_type, converted.why))
+        elif converted.forms is not None:
+            initializers = () if emission is None else emission.initializers
+            plan.at(scope.path).new_initializers.extend(initializers)
+            self._replace_by_forms(index, converted, location)
+
+    def _replace_by_forms(self, index: int, converted: Converted, location: str) -> None:
+        """Plan that the forms replace a node; the node itself is edited where it is one of them."""
+        plan, scope, forms = self.plan, self.scope, converted.forms or ()
+        node, made = scope.nodes[index], list[NodeProto | None]()
+        edits = plan.at(scope.path)
+        for form in forms:
+            made.append(form.node(plan.drafts) if form.original is None else None)
+            if form.original is not None and form.is_edited:
+                edits.nodes[index] = NodeEdit(form.op_type, form.inputs, form.outputs)
+                if form.wrap is not None:
+                    edits.wraps[index] = form.wrap
+                edits.attributes[index] = attribute_edits(node, form.attributes, converted.why)
+        plan.rounding |= any(form.op_type in _ARITHMETIC and form.op_type != node.op_type for form in forms)
+        after = ", ".join(dict.fromkeys(form.op_type for form in forms if form.op_type != "Constant")) or "Constant"
+        plan.changes.append(Change(location, node.op_type, after, converted.why))
+        inputs = [name for form in forms for name in form.reads]
+        outputs = {name for form in forms for name in form.outputs}
+        exchange(plan, self.uses, scope, index, made, inputs, outputs)
+
+    def _note_assumptions(self, assumptions: Collection[str]) -> None:
+        for assumption in assumptions:
+            text = f"{assumption}; the element type here is unknown and assumed to be another one"
+            self.plan.notes.append(
+                diagnostic("SG403", text, self.scope.location, severity="warning", help=_HOW_TO_TYPE)
+            )
