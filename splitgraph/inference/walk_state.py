@@ -1,4 +1,4 @@
-"""What one inference of a model shares between all its graphs: functions, findings, reports, generated symbols."""
+"""The state of one inference, shared by the walks over all graphs: functions, findings, reports and generated symbols."""
 
 from __future__ import annotations
 

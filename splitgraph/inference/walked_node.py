@@ -1,4 +1,4 @@
-"""A node while the walk visits it: what its rule sees, and what the walk reads from it afterwards."""
+"""A node during the walk: what its rule reads, and what the walk reads afterwards."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from splitgraph.value_type import UNKNOWN, ValueType
 
 
 class WalkedNode:
-    """One node of a walk. `NodeContext` says what the methods are that rules use.
+    """One node of a walk. `NodeContext` documents the methods that rules use.
 
-    walk: over the node's graph; no rule reads it. given: all that is known of each input. errors: codes of the errors
-    found at the node. obligations: what it was the first to require. contents_out, sequences_out: what is known of its
-    outputs, by position. split: what a split node turned out to be.
+    walk: the walk over the node's graph; rules do not read it. given: what is known of each input. errors: codes of the
+    errors found at the node. obligations: those that this node was the first to require. contents_out, sequences_out:
+    what is known of the outputs, by position. split: the details of a split node.
     """
 
     __slots__ = (
