@@ -91,7 +91,7 @@ class NodeContext(Protocol):
     def has_attribute(self, name: str) -> bool:
         """True when the attribute is given, be it by the caller of a function."""
 
-    def is_unbound(self, name: str) -> bool:
+    def is_unresolved(self, name: str) -> bool:
         """True for an attribute that refers to an attribute of a function whose caller is not known."""
 
     def bound(self, written: AttributeProto) -> AttributeProto | None:

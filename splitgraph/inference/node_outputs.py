@@ -77,8 +77,8 @@ def _infer_by_rule(walk: GraphWalk, ctx: WalkedNode, operator: Operator) -> Sequ
         return ()
     if operator.schema is not None and not operator.fits(ctx):
         return ()
-    is_unbound = walk.bindings is None and any(attribute.ref_attr_name for attribute in ctx.node.attribute)
-    outputs = None if rule is None else without_asking(ctx, rule) if is_unbound else rule(ctx)
+    refers = walk.bindings is None and any(attribute.ref_attr_name for attribute in ctx.node.attribute)
+    outputs = None if rule is None else without_asking(ctx, rule) if refers else rule(ctx)
     if operator.schema is None:
         return outputs or ()
     if not ctx.errors:
@@ -87,7 +87,7 @@ def _infer_by_rule(walk: GraphWalk, ctx: WalkedNode, operator: Operator) -> Sequ
         check_output_types(ctx, operator, outputs)
     if outputs is not None or ctx.errors:
         return outputs or ()
-    if is_unbound:
+    if refers:
         # onnx's own inference would take the attribute for 0.
         return schema_types(ctx, operator.schema)
     # Imported where it is needed, because it imports onnx's C++ library.

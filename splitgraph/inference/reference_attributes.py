@@ -33,13 +33,13 @@ class ReferenceContext(WalkedNode):
 
     def attribute(self, name: str, default: Any = None) -> Any:
         """As of any node."""
-        if self.is_unbound(name):
+        if self.is_unresolved(name):
             raise _Asked
         return super().attribute(name, default)
 
     def has_attribute(self, name: str) -> bool:
         """As of any node."""
-        if self.is_unbound(name):
+        if self.is_unresolved(name):
             raise _Asked
         return super().has_attribute(name)
 

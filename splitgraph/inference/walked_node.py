@@ -126,7 +126,7 @@ class WalkedNode:
         self._attributes = kept if added is None else {**kept, added.name: added}
 
     def attribute(self, name: str, default: Any = None) -> Any:
-        if self.is_unbound(name):
+        if self.is_unresolved(name):
             return UNRESOLVED
         written = self.attributes().get(name)
         given = None if written is None else self.bound(written)
@@ -137,7 +137,7 @@ class WalkedNode:
             return written
         return (self.walk.bindings or {}).get(written.ref_attr_name)
 
-    def is_unbound(self, name: str) -> bool:
+    def is_unresolved(self, name: str) -> bool:
         written = self.attributes().get(name) if self.walk.bindings is None else None
         return written is not None and bool(written.ref_attr_name)
 

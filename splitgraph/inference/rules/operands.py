@@ -122,7 +122,7 @@ def check_axis(ctx: NodeContext, default: int, rank: int) -> None:
     """Raise InvalidNode for an attribute `axis` out of range, for a node whose types do not depend on it. A reference
     to a function's attribute is left to the call.
     """
-    if not ctx.is_unbound("axis"):
+    if not ctx.is_unresolved("axis"):
         normal_axis(int_attribute(ctx, "axis", default), rank)
 
 

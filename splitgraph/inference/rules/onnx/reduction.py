@@ -99,7 +99,7 @@ def _axes(ctx: NodeContext) -> tuple[bool, tuple[int, ...] | None]:
 def _reduce_contents(
     ctx: NodeContext, item: BinaryItem, contents: Contents, axes: Sequence[int], dtype: str, result: Dims
 ) -> None:
-    """Say what the output holds of small contents that are reduced by adding up `item` along the axes."""
+    """State the elements of the output for small contents, which are reduced with `item` along the axes."""
     rest = [axis for axis in range(len(contents.shape)) if axis not in axes]
     count = static_count(result)
     adds_up = ctx.node.op_type in _OF_NOTHING and not exact.is_integer_type(dtype)
@@ -163,7 +163,7 @@ def normalized(ctx: NodeContext) -> tuple[ValueType, ValueType]:
     stash = DTYPE_NAMES.get(int_attribute(ctx, "stash_type", 1))
     if dims is None:
         return tensor(dtype, None), tensor(stash, None)
-    if ctx.is_unbound("axis"):
+    if ctx.is_unresolved("axis"):
         return tensor(dtype, dims), tensor(stash, (None,) * len(dims))
     axis = normal_axis(int_attribute(ctx, "axis", -1), len(dims))
     return tensor(dtype, dims), tensor(stash, dims[:axis] + (1,) * (len(dims) - axis))
