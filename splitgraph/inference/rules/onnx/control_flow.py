@@ -150,7 +150,7 @@ def infer_loop(ctx: NodeContext) -> Sequence[ValueType]:
     if trips is not None:
         results = [_grown(ctx, results, index, carried[index], body, trips) for index in range(len(results))]
     stacked = ctx.fresh() if trips is None else trips
-    return [*results, *(_stacked(ctx, scanned, stacked) for scanned in body.types[1 + len(carried) :])]
+    return [*results, *(_stacked(scanned, stacked) for scanned in body.types[1 + len(carried) :])]
 
 
 def _starts(ctx: NodeContext) -> bool:
@@ -261,7 +261,7 @@ def _renamed(value: ValueType, names: dict[Dim, Dim]) -> ValueType:
     return value.with_shape([names.get(dim, dim) if isinstance(dim, Dim) else dim for dim in value.shape])
 
 
-def _stacked(ctx: NodeContext, scanned: ValueType, trips: DimLike) -> ValueType:
+def _stacked(scanned: ValueType, trips: DimLike) -> ValueType:
     if scanned.kind != "tensor" or scanned.shape is None:
         return scanned.with_shape(None) if scanned.kind == "tensor" else UNKNOWN
     return tensor(scanned.dtype, (trips, *scanned.shape))
