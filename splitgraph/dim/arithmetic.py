@@ -7,7 +7,7 @@ The rules of the normal form, beyond multiplying out and collecting terms:
   `((N + 1)//2 + 1)//2` is `(N + 3)//4`.
 - Quotients of one numerator add up in one way (`floor_sums`): `N - (N + 1)//2` is `N//2`.
 - A maximum of two is `a + max(0, b - a)`, with the common factor taken out and the leading sign positive (`maxima`).
-- `//` by a dimension B is exact for multiples of B: what a quotient by 0 would be is nobody's concern.
+- `//` by a dimension B is exact for multiples of B; a quotient by 0 has no value.
 - Values nested many levels deep are left more as they are (`is_deep`), so that nothing doubles in size with each level.
 - What would be larger than a value may be is one large atom (`atoms`): a sum as a multiple of one whose terms have no
   common factor and whose first is positive, the constant aside; a product as it is, not multiplied out.

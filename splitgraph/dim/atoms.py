@@ -1,8 +1,8 @@
-"""What a dimension is made of: symbols, floor quotients and maxima, and the monomials over them.
+"""The parts of a dimension: atoms (symbols, floor quotients, maxima) and monomials, which are products of atoms.
 
-A dimension has a bounded size: what would take more than MOST_WRITTEN names to write is one atom, SUM or PRODUCT, that
-keeps what it stands for. Such a large atom is taken for a symbol with bounds wherever a value is taken apart, so that
-nothing is done twice that has been done for its parts; only what asks for all of a value looks inside.
+A dimension has a bounded size. A sum or product that takes more than MOST_WRITTEN names to write becomes one large atom
+(SUM or PRODUCT), which keeps its parts. Arithmetic treats a large atom as a symbol with bounds, so that work on its
+parts is not repeated; only functions that need the whole value look inside.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ Terms = tuple[tuple[Monomial, int], ...]
 
 
 class Polynomial(Protocol):
-    """A sum of terms and a constant: what the modules below `arithmetic` use of a `Dim`."""
+    """A sum of terms and a constant: the part of a `Dim` that modules below `arithmetic` use."""
 
     terms: Terms
     const: int

@@ -1,6 +1,6 @@
-"""Intervals of polynomials, term by term, from the intervals of their atoms: the quick first look at a value.
+"""Intervals of polynomials, term by term, from the intervals of their atoms. They answer most questions quickly.
 
-What cancels between terms, and what follows from facts, is left to `linear_systems`.
+Cancelling terms and facts need `linear_systems`.
 """
 
 from __future__ import annotations

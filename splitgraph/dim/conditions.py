@@ -1,4 +1,4 @@
-"""Plain conditions for a dimension to be at least a number: no maxima, quotients and products, where that can be."""
+"""Simple conditions for a dimension to be at least a number: without maxima, quotients and products where possible."""
 
 from __future__ import annotations
 

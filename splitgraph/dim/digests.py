@@ -1,4 +1,4 @@
-"""BLAKE2, a name of fixed length for what is long."""
+"""BLAKE2, which gives a long value a name of fixed length."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of symbols: bounds, obligations, and what follows from them.
+"""Facts about symbols: bounds, obligations, and proofs from them.
 
 One question is asked: does `e >= 0` follow? It does where no integers meet the facts together with `e <= -1`
 (`linear_systems`, `integer_systems`). The rest follows from it: `e == 0` is two such questions, `e != 0` is the
@@ -39,7 +39,7 @@ _MOST_TERMS = 8
 
 
 class _Questions:
-    """How many answers were given that might be others if more were known."""
+    """A counter of answers that might change if more were known."""
 
     __slots__ = ("open",)
 
@@ -48,9 +48,9 @@ class _Questions:
 
 
 class Facts:
-    """What is known of symbols: that they are integers >= 0, their bounds, and the obligations assumed so far.
+    """Facts about symbols: they are integers >= 0, have bounds, and meet the obligations assumed so far.
 
-    bounds: (minimum, maximum or None) of symbols that are known to have them.
+    bounds: (minimum, maximum or None) of symbols with known bounds.
     """
 
     def __init__(self, bounds: Mapping[str, tuple[int, int | None]] = {}) -> None:
@@ -77,7 +77,7 @@ class Facts:
         self._plainer: dict[tuple[Dim, bool], DimLike] = {}
 
     def child(self) -> Facts:
-        """Facts that see these and add their own, for a scope that may not be executed."""
+        """New facts on top of these, for a scope that may not run."""
         made = Facts()
         made._parent = self
         made._bounds = SymbolBounds({}, self._bounds)
@@ -86,8 +86,8 @@ class Facts:
 
     @property
     def open_questions(self) -> int:
-        """How many answers were given so far that might be others if more were known: a proof stays one, its absence
-        may not. Those of a child count here, too: they lean on what is known here.
+        """The number of answers so far that might change if more were known: a proof stays, a missing proof may be
+        found. Answers of a child count too, because they use these facts.
         """
         return self._questions.open
 
@@ -97,14 +97,14 @@ class Facts:
 
     @property
     def bounds(self) -> Mapping[str, tuple[int, int | None]]:
-        """(minimum, maximum or None) of each symbol of which more is known than that it is >= 0."""
+        """(minimum, maximum or None) of each symbol with other bounds than >= 0."""
         names = {name for facts in self._chain() for name in (facts._bounds.names() | facts._symbols)}
         known = {name: self._shown_bound(name) for name in sorted(names)}
         return {name: bound for name, bound in known.items() if bound != (0, None)}
 
     @property
     def obligations(self) -> tuple[Obligation, ...]:
-        """Everything that was assumed, in the order of asking, the parent's first."""
+        """All assumed obligations, in order, the parent's first."""
         return tuple(held for facts in reversed([*self._chain()]) for held in facts._obligations)
 
     @property
@@ -120,7 +120,7 @@ class Facts:
     # Questions -------------------------------------------------------------------------------------------------------
 
     def require(self, obligation: Obligation) -> Answer:
-        """Take the obligation for granted from here on, unless it follows already or cannot hold.
+        """Assume an obligation from here on, unless it follows already or cannot hold.
 
         "proved": it follows; no obligation is added. "contradiction": no values of the symbols meet it and what is
         known, or one side has no value, as a divisor is 0 by what is known; nothing is recorded. "assumed": it is one
@@ -133,7 +133,7 @@ class Facts:
         fact = Fact(difference, equal)
         if all(map(self._is_plain, fact.sides)):
             return "proved"
-        # From facts that contradict each other everything follows, so that this is asked first.
+        # Everything follows from contradictory facts, so that this question comes first.
         if self._cannot_be(difference, is_equality=equal):
             return "contradiction"
         if all(map(self._is_nonnegative, fact.sides)):
@@ -184,9 +184,9 @@ class Facts:
         return self.prove_eq(d % k, 0)
 
     def simplify(self, d: DimLike, *, fixed: bool = False) -> DimLike:
-        """An equal, plainer dim, by what is known: exact quotients (with N % 2 == 0, `2*(N//2)` is N), decided maxima.
+        """An equal, simpler dim by these facts: exact quotients (with N % 2 == 0, `2*(N//2)` is N) and decided maxima.
 
-        fixed: also put the number in place of a symbol that can have only one value.
+        fixed: also replace a symbol that can have only one value by the number.
         """
         if isinstance(d, int):
             return d
@@ -203,9 +203,9 @@ class Facts:
         return known
 
     def solution(self, d: DimLike) -> DimLike:
-        """The dim with the symbols that equalities express through others put in terms of these.
+        """The dim with symbols replaced that equalities express through others.
 
-        One with a symbol in a divisor is given back as it is.
+        A dim with a symbol in a divisor is returned unchanged.
         """
         self._questions.open += not isinstance(d, int)
         return self._solved_form(d)
@@ -220,7 +220,7 @@ class Facts:
         return d
 
     def bound(self, name: str) -> tuple[int, int | None]:
-        """(minimum, maximum or None) of a symbol, as the facts say that speak of it, one by one."""
+        """(minimum, maximum or None) of a symbol, from each fact about it by itself."""
         self._forget_if_outdated()
         found = self._bounds.bound(name)
         for fact in self._few_of(name):
@@ -230,7 +230,7 @@ class Facts:
         return found
 
     def tighten(self, name: str, low: int, high: int | None) -> None:
-        """Take narrower bounds of a symbol for granted."""
+        """Assume narrower bounds of a symbol."""
         self._bounds.declare(name, (low, high))
         self._version += 1
 
@@ -286,15 +286,15 @@ class Facts:
         return _has_products([claim, *facts]) and self._supposing(claim)._have_no_integers([claim, *facts])
 
     def _supposing(self, claim: Fact) -> Facts:
-        """These facts and the claim among them, so that it bounds factors as any fact does: whichever of several facts
-        is the last one to be told, the products of all of them are the same.
+        """These facts with the claim as one more fact, which bounds factors as every fact does. So the products do not
+        depend on which of several facts was told last.
         """
         supposed = self.child()
         supposed._record(claim)
         return supposed
 
     def _has_no_value(self, d: DimLike) -> bool:
-        """True where a divisor is 0 by what is known, so that there is no value to prove anything of."""
+        """True if a divisor is known to be 0, so that the value does not exist and nothing can be proved about it."""
         if isinstance(d, int) or always_exists(d):
             return False
         return any(self._have_no_integers(facts, defined=d) for facts in self._connected(names_in(d)))
@@ -337,7 +337,9 @@ class Facts:
         return max(low or 0, 0), high
 
     def _connected(self, names: Iterable[str]) -> Iterator[list[Fact]]:
-        """Facts to lean on, more each time: those of these symbols alone, then those that share symbols with them."""
+        """Growing lists of facts for a proof: first the facts about these symbols only, then those that share symbols
+        with them.
+        """
         reached = set(names)
         found = self._among(reached)
         yield list(found)
@@ -354,7 +356,7 @@ class Facts:
             yield list(found)
 
     def _among(self, names: set[str]) -> dict[Fact, None]:
-        """The facts that speak of these symbols only."""
+        """The facts that contain only these symbols."""
         in_order = sorted(names)
         return {
             fact: None

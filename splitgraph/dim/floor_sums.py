@@ -1,4 +1,4 @@
-"""The one way to write a sum of floor quotients of the same numerator.
+"""A normal form for sums of floor quotients of the same numerator.
 
 `c[0]*(Y//k) + c[1]*((Y + 1)//k) + ... + c[k-1]*((Y + k - 1)//k)` can be written in many ways, because the k quotients
 with equal coefficients add up to Y, and every other one of them to a quotient by k/2 (Hermite's identity). The
@@ -33,7 +33,7 @@ class _Family(NamedTuple):
 
 
 def fold_quotients(coefficients: dict[Monomial, int], quotient: MakeQuotient) -> None:
-    """Rewrite the sums of quotients among the terms in the one way that `decompose` gives."""
+    """Rewrite the sums of quotients among the terms in the normal form of `decompose`."""
     seen: list[list[tuple[Monomial, int]]] = []
     while _fold_families(coefficients, quotient):
         # One family's whole part may unsettle another; what goes round in a circle gives its least member.

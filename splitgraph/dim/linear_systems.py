@@ -60,7 +60,7 @@ class TooLarge(Exception):
 
 
 class LinearSystem:
-    """The constraints of one question: what is claimed, what is known, and what the atoms in both mean."""
+    """The constraints of one question: the claim, the facts, and the meanings of the atoms in both."""
 
     def __init__(self, interval_of: IntervalOf) -> None:
         self._interval_of = interval_of
@@ -74,12 +74,12 @@ class LinearSystem:
         self.inequalities: list[Linear] = []
 
     def add(self, difference: Value, *, is_equality: bool) -> None:
-        """Take `difference >= 0`, or `difference == 0`, and the meaning of everything in it."""
+        """Add `difference >= 0`, or `difference == 0`, and the meanings of all atoms in it."""
         (self.equalities if is_equality else self.inequalities).append(self.linear(difference))
         self._define_all()
 
     def define(self, value: Value) -> None:
-        """Take the meaning of everything in a value, of which nothing is claimed but that there is one."""
+        """Add the meanings of all atoms in a value: they hold because the value exists."""
         self.linear(value)
         self._define_all()
 
@@ -184,7 +184,7 @@ class LinearSystem:
             self._maxima[atom] = differences
 
     def _define_division(self, atom: Atom) -> None:
-        """What a quotient is, or a remainder; the divisor is at least 1 wherever there is one."""
+        """Add the meaning of a quotient or remainder; a divisor is at least 1 where the value exists."""
         numerator, divisor = atom.args
         least = self._lowest(divisor)
         if not isinstance(divisor, int) and least is not None and least >= 0:
@@ -223,7 +223,8 @@ class LinearSystem:
         return total
 
     def _multiply_bounds(self) -> None:
-        """Take what the bounds of factors say of products: `(x - low)*(y - low) >= 0`, and so for upper bounds.
+        """Add the bounds of products that follow from bounds of factors: `(x - low)*(y - low) >= 0`, and so for upper
+        bounds.
 
         A product of three factors or more counts as one of two factors where one of these is in question by itself.
         """
@@ -253,7 +254,7 @@ class LinearSystem:
         return [(sign, bound) for sign, bound in ((1, low), (-1, high)) if bound is not None]
 
     def add_products(self, facts: Iterable[Constraint]) -> None:
-        """Take the products of facts with factors that are at least 0, where products of theirs are in question."""
+        """Add the products of facts with factors that are at least 0, if the question contains such products."""
         found: dict[tuple[Constraint, Monomial], None] = {}
         products = [monomial for monomial in self._variables if len(monomial) > 1]
         for fact in facts:

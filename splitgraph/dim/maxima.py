@@ -42,10 +42,9 @@ def dim_min(*dims: DimLike) -> DimLike:
 
 
 def undominated(dims: Iterable[DimLike], is_at_least: Callable[[DimLike, DimLike], bool]) -> list[DimLike]:
-    """The dims without those that another is at least as large as, in the order of `dims`, which should be a fixed one.
+    """The dims without those that are proved to be at most another one, in the order of `dims`, which should be fixed.
 
-    One that was left out for another still rules out a third: that it is at most the other may be all that can be
-    proved of it.
+    A dim that was left out still rules out others: that a third is at most this dim may be all that can be proved.
     """
     every = list(dict.fromkeys(dims))
     larger: dict[DimLike, DimLike] = {}
@@ -57,7 +56,7 @@ def undominated(dims: Iterable[DimLike], is_at_least: Callable[[DimLike, DimLike
 
     for dim in every:
         for other in every:
-            # What was left out for this very dim is equal to it if it is at least as large.
+            # A dim that was left out for this one is equal to it if it is at least as large.
             if other is not dim and is_at_least(other, dim) and largest_known(other) is not dim:
                 larger[dim] = other
                 break
@@ -79,7 +78,8 @@ def _maximum(dims: tuple[DimLike, ...]) -> DimLike:
             return shared + atom_value(NESTED_MAX, tuple(args))
         places = [place for place, (_, earlier) in enumerate(seen) if earlier == args]
         if places:
-            # Quotients fold differently in different company, so this can go round in a circle: take its least member.
+            # Quotients fold differently beside other terms, so that this can go round in a circle: take its least
+            # member.
             shared, args = min(seen[places[0] :], key=lambda state: [order_of(arg) for arg in state[1]])
             return shared + _atom(args)
         seen.append((shared, args))
@@ -90,7 +90,7 @@ def _maximum(dims: tuple[DimLike, ...]) -> DimLike:
 
 
 def _grouped(dims: Iterable[DimLike]) -> list[DimLike]:
-    """The dims; of too many to compare each with each other one the maxima of groups."""
+    """The dims; if they are too many to compare pairwise, the maxima of groups of them."""
     found = list(dict.fromkeys(dims))
     while len(found) > _MOST_COMPARED:
         found.sort(key=order_of)
@@ -106,7 +106,8 @@ def _atom(args: list[DimLike]) -> DimLike:
 
 
 def _base(args: list[DimLike]) -> DimLike:
-    """What to take the args relative to: of two, the one that leaves 0 and a positive leading coefficient.
+    """The value that is subtracted from all args: of two args, the one that leaves 0 and a positive leading
+    coefficient.
 
     Of more, the lower median of each coefficient, or the constant of the shortest arg.
     """
@@ -140,7 +141,7 @@ def _maxima(dim: DimLike) -> list[tuple[Atom, int]]:
 
 
 def _falling_maxima(dims: Iterable[DimLike]) -> DimLike:
-    """What must be added to each dim for none of them to subtract a maximum."""
+    """The sum to add to each dim so that no dim subtracts a maximum."""
     most: dict[Atom, int] = {}
     for dim in dims:
         for atom, coefficient in _maxima(dim):

@@ -1,4 +1,4 @@
-"""What must hold of dimensions for a model to be valid."""
+"""Relations of dimensions that a valid model meets."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SIDES = re.compile(r"((?:[^\[=>]|\[(?:[^\]]|\]\])*\])+) (?:==|>=) (.+)", re.DOT
 
 @dataclass(frozen=True)
 class Obligation:
-    """What must hold of dimensions: `lhs == rhs` or `lhs >= rhs`.
+    """A relation that must hold: `lhs == rhs` or `lhs >= rhs`.
 
     `str()` gives the relation in the grammar of dimensions, solved for reading ("N >= 2" for N - 2 and 0). Obligations
     are equal where their sides and their relation are.
@@ -60,7 +60,7 @@ class Obligation:
         return spell_relation(difference, self.relation)
 
     def _difference(self) -> DimLike:
-        """What must be 0, or at least 0, without a common factor and with a positive first term in an equation."""
+        """The difference of the sides, without a common factor; in an equation its first term is positive."""
         difference = self.lhs - self.rhs
         if isinstance(difference, int):
             return difference

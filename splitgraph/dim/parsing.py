@@ -1,4 +1,4 @@
-"""Reading dimensions: `dim_param` names and expressions, and the freer expressions that people type."""
+"""Reading dimensions: names and expressions of `dim_param`, and expressions that people type."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from splitgraph.dim.tokens import Token, integer_of, spaced, texts_in_order, tok
 from splitgraph.dim.unknown_marks import marks_unknown
 from splitgraph.dim.values import names_in, symbols_of
 
-# What SymPy writes and we do not: fractions, powers, products of sums, its functions; quotients of PyTorch's.
+# Spellings of SymPy that splitgraph does not use: fractions, powers, products of sums, functions; and PyTorch's
+# quotients.
 _SYMPY = re.compile(r"[^/]/[^/]|\*\*|\*\(|\)\*|[A-Za-z]\(|//[^()/]*\)")
 
 # A name of a dimension may well contain "-" (batch-size), but whoever types one of these means arithmetic.
 _ARITHMETIC = re.compile(r"[+*/%(]| - ")
 _NUMERIC = re.compile(r"-?[0-9.]*")
-# A name that an expression would take for several, and what an expression takes for one name.
+# Names that an expression would read as several names, and the text that an expression reads as one name.
 _LIKE_ARITHMETIC = re.compile(r"[^\W\d].*[-+*/%(]|[-+*/%(].*[^\W\d]")
 _BRACKETED = re.compile(r"\[[^\]]*\]")
 _QUOTES = {"'": "'", '"': '"'}
@@ -33,16 +34,17 @@ _RANKS = {"+": 1, "-": 1, "*": 2, "//": 2, "%": 2, "negate": 3}
 
 @lru_cache(maxsize=4096)
 def read_dim_param(text: str) -> DimLike | None:
-    """The dimension that a model declares with a `dim_param`; None for a mark of an unknown one."""
+    """The dimension that a `dim_param` declares; None for a mark of an unknown dimension."""
     return None if marks_unknown(text) else parse_dim(text)
 
 
 @lru_cache(maxsize=4096)
 def parse_dim(text: str) -> DimLike:
-    """The dimension that a name says: an expression when it is written as ours or SymPy's are, else a symbol.
+    """The dimension that a text declares: an expression if it is spelled as splitgraph or SymPy spells them, else a
+    symbol.
 
-    The terms of an expression of ours may come in any order. Whatever does not parse, is spaced differently, or is only
-    a number is the symbol of that name, byte for byte.
+    The terms may come in any order. A text that does not parse, has other spaces, or is only a number is the symbol of
+    that name, byte for byte.
     """
     if is_identifier(text):
         return symbol(text)
@@ -87,9 +89,9 @@ def is_size(text: str) -> bool:
 def parse_given_dim(text: str, names: Collection[str]) -> DimLike | None:
     """The dimension that a person gives: a number, a name, an expression however it is spaced, `?` for unknown.
 
-    names: the model's, as its dim_params write them; one of those is what it is in the model, whatever it looks like.
-    Any other name must be an identifier, so that an expression can hold it.
-    Raises ValueError, which says why the text is none.
+    names: those of the model, as its dim_params write them; such a text means what it means in the model, whatever it
+    looks like. Any other name must be an identifier, so that an expression can hold it. Raises ValueError, which says
+    why the text is none.
     """
     for name in (text, text.strip()):
         if name in names:
@@ -113,8 +115,8 @@ def parse_given_dim(text: str, names: Collection[str]) -> DimLike | None:
 
 
 def _given_expression(text: str, names: Collection[str]) -> DimLike:
-    """The expression that a person gives. What may as well be a name, as `batch-size`, is one only over names of the
-    model.
+    """The expression that a person gives. A text that may also be a name, such as `batch-size`, is an expression only
+    over names of the model.
     """
     unbracketed = _BRACKETED.sub("", text)
     for name in names:

@@ -1,4 +1,4 @@
-"""Printing: from the normal form to the grammar's one spelling, with its remainders, minima and maxima found again."""
+"""Printing dimensions: each normal form has one spelling, with remainders, minima and maxima recognised."""
 
 from __future__ import annotations
 
@@ -82,8 +82,8 @@ _Texts = Mapping[Atom, _Spelled]
 
 
 def is_identifier(name: str) -> bool:
-    """True when the name can stand in an expression, and Python reads it there as what it is: of letters that look
-    alike to it, as a ligature and what it joins, it knows one form only.
+    """True when the name can stand in an expression, and Python does not normalise it to another name, as it does with
+    ligatures.
     """
     if not name.isidentifier() or keyword.iskeyword(name) or name in FUNCTION_NAMES or name == "__debug__":
         return False
@@ -131,7 +131,7 @@ def spell_relation(difference: Polynomial, relation: str) -> str:
 
 
 def spell_large(atom: Atom, parts: Iterable[Value]) -> str:
-    """What a large atom stands for, written out over other parts than its own: its own under other names."""
+    """The text of a large atom's value, with the given parts in place of its own."""
     if atom.kind == SUM:
         return " + ".join(map(spell_inside, parts)).replace(" + -", " - ")
     return "*".join([_operand(part, {} if isinstance(part, int) else _texts(part)) for part in parts])
@@ -305,7 +305,7 @@ def _factors(monomial: Monomial, texts: _Texts) -> list[_Factor]:
 
 
 def _pattern(atom: Atom, coefficient: int, cofactor: Monomial, left: _Remaining, texts: _Texts) -> _Piece | None:
-    """A remainder, minimum or maximum that this term and others among what is left are the spelling of."""
+    """The remainder, minimum or maximum that this term forms with others of the remaining terms."""
     spelled = texts[atom]
     if isinstance(spelled, _Quotient):
         found = _remainder(atom, spelled, coefficient, cofactor, left, texts)

@@ -37,7 +37,7 @@ def joined(
 def take_multiples(
     whole: dict[Monomial, int], sign: int, terms: dict[Monomial, int], divisor: int
 ) -> dict[Monomial, int]:
-    """What is left of each coefficient when multiples of the divisor are taken out, which go to `sign * whole`."""
+    """The remainder of each coefficient; the multiples of the divisor are added to `sign * whole`."""
     rest: dict[Monomial, int] = {}
     for monomial, coefficient in terms.items():
         remainder = coefficient % divisor

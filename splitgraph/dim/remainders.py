@@ -1,9 +1,9 @@
-"""Which remainders equalities leave to a value, whatever else its variables are: integer elimination, and nothing more.
+"""The remainders of a value that follow from equalities, by integer elimination.
 
-Equalities over the integers say of some values what they are modulo a number: `N == 4*t` makes `N % 4` 0. Each equality
-is solved for one variable; where no coefficient is 1, Euclid's algorithm on the coefficients makes one. What is left of
-the value then depends on free variables, which can be any integers: it is known modulo the greatest common divisor of
-their coefficients.
+Equalities over the integers determine some values modulo a number: `N == 4*t` makes `N % 4` 0. Each equality is solved
+for one variable; where no coefficient is 1, Euclid's algorithm on the coefficients makes one. The rest of the value
+depends on free variables, which can be any integers. So the value is known modulo the greatest common divisor of their
+coefficients.
 """
 
 from __future__ import annotations

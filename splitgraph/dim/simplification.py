@@ -1,7 +1,6 @@
-"""Plainer spellings of dimensions by what is known: exact quotients, decided maxima, what has one value only.
+"""Simpler forms of dimensions by facts: exact quotients, decided maxima, and symbols with only one value.
 
-It decides nothing by itself: remainders follow from equalities (`remainders`), and which argument of a maximum is the
-largest from the facts.
+Remainders come from equalities (`remainders`), and the largest argument of a maximum from the facts.
 """
 
 from __future__ import annotations
@@ -72,7 +71,7 @@ def simplified(d: Dim, equalities: Sequence[Dim], interval_of: IntervalOf, is_po
 
 
 def _remainders_for(d: Dim, equalities: Sequence[Dim], interval_of: IntervalOf) -> list[Remainder]:
-    """What is known of the numerators of quotients in the dim and in the equalities, modulo their divisors."""
+    """The known remainders of numerators, modulo their divisors, for the quotients in the dim and in the equalities."""
     if not equalities or all(atom.kind == SYMBOL for monomial, _ in d.terms for atom in monomial):
         return []
     numerators: dict[Terms, int] = {}

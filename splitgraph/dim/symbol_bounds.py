@@ -1,8 +1,8 @@
-"""Bounds of single symbols: those declared, and those that facts give to their symbols one by one.
+"""Bounds of single symbols: declared bounds, and bounds from each fact by itself.
 
 They are found in two rounds, so that the order of the facts does not matter. In the first round the other symbols of a
-fact have the bounds that are declared; in the second (`Facts.bound`) they have those of the first. What takes more
-rounds is left to `linear_systems`.
+fact have the bounds that are declared; in the second (`Facts.bound`) they have those of the first. `linear_systems`
+finds what takes more rounds.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class SymbolBounds:
         self._by_facts: dict[str, Bound] = {}
 
     def names(self) -> set[str]:
-        """The symbols of which something is known here, the scopes around left aside."""
+        """The symbols with bounds in this scope, without the enclosing scopes."""
         return {*self._declared, *self._by_facts}
 
     def __contains__(self, name: str) -> bool:
@@ -43,11 +43,11 @@ class SymbolBounds:
         return found
 
     def declare(self, name: str, bound: Bound) -> None:
-        """Take bounds for granted; no fact speaks of the symbol yet."""
+        """Declare bounds of a symbol that no fact contains yet."""
         self._declared[name] = narrowed(self._declared.get(name, _UNKNOWN), bound)
 
     def note(self, polynomial: Dim) -> None:
-        """Take for granted that the polynomial is at least 0."""
+        """Assume that the polynomial is at least 0."""
         intervals: dict[Atom, Interval] = {}
         for name, given in bounds_given(polynomial, lambda atom: interval_under(atom, self._declared_of, intervals)):
             self._by_facts[name] = narrowed(self._by_facts.get(name, _UNKNOWN), given)
@@ -66,7 +66,7 @@ class SymbolBounds:
 
 
 def bounds_given(polynomial: Dim, interval_of: IntervalOf) -> Iterator[tuple[str, Bound]]:
-    """The bounds that `polynomial >= 0` gives to its symbols, those of the others being what they are."""
+    """The bounds that `polynomial >= 0` gives to each symbol, under the bounds of the other symbols."""
     for terms, const in _without_maxima(polynomial.terms, polynomial.const, interval_of):
         yield from _bounds_of_terms(terms, const, interval_of)
 
@@ -105,7 +105,7 @@ def _bounds_of_terms(terms: Terms, const: int, interval_of: IntervalOf) -> Itera
 
 
 def narrowed(one: Bound, other: Bound) -> Bound:
-    """What is left where two bounds hold."""
+    """The bounds where both hold."""
     return max(one[0], other[0]), both(one, other)[1]
 
 

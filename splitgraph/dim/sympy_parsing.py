@@ -1,7 +1,7 @@
 """Reading dimensions as SymPy writes them: `floor(height/2 - 1/2) + 1`, `Max(1, x)`, `a**2`, `Mod(a, 2)`.
 
 onnxruntime's symbolic_shape_infer leaves such texts in `dim_param`s, and PyTorch's exporter similar ones. Fractions are
-computed exactly. The whole must be an integer whatever the sizes are, as each minimum, maximum and remainder must be.
+computed exactly. The whole value must be an integer for all sizes, and so must each minimum, maximum and remainder.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ class _Ratio(NamedTuple):
 
 
 def read_sympy(text: str, tokens: Sequence[Token]) -> DimLike | None:
-    """The value of a text in SymPy's spelling; None for no such text, for no integer, and for what is too long.
+    """The value of a text in SymPy's spelling; None for other texts, for values that may be no integer, and for texts
+    that are too long.
 
     tokens: those of the text, wherever it has spaces.
     """

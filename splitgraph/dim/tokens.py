@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-# A name is whatever is between operators: which letters Python takes in one is not for a regular expression to tell.
+# A name is any text between operators: a regular expression cannot tell which letters Python allows in a name.
 _TOKEN = re.compile(
     r"\s*(?:([0-9]+(?:\.[0-9]+)?)|([^\s0-9\[\](),+*/%-][^\s\[\](),+*/%-]*)|\[((?:[^\]]|\]\])*)\]|(//|\*\*|[-+*/%(),]))"
 )

@@ -1,5 +1,5 @@
-"""Texts that a `dim_param` has where nothing is known of the dimension. They are marks, not names: two dimensions with
-the same mark need not be equal. `docs/dimensions.md` says who writes which.
+"""Texts in `dim_param` that mark a dimension as unknown. They are no names: two dimensions with the same mark need not
+be equal. `docs/dimensions.md` says who writes which.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Dimensions and values: which symbols occur, what a dimension is at given values, and substitution."""
+"""Symbols in a dimension, evaluation at given values, and substitution."""
 
 from __future__ import annotations
 
@@ -52,25 +52,25 @@ OPERATIONS: Mapping[int, Callable[[Sequence[int]], int]] = {
 
 
 def symbols_of(d: DimLike) -> frozenset[str]:
-    """The names of all symbols that occur, in what large atoms stand for too."""
+    """The names of all symbols, including those inside large atoms."""
     return frozenset() if isinstance(d, int) else d.symbols
 
 
 def names_in(d: DimLike) -> frozenset[str]:
-    """The names that it takes to write the dimension: of symbols and of large atoms."""
+    """The names in the written dimension: of symbols and of large atoms."""
     return frozenset() if isinstance(d, int) else d.names
 
 
 def large_atoms(d: DimLike) -> list[Atom]:
-    """The large atoms that the dimension is written with."""
+    """The large atoms in the written dimension."""
     if level_of(d) == 0:
         return [] if isinstance(d, int) else [atom for m, _ in d.terms for atom in m if atom.kind in LARGE]
     return [atom for atom in atoms_by_level([d]) if atom.kind in LARGE]
 
 
 def has_huge_number(d: DimLike) -> bool:
-    """True for a dimension that is, multiplies, adds or divides by a number of more than 64 bits, which no dimension
-    is: numbers that grow with each operator take the square of their count to write.
+    """True for a dimension with a number of more than 64 bits in it. No dimension is so large, and numbers that grow
+    with each operator take quadratic space.
     """
     if isinstance(d, int):
         return not -_HUGE < d < _HUGE

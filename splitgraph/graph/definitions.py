@@ -1,4 +1,4 @@
-"""Which graph a name is from: two branches may use one name for different values."""
+"""The graph that defines a name: two branches may use one name for different values."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Definitions:
         return path
 
     def key(self, path: GraphPath, name: str) -> ValueKey:
-        """What the value is called that a graph reads under a name, like no other value of the root."""
+        """A key that identifies the value that a graph reads under a name among all values of the root."""
         return (self.home(path, name), name) if name in self._ambiguous else name
 
     def keys(self, path: GraphPath, names: Sequence[str]) -> Sequence[ValueKey]:

@@ -1,4 +1,4 @@
-"""Names of a model: all that are in use, and new ones that collide with none of them in any scope."""
+"""The names that a model uses, and new names that collide with none of them in any scope."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How deep graphs are nested in one another, and how many nodes a model has with its functions written out."""
+"""The depth of nested graphs, and the number of nodes of a model with its functions inlined."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from splitgraph.onnx_proto import ModelProto, NodeProto
 PROTOBUF_LEVELS = 100
 # Those of a graph in the body of another one: a node, its attribute, and the graph.
 LEVELS_OF_BODY = 3
-# Graphs, or types, that are nested deeper are not looked into. No file has more bodies of nodes in one another that
-# protobuf reads; but functions call functions in theirs. Python's stack has room for about twice as many.
+# Graphs and types that are nested deeper are not read. Protobuf reads no file with more nested bodies, but functions
+# may call functions in theirs. Python's stack has room for about twice as many.
 MOST_NESTED = 32
 
 

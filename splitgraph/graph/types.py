@@ -41,7 +41,7 @@ _HOLDING = frozenset({"sequence_type", "optional_type", "map_type"})
 
 
 def _held(proto: TypeProto, kind: str) -> TypeProto:
-    """What a sequence or an optional value holds, or the values of a map."""
+    """The element type of a sequence or an optional value, or the type of a map's values."""
     held: TypeProto = proto.map_type.value_type if kind == "map_type" else getattr(proto, kind).elem_type
     return held
 

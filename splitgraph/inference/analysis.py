@@ -1,4 +1,4 @@
-"""What inference gives back: the analysis of a model and the report of each split in it."""
+"""The result of inference: the analysis of a model, with a report for each split."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class SplitReport:
     """One split node of a model, as inferred.
 
     name: the node's name, or operator and index in its graph where it has none. op, domain, since_version: its operator
-    ("Split", "", 13). location: graph, subgraphs, function calls and node ("main/encoder/then_branch/Split_4").
-    axis: non-negative where the rank is known, None when unknown. input_name, input: what is split.
+    ("Split", "", 13). location: graph, subgraphs, function calls and node ("main/encoder/then_branch/Split_4"). axis:
+    non-negative where the rank is known, None when unknown. input_name, input: name and type of the split tensor.
     outputs: (name, type) of each output, "" for an omitted one. lengths: of each part along the axis, empty for
     StringSplit and for a sequence of unknown length. obligations: what must hold of the symbols for the split to be
     valid ("N % 3 == 0").
@@ -45,12 +45,12 @@ class SplitReport:
 
 @dataclass(frozen=True, slots=True)
 class Completeness:
-    """How much of the shapes of a model's values is known, over all of its graphs.
+    """How many dimensions of a model's values are known, over all graphs.
 
-    dims: how many dimensions values of known rank have. known: how many of these are known, as a number or as an
-    expression. symbolic: how many of those are expressions. unknown_rank: how many values have an unknown rank.
-    nodes: how many there are. unknown_operators: those of which nothing is known. left_open: how many values are not
-    fully known because such an operator made them or what they are made of.
+    dims: the number of dimensions of all values with a known rank. known: how many of these are numbers or expressions.
+    symbolic: how many are expressions. unknown_rank: the number of values with an unknown rank. nodes: the number of
+    nodes. unknown_operators: the operators without a rule and without a schema, with their numbers of nodes. left_open:
+    the number of values that are not fully known because they depend on such an operator.
     """
 
     dims: int
@@ -67,20 +67,20 @@ class Analysis(Generic[M_co]):
     """What `infer` found.
 
     model: a copy of the input, of the kind that went in, with value_info and output types filled in; put together when
-    it is first asked for. held: what it is put together of, for this package alone. splits: a report for each split in
-    graph order, subgraphs and function bodies (once for each call) included. diagnostics: every finding. types: of the
-    main graph's inputs, initializers and node outputs. symbols: known bounds (minimum, maximum or None) of each symbol.
-    opset: imported version of each domain; of OpenVINO IR its version under "openvino". completeness: how much is
-    known, over all graphs. graphs: types of each graph by its location, the main graph ("main") first, then subgraphs
-    ("main/If_3/then_branch") in node order. required_by: everything that must hold of the symbols for the model to be
-    valid (`N % 3 == 0`), of branches too, with the locations of the nodes that require it; a name that the author
-    declared for what is computed stands there with what it is (`half == (N + 1)//2`). assumed_by: what was taken for
-    granted so that dimensions have a closed form (`P <= 1023`: no side of a broadcast is empty where the other is 1),
-    with the first node that needs it; it may fail in a valid model, and what is claimed holds wherever it does not.
+    it is first asked for. held: what the model is put together from, for this package only. splits: a report for each
+    split in graph order, subgraphs and function bodies (once for each call) included. diagnostics: every finding.
+    types: of the main graph's inputs, initializers and node outputs. symbols: known bounds (minimum, maximum or None)
+    of each symbol. opset: imported version of each domain; of OpenVINO IR its version under "openvino". completeness:
+    how much is known, over all graphs. graphs: types of each graph by its location, the main graph ("main") first, then
+    subgraphs ("main/If_3/then_branch") in node order. required_by: everything that must hold of the symbols for the
+    model to be valid (`N % 3 == 0`), of branches too, with the locations of the nodes that require it; a name that the
+    author declared for what is computed stands there with what it is (`half == (N + 1)//2`). assumed_by: what was taken
+    for granted so that dimensions have a closed form (`P <= 1023`: no side of a broadcast is empty where the other is
+    1), with the first node that needs it; it may fail in a valid model, and what is claimed holds wherever it does not.
     generated: the symbols that are not the author's (`unk0`).
     """
 
-    # What is printed of an analysis is for people, who do not read protobuf.
+    # Not printed: people do not read protobuf.
     held: M_co | HeldModel[M_co] = field(repr=False)
     splits: tuple[SplitReport, ...]
     diagnostics: tuple[Diagnostic, ...]
@@ -92,8 +92,7 @@ class Analysis(Generic[M_co]):
     required_by: Mapping[Obligation, tuple[str, ...]] = field(default_factory=dict)
     assumed_by: Mapping[Obligation, str] = field(default_factory=dict)
     generated: frozenset[str] = frozenset()
-    # For conversion and verification, not part of the contract: what inference knows of each split node of the model as
-    # written.
+    # For conversion and verification, not part of the public API: details of each split node as written.
     details: Any = field(default=None, repr=False, compare=False)
 
     @property
@@ -114,12 +113,12 @@ class Analysis(Generic[M_co]):
 
     @property
     def obligations(self) -> tuple[Obligation, ...]:
-        """What must hold of the symbols, each requirement once, in the order of the nodes."""
+        """The requirements on symbols, each once, in the order of the nodes."""
         return tuple(self.required_by)
 
     @property
     def assumptions(self) -> tuple[Obligation, ...]:
-        """What was taken for granted so that dimensions have a closed form, and may fail in a valid model."""
+        """The assumptions that give dimensions a closed form; a valid model may violate them."""
         return tuple(self.assumed_by)
 
     @property

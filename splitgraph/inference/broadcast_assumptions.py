@@ -1,10 +1,11 @@
-"""What has to be taken for granted for a broadcast to be the larger of its two dimensions.
+"""The assumptions under which the broadcast of two dimensions is the larger of the two.
 
 In a valid model two dimensions that broadcast are equal, or one of them is 1. The result is the larger one, unless one
 is 1 and the other is 0: then it is 0. So the larger one is right where, if one side is 1, the other is not empty.
 
-What is assumed holds for everything that the walk says from there on: it is right at all sizes at which the model is
-valid and the assumptions hold. So a requirement that comes later says nothing of an assumption: it may rest on it.
+Everything that the walk infers after an assumption may depend on it: the results are right at all sizes at which the
+model is valid and the assumptions hold. So a later requirement does not prove an assumption: it may depend on the
+assumption itself.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from splitgraph.dim import Dim, DimLike, Facts, Obligation, dim_max
 from splitgraph.dim.conditions import plain_conditions
 from splitgraph.inference.walk_state import WalkState
 
-# Of more symbols a maximum, and what is assumed for it, are nothing that somebody reads.
+# Nobody reads a maximum, or an assumption, with more symbols.
 _MOST_SYMBOLS = 8
 
 _REMEMBERED = 4096
@@ -35,8 +36,8 @@ def fit_only_if_equal(a: Dim, b: Dim) -> bool:
 
 
 def larger_of(state: WalkState, facts: Facts, a: Dim, b: Dim, location: str) -> DimLike | None:
-    """The larger of two dimensions that broadcast in a node, with a note of what is assumed for that, if anything is;
-    None where it may be another and that cannot be assumed away.
+    """The larger of two dimensions that broadcast in a node. The assumptions for it are recorded. None where the
+    broadcast may be another dimension and no assumption helps.
     """
     conditions = _conditions(a, b)
     if conditions is None:
@@ -54,7 +55,7 @@ def larger_of(state: WalkState, facts: Facts, a: Dim, b: Dim, location: str) -> 
 
 
 def settle_assumptions(state: WalkState, facts: Facts) -> None:
-    """Leave out what is assumed for nothing, by what is known after a walk that assumed nothing."""
+    """Drop the assumptions that are not needed, by the facts of a walk without assumptions."""
     before, pairs = state.assumptions, state.assumed_pairs
     state.assumptions, state.assumptions_on, state.assumed_pairs = {}, {}, {}
     for (a, b), location in pairs.items():
@@ -65,7 +66,7 @@ def settle_assumptions(state: WalkState, facts: Facts) -> None:
 
 
 def may_be_settled(state: WalkState, facts: Facts) -> bool:
-    """True where something is assumed that follows from what is known, or for dimensions that are known to be equal."""
+    """True if an assumption follows from the facts, or was made for dimensions that are known to be equal."""
     return any(facts.prove_ge(each.lhs, each.rhs) for each in state.assumptions) or any(
         facts.prove_eq(a, b) for a, b in state.assumed_pairs
     )
@@ -74,7 +75,7 @@ def may_be_settled(state: WalkState, facts: Facts) -> bool:
 def _note(state: WalkState, a: Dim, b: Dim, assumptions: Sequence[Obligation], location: str) -> DimLike:
     larger = dim_max(a, b)
     is_new = bool(assumptions) or (a, b) not in state.assumed_pairs
-    # What a quiet walk finds, a later one finds again; a node that never runs needs nothing.
+    # A later walk finds again what a quiet walk finds; a node that never runs needs no assumption.
     if not is_new or state.quiet or state.muted:
         return larger
     state.effects += 1
@@ -88,7 +89,7 @@ def _note(state: WalkState, a: Dim, b: Dim, assumptions: Sequence[Obligation], l
 
 
 def _with_assumptions(state: WalkState, facts: Facts, dims: Iterable[Dim]) -> Facts:
-    """What is known, and beside it what was assumed of the symbols in the dimensions."""
+    """The facts together with the assumptions about the symbols in these dimensions."""
     names = {name for dim in dims for name in dim.symbols}
     known = facts.child()
     for assumption in {each: None for name in sorted(names) for each in state.assumptions_on.get(name, ())}:
@@ -98,8 +99,8 @@ def _with_assumptions(state: WalkState, facts: Facts, dims: Iterable[Dim]) -> Fa
 
 @lru_cache(_REMEMBERED)
 def _conditions(a: Dim, b: Dim) -> tuple[Dim, ...] | None:
-    """What has to be >= 0 for the larger one to be right, whatever is known; None where nothing makes it so, or more
-    than anybody reads.
+    """The values that must be >= 0 for the larger dimension to be the broadcast. None where no condition makes it so,
+    or too many would be needed.
     """
     if len(a.symbols | b.symbols) > _MOST_SYMBOLS:
         return None
@@ -113,7 +114,7 @@ def _conditions(a: Dim, b: Dim) -> tuple[Dim, ...] | None:
 
 
 def _beside_each_other(conditions: list[Dim]) -> list[Dim]:
-    """The conditions, each as plain as the others make it: where P is 3 at most, `T + max(0, P - 4)` is T."""
+    """The conditions, each simplified by the others: where P is at most 3, `T + max(0, P - 4)` is T."""
     for place, each in enumerate(conditions):
         others = Facts()
         for other in conditions[:place] + conditions[place + 1 :]:
@@ -124,7 +125,7 @@ def _beside_each_other(conditions: list[Dim]) -> list[Dim]:
 
 
 def _where_one(dim: Dim) -> Facts | None:
-    """What is known where a dimension is 1; None where it never is."""
+    """The facts that hold where a dimension is 1; None where it never is 1."""
     known = Facts()
     for value in (dim - 1, 1 - dim):
         conditions = plain_conditions(value, lambda each: known.prove_ge(each, 0))
@@ -134,7 +135,7 @@ def _where_one(dim: Dim) -> Facts | None:
 
 
 def _not_empty_beside(one: Dim, other: Dim) -> Sequence[Dim] | None:
-    """What keeps one dimension from being 0 where the other is 1, as dims that are >= 0; None where nothing does."""
+    """Conditions (dims >= 0) under which one dimension is not 0 where the other is 1; None where there are none."""
     beside = _where_one(other)
     if beside is None:
         return ()

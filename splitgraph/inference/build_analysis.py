@@ -1,4 +1,6 @@
-"""From what the walks found to the analysis: shown names of symbols, reports, bounds, and how complete it all is."""
+"""Building the `Analysis` from the results of the walks: shown names of symbols, split reports, bounds and
+completeness.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +11,10 @@ from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.dim import Dim, DimLike, Obligation, symbols_of
 from splitgraph.graph.scopes import MAIN, GraphPath, Scope
 from splitgraph.inference.analysis import Analysis, Completeness, SplitReport
-from splitgraph.inference.generated_symbols import Naming, tally
+from splitgraph.inference.generated_symbols import ShownNames, tally
 from splitgraph.inference.operators import AI_ONNX, plugin_advice
 from splitgraph.inference.requirements import Requirements, shown_assumptions, shown_requirements
-from splitgraph.inference.simplified_types import Plainer
+from splitgraph.inference.simplified_types import TypeSimplifier
 from splitgraph.inference.solved_symbols import solve
 from splitgraph.inference.unknown_operator_reach import values_left_open
 from splitgraph.inference.walk import Walk
@@ -24,13 +26,13 @@ from splitgraph.value_type import UNKNOWN, ValueType
 def build_analysis(state: WalkState, main: Walk) -> Analysis:
     """The analysis of a walked model; `details` holds the shown types of every graph and what conversion needs."""
     solved = solve([each for each in main.facts.obligations if each not in state.declared_numbers], state.generated)
-    naming, plainer = Naming(state.generated, state.reserved, solved), Plainer(solved)
+    naming, simplifier = ShownNames(state.generated, state.reserved, solved), TypeSimplifier(solved)
     walked = {path: detail for path, detail in state.details.items() if path[:1] != ("call",) and path[:1] != ("F",)}
     walked.setdefault(main.path, main.detail)
-    # Each type as the walk left it, as plain as what is known in the end makes it, and how often it is held.
+    # Each type as the walk left it, its simplified form at the end, and how many values have it.
     told_apart = {
         path: [
-            (value, plainer.value(value, state.facts.get(path, main.facts)), times)
+            (value, simplifier.value(value, state.facts.get(path, main.facts)), times)
             for value, times in tally(detail.types.values())
         ]
         for path, detail in walked.items()
@@ -38,9 +40,9 @@ def build_analysis(state: WalkState, main: Walk) -> Analysis:
     for values in told_apart.values():
         for _, plain, times in values:
             naming.count(plain.shape or (), times)
-    # What is required of a symbol is shown with it.
+    # Requirements on a symbol are shown with it.
     naming.count([each.lhs for each in state.declared_numbers], 1)
-    lengths = {id(found.detail): plainer.dims(found.detail.lengths, found.facts) for found in state.reports}
+    lengths = {id(found.detail): simplifier.dims(found.detail.lengths, found.facts) for found in state.reports}
     for split, times in tally([found.detail for found in state.reports]):
         naming.count(lengths[id(split)], times)
     types: dict[GraphPath, Mapping[str, ValueType]] = {}
@@ -51,7 +53,7 @@ def build_analysis(state: WalkState, main: Walk) -> Analysis:
         same = all(reported[id(value)] is value for value, _, _ in told_apart[path])
         types[path] = detail.types if same else {name: reported[id(value)] for name, value in detail.types.items()}
         counted += [(reported[id(value)], times) for value, _, times in told_apart[path]]
-    shown = _shown_splits(state, naming, plainer, lengths)
+    shown = _shown_splits(state, naming, simplifier, lengths)
     noted = [(obligation, facts) for obligation, _, facts in state.requirements]
     noted += [(obligation, found.facts) for found in state.reports for obligation in found.obligations]
     requirements = Requirements(naming, noted)
@@ -74,7 +76,7 @@ def build_analysis(state: WalkState, main: Walk) -> Analysis:
 
 
 class Details:
-    """For conversion: every graph of the model, the state of the walks, and the shown types of each graph by path."""
+    """For conversion: all graphs of the model, the state of the walks, and the shown types of each graph by path."""
 
     def __init__(self, state: WalkState, types: Mapping[GraphPath, Mapping[str, ValueType]]) -> None:
         self.scopes = state.scopes
@@ -83,7 +85,7 @@ class Details:
 
 
 class ShownSplit(NamedTuple):
-    """What repeated split nodes have in common, in shown names."""
+    """What equal split nodes have in common, in shown names."""
 
     input: ValueType
     outputs: list[ValueType]
@@ -92,14 +94,14 @@ class ShownSplit(NamedTuple):
 
 
 def _shown_splits(
-    state: WalkState, naming: Naming, plainer: Plainer, lengths: Mapping[int, Iterable[DimLike | None]]
+    state: WalkState, naming: ShownNames, simplifier: TypeSimplifier, lengths: Mapping[int, Iterable[DimLike | None]]
 ) -> dict[int, ShownSplit]:
-    """What is shown of each split, by the identity of its detail; lengths: of its parts, by the same."""
+    """The shown form of each split, by the identity of its detail. lengths: those of its parts, by the same key."""
     shown: dict[int, ShownSplit] = {}
     for found in state.reports:
         if id(found.detail) not in shown:
             data, *outputs = [
-                naming.value(plainer.value(value, found.facts)) for value in (found.detail.data, *found.outputs)
+                naming.value(simplifier.value(value, found.facts)) for value in (found.detail.data, *found.outputs)
             ]
             outputs += [UNKNOWN] * (len(found.output_names) - len(outputs))
             named = {str(dim) for value in outputs for dim in (value.shape or ()) if isinstance(dim, Dim)}
@@ -110,7 +112,7 @@ def _shown_splits(
 
 
 def _required(requirements: Requirements, found: FoundSplit, shown: ShownSplit) -> list[Obligation]:
-    """What a split requires, each obligation once, and what the symbols in its types stand for."""
+    """The requirements of a split, each once, and the meanings of the symbols in its types."""
     plain = [each for held in found.obligations if (each := requirements.plain(held, found.facts)) is not None]
     return list(dict.fromkeys([*plain, *shown.meanings]))
 
@@ -152,7 +154,9 @@ def _by_location(
     return found
 
 
-def _bounds(main: Walk, naming: Naming, counted: Iterable[tuple[ValueType, int]]) -> dict[str, tuple[int, int | None]]:
+def _bounds(
+    main: Walk, naming: ShownNames, counted: Iterable[tuple[ValueType, int]]
+) -> dict[str, tuple[int, int | None]]:
     shown = {dim for value, _ in counted for dim in (value.shape or ()) if isinstance(dim, Dim)}
     names = sorted({name for dim in shown for name in symbols_of(dim)})
     # A generated symbol is numbered anew when it is shown: its bounds are found under the number that it had inside.

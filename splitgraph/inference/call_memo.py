@@ -1,5 +1,5 @@
-"""The memo of calls: a call of a function that repeats an earlier one gives what that one gave, and its body is not
-walked again. Otherwise a file of a few functions that call each other twice over is a model of millions of nodes.
+"""The memo of function calls: a call that equals an earlier call gets its results, and the body is not walked again.
+Without it, a file with a few functions that call each other twice is a model of millions of nodes.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ class Call(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class CallVisit:
-    """What walking the body of a function for one call did.
+    """The results and effects of walking a function body for one call.
 
-    made: symbols in what it gives that it made. location: of the call. start, end: of what it did in the journal.
-    unknown: how often each operator that nobody knows was met. version: of the facts that it was walked with; settled:
-    its answers hold whatever else is learnt. held: what the key tells apart by identity, which must stay alive.
+    given: the outputs. made: symbols in the outputs that this call generated. location: of the call. start, end: its
+    entries in the journal. unknown: how often each unknown operator occurred. version: of the facts before the walk.
+    settled: the results hold whatever else becomes known. held: keeps objects alive that the key compares by identity.
     """
 
     given: CallOutputs
@@ -48,11 +48,11 @@ class CallVisit:
 
 
 class CallMemo:
-    """The calls that were walked with some facts and may be repeated. Graphs that share facts share their memo.
+    """The calls that may be repeated in graphs that share the same facts.
 
     What a call may depend on. Its key: the function, its attributes, whether findings are reported, and what is known
-    of each input; of the elements of a constant only where the body looks at them, so that layers that differ in
-    their weights are alike. And what is known of the symbols: the rules of `VisitMemo` hold for everything in the body.
+    of each input; of the elements of a constant only where the body looks at them, so that layers that differ in their
+    weights are alike. And what is known of the symbols: the rules of `VisitMemo` hold for everything in the body.
 
     What a repeated call does again, at its own location: findings, splits that are reported, requirements of bodies
     that may not run, operators that nobody knows. Symbols that the call made and gives are made anew.
@@ -61,8 +61,8 @@ class CallMemo:
     which may speak of them. What the journal counts as unrepeatable: a symbol for a broadcast, a name that was adopted
     from a declaration, recursion, and a call that is not followed.
 
-    When a call is forgotten. As a node: one that had an open question holds while nothing more is learnt, others to
-    the end. Facts of a body that has learnt nothing of its own are those around it, and so is the memo.
+    When a call is forgotten. As a node: one that had an open question holds while nothing more is learnt, others to the
+    end. Facts of a body that has learnt nothing of its own are those around it, and so is the memo.
     """
 
     def __init__(self, facts: Facts, around: CallMemo | None = None) -> None:

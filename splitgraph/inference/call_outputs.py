@@ -1,4 +1,4 @@
-"""What a call of a function gives, as one object that can be given again."""
+"""The outputs of a function call as one object, which an equal call can use again."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class CallOutputs:
     sequences: Mapping[int, SequenceInfo]
 
     def symbols(self) -> frozenset[str]:
-        """Every symbol in them."""
+        """Every symbol in the outputs."""
         found = set[str]()
 
         def note(dim: Dim) -> DimLike:
@@ -33,7 +33,7 @@ class CallOutputs:
         return frozenset(found)
 
     def renamed(self, names: Mapping[str, DimLike]) -> CallOutputs:
-        """The same with other symbols."""
+        """The same outputs with symbols replaced."""
         return self._with_dims(lambda dim: substitute(dim, names)) if names else self
 
     def _with_dims(self, change: Change) -> CallOutputs:

@@ -1,5 +1,5 @@
-"""Constant nodes under which key the memo of visits has them: the bytes of their attribute. Exporters write a third of
-a model's nodes as such, most of them alike.
+"""The keys of Constant nodes in the memo of visits: the bytes of their attribute. A third of the nodes that exporters
+write are Constants, and most of them are equal.
 
 Asking protobuf for an output and an attribute makes objects, which takes three times as long as writing the whole node
 as bytes and reading it from there. Source: the fields of NodeProto in onnx.proto.

@@ -1,4 +1,4 @@
-"""What an inference rule sees of a node, and how it says what the node gives."""
+"""The interface between inference rules and the walk: what a rule reads of a node, and how it states the outputs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Relation = Literal["==", ">="]
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """What a walk over a body gave: the types and contents of its outputs; and the types that its inputs had in it."""
+    """The results of walking a body: types and contents of its outputs, and the types of its inputs."""
 
     types: list[ValueType]
     contents: list[Contents | None]
@@ -27,10 +27,10 @@ class Body:
 
 
 class NodeContext(Protocol):
-    """One node as its rule sees it: its inputs as known so far, its attributes, and the place for what it gives.
+    """One node as its rule sees it: what is known of its inputs, its attributes, and methods to state its outputs.
 
-    A rule may depend on what stands here and on nothing else, so that the memo of visits can tell nodes apart by it
-    (`visit_memo.py`). Names and the location are for messages.
+    A rule may depend on this interface and on nothing else: the memo of visits compares nodes by it (`visit_memo.py`).
+    Names and the location are for messages.
 
     node: as written. opset: the version of the operator's domain that the graph imports. since_version: the operator
     version that this selects. inputs: the type of each, None for an omitted one ("").
@@ -91,7 +91,7 @@ class NodeContext(Protocol):
     def has_attribute(self, name: str) -> bool:
         """True when the attribute is given, be it by the caller of a function."""
 
-    def is_unbound(self, name: str) -> bool:
+    def is_unresolved(self, name: str) -> bool:
         """True for an attribute that refers to an attribute of a function whose caller is not known."""
 
     def bound(self, written: AttributeProto) -> AttributeProto | None:

@@ -1,4 +1,4 @@
-"""What the author of a model declared of a value, against what its nodes produce."""
+"""Declared types against inferred types: merging the two, and reporting contradictions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from splitgraph.value_type import ValueType
 
 _BRANCHES = ("then_branch", "else_branch")
 
-# Says that what is inferred contradicts what is declared: of a name in a graph, at a location, how severe.
+# Reports that an inferred type contradicts the declared one: the graph, the name, both types, the location and the
+# severity.
 Report = Callable[[GraphValues, str, ValueType, ValueType, str, Severity], None]
 
 
@@ -30,12 +31,13 @@ def reconcile(
     passed_in: bool = False,
     of_split: bool = False,
 ) -> ValueType:
-    """The two together; what is inferred wins where both say something, and a contradiction is reported with both.
+    """Merge an inferred and a declared type. Where both state something, the inferred type wins; a contradiction is
+    reported.
 
-    Names that the author gave to dimensions which inference knows nothing of are adopted, but not in the body of a
-    loop, nor those of the model's inputs, which would say what nothing proves. passed_in: what is inferred is what an
-    input of the graph is given; for the main graph that is a shape of the caller of splitgraph. of_split: the value is
-    a part of a split.
+    Declared names of dimensions that inference does not know are adopted, except in the body of a loop and except names
+    of the model's inputs: these would claim an equality without proof. passed_in: the inferred type is the type passed
+    to a graph's input; for the main graph, a shape that splitgraph's caller gives. of_split: the value is a part of a
+    split.
     """
     declaration = Declaration(name, declared, location, passed_in, of_split)
     report = _report_given if passed_in and values.path == MAIN else _report
@@ -43,7 +45,9 @@ def reconcile(
 
 
 def check_default(values: GraphValues, name: str, default: ValueType, declared: ValueType) -> None:
-    """Report an initializer that is not what the input of its name is declared as: no runtime loads such a model."""
+    """Report an initializer whose type differs from the declared type of the input of the same name: no runtime loads
+    such a model.
+    """
     if _fits(default, declared):
         return
     text = f"the initializer {name!r} is {default}, but the input of that name is declared as {declared}"
@@ -52,7 +56,7 @@ def check_default(values: GraphValues, name: str, default: ValueType, declared: 
 
 
 def check_sizes(values: GraphValues, name: str, declared: ValueType, known: ValueType) -> None:
-    """Report the dimensions of an input that the sizes which the caller gives make negative."""
+    """Report input dimensions that become negative with the sizes that the caller gives."""
     for written, dim in zip(declared.shape or (), known.shape or (), strict=False):
         if isinstance(dim, int) and dim < 0:
             text = f"dimension {written} of the input {name!r} is {dim} with the sizes given"
@@ -70,8 +74,8 @@ def _fits(default: ValueType, declared: ValueType) -> bool:
 
 
 class Declaration(NamedTuple):
-    """What is declared of a value, and where it gets its type; passed_in: as that of an input of its graph; of_split:
-    from a split.
+    """A declared type, and where the value is defined. passed_in: the value is an input of its graph. of_split: a split
+    defines it.
     """
 
     name: str
@@ -119,11 +123,11 @@ def _reconcile(values: GraphValues, inferred: ValueType, declaration: Declaratio
 def _merge_number(
     values: GraphValues, inferred: DimLike | None, number: int, declaration: Declaration
 ) -> DimLike | None:
-    """A dimension that is declared as a number; None where it cannot be that number.
+    """Merge an inferred dimension with a declared number. None where the dimension cannot be that number.
 
-    What no other value has takes the author's word. What the number demands of other values is an obligation, which
-    changes none of their types. What the model leaves to its caller stays open, as runtimes take any size for it; but
-    within a body that is given it, it is the number.
+    An unknown dimension that no other value has becomes the number. If other values share the dimension, the number is
+    an obligation, which changes no type. A dimension that the model leaves to its caller stays open, because runtimes
+    accept any size; inside a body that receives it, it is the number.
     """
     if not isinstance(inferred, Dim):
         return number if inferred in (None, number) else None
@@ -153,7 +157,7 @@ def _solved(values: GraphValues, dim: Dim) -> DimLike:
 
 
 def _merge(values: GraphValues, inferred: DimLike | None, declared: Dim | None, location: str) -> DimLike | None:
-    """One dimension of both, where no number is declared; None for a contradiction."""
+    """Merge a dimension where no number is declared. None for a contradiction."""
     if inferred is None or declared is None or inferred == declared:
         return values.fresh() if inferred is None and declared is None else (declared if inferred is None else inferred)
     if isinstance(inferred, Dim) and _is_unknown(values, inferred):
@@ -176,9 +180,9 @@ def _merge(values: GraphValues, inferred: DimLike | None, declared: Dim | None, 
 
 
 def _is_taken(values: GraphValues, inferred: Dim, declared: Dim) -> bool:
-    """True for a name that stands for another unknown dimension already: exporters give all outputs of a node the name
-    of the first one's. That of a branch which does not run when this one does is no other; and a name that is a formula
-    in the exporter's own language says how the dimension is computed, wherever it stands.
+    """True if the name already stands for another unknown dimension: some exporters give the first output's names to
+    all outputs of a node. Names in a branch that never runs together with this one do not count, nor do names that are
+    formulas in the exporter's own language.
     """
     name, own = str(declared), values.path
     adopted = values.state.adopted.setdefault(name, {})
@@ -217,10 +221,10 @@ def _note_symbolic(
 
 
 def _note_names(values: GraphValues, inferred: ValueType, declared: ValueType, location: str) -> None:
-    """Keep what the author's names stand for, where no input of the model gives them their value.
+    """Record what declared names stand for, unless an input of the model gives them their value.
 
-    Runtimes do not hold a model to such names: they are explained, and nothing is concluded from them. A name of two
-    values that are not proved equal explains nothing.
+    Runtimes do not check such names, so that they are only explained; no conclusion is drawn from them. A name with two
+    values that are not proved equal is not explained.
     """
     state = values.state
     for mine, theirs in zip(inferred.shape or (), declared.shape or (), strict=True):
@@ -248,8 +252,8 @@ def _contradiction(
 
 
 def _report_shape(values: GraphValues, inferred: ValueType, declaration: Declaration, report: Report) -> None:
-    """Tell of a declared shape that no run can have. Runtimes warn and go by the nodes. It is an error where the caller
-    of splitgraph gives the shape; and for a part of a split, whose lengths and declaration cannot both be meant.
+    """Report a declared shape that is impossible. Runtimes warn and follow the nodes. It is an error if splitgraph's
+    caller gave the shape, and for a part of a split, whose lengths then contradict the declaration.
     """
     name, declared, location = declaration[:3]
     if report is not _report:
@@ -260,7 +264,9 @@ def _report_shape(values: GraphValues, inferred: ValueType, declaration: Declara
 
 
 def _report_demand(values: GraphValues, demand: Obligation, declaration: Declaration) -> None:
-    """Warn of a declaration that holds for one size only of what the model leaves open, unless another said as much."""
+    """Warn about a declaration that is right for only one size of an open dimension, unless an earlier warning covers
+    it.
+    """
     state, name = values.state, declaration.name
     if state.quiet or state.muted:
         return

@@ -1,4 +1,4 @@
-"""Bodies of model-local functions as they are written, which conversion edits once for all calls."""
+"""Inference of function bodies as written: conversion edits each body once for all calls."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from splitgraph.value_type import UNKNOWN, ValueType
 
 
 def walk_function_bodies(state: WalkState, main: Walk) -> None:
-    """Walk each function's body as written, which conversion edits: with what all calls of it have in common, and
-    quietly where it was walked at its calls already.
+    """Walk each function body as written, with the input types that all calls have in common. Report findings only for
+    functions that no call has walked.
     """
     facts = main.facts
     for index, function in enumerate(state.model.functions):
@@ -37,8 +37,8 @@ def walk_function_bodies(state: WalkState, main: Walk) -> None:
 
 
 def _stand_ins(state: WalkState) -> Iterator[Dim]:
-    """Symbols for what is not known of the inputs of one function: the same for each, so that the calls in functions
-    are alike that were no longer so with symbols of their own. What is required of them stays within the function.
+    """Symbols for the unknown dimensions of a function's inputs. All functions use the same symbols, so that equal
+    calls in different functions stay equal. Requirements on these symbols stay within the function.
     """
     for position in count():
         if position == len(state.stand_ins):
@@ -47,7 +47,7 @@ def _stand_ins(state: WalkState) -> Iterator[Dim]:
 
 
 def _common(symbols: Iterator[Dim], calls: Sequence[FunctionCall], position: int) -> ValueType:
-    """What all calls of a function agree on of one input: kind, element type, rank and static dimensions; symbols of
+    """What all calls of a function agree on for one input: kind, element type, rank and static dimensions. Symbols of
     one call mean nothing in another.
     """
     types = [(call.inputs[position] if position < len(call.inputs) else None) or UNKNOWN for call in calls]

@@ -1,4 +1,4 @@
-"""Calls of the model's own functions: the body walked with what the call gives it, once for calls that are alike."""
+"""Calls of model-local functions: the body is walked with the call's inputs and attributes, once for equal calls."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from splitgraph.value_type import ValueType
 def infer_call(
     walk: GraphWalk, ctx: WalkedNode, function: FunctionProto
 ) -> Generator[Steps, None, Sequence[ValueType]]:
-    """The types that a call gives."""
+    """Infer the output types of a call."""
     state, name = walk.state, called_function(ctx.node)
     if name in state.calling:
         help = "Write the function without the call of itself; ONNX has no recursion."
@@ -49,7 +49,7 @@ def infer_call(
 def _walked(
     walk: GraphWalk, ctx: WalkedNode, function: FunctionProto, bindings: Bindings | None, key: CallKey
 ) -> Generator[Steps, None, Sequence[ValueType]]:
-    """GraphWalk the body for a call, and remember what that did where another call may repeat it."""
+    """GraphWalk the body for a call, and remember the results if another call may repeat them."""
     state, facts, journal = walk.state, walk.facts, walk.state.journal
     version, questions = facts.version, facts.open_questions
     start, unrepeatable, made_before = len(journal.entries), journal.unrepeatable, len(state.generated)
@@ -81,7 +81,7 @@ def _walked(
 
 
 def _repeat(state: WalkState, visit: CallVisit, ctx: WalkedNode) -> Sequence[ValueType]:
-    """Do for a call what was done for an earlier one. Gives the types of its outputs."""
+    """Repeat an earlier call for this one. Gives the types of the outputs."""
     replay(state, visit.start, visit.end, visit.location, ctx.location)
     for label, count in visit.unknown.items():
         state.unknown_operators[label] += count
@@ -89,7 +89,7 @@ def _repeat(state: WalkState, visit: CallVisit, ctx: WalkedNode) -> Sequence[Val
 
 
 def _hand_over(outputs: CallOutputs, ctx: WalkedNode) -> Sequence[ValueType]:
-    """Note at a call what is known of the elements of its outputs. Gives the types of its outputs."""
+    """Record the elements and sequences of a call's outputs. Gives the types of the outputs."""
     ctx.contents_out.update(outputs.contents)
     ctx.sequences_out.update(outputs.sequences)
     return outputs.types
@@ -107,14 +107,14 @@ def _key_of_bindings(bindings: Bindings | None) -> tuple[tuple[str, bytes | int]
 
 
 def _key_of_attribute(attribute: AttributeProto) -> bytes | int:
-    """Its bytes; a long one is told apart by identity."""
+    """The attribute's bytes; the identity of a long attribute."""
     if attribute.ByteSize() > MOST_BYTES:
         return id(attribute)
     return attribute.SerializeToString()
 
 
 def _read_shared(walk: GraphWalk, ctx: WalkedNode) -> None:
-    """Take note of elements that a body has looked at since what is known of the input was noted."""
+    """Read the elements of inputs that a body has read since the inputs were looked up."""
     for position, known in enumerate(ctx.given):
         if known.unread and not isinstance(walk.held(ctx.node.input[position]), TensorProto):
             ctx.contents(position)
@@ -144,7 +144,9 @@ def _outputs(body: GraphWalk, function: FunctionProto) -> CallOutputs:
 
 
 def _bindings(walk: GraphWalk, ctx: WalkedNode, function: FunctionProto) -> Bindings | None:
-    """The attributes of a call by name; None where it hands on one of a function whose caller is not known."""
+    """The attributes of a call by name. None where an attribute refers to one of the enclosing function and its caller
+    is unknown.
+    """
     bound = {attribute.name: attribute for attribute in function.attribute_proto}
     for attribute in ctx.node.attribute:
         if not attribute.ref_attr_name:
@@ -157,8 +159,8 @@ def _bindings(walk: GraphWalk, ctx: WalkedNode, function: FunctionProto) -> Bind
 
 
 def _fault_of_call(ctx: WalkedNode, function: FunctionProto) -> str | None:
-    """What is wrong with the number of inputs or outputs of a call; None where the function has as many or more. An
-    attribute that the function does not declare means nothing: onnxruntime and the reference evaluator pass it by.
+    """The text of an error when a call has more inputs or outputs than the function, else None. An attribute that the
+    function does not declare is no error: onnxruntime and the reference evaluator ignore it.
     """
     if ctx.input_count > len(function.input):
         return f"the function {function.name!r} takes {_counted(function.input, 'input')}, not {ctx.input_count}"

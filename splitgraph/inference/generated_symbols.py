@@ -1,4 +1,4 @@
-"""Which generated symbols are shown: those that tell that two dimensions are equal, numbered in order of appearance."""
+"""The generated symbols that are shown: those that say that two dimensions are equal, in order of appearance."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def tally(values: Collection[T]) -> list[tuple[T, int]]:
     return [(objects[key], times) for key, times in Counter(map(id, values)).items()]
 
 
-class Naming:
-    """Turns internal dimensions into those that are reported.
+class ShownNames:
+    """Converts internal dimensions to reported dimensions.
 
-    A generated symbol that stands alone in a single place says nothing and becomes None; the others are numbered unk0,
-    unk1, ... An expression that the grammar cannot spell (half of `batch-size`) becomes a generated symbol too, and so
-    does a large one that stands for a sum or product; the same one for the same value, and `meanings` says what it
-    stands for. One that equals something else in every run, as `solved` says, is shown as that.
+    A generated symbol that occurs only once, alone, says nothing and becomes None; the others are numbered unk0, unk1,
+    ... An expression that the grammar cannot spell (half of `batch-size`) becomes a generated symbol too, and so does a
+    large sum or product: the same symbol for the same value, and `meanings` has its meaning. A symbol that `solved`
+    equates with something else is shown as that.
     """
 
     def __init__(self, generated: set[str], reserved: Iterable[str], solved: Mapping[str, DimLike]) -> None:
@@ -49,7 +49,7 @@ class Naming:
         self.meanings: dict[str, Obligation] = {}
 
     def count(self, dims: Iterable[DimLike | None], times: int) -> None:
-        """Note where generated symbols stand in dimensions that will be reported so many times."""
+        """Count the places of generated symbols in dimensions that are reported `times` times."""
         for dim in dims:
             if isinstance(dim, Dim):
                 self._count_dim(dim, times)
@@ -62,7 +62,7 @@ class Naming:
         self._count_large(dim)
 
     def _count_large(self, dim: Dim) -> None:
-        """Note the generated symbols in what large expressions stand for, once: all of these are shown."""
+        """Note the generated symbols inside large expressions, once: all of them are shown."""
         waiting = large_atoms(resolve(dim, self.solved))
         while waiting:
             atom = waiting.pop()
@@ -75,7 +75,7 @@ class Naming:
                 waiting += large_atoms(known)
 
     def _generated_in(self, dim: Dim) -> list[tuple[str, bool]]:
-        """The generated symbols that the dimension comes down to, and whether it is nothing but that symbol."""
+        """The generated symbols in a dimension once it is resolved, each with whether it is the whole dimension."""
         names = self._held.get(dim)
         if names is None:
             known = resolve(dim, self.solved)
@@ -130,14 +130,14 @@ class Naming:
         return stand_in
 
     def _under_shown_names(self, known: DimLike) -> DimLike:
-        """A dimension with all that is generated in it named."""
+        """The dimension with shown names for all generated symbols in it."""
         names = names_in(known)
         values: dict[str, DimLike] = {name: self._name(name) for name in sorted(names & self.generated)}
         values.update({atom.name: self._name_large(atom) for atom in large_atoms(known)})
         return substitute_names(known, values)
 
     def _name_large(self, atom: Atom) -> Dim:
-        """The symbol that a large expression is shown as, and so are those that its meaning speaks of."""
+        """The symbol that stands for a large expression; the large expressions in its meaning get symbols too."""
         waiting, found = [atom], list[tuple[Atom, list[DimLike]]]()
         while waiting:
             each = waiting.pop()

@@ -1,4 +1,4 @@
-"""What the caller says of dimensions: values of symbols, and shapes of inputs in place of the declared ones."""
+"""Sizes that the caller gives: values for symbols, and shapes for inputs in place of the declared ones."""
 
 from __future__ import annotations
 
@@ -29,10 +29,11 @@ InputShapes = Mapping[str, Sequence["int | str | Dim | None"]]
 
 
 class Sizes(NamedTuple):
-    """What the caller says of dimensions.
+    """The sizes that the caller gives.
 
-    bound: what symbols of the model are: numbers, and other symbols where a given shape names a dimension otherwise.
-    given: for each input of the model its type with the shape given, None for one without; empty without any.
+    bound: the values of the model's symbols: numbers, or other symbols where a given shape names a dimension
+    differently. given: for each input of the model its type with the given shape, None for an input without one; empty
+    when no shapes are given.
     """
 
     bound: Mapping[str, DimLike]
@@ -43,7 +44,9 @@ NO_SIZES = Sizes({}, ())
 
 
 def read_sizes(model: ModelProto, bind: Mapping[str, int] | None, input_shapes: InputShapes | None) -> Sizes:
-    """What the caller says. Raises SplitgraphError for what fits nothing in the model, or is no size."""
+    """Read the sizes that the caller gives. Raises SplitgraphError for a name that the model does not have, or for
+    something that is no size.
+    """
     given = _read_input_shapes(model, input_shapes)
     numbers = _read_bindings(model, bind, given)
     if not numbers and not any(given):
@@ -53,7 +56,7 @@ def read_sizes(model: ModelProto, bind: Mapping[str, int] | None, input_shapes: 
 
 
 def bound_type(value: ValueType, bound: Mapping[str, DimLike]) -> ValueType:
-    """The type with what the symbols in its shape are."""
+    """The type with the given values in place of symbols."""
     if not bound or value.shape is None:
         return value if value.element is None else replace(value, element=bound_type(value.element, bound))
     return value.with_shape([substitute(dim, bound) if isinstance(dim, Dim) else dim for dim in value.shape])
@@ -107,8 +110,8 @@ def _read_input_shapes(model: ModelProto, input_shapes: InputShapes | None) -> l
 
 
 def _implied_bindings(model: ModelProto, given: Sequence[ValueType | None]) -> dict[str, DimLike]:
-    """What the shapes given for inputs say of the symbols that these declare: numbers, and else other symbols. The
-    first counts for each; a second one then contradicts the declaration.
+    """The values of declared symbols that follow from the given shapes: numbers, else other symbols. The first value of
+    a symbol counts; a different second one contradicts the declaration.
     """
     numbers: dict[str, DimLike] = {}
     renamed: dict[str, DimLike] = {}
@@ -127,7 +130,7 @@ def _implied_bindings(model: ModelProto, given: Sequence[ValueType | None]) -> d
 
 
 def _solved(written: Dim, size: int) -> dict[str, DimLike]:
-    """The symbol that a dimension such as N or 2*N + 1 has, with the value that makes the dimension this size."""
+    """The symbol in a dimension such as N or 2*N + 1, with the value that gives the dimension this size."""
     if len(written.symbols) != 1 or level_of(written) > 1:
         return {}
     (name,) = written.symbols

@@ -1,4 +1,4 @@
-"""What is known of the values of one graph: types, contents, sequences; and what must hold of their dimensions."""
+"""The values of one graph: their types, elements and sequences, and the requirements on their dimensions."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _FEW = 64
 
 
 class GraphValues:
-    """The values of one graph, or of one call of a function, as far as they are known.
+    """What is known of the values of one graph, or of a function body in one call.
 
     parent: the enclosing graph, whose values a subgraph may read; None for the main graph and for functions.
-    is_repeated: the graph is in the body of a loop, so that its values are others in each iteration.
+    is_repeated: the graph is in the body of a loop, so that its values differ between iterations.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class GraphValues:
         return UNKNOWN
 
     def held(self, name: str) -> Contents | TensorProto | None:
-        """What holds the elements of a value, as it is."""
+        """The contents of a value, or its tensor while nobody has read the elements."""
         scope: GraphValues | None = self
         while scope is not None:
             if name in scope.types:
@@ -126,13 +126,13 @@ class GraphValues:
         return known
 
     def refine(self, name: str, contents: Contents) -> Knowledge:
-        """Take the elements of a value for granted for the rest of this graph."""
+        """State the elements of a value for the rest of this graph."""
         self.constants[name] = contents
         return self.read(name)
 
     def look_up(self, name: str) -> Knowledge:
-        """What is known of a value that is first read in this graph; a constant's elements only where they are few
-        integers, which shapes are made of.
+        """What is known of a value that this graph reads for the first time. Elements of a constant are read only if
+        they are few integers, as shapes are.
         """
         scope: GraphValues | None = self
         while scope is not None and name not in scope.types:
@@ -151,7 +151,7 @@ class GraphValues:
         return known
 
     def _read_few(self, scope: GraphValues, name: str, held: TensorProto) -> Knowledge:
-        """What is known of a constant of few integers; many constants of a model hold the same ones."""
+        """What is known of a constant of few integers. Many constants of a model have the same elements."""
         type, raw = scope.types[name], held.raw_data
         # Types of constants are shared objects, which are told apart by identity in a quarter of the time.
         earlier = self.state.read_constants.get((id(type), raw))
@@ -180,8 +180,8 @@ class GraphValues:
         message: str | Callable[[], str] | None,
         noted: list[Obligation] | None = None,
     ) -> bool:
-        """Record an obligation; report and return False when nothing can satisfy it. message: of that finding, or what
-        gives it.
+        """Record an obligation. When nothing can satisfy it, report a finding and return False. message: the finding's
+        text, or a function that makes it.
         """
         if self.assume(obligation, location, noted) == "contradiction":
             earlier = isinstance(obligation.lhs, Dim) or isinstance(obligation.rhs, Dim)
@@ -233,12 +233,12 @@ class GraphValues:
         return False
 
     def produces(self, name: str) -> bool:
-        """True when a node of this graph gives the value, be it one that the walk has not come to."""
+        """True when a node of this graph has the value as output, even if the walk has not reached that node."""
         return any(name in node.output for node in self.nodes)
 
     def define(self, name: str, value: ValueType, location: str) -> None:
-        """Give a value its type, with unknown dimensions as fresh symbols; a name that the graph defines already is a
-        finding.
+        """Define a value with its type; unknown dimensions become fresh symbols. A name that the graph already defines
+        is reported.
         """
         if name in self.types:
             self.report(diagnostic("SG104", f"the name {name!r} is defined twice in this graph", location))

@@ -1,4 +1,4 @@
-"""One graph while it is walked, as the parts of the walk see it; `walk.py` has the walk itself."""
+"""The interface of the walk over one graph, for the modules that infer nodes; `walk.py` implements it."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ Bindings = Mapping[str, AttributeProto]
 
 
 class GraphWalk(GraphValues, ABC):
-    """One graph, or one call of a function, being inferred.
+    """The walk over one graph, or over the body of a function for one call.
 
-    parent: as of the values. bindings: attributes of the call for the body of a function; None for a body that is
-    walked as written, apart from any call. calls: those that were walked with these facts; None where they are new.
-    depth: how many bodies of nodes this is in, those around calls of functions included.
+    parent: the walk over the enclosing graph. bindings: the attributes of the call; None for a function body that is
+    walked as written, apart from any call. calls: the memo of calls that were walked with these facts; None for new
+    facts. depth: how many bodies of nodes enclose this graph, counting those around calls of functions.
     """
 
     def __init__(
@@ -54,14 +54,16 @@ class GraphWalk(GraphValues, ABC):
 
     @abstractmethod
     def steps(self, nodes: Sequence[NodeProto]) -> Steps:
-        """As `run`, but the bodies of functions are left to the caller."""
+        """As `run`, in steps: the caller walks the bodies of functions."""
 
     def run(self, nodes: Sequence[NodeProto]) -> None:
-        """Infer every node in order; in topological order where nodes of the model are known to be out of it."""
+        """Infer every node in the order of the file; in topological order when the model's nodes are known to be out of
+        order.
+        """
         finish(self.steps(nodes))
 
     def may_look_into(self, location: str) -> bool:
-        """False, and a finding, for the bodies of a node that are nested too deep."""
+        """True unless the bodies of a node are nested too deep, which is reported."""
         if self.depth >= MOST_NESTED:
             self.state.note_too_deep(location)
         return self.depth < MOST_NESTED

@@ -1,7 +1,6 @@
-"""No dimension is below 0: where a rule gives one that is, the node is wrong. The one place that checks every rule.
+"""A check of all rules' results: no dimension is below 0. A node whose rule gives a negative dimension is invalid.
 
-Nor is one a number of more than 64 bits. A dimension that is a multiple of such a number can only be 0: nothing is
-said of it.
+No dimension has more than 64 bits either. A multiple of such a number could only be 0, so that it is left unknown.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from splitgraph.value_type import ValueType
 
 
 def without_impossible_dims(ctx: WalkedNode, outputs: Sequence[ValueType]) -> Sequence[ValueType]:
-    """The types that a node gives; those with a dimension that cannot be have no shape, and the node a finding."""
+    """The output types of a node. A type with an impossible dimension loses its shape, and the node is reported."""
     outputs = [_without_huge_numbers(value) for value in outputs]
     found = [_impossible(ctx, value) for value in outputs]
     if not any(dim is not None for dim in found):

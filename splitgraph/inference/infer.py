@@ -1,6 +1,4 @@
-"""Inference of a whole model: the walk over its main graph, over functions that nothing calls, and the analysis of what
-was found.
-"""
+"""Inference of a whole model: walk the main graph and the functions, then build the analysis."""
 
 from __future__ import annotations
 
@@ -78,14 +76,12 @@ def infer_model(
 
 @dataclass(frozen=True, slots=True)
 class Walked:
-    """What the walks over a model found, in symbols of their own, before anything is put as a person reads it: all that
-    conversion asks for.
+    """The results of walking a model, with the internal names of symbols: all that conversion needs.
 
-    diagnostics: every finding. never_run: errors in branches that never run, which are none of the model. opset:
-    imported version of each domain. scopes: every graph of the model. graphs: what was inferred of each, by its path.
-    misdeclared: declarations that are wrong in their shape alone; then no shape that is declared of what nodes give was
-    believed. named: by the name that its author gave to a dimension of which nothing else is known, the graphs that
-    declare it.
+    diagnostics: every finding. never_run: errors in branches that never run; they are no errors of the model. opset:
+    imported version of each domain. scopes: every graph of the model. graphs: the results for each graph, by path.
+    misdeclared: declarations with only a wrong shape; if there are any, no declared shape of a node's output was
+    believed. named: declared names of dimensions that are otherwise unknown, each with the graphs that declare it.
     """
 
     diagnostics: tuple[Diagnostic, ...]
@@ -97,7 +93,7 @@ class Walked:
     named: Mapping[str, Collection[GraphPath]]
 
     def visits(self, scope: Scope) -> Sequence[Visit | None]:
-        """For each node of a graph what it has in common with others, as `GraphDetail.visits`."""
+        """The visit of each node of a graph, as in `GraphDetail.visits`."""
         detail = self.graphs.get(scope.path)
         known = [] if detail is None else detail.visits
         return known if len(known) == len(scope.nodes) else [None] * len(scope.nodes)
@@ -108,7 +104,7 @@ def walk_model(model: ModelProto) -> Walked:
     state, _ = _walk(model, NO_SIZES, "clamp", is_reported=False)
     misdeclared = tuple([found for found in state.diagnostics if found in state.misdeclared])
     if misdeclared:
-        # Who is wrong once may be wrong where nothing contradicts it, and conversion would build upon that.
+        # Another declaration may be wrong too, without a contradiction, and conversion would depend on it.
         state, _ = _walk(model, NO_SIZES, "clamp", is_reported=False, believes_shapes=False)
     named = {name: frozenset(graphs) for name, graphs in state.adopted.items()}
     found, avoided = state.branches.settled(state.diagnostics, lambda error: False)
@@ -144,7 +140,7 @@ def _analyse(
 def _believing(
     model: ModelProto, sizes: Sizes, empty_chunks: str, assumes_defaults: bool, assumes_nonempty: bool
 ) -> tuple[WalkState, Walk]:
-    """The walk over a model, in which declared shapes are believed unless one of them is wrong."""
+    """Walk a model. Declared shapes are believed unless one of them is wrong."""
     walk = partial(
         _walk, model, sizes, empty_chunks, assumes_defaults=assumes_defaults, assumes_nonempty=assumes_nonempty
     )
@@ -163,7 +159,7 @@ def _errors(state: WalkState) -> set[tuple[str, str]]:
 
 
 def _settle_branches(state: WalkState, sizes: Sizes) -> None:
-    """Tell errors of branches that the given sizes rule out from those that the model has at any size."""
+    """Separate errors in branches that the given sizes rule out from errors that the model has at any size."""
     if not state.branches.avoidable:
         return
     at_any_size: set[tuple[str, str]] = set()
@@ -214,8 +210,8 @@ def _walk(
     lacking = state.tensors.finding()
     if lacking is not None:
         state.report(lacking)
-    # A subgraph names a dimension as one was named that nobody knew, or a node reads what a later one gives. To look
-    # for either before would mean to look at every node once more, and this hardly ever happens.
+    # A subgraph declares a dimension with the name of a generated symbol, or a node reads the output of a later node.
+    # Both are rare; looking for them first would cost another pass over all nodes.
     if state.find_scopes() or (state.is_disordered and not sorts):
         return _walk(
             model,
@@ -244,8 +240,8 @@ def _check_order(state: WalkState, scope: Scope) -> None:
 
 
 def _opsets_known(state: WalkState) -> bool:
-    """Report an opset of ai.onnx that does not exist, or two of them, in the model or one of its functions: nothing can
-    be said of its operators.
+    """Report an ai.onnx opset that does not exist, or two different ones, in the model or in a function. False then:
+    the operators cannot be known.
     """
     imports = [("", state.model.opset_import)]
     imports += [(function_location(f), f.opset_import) for f in state.model.functions]

@@ -1,4 +1,4 @@
-"""Initializers that are also inputs: defaults, which a caller of the model may replace, and so no constants."""
+"""Initializers that are also inputs: they are defaults that a caller may replace, and therefore no constants."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def defaults_of(model: ModelProto) -> list[TensorProto]:
 
 
 def may_tell_shapes(held: TensorProto) -> bool:
-    """True for a tensor of a few integers, as shapes are computed from."""
+    """True for a tensor of few integers: shapes may be computed from it."""
     return held.data_type in INTEGER_TYPES and prod(held.dims) <= _MOST_ELEMENTS
 
 
 def left_open(found: Mapping[str, ValueType], assumed: Mapping[str, ValueType], generated: frozenset[str]) -> int:
-    """How many dimensions are unknown only because defaults are no constants. found, assumed: the types of all values
-    without and with that assumption. generated: the symbols that stand for what is unknown in the first.
+    """How many dimensions are unknown only because defaults are not constants. found, assumed: the types of all values
+    without and with defaults as constants. generated: the symbols for unknown dimensions in `found`.
     """
     return sum(_opened(found.get(name), value, generated) for name, value in assumed.items())
 
@@ -51,7 +51,7 @@ def _is_open(dim: int | Dim | None, generated: frozenset[str]) -> bool:
 
 
 def defaults_left_open(count: int, dims: int) -> Diagnostic:
-    """What to say where defaults leave dimensions unknown."""
+    """The finding that defaults leave dimensions unknown."""
     inputs = "1 input has a default" if count == 1 else f"{count} inputs have defaults"
     dimensions = "1 dimension is" if dims == 1 else f"{dims} dimensions are"
     text = f"{inputs} that a caller may replace, so that {dimensions} unknown"
@@ -59,7 +59,7 @@ def defaults_left_open(count: int, dims: int) -> Diagnostic:
 
 
 def defaults_assumed(count: int) -> Diagnostic:
-    """What to say where defaults were taken for constants."""
+    """The finding that defaults were taken for constants."""
     inputs = "the default of 1 input" if count == 1 else f"the defaults of {count} inputs"
     help = "What is claimed holds for callers that replace none of them."
     return diagnostic("SG305", f"took {inputs} for constants", "main", severity="info", help=help)

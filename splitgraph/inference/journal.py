@@ -1,7 +1,8 @@
-"""What the visit of a call did beyond saying what its outputs are, so that a repeated call can do it at its own place.
+"""The journal of calls: what walking a function body did besides inferring outputs, so that an equal call can do the
+same at its own location.
 
-A finding, a split that is reported and a requirement are done again, each at the location of the call that repeats
-them. Other effects make a visit unrepeatable, and are only counted.
+Findings, reported splits and requirements are done again, at the location of the repeating call. All other effects make
+a call unrepeatable; the journal only counts them.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from splitgraph.inference.walk_results import FoundSplit
 
 
 class Finding(NamedTuple):
-    """A finding. of_symbols, is_misdeclared: as `WalkState.report`. never_runs: it is of a branch that no run takes."""
+    """A finding. of_symbols, is_misdeclared: see `WalkState.report`. never_runs: no run takes the branch of the
+    finding.
+    """
 
     found: Diagnostic
     of_symbols: bool
@@ -24,13 +27,13 @@ class Finding(NamedTuple):
 
 
 class Avoidable(NamedTuple):
-    """An error of a body beside which there is a way that is right."""
+    """An error in a body, where another branch has no error."""
 
     found: Diagnostic
 
 
 class Requirement(NamedTuple):
-    """What a node requires of the symbols in a body that may not run. facts: of that body."""
+    """A requirement of a node in a body that may not run. facts: those of the body."""
 
     obligation: Obligation
     location: str
@@ -42,7 +45,7 @@ Entry: TypeAlias = Finding | Avoidable | Requirement | FoundSplit
 
 @dataclass(slots=True)
 class Journal:
-    """What the calls of one inference did, in order.
+    """The effects of all calls of one inference, in order.
 
     unrepeatable: how often something was done that cannot be done again at another place. repeated: how many entries
     were done again. is_cut: there were too many of these, and a warning says so.

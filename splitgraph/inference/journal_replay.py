@@ -1,4 +1,4 @@
-"""Doing again, for a call that repeats an earlier one, what the journal says of that one."""
+"""Repeating the effects of an earlier, equal call, as the journal recorded them."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ MOST_REPEATED = 10_000
 
 
 def replay(state: WalkState, start: int, end: int, old: str, new: str) -> None:
-    """Do again what one call did, as the entries of the journal from start to end say. old, new: locations of that call
-    and of the one that repeats it.
+    """Repeat the journal's entries from start to end. old, new: the locations of the earlier call and of the repeating
+    call.
     """
     journal = state.journal
     for position in range(start, end):

@@ -1,7 +1,7 @@
-"""Tensors whose elements are not what their type and shape need: initializers, and tensors in attributes.
+"""Malformed tensors: initializers and attribute tensors whose data does not fit their type and shape.
 
-A tensor without any elements is malformed too, but not in an architecture: a model that is kept without its weights,
-for display or to estimate sizes.
+A tensor without data is malformed too, except in an architecture: a model that was saved without its weights, for
+display or to estimate sizes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from splitgraph.tensor_bytes import byte_size, lacks_data, misfit, misfit_of_spa
 
 
 class TensorCheck:
-    """Looks at the tensors of one model. lacking: how many of an architecture have no elements."""
+    """Checks the tensors of one model. lacking: the number of tensors without data in an architecture."""
 
     def __init__(self, model: ModelProto) -> None:
         self._model = model
@@ -54,7 +54,7 @@ class TensorCheck:
         return None
 
     def of_initializers(self, graph: GraphProto, location: str) -> Iterator[Diagnostic]:
-        """What to say of each malformed initializer of a graph. One that nothing reads stands in nobody's way."""
+        """A finding for each malformed initializer of a graph; only a warning if nothing reads the initializer."""
         problems = [(held.name, self.problem(held)) for held in graph.initializer]
         problems += [(sparse.values.name, misfit_of_sparse(sparse)) for sparse in graph.sparse_initializer]
         for name, problem in problems:
@@ -73,7 +73,7 @@ class TensorCheck:
         return name in outputs or any(name in node.input for graph in graphs for node in graph.node)
 
     def finding(self) -> Diagnostic | None:
-        """What to say of an architecture; None for a model that has its weights."""
+        """The finding that the model is an architecture; None for a model that has its weights."""
         if not self.lacking:
             return None
         tensors = "1 tensor has a shape" if self.lacking == 1 else f"{self.lacking} tensors have shapes"
@@ -81,7 +81,7 @@ class TensorCheck:
 
 
 def _is_architecture(model: ModelProto) -> bool:
-    """True where more bytes are lacking than given. A model that lacks less is damaged."""
+    """True if more bytes are missing than present. A model that misses less is damaged."""
     given = lacking = 0
     constants = (attribute.t for node in model.graph.node if node.op_type == "Constant" for attribute in node.attribute)
     for tensor in (*model.graph.initializer, *constants):

@@ -1,4 +1,4 @@
-"""What one node gives: by its version of a split, by the rule of its operator, or by onnx's own inference."""
+"""Inference of one node's outputs: by its split variant, by its operator's rule, or by onnx's own inference."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _HOW_TO_TYPE = "Set AttributeProto.type of the attribute, as onnx.helper.make_at
 
 
 def infer_node(walk: GraphWalk, ctx: WalkedNode, operator: Operator) -> Sequence[ValueType]:
-    """The types that a node gives, but for a call of a function; what is wrong with it is reported."""
+    """The output types of a node that is no function call. Errors of the node are reported."""
     if operator.finding is not None:
         walk.report(diagnostic(operator.finding, operator.message, ctx.location, help=operator.help))
         return ()
@@ -42,7 +42,7 @@ def infer_node(walk: GraphWalk, ctx: WalkedNode, operator: Operator) -> Sequence
 
 
 def has_sound_attributes(walk: GraphWalk, ctx: WalkedNode, operator: Operator) -> bool:
-    """Report an attribute without a type, or with a tensor that is none. True when there is none."""
+    """True when every attribute has a type and holds well-formed tensors; otherwise a finding is reported."""
     is_known = operator.schema is not None or operator.variant is not None or operator.function is not None
     if is_known and (untyped := untyped_attributes(ctx.node)):
         # Runtimes refuse it; to guess the type, or to take the attribute for absent, might change what it means.
@@ -77,8 +77,8 @@ def _infer_by_rule(walk: GraphWalk, ctx: WalkedNode, operator: Operator) -> Sequ
         return ()
     if operator.schema is not None and not operator.fits(ctx):
         return ()
-    is_unbound = walk.bindings is None and any(attribute.ref_attr_name for attribute in ctx.node.attribute)
-    outputs = None if rule is None else without_asking(ctx, rule) if is_unbound else rule(ctx)
+    refers = walk.bindings is None and any(attribute.ref_attr_name for attribute in ctx.node.attribute)
+    outputs = None if rule is None else without_asking(ctx, rule) if refers else rule(ctx)
     if operator.schema is None:
         return outputs or ()
     if not ctx.errors:
@@ -87,7 +87,7 @@ def _infer_by_rule(walk: GraphWalk, ctx: WalkedNode, operator: Operator) -> Sequ
         check_output_types(ctx, operator, outputs)
     if outputs is not None or ctx.errors:
         return outputs or ()
-    if is_unbound:
+    if refers:
         # onnx's own inference would take the attribute for 0.
         return schema_types(ctx, operator.schema)
     # Imported where it is needed, because it imports onnx's C++ library.
@@ -97,7 +97,7 @@ def _infer_by_rule(walk: GraphWalk, ctx: WalkedNode, operator: Operator) -> Sequ
 
 
 def _repair(walk: GraphWalk, ctx: WalkedNode, schema: OperatorVersion) -> None:
-    """Read a node that has one reading only as what it means, and say so."""
+    """Repair a faulty node that can mean only one thing, and report the repair."""
     for repair in find_repairs(ctx, schema):
         # Not an error of the node as it is read from here on.
         walk.report(diagnostic(repair.code, repair.what, ctx.location, severity=repair.severity))

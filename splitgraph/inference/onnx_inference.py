@@ -1,7 +1,7 @@
-"""onnx's own inference for a single node, with our symbols passed through; for operators without a rule of ours.
+"""onnx's own inference for a single node, for operators without a rule of splitgraph.
 
-Some of onnx's functions read a symbolic dimension as 0, and give a wrong number or refuse a valid node. What they say
-with symbols is therefore believed only where they say the same with numbers in their place.
+Some of onnx's inference functions read a symbolic dimension as 0. They then give a wrong number or refuse a valid node.
+So a result with symbols is believed only if numbers in place of the symbols give the same result.
 """
 
 from __future__ import annotations
@@ -30,9 +30,7 @@ _UNITS = (840, 1320)
 
 
 def infer_with_onnx(ctx: NodeContext, operator: Operator) -> Sequence[ValueType]:
-    """The types that onnx's inference of this one node gives; UNKNOWN outputs where it knows nothing. Reports an
-    invalid node.
-    """
+    """The output types that onnx infers for a node; UNKNOWN where it knows nothing. Reports an invalid node."""
     given = _given(ctx)
     if given is None or any(attribute.type in HOLDING_GRAPHS for attribute in ctx.node.attribute):
         return ()
@@ -103,7 +101,7 @@ def _run(ctx: NodeContext, operator: Operator, given: Given) -> list[ValueType]:
 
 
 def _without_shapes(ctx: NodeContext, operator: Operator, given: Given) -> Sequence[ValueType]:
-    """What onnx infers of element types alone: what it refuses then is invalid whatever the shapes are."""
+    """What onnx infers from element types alone. A node that it refuses then is invalid for all shapes."""
     try:
         return [
             _shapeless(known) for known in _run(ctx, operator, {name: _shapeless(held) for name, held in given.items()})
@@ -115,7 +113,7 @@ def _without_shapes(ctx: NodeContext, operator: Operator, given: Given) -> Seque
 def _confirmed(
     ctx: NodeContext, operator: Operator, given: Given, outputs: Sequence[ValueType], probes: Sequence[Sizes]
 ) -> list[ValueType]:
-    """The outputs, without the dimensions that onnx does not give with numbers for the symbols."""
+    """The outputs, without the dimensions that onnx does not confirm with numbers in place of symbols."""
     try:
         numbered = [_run(ctx, operator, {name: _at(known, sizes) for name, known in given.items()}) for sizes in probes]
     except (*_INVALID, ArithmeticError):

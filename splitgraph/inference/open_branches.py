@@ -1,5 +1,5 @@
-"""Errors in a branch that may not run: a branch of an If whose condition is not known, the body of a Loop that may not
-start. Where every other way is right and the sizes are to blame, such an error says that this branch never runs.
+"""Errors in branches that may not run: of an If with an unknown condition, or the body of a Loop that may not start. If
+the other branch has no error and the error depends on sizes, this branch never runs.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from splitgraph.diagnostics import CODES, Diagnostic
 
 
 class OpenBranches:
-    """What is found in the branches of one inference.
+    """The findings in branches of one inference.
 
-    avoidable: errors in a branch beside one that is right. of_symbols: findings that are contradictions between what
-    nodes demand of symbols, which no runtime sees before it runs them.
+    avoidable: errors in a branch whose sibling has none. of_symbols: findings that are contradictory requirements on
+    symbols, which no runtime notices before it runs the nodes.
     """
 
     def __init__(self) -> None:
@@ -25,7 +25,7 @@ class OpenBranches:
 
     @contextmanager
     def hold(self) -> Iterator[list[Diagnostic]]:
-        """Hold back what is found from here on, until it is known what the other ways are."""
+        """Hold back findings from here on, until the other branches have been walked."""
         found: list[Diagnostic] = []
         self._held.append(found)
         try:
@@ -34,21 +34,21 @@ class OpenBranches:
             self._held.pop()
 
     def place(self, diagnostics: list[Diagnostic]) -> list[Diagnostic]:
-        """Where a finding goes now: what is held back, or these diagnostics of the model."""
+        """The list for a new finding: the findings held back, or else these diagnostics of the model."""
         return self._held[-1] if self._held else diagnostics
 
     def spoil(self, found: Sequence[Diagnostic]) -> bool:
-        """True where what was found in a branch leaves no way through it."""
+        """True if the findings of a branch include an error that is not avoidable."""
         return any(each.severity == "error" and each not in self.avoidable for each in found)
 
     def avoid(self, found: Sequence[Diagnostic]) -> None:
-        """Note that the errors of a branch stand beside a way that is right."""
+        """Record the errors of a branch as avoidable: another branch has none."""
         self.avoidable.update((each, None) for each in found if each.severity == "error")
 
     def settled(
         self, diagnostics: Sequence[Diagnostic], is_of_sizes: Callable[[Diagnostic], bool]
     ) -> tuple[list[Diagnostic], list[Diagnostic]]:
-        """The diagnostics, errors that are only of sizes as information; and those errors."""
+        """The diagnostics, in which avoidable errors that depend on sizes became information; and these errors."""
         if not self.avoidable:
             return list(diagnostics), []
         never = [found for found in self.avoidable if found in self.of_symbols or is_of_sizes(found)]

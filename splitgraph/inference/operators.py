@@ -1,5 +1,5 @@
-"""Which operator a node is: split variant, model-local function, schema of the installed onnx, or unknown; and whether
-it fits.
+"""The operator of a node: a split variant, a model-local function, an operator with a schema, or an unknown one; and
+whether the node fits the schema.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from splitgraph.variants import SPLIT_OPERATORS, Variant, openvino_split_1, vari
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """What stands behind a node's domain and operator type at the imported opset; `finding` is the code of what is
-    wrong with that, `help` what to do where it is more than the code's own. outgrew_rule: the version takes or gives
-    other things than any that our rule was written for.
+    """The meaning of a node's domain and operator type at the imported opset. finding, message: the code and text of an
+    error. help: advice other than the code's own. outgrew_rule: the version has other inputs, outputs or attributes
+    than those that our rule was written for.
     """
 
     domain: str
@@ -43,7 +43,9 @@ class Operator:
     outgrew_rule: bool = False
 
     def fits(self, ctx: WalkedNode) -> bool:
-        """Report when the number of inputs or the attributes are not the schema's. True when they are."""
+        """True when the numbers of inputs and outputs and the attributes fit the schema; otherwise a finding is
+        reported.
+        """
         schema = self.schema
         if schema is None:
             return True
@@ -87,12 +89,12 @@ class Operator:
 
 
 def untyped_attributes(node: NodeProto) -> list[str]:
-    """Names of the attributes that do not say of which type they are, but those that refer to one of a function."""
+    """Names of attributes without a type, except references to attributes of a function."""
     return [attribute.name for attribute in node.attribute if not attribute.type and not attribute.ref_attr_name]
 
 
 def operator_of(state: WalkState, imports: Mapping[str, int], node: NodeProto) -> Operator:
-    """What the node is, at the opset that its graph imports."""
+    """The operator of a node, at the opset that its graph imports."""
     if state.functions:
         function = state.functions.get(called_function(node))
         if function is not None:
@@ -101,7 +103,7 @@ def operator_of(state: WalkState, imports: Mapping[str, int], node: NodeProto) -
     return _known_operator(domain, node.op_type, imports.get(domain))
 
 
-# How the domain with the empty name is called where it has to be named.
+# The name of the domain with the empty name, in texts.
 AI_ONNX = "ai.onnx"
 _HELP_IF_NEWER = "Install a splitgraph that knows it, or export the model at an older opset."
 _OPENVINO_SPLITS = {
@@ -175,7 +177,7 @@ def _form(schema: OperatorVersion) -> tuple[object, ...]:
 
 
 def _of_another_version(domain: str, op_type: str, opset: int) -> Operator:
-    """An operator that the imported version of its domain does not have, or no longer: as it was last."""
+    """The last version of an operator that the imported version of its domain does not have."""
     versions = [version for version in versions_of(domain, op_type) if not version.deprecated]
     if not versions:
         # onnxruntime's own operators have had one version only.
@@ -196,7 +198,7 @@ def _required_attributes(schema: OperatorVersion) -> tuple[str, ...]:
 
 
 def _schema(domain: str, op_type: str, opset: int) -> OperatorVersion | None:
-    """The version that the opset means; None where there is none, or none any more."""
+    """The operator version at an opset; None where there is none, or it was removed."""
     found = version_at(domain, op_type, opset)
     if found is None or not found.deprecated:
         return found
@@ -213,7 +215,7 @@ _TAKEN_AS_OPTIONAL = {("", "Resize"): ("roi", "scales")}
 
 
 def _fault_of_left_out(schema: OperatorVersion, ctx: WalkedNode) -> str | None:
-    """What is wrong with the inputs that a node leaves out; None where each of them is optional."""
+    """The text of an error about omitted inputs; None where each omitted input is optional."""
     optional = _TAKEN_AS_OPTIONAL.get((schema.domain, schema.op), ())
     formals, last = schema.inputs, len(schema.inputs) - 1
     for index, given in enumerate(ctx.given):
@@ -231,7 +233,9 @@ def _fault_of_left_out(schema: OperatorVersion, ctx: WalkedNode) -> str | None:
 
 
 def _unknown_attribute(schema: OperatorVersion, name: str) -> str:
-    """What to say of an attribute that the version does not have: to ignore it might change what the node means."""
+    """The text of an error about an attribute that the version does not have. Ignoring it might change the node's
+    meaning.
+    """
     text = f"{schema.op}-{schema.since_version} has no attribute {name!r}"
     those = [each.since_version for each in versions_of(schema.domain, schema.op) if name in each.attributes]
     if not those:

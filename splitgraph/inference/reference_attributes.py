@@ -1,7 +1,8 @@
-"""Nodes in a function's body as written that refer to an attribute of the function: what holds of them at every call.
+"""Nodes of a function body as written whose attributes refer to attributes of the function: inference of what holds for
+every call.
 
-An operator's rule is run, and gives what it gives unless it asks for such an attribute, or whether it is there: it is
-neither absent nor anything else, as each call says. What a rule does before it asks holds whatever the answer is.
+The operator's rule runs as usual, until it reads such an attribute, or asks whether it is there: only a call decides
+that. Everything that a rule does before holds for every call.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from splitgraph.value_type import UNKNOWN, ValueType, tensor
 
 
 class _Asked(Exception):
-    """A rule asked for an attribute that only a call of the function tells."""
+    """A rule read an attribute that only a call of the function determines."""
 
 
 class ReferenceContext(WalkedNode):
-    """A node as its rule sees it, but for the attributes that nobody knows: to ask for one of them ends the rule."""
+    """A node for its rule, where reading an unknown attribute ends the rule."""
 
     __slots__ = ()
 
@@ -32,19 +33,19 @@ class ReferenceContext(WalkedNode):
 
     def attribute(self, name: str, default: Any = None) -> Any:
         """As of any node."""
-        if self.is_unbound(name):
+        if self.is_unresolved(name):
             raise _Asked
         return super().attribute(name, default)
 
     def has_attribute(self, name: str) -> bool:
         """As of any node."""
-        if self.is_unbound(name):
+        if self.is_unresolved(name):
             raise _Asked
         return super().has_attribute(name)
 
 
 def without_asking(ctx: WalkedNode, rule: Rule) -> Sequence[ValueType] | None:
-    """The types that a rule gives whatever the attributes are that nobody knows; None when it asks for one of them."""
+    """The output types that a rule gives without reading an unknown attribute; None when it reads one."""
     try:
         return rule(ReferenceContext(ctx))
     except _Asked:
@@ -54,7 +55,7 @@ def without_asking(ctx: WalkedNode, rule: Rule) -> Sequence[ValueType] | None:
 
 
 def schema_types(ctx: NodeContext, schema: OperatorVersion) -> list[ValueType]:
-    """What the schema alone says of the outputs: their element types, where these are the same for every attribute."""
+    """The output types that follow from the schema alone: element types, where they do not depend on attributes."""
     return [_schema_type(ctx, schema, formal) for formal in schema.outputs]
 
 

@@ -1,9 +1,9 @@
-"""Faults of exporters that leave a node one reading: what an attribute says again that does not belong there, or what a
-Split-18 leaves out.
+"""Repairs of faulty nodes that can mean only one thing: an attribute that the version does not have and that changes
+nothing, or an attribute that a Split-18 lacks.
 
-A node is repaired only where what its author wrote, the reference evaluator and OpenVINO agree on it, as far as they
-accept it (onnxruntime refuses every one of these). Where readings differ, as for `axes` of a ReduceMax-18, which the
-reference evaluator obeys and OpenVINO passes over, the node stays an error.
+A node is repaired only if its attributes, the reference evaluator and OpenVINO agree on its meaning, as far as they
+accept it (onnxruntime refuses all of these nodes). Where they differ, the node stays an error: the reference evaluator
+obeys `axes` of a ReduceMax-18, for example, and OpenVINO ignores them.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from splitgraph.schemas import OperatorVersion, versions_of
 
 
 class Repair(NamedTuple):
-    """What makes a node valid: attributes that go, and one that comes; `what` is said of it. An error where the node
-    lacks what says its meaning, a warning where it says too much: rewriting mends both.
+    """The repair of a node: attributes to remove, and one to add. what: the text of the finding. The finding is an
+    error if the node lacks an attribute, and a warning if it has one too many; rewriting repairs both.
     """
 
     code: str
@@ -36,7 +36,7 @@ class Repair(NamedTuple):
 
 
 def find_repairs(ctx: NodeContext, schema: OperatorVersion) -> list[Repair]:
-    """How a node of ai.onnx is repaired; nothing for one that needs no repair, or has more than one reading."""
+    """The repairs of an ai.onnx node; none if it needs no repair, or can mean several things."""
     unknown = ctx.attributes().keys() - schema.attributes.keys()
     if not unknown and schema.op != "Split":
         return []
@@ -63,12 +63,12 @@ def _superfluous(ctx: NodeContext, schema: OperatorVersion, name: str) -> Repair
     return Repair("SG416", text, (name,))
 
 
-# Whether an attribute that the version does not have may go.
+# Decides whether an attribute that the version does not have may be removed.
 _Rule = Callable[[NodeContext, OperatorVersion, str, object], bool]
 
 
 def _is_later_default(_: NodeContext, schema: OperatorVersion, name: str, value: object) -> bool:
-    """A later version has the attribute, with this default: with it, that means what this version does."""
+    """A later version has the attribute with this default, and then means the same as this version."""
     if schema.op in _OTHER_BY_DEFAULT or name in _OTHER_BY_DEFAULT:
         return False
     later = (
@@ -83,14 +83,14 @@ _OTHER_BY_DEFAULT = frozenset({"Resize", "Upsample", "coordinate_transformation_
 
 
 def _is_of_the_past(_: NodeContext, schema: OperatorVersion, name: str, value: object) -> bool:
-    """An earlier version had the attribute, which never had a bearing on what it gives."""
+    """An earlier version had the attribute, which never changed the outputs."""
     return any(
         name in held.attributes for held in versions_of("", schema.op) if held.since_version < schema.since_version
     )
 
 
 def _broadcasts_alike(ctx: NodeContext, schema: OperatorVersion, name: str, value: object) -> bool:
-    """Without an axis, an operator of before opset 7 broadcasts as a later one does."""
+    """Without an axis, an operator before opset 7 broadcasts as later versions do."""
     return "axis" not in ctx.attributes() and value == 1 and _is_of_the_past(ctx, schema, name, value)
 
 
@@ -99,7 +99,7 @@ def _counts_outputs(ctx: NodeContext, schema: OperatorVersion, name: str, value:
 
 
 def _ratio_unused(ctx: NodeContext, schema: OperatorVersion, name: str, value: object) -> bool:
-    """Dropout hands its input on unless it is trained."""
+    """Dropout returns its input unless the model is being trained."""
     return not ctx.has_input(1) and not ctx.has_input(2)
 
 
@@ -108,7 +108,7 @@ def _is_for_inference(_: NodeContext, schema: OperatorVersion, name: str, value:
 
 
 def _lengths_alike(ctx: NodeContext, schema: OperatorVersion, name: str, value: object) -> bool:
-    """The lengths are the input's, or equal parts of a dimension that is known."""
+    """The lengths equal those of the input, or are equal parts of a known dimension."""
     if not isinstance(value, tuple) or len(value) != len(ctx.outputs):
         return False
     if ctx.has_input(1):
@@ -117,7 +117,7 @@ def _lengths_alike(ctx: NodeContext, schema: OperatorVersion, name: str, value: 
 
 
 def _axes_alike(ctx: NodeContext, schema: OperatorVersion, name: str, value: object) -> bool:
-    """The axes are the input's, or those that are meant without any."""
+    """The axes equal those of the input, or the default axes."""
     if not isinstance(value, tuple):
         return False
     shape = ctx.input(0).shape
@@ -132,7 +132,7 @@ def _axes_alike(ctx: NodeContext, schema: OperatorVersion, name: str, value: obj
 
 
 def _has_axes(ctx: NodeContext, schema: OperatorVersion, name: str, value: object) -> bool:
-    """What an operator does without axes is of no matter where it has some; 0 is what this version does."""
+    """The attribute only matters without axes; 0 is the behaviour of this version."""
     return value == 0 or bool(ctx.attribute("axes"))
 
 
@@ -178,7 +178,7 @@ def _of_split_18(ctx: NodeContext) -> Repair | None:
 
 
 def _fills(ctx: NodeContext, parts: int) -> bool:
-    """Whether no chunk is empty, which no exporter can have meant, of a dimension that is known."""
+    """True if no chunk is empty, where the dimension is known: no exporter means empty chunks."""
     total, shape, axis = _split_dimension(ctx), ctx.input(0).shape, ctx.attribute("axis", 0)
     if shape is not None and isinstance(axis, int) and not -len(shape) <= axis < len(shape):
         return False

@@ -1,4 +1,4 @@
-"""What must hold of the symbols for a model to be valid, as it is shown: in plain terms, and without what follows."""
+"""The requirements on symbols as they are shown: simplified, and without those that follow from others."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from itertools import chain
 from splitgraph.dim import Dim, DimLike, Facts, Obligation, dim_max, dim_min, product, symbol, symbols_of
 from splitgraph.dim.conditions import plain_obligation
 from splitgraph.dim.printing import spell_inside
-from splitgraph.inference.generated_symbols import Naming
+from splitgraph.inference.generated_symbols import ShownNames
 from splitgraph.inference.solved_symbols import resolve
 from splitgraph.inference.walk_state import WalkState
 
@@ -26,7 +26,7 @@ class Requirements:
     may not run.
     """
 
-    def __init__(self, naming: Naming, noted: Iterable[tuple[Obligation, Facts]]) -> None:
+    def __init__(self, naming: ShownNames, noted: Iterable[tuple[Obligation, Facts]]) -> None:
         self._naming = naming
         self._shown: dict[Obligation, Obligation | None] = {}
         self._plain: dict[tuple[Facts, Obligation], Obligation] = {}
@@ -93,7 +93,7 @@ def _plainest(shown: Sequence[Obligation], known: Facts, common: set[str]) -> It
 
 
 def shown_assumptions(state: WalkState) -> dict[Obligation, str]:
-    """What was assumed and does not follow from the rest of it, as it is shown, with the first node that needs it."""
+    """The assumptions that do not follow from others, as shown, each with the first node that needs it."""
     assumptions = tuple(state.assumptions)
     common = _named_twice(assumptions) if len(assumptions) <= _MOST_COMPARED else set[str]()
     return {plain: state.assumptions[each] for each, plain in _plainest(assumptions, Facts(), common)}
@@ -105,10 +105,10 @@ def _by_what_is_known(obligation: Obligation, known: Facts) -> Obligation:
 
 
 def shown_requirements(
-    state: WalkState, naming: Naming, requirements: Requirements, splits: Iterable[tuple[str, Sequence[Obligation]]]
+    state: WalkState, naming: ShownNames, requirements: Requirements, splits: Iterable[tuple[str, Sequence[Obligation]]]
 ) -> dict[Obligation, tuple[str, ...]]:
-    """Everything that must hold of the symbols, as it is shown, with the locations that say so. splits: the location of
-    each and what it requires.
+    """All requirements on symbols, as shown, with the locations of the nodes that require them. splits: the location
+    and the requirements of each split.
     """
     found: dict[Obligation, dict[str, None]] = {}
     for obligation, location, facts in state.requirements:
@@ -132,7 +132,9 @@ def shown_requirements(
 
 
 def _broadcast(shown: DimLike, operands: Sequence[DimLike]) -> Obligation:
-    """What says that a symbol is the broadcast of dimensions: equal, or 1, so the greatest, but 0 where one is 0."""
+    """The text that a symbol is the broadcast of dimensions: they are equal or 1, so that it is the largest, but 0 if
+    one is 0.
+    """
     value = product([*(dim_min(1, each) for each in operands), dim_max(*operands)])
     # Multiplied out it would be unreadable.
     texts = [*map(spell_inside, operands)]
@@ -141,7 +143,7 @@ def _broadcast(shown: DimLike, operands: Sequence[DimLike]) -> Obligation:
 
 
 def _known_broadcasts(state: WalkState) -> list[str]:
-    """The generated symbols that stand for the broadcast of dimensions that the author's symbols tell."""
+    """The generated symbols for broadcasts of dimensions that contain only declared symbols."""
     known: dict[str, None] = {}
     for name, (a, b, _) in state.broadcasts.items():
         if not (symbols_of(a) | symbols_of(b)) & state.generated - known.keys():
@@ -149,9 +151,9 @@ def _known_broadcasts(state: WalkState) -> list[str]:
     return list(known)
 
 
-def _shown_operands(state: WalkState, naming: Naming, name: str) -> list[DimLike] | None:
-    """What a generated symbol is the broadcast of, as it is shown, with the operands of those that are not shown in
-    their place; None where nobody could read it.
+def _shown_operands(state: WalkState, naming: ShownNames, name: str) -> list[DimLike] | None:
+    """The operands of the broadcast that a generated symbol stands for, as shown; an operand that is not shown is
+    replaced by its own operands. None where the text would be too long.
     """
     found: dict[DimLike, None] = {}
     waiting = list(reversed(state.broadcasts[name][:2]))

@@ -1,4 +1,4 @@
-"""Types with dimensions as plain as what is known makes them: with N % 2 == 0, `2*(N//2)` is N."""
+"""Types with dimensions simplified by what is known: with N % 2 == 0, `2*(N//2)` becomes N."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from splitgraph.inference.solved_symbols import resolve
 from splitgraph.value_type import ValueType
 
 
-class Plainer:
-    """Rewrites dimensions by everything that is known once the whole model has been walked, also where an obligation
-    came later than the dimension.
+class TypeSimplifier:
+    """Simplifies dimensions by everything that is known after the whole model has been walked, obligations of later
+    nodes included.
 
-    solved: what generated symbols equal in every run.
+    solved: the values of generated symbols that equal something else in every run.
     """
 
     def __init__(self, solved: Mapping[str, DimLike]) -> None:
@@ -25,7 +25,7 @@ class Plainer:
         self._known: dict[tuple[Facts, Dim], DimLike] = {}
 
     def dim(self, dim: Dim, facts: Facts) -> DimLike:
-        """The dimension by what is known in a scope; a symbol alone stays, even where it can have only one value."""
+        """The dimension, simplified by the facts of a scope. A symbol alone stays, even one with only one value."""
         known = self._known.get((facts, dim))
         if known is None:
             plain = _plain(dim, facts)
@@ -34,16 +34,16 @@ class Plainer:
         return known
 
     def value(self, value: ValueType, facts: Facts) -> ValueType:
-        """The type by what is known in a scope; the same object where nothing is plainer."""
+        """The type, simplified by the facts of a scope; the same object if nothing changes."""
         return with_dims(value, lambda dim: self.dim(dim, facts))
 
     def dims(self, dims: Iterable[DimLike | None], facts: Facts) -> tuple[DimLike | None, ...]:
-        """Each dimension by what is known in a scope."""
+        """Each dimension, simplified by the facts of a scope."""
         return tuple([self.dim(dim, facts) if isinstance(dim, Dim) else dim for dim in dims])
 
 
 def simplified(value: ValueType, facts: Facts) -> ValueType:
-    """The type by what is known in a scope so far; the same object where nothing is plainer."""
+    """The type, simplified by what is known in a scope so far; the same object if nothing changes."""
     return with_dims(value, facts.simplify)
 
 

@@ -1,4 +1,4 @@
-"""Generated symbols that are something known after all: what the obligations of a model say that they equal."""
+"""Generated symbols that are known after all: the obligations of the model say what they equal."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from splitgraph.dim import Dim, DimLike, Obligation, names_in, substitute_names,
 
 
 def solve(obligations: Iterable[Obligation], generated: Collection[str]) -> dict[str, DimLike]:
-    """Generated symbols by name with what they equal in every run: `unk1 == past + seq` gives `past + seq` for unk1.
+    """The values of generated symbols, by name, that hold in every run: `unk1 == past + seq` gives `past + seq` for
+    unk1.
 
-    A value may speak of generated symbols that are solved themselves; `resolve` follows them.
+    A value may contain generated symbols that are solved themselves; `resolve` follows them.
     """
     solved: dict[str, DimLike] = {}
     for obligation in obligations:
@@ -24,8 +25,8 @@ def solve(obligations: Iterable[Obligation], generated: Collection[str]) -> dict
 
 
 def resolve(dim: DimLike, solved: Mapping[str, DimLike]) -> DimLike:
-    """The dimension with everything put in that its symbols equal; as it is where that makes a divisor 0, and where
-    it stands for a large expression.
+    """The dimension with the values of solved symbols put in; unchanged where that makes a divisor 0, or where it
+    stands for a large expression.
     """
     while solved and not isinstance(dim, int) and not solved.keys().isdisjoint(names_in(dim)):
         try:
@@ -36,7 +37,9 @@ def resolve(dim: DimLike, solved: Mapping[str, DimLike]) -> DimLike:
 
 
 def _solution(difference: Dim, generated: Collection[str]) -> tuple[str, DimLike] | None:
-    """A generated symbol and what it is where the difference is 0: the newest that stands alone, None without one."""
+    """A generated symbol and its value where the difference is 0: the newest symbol that is a term of its own. None
+    without one.
+    """
     names = [name for name in symbols_of(difference) if name in generated]
     for name in sorted(names, key=lambda name: (len(name), name), reverse=True):
         for sign in (1, -1):

@@ -1,4 +1,4 @@
-"""Inference of a split node: lift, types of the outputs, and the report."""
+"""Inference of split nodes: lift to the canonical split, output types, and the report."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from splitgraph.variants import Variant, infer_split
 
 
 def visit_split(ctx: WalkedNode, variant: Variant) -> tuple[SplitDetail, Sequence[ValueType]]:
-    """Infer a split node: what conversion needs of it, and the types of its parts."""
+    """Infer a split node. Gives the details that conversion needs, and the types of the parts."""
     counted = _tells_count(ctx, variant)
     split, types = infer_split(variant, ctx)
     errors = tuple(ctx.errors)
@@ -38,7 +38,7 @@ def keep_split(
     outputs: Sequence[ValueType],
     obligations: tuple[Obligation, ...],
 ) -> None:
-    """Keep what is reported of a split node, and what conversion needs of it."""
+    """Keep a split node's details for conversion and for the report."""
     walk.detail.splits[index] = detail
     if not walk.state.keeps_reports:
         return
@@ -61,7 +61,9 @@ def _lengths_input(ctx: WalkedNode, variant: Variant) -> tuple[str | None, bool]
 
 
 def _tells_count(ctx: WalkedNode, variant: Variant) -> bool:
-    """Whether the lengths input is known to have a fixed size; to be asked before the split itself says so."""
+    """True when the lengths input has a fixed size, or when there is none. Must be asked before the split is inferred,
+    because that may fix the size.
+    """
     position = 2 if variant.op_type == "VariadicSplit" else 1
     if not ctx.has_input(position) or ctx.contents(position) is not None:
         return True

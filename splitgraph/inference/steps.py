@@ -1,4 +1,4 @@
-"""Walks in steps: nested calls of functions do not nest calls in Python, whose stack is short."""
+"""Walks in steps: nested calls of model functions do not nest Python calls, because Python's stack is short."""
 
 from __future__ import annotations
 

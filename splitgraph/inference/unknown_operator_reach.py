@@ -1,4 +1,4 @@
-"""Which values an operator that nobody knows left open: its own outputs, and what was computed from them."""
+"""The values that unknown operators leave open: their outputs, and values computed from these."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Types = Mapping[GraphPath, Mapping[str, ValueType]]
 
 
 def values_left_open(state: WalkState, types: Types) -> set[tuple[GraphPath, str]]:
-    """Path and name of each value that depends on an unknown operator and is not fully known."""
+    """Graph path and name of each value that depends on an unknown operator and is not fully known."""
     found: set[tuple[GraphPath, str]] = set()
     _visit(state, types, MAIN, state.model.graph.node, frozenset(), found)
     return found

@@ -1,11 +1,11 @@
-"""The memo of visits: a node that repeats an earlier one gives what that one gave. Models repeat their layers."""
+"""The memo of visits: a node that equals an earlier node gets the results of that node. Models repeat their layers."""
 
 from __future__ import annotations
 
 from splitgraph.inference.walk_results import Visit
 
-# What nodes that give the same have in common: the attribute of a Constant; of other nodes the operator, the number of
-# outputs, one object for what is known of each input, and the bytes of each attribute.
+# What equal nodes have in common. For a Constant: its attribute. For other nodes: the operator, the number of outputs,
+# one object for what is known of each input, and the bytes of each attribute.
 Key = bytes | tuple[object, ...]
 
 
@@ -37,7 +37,7 @@ class VisitMemo:
         self._settled: dict[Key, Visit] = {}
 
     def keep(self, key: Key, visit: Visit, *, settled: bool) -> None:
-        """Remember a visit that did nothing but to say what the outputs are. settled: it had no open question."""
+        """Remember a visit that only inferred outputs. settled: no question of it stayed open."""
         if not self.remembers:
             return
         self.visits[key] = visit
@@ -45,7 +45,7 @@ class VisitMemo:
             self._settled[key] = visit
 
     def forget_unsettled(self) -> None:
-        """Forget what may be otherwise, now that more is known of the symbols."""
+        """Forget visits whose results may change, because more is known of the symbols now."""
         self.visits.clear()
         self.visits.update(self._settled)
 

@@ -1,5 +1,5 @@
-"""The walk over the nodes of one graph: each node's types from its inputs, its contents where they are small, and what
-is wrong with it.
+"""The walk over the nodes of one graph. It infers the types of each node's outputs, and the elements of small tensors,
+from the node's inputs, and reports what is wrong with the node.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from splitgraph.tensor_bytes import lacks_data, misfit
 from splitgraph.value_type import UNKNOWN, ValueType
 from splitgraph.variants import SPLIT_OPERATORS
 
-# Operators whose attributes are graphs, too long to compare; and SequenceAt, whose position is noted.
+# Operators with graphs as attributes, which are too long to compare; and SequenceAt, whose position is recorded.
 _NEVER_ALIKE = frozenset({"If", "Loop", "Scan", "SequenceMap", "SequenceAt"})
 _WRITTEN = AttributeProto.SerializeToString
 _WRITTEN_NODE = NodeProto.SerializeToString
@@ -140,8 +140,8 @@ class Walk(GraphWalk):
         self.state.facts[self.path] = self.facts
 
     def _plain_tensor(self, node: NodeProto) -> tuple[str, TensorProto] | None:
-        """What a Constant gives and the tensor that it is; None for a node that is anything but a plain constant tensor
-        of a name of its own.
+        """The output name and the tensor of a Constant node. None unless the node is a plain constant tensor whose
+        output has a name of its own.
         """
         attribute = node.attribute[0] if len(node.attribute) == 1 else None
         if attribute is None or (attribute.name, attribute.type) != ("value", AttributeProto.TENSOR):
@@ -158,8 +158,8 @@ class Walk(GraphWalk):
         return name, tensor
 
     def _hold(self, name: str, tensor: TensorProto, index: int, written: bytes | None) -> Visit | None:
-        """Define what a plain Constant gives as an initializer is defined, and what the others like it give. written:
-        its attribute; None where that is too long to look for others.
+        """Define the output of a plain Constant node as an initializer is defined. Gives the visit that equal Constants
+        repeat. written: the attribute as bytes; None where it is too long to look for equal ones.
         """
         type = self.types[name] = tensor_type(tensor)
         self.constants[name] = tensor
@@ -171,7 +171,7 @@ class Walk(GraphWalk):
         return visit
 
     def _given(self, node: NodeProto, index: int) -> list[Knowledge]:
-        """What is known of a node's inputs, of which some are read for the first time here."""
+        """What is known of each input of a node; some inputs are read for the first time here."""
         given = []
         for name in node.input:
             found = self.known.get(name)
@@ -183,8 +183,8 @@ class Walk(GraphWalk):
         return given
 
     def _repeat(self, visit: Visit, node: NodeProto, index: int, outputs: Sequence[str]) -> Visit | None:
-        """Let a node give what an earlier one of the same operator, attributes and inputs gave. None when more is known
-        of what it gives.
+        """Repeat for a node the visit of an earlier node with the same operator, attributes and inputs. None when more
+        is known of this node's outputs.
         """
         if "" in outputs:
             return self._visit(node, index, outputs, self._given(node, index), None)
@@ -231,7 +231,7 @@ class Walk(GraphWalk):
     def _visit(
         self, node: NodeProto, index: int, names: Sequence[str], given: list[Knowledge], key: Key | None
     ) -> Visit | None:
-        """Infer a node of which no visit can be repeated."""
+        """Infer a node that repeats no earlier visit."""
         state, facts = self.state, self.facts
         version, questions, effects = facts.version, facts.open_questions, state.effects
         operator, ctx = self._context(node, index, given)
@@ -251,7 +251,7 @@ class Walk(GraphWalk):
         return None
 
     def _visit_call(self, node: NodeProto, index: int, given: list[Knowledge]) -> Generator[Steps, None, Visit | None]:
-        """Infer a call of a function of the model, whose body is left to the caller."""
+        """Infer a call of a function of the model. The caller of this generator walks the body."""
         version = self.facts.version
         operator, ctx = self._context(node, index, given)
         outputs: Sequence[ValueType] = ()
@@ -269,7 +269,7 @@ class Walk(GraphWalk):
         return operator, WalkedNode(self, node, operator.opset, operator.since_version, index, given)
 
     def _known_outputs(self, ctx: WalkedNode, outputs: Sequence[ValueType]) -> list[Knowledge]:
-        """What is known of each output that the node names."""
+        """What is known of each output that has a name."""
         found = []
         for position, name in enumerate(ctx.outputs):
             if name:
@@ -283,13 +283,13 @@ class Walk(GraphWalk):
             self._give(name, known, ctx.node, ctx.index)
 
     def _is_repeatable(self, node: NodeProto, operator: Operator, has_bodies: bool) -> bool:
-        """False for a call and for a node with bodies, which are to be walked each time."""
+        """False for calls and for nodes with bodies: these are walked each time."""
         is_call = (operator.domain, node.op_type) in self.state.function_names
         return not (has_bodies or is_call or node.op_type in _NEVER_ALIKE)
 
     def _look_into_bodies(self, ctx: WalkedNode, operator: Operator, outputs: Sequence[ValueType]) -> bool:
-        """Walk the bodies of an operator without a rule, with the types that they declare, and note what conversion
-        asks of nodes with bodies. True where the node has any.
+        """Walk the bodies of an operator without a rule, with the types that the bodies declare. Record the node for
+        conversion. True when the node has bodies.
         """
         node, count = ctx.node, len(ctx.outputs)
         if node.op_type == "SequenceAt":

@@ -18,12 +18,13 @@ from splitgraph.variants import Variant
 
 @dataclass(frozen=True, slots=True)
 class SplitDetail:
-    """What conversion needs of a split node.
+    """What conversion needs to know about a split node.
 
-    variant: its operator version. split: its canonical form, None when invalid. data: type of what is split. divisible:
-    the dimension is proved to be a multiple of the number of parts. errors: codes of the errors found at it.
-    lengths_dtype: element type of its lengths input. rest_possible: one of its lengths may be -1 (VariadicSplit).
-    lengths_counted: the number of lengths is told by the input that holds them, and not only by the number of outputs.
+    variant: the operator version. split: the canonical form, None when the node is invalid. data: the type of the split
+    tensor. divisible: the dimension is proved to be a multiple of the number of parts. errors: codes of the errors
+    found at the node. lengths_dtype: element type of the lengths input. rest_possible: one length may be -1
+    (VariadicSplit). lengths_counted: the lengths input has a known size, so that the number of lengths does not only
+    follow from the outputs.
     """
 
     variant: Variant
@@ -42,10 +43,10 @@ class SplitDetail:
 
 
 class FoundSplit(NamedTuple):
-    """A split node of a model in internal names.
+    """A split node with the internal names of symbols.
 
-    outputs: types of those that the operator gives. obligations: what the node was the first to require. facts: what is
-    known of the symbols in its graph.
+    outputs: the types of the outputs. obligations: those that this node was the first to require. facts: what is known
+    of the symbols in the node's graph.
     """
 
     name: str
@@ -59,10 +60,10 @@ class FoundSplit(NamedTuple):
 
 
 class Visit:
-    """What visiting a node gave: what is known of each output, and for a split node what is kept of it.
+    """The result of inferring a node: what is known of each output, and the details of a split node.
 
-    index: of the node in its graph. only: what is known of the only output, where that is a tensor and no part of a
-    split. content: the elements of that, a tensor where nobody has asked for them yet.
+    index: the node's index in its graph. only: what is known of the only output, if it is a tensor and no part of a
+    split. content: the elements of that output, or the TensorProto while nobody has asked for its elements.
     """
 
     __slots__ = ("content", "index", "only", "outputs", "split", "types")
@@ -86,12 +87,12 @@ class Visit:
 
 @dataclass(slots=True)
 class GraphDetail:
-    """What was inferred of one graph as written: the types of its values, the elements of its constants, its split
-    nodes by index, and by index the positions at which SequenceAt nodes read, where known.
+    """The results for one graph as written: types of values, elements of constants, split nodes by index, and the known
+    positions that SequenceAt nodes read, by index.
 
-    visits: for each node that walk has come to, what nodes of the same operator, attributes, and inputs and outputs of
-    which the same is known have in common: one object. None for a node that is like no other. having_bodies: the nodes
-    among them whose attributes hold graphs, by index. repairs: of nodes that have one reading only, by index.
+    visits: the visit of each walked node; equal nodes (same operator, attributes, and knowledge of inputs and outputs)
+    share one object. None for a node without an equal one. having_bodies: indices of the nodes whose attributes hold
+    graphs. repairs: by index, the repairs of nodes that have only one reading.
     """
 
     types: dict[str, ValueType] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""What one inference of a model shares between all its graphs: functions, findings, reports, generated symbols."""
+"""The state of one inference, which the walks over all graphs share: functions, findings and generated symbols."""
 
 from __future__ import annotations
 
@@ -33,19 +33,21 @@ from splitgraph.onnx_proto import FunctionProto, ModelProto, TensorProto
 from splitgraph.value_type import ValueType
 from splitgraph.variants.variadic_function import is_variadic_function
 
-# Functions that call functions twice over, each time with other types, make a file of a few lines a model of millions
+# Functions that call functions twice, each time with other types, turn a file of a few lines into a model of millions
 # of nodes.
 _MANY_CALLS = 10_000
 
 
 def most_calls(model: ModelProto) -> int:
-    """How many calls that repeat no other are walked: many, or as many as the file has nodes."""
+    """The limit of walked calls that repeat no earlier call: a fixed number, or the number of nodes in the file if that
+    is larger.
+    """
     return max(_MANY_CALLS, len(model.graph.node) + sum(len(function.node) for function in model.functions))
 
 
 @dataclass(slots=True)
 class WalkState:
-    """Shared by every walk of one inference."""
+    """The state that every walk of one inference shares."""
 
     model: ModelProto
     empty_chunks: str = "clamp"
@@ -54,7 +56,7 @@ class WalkState:
     variadic: set[FunctionKey] = field(default_factory=set)
     imports: dict[str, int] = field(default_factory=dict)
     diagnostics: list[Diagnostic] = field(default_factory=list)
-    # Conversion asks for no report of the splits, for no warnings, and not what the author's names stand for.
+    # Conversion needs no split reports, no warnings and no meanings of declared names.
     is_reported: bool = True
     reports: list[FoundSplit] = field(default_factory=list)
     details: dict[GraphPath, GraphDetail] = field(default_factory=dict)
@@ -66,68 +68,70 @@ class WalkState:
     # How many generated symbols there were before each.
     ordinals: dict[str, int] = field(default_factory=dict)
     journal: Journal = field(default_factory=Journal)
-    # Symbols for dimensions of which nothing is known in the bodies of functions as written.
+    # Symbols for unknown dimensions in function bodies as written.
     stand_ins: list[Dim] = field(default_factory=list)
     unknown_operators: dict[str, int] = field(default_factory=dict)
-    # What the model requires of its symbols, where, and the scope that it holds in; names that the author gave to what
-    # is computed, each with what it stands for, or None where two values of one name differ.
+    # The requirements on symbols, each with a location and the facts of its scope. Declared names of computed
+    # dimensions, each with its meaning and a location; None where two values of one name differ.
     requirements: list[tuple[Obligation, str, Facts]] = field(default_factory=list)
     definitions: dict[str, tuple[DimLike, str] | None] = field(default_factory=dict)
-    # The names that dimensions of which nothing is known were given, with the graphs in which they were, by path: their
-    # values, which a call of a function has others of than the next; weakly, for they hold this state.
+    # Declared names that unknown dimensions adopted, each with the graphs by path. The reference is to the values of
+    # the graph, because each call of a function has its own; it is weak, because the values hold this state.
     adopted: dict[str, dict[GraphPath, ReferenceType[object]]] = field(default_factory=dict)
-    # What numbers that are declared of later values demand of generated symbols: no reason to show earlier ones so.
+    # Obligations of generated symbols that come from declared numbers of later values: no reason to show the numbers
+    # for earlier values.
     declared_numbers: set[Obligation] = field(default_factory=set)
-    # Generated symbols that stand for what the model's inputs leave open; what warnings of declarations say of them.
+    # Generated symbols for open dimensions of the model's inputs; and what warnings about declarations said of them.
     open_dimensions: frozenset[str] = frozenset()
     declared_sizes: Facts = field(default_factory=Facts)
-    # Generated symbols that stand for two dimensions broadcast together: those, and the first node that does so.
+    # Generated symbols for the broadcast of two dimensions: the two, and the location of the first node.
     broadcasts: dict[str, tuple[Dim, Dim, str]] = field(default_factory=dict)
-    # Whether a broadcast of dimensions that may be empty is taken for the larger of the two; what has to be assumed for
-    # that, with the first node that needs it, and the assumptions by the symbols in them. Only what the model's caller
-    # chooses is assumed to be something: dimensions that its inputs name.
+    # Whether the broadcast of dimensions that may be empty is assumed to be the larger one; the assumptions, each with
+    # the first node that needs it, and by the symbols in them. Assumptions are only about dimensions that the caller of
+    # the model chooses: those that its inputs name.
     assumes_nonempty: bool = False
     assumptions: dict[Obligation, str] = field(default_factory=dict)
     assumptions_on: dict[str, list[Obligation]] = field(default_factory=dict)
-    # The pairs of dimensions whose broadcast was taken for the larger one, with the first node; and the first pair that
-    # gave each larger one.
+    # The pairs of dimensions whose broadcast was assumed to be the larger one, with the first node; and the first pair
+    # for each larger one.
     assumed_pairs: dict[tuple[Dim, Dim], str] = field(default_factory=dict)
     larger_ones: dict[DimLike, tuple[Dim, Dim]] = field(default_factory=dict)
     named_dimensions: frozenset[str] = frozenset()
-    # Of a model of another format than ONNX, by graph and name: the types of inputs and constants, and those that it
-    # declares of what its nodes give.
+    # For a model of another format than ONNX, by graph and name: the types of inputs and constants, and the declared
+    # types of outputs.
     given_types: Mapping[GraphPath, Mapping[str, ValueType]] = field(default_factory=dict)
     declared_types: Mapping[GraphPath, Mapping[str, ValueType]] = field(default_factory=dict)
     # Every graph of the model, and the dimensions that it names.
     scopes: tuple[Scope, ...] = ()
     reserved: set[str] = field(default_factory=set)
     broadcast_cache: dict[frozenset[DimLike], Dim] = field(default_factory=dict)
-    # (domain, name) of every function: an operator of that name may be a call, depending on its overload.
+    # (domain, name) of every function: a node with that operator type may be a call, depending on its overload.
     function_names: set[tuple[str, str]] = field(default_factory=set)
     plain_functions: frozenset[str] = frozenset()
     knowledge: InternedKnowledge = field(default_factory=InternedKnowledge)
-    # Constants of few integers by type, which is held so that no other has its id, and raw data.
+    # Constants of few integers, by the id of the type and by raw data. The type is held, so that no other object has
+    # its id.
     read_constants: dict[tuple[int, bytes], tuple[ValueType, Knowledge, Contents]] = field(default_factory=dict)
     # The elements of other constants, by the identity of the tensor, which is held with them.
     _elements: dict[int, tuple[TensorProto, Contents | None]] = field(default_factory=dict)
-    # How often a visit did more than to say what its outputs are, so that it must not be left out when it repeats.
+    # A counter of effects besides inferred outputs: a visit with effects must not be left out when it repeats.
     effects: int = 0
     tensors: TensorCheck = field(init=False)
     branches: OpenBranches = field(default_factory=OpenBranches)
-    # Whether what is declared of a value that nodes give is believed, where they do not say it themselves; findings of
-    # declarations that are wrong in their shape alone, which no node's meaning hangs on.
+    # Whether declared shapes of node outputs are believed where inference does not know them. Below, findings about
+    # declarations with only a wrong shape, on which no node's meaning depends.
     believes_shapes: bool = True
-    # Whether the defaults of the model's inputs are taken for constants.
+    # Whether the defaults of the model's inputs are taken as constants.
     assumes_defaults: bool = False
     misdeclared: set[Diagnostic] = field(default_factory=set)
     # Errors of nodes that never run, in order.
     never_run: dict[Diagnostic, None] = field(default_factory=dict)
-    # A node reads what a later one gives; and all graphs are walked in topological order, because of that.
+    # is_disordered: a node reads the output of a later node. sorts: so all graphs are walked in topological order.
     is_disordered: bool = False
     sorts: bool = False
     # Bodies were left out, as they are nested too deep.
     is_too_deep: bool = False
-    # quiet: a body is walked only to see where it settles. muted: what is walked is reported, but never runs.
+    # quiet: a body is walked only until it settles. muted: findings are about nodes that never run.
     quiet: int = 0
     muted: int = 0
     input_dimensions: set[str] = field(default_factory=set)
@@ -159,16 +163,16 @@ class WalkState:
         self.reserved |= declared_dimensions(outermost(self.model))
 
     def find_scopes(self) -> set[str]:
-        """List every graph of the model, which is walked by now. Gives the dimensions that these declare in names of
-        generated symbols.
+        """List every graph of the model, after the walk. Gives declared dimensions that have names of generated
+        symbols.
         """
         self.scopes = tuple(scopes(self.model, self._having_bodies))
         self.reserved |= declared_dimensions(self.scopes)
         return self.reserved & self.generated
 
     def _having_bodies(self, scope: Scope) -> Iterable[int]:
-        """The nodes with bodies as the walk noted them; all nodes of a graph that it did not walk to the end, unless
-        that is too deep.
+        """The indices of nodes with bodies, as the walk recorded them; all nodes of a graph that was not walked to the
+        end, unless graphs are nested too deep.
         """
         detail, count = self.details.get(scope.path), len(scope.nodes)
         if detail is None or len(detail.visits) != count:
@@ -188,12 +192,12 @@ class WalkState:
 
     @property
     def follows_every_call(self) -> bool:
-        """False when there were too many calls of functions, or too deep ones, so that `calls` does not hold all."""
+        """False when there were too many function calls, or too deeply nested ones, so that `calls` is incomplete."""
         return self._followed <= self._most_calls and not self.is_too_deep
 
     def may_follow_call(self, location: str) -> bool:
-        """Count a call of a function that repeats no other; False, and a warning, when there are too many to walk the
-        body for each.
+        """Count a function call that repeats no other. False, with a warning, when there are too many to walk each
+        body.
         """
         self._followed += 1
         if self._followed == self._most_calls + 1:
@@ -203,8 +207,8 @@ class WalkState:
         return self.follows_every_call
 
     def note_too_deep(self, location: str) -> None:
-        """Report, once, that bodies are left out. No branch that may not run and no walk that is quiet hides it: then
-        the model is not known.
+        """Report, once, that bodies are not walked, even from a quiet walk or a branch that may not run: the model is
+        not fully known then.
         """
         self.journal.unrepeatable += 1
         if self.is_too_deep:
@@ -217,14 +221,14 @@ class WalkState:
         self.diagnostics.append(diagnostic("SG114", text, location))
 
     def elements_of(self, held: TensorProto) -> Contents | None:
-        """The elements of a constant, one object for it: functions that hand it on must not tell calls apart by it."""
+        """The elements of a constant, always as the same object, so that calls with the same constant are equal."""
         if id(held) not in self._elements:
             self._elements[id(held)] = held, tensor_contents(held)
         return self._elements[id(held)][1]
 
     def report(self, found: Diagnostic, *, of_symbols: bool = False, is_misdeclared: bool = False) -> None:
-        """Keep a finding, once. of_symbols: it contradicts what else is known of the symbols. is_misdeclared: it is of
-        a declaration that is wrong in its shape alone.
+        """Keep a finding, once. of_symbols: it contradicts what is known of symbols. is_misdeclared: it is about a
+        declaration with only a wrong shape.
         """
         self.effects += 1
         if of_symbols:
@@ -240,7 +244,7 @@ class WalkState:
             self.branches.place(self.diagnostics).append(found)
 
     def note_requirement(self, obligation: Obligation, location: str, facts: Facts) -> None:
-        """Keep what must hold of the symbols for a node that may run. facts: those that it was added to."""
+        """Keep a requirement of a node that may run. facts: those that the obligation was added to."""
         if self.quiet or self.muted:
             return
         self.requirements.append((obligation, location, facts))
@@ -256,7 +260,7 @@ class WalkState:
         self.journal.unrepeatable += 1
 
     def note_unknown_operator(self, label: str) -> None:
-        """Count a node of an operator of which nothing is known."""
+        """Count a node with an unknown operator."""
         if not self.quiet:
             self.effects += 1
             self.unknown_operators[label] = self.unknown_operators.get(label, 0) + 1
@@ -268,18 +272,18 @@ class WalkState:
             self.journal.entries.append(found)
 
     def release(self, found: Sequence[Diagnostic]) -> None:
-        """Report findings of bodies that were held back."""
+        """Report findings that were held back."""
         self.branches.place(self.diagnostics).extend(found)
 
     def avoid(self, found: Sequence[Diagnostic]) -> None:
-        """Note that the errors of a body stand beside a way that is right."""
+        """Record the errors of a body as avoidable: another branch has none."""
         self.branches.avoid(found)
         if self.calling:
             self.journal.entries.extend(map(Avoidable, found))
 
     @contextmanager
     def quietly(self) -> Iterator[None]:
-        """Walk a body only to see where it settles."""
+        """Walk a body only until it settles, without findings."""
         self.quiet += 1
         try:
             yield
@@ -288,7 +292,7 @@ class WalkState:
 
     @contextmanager
     def muting(self, never_runs: bool) -> Iterator[None]:
-        """Walk what never runs, where that is so."""
+        """Mark findings as never running, if `never_runs`."""
         self.muted += never_runs
         try:
             yield
@@ -301,5 +305,5 @@ class WalkState:
         return self.is_reported and not self.quiet
 
     def bind(self, value: ValueType) -> ValueType:
-        """The type with the caller's bindings of symbols put in."""
+        """The type with the caller's values for symbols put in."""
         return bound_type(value, self.bound)

@@ -1,4 +1,4 @@
-"""A node while the walk visits it: what its rule sees, and what the walk reads from it afterwards."""
+"""A node during the walk: what its rule reads, and what the walk reads afterwards."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from splitgraph.value_type import UNKNOWN, ValueType
 
 
 class WalkedNode:
-    """One node of a walk. `NodeContext` says what the methods are that rules use.
+    """One node of a walk. `NodeContext` documents the methods that rules use.
 
-    walk: over the node's graph; no rule reads it. given: all that is known of each input. errors: codes of the errors
-    found at the node. obligations: what it was the first to require. contents_out, sequences_out: what is known of its
-    outputs, by position. split: what a split node turned out to be.
+    walk: the walk over the node's graph; rules do not read it. given: what is known of each input. errors: codes of the
+    errors found at the node. obligations: those that this node was the first to require. contents_out, sequences_out:
+    what is known of the outputs, by position. split: the details of a split node.
     """
 
     __slots__ = (
@@ -126,7 +126,7 @@ class WalkedNode:
         self._attributes = kept if added is None else {**kept, added.name: added}
 
     def attribute(self, name: str, default: Any = None) -> Any:
-        if self.is_unbound(name):
+        if self.is_unresolved(name):
             return UNRESOLVED
         written = self.attributes().get(name)
         given = None if written is None else self.bound(written)
@@ -137,7 +137,7 @@ class WalkedNode:
             return written
         return (self.walk.bindings or {}).get(written.ref_attr_name)
 
-    def is_unbound(self, name: str) -> bool:
+    def is_unresolved(self, name: str) -> bool:
         written = self.attributes().get(name) if self.walk.bindings is None else None
         return written is not None and bool(written.ref_attr_name)
 

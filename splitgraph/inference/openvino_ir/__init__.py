@@ -1,4 +1,4 @@
-"""Inference of OpenVINO IR: its layers as nodes of a domain of their own, walked as the nodes of an ONNX model are."""
+"""Inference of OpenVINO IR. Its layers are mirrored as nodes of an ONNX model, in a domain of their own."""
 
 from splitgraph.inference.openvino_ir.infer import infer_ir
 from splitgraph.inference.openvino_ir.mirror import Mirror, input_names, is_split, mirror

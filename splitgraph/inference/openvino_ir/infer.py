@@ -1,4 +1,4 @@
-"""From OpenVINO IR to its analysis."""
+"""Inference of a whole OpenVINO IR."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def infer_ir(
 def analyse_mirror(
     mirrored: Mirror, sizes: Sizes = NO_SIZES, empty_chunks: Literal["clamp", "error"] = "clamp"
 ) -> Analysis:
-    """The analysis of the mirror itself, in whose terms conversion finds the layers."""
+    """The analysis of the mirror itself; conversion finds the layers by its nodes."""
     state, main = _walk(mirrored, sizes, empty_chunks, frozenset())
     if state.find_scopes():
         state, main = _walk(mirrored, sizes, empty_chunks, state.reserved)
@@ -69,7 +69,7 @@ def _walk(
 def _require_intervals(
     main: Walk, intervals: Mapping[str, tuple[int, int | None]], bound: Mapping[str, DimLike]
 ) -> None:
-    """Oblige each dimension to lie in its declared interval; report one that the caller gives another size."""
+    """Require each dimension to be within its declared interval. Report a given size outside the interval."""
     for name, (lowest, most) in intervals.items():
         dim = bound.get(name, symbol(name))
         held = [Obligation(dim, ">=", lowest), *([] if most is None else [Obligation(most, ">=", dim)])]

@@ -1,7 +1,7 @@
 """OpenVINO IR as an ONNX model: a node of a domain of its own for each layer, so that one walk infers both formats.
 
-Only what inference reads is mirrored. Each value has the name that OpenVINO gives its tensor where that is unique, else
-that of its layer and port; each node stands where its layer does, so that what is found of a node is found of a layer.
+Only what inference reads is mirrored. A value has OpenVINO's name of its tensor if that is unique, else the name of its
+layer and port. Nodes have the order of the layers, so that a finding about a node is a finding about its layer.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from splitgraph.variants.openvino_split_1 import DOMAIN
 if TYPE_CHECKING:
     from splitgraph.formats.openvino_ir import Graph, Layer, OpenVINOModel, Port
 
-# Under this name a node has the operator set that its layer is of ("opset1", "extension").
+# The attribute with the operator set of a node's layer ("opset1", "extension").
 OPERATOR_SET = "operator_set"
-# Of layers that are not of OpenVINO's own operator sets: an extension may give its layers any name.
+# The domain of layers outside OpenVINO's own operator sets: an extension may give its layers any name.
 EXTENSION = f"{DOMAIN}.extension"
 _SPLITS = frozenset({"Split", "VariadicSplit"})
 # How many bytes an element of a mirrored constant can take.
@@ -37,11 +37,11 @@ _WIDEST = 8
 
 @dataclass(slots=True)
 class Mirror:
-    """A model and what leads back from it to the IR.
+    """The mirrored model, and the way back from it to the IR.
 
     layers: of the nodes of each graph, in order. names: of the value that each output port gives, by graph, layer and
-    port. given: the types of inputs and constants, by graph and name. declared: those of what other layers give, as the
-    IR has them; not of splits, of which OpenVINO says less than is known, and sometimes what is not so. bounds: of the
+    port. given: the types of inputs and constants, by graph and name. declared: the types of other layers' outputs, as
+    the IR has them; not of splits, whose types in the IR are incomplete and sometimes wrong. bounds: the bounds of
     symbols that stand for intervals.
     """
 
@@ -159,7 +159,7 @@ def _domain(layer: Layer) -> str:
 
 
 def _split_attributes(layer: Layer) -> list[AttributeProto]:
-    """What the variants read: of Split its number of parts, as a number where it is one."""
+    """The attributes that the split variants read: the number of parts of a Split, as an integer if it is one."""
     text = layer.data.get("num_splits")
     if layer.type != "Split" or text is None:
         return []
@@ -178,7 +178,7 @@ def _static(dimensions: Dimensions, layer: Layer) -> tuple[int, ...] | None:
 
 
 def _read_by(graph: Graph, names: Mapping[tuple[int, int], str], layer: Layer) -> list[str]:
-    """The names of what a layer reads, "" for a port that nothing is connected to."""
+    """The names of a layer's inputs, "" for a port without a connection."""
     sources = (graph.sources.get((layer.id, port.id)) for port in layer.inputs)
     return [names.get(source, "") if source is not None else "" for source in sources]
 

@@ -1,4 +1,4 @@
-"""Writing what was inferred of an IR into a copy of it: the dims of its ports, and the sizes given for its inputs."""
+"""Writing inferred dimensions into the ports of a copy of an IR, and given sizes into its Parameters."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _fill(graph: Graph, path: GraphPath, mirrored: Mirror, types: Types) -> None
 
 
 def _fix_parameters(graph: Graph, mirrored: Mirror, sizes: Sizes) -> None:
-    """Write the sizes into the shapes that the Parameters declare; what stays open there is kept as it is written."""
+    """Write the given sizes into the shapes that the Parameters declare; open dimensions keep their text."""
     names, declared = mirrored.names[MAIN], mirrored.given[MAIN]
     shapes = {name: bound_type(known, sizes.bound).shape for name, known in declared.items()}
     for value, given in zip(mirrored.model.graph.input, sizes.given, strict=False):

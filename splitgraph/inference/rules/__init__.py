@@ -1,4 +1,5 @@
-"""Inference rules, by whose operators they are and by family; each module registers its rules when it is imported.
+"""Inference rules, in a folder for each owner of operators and a module for each family. A module registers its rules
+when it is imported.
 
 `onnx/`, `onnxruntime/` and `openvino/` hold the rules; the modules beside them hold what these rules share.
 """

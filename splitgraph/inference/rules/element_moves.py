@@ -1,4 +1,4 @@
-"""Where the elements of small tensors go when they are picked or replaced one by one."""
+"""Operators that pick or replace single elements of small tensors."""
 
 from __future__ import annotations
 

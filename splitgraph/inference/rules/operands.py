@@ -1,4 +1,4 @@
-"""How the rules read a node's inputs and attributes, and how they say that a node is invalid."""
+"""Functions with which rules read a node's inputs and attributes, and report an invalid node."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ def operator(*op_types: str, gives: Sequence[int | str | None] = (0,), domain: s
 
 
 def expect(ctx: NodeContext, lhs: DimLike, relation: Relation, rhs: DimLike, found: Callable[[], str]) -> None:
-    """Record that `lhs == rhs` or `lhs >= rhs` must hold, with a finding where it never can. found: what is there
-    instead, asked for only then: a dimension takes longer to spell than to compare. Raises InvalidNode where both are
-    numbers.
+    """Record that `lhs == rhs` or `lhs >= rhs` must hold; report a finding where it never can. found: makes the text of
+    what was found instead, called only then, because spelling a dimension takes longer than comparing it. Raises
+    InvalidNode where both sides are numbers.
     """
     if isinstance(lhs, int) and isinstance(rhs, int):
         if lhs < rhs or (lhs > rhs and relation == "=="):
@@ -119,10 +119,10 @@ def normal_axis(axis: int, rank: int, name: str = "axis", *, end_allowed: bool =
 
 
 def check_axis(ctx: NodeContext, default: int, rank: int) -> None:
-    """Raise InvalidNode for an attribute `axis` out of range, for a node of which it changes no type; one that only a
-    call of a function tells is left to the call.
+    """Raise InvalidNode for an attribute `axis` out of range, for a node whose types do not depend on it. A reference
+    to a function's attribute is left to the call.
     """
-    if not ctx.is_unbound("axis"):
+    if not ctx.is_unresolved("axis"):
         normal_axis(int_attribute(ctx, "axis", default), rank)
 
 
@@ -192,7 +192,7 @@ def rearranged(contents: Contents, order: Positions) -> Contents:
 
 
 def at_most(ctx: NodeContext, dim: DimLike) -> DimLike:
-    """A dimension of which nothing is known but that it is not larger than another."""
+    """A new dimension that is at most as large as another one."""
     made, most = ctx.fresh(), ctx.facts.range_of(dim)[1]
     if most is not None:
         ctx.facts.tighten(str(made), 0, max(most, 0))

@@ -1,4 +1,4 @@
-"""How many positions a sliding window takes along a dimension: the arithmetic that convolution and pooling share."""
+"""The number of positions of a sliding window along a dimension, for convolution and pooling."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attention of ai.onnx, and the operators beside it that carry a state."""
+"""Attention of ai.onnx, and related operators that carry a state."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _check_heads(queries: int, kept: int) -> None:
 
 
 def _check_attributes(ctx: NodeContext, flat: bool | None) -> None:
-    """What attributes, inputs and outputs demand of each other, whatever the shapes are."""
+    """Check attributes, inputs and outputs against each other, for any shapes."""
     for name in ("left_window_size", "right_window_size"):
         size = int_attribute(ctx, name, -1)
         if size < -1:
@@ -229,7 +229,7 @@ def _check_gates(ctx: NodeContext, heads: int) -> None:
 @operator("CausalConvWithState", gives=(0, 0))
 def causal_conv_with_state(ctx: NodeContext) -> Sequence[ValueType]:
     """The convolution of the input, and its last positions, one less than the kernel has."""
-    activation = "none" if ctx.is_unbound("activation") else ctx.attribute("activation", "none")
+    activation = "none" if ctx.is_unresolved("activation") else ctx.attribute("activation", "none")
     if activation not in ("none", "silu", "swish"):
         raise InvalidNode(f"activation is {activation!r}; it must be none, silu or swish")
     dtype = known_dtype(ctx, range(4))

@@ -35,7 +35,7 @@ def constant(ctx: NodeContext) -> Sequence[ValueType]:
     if len(given) != 1:
         raise InvalidNode(f"exactly one of its value attributes must be given, not {len(given)}")
     name = given[0]
-    if name in CONSTANT_DTYPES and ctx.is_unbound(name):
+    if name in CONSTANT_DTYPES and ctx.is_unresolved(name):
         # An attribute of the enclosing function: its type and rank are those of the attribute's form.
         return [tensor(CONSTANT_DTYPES[name], (None,) if name.endswith("s") else ())]
     value = ctx.attribute(name)
@@ -170,7 +170,7 @@ def identity(ctx: NodeContext) -> Sequence[ValueType]:
 @operator("Cast", gives=(None,))
 def cast_to(ctx: NodeContext) -> Sequence[ValueType]:
     """The input in another element type, which version 1 names by a string."""
-    if ctx.is_unbound("to"):
+    if ctx.is_unresolved("to"):
         return [tensor(None, dims_of(ctx, 0))]
     to = ctx.attribute("to")
     target = _LONG_NAMES.get(to.lower(), to.lower()) if isinstance(to, str) else DTYPE_NAMES.get(to)

@@ -1,4 +1,4 @@
-"""If, Loop and Scan: walking their bodies, and what of a body's types holds outside it."""
+"""If, Loop, Scan and SequenceMap: walking their bodies, and the types that hold outside a body."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from splitgraph.value_type import UNKNOWN, Shape, ValueType, sequence, tensor
 
 
 def join(ctx: NodeContext, first: ValueType, second: ValueType) -> ValueType:
-    """The type of a value that is one of two: what they have in common, a fresh symbol where dimensions differ."""
+    """The common type of two values: a fresh symbol where dimensions differ."""
     if first.kind != second.kind or first.kind == "unknown" or first.element != second.element:
         return UNKNOWN
     dtype = first.dtype if first.dtype == second.dtype else None
@@ -61,8 +61,8 @@ def settle(
 
 @rule("If")
 def infer_if(ctx: NodeContext) -> Sequence[ValueType]:
-    """Both branches; the outputs are what the branches have in common, or the taken branch's where the condition is
-    constant.
+    """Walk both branches. The outputs have what the branches have in common, or the taken branch's types where the
+    condition is constant.
     """
     return infer_branches(ctx, lambda: ctx.walk_body("then_branch", ()), lambda: ctx.walk_body("else_branch", ()))
 
@@ -70,7 +70,7 @@ def infer_if(ctx: NodeContext) -> Sequence[ValueType]:
 def infer_branches(
     ctx: NodeContext, walk_then: Callable[[], Body | None], walk_else: Callable[[], Body | None]
 ) -> Sequence[ValueType]:
-    """What the branches give, each of which is walked once; the first input is the condition."""
+    """The common outputs of both branches, each walked once. The first input is the condition."""
     condition = ctx.contents(0)
     taken = None if condition is None else condition.scalar
     if not isinstance(taken, int):
@@ -94,7 +94,7 @@ def _taken(ctx: NodeContext, chosen: Body) -> Sequence[ValueType]:
 def _infer_either(
     ctx: NodeContext, walk_then: Callable[[], Body | None], walk_else: Callable[[], Body | None]
 ) -> Sequence[ValueType]:
-    """What the branches have in common. Where nothing can run one of them, it is the other one that runs."""
+    """The common outputs of both branches; those of one branch if the other can never run."""
     with ctx.branches.hold() as found_then:
         then = walk_then()
     with ctx.branches.hold() as found_else:
@@ -125,7 +125,7 @@ def _infer_either(
 
 @rule("Loop")
 def infer_loop(ctx: NodeContext) -> Sequence[ValueType]:
-    """The body, walked until the loop-carried types settle: a dimension that an iteration changes is unknown."""
+    """Walk the body until the types of loop-carried values settle. A dimension that an iteration changes is unknown."""
     graph = ctx.attribute("body")
     if not isinstance(graph, GraphProto):
         return ()
@@ -150,11 +150,11 @@ def infer_loop(ctx: NodeContext) -> Sequence[ValueType]:
     if trips is not None:
         results = [_grown(ctx, results, index, carried[index], body, trips) for index in range(len(results))]
     stacked = ctx.fresh() if trips is None else trips
-    return [*results, *(_stacked(ctx, scanned, stacked) for scanned in body.types[1 + len(carried) :])]
+    return [*results, *(_stacked(scanned, stacked) for scanned in body.types[1 + len(carried) :])]
 
 
 def _starts(ctx: NodeContext) -> bool:
-    """True where a loop is known to run once or more."""
+    """True if the loop is known to run at least once."""
     count, condition = ctx.contents(0), ctx.contents(1)
     trips = None if count is None or not count.items else count.dims[0]
     is_counted = not ctx.has_input(0) or (trips is not None and ctx.facts.prove_ge(trips, 1))
@@ -176,8 +176,8 @@ def _counters(ctx: NodeContext, graph: GraphProto) -> list[ValueType]:
 def _grown(
     ctx: NodeContext, results: Sequence[ValueType], index: int, first: ValueType, body: Body, trips: DimLike
 ) -> ValueType:
-    """The type of a carried value after so many iterations: a dimension that each of them changes by the same, which
-    the model's inputs fix, has changed by that many times it.
+    """The type of a carried value after a number of iterations: a dimension that each iteration changes by the same
+    amount, fixed by the model's inputs, has changed by that amount times the number of iterations.
     """
     value = results[index]
     before, after = body.given[2 + index], body.types[1 + index]
@@ -261,14 +261,14 @@ def _renamed(value: ValueType, names: dict[Dim, Dim]) -> ValueType:
     return value.with_shape([names.get(dim, dim) if isinstance(dim, Dim) else dim for dim in value.shape])
 
 
-def _stacked(ctx: NodeContext, scanned: ValueType, trips: DimLike) -> ValueType:
+def _stacked(scanned: ValueType, trips: DimLike) -> ValueType:
     if scanned.kind != "tensor" or scanned.shape is None:
         return scanned.with_shape(None) if scanned.kind == "tensor" else UNKNOWN
     return tensor(scanned.dtype, (trips, *scanned.shape))
 
 
 def _trips(ctx: NodeContext, graph: GraphProto, body: Body) -> DimLike | None:
-    """How often the body runs, where nothing but the trip count can end the loop; None where something can."""
+    """The number of iterations, if only the trip count can end the loop; else None."""
     count = ctx.contents(0)
     most = None if count is None else count.dims[0] if count.items else None
     start = ctx.contents(1)
@@ -298,7 +298,7 @@ def _passes_condition(ctx: NodeContext, graph: GraphProto) -> bool:
 
 @rule("SequenceMap")
 def infer_sequence_map(ctx: NodeContext) -> Sequence[ValueType]:
-    """The body on an element of each sequence; elements may differ, so only static dimensions hold of all of them."""
+    """Walk the body on an element of each sequence. Elements may differ: only static dimensions hold for all."""
     elements = [
         tensor(given.dtype, given.shape) if given is not None and given.kind == "sequence" else given
         for given in ctx.inputs
@@ -317,7 +317,9 @@ def _static(shape: Shape | None) -> list[int | None] | None:
 
 @rule("Scan")
 def infer_scan(ctx: NodeContext) -> Sequence[ValueType] | None:
-    """The body on one slice of each scanned input; state variables as in Loop, scanned outputs stacked."""
+    """Walk the body on one slice of each scanned input. State variables are carried as in Loop; scanned outputs are
+    stacked.
+    """
     if ctx.since_version < 9:
         return _infer_scan_8(ctx)
     count = ctx.attribute("num_scan_inputs")
@@ -380,8 +382,8 @@ def _scan_outputs(
 
 
 def _fits_body(ctx: NodeContext, given: Sequence[ValueType | None]) -> bool:
-    """Report what a body is given that is not what it declares: onnx and onnxruntime load no such Scan or SequenceMap,
-    while they take the shapes that the body of a Loop declares for a hint. True when all fits.
+    """Report inputs of a body that do not fit its declarations: onnx and onnxruntime refuse such a Scan or SequenceMap,
+    but ignore shapes that the body of a Loop declares. True when all inputs fit.
     """
     graph = ctx.attribute("body")
     if not isinstance(graph, GraphProto):

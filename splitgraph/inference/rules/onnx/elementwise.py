@@ -267,7 +267,7 @@ def of_channels(ctx: NodeContext) -> Sequence[ValueType]:
 
 @operator("SwiGLU")
 def swiglu(ctx: NodeContext) -> Sequence[ValueType]:
-    """A gate and a value of one shape, multiplied."""
+    """The product of a gate and a value of one shape."""
     dtype = known_dtype(ctx, (0, 1))
     gate, value = dims_of(ctx, 0), dims_of(ctx, 1)
     if gate is None or value is None:
@@ -298,7 +298,7 @@ def _operand_shape(ctx: NodeContext) -> Dims | None:
 
 
 def follow_operands(ctx: NodeContext, item: BinaryItem, dtype: str, shape: Dims | None, indices: Sequence[int]) -> None:
-    """Say what the output holds where something is known of every operand."""
+    """State the elements of the output, if something is known of every operand."""
     operands = operand_items(ctx, shape, indices)
     if operands is None:
         return

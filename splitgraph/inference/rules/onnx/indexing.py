@@ -1,4 +1,4 @@
-"""Operators that pick elements by position: Gather and its kin, Scatter, Compress, NonZero, TopK, OneHot, Unique."""
+"""Operators that select elements by position: Gather*, Scatter*, Compress, NonZero, TopK, OneHot and Unique."""
 
 from __future__ import annotations
 

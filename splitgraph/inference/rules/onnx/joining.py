@@ -1,4 +1,4 @@
-"""Operators that put tensors together or make them larger: Concat, Tile, Pad, and Range, which counts them out."""
+"""Operators that join or enlarge tensors: Concat, Tile and Pad; and Range."""
 
 from __future__ import annotations
 
@@ -254,7 +254,7 @@ def _whole(item: Item) -> DimLike | None:
 
 
 def _float_count(start: Item, limit: Item, delta: Item) -> int | None:
-    """The count of a range of constants; None when it hangs on the precision that the runtime divides in."""
+    """The length of a range of constants; None when it depends on the precision of the runtime's division."""
     if (
         not isinstance(start, (int, float))
         or not isinstance(limit, (int, float))
@@ -269,7 +269,7 @@ def _float_count(start: Item, limit: Item, delta: Item) -> int | None:
 
 
 def _single_quotient(start: float, limit: float, delta: float) -> float | None:
-    """The quotient as a runtime finds it that rounds to float32 after each step; None where it is infinite."""
+    """The quotient of a runtime that rounds to float32 after each step; None where it is infinite."""
     first, last, step = (round_to("float32", float(item)) for item in (start, limit, delta))
     if first is None or last is None or not step:
         return None

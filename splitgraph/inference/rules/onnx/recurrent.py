@@ -77,7 +77,7 @@ def recurrent(ctx: NodeContext) -> Sequence[ValueType]:
 
 
 def _known_batch(ctx: NodeContext, batch: DimLike | None, axis: int) -> DimLike | None:
-    """The batch of the data or, where that is unknown or a symbol, the number that a state demands of it."""
+    """The batch size of the data or, if it is unknown or a symbol, the number that a state requires."""
     held = [batch]
     for index, position, rank in ((4, 0, 1), (5, axis, 3), (6, axis, 3)):
         if ctx.has_input(index) and not (index == 6 and ctx.node.op_type != "LSTM"):

@@ -48,7 +48,7 @@ def _reduce(ctx: NodeContext) -> Sequence[ValueType]:
     given, axes = _axes(ctx)
     keep = bool(int_attribute(ctx, "keepdims", 1))
     if given and axes is None:
-        return [tensor(dtype, _of_unknown_axes(ctx, dims) if keep else None)]
+        return [tensor(dtype, _of_unknown_axes(dims) if keep else None)]
     if not axes and int_attribute(ctx, "noop_with_empty_axes", 0):
         ctx.set_contents(0, ctx.contents(0) if ctx.node.op_type in _OF_NOTHING else None)
         return [tensor(dtype, dims)]
@@ -79,7 +79,7 @@ def reduced_dims(dims: Dims, axes: Sequence[int], keep: bool) -> Dims:
     return tuple([dim for axis, dim in enumerate(dims) if axis not in axes])
 
 
-def _of_unknown_axes(ctx: NodeContext, dims: Dims | None) -> tuple[DimLike | None, ...] | None:
+def _of_unknown_axes(dims: Dims | None) -> tuple[DimLike | None, ...] | None:
     # Each dimension stays or becomes 1; which of them, nobody knows.
     return None if dims is None else tuple(1 if dim == 1 else None for dim in dims)
 
@@ -99,7 +99,7 @@ def _axes(ctx: NodeContext) -> tuple[bool, tuple[int, ...] | None]:
 def _reduce_contents(
     ctx: NodeContext, item: BinaryItem, contents: Contents, axes: Sequence[int], dtype: str, result: Dims
 ) -> None:
-    """Say what the output holds of small contents that are reduced by adding up `item` along the axes."""
+    """State the elements of the output for small contents, which are reduced with `item` along the axes."""
     rest = [axis for axis in range(len(contents.shape)) if axis not in axes]
     count = static_count(result)
     adds_up = ctx.node.op_type in _OF_NOTHING and not exact.is_integer_type(dtype)
@@ -163,7 +163,7 @@ def normalized(ctx: NodeContext) -> tuple[ValueType, ValueType]:
     stash = DTYPE_NAMES.get(int_attribute(ctx, "stash_type", 1))
     if dims is None:
         return tensor(dtype, None), tensor(stash, None)
-    if ctx.is_unbound("axis"):
+    if ctx.is_unresolved("axis"):
         return tensor(dtype, dims), tensor(stash, (None,) * len(dims))
     axis = normal_axis(int_attribute(ctx, "axis", -1), len(dims))
     return tensor(dtype, dims), tensor(stash, dims[:axis] + (1,) * (len(dims) - axis))

@@ -74,7 +74,7 @@ def resize(ctx: NodeContext) -> Sequence[ValueType]:
 
 
 def _is_given(ctx: NodeContext, index: int) -> bool | None:
-    """Whether scales or sizes are there and not empty; None when only a run can say."""
+    """Whether scales or sizes are given and not empty; None when only a run can tell."""
     if not ctx.has_input(index):
         return False
     dims = dims_of_rank(ctx, index, 1)
@@ -131,7 +131,7 @@ def _scaled_dim(dim: DimLike, scale: Item) -> DimLike | None:
 
 
 def _rounded_down(dim: int, scale: float) -> int | None:
-    """The size of a static dimension, None where it hangs on the precision that the runtime multiplies in."""
+    """The size of a static dimension, None where it depends on the precision of the runtime's multiplication."""
     size = math.floor(dim * scale)
     length, factor = round_to("float32", dim), round_to("float32", scale)
     single = None if length is None or factor is None else round_to("float32", length * factor)

@@ -56,7 +56,7 @@ def reshaped(ctx: NodeContext, dims: Dims | None, target: Target, allow_zero: bo
 
 
 def _resolved(ctx: NodeContext, dims: Dims | None, target: Target) -> Dims:
-    """The target with what is left put in for -1, or for the only element that is unknown."""
+    """The target shape, in which the remaining size replaces -1, or the only unknown element."""
     rest = [position for position, dim in enumerate(target) if dim is None or dim == -1]
     known = tuple(dim for dim in target if dim is not None and dim != -1)
     if not rest:
@@ -127,7 +127,7 @@ def _cannot_copy(ctx: NodeContext, dims: Dims | None, position: int, dim: Dim) -
 
 
 def _vanishes_with(ctx: NodeContext, there: DimLike, dim: Dim) -> bool:
-    """True for what is 0 where a symbol is; what dimensions broadcast to is, where one of them is."""
+    """True for a dimension that is 0 where the symbol is 0; the broadcast of dimensions is 0 where one of them is."""
     if not _is_symbol(dim) or isinstance(there, int):
         return False
     operands = ctx.broadcast_operands(there)
@@ -140,8 +140,8 @@ def _vanishes_with(ctx: NodeContext, there: DimLike, dim: Dim) -> bool:
 
 
 def _may_copy(ctx: NodeContext, dims: Dims | None, position: int, dim: Dim) -> bool:
-    """True for an element that can be 0 though no symbol in it is (N % 2, N//3): then it copies a dimension of an input
-    that has elements, and is not what it says.
+    """True for an element that can be 0 although no symbol in it is 0 (N % 2, N//3): it then copies a dimension of a
+    non-empty input, and its own value does not count.
     """
     if _is_symbol(dim) or _cannot_copy(ctx, dims, position, dim):
         return False
@@ -181,7 +181,7 @@ def _without_shared(dims: Dims, others: Dims) -> tuple[Dims, Dims]:
 
 
 def _quotient(ctx: NodeContext, dims: Dims, others: Dims) -> DimLike:
-    """The dimension that is left for -1, or for the only element that is unknown."""
+    """The dimension that replaces -1, or the only unknown element."""
     total, rest = product(dims), product(others)
     if rest == 0:
         # 0 elements in whatever number of rows: only the total being 0, too, is certain.

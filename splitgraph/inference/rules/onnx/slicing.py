@@ -106,7 +106,7 @@ def _require_a_direction(ctx: NodeContext, step: DimLike | None) -> None:
 def slice_contents(
     ctx: NodeContext, dims: Dims, axes: Sequence[int], starts: Bounds, ends: Bounds, steps: Bounds
 ) -> Contents | None:
-    """What a slice of the first input, of these dimensions, holds."""
+    """The elements of a slice of the first input, which has these dimensions."""
     whole: list[slice] = [slice(None)] * len(dims)
     for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
         dim = dims[axis]
@@ -131,7 +131,7 @@ def slice_contents(
 def slice_length(
     facts: Facts, dim: DimLike, start: DimLike | None, end: DimLike | None, step: DimLike | None
 ) -> DimLike | None:
-    """The number of elements that a slice of a dimension has, None when it cannot be said."""
+    """The length of a slice of a dimension, None when it is not known."""
     if start is None or end is None or step is None:
         return None
     if facts.prove_ge(-1, step):
@@ -180,7 +180,7 @@ def _backward_length(facts: Facts, dim: DimLike, start: DimLike, end: DimLike, s
 
 
 def _first_backward(facts: Facts, dim: DimLike, start: DimLike) -> DimLike | None:
-    """Where a backward slice begins, from -1 on; None when that is not known or disputed."""
+    """The first position of a backward slice, at least -1; None when it is not known, or runtimes disagree."""
     if start == -1 or (isinstance(start, int) and start >= _OPEN_END and isinstance(dim, Dim)):
         return dim - 1
     if facts.prove_ge(start, 0):

@@ -1,4 +1,4 @@
-"""How the rules of OpenVINO's layers are registered, and how they read attributes, which IR writes as text."""
+"""Registering the rules of OpenVINO's layers, and reading attributes, which an IR writes as text."""
 
 from __future__ import annotations
 

@@ -28,7 +28,9 @@ def _graph(ctx: NodeContext, key: str) -> GraphProto:
 
 @layer("If")
 def branches(ctx: NodeContext) -> Sequence[ValueType]:
-    """Both bodies; the outputs are what they have in common, or the taken one's where the condition is constant."""
+    """Walk both bodies. The outputs have what the bodies have in common, or the taken body's types where the condition
+    is constant.
+    """
     return infer_branches(ctx, lambda: _branch(ctx, "then"), lambda: _branch(ctx, "else"))
 
 
@@ -53,7 +55,7 @@ def _branch(ctx: NodeContext, name: str) -> Body:
 
 @layer("TensorIterator", "Loop")
 def iterations(ctx: NodeContext) -> Sequence[ValueType]:
-    """The body, walked until what it carries from one iteration to the next settles."""
+    """Walk the body until the values that it carries between iterations settle."""
     graph, ports = _graph(ctx, "body"), _ports(ctx, "port_map")
     back = {
         edge.internal: edge.external
@@ -86,7 +88,7 @@ def iterations(ctx: NodeContext) -> Sequence[ValueType]:
 
 
 def _passed(ctx: NodeContext, entry: PortEntry) -> ValueType:
-    """What the body is given of an input: the whole, or a part of it along an axis."""
+    """The type of a body input: the whole layer input, or a part of it along an axis."""
     known = ctx.input(entry.external) if entry.external is not None else UNKNOWN
     if entry.axis is None or known.shape is None:
         return known if entry.axis is None else known.with_shape(None)
@@ -149,7 +151,7 @@ def _parts(ctx: NodeContext, ports: Sequence[PortEntry]) -> DimLike | None:
 
 
 def _trips(ctx: NodeContext, ports: Sequence[PortEntry], body: Body) -> DimLike | None:
-    """How often the body runs, where nothing but the trip count can end the loop."""
+    """The number of iterations, if only the trip count can end the loop; else None."""
     count, start = ctx.contents(0), ctx.contents(1)
     most = None if count is None or len(count.items) != 1 else count.dims[0]
     place = next((entry.internal for entry in ports if entry.purpose == "execution_condition"), None)

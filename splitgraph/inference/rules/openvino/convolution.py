@@ -198,7 +198,9 @@ def _pads(ctx: NodeContext, axis: int) -> int:
 
 
 def _scaled(ctx: NodeContext, dims: Sequence[DimLike]) -> list[DimLike | None] | None:
-    """Each dimension times its scale, rounded down; None where that hangs on how precisely OpenVINO multiplies."""
+    """Each dimension times its scale, rounded down; None where the result depends on the precision of OpenVINO's
+    multiplication.
+    """
     contents = ctx.contents(2 if operator_set(ctx) < 11 else 1)
     if contents is None or len(contents.items) != len(dims):
         return None

@@ -262,7 +262,9 @@ def convert(ctx: NodeContext) -> Sequence[ValueType]:
 
 
 def _are_weights(source: str | None, target: str, count: int | None) -> bool:
-    """True for many numbers that stay floats, as weights saved in half precision do: no shape is made of them."""
+    """True for large float constants that stay floats, such as weights in half precision: no shape is computed from
+    them.
+    """
     is_whole = exact.is_integer_type(source) or exact.is_integer_type(target)
     return not is_whole and (count is None or count > _FEW)
 

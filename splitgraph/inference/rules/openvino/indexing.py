@@ -1,4 +1,4 @@
-"""OpenVINO's layers that pick elements by position: Slice, Gather and its kin, updates, TopK, OneHot, NonZero."""
+"""OpenVINO's layers that select elements by position: Slice, Gather*, Scatter*, TopK, OneHot and NonZero."""
 
 from __future__ import annotations
 

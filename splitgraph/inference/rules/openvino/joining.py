@@ -1,4 +1,4 @@
-"""OpenVINO's layers that put tensors together or make them larger: Concat, Tile, Pad; and Range."""
+"""OpenVINO's layers that join or enlarge tensors: Concat, Tile and Pad; and Range."""
 
 from __future__ import annotations
 

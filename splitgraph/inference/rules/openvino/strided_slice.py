@@ -1,4 +1,4 @@
-"""OpenVINO's StridedSlice, whose masks say of each entry what it means."""
+"""OpenVINO's StridedSlice; masks say how each entry is read."""
 
 from __future__ import annotations
 
