@@ -13,7 +13,7 @@ import onnx
 import onnxruntime
 import pytest
 from known_opsets import known
-from onnx.backend.test.case.node import collect_testcases
+from node_tests import node_tests as onnx_node_tests
 from onnx.reference import ReferenceEvaluator
 
 from splitgraph.conversion.finish.ir_version import minimum_ir_version
@@ -35,7 +35,7 @@ UNKNOWN: Type = (None, None, None)
 def node_tests() -> tuple[Any, ...]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        cases = collect_testcases(None)
+        cases = onnx_node_tests()
     return tuple(
         case
         for case in cases

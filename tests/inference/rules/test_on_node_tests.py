@@ -56,13 +56,11 @@ class Tally:
 @cache
 def cases() -> tuple[Any, ...]:
     """A seeded sample of the node tests with data and an operator that has a rule."""
-    from onnx.backend.test.case.node import collect_testcases
+    from node_tests import node_tests as onnx_node_tests
 
     load_rules()
     found = [
-        case
-        for case in collect_testcases(None)
-        if case.data_sets and any(n.op_type in RULES for n in case.model.graph.node)
+        case for case in onnx_node_tests() if case.data_sets and any(n.op_type in RULES for n in case.model.graph.node)
     ]
     return tuple(random.Random(0).sample(found, min(SAMPLE, len(found))))
 
