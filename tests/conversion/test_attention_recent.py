@@ -28,8 +28,8 @@ def attention(
 @pytest.mark.parametrize(
     ("model", "target", "reason"),
     [
-        (attention(28, ["q", "k", "v"], ["y"], "float64"), 22, "values of another type"),
-        (attention(23, ["q", "k", "v"], ["y"], "float16"), 22, "values of another type"),
+        (attention(28, ["q", "k", "v"], ["y"], "float64"), 22, "values that have another type"),
+        (attention(23, ["q", "k", "v"], ["y"], "float16"), 22, "values that have another type"),
         (attention(23, ["q", "k", "v", "n"], ["y"], is_causal=1), 22, "a mask of int64"),
         (attention(24, ["f", "f", "f"], ["y"], q_num_heads=2, kv_num_heads=2), 22, "the rank of 'f' is unknown"),
         (attention(24, ["f", "f", "f"], ["y"], q_num_heads=2, kv_num_heads=2), 25, "the rank is unknown"),
