@@ -16,12 +16,14 @@ import filecmp
 import os
 import shutil
 import stat
+import time
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import BinaryIO
 
+from splitgraph.diagnostics import ModelError
 from splitgraph.formats.model_error import model_error
 from splitgraph.ownership import owned, taken_over
 
@@ -142,12 +144,15 @@ class WriteTogether:
                 os.replace(staged.temporary, staged.target)
             for folder in {staged.target.parent for staged in self._staged if is_loss_possible}:
                 _sync_folder(folder)
-        except BaseException:
-            self._put_back()
+        except BaseException as error:
+            # Another program that was faster may count on a copy that was put in place here.
+            self._put_back(keeps_copies=isinstance(error, ModelError))
             raise
 
-    def _put_back(self) -> None:
+    def _put_back(self, *, keeps_copies: bool) -> None:
         for staged in self._staged[::-1]:
+            if keeps_copies and staged.is_copy and not staged.replaces:
+                continue
             # A temporary that is still there was not renamed, so its target is the old file; unless it is the same one.
             if staged.temporary.exists() and not _is_same(staged.temporary, staged.target):
                 continue
@@ -204,9 +209,18 @@ def _put_where_nothing_is(staged: _Staged) -> None:
     try:
         _take_name(staged.temporary, staged.target)
     except FileExistsError:
-        if staged.is_copy and filecmp.cmp(staged.temporary, staged.target, shallow=False):
+        if staged.is_copy and _becomes_same(staged.temporary, staged.target):
             return
         raise model_error("SG108", "exists already: another program has just written it", staged.target) from None
+
+
+def _becomes_same(temporary: Path, target: Path) -> bool:
+    """True for a file with the same contents; an empty one that only takes the name gets a second to be replaced."""
+    for _ in range(100):
+        if target.stat().st_size or not temporary.stat().st_size:
+            break
+        time.sleep(0.01)
+    return filecmp.cmp(temporary, target, shallow=False)
 
 
 def _take_name(temporary: Path, target: Path) -> None:
