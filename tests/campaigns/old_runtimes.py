@@ -28,9 +28,9 @@ from old_runtimes_page import is_failure, page, told
 from old_runtimes_trial import Finding, try_export
 
 import splitgraph
-from splitgraph.conversion.finish.ir_version import minimum_ir_version
 from splitgraph.conversion.rewrite import Rewrite
 from splitgraph.execution.models.model_edits import scoped_nodes
+from splitgraph.schemas.ir_versions import minimum_ir_version
 
 HERE = Path(__file__).resolve().parent
 MODELS = HERE.parent.parent / "models"

@@ -18,13 +18,13 @@ import numpy as np
 import onnx
 
 import splitgraph
-from splitgraph.conversion.finish.ir_version import minimum_ir_version
 from splitgraph.conversion.opset import convert_opset
 from splitgraph.diagnostics import ConversionError
 from splitgraph.execution.comparison import Comparison
 from splitgraph.execution.engines.engine import load_engine, normalise
 from splitgraph.execution.engines.error_texts import is_unsupported, reason_of
 from splitgraph.execution.models.interfaces import compare_interfaces
+from splitgraph.schemas.ir_versions import minimum_ir_version
 
 from .model_cases import ModelCase, opset_of
 from .opset_cases import has_interface, operators_of

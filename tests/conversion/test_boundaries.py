@@ -7,11 +7,11 @@ from collections import defaultdict
 import onnx
 import pytest
 
-from splitgraph.conversion.finish.ir_version import _RELEASES, minimum_ir_version
-from splitgraph.conversion.ladder.schema_history import version_at, versions_between
 from splitgraph.conversion.operators import decision, load_families
 from splitgraph.conversion.operators.registry import RULES, UNCHANGED
 from splitgraph.schemas import table
+from splitgraph.schemas.history import version_at, versions_between
+from splitgraph.schemas.ir_versions import _RELEASES, minimum_ir_version
 from splitgraph.variants import SPLIT_OPERATORS
 
 load_families()

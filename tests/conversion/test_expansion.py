@@ -21,9 +21,9 @@ from conversion.adapters.execute import (
 )
 from onnx import TensorProto, helper
 
-from splitgraph.conversion.expansion import _schema_with_body
 from splitgraph.conversion.opset import convert_opset
-from splitgraph.conversion.step import Inexact
+from splitgraph.conversion.writing.adapter_context import Inexact
+from splitgraph.conversion.writing.function_bodies import _schema_with_body
 
 
 def every_name(graph: Any) -> list[str]:

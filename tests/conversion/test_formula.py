@@ -10,11 +10,11 @@ import pytest
 from conversion.adapters.execute import Array, assert_same, build, run
 from onnx import helper
 
-from splitgraph.conversion.formula import Formula, Term
-from splitgraph.conversion.interpolation import weights
 from splitgraph.conversion.operators import load_families, registry
 from splitgraph.conversion.opset import convert_opset
-from splitgraph.conversion.step import Step
+from splitgraph.conversion.writing.adapter_context import Step
+from splitgraph.conversion.writing.formula import Formula, Term
+from splitgraph.conversion.writing.interpolation import weights
 
 NUMBERS = np.array([-2.5, -1.0, -0.0, 0.0, 0.3, 0.5, 1.5, 2.0, 7.75, np.inf, -np.inf, np.nan], np.float32)
 Written = Callable[[Formula, Term], Term]

@@ -47,7 +47,7 @@ def rounded_in_steps(step: Step) -> None:
     step.emit_after("Mul", [step.outputs[0], size], old)
 '''
 NAMES = "from splitgraph.conversion.operators.registry import always, changed, downward, exact, exact_downward\n"
-CROSSING = "from splitgraph.conversion.boundary_crossing import Crossing\n"
+CROSSING = "from splitgraph.conversion.nodes.crossing import Crossing\n"
 ADDED = {"activations.py": CROSSING + NAMES + CELU, "accumulation.py": CROSSING + NAMES + ROUND}
 ROWS = (
     "\tCelu\t29 function\t1 1 1\tX::T:3\tY::T:3\tslope::1=1.0",

@@ -8,39 +8,10 @@ from splitgraph.conversion.finish.ir_needs import INITIALIZER_IR_VERSION, IRNeed
 from splitgraph.conversion.prepare.inlining import inline_functions, told_inlined
 from splitgraph.diagnostics import ConversionError, Diagnostic, SplitgraphError, diagnostic
 from splitgraph.onnx_proto import IR_VERSION, ModelProto, TensorProto, TypeProto
-from splitgraph.schemas import newest_opset
+from splitgraph.schemas.ir_versions import minimum_ir_version
 
 # A number; "keep" for the version of the model; None to let a downgrade lower it.
 IRVersion = int | Literal["keep"] | None
-
-# The newest opset whose first release wrote each IR version.
-_RELEASES = (
-    (8, 3),
-    (9, 4),
-    (10, 5),
-    (11, 6),
-    (14, 7),
-    (18, 8),
-    (20, 9),
-    (22, 10),
-    (23, 11),
-    (24, 12),
-    (27, 13),
-    (28, 14),
-)
-
-
-def minimum_ir_version(opset: int) -> int:
-    """The IR version of the onnx release that introduced an opset of ai.onnx: the lowest for models of that opset.
-
-    No release ended at opset 2, 3 or 4; these have the version of the next release. Raises ValueError for an unknown
-    opset. Source: onnx's table of released versions.
-    """
-    newest = newest_opset(opset)
-    if not 1 <= opset <= newest:
-        raise ValueError(f"opset {opset} is not between 1 and {newest}")
-    # Only the installed onnx knows opsets beyond the table; it writes this IR version.
-    return next((version for newest, version in _RELEASES if opset <= newest), IR_VERSION)
 
 
 def check_ir_version(version: IRVersion) -> None:

@@ -7,20 +7,20 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
-from splitgraph.conversion.expansion import expand, has_body
-from splitgraph.conversion.ladder.element_types import Slot, formal_at, misfits, slots_of
 from splitgraph.conversion.ladder.guard import Route, blockers_at, misfit_message, route_of, type_advice
-from splitgraph.conversion.ladder.node_form import NodeForm
-from splitgraph.conversion.ladder.schema_history import version_at
 from splitgraph.conversion.ladder.wider_types import widen
+from splitgraph.conversion.nodes.element_types import Slot, formal_at, misfits, slots_of
+from splitgraph.conversion.nodes.node_form import NodeForm
 from splitgraph.conversion.operators import Adapter, adapter_of
 from splitgraph.conversion.planning.emission import Emission
 from splitgraph.conversion.splits.lower import SplitNode, lower_split
-from splitgraph.conversion.step import Inexact, Step
+from splitgraph.conversion.writing.adapter_context import Inexact, Step
+from splitgraph.conversion.writing.function_bodies import expand, has_body
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.graph.scopes import Scope, plain_domain
 from splitgraph.onnx_proto import AttributeProto, NodeProto
 from splitgraph.schemas import OperatorVersion
+from splitgraph.schemas.history import version_at
 from splitgraph.variants import SPLIT_OPERATORS, variant_at
 
 if TYPE_CHECKING:

@@ -6,11 +6,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from splitgraph.conversion.boundary_crossing import AttributeEdit, NodeFacts
 from splitgraph.conversion.ladder.guard import CONTRADICTIONS, check_node
-from splitgraph.conversion.ladder.node_form import NodeForm
-from splitgraph.conversion.ladder.values import Values
-from splitgraph.conversion.left_out import reads_left_out
+from splitgraph.conversion.nodes.crossing import AttributeEdit, NodeFacts
+from splitgraph.conversion.nodes.known_values import Values
+from splitgraph.conversion.nodes.node_form import NodeForm
+from splitgraph.conversion.nodes.omitted_arguments import reads_left_out
 from splitgraph.conversion.planning.edits import attribute_edits
 from splitgraph.conversion.planning.emission import Emission
 from splitgraph.conversion.planning.plan import InPlace

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 
-from splitgraph.conversion.boundary_crossing import AttributeEdit, Crossing, NodeFacts
-from splitgraph.conversion.ladder.element_types import (
+from splitgraph.conversion.ladder.schema_guard import carry_attributes, carry_slots, leaves_every_node_alone
+from splitgraph.conversion.nodes.crossing import AttributeEdit, Crossing, NodeFacts
+from splitgraph.conversion.nodes.element_types import (
     Slot,
     fits_but_for_young_types,
     misfits,
@@ -20,13 +21,12 @@ from splitgraph.conversion.ladder.element_types import (
     types_always_fit,
     unequal_pair,
 )
-from splitgraph.conversion.ladder.schema_guard import carry_attributes, carry_slots, leaves_every_node_alone
-from splitgraph.conversion.ladder.schema_history import version_at, versions_between
 from splitgraph.conversion.operators import Rule, decision
 from splitgraph.conversion.planning.edits import attribute_edits
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.inference.context import rule_of
 from splitgraph.schemas import OperatorVersion, versions_of
+from splitgraph.schemas.history import version_at, versions_between
 from splitgraph.schemas.of_onnxruntime import meant_opset
 from splitgraph.variants import SPLIT_OPERATORS
 

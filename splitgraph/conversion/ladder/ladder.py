@@ -6,12 +6,12 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from splitgraph.conversion.boundary_crossing import NodeFacts
 from splitgraph.conversion.ladder.climb import Climb
 from splitgraph.conversion.ladder.conversion_cache import ConversionCache, Converted, Key, NameLog
 from splitgraph.conversion.ladder.guard import check_node
-from splitgraph.conversion.ladder.node_form import NodeForm, needed
-from splitgraph.conversion.left_out import blocker, reads_left_out, without_left_out
+from splitgraph.conversion.nodes.crossing import NodeFacts
+from splitgraph.conversion.nodes.node_form import NodeForm, needed
+from splitgraph.conversion.nodes.omitted_arguments import blocker, reads_left_out, without_left_out
 from splitgraph.conversion.planning.emission import Emission
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.onnx_proto import NodeProto

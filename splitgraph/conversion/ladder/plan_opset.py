@@ -12,9 +12,8 @@ from splitgraph.conversion.finish.declared_casts import declare_casts, loses_cas
 from splitgraph.conversion.ladder.conversion_cache import ConversionCache, Converted
 from splitgraph.conversion.ladder.guard import CONTRADICTIONS, is_unknown, route_of
 from splitgraph.conversion.ladder.ladder import Ladder
-from splitgraph.conversion.ladder.schema_history import version_at
-from splitgraph.conversion.ladder.values import Values
-from splitgraph.conversion.left_out import find_left_out
+from splitgraph.conversion.nodes.known_values import Values
+from splitgraph.conversion.nodes.omitted_arguments import find_left_out
 from splitgraph.conversion.planning.edits import attribute_edits, edit_in_place, exchange
 from splitgraph.conversion.planning.emission import Emission, new_emission
 from splitgraph.conversion.planning.plan import NodeEdit, Plan, errors_of, opset_of
@@ -38,6 +37,7 @@ from splitgraph.inference import Walked
 from splitgraph.inference.operators import plugin_advice
 from splitgraph.inference.walk_results import Visit
 from splitgraph.onnx_proto import ModelProto, NodeProto
+from splitgraph.schemas.history import version_at
 from splitgraph.variants import SPLIT_OPERATORS, variant_at
 
 _NAME_OF: Callable[[NodeProto], str] = attrgetter("name")

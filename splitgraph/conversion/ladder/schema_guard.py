@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from splitgraph.attribute_values import UNRESOLVED
-from splitgraph.conversion.boundary_crossing import Crossing
+from splitgraph.conversion.nodes.crossing import Crossing
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.onnx_proto import AttributeProto
 from splitgraph.schemas import Formal, FormalAttribute, OperatorVersion

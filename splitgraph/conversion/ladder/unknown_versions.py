@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from splitgraph.conversion.ladder.schema_history import version_at, versions_between
 from splitgraph.conversion.operators import decision
 from splitgraph.conversion.operators.registry import UNDECIDED
 from splitgraph.conversion.planning.plan import Plan, opset_of
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.graph.scopes import Scope, node_label, plain_domain
 from splitgraph.onnx_proto import NodeProto
+from splitgraph.schemas.history import version_at, versions_between
 from splitgraph.variants import SPLIT_OPERATORS, variant_of
 from splitgraph.variants.variadic_function import variadic_function
 

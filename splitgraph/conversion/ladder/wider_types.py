@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from splitgraph.conversion.ladder.element_types import Slot, formal_at, slots_of
-from splitgraph.conversion.step import Inexact, Step
+from splitgraph.conversion.nodes.element_types import Slot, formal_at, slots_of
+from splitgraph.conversion.writing.adapter_context import Inexact, Step
 from splitgraph.deferred import np
 from splitgraph.schemas import OperatorVersion
 from splitgraph.value_type import DTYPE_NUMBERS

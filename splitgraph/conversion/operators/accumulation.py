@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from splitgraph.conversion.operators.registry import downward, unchanged
-from splitgraph.conversion.shape_nodes import as_int64, cut_to, has_no_zero, without_empty
-from splitgraph.conversion.step import Step
+from splitgraph.conversion.writing.adapter_context import Step
+from splitgraph.conversion.writing.shape_nodes import as_int64, cut_to, has_no_zero, without_empty
 from splitgraph.deferred import helper, np
 from splitgraph.node_making import make_node
 from splitgraph.onnx_proto import GraphProto

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from splitgraph.conversion.operators.registry import downward, unchanged
-from splitgraph.conversion.step import Step
+from splitgraph.conversion.writing.adapter_context import Step
 
 unchanged("Celu", 28)
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from splitgraph.conversion.boundary_crossing import Crossing
+from splitgraph.conversion.nodes.crossing import Crossing
 from splitgraph.conversion.operators.registry import always, changed, exact, exact_upward, upward
-from splitgraph.conversion.step import Inexact, Step
+from splitgraph.conversion.writing.adapter_context import Inexact, Step
+from splitgraph.conversion.writing.inexact_bodies import drop_heads_of_rank_4
 
 changed(
     "Attention",
@@ -47,19 +48,6 @@ def attention_is_given_whole(c: Crossing) -> bool:
     if past != c.uses_input(5) or present != c.uses_output(2) or (c.uses_input(6) and (past or present)):
         return False
     return drop_heads_of_rank_4(c)
-
-
-def drop_heads_of_rank_4(c: Crossing) -> bool:
-    """Attention: leave out the numbers of heads where the inputs have them on an axis, as 25 requires; False when that
-    is not known.
-    """
-    names, rank = ("q_num_heads", "kv_num_heads"), c.rank(0)
-    if c.old.since_version >= 25 or rank == 3 or not any(map(c.has, names)):
-        return True
-    if rank is None:
-        return False
-    c.drop(*names, why="inputs of rank 4 have their heads on an axis")
-    return True
 
 
 @upward("Attention", 25)

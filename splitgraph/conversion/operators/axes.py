@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from math import prod
 
-from splitgraph.conversion.boundary_crossing import Crossing
+from splitgraph.conversion.nodes.crossing import Crossing
 from splitgraph.conversion.operators.predicates import MINUS_AXIS, RANK_HINT, axes_counted_from_front, count_from_front
 from splitgraph.conversion.operators.registry import always, changed, downward, exact, exact_downward, unchanged, upward
-from splitgraph.conversion.shape_nodes import has_no_zero, mask_of_axes, positions
-from splitgraph.conversion.step import Inexact, Step
+from splitgraph.conversion.writing.adapter_context import Inexact, Step
 from splitgraph.conversion.writing.reshaping import reshaped
+from splitgraph.conversion.writing.shape_nodes import has_no_zero, mask_of_axes, positions
 from splitgraph.value_type import Shape
 
 unchanged("Squeeze Unsqueeze", 21, 23, 24, 25)

@@ -7,8 +7,8 @@ from math import inf, ldexp, nan
 from splitgraph.conversion.operators.registry import (
     downward,
 )
-from splitgraph.conversion.shape_nodes import as_int64
-from splitgraph.conversion.step import Inexact, Step
+from splitgraph.conversion.writing.adapter_context import Inexact, Step
+from splitgraph.conversion.writing.shape_nodes import as_int64
 from splitgraph.value_type import DTYPE_NUMBERS
 
 _WIDTHS = {f"{kind}{bits}": bits for kind in ("int", "uint") for bits in (8, 16, 32, 64)}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from splitgraph.conversion.operators.registry import (
     downward,
 )
-from splitgraph.conversion.shape_nodes import as_int64
-from splitgraph.conversion.step import Inexact, Step
+from splitgraph.conversion.writing.adapter_context import Inexact, Step
+from splitgraph.conversion.writing.shape_nodes import as_int64
 from splitgraph.deferred import np
 from splitgraph.value_type import DTYPE_NUMBERS
 

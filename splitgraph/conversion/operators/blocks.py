@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from splitgraph.conversion.formula import Formula, Term
 from splitgraph.conversion.operators.registry import downward, unchanged
-from splitgraph.conversion.shape_nodes import FLOATS, static_shape
-from splitgraph.conversion.step import Inexact, Step
+from splitgraph.conversion.writing.adapter_context import Inexact, Step
+from splitgraph.conversion.writing.formula import Formula, Term
+from splitgraph.conversion.writing.shape_nodes import FLOATS, static_shape
 
 # What ReduceSum adds up on both sides of all opsets.
 _SUMMED = ("int32", "int64", "uint32", "uint64", *FLOATS, "bfloat16")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from splitgraph.conversion.operators.registry import downward
-from splitgraph.conversion.shape_nodes import counting, dimension
-from splitgraph.conversion.step import Step
+from splitgraph.conversion.writing.adapter_context import Step
+from splitgraph.conversion.writing.shape_nodes import counting, dimension
 
 
 @downward("TensorScatter", 24)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from splitgraph.attribute_values import UNRESOLVED
-from splitgraph.conversion.boundary_crossing import Crossing
+from splitgraph.conversion.nodes.crossing import Crossing
 from splitgraph.conversion.operators.registry import (
     changed,
     downward,
@@ -11,10 +11,10 @@ from splitgraph.conversion.operators.registry import (
     unchanged,
     upward,
 )
-from splitgraph.conversion.shape_nodes import (
+from splitgraph.conversion.writing.adapter_context import Inexact, Step
+from splitgraph.conversion.writing.shape_nodes import (
     typed,
 )
-from splitgraph.conversion.step import Inexact, Step
 from splitgraph.deferred import np
 from splitgraph.value_type import DTYPE_NUMBERS
 

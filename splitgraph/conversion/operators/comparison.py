@@ -19,9 +19,9 @@ from splitgraph.conversion.operators.predicates import (
     shapes_equal,
 )
 from splitgraph.conversion.operators.registry import always, changed, downward, unchanged, upward
-from splitgraph.conversion.shape_nodes import as_int64, flat, has_no_zero, static_shape, typed
-from splitgraph.conversion.step import Inexact, Step
+from splitgraph.conversion.writing.adapter_context import Inexact, Step
 from splitgraph.conversion.writing.reshaping import reshaped
+from splitgraph.conversion.writing.shape_nodes import as_int64, flat, has_no_zero, static_shape, typed
 from splitgraph.deferred import np
 from splitgraph.onnx_proto import TensorProto
 from splitgraph.value_type import DTYPE_NUMBERS

@@ -8,11 +8,11 @@ import math
 
 from splitgraph.attribute_values import CONSTANT_DTYPES, UNRESOLVED
 from splitgraph.contents import MAX_WRITTEN
-from splitgraph.conversion.boundary_crossing import Crossing
-from splitgraph.conversion.left_out import INLINE_FIRST
+from splitgraph.conversion.nodes.crossing import Crossing
+from splitgraph.conversion.nodes.omitted_arguments import INLINE_FIRST
 from splitgraph.conversion.operators.registry import always, changed, downward, exact_downward, unchanged, upward
-from splitgraph.conversion.shape_nodes import as_int64, counting, static_shape
-from splitgraph.conversion.step import Inexact, Step, elements_of
+from splitgraph.conversion.writing.adapter_context import Inexact, Step, elements_of
+from splitgraph.conversion.writing.shape_nodes import as_int64, counting, static_shape
 from splitgraph.deferred import helper, np, numpy_helper
 from splitgraph.onnx_proto import TensorProto
 from splitgraph.value_type import DTYPE_NAMES, DTYPE_NUMBERS

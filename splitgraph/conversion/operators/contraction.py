@@ -11,7 +11,7 @@ from splitgraph.conversion.operators.registry import (
     downward,
     unchanged,
 )
-from splitgraph.conversion.step import Inexact, Step
+from splitgraph.conversion.writing.adapter_context import Inexact, Step
 from splitgraph.deferred import helper
 from splitgraph.value_type import DTYPE_NUMBERS
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from splitgraph.contents import MAX_WRITTEN
-from splitgraph.conversion.boundary_crossing import Crossing
+from splitgraph.conversion.nodes.crossing import Crossing
 from splitgraph.conversion.operators.registry import always, changed, downward, exact_downward, unchanged
-from splitgraph.conversion.step import Inexact, Step
+from splitgraph.conversion.writing.adapter_context import Inexact, Step
 from splitgraph.deferred import helper
 from splitgraph.dim import Dim, symbols_of
 from splitgraph.graph.scopes import subgraphs

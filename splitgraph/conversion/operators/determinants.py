@@ -6,7 +6,7 @@ from splitgraph.conversion.operators.registry import (
     downward,
     unchanged,
 )
-from splitgraph.conversion.step import Inexact, Step
+from splitgraph.conversion.writing.adapter_context import Inexact, Step
 from splitgraph.value_type import DTYPE_NUMBERS
 
 # Of a matrix of 4 rows there are 40 products, and each further row has as many times more as it is long.

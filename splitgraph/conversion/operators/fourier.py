@@ -7,13 +7,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from splitgraph.conversion.boundary_crossing import Crossing
-from splitgraph.conversion.formula import Formula, Term
+from splitgraph.conversion.nodes.crossing import Crossing
 from splitgraph.conversion.operators.predicates import RANK_HINT
 from splitgraph.conversion.operators.registry import changed, downward, exact, upward
-from splitgraph.conversion.shape_nodes import has_no_zero
-from splitgraph.conversion.step import Inexact, Step
+from splitgraph.conversion.writing.adapter_context import Inexact, Step
+from splitgraph.conversion.writing.formula import Formula, Term
 from splitgraph.conversion.writing.reshaping import reshaped
+from splitgraph.conversion.writing.shape_nodes import has_no_zero
 from splitgraph.deferred import np
 from splitgraph.onnx_proto import TensorProto
 from splitgraph.value_type import DTYPE_NUMBERS

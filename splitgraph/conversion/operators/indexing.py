@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from splitgraph.conversion.boundary_crossing import Crossing
-from splitgraph.conversion.formula import Formula
+from splitgraph.conversion.nodes.crossing import Crossing
 from splitgraph.conversion.operators.predicates import MINUS_AXIS, RANK_HINT, axes_counted_from_front, count_from_front
 from splitgraph.conversion.operators.registry import (
     always,
@@ -15,7 +14,10 @@ from splitgraph.conversion.operators.registry import (
     upward,
 )
 from splitgraph.conversion.operators.sorting import topmost_of_long_integers
-from splitgraph.conversion.shape_nodes import (
+from splitgraph.conversion.writing.adapter_context import Inexact, Step
+from splitgraph.conversion.writing.formula import Formula
+from splitgraph.conversion.writing.reshaping import reshaped
+from splitgraph.conversion.writing.shape_nodes import (
     as_int64,
     counted_from_front,
     counting,
@@ -25,8 +27,6 @@ from splitgraph.conversion.shape_nodes import (
     has_no_zero,
     scalar,
 )
-from splitgraph.conversion.step import Inexact, Step
-from splitgraph.conversion.writing.reshaping import reshaped
 from splitgraph.deferred import np
 
 _GREATEST = 2**63 - 1

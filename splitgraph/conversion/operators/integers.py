@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
-from splitgraph.conversion.boundary_crossing import Crossing
+from splitgraph.conversion.nodes.crossing import Crossing
 from splitgraph.conversion.operators.registry import always, changed, downward, exact_downward, unchanged
-from splitgraph.conversion.shape_nodes import static_shape
-from splitgraph.conversion.step import Inexact, Step
+from splitgraph.conversion.writing.adapter_context import Inexact, Step
 from splitgraph.conversion.writing.remainders import remainder_by_long_division
+from splitgraph.conversion.writing.shape_nodes import static_shape
 from splitgraph.deferred import np
 from splitgraph.onnx_proto import TensorProto
 from splitgraph.value_type import DTYPE_NUMBERS

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from splitgraph.attribute_values import UNRESOLVED
-from splitgraph.conversion.boundary_crossing import Crossing
-from splitgraph.conversion.expansion import expand
+from splitgraph.conversion.nodes.crossing import Crossing
 from splitgraph.conversion.operators.predicates import RANK_HINT
 from splitgraph.conversion.operators.registry import (
     always,
@@ -16,7 +15,8 @@ from splitgraph.conversion.operators.registry import (
     unchanged,
     upward,
 )
-from splitgraph.conversion.step import Inexact, Step
+from splitgraph.conversion.writing.adapter_context import Inexact, Step
+from splitgraph.conversion.writing.function_bodies import expand
 from splitgraph.deferred import np
 from splitgraph.onnx_proto import AttributeProto, TensorProto
 from splitgraph.value_type import DTYPE_NUMBERS

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from splitgraph.conversion.operators.registry import downward, unchanged
-from splitgraph.conversion.step import Inexact, Step
+from splitgraph.conversion.writing.adapter_context import Inexact, Step
 from splitgraph.deferred import np, numpy_helper
 
 unchanged("OptionalHasElement OptionalGetElement", 18, 28)

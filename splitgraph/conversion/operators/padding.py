@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from splitgraph.contents import MAX_WRITTEN
-from splitgraph.conversion.expansion import expand
-from splitgraph.conversion.ladder.values import Array
+from splitgraph.conversion.nodes.known_values import Array
 from splitgraph.conversion.operators.predicates import value_in
 from splitgraph.conversion.operators.registry import (
     always,
@@ -13,7 +12,9 @@ from splitgraph.conversion.operators.registry import (
     unchanged,
     upward,
 )
-from splitgraph.conversion.shape_nodes import (
+from splitgraph.conversion.writing.adapter_context import Inexact, Step
+from splitgraph.conversion.writing.function_bodies import expand
+from splitgraph.conversion.writing.shape_nodes import (
     FLOATS,
     as_int64,
     counted_from_front,
@@ -23,7 +24,6 @@ from splitgraph.conversion.shape_nodes import (
     static_shape,
     typed,
 )
-from splitgraph.conversion.step import Inexact, Step
 from splitgraph.deferred import np, numpy_helper
 
 unchanged("Pad", 13, 18, 21, 23, 24, 25)

@@ -9,8 +9,8 @@ from splitgraph.conversion.operators.predicates import (
     numpy_broadcast_is_limited,
 )
 from splitgraph.conversion.operators.registry import changed, downward, unchanged, upward
-from splitgraph.conversion.shape_nodes import as_int64
-from splitgraph.conversion.step import Inexact, Step
+from splitgraph.conversion.writing.adapter_context import Inexact, Step
+from splitgraph.conversion.writing.shape_nodes import as_int64
 from splitgraph.deferred import np
 from splitgraph.onnx_proto import TensorProto
 from splitgraph.value_type import DTYPE_NUMBERS

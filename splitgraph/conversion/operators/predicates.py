@@ -8,7 +8,7 @@ the same.
 from __future__ import annotations
 
 from splitgraph.attribute_values import UNRESOLVED
-from splitgraph.conversion.boundary_crossing import Crossing, Predicate
+from splitgraph.conversion.nodes.crossing import Crossing, Predicate
 
 MINUS_AXIS = "below it, an axis must not be negative"
 SHAPES_HINT = "or give the inputs static shapes"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from splitgraph.contents import MAX_WRITTEN
-from splitgraph.conversion.boundary_crossing import Crossing
+from splitgraph.conversion.nodes.crossing import Crossing
 from splitgraph.conversion.operators.registry import (
     always,
     changed,
@@ -14,7 +14,7 @@ from splitgraph.conversion.operators.registry import (
     unchanged,
     upward,
 )
-from splitgraph.conversion.step import Inexact, Step
+from splitgraph.conversion.writing.adapter_context import Inexact, Step
 from splitgraph.deferred import np
 from splitgraph.onnx_proto import TensorProto
 from splitgraph.value_type import DTYPE_NAMES, DTYPE_NUMBERS

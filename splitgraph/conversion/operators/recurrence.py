@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from splitgraph.attribute_values import UNRESOLVED
-from splitgraph.conversion.boundary_crossing import Crossing
+from splitgraph.conversion.nodes.crossing import Crossing
 from splitgraph.conversion.operators.registry import always, changed, downward, exact, exact_upward, unchanged
-from splitgraph.conversion.step import Inexact, Step
+from splitgraph.conversion.writing.adapter_context import Inexact, Step
 
 # Where the states stand among the inputs of each operator.
 _STATES = {"RNN": (5,), "GRU": (5,), "LSTM": (5, 6)}

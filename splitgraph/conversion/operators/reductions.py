@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from splitgraph.conversion.boundary_crossing import Crossing
+from splitgraph.conversion.nodes.crossing import Crossing
 from splitgraph.conversion.operators.axes import axes_as_input
 from splitgraph.conversion.operators.predicates import MINUS_AXIS, RANK_HINT, axes_counted_from_front
 from splitgraph.conversion.operators.registry import always, changed, downward, exact, unchanged, upward
-from splitgraph.conversion.shape_nodes import (
+from splitgraph.conversion.writing.adapter_context import Inexact, Step
+from splitgraph.conversion.writing.reshaping import reshaped
+from splitgraph.conversion.writing.shape_nodes import (
     dimension,
     has_no_zero,
     mask_of_axes,
     positions,
 )
-from splitgraph.conversion.step import Inexact, Step
-from splitgraph.conversion.writing.reshaping import reshaped
 from splitgraph.deferred import np
 
 _REDUCTIONS_18 = (

@@ -18,8 +18,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from splitgraph.conversion.boundary_crossing import Crossing, Predicate
-from splitgraph.conversion.step import Step
+from splitgraph.conversion.nodes.crossing import Crossing, Predicate
+from splitgraph.conversion.writing.adapter_context import Step
 
 Adapter = Callable[[Step], None]
 

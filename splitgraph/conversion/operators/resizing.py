@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from splitgraph.attribute_values import UNRESOLVED
-from splitgraph.conversion.boundary_crossing import Crossing
-from splitgraph.conversion.ladder.values import Array
+from splitgraph.conversion.nodes.crossing import Crossing
+from splitgraph.conversion.nodes.known_values import Array
 from splitgraph.conversion.operators.registry import (
     always,
     changed,
@@ -16,9 +16,9 @@ from splitgraph.conversion.operators.registry import (
     unchanged,
     upward,
 )
-from splitgraph.conversion.shape_nodes import static_shape
-from splitgraph.conversion.step import Inexact, Step
+from splitgraph.conversion.writing.adapter_context import Inexact, Step
 from splitgraph.conversion.writing.resampling import is_sized, resize_by_gathering
+from splitgraph.conversion.writing.shape_nodes import static_shape
 from splitgraph.deferred import np
 
 _TO_NEW_MODES = {"nearest": "nearest", "bilinear": "linear"}

@@ -7,13 +7,13 @@ from __future__ import annotations
 from functools import reduce
 from math import prod
 
-from splitgraph.conversion.boundary_crossing import Crossing
-from splitgraph.conversion.formula import Formula, Term
-from splitgraph.conversion.interpolation import Images
+from splitgraph.conversion.nodes.crossing import Crossing
 from splitgraph.conversion.operators.predicates import RANK_HINT
 from splitgraph.conversion.operators.registry import changed, downward, exact, unchanged
-from splitgraph.conversion.shape_nodes import FLOATS, static_shape
-from splitgraph.conversion.step import Inexact, Step, require_few
+from splitgraph.conversion.writing.adapter_context import Inexact, Step, require_few
+from splitgraph.conversion.writing.formula import Formula, Term
+from splitgraph.conversion.writing.interpolation import Images
+from splitgraph.conversion.writing.shape_nodes import FLOATS, static_shape
 from splitgraph.deferred import np
 
 # The names of opset 20 by those of 16, which were not all renamed.

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from functools import partial
 
 from splitgraph.attribute_values import UNRESOLVED
-from splitgraph.conversion.boundary_crossing import Crossing
+from splitgraph.conversion.nodes.crossing import Crossing
 from splitgraph.conversion.operators.control_flow import bodies_without_bfloat16
 from splitgraph.conversion.operators.predicates import MINUS_AXIS
 from splitgraph.conversion.operators.registry import always, changed, downward, exact_downward, unchanged, upward
-from splitgraph.conversion.step import Inexact, Step
+from splitgraph.conversion.writing.adapter_context import Inexact, Step
 from splitgraph.deferred import helper, np, numpy_helper
 from splitgraph.graph.types import type_proto
 from splitgraph.node_making import make_attribute, make_node

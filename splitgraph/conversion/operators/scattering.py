@@ -8,11 +8,11 @@ from collections.abc import Callable
 from splitgraph.conversion.operators.indexing import from_front, offsets, tuple_length
 from splitgraph.conversion.operators.predicates import value_in
 from splitgraph.conversion.operators.registry import always, changed, downward, unchanged, upward
-from splitgraph.conversion.shape_nodes import (
+from splitgraph.conversion.writing.adapter_context import Inexact, Step
+from splitgraph.conversion.writing.reshaping import reshaped
+from splitgraph.conversion.writing.shape_nodes import (
     has_no_zero,
 )
-from splitgraph.conversion.step import Inexact, Step
-from splitgraph.conversion.writing.reshaping import reshaped
 from splitgraph.dim import DimLike
 
 # As many slices are scattered one after the other as a reader of the model may be expected to bear.

@@ -6,15 +6,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from splitgraph.conversion.formula import Formula, Term
 from splitgraph.conversion.operators.registry import changed, downward, unchanged, upward
-from splitgraph.conversion.shape_nodes import (
+from splitgraph.conversion.writing.adapter_context import Inexact, Step
+from splitgraph.conversion.writing.formula import Formula, Term
+from splitgraph.conversion.writing.reshaping import copying, reshaped
+from splitgraph.conversion.writing.shape_nodes import (
     filled,
     has_no_zero,
     static_shape,
 )
-from splitgraph.conversion.step import Inexact, Step
-from splitgraph.conversion.writing.reshaping import copying, reshaped
 from splitgraph.deferred import helper, np, numpy_helper
 from splitgraph.dim import DimLike
 from splitgraph.onnx_proto import TensorProto

@@ -5,11 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from splitgraph.contents import MAX_WRITTEN
-from splitgraph.conversion.ladder.values import Array
+from splitgraph.conversion.nodes.known_values import Array
 from splitgraph.conversion.operators.predicates import no_axes_input
 from splitgraph.conversion.operators.registry import always, changed, downward, unchanged, upward
-from splitgraph.conversion.shape_nodes import as_int64, counted_from_front, counting, dimension, filled, scalar, typed
-from splitgraph.conversion.step import Inexact, Step, require_few
+from splitgraph.conversion.writing.adapter_context import Inexact, Step, require_few
+from splitgraph.conversion.writing.shape_nodes import (
+    as_int64,
+    counted_from_front,
+    counting,
+    dimension,
+    filled,
+    scalar,
+    typed,
+)
 from splitgraph.deferred import np
 from splitgraph.inference.rules.onnx.slicing import is_end_disputed
 

@@ -10,9 +10,9 @@ from math import prod
 
 from splitgraph.attribute_values import UNRESOLVED
 from splitgraph.contents import MAX_ITEMS, MAX_WRITTEN
-from splitgraph.conversion.boundary_crossing import Crossing
-from splitgraph.conversion.ladder.values import Array
-from splitgraph.conversion.left_out import INLINE_FIRST
+from splitgraph.conversion.nodes.crossing import Crossing
+from splitgraph.conversion.nodes.known_values import Array
+from splitgraph.conversion.nodes.omitted_arguments import INLINE_FIRST
 from splitgraph.conversion.operators.registry import (
     changed,
     downward,
@@ -20,7 +20,7 @@ from splitgraph.conversion.operators.registry import (
     unchanged,
     upward,
 )
-from splitgraph.conversion.step import Inexact, Step, require_few
+from splitgraph.conversion.writing.adapter_context import Inexact, Step, require_few
 from splitgraph.deferred import np, numpy_helper
 from splitgraph.dim import Facts
 from splitgraph.onnx_proto import TensorProto

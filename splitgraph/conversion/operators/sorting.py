@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from splitgraph.conversion.operators.registry import downward, unchanged
-from splitgraph.conversion.shape_nodes import as_int64, counting, filled, flat, positions
-from splitgraph.conversion.step import Inexact, Step
+from splitgraph.conversion.writing.adapter_context import Inexact, Step
+from splitgraph.conversion.writing.shape_nodes import as_int64, counting, filled, flat, positions
 from splitgraph.deferred import helper, np
 from splitgraph.node_making import make_node
 from splitgraph.value_type import DTYPE_NUMBERS

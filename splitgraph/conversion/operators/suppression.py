@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from splitgraph.conversion.formula import Formula
 from splitgraph.conversion.operators.registry import downward, unchanged
-from splitgraph.conversion.shape_nodes import as_int64, filled, flat, scalar
-from splitgraph.conversion.step import Step
+from splitgraph.conversion.writing.adapter_context import Step
+from splitgraph.conversion.writing.formula import Formula
+from splitgraph.conversion.writing.shape_nodes import as_int64, filled, flat, scalar
 from splitgraph.deferred import helper, np
 from splitgraph.node_making import make_attribute, make_node
 from splitgraph.onnx_proto import GraphProto, NodeProto, TensorProto, ValueInfoProto

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from splitgraph.conversion.boundary_crossing import AttributeEdit
-from splitgraph.conversion.finish.ir_version import minimum_ir_version
+from splitgraph.conversion.nodes.crossing import AttributeEdit
 from splitgraph.conversion.planning.plan import GraphEdits, Plan
 from splitgraph.graph.scopes import graph_at, opset_imports, plain_domain
 from splitgraph.onnx_proto import FunctionProto, GraphProto, ModelProto, NodeProto
+from splitgraph.schemas.ir_versions import minimum_ir_version
 from splitgraph.variants.variadic_function import variadic_function
 from splitgraph.variants.variadic_split_1 import DOMAIN
 

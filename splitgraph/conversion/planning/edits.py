@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from splitgraph.conversion.boundary_crossing import AttributeEdit
+from splitgraph.conversion.nodes.crossing import AttributeEdit
 from splitgraph.conversion.planning.emission import Emission
 from splitgraph.conversion.planning.plan import InPlace, NodeEdit, Plan
 from splitgraph.conversion.planning.use_counts import UseCounts

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from splitgraph.conversion.left_out import INLINE_FIRST, is_given
-from splitgraph.conversion.splits.shared_lengths import SharedLengths
+from splitgraph.conversion.nodes.omitted_arguments import INLINE_FIRST, is_given
+from splitgraph.conversion.planning.shared_lengths import SharedLengths
 from splitgraph.dim import DimLike
 from splitgraph.graph.names import FreshNames
 from splitgraph.graph.scopes import Scope, node_label

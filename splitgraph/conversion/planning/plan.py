@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from splitgraph.conversion.boundary_crossing import AttributeEdit
-from splitgraph.conversion.left_out import LeftOut
+from splitgraph.conversion.nodes.crossing import AttributeEdit
+from splitgraph.conversion.nodes.omitted_arguments import LeftOut
 from splitgraph.conversion.rewrite import Change
 from splitgraph.diagnostics import ConversionError, Diagnostic, abridged
 from splitgraph.graph.scopes import GraphPath

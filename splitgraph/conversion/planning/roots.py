@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-from splitgraph.conversion.left_out import find_left_out
+from splitgraph.conversion.nodes.omitted_arguments import find_left_out
 from splitgraph.conversion.planning.plan import Plan
 from splitgraph.conversion.planning.use_counts import UseCounts
 from splitgraph.graph.names import FreshNames, used_names

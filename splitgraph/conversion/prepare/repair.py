@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from splitgraph.conversion.boundary_crossing import AttributeEdit
-from splitgraph.conversion.ladder.schema_history import version_at
+from splitgraph.conversion.nodes.crossing import AttributeEdit
 from splitgraph.conversion.planning.apply import apply_plan
 from splitgraph.conversion.planning.plan import Plan
 from splitgraph.conversion.rewrite import Change
@@ -15,6 +14,7 @@ from splitgraph.graph.scopes import Scope, node_label
 from splitgraph.inference import Walked, walk_model
 from splitgraph.inference.repairs import Repair
 from splitgraph.onnx_proto import ModelProto
+from splitgraph.schemas.history import version_at
 
 
 class Repaired(NamedTuple):

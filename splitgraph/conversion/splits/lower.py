@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from splitgraph.canonical import CanonicalSplit
-from splitgraph.conversion.left_out import blocker, reads_left_out
+from splitgraph.conversion.nodes.omitted_arguments import blocker, reads_left_out
 from splitgraph.conversion.planning.emission import Emission
 from splitgraph.conversion.rewrite import Change
 from splitgraph.diagnostics import Diagnostic, diagnostic

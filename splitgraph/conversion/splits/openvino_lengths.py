@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from splitgraph.conversion.left_out import find_left_out
+from splitgraph.conversion.nodes.omitted_arguments import find_left_out
 from splitgraph.conversion.planning.apply import apply_plan
 from splitgraph.conversion.planning.plan import Plan, opset_of
 from splitgraph.conversion.planning.roots import roots

@@ -10,10 +10,10 @@ from splitgraph.conversion.ladder.unknown_versions import refusal, unknown_versi
 from splitgraph.conversion.planning.edits import Replacement, replace_nodes
 from splitgraph.conversion.planning.emission import new_emission
 from splitgraph.conversion.planning.plan import Plan
+from splitgraph.conversion.planning.shared_lengths import SharedLengths
 from splitgraph.conversion.planning.use_counts import UseCounts
 from splitgraph.conversion.rewrite import Change
 from splitgraph.conversion.splits.lower import SplitNode, lower_split
-from splitgraph.conversion.splits.shared_lengths import SharedLengths
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.graph.names import FreshNames
 from splitgraph.graph.scopes import GraphPath, Scope, node_label

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 
-from splitgraph.conversion.formula import Formula, Term
-from splitgraph.conversion.interpolation import REACH, weights
-from splitgraph.conversion.shape_nodes import FLOATS, static_shape, typed
-from splitgraph.conversion.step import Inexact, Step
+from splitgraph.conversion.writing.adapter_context import Inexact, Step
+from splitgraph.conversion.writing.formula import Formula, Term
+from splitgraph.conversion.writing.interpolation import REACH, weights
+from splitgraph.conversion.writing.shape_nodes import FLOATS, static_shape, typed
 from splitgraph.deferred import np
 
 _CROP = "tf_crop_and_resize"

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import combinations
 
-from splitgraph.conversion.shape_nodes import flat
-from splitgraph.conversion.step import Step
+from splitgraph.conversion.writing.adapter_context import Step
+from splitgraph.conversion.writing.shape_nodes import flat
 from splitgraph.dim import Dim, DimLike, Facts, evaluate, product
 from splitgraph.onnx_proto import TensorProto
 from splitgraph.value_type import Shape

@@ -12,8 +12,8 @@ from conversion.adapters.execute import Array, assert_same, converted, refusal, 
 from onnx import helper, numpy_helper
 from onnxruntime.capi.onnxruntime_pybind11_state import NotImplemented
 
-from splitgraph.conversion.finish.ir_version import minimum_ir_version
 from splitgraph.conversion.opset import convert_opset
+from splitgraph.schemas.ir_versions import minimum_ir_version
 
 Shapes = Literal["static", "symbolic", "unknown"]
 

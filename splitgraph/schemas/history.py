@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 
-from splitgraph import schemas
 from splitgraph.onnx_proto import AttributeProto
-from splitgraph.schemas import Formal, FormalAttribute, OperatorVersion
+from splitgraph.schemas import table
 from splitgraph.schemas.of_onnxruntime import ITS_OWN
+from splitgraph.schemas.operator_version import Formal, FormalAttribute, OperatorVersion
 
 
 @cache
@@ -18,7 +18,7 @@ def version_at(op: str, opset: int) -> OperatorVersion | None:
         return _EXPERIMENTAL[op][opset >= _WITHOUT_EXPERIMENTS]
     if op in ITS_OWN:
         return ITS_OWN[op]
-    return schemas.version_at("", op, opset)
+    return table.version_at("", op, opset)
 
 
 @cache

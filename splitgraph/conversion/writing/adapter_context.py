@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from splitgraph.attribute_values import UNRESOLVED, attribute_value
 from splitgraph.contents import MAX_WRITTEN
-from splitgraph.conversion.boundary_crossing import Crossing
-from splitgraph.conversion.ladder.element_types import misfits, slots_of
-from splitgraph.conversion.ladder.node_form import NodeForm, added
-from splitgraph.conversion.ladder.values import Array, Values
-from splitgraph.conversion.left_out import INLINE_FIRST
+from splitgraph.conversion.nodes.crossing import Crossing
+from splitgraph.conversion.nodes.element_types import misfits, slots_of
+from splitgraph.conversion.nodes.known_values import Array, Values
+from splitgraph.conversion.nodes.node_form import NodeForm, added
+from splitgraph.conversion.nodes.omitted_arguments import INLINE_FIRST
 from splitgraph.conversion.planning.emission import Emission
 from splitgraph.deferred import helper, np, numpy_helper
 from splitgraph.graph.tensors import array_of, int64_tensor

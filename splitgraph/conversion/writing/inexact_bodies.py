@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NoReturn
 
-from splitgraph.conversion.operators.attention import drop_heads_of_rank_4
-from splitgraph.conversion.shape_nodes import FLOATS
-from splitgraph.conversion.step import Inexact, Step
+from splitgraph.conversion.nodes.crossing import Crossing
+from splitgraph.conversion.writing.adapter_context import Inexact, Step
+from splitgraph.conversion.writing.shape_nodes import FLOATS
 from splitgraph.onnx_proto import TensorProto
 from splitgraph.value_type import DTYPE_NUMBERS
 
@@ -84,3 +84,16 @@ _CHECKS: dict[str, Callable[[Step], None]] = {
     "RMSNormalization": _rms_normalization,
     "Shrink": _shrink,
 }
+
+
+def drop_heads_of_rank_4(c: Crossing) -> bool:
+    """Attention: leave out the numbers of heads where the inputs have them on an axis, as 25 requires; False when that
+    is not known.
+    """
+    names, rank = ("q_num_heads", "kv_num_heads"), c.rank(0)
+    if c.old.since_version >= 25 or rank == 3 or not any(map(c.has, names)):
+        return True
+    if rank is None:
+        return False
+    c.drop(*names, why="inputs of rank 4 have their heads on an axis")
+    return True

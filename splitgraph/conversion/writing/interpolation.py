@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 
-from splitgraph.conversion.formula import Formula, Term
-from splitgraph.conversion.shape_nodes import typed
-from splitgraph.conversion.step import Inexact
+from splitgraph.conversion.writing.adapter_context import Inexact
+from splitgraph.conversion.writing.formula import Formula, Term
+from splitgraph.conversion.writing.shape_nodes import typed
 from splitgraph.deferred import np, numpy_helper
 
 # How far a kernel reaches, in elements.

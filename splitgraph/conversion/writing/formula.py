@@ -9,9 +9,9 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from splitgraph.contents import MAX_WRITTEN
-from splitgraph.conversion.ladder.values import Array
-from splitgraph.conversion.shape_nodes import counting, dimension
-from splitgraph.conversion.step import Step
+from splitgraph.conversion.nodes.known_values import Array
+from splitgraph.conversion.writing.adapter_context import Step
+from splitgraph.conversion.writing.shape_nodes import counting, dimension
 from splitgraph.deferred import np, numpy_helper
 from splitgraph.value_type import DTYPE_NUMBERS
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from splitgraph.attribute_values import CONSTANT_DTYPES
-from splitgraph.conversion.boundary_crossing import NodeFacts
+from splitgraph.conversion.nodes.crossing import NodeFacts
 from splitgraph.onnx_proto import AttributeProto, NodeProto, TensorProto
 from splitgraph.schemas import Formal, OperatorVersion
 
