@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING
 
+from splitgraph.conversion.ladder.graph_context import GraphContext
 from splitgraph.conversion.ladder.guard import Route, blockers_at, misfit_message, route_of, type_advice
 from splitgraph.conversion.ladder.wider_types import widen
 from splitgraph.conversion.nodes.element_types import Slot, formal_at, misfits, slots_of
@@ -23,9 +23,6 @@ from splitgraph.schemas import OperatorVersion
 from splitgraph.schemas.history import version_at
 from splitgraph.variants import SPLIT_OPERATORS, variant_at
 
-if TYPE_CHECKING:
-    from splitgraph.conversion.ladder.ladder import Ladder
-
 # Exceptions of arithmetic over shapes and attributes that contradict each other.
 _UNFIT = (IndexError, ValueError, ZeroDivisionError, OverflowError)
 
@@ -34,7 +31,7 @@ _UNFIT = (IndexError, ValueError, ZeroDivisionError, OverflowError)
 class Climb:
     """Takes one node of the model, and all nodes that it becomes, from boundary to boundary."""
 
-    ladder: Ladder
+    graph: GraphContext
     location: str
     emission: Emission
     blockers: list[Diagnostic] = field(default_factory=list)
@@ -52,7 +49,7 @@ class Climb:
         """The nodes that a node becomes from opset `at` to the target."""
         if form.op_type in SPLIT_OPERATORS:
             return self._take_split(form, at)
-        route = route_of(form.op_type, at, self.ladder.target)
+        route = route_of(form.op_type, at, self.graph.target)
         if route is None:
             return [form]
         if isinstance(route, str):
@@ -65,27 +62,27 @@ class Climb:
                 return self._cross(form, at, route.upward, (older, newer), found)
             form = step.form
             self.reasons += step.reasons.values()
-        if not route.upward and route.exists_from > self.ladder.target:
+        if not route.upward and route.exists_from > self.graph.target:
             return self._leave_behind(form, at, route)
         return [form]
 
     def _take_split(self, form: NodeForm, at: int) -> list[NodeForm]:
         """The nodes that a split in a function body becomes: a split goes to the target in one step."""
-        target = variant_at(form.op_type, self.ladder.target)
+        target = variant_at(form.op_type, self.graph.target)
         if target is None:
-            text = f"its function body has a {form.op_type}, which does not exist at opset {self.ladder.target}"
+            text = f"its function body has a {form.op_type}, which does not exist at opset {self.graph.target}"
             self.blockers.append(diagnostic("SG404", text, self.location))
         if target is None or target == variant_at(form.op_type, at) or form.op_type != "Split":
             return [form]
         node = form.node()
         emission = self.emission.afresh(self.emission.opset, initializers=self.emission.initializers)
-        found = SplitNode(Scope(None, (), self.location, {}), 0, node, self.ladder.cache.values.split_detail(node, at))
-        lowered = lower_split(found, target, emission, f"opset {self.ladder.target}")
+        found = SplitNode(Scope(None, (), self.location, {}), 0, node, self.graph.values.split_detail(node, at))
+        lowered = lower_split(found, target, emission, f"opset {self.graph.target}")
         self.blockers += lowered.blockers
         return [form] if lowered.emission is None else [NodeForm.of_added(made) for made in emission.nodes]
 
     def _step(self, form: NodeForm, at: int, upward: bool, older: OperatorVersion, newer: OperatorVersion) -> Step:
-        facts = self.ladder.facts(form, form.node(), at, self.location)
+        facts = self.graph.facts(form, form.node(), at, self.location)
         return Step(
             facts,
             upward,
@@ -94,7 +91,7 @@ class Climb:
             form.attributes,
             {},
             form=form,
-            values=self.ladder.cache.values,
+            values=self.graph.values,
             emission=self.emission,
             is_read=self._is_read,
         )
@@ -102,7 +99,7 @@ class Climb:
     def _is_read(self, name: str) -> bool:
         """Whether a node of the model, or one that was written on the way, reads a value."""
         self.asked_for_readers = True
-        return name in self.read or self.ladder.is_read(name)
+        return name in self.read or self.graph.is_read(name)
 
     def _cross(
         self,
@@ -194,7 +191,7 @@ class Climb:
         made = [*step.before, *([] if step.dropped else [step.form]), *step.after]
         _inherit(step, made)
         self.read.update(name for form in made for name in form.reads)
-        self.ladder.cache.values.note([form.node() for form in made], opset)
+        self.graph.values.note([form.node() for form in made], opset)
         taken = []
         for form in made:
             blockers, reasons = len(self.blockers), len(self.reasons)
@@ -249,9 +246,9 @@ class Climb:
         if form.original is None:
             text = f"{form.op_type} does not take {slot.found} at opset {opset}, which would have to replace this node"
             return diagnostic("SG403", text, self.location)
-        upward = self.ladder.target > self.ladder.source
+        upward = self.graph.target > self.graph.source
         side, stop = (f"from opset {opset} on", opset - 1) if upward else (f"below opset {opset + 1}", opset + 1)
-        text = misfit_message(form.op_type, slot, side, self.ladder.in_function)
+        text = misfit_message(form.op_type, slot, side, self.graph.in_function)
         return diagnostic("SG403", text, self.location, help=type_advice(stop, slot))
 
     def _take_graphs(self, form: NodeForm, opset: int) -> None:

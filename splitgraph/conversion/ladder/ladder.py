@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from splitgraph.conversion.ladder.climb import Climb
 from splitgraph.conversion.ladder.conversion_cache import ConversionCache, Converted, Key, NameLog
+from splitgraph.conversion.ladder.graph_context import GraphContext
 from splitgraph.conversion.ladder.guard import check_node
 from splitgraph.conversion.nodes.crossing import NodeFacts
 from splitgraph.conversion.nodes.node_form import NodeForm, needed
@@ -15,7 +16,6 @@ from splitgraph.conversion.nodes.omitted_arguments import blocker, reads_left_ou
 from splitgraph.conversion.planning.emission import Emission
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.onnx_proto import NodeProto
-from splitgraph.value_type import ValueType
 
 # The most reasons in one message; one is often enough.
 _MOST_REASONS = 3
@@ -23,17 +23,10 @@ _MOST_REASONS = 3
 
 @dataclass(slots=True)
 class Ladder:
-    """Converts the nodes of one graph from opset `source` to opset `target` of ai.onnx.
+    """Converts the nodes of one graph to another opset of ai.onnx."""
 
-    assumptions: sentences about element types that are unknown and were assumed.
-    """
-
-    source: int
-    target: int
+    graph: GraphContext
     cache: ConversionCache
-    in_function: bool
-    is_read: Callable[[str], bool]
-    assumptions: dict[str, None] = field(default_factory=dict)
 
     def find(self, key: Key | None, node: NodeProto) -> Converted | None:
         """The node kept or edited in place, as the cache says; None where the node must be converted."""
@@ -43,7 +36,7 @@ class Ladder:
         return found
 
     def _facts_of_original(self, node: NodeProto) -> NodeFacts:
-        return self.facts(NodeForm.of(node), node, self.source, "")
+        return self.graph.facts(NodeForm.of(node), node, self.graph.source, "")
 
     def convert(self, node: NodeProto, key: Key | None, location: str, emission: Emission) -> Converted:
         """A node of ai.onnx at the target opset, or all blockers. key: that of the cache."""
@@ -51,8 +44,8 @@ class Ladder:
         if found is not None:
             return found
         emission.names = log = NameLog(emission.names)
-        self.cache.values.asked.clear()
-        climb = Climb(self, location, emission)
+        self.graph.values.asked.clear()
+        climb = Climb(self.graph, location, emission)
         converted = self._convert(node, climb)
         if converted.blockers:
             return Converted(blockers=self._in_its_own_name(node, key, climb, converted.blockers))
@@ -62,13 +55,13 @@ class Ladder:
 
     def _convert(self, node: NodeProto, climb: Climb) -> Converted:
         emission, left_out = climb.emission, self.cache.left_out
-        facts = self.facts(NodeForm.of(node), node, self.source, climb.location)
+        facts = self.graph.facts(NodeForm.of(node), node, self.graph.source, climb.location)
         edits, blockers = check_node(facts)
         if reads_left_out(node, left_out) and (edits or blockers or not self._is_kept_without(node, climb.location)):
             return Converted(blockers=[blocker(node, left_out, "SG405", climb.location)])
         if not blockers:
             return Converted(edits=edits, why="; ".join(edit.why for edit in edits))
-        forms = climb.take(NodeForm.of(node), self.source)
+        forms = climb.take(NodeForm.of(node), self.graph.source)
         if climb.blockers:
             # The guard has checked every boundary, so that its blockers say more where no adapter was used.
             return Converted(blockers=climb.blockers if climb.adapted else blockers)
@@ -80,7 +73,7 @@ class Ladder:
     def _is_kept_without(self, node: NodeProto, location: str) -> bool:
         """True for a node that the guard also keeps in a call that omits its inputs."""
         absent = without_left_out(node, self.cache.left_out)
-        return not any(check_node(self.facts(NodeForm.of(absent), absent, self.source, location)))
+        return not any(check_node(self.graph.facts(NodeForm.of(absent), absent, self.graph.source, location)))
 
     def _in_its_own_name(
         self, node: NodeProto, key: Key | None, climb: Climb, blockers: Sequence[Diagnostic]
@@ -96,7 +89,7 @@ class Ladder:
         every = dict.fromkeys(found.message for found in foreign)
         reasons = sorted(every, key=lambda text: f"opset {stop}" not in text)
         more = f"; and {len(reasons) - _MOST_REASONS} more" if len(reasons) > _MOST_REASONS else ""
-        side = "beyond" if self.target > self.source else "below"
+        side = "beyond" if self.graph.target > self.graph.source else "below"
         text = f"{node.op_type} cannot go {side} opset {stop}, because the nodes that would replace it cannot: "
         text += "; ".join(reasons[:_MOST_REASONS]) + more
         made = diagnostic(foreign[0].code, text, climb.location, help=f"Stop at opset {stop}.")
@@ -107,37 +100,14 @@ class Ladder:
 
         def is_refused(opset: int) -> bool:
             # With a cache of its own: the other one holds what nodes become at the target.
-            cache = ConversionCache(self.cache.values, self.cache.left_out)
-            trial = Ladder(self.source, opset, cache, self.in_function, self.is_read)
+            graph = replace(self.graph, target=opset, assumptions={})
+            trial = Ladder(graph, ConversionCache(graph.values, self.cache.left_out))
             emission = climb.emission.afresh(opset)
-            return bool(trial._convert(node, Climb(trial, climb.location, emission)).blockers)
+            return bool(trial._convert(node, Climb(graph, climb.location, emission)).blockers)
 
-        if self.target > self.source:
-            way = range(self.target - 1, self.source, -1)
-            return next((opset for opset in way if not is_refused(opset)), self.source)
+        if self.graph.target > self.graph.source:
+            way = range(self.graph.target - 1, self.graph.source, -1)
+            return next((opset for opset in way if not is_refused(opset)), self.graph.source)
         # A node that is refused at an opset is refused below it, too. Bisection avoids old opsets, which take longest.
-        way = range(self.source, self.target, -1)
+        way = range(self.graph.source, self.graph.target, -1)
         return way[bisect_left(way, True, lo=1, key=is_refused) - 1]
-
-    def facts(self, form: NodeForm, node: NodeProto, at: int, location: str) -> NodeFacts:
-        """The facts about a node in the form that it has at opset `at`."""
-        type_of = self.cache.values.type_of
-        inputs = [type_of(name) for name in form.inputs]
-        outputs = [type_of(name) for name in form.outputs]
-        return NodeFacts(
-            node=node,
-            source=at,
-            target=self.target,
-            input_dtypes=[value.dtype for value in inputs],
-            output_dtypes=[value.dtype for value in outputs],
-            location=location,
-            in_function=self.in_function,
-            input_kinds=[_known_kind(value) for value in inputs],
-            input_shapes=[value.shape for value in inputs],
-            output_kinds=[_known_kind(value) for value in outputs],
-            assumptions=self.assumptions,
-        )
-
-
-def _known_kind(value: ValueType) -> str | None:
-    return None if value.kind == "unknown" else value.kind

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from splitgraph.conversion.finish.declared_casts import declare_casts, loses_cast_types
 from splitgraph.conversion.ladder.conversion_cache import ConversionCache, Converted
+from splitgraph.conversion.ladder.graph_context import GraphContext
 from splitgraph.conversion.ladder.guard import CONTRADICTIONS, is_unknown, route_of
 from splitgraph.conversion.ladder.ladder import Ladder
 from splitgraph.conversion.nodes.known_values import Values
@@ -200,7 +201,8 @@ class _ScopePlanner:
         """
         scope, cache, blocked = self.scope, self.cache, list[Sequence[Diagnostic]]()
         is_read = partial(self.uses.is_read, scope.path)
-        ladder = Ladder(scope.imports[""], self.target, cache, scope.in_function, is_read)
+        graph = GraphContext(scope.imports[""], self.target, cache.values, scope.in_function, is_read)
+        ladder = Ladder(graph, cache)
         visits, nodes, kept = self.walked.visits(scope), scope.nodes, cache.kept_visits
         edits = self.plan.edits.get(scope.path)
         # A wrongly declared node can be converted; a node with any other error has no meaning to preserve.
@@ -238,7 +240,7 @@ class _ScopePlanner:
             else:
                 self._plan_node(index, converted, emission, location)
                 edits = self.plan.edits.get(scope.path)
-        self._note_assumptions(ladder.assumptions)
+        self._note_assumptions(graph.assumptions)
         return blocked
 
     def _plan_node(self, index: int, converted: Converted, emission: Emission | None, location: str) -> None:

@@ -20,17 +20,12 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from splitgraph.execution.engines.memory import out_of_memory, says_out_of_memory
+from splitgraph.execution.limits import memory_limit
 from splitgraph.execution.models.model_files import Model, write_model
 from splitgraph.execution.values import Value, read_values, write_values
 from splitgraph.temporary_folders import temporary_folder
 
 Stage = Literal["load", "run"]
-
-# An engine process may use this many bytes of address space, and in addition hold the models this many times: as read,
-# as arrays, and as the engine keeps them. It never gets more than this share of the memory of the machine.
-MEMORY_LIMIT = 8 * 2**30
-_COPIES_OF_MODELS = 4
-_SHARE_OF_MEMORY = 0.75
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,14 +146,6 @@ def workplace(
     """
     with temporary_folder() as folder:
         yield Workplace(folder, models, ports, folders)
-
-
-def memory_limit(models: int) -> int:
-    """Return how many bytes of address space an engine process may use for models of so many bytes."""
-    limit = MEMORY_LIMIT + _COPIES_OF_MODELS * models
-    if not hasattr(os, "sysconf"):
-        return limit
-    return min(limit, int(_SHARE_OF_MEMORY * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")))
 
 
 def _run_worker(folder: Path, seconds: float) -> str:

@@ -15,6 +15,7 @@ import numpy as np
 import onnx
 
 from splitgraph.execution.engines.error_texts import is_invalid, reason_of
+from splitgraph.execution.limits import OLDEST_OPSET
 from splitgraph.execution.models.model_edits import (
     clear_unknown_marks,
     is_default_domain,
@@ -24,8 +25,6 @@ from splitgraph.execution.models.model_edits import (
 )
 from splitgraph.execution.values import Run, UnsupportedError, Value, dtype_by_name
 
-# onnxruntime implements the operators of older opsets only in part.
-OLDEST_OPSET = 7
 # onnxruntime 1.31 reads no newer opset and IR version. Models that mean the same at this opset are relabelled.
 _NEWEST_OPSET = 26
 _NEWEST_IR = 13

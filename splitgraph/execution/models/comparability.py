@@ -7,9 +7,8 @@ import onnx
 from splitgraph.conversion.planning.apply import apply_plan
 from splitgraph.conversion.prepare.repair import plan_repairs
 from splitgraph.diagnostics import Diagnostic, diagnostic
-from splitgraph.execution.engines.engine_process import memory_limit
-from splitgraph.execution.engines.onnxruntime_engine import OLDEST_OPSET
 from splitgraph.execution.help_texts import MORE_MEMORY, installing, is_installed
+from splitgraph.execution.limits import OLDEST_OPSET, memory_limit
 from splitgraph.execution.models.model_edits import is_default_domain
 from splitgraph.execution.models.model_files import weights_of
 from splitgraph.execution.models.model_pair import ComparedModel
