@@ -95,10 +95,10 @@ class OlderOnnx:
 def test_a_body_that_the_installed_onnx_does_not_have_is_refused(
     op_type: str, opset: int, newest: int, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("splitgraph.conversion.expansion.defs", OlderOnnx(newest))
+    monkeypatch.setattr("splitgraph.conversion.writing.function_bodies.defs", OlderOnnx(newest))
     with pytest.raises(Inexact, match=reason):
         _schema_with_body(op_type, opset)
-    monkeypatch.setattr("splitgraph.conversion.expansion.defs", OlderOnnx(opset))
+    monkeypatch.setattr("splitgraph.conversion.writing.function_bodies.defs", OlderOnnx(opset))
     if op_type == "Mish":
         assert _schema_with_body(op_type, opset).since_version == opset
 

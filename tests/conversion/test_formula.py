@@ -12,7 +12,7 @@ from onnx import helper
 
 from splitgraph.conversion.operators import load_families, registry
 from splitgraph.conversion.opset import convert_opset
-from splitgraph.conversion.writing.adapter_context import Step
+from splitgraph.conversion.writing.adapter_context import AdapterContext
 from splitgraph.conversion.writing.formula import Formula, Term
 from splitgraph.conversion.writing.interpolation import weights
 
@@ -60,10 +60,10 @@ def _both(written: Written, monkeypatch: pytest.MonkeyPatch) -> tuple[Array, Arr
     """What a formula of NUMBERS gives at conversion, and what it gives when it is run."""
     known: list[Array | None] = []
 
-    def adapter(step: Step) -> None:
-        formula = Formula(step)
+    def adapter(context: AdapterContext) -> None:
+        formula = Formula(context)
         known.append(written(formula, formula.term(NUMBERS)).elements)
-        formula.give(written(formula, formula.held(step.inputs[0], "float32")))
+        formula.give(written(formula, formula.held(context.inputs[0], "float32")))
 
     load_families()
     monkeypatch.setitem(registry._ADAPTERS, ("Mish", 18, False), adapter)
@@ -89,12 +89,12 @@ def test_known_or_not(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_many_elements_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[bool] = []
 
-    def adapter(step: Step) -> None:
-        formula = Formula(step)
+    def adapter(context: AdapterContext) -> None:
+        formula = Formula(context)
         numbers = formula.counting(formula.number(300))
         table = numbers.reshape(-1, 1) * 300 + numbers.reshape(1, -1)
         made.append(table.elements is None)
-        formula.give(formula.held(step.inputs[0], "float32") + formula.total(table, [0, 1]).cast("float32"))
+        formula.give(formula.held(context.inputs[0], "float32") + formula.total(table, [0, 1]).cast("float32"))
 
     load_families()
     monkeypatch.setitem(registry._ADAPTERS, ("Mish", 18, False), adapter)
@@ -105,8 +105,8 @@ def test_many_elements_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_equal_constants_are_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    def adapter(step: Step) -> None:
-        term = Formula(step).held(step.inputs[0], "float32")
+    def adapter(context: AdapterContext) -> None:
+        term = Formula(context).held(context.inputs[0], "float32")
         term.formula.give((term + 2) * 2 - 2)
 
     load_families()

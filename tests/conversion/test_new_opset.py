@@ -39,7 +39,7 @@ def rounded_to_integers(c: Crossing) -> bool:
 
 
 @downward("Round", 29)
-def rounded_in_steps(step: Step) -> None:
+def rounded_in_steps(step: AdapterContext) -> None:
     """Below 29, the data is divided by the step and the result multiplied by it."""
     data, size = step.inputs
     step.inputs[:] = [step.emit("Div", [data, size], "in_steps")]

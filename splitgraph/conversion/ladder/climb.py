@@ -14,7 +14,7 @@ from splitgraph.conversion.nodes.node_form import NodeForm
 from splitgraph.conversion.operators import Adapter, adapter_of
 from splitgraph.conversion.planning.emission import Emission
 from splitgraph.conversion.splits.lower import SplitNode, lower_split
-from splitgraph.conversion.writing.adapter_context import Inexact, Step
+from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
 from splitgraph.conversion.writing.function_bodies import expand, has_body
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.graph.scopes import Scope, plain_domain
@@ -56,12 +56,12 @@ class Climb:
             self.blockers.append(diagnostic("SG404", route, self.location))
             return [form]
         for older, newer in route.crossings:
-            step = self._step(form.copy(), at, route.upward, older, newer)
-            found = blockers_at(step)
+            context = self._context_at(form.copy(), at, route.upward, older, newer)
+            found = blockers_at(context)
             if found:
                 return self._cross(form, at, route.upward, (older, newer), found)
-            form = step.form
-            self.reasons += step.reasons.values()
+            form = context.form
+            self.reasons += context.reasons.values()
         if not route.upward and route.exists_from > self.graph.target:
             return self._leave_behind(form, at, route)
         return [form]
@@ -81,9 +81,11 @@ class Climb:
         self.blockers += lowered.blockers
         return [form] if lowered.emission is None else [NodeForm.of_added(made) for made in emission.nodes]
 
-    def _step(self, form: NodeForm, at: int, upward: bool, older: OperatorVersion, newer: OperatorVersion) -> Step:
+    def _context_at(
+        self, form: NodeForm, at: int, upward: bool, older: OperatorVersion, newer: OperatorVersion
+    ) -> AdapterContext:
         facts = self.graph.facts(form, form.node(), at, self.location)
-        return Step(
+        return AdapterContext(
             facts,
             upward,
             older,
@@ -125,8 +127,8 @@ class Climb:
         if has_body(form.op_type, (older if upward else newer).since_version):
             ways.append(expand)
         for way in ways:
-            step = self._step(form.copy(), at, upward, older, newer)
-            converted, failed = self._try(way, step, f"{older.op} changes at opset {newer.since_version}")
+            context = self._context_at(form.copy(), at, upward, older, newer)
+            converted, failed = self._try(way, context, f"{older.op} changes at opset {newer.since_version}")
             if converted is not None:
                 return converted
             if isinstance(failed, Inexact):
@@ -141,8 +143,10 @@ class Climb:
     def _has_unknown_misfit(
         self, form: NodeForm, at: int, upward: bool, crossing: tuple[OperatorVersion, OperatorVersion]
     ) -> bool:
-        step = self._step(form, at, upward, *crossing)
-        return any(not slot.found for slot in misfits(slots_of(step.facts, step.old), step.new, skip_renamed=True))
+        context = self._context_at(form, at, upward, *crossing)
+        return any(
+            not slot.found for slot in misfits(slots_of(context.facts, context.old), context.new, skip_renamed=True)
+        )
 
     def _leave_behind(self, form: NodeForm, at: int, route: Route) -> list[NodeForm]:
         """Write a node with other operators below the opset where its own begins."""
@@ -151,8 +155,8 @@ class Climb:
         adapter = adapter_of(form.op_type, route.exists_from, going_up=False)
         blockers: Sequence[Diagnostic] = ()
         for way in (expand,) if adapter is None else (adapter, expand):
-            step = self._step(form.copy(), at, False, first, first)
-            converted, failed = self._try(way, step, f"{form.op_type} exists from opset {route.exists_from} on")
+            context = self._context_at(form.copy(), at, False, first, first)
+            converted, failed = self._try(way, context, f"{form.op_type} exists from opset {route.exists_from} on")
             if converted is not None:
                 return converted
             if isinstance(failed, Inexact):
@@ -163,19 +167,21 @@ class Climb:
         self.blockers += blockers
         return [form]
 
-    def _try(self, way: Adapter, step: Step, why: str) -> tuple[list[NodeForm] | None, Inexact | Sequence[Diagnostic]]:
+    def _try(
+        self, way: Adapter, context: AdapterContext, why: str
+    ) -> tuple[list[NodeForm] | None, Inexact | Sequence[Diagnostic]]:
         """The nodes that a node becomes at the target in one of the ways; None and the reason where it cannot go so."""
         self.adapted = True
         blockers, reasons = len(self.blockers), len(self.reasons)
         try:
-            way(step)
+            way(context)
         except Inexact as refusal:
             return None, refusal
         except _UNFIT as fault:
             # Usually the inputs and attributes of the node contradict each other in a way that inference has not found.
             return None, Inexact(f"its inputs and attributes do not fit together ({type(fault).__name__}: {fault})")
-        self.reasons += list(step.reasons.values()) or [why]
-        forms = self._further(step)
+        self.reasons += list(context.reasons.values()) or [why]
+        forms = self._further(context)
         failed = self.blockers[blockers:]
         if not failed:
             return forms, ()
@@ -186,10 +192,10 @@ class Climb:
         help = f"Stop at opset {boundary - 1 if upward else boundary}{', or ' + refusal.help if refusal.help else ''}."
         return diagnostic("SG405", f"{op} changes at opset {boundary}: {refusal.reason}", self.location, help=help)
 
-    def _further(self, step: Step) -> list[NodeForm]:
-        opset = step.dialect or step.opset
-        made = [*step.before, *([] if step.dropped else [step.form]), *step.after]
-        _inherit(step, made)
+    def _further(self, context: AdapterContext) -> list[NodeForm]:
+        opset = context.dialect or context.opset
+        made = [*context.before, *([] if context.dropped else [context.form]), *context.after]
+        _inherit(context, made)
         self.read.update(name for form in made for name in form.reads)
         self.graph.values.note([form.node() for form in made], opset)
         taken = []
@@ -200,7 +206,7 @@ class Climb:
                 self.of_written.update(self.blockers[blockers:])
             taken.append((result, self.blockers[blockers:], self.reasons[reasons:]))
             del self.blockers[blockers:], self.reasons[reasons:]
-        return self._still_needed(taken, step.facts.node.output)
+        return self._still_needed(taken, context.facts.node.output)
 
     def _still_needed(
         self, taken: Sequence[tuple[list[NodeForm], list[Diagnostic], list[str]]], outputs: Iterable[str]
@@ -231,12 +237,14 @@ class Climb:
             return [form]
         self._take_graphs(form, opset)
         # A copy: where no wider type helps, the form must still have its outputs, or its blockers are dropped with it.
-        step = self._step(form.copy(), opset, True, version, version)
-        step.dialect = opset
-        unfit = [each for each in slots_of(step.facts, version) if each.types.isdisjoint(_types_at(version, each))]
+        context = self._context_at(form.copy(), opset, True, version, version)
+        context.dialect = opset
+        unfit = [each for each in slots_of(context.facts, version) if each.types.isdisjoint(_types_at(version, each))]
         if not unfit:
             return self.take(form, opset)
-        converted, _ = self._try(partial(widen, fits=version), step, f"{form.op_type} does not take {unfit[0].found}")
+        converted, _ = self._try(
+            partial(widen, fits=version), context, f"{form.op_type} does not take {unfit[0].found}"
+        )
         if converted is None:
             self.blockers.append(self._unfit(form, unfit[0], opset))
         return converted or [form]
@@ -272,14 +280,14 @@ class Climb:
             attribute.g.node.extend(made_nodes)
 
 
-def _inherit(step: Step, made: Sequence[NodeForm]) -> None:
+def _inherit(context: AdapterContext, made: Sequence[NodeForm]) -> None:
     """Where the node itself is dropped, give its name and documentation to the node with its first output."""
-    if not step.dropped:
+    if not context.dropped:
         return
-    first = next((name for name in step.outputs if name), None)
+    first = next((name for name in context.outputs if name), None)
     for form in made:
         if first in form.outputs:
-            form.original, form.name = step.form.original, step.form.name
+            form.original, form.name = context.form.original, context.form.name
 
 
 def _schema_problem(form: NodeForm, version: OperatorVersion | None) -> str:

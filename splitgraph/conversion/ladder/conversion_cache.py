@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from splitgraph.conversion.ladder.guard import CONTRADICTIONS, check_node
 from splitgraph.conversion.nodes.crossing import AttributeEdit, NodeFacts
-from splitgraph.conversion.nodes.known_values import Values
+from splitgraph.conversion.nodes.known_values import KnownValues
 from splitgraph.conversion.nodes.node_form import NodeForm
 from splitgraph.conversion.nodes.omitted_arguments import reads_left_out
 from splitgraph.conversion.planning.edits import attribute_edits
@@ -110,9 +110,9 @@ class ConversionCache:
 
     What a conversion may depend on. The key: operator, attributes, which inputs and outputs the node has, which of them
     have the same name, and their types; a visit of inference stands for all of these (`inference/visit_memo.py`). The
-    constants that the conversion looked at (`Values.asked`): an entry holds their fingerprints and serves only nodes
-    whose constants have the same. What is the same for all nodes of the graph: both opsets, what inference knows of the
-    enclosing graphs, whether the graph belongs to a function. Nothing else: the names of values and nodes and the
+    constants that the conversion looked at (`KnownValues.asked`): an entry holds their fingerprints and serves only
+    nodes whose constants have the same. What is the same for all nodes of the graph: both opsets, what inference knows
+    of the enclosing graphs, whether the graph belongs to a function. Nothing else: the names of values and nodes and the
     location appear in results only where an entry has numbers for them.
 
     What makes a node uncacheable. It reads an input of the function that some call omits. It has subgraphs or
@@ -133,7 +133,7 @@ class ConversionCache:
     # False only in the tests that compare conversions with and without the cache.
     remembers = True
 
-    def __init__(self, values: Values, left_out: Collection[str] = ()) -> None:
+    def __init__(self, values: KnownValues, left_out: Collection[str] = ()) -> None:
         self.values = values
         self.left_out = left_out
         # Visits whose nodes are kept. The loop over the nodes reads the set itself: a call for each node is slow.

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from splitgraph.conversion.nodes.crossing import NodeFacts
-from splitgraph.conversion.nodes.known_values import Values
+from splitgraph.conversion.nodes.known_values import KnownValues
 from splitgraph.conversion.nodes.node_form import NodeForm
 from splitgraph.onnx_proto import NodeProto
 from splitgraph.value_type import ValueType
@@ -22,7 +22,7 @@ class GraphContext:
 
     source: int
     target: int
-    values: Values
+    values: KnownValues
     in_function: bool
     is_read: Callable[[str], bool]
     assumptions: dict[str, None] = field(default_factory=dict)

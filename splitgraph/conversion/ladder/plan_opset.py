@@ -13,7 +13,7 @@ from splitgraph.conversion.ladder.conversion_cache import ConversionCache, Conve
 from splitgraph.conversion.ladder.graph_context import GraphContext
 from splitgraph.conversion.ladder.guard import CONTRADICTIONS, is_unknown, route_of
 from splitgraph.conversion.ladder.ladder import Ladder
-from splitgraph.conversion.nodes.known_values import Values
+from splitgraph.conversion.nodes.known_values import KnownValues
 from splitgraph.conversion.nodes.omitted_arguments import find_left_out
 from splitgraph.conversion.planning.edits import attribute_edits, edit_in_place, exchange
 from splitgraph.conversion.planning.emission import Emission, new_emission
@@ -97,7 +97,7 @@ def _plan_root(
         text = f"ai.onnx has no operator {op_type}: it is kept, but its meaning at opset {target} is unknown"
         plan.notes.append(diagnostic("SG303", text, "main", severity="warning", help=plugin_advice(op_type)))
     caches = {
-        scope.path: ConversionCache(Values(walked, scope.path), plan.left_out.inputs_in(scope))
+        scope.path: ConversionCache(KnownValues(walked, scope.path), plan.left_out.inputs_in(scope))
         for scope in root
         if affected[scope.path].splits or affected[scope.path].others
     }

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Array: TypeAlias = "NDArray[Any]"
 
 
-class Values:
+class KnownValues:
     """The types and constants of all values that the nodes of one graph can read: those of the graph, of the enclosing
     graphs, and those that conversion adds.
     """

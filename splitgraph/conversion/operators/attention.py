@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from splitgraph.conversion.nodes.crossing import Crossing
 from splitgraph.conversion.operators.registry import always, changed, exact, exact_upward, upward
-from splitgraph.conversion.writing.adapter_context import Inexact, Step
+from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
 from splitgraph.conversion.writing.inexact_bodies import drop_heads_of_rank_4
 
 changed(
@@ -16,16 +16,16 @@ changed(
 
 
 @exact("Attention", 24)
-def mask_covers_all_keys(c: Crossing) -> bool:
+def mask_covers_all_keys(crossing: Crossing) -> bool:
     """Attention 23|24: the mask is as long as the keys, so that it is neither broadcast nor padded."""
-    if not c.uses_input(3):
+    if not crossing.uses_input(3):
         return True
-    mask, key = c.shape(3), c.shape(1)
+    mask, key = crossing.shape(3), crossing.shape(1)
     if not mask or mask[-1] is None:
         return False
-    if c.upward and isinstance(mask[-1], int) and mask[-1] > 1:
+    if crossing.upward and isinstance(mask[-1], int) and mask[-1] > 1:
         return True
-    return not c.uses_input(4) and key is not None and len(key) > 2 and key[-2] == mask[-1]
+    return not crossing.uses_input(4) and key is not None and len(key) > 2 and key[-2] == mask[-1]
 
 
 changed(
@@ -40,31 +40,35 @@ changed(
 
 
 @exact_upward("Attention", 25)
-def attention_is_given_whole(c: Crossing) -> bool:
+def attention_is_given_whole(crossing: Crossing) -> bool:
     """Attention 24|25, upward: both of past and present or neither, either the past or the lengths, and heads only of
     inputs of rank 3.
     """
-    past, present = c.uses_input(4), c.uses_output(1)
-    if past != c.uses_input(5) or present != c.uses_output(2) or (c.uses_input(6) and (past or present)):
+    past, present = crossing.uses_input(4), crossing.uses_output(1)
+    if (
+        past != crossing.uses_input(5)
+        or present != crossing.uses_output(2)
+        or (crossing.uses_input(6) and (past or present))
+    ):
         return False
-    return drop_heads_of_rank_4(c)
+    return drop_heads_of_rank_4(crossing)
 
 
 @upward("Attention", 25)
-def given_together(step: Step) -> None:
+def given_together(context: AdapterContext) -> None:
     """Give the new keys and values both where one is read, and leave out the heads that inputs of rank 4 have on an
     axis.
     """
-    past, present = step.uses_input(4), step.uses_output(1) or step.uses_output(2)
-    if past != step.uses_input(5):
+    past, present = context.uses_input(4), context.uses_output(1) or context.uses_output(2)
+    if past != context.uses_input(5):
         raise Inexact("it takes the past of keys and that of values together only")
-    if step.uses_input(6) and (past or present):
+    if context.uses_input(6) and (past or present):
         raise Inexact("nonpad_kv_seqlen is not taken together with past or present keys and values")
     if present:
-        step.outputs.extend([""] * (3 - len(step.outputs)))
+        context.outputs.extend([""] * (3 - len(context.outputs)))
         for index, hint in ((1, "present_key"), (2, "present_value")):
-            step.outputs[index] = step.outputs[index] or step.new_name(hint)
-    if not drop_heads_of_rank_4(step):
+            context.outputs[index] = context.outputs[index] or context.new_name(hint)
+    if not drop_heads_of_rank_4(context):
         raise Inexact(
             "it takes no number of heads with inputs of rank 4, and the rank is unknown", "declare the shapes"
         )

@@ -7,7 +7,7 @@ from math import prod
 from splitgraph.conversion.nodes.crossing import Crossing
 from splitgraph.conversion.operators.predicates import MINUS_AXIS, RANK_HINT, axes_counted_from_front, count_from_front
 from splitgraph.conversion.operators.registry import always, changed, downward, exact, exact_downward, unchanged, upward
-from splitgraph.conversion.writing.adapter_context import Inexact, Step
+from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
 from splitgraph.conversion.writing.reshaping import reshaped
 from splitgraph.conversion.writing.shape_nodes import has_no_zero, mask_of_axes, positions
 from splitgraph.value_type import Shape
@@ -17,15 +17,17 @@ changed("Squeeze", 11, MINUS_AXIS, up=always, hint=RANK_HINT)
 
 
 @exact_downward("Squeeze", 11)
-def squeezed_axes_in_order(c: Crossing) -> bool:
+def squeezed_axes_in_order(crossing: Crossing) -> bool:
     """Squeeze 1|11, downward: the axes are counted from the front, and ascend: onnx's inference of Squeeze-1, by which
     runtimes go, looks at each dimension for the next axis only.
     """
-    if not count_from_front(c, "axes", rank_of_output=False):
+    if not count_from_front(crossing, "axes", rank_of_output=False):
         return False
-    axes = c.value("axes") or ()
+    axes = crossing.value("axes") or ()
     if list(axes) != sorted(axes):
-        c.set("axes", sorted(axes), "onnx infers the shape of a Squeeze below opset 11 from axes in ascending order")
+        crossing.set(
+            "axes", sorted(axes), "onnx infers the shape of a Squeeze below opset 11 from axes in ascending order"
+        )
     return True
 
 
@@ -33,53 +35,57 @@ changed("Squeeze", 13, "the attribute axes became an input")
 
 
 @exact("Squeeze", 13)
-def squeezes_all_ones(c: Crossing) -> bool:
+def squeezes_all_ones(crossing: Crossing) -> bool:
     """No axes are given: every dimension of size 1 goes, on both sides."""
-    return not c.has("axes") if c.upward else not c.uses_input(1)
+    return not crossing.has("axes") if crossing.upward else not crossing.uses_input(1)
 
 
 @upward("Squeeze Unsqueeze", 13)
-def axes_as_input(step: Step) -> None:
+def axes_as_input(context: AdapterContext) -> None:
     """The attribute axes becomes a constant, the second input."""
-    step.require_types()
-    if step.has("axes"):
-        step.inputs.append(step.attribute_as_input("axes"))
+    context.require_types()
+    if context.has("axes"):
+        context.inputs.append(context.attribute_as_input("axes"))
 
 
 @downward("Squeeze Unsqueeze", 13)
-def moved_axes_as_attribute(step: Step) -> None:
+def moved_axes_as_attribute(context: AdapterContext) -> None:
     """A constant second input becomes the attribute axes; with axes known only at run time the node is a Reshape."""
-    step.require_types()
-    found = step.integers(1)
-    if step.uses_input(1) and found is None:
-        data, axes = step.inputs
-        shape = step.emit("Shape", [data], "shape")
-        new = _squeezed(step, shape, axes) if step.form.op_type == "Squeeze" else _unsqueezed(step, shape, axes)
-        dense = has_no_zero(step, data)
-        operator, inputs, attributes = reshaped(step, data, new, dense=dense)
-        step.replace(operator, inputs, **attributes)
+    context.require_types()
+    found = context.integers(1)
+    if context.uses_input(1) and found is None:
+        data, axes = context.inputs
+        shape = context.emit("Shape", [data], "shape")
+        new = (
+            _squeezed(context, shape, axes) if context.form.op_type == "Squeeze" else _unsqueezed(context, shape, axes)
+        )
+        dense = has_no_zero(context, data)
+        operator, inputs, attributes = reshaped(context, data, new, dense=dense)
+        context.replace(operator, inputs, **attributes)
         return
-    del step.inputs[1:]
+    del context.inputs[1:]
     if found:
-        step.set("axes", found, f"it is an attribute {step.side}")
+        context.set("axes", found, f"it is an attribute {context.side}")
     elif found is not None:
-        if step.form.op_type == "Squeeze":
+        if context.form.op_type == "Squeeze":
             raise Inexact("an empty list of axes squeezes nothing or everything, depending on who reads it")
-        step.replace("Identity", step.inputs)
+        context.replace("Identity", context.inputs)
 
 
-def _squeezed(step: Step, shape: str, axes: str) -> str:
-    mask = mask_of_axes(step, axes, step.emit("Shape", [shape], "rank"), "is_squeezed")
-    return step.emit("Gather", [shape, positions(step, step.emit("Not", [mask], "is_kept"), "kept_axes")], "left")
+def _squeezed(context: AdapterContext, shape: str, axes: str) -> str:
+    mask = mask_of_axes(context, axes, context.emit("Shape", [shape], "rank"), "is_squeezed")
+    return context.emit(
+        "Gather", [shape, positions(context, context.emit("Not", [mask], "is_kept"), "kept_axes")], "left"
+    )
 
 
-def _unsqueezed(step: Step, shape: str, axes: str) -> str:
+def _unsqueezed(context: AdapterContext, shape: str, axes: str) -> str:
     """The shape with dimensions of 1 among the others, which stay in order."""
-    sizes = [step.emit("Shape", [value], "count") for value in (shape, axes)]
-    mask = mask_of_axes(step, axes, step.emit("Add", sizes, "rank"), "is_new")
-    kept = positions(step, step.emit("Not", [mask], "is_old"), "old_axes")
-    as_ones = step.emit("Cast", [mask], "ones", to=7)
-    return step.emit("ScatterElements", [as_ones, kept, shape], "unsqueezed_shape", axis=0)
+    sizes = [context.emit("Shape", [value], "count") for value in (shape, axes)]
+    mask = mask_of_axes(context, axes, context.emit("Add", sizes, "rank"), "is_new")
+    kept = positions(context, context.emit("Not", [mask], "is_old"), "old_axes")
+    as_ones = context.emit("Cast", [mask], "ones", to=7)
+    return context.emit("ScatterElements", [as_ones, kept, shape], "unsqueezed_shape", axis=0)
 
 
 changed(
@@ -90,24 +96,24 @@ unchanged("Flatten", 9, 13, 21, 23, 24, 25)
 
 
 @downward("Flatten", 9)
-def flattened_by_reshape(step: Step) -> None:
+def flattened_by_reshape(context: AdapterContext) -> None:
     """Below 9 Flatten takes floating-point numbers only; Reshape takes every type from 5 on, and gives the same."""
-    shape, axis = step.input_type(0).shape, step.known_value("axis", 1)
+    shape, axis = context.input_type(0).shape, context.known_value("axis", 1)
     sides = None if shape is None else _sides(shape, axis)
-    data = step.inputs[0]
+    data = context.inputs[0]
     if sides is not None and (sides[0] or sides[1]):
         # -1 stands for the side that is not known, 0 included, as long as the other is not 0.
         rows, columns = (-1 if side is None else side for side in sides)
         if rows and columns:
-            step.replace("Reshape", [data, step.constant([rows, columns], "shape")])
+            context.replace("Reshape", [data, context.constant([rows, columns], "shape")])
             return
     if shape is None and axis < 0:
         raise Inexact("the rank of its input is unknown", "declare the shape of the input")
-    made = step.emit(
-        "Concat", [_product(step, data, 0, axis, shape), _product(step, data, axis, None, shape)], "sides", axis=0
+    made = context.emit(
+        "Concat", [_product(context, data, 0, axis, shape), _product(context, data, axis, None, shape)], "sides", axis=0
     )
-    op_type, inputs, attributes = reshaped(step, data, made, dense=False)
-    step.replace(op_type, inputs, **attributes)
+    op_type, inputs, attributes = reshaped(context, data, made, dense=False)
+    context.replace(op_type, inputs, **attributes)
 
 
 def _sides(shape: Shape, axis: int) -> tuple[int | None, int | None]:
@@ -120,15 +126,15 @@ def _sides(shape: Shape, axis: int) -> tuple[int | None, int | None]:
     return found[0], found[1]
 
 
-def _product(step: Step, data: str, start: int, end: int | None, shape: Shape | None) -> str:
+def _product(context: AdapterContext, data: str, start: int, end: int | None, shape: Shape | None) -> str:
     """The product of some dimensions of a tensor, 1 where there are none, as int64[1]."""
     rank = None if shape is None else len(shape)
     first, last = start + (rank or 0) * (start < 0), (2**31 - 1) if end is None else end + (rank or 0) * (end < 0)
     if last <= first or (rank is not None and first >= rank):
-        return step.constant([1], "one")
-    dims = step.emit("Slice", [step.emit("Shape", [data], "shape")], "dims", starts=[first], ends=[last])
-    more = step.emit("Concat", [dims, step.constant([1], "one")], "dims_and_one", axis=0)
-    return step.emit("ReduceProd", [more], "product", keepdims=1, axes=[0])
+        return context.constant([1], "one")
+    dims = context.emit("Slice", [context.emit("Shape", [data], "shape")], "dims", starts=[first], ends=[last])
+    more = context.emit("Concat", [dims, context.constant([1], "one")], "dims_and_one", axis=0)
+    return context.emit("ReduceProd", [more], "product", keepdims=1, axes=[0])
 
 
 changed("Flatten", 11, MINUS_AXIS, up=always, down=axes_counted_from_front("axis"), hint=RANK_HINT)

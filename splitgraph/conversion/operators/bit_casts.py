@@ -7,7 +7,7 @@ from math import inf, ldexp, nan
 from splitgraph.conversion.operators.registry import (
     downward,
 )
-from splitgraph.conversion.writing.adapter_context import Inexact, Step
+from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
 from splitgraph.conversion.writing.shape_nodes import as_int64
 from splitgraph.value_type import DTYPE_NUMBERS
 
@@ -18,54 +18,58 @@ _FLOATS = {"float16": (5, 10), "bfloat16": (8, 7), "float32": (8, 23), "float64"
 
 
 @downward("BitCast", 26)
-def same_bits(step: Step) -> None:
+def same_bits(context: AdapterContext) -> None:
     """Cast between integers of one width keeps the bits; those of a truth value are 0 and 1; of an integer that holds
     the bits of a float, the float is computed. Nothing computes the bits of a float, of which NaN has many.
     """
-    dtype = step.known_dtype()
-    wanted = {number: name for name, number in DTYPE_NUMBERS.items()}.get(step.known_value("to"), "")
+    dtype = context.known_dtype()
+    wanted = {number: name for name, number in DTYPE_NUMBERS.items()}.get(context.known_value("to"), "")
     width = _WIDTHS.get(dtype)
     if dtype == wanted:
-        step.replace("Identity", step.inputs)
+        context.replace("Identity", context.inputs)
     elif (dtype, wanted) in (("bool", "uint8"), ("bool", "int8")) or (width and _WIDTHS.get(wanted) == width):
-        step.replace("Cast", step.inputs, to=DTYPE_NUMBERS[wanted])
+        context.replace("Cast", context.inputs, to=DTYPE_NUMBERS[wanted])
     elif width and 1 + sum(_FLOATS.get(wanted, ())) == width:
-        _compute_float(step, dtype, wanted)
+        _compute_float(context, dtype, wanted)
     else:
         raise Inexact(f"no older operator gives the bits of {dtype} as {wanted or 'another type'}")
 
 
-def _compute_float(step: Step, dtype: str, wanted: str) -> None:
+def _compute_float(context: AdapterContext, dtype: str, wanted: str) -> None:
     """(-1)**sign * significand * 2**exponent in float64, exactly: a significand has up to 53 bits. Which NaN it was is
     lost.
     """
     (exponent_bits, fraction_bits), top = _FLOATS[wanted], 2 ** (_WIDTHS[dtype] - 1)
-    zero, unit = step.constant(0, "zero"), step.constant(2**fraction_bits, "unit")
-    last = step.constant(2**exponent_bits - 1, "last_exponent")
-    data = as_int64(step, step.inputs[0], "bits")
+    zero, unit = context.constant(0, "zero"), context.constant(2**fraction_bits, "unit")
+    last = context.constant(2**exponent_bits - 1, "last_exponent")
+    data = as_int64(context, context.inputs[0], "bits")
     # As int64 the sign is the highest bit, but of shorter unsigned numbers.
     if dtype.startswith("u") and dtype != "uint64":
-        sign_bit = step.constant(top, "sign_bit")
-        is_negative = step.emit("Not", [step.emit("Less", [data, sign_bit], "is_positive")], "is_negative")
+        sign_bit = context.constant(top, "sign_bit")
+        is_negative = context.emit("Not", [context.emit("Less", [data, sign_bit], "is_positive")], "is_negative")
     else:
-        sign_bit = step.constant(-top, "sign_bit")
-        is_negative = step.emit("Less", [data, zero], "is_negative")
-    magnitude = step.emit("Where", [is_negative, step.emit("Sub", [data, sign_bit], "rest"), data], "magnitude")
-    exponent = step.emit("Div", [magnitude, unit], "exponent")
-    fraction = step.emit("Sub", [magnitude, step.emit("Mul", [exponent, unit], "of_exponent")], "fraction")
+        sign_bit = context.constant(-top, "sign_bit")
+        is_negative = context.emit("Less", [data, zero], "is_negative")
+    magnitude = context.emit("Where", [is_negative, context.emit("Sub", [data, sign_bit], "rest"), data], "magnitude")
+    exponent = context.emit("Div", [magnitude, unit], "exponent")
+    fraction = context.emit("Sub", [magnitude, context.emit("Mul", [exponent, unit], "of_exponent")], "fraction")
     # The smallest numbers have no leading one, and the exponent of those that follow.
-    is_normal = step.emit("Less", [zero, exponent], "is_normal")
-    whole = step.emit("Where", [is_normal, step.emit("Add", [fraction, unit], "with_one"), fraction], "significand")
+    is_normal = context.emit("Less", [zero, exponent], "is_normal")
+    whole = context.emit(
+        "Where", [is_normal, context.emit("Add", [fraction, unit], "with_one"), fraction], "significand"
+    )
     lowest = 2 - 2 ** (exponent_bits - 1) - fraction_bits
     scales = [ldexp(1.0, lowest + max(each, 1) - 1) for each in range(2**exponent_bits - 1)]
     # The last stands for infinity and NaN.
-    scale = step.emit("Gather", [step.constant([*scales, 1.0], "scales", "float64"), exponent], "scale", axis=0)
-    number = step.emit("Mul", [step.emit("Cast", [whole], "number", to=DTYPE_NUMBERS["float64"]), scale], "scaled")
-    no_numbers = [step.constant(each, hint, "float64") for each, hint in ((inf, "infinity"), (nan, "not_a_number"))]
-    special = step.emit("Where", [step.emit("Equal", [fraction, zero], "is_infinite"), *no_numbers], "special")
-    is_finite = step.emit("Less", [exponent, last], "is_finite")
-    number = step.emit("Where", [is_finite, number, special], "unsigned")
+    scale = context.emit("Gather", [context.constant([*scales, 1.0], "scales", "float64"), exponent], "scale", axis=0)
+    number = context.emit(
+        "Mul", [context.emit("Cast", [whole], "number", to=DTYPE_NUMBERS["float64"]), scale], "scaled"
+    )
+    no_numbers = [context.constant(each, hint, "float64") for each, hint in ((inf, "infinity"), (nan, "not_a_number"))]
+    special = context.emit("Where", [context.emit("Equal", [fraction, zero], "is_infinite"), *no_numbers], "special")
+    is_finite = context.emit("Less", [exponent, last], "is_finite")
+    number = context.emit("Where", [is_finite, number, special], "unsigned")
     # A product, as onnxruntime's Where makes 0 of -0.
-    signs = [step.constant(each, hint, "float64") for each, hint in ((-1.0, "minus_one"), (1.0, "one"))]
-    signed = step.emit("Mul", [number, step.emit("Where", [is_negative, *signs], "sign")], "signed")
-    step.replace("Cast", [signed], to=DTYPE_NUMBERS[wanted])
+    signs = [context.constant(each, hint, "float64") for each, hint in ((-1.0, "minus_one"), (1.0, "one"))]
+    signed = context.emit("Mul", [number, context.emit("Where", [is_negative, *signs], "sign")], "signed")
+    context.replace("Cast", [signed], to=DTYPE_NUMBERS[wanted])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from splitgraph.conversion.operators.registry import (
     downward,
 )
-from splitgraph.conversion.writing.adapter_context import Inexact, Step
+from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
 from splitgraph.conversion.writing.shape_nodes import as_int64
 from splitgraph.deferred import np
 from splitgraph.value_type import DTYPE_NUMBERS
@@ -17,54 +17,56 @@ _IN_BOTH = [one & other for one in range(16) for other in range(16)]
 
 
 @downward("BitwiseAnd BitwiseOr BitwiseXor", 18)
-def bits_by_fours(step: Step) -> None:
+def bits_by_fours(context: AdapterContext) -> None:
     """Four bits of both numbers at a time tell, in a table, which of them are set in both. A sum counts those twice: it
     is the bits set in either when they are taken off once, and those set in one only when they are taken off twice.
 
     Everything is computed in int64, whose sums and products keep the low 64 bits.
     """
-    dtype = step.known_dtype()
+    dtype = context.known_dtype()
     if dtype not in _WIDTHS:
         raise Inexact(f"{dtype} has no bits to combine")
-    if step.form.op_type == "BitwiseAnd" and _masks_low_bits(step, dtype):
+    if context.form.op_type == "BitwiseAnd" and _masks_low_bits(context, dtype):
         return
     weights = [16**place for place in range(_WIDTHS[dtype] // 4)]
     powers, sixteen, last = (
-        step.constant(values, hint) for values, hint in ((weights, "powers"), (16, "sixteen"), ([-1], "last"))
+        context.constant(values, hint) for values, hint in ((weights, "powers"), (16, "sixteen"), ([-1], "last"))
     )
-    one, other = (as_int64(step, name, "number") for name in step.inputs)
-    columns = [step.emit("Unsqueeze", [name, last], "column") for name in (one, other)]
-    first, second = (_fours(step, column, powers, sixteen) for column in columns)
-    place = step.emit("Add", [step.emit("Mul", [first, sixteen], "row"), second], "place")
-    fours = step.emit("Gather", [step.constant(_IN_BOTH, "set_in_both"), place], "fours", axis=0)
+    one, other = (as_int64(context, name, "number") for name in context.inputs)
+    columns = [context.emit("Unsqueeze", [name, last], "column") for name in (one, other)]
+    first, second = (_fours(context, column, powers, sixteen) for column in columns)
+    place = context.emit("Add", [context.emit("Mul", [first, sixteen], "row"), second], "place")
+    fours = context.emit("Gather", [context.constant(_IN_BOTH, "set_in_both"), place], "fours", axis=0)
     # onnxruntime's ReduceSum of int64 loses the low bits of large numbers, and its product with a vector takes no empty
     # tensor.
-    weighted = step.emit("MatMul", [fours, step.constant([[weight] for weight in weights], "weights")], "weighted")
-    result = both = step.emit("Squeeze", [weighted, last], "in_both")
-    if step.form.op_type != "BitwiseAnd":
-        result = step.emit("Sub", [step.emit("Add", [one, other], "sum"), both], "in_either")
-    if step.form.op_type == "BitwiseXor":
-        result = step.emit("Sub", [result, both], "in_one")
-    step.replace("Cast", [result], to=DTYPE_NUMBERS[dtype])
+    weighted = context.emit(
+        "MatMul", [fours, context.constant([[weight] for weight in weights], "weights")], "weighted"
+    )
+    result = both = context.emit("Squeeze", [weighted, last], "in_both")
+    if context.form.op_type != "BitwiseAnd":
+        result = context.emit("Sub", [context.emit("Add", [one, other], "sum"), both], "in_either")
+    if context.form.op_type == "BitwiseXor":
+        result = context.emit("Sub", [result, both], "in_one")
+    context.replace("Cast", [result], to=DTYPE_NUMBERS[dtype])
 
 
-def _masks_low_bits(step: Step, dtype: str) -> bool:
+def _masks_low_bits(context: AdapterContext, dtype: str) -> bool:
     """Where one operand is known and only has low bits, what is left of the other is a remainder."""
     for index in range(2):
-        mask = step.elements(index)
+        mask = context.elements(index)
         if mask is None:
             continue
         divisors = [int(number) + 1 for number in mask.reshape(-1)]
         if all(0 < number <= np.iinfo(dtype).max and number & (number - 1) == 0 for number in divisors):
-            divisor = step.constant(np.reshape(divisors, mask.shape), "divisor", dtype)
-            step.replace("Mod", [step.inputs[1 - index], divisor])
+            divisor = context.constant(np.reshape(divisors, mask.shape), "divisor", dtype)
+            context.replace("Mod", [context.inputs[1 - index], divisor])
             return True
     return False
 
 
-def _fours(step: Step, numbers: str, powers: str, sixteen: str) -> str:
+def _fours(context: AdapterContext, numbers: str, powers: str, sixteen: str) -> str:
     """The bits of a column of int64 numbers in fours, the lowest first. Mod counts up from the next lower multiple, so
     that the bits of negative numbers are those of their two's complement.
     """
-    multiple = step.emit("Sub", [numbers, step.emit("Mod", [numbers, powers], "below")], "multiple")
-    return step.emit("Mod", [step.emit("Div", [multiple, powers], "shifted"), sixteen], "fours")
+    multiple = context.emit("Sub", [numbers, context.emit("Mod", [numbers, powers], "below")], "multiple")
+    return context.emit("Mod", [context.emit("Div", [multiple, powers], "shifted"), sixteen], "fours")

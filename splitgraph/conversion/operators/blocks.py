@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from splitgraph.conversion.operators.registry import downward, unchanged
-from splitgraph.conversion.writing.adapter_context import Inexact, Step
+from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
 from splitgraph.conversion.writing.formula import Formula, Term
 from splitgraph.conversion.writing.shape_nodes import FLOATS, static_shape
 
@@ -15,46 +15,46 @@ unchanged("DepthToSpace", 11, 13, 28)
 
 
 @downward("DepthToSpace", 11)
-def channels_in_order_of_blocks(step: Step) -> None:
+def channels_in_order_of_blocks(context: AdapterContext) -> None:
     """Below 11, the channels are in order of their places in a block first: those of mode=CRD, in order of channels
     first, are put into it.
     """
-    step.require_types()
-    if step.known_value("mode", "DCR") == "CRD":
-        formula = Formula(step)
-        places = step.known_value("blocksize") ** 2
-        count = formula.sizes(step.inputs[0], 4)[1]
+    context.require_types()
+    if context.known_value("mode", "DCR") == "CRD":
+        formula = Formula(context)
+        places = context.known_value("blocksize") ** 2
+        count = formula.sizes(context.inputs[0], 4)[1]
         channels = formula.shaped(formula.counting(count), [count // places, places])
         order = formula.transposed(channels, [1, 0]).reshape(-1)
-        data = formula.held(step.inputs[0], step.input_type(0).dtype or "")
-        step.inputs[0] = formula.gather(data, order, 1).name
-    step.drop("mode", why=f"it does not exist {step.side}")
+        data = formula.held(context.inputs[0], context.input_type(0).dtype or "")
+        context.inputs[0] = formula.gather(data, order, 1).name
+    context.drop("mode", why=f"it does not exist {context.side}")
 
 
 @downward("Col2Im", 18)
-def blocks_added_up(step: Step) -> None:
+def blocks_added_up(context: AdapterContext) -> None:
     """Axis by axis, each element of the image is the sum of those of the blocks that fall on it: for each place in a
     block at most one.
     """
-    dtype = step.known_dtype(0)
-    lengths = static_shape(step, step.inputs[1]) or static_shape(step, step.inputs[2])
+    dtype = context.known_dtype(0)
+    lengths = static_shape(context, context.inputs[1]) or static_shape(context, context.inputs[2])
     if dtype not in _SUMMED or lengths is None:
         raise Inexact(f"sums of {dtype} do not exist" if lengths else "how many axes the image has is unknown")
-    formula, axes = Formula(step), lengths[0]
-    if any(len(step.known_value(name, ones)) != len(ones) for name, ones in _absent(axes).items()):
+    formula, axes = Formula(context), lengths[0]
+    if any(len(context.known_value(name, ones)) != len(ones) for name, ones in _absent(axes).items()):
         raise Inexact(f"its attributes are not for {axes} axes")
-    image, block = (formula.given(name, "int64") for name in step.inputs[1:])
+    image, block = (formula.given(name, "int64") for name in context.inputs[1:])
     sizes, spans = ([formula.element(each, axis) for axis in range(axes)] for each in (image, block))
-    counts = [_count(step, axis, size, span) for axis, (size, span) in enumerate(zip(sizes, spans, strict=True))]
-    channels = formula.sizes(step.inputs[0], 3)[1] // formula.product(spans)
-    data = formula.held(step.inputs[0], dtype).cast("float32" if dtype in ("float16", "bfloat16") else dtype)
+    counts = [_count(context, axis, size, span) for axis, (size, span) in enumerate(zip(sizes, spans, strict=True))]
+    channels = formula.sizes(context.inputs[0], 3)[1] // formula.product(spans)
+    data = formula.held(context.inputs[0], dtype).cast("float32" if dtype in ("float16", "bfloat16") else dtype)
     batch = formula.number(0)
     data = formula.shaped(data, [batch, channels, *spans, *counts])
     pairs = [place for axis in range(axes) for place in (2 + axis, 2 + axes + axis)]
     merged = [span * count for span, count in zip(spans, counts, strict=True)]
     data = formula.shaped(formula.transposed(data, [0, 1, *pairs]), [batch, channels, *merged])
     for axis, (size, span, count) in enumerate(zip(sizes, spans, counts, strict=True)):
-        index, exists = _sources(step, axis, formula, size, span, count)
+        index, exists = _sources(context, axis, formula, size, span, count)
         found = formula.gather(data, index, 2 + axis)
         exists = exists.reshape(0, 0, *[1] * (axes - 1 - axis))
         found = formula.where(exists, found, formula.number(0, data.dtype))
@@ -67,25 +67,27 @@ def _absent(axes: int) -> dict[str, list[int]]:
     return {"strides": [1] * axes, "dilations": [1] * axes, "pads": [0] * 2 * axes}
 
 
-def _along(step: Step, axis: int) -> tuple[int, int, int, int]:
+def _along(context: AdapterContext, axis: int) -> tuple[int, int, int, int]:
     """The stride, the dilation and the padding in front and behind of one axis."""
-    pads = step.known_value("pads", None)
+    pads = context.known_value("pads", None)
     begin, end = (pads[axis], pads[axis + len(pads) // 2]) if pads else (0, 0)
-    stride, dilation = (step.known_value(name, None) for name in ("strides", "dilations"))
+    stride, dilation = (context.known_value(name, None) for name in ("strides", "dilations"))
     return stride[axis] if stride else 1, dilation[axis] if dilation else 1, begin, end
 
 
-def _count(step: Step, axis: int, size: Term, span: Term) -> Term:
+def _count(context: AdapterContext, axis: int, size: Term, span: Term) -> Term:
     """How many blocks there are along an axis."""
-    stride, dilation, begin, end = _along(step, axis)
+    stride, dilation, begin, end = _along(context, axis)
     return (size + (begin + end - 1) - (span - 1) * dilation) // stride + 1
 
 
-def _sources(step: Step, axis: int, formula: Formula, size: Term, span: Term, count: Term) -> tuple[Term, Term]:
+def _sources(
+    context: AdapterContext, axis: int, formula: Formula, size: Term, span: Term, count: Term
+) -> tuple[Term, Term]:
     """For each place in a block and each element of the image along an axis, which of the elements of all blocks falls
     on it, and whether one does: [span, size] both.
     """
-    stride, dilation, begin, _ = _along(step, axis)
+    stride, dilation, begin, _ = _along(context, axis)
     place = formula.counting(span).reshape(0, 1)
     start = formula.counting(size).reshape(1, -1) + begin - place * dilation
     which = start.at_least(0) // stride

@@ -23,7 +23,7 @@ from splitgraph.conversion.operators.registry import (
     unchanged,
     upward,
 )
-from splitgraph.conversion.writing.adapter_context import Inexact, Step
+from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
 from splitgraph.dim import Dim, DimLike
 from splitgraph.value_type import Shape
 
@@ -50,12 +50,12 @@ changed(
 
 
 @upward(_BINARY, 7)
-def aligned_at_axis(step: Step) -> None:
+def aligned_at_axis(context: AdapterContext) -> None:
     """Below 7, `axis` says which dimension of A the first of B is: as many dimensions of 1 behind those of B put it
     there under NumPy's rules.
     """
-    axis, rank_a, rank_b = step.known_value("axis", None), step.known_rank(0), step.known_rank(1)
-    if step.known_value("broadcast", 0) == 0 or axis is None or _is_one_element(step.shape(1)):
+    axis, rank_a, rank_b = context.known_value("axis", None), context.known_rank(0), context.known_rank(1)
+    if context.known_value("broadcast", 0) == 0 or axis is None or _is_one_element(context.shape(1)):
         behind = 0
     elif axis < 0:
         behind = -rank_b - axis
@@ -63,39 +63,43 @@ def aligned_at_axis(step: Step) -> None:
         behind = rank_a - rank_b - axis
     if behind < 0 or rank_b > rank_a or (axis is not None and axis < 0 < behind):
         raise Inexact(f"axis {axis} does not say where {rank_b} dimensions belong among {rank_a}")
-    step.drop("broadcast", "axis", why="NumPy broadcasting gives the same from opset 7 on")
+    context.drop("broadcast", "axis", why="NumPy broadcasting gives the same from opset 7 on")
     if behind:
         axes = list(range(rank_b, rank_b + behind))
-        step.inputs[1] = step.emit("Unsqueeze", [step.inputs[1]], "aligned", axes=axes)
+        context.inputs[1] = context.emit("Unsqueeze", [context.inputs[1]], "aligned", axes=axes)
 
 
 @downward(_BINARY, 7)
-def laid_at_axis(step: Step) -> None:
+def laid_at_axis(context: AdapterContext) -> None:
     """Below 7, only B broadcasts, and only as a run of A's dimensions: dimensions of 1 around the run are squeezed,
     operands exchanged where the operator allows it, and what still differs is repeated by Tile.
     """
-    shapes = [_known_shape(step, index) for index in (0, 1)]
-    why = f"broadcasting is limited {step.side}"
-    if _run(shapes[0], shapes[1]) is None and _run(shapes[1], shapes[0]) is not None and step.form.op_type in _MIRRORED:
-        step.form.op_type = _MIRRORED[step.form.op_type]
-        step.inputs.reverse()
+    shapes = [_known_shape(context, index) for index in (0, 1)]
+    why = f"broadcasting is limited {context.side}"
+    if (
+        _run(shapes[0], shapes[1]) is None
+        and _run(shapes[1], shapes[0]) is not None
+        and context.form.op_type in _MIRRORED
+    ):
+        context.form.op_type = _MIRRORED[context.form.op_type]
+        context.inputs.reverse()
         shapes.reverse()
     whole = reduce(_broadcast, shapes)
-    sizes = _common_sizes(step, shapes)
+    sizes = _common_sizes(context, shapes)
     if not _are_equal(shapes[0], whole):
-        step.inputs[0] = tiled(step, 0, shapes[0], whole, sizes)
+        context.inputs[0] = tiled(context, 0, shapes[0], whole, sizes)
     run = _run(whole, shapes[1])
     if run is None:
-        step.inputs[1] = tiled(step, 1, shapes[1], whole, sizes)
+        context.inputs[1] = tiled(context, 1, shapes[1], whole, sizes)
         return
     first, ones = run
     if ones:
-        step.inputs[1] = step.emit("Squeeze", [step.inputs[1]], "run", axes=ones)
+        context.inputs[1] = context.emit("Squeeze", [context.inputs[1]], "run", axes=ones)
     left = len(shapes[1]) - len(ones)
     if left < len(whole) or not _are_equal(shapes[1], whole):
-        step.set("broadcast", 1, why)
+        context.set("broadcast", 1, why)
     if left and first + left < len(whole):
-        step.set("axis", first, why)
+        context.set("axis", first, why)
 
 
 unchanged("Sum Mean", 6, 13)
@@ -103,17 +107,17 @@ changed("Sum Mean", 8, "below it, all inputs must have the same shape", up=alway
 
 
 @downward("Sum Mean", 8)
-def added_in_turn(step: Step) -> None:
+def added_in_turn(context: AdapterContext) -> None:
     """Below 8, all inputs have one shape: Add, which broadcasts from 7 on, adds them from left to right; the mean is
     their sum divided by their number.
     """
-    count, is_mean = len(step.inputs), step.form.op_type == "Mean"
-    number = step.constant(count, "count", step.known_dtype(0)) if is_mean else ""
+    count, is_mean = len(context.inputs), context.form.op_type == "Mean"
+    number = context.constant(count, "count", context.known_dtype(0)) if is_mean else ""
     last = count if is_mean else count - 1
-    total = step.inputs[0]
-    for name in step.inputs[1:last]:
-        total = step.emit("Add", [total, name], "sum")
-    step.replace(*(("Div", [total, number]) if is_mean else ("Add", [total, step.inputs[-1]])))
+    total = context.inputs[0]
+    for name in context.inputs[1:last]:
+        total = context.emit("Add", [total, name], "sum")
+    context.replace(*(("Div", [total, number]) if is_mean else ("Add", [total, context.inputs[-1]])))
 
 
 unchanged("Gemm", 6, 9, 11, 13)
@@ -126,29 +130,29 @@ changed(
 
 
 @exact_upward("Gemm", 7)
-def gemm_drops_broadcast(c: Crossing) -> bool:
+def gemm_drops_broadcast(crossing: Crossing) -> bool:
     """Upward: what C broadcasts as (one element, a suffix) is what NumPy broadcasting makes of it."""
-    c.drop("broadcast", why="C always broadcasts from opset 7 on")
+    crossing.drop("broadcast", why="C always broadcasts from opset 7 on")
     return True
 
 
 @exact_downward("Gemm", 7)
-def gemm_broadcasts_suffix(c: Crossing) -> bool:
+def gemm_broadcasts_suffix(crossing: Crossing) -> bool:
     """Downward: C has the shape of the result, or is a scalar or a row."""
-    shape = c.shape(2)
+    shape = crossing.shape(2)
     if shape is None:
         return False
     if len(shape) > 1:
-        return None not in shape and shape == _gemm_shape(c)
-    c.set("broadcast", 1, "below opset 7 broadcasting is off unless it is asked for")
+        return None not in shape and shape == _gemm_shape(crossing)
+    crossing.set("broadcast", 1, "below opset 7 broadcasting is off unless it is asked for")
     return True
 
 
-def _gemm_shape(c: Crossing) -> Shape | None:
+def _gemm_shape(crossing: Crossing) -> Shape | None:
     """The shape of A times B, None where it is not known."""
     dims: list[DimLike | None] = []
     for index, (name, kept) in enumerate((("transA", 0), ("transB", 1))):
-        transposed, shape = c.value(name, 0), c.shape(index)
+        transposed, shape = crossing.value(name, 0), crossing.shape(index)
         if transposed is UNRESOLVED or shape is None or len(shape) != 2:
             return None
         dims.append(shape[1 - kept if transposed else kept])
@@ -156,39 +160,39 @@ def _gemm_shape(c: Crossing) -> Shape | None:
 
 
 @downward("Gemm", 7)
-def gemm_with_a_row(step: Step) -> None:
+def gemm_with_a_row(context: AdapterContext) -> None:
     """Below 7, C is of the shape of the result, or broadcasts as a row or one element: a row written as a matrix is
     squeezed, a column is repeated.
     """
-    trans_a, trans_b = step.known_value("transA", 0), step.known_value("transB", 0)
-    shape_a, shape_b, shape_c = (_known_shape(step, index) for index in range(3))
+    trans_a, trans_b = context.known_value("transA", 0), context.known_value("transB", 0)
+    shape_a, shape_b, shape_c = (_known_shape(context, index) for index in range(3))
     if len(shape_a) != 2 or len(shape_b) != 2:
         raise Inexact("A and B must be matrices")
     places = [(0, 1 if trans_a else 0), (1, 0 if trans_b else 1)]
     whole = (shape_a[places[0][1]], shape_b[places[1][1]])
-    names = list(step.inputs)
+    names = list(context.inputs)
 
     def sizes() -> str:
-        parts = [_size(step, names[index], axis) for index, axis in places]
-        return step.emit("Concat", parts, "sizes", axis=0)
+        parts = [_size(context, names[index], axis) for index, axis in places]
+        return context.emit("Concat", parts, "sizes", axis=0)
 
     if _are_equal(shape_c, whole):
         return
     if len(shape_c) == 2 and shape_c[0] == 1:
-        step.inputs[2] = step.emit("Squeeze", [names[2]], "row", axes=[0])
-        step.set("broadcast", 1, f"C is of the shape of the result {step.side} unless it is set")
+        context.inputs[2] = context.emit("Squeeze", [names[2]], "row", axes=[0])
+        context.set("broadcast", 1, f"C is of the shape of the result {context.side} unless it is set")
     else:
-        step.inputs[2] = tiled(step, 2, shape_c, whole, sizes)
+        context.inputs[2] = tiled(context, 2, shape_c, whole, sizes)
 
 
 @downward("Gemm", 11)
-def gemm_without_c(step: Step) -> None:
+def gemm_without_c(context: AdapterContext) -> None:
     """Below 11, C is needed: nothing changes when -0 is added, to -0 either, whatever beta is."""
-    if step.uses_input(2):
+    if context.uses_input(2):
         raise Inexact("its element type is not allowed below it")
-    dtype = step.known_dtype(0)
-    step.drop("beta", why="without C it has no effect")
-    step.inputs[2:] = [step.constant(-0.0, "c", dtype)]
+    dtype = context.known_dtype(0)
+    context.drop("beta", why="without C it has no effect")
+    context.inputs[2:] = [context.constant(-0.0, "c", dtype)]
 
 
 unchanged("PRelu", 6, 9, 16)
@@ -201,96 +205,102 @@ changed(
 
 
 @exact("PRelu", 7)
-def slope_is_shared_or_last(c: Crossing) -> bool:
+def slope_is_shared_or_last(crossing: Crossing) -> bool:
     """PRelu's slope is one element, or one for each channel where the channels are the last axis."""
-    return c.shape(1) in ((), (1,)) or (c.rank(0) == 2 and c.rank(1) == 1)
+    return crossing.shape(1) in ((), (1,)) or (crossing.rank(0) == 2 and crossing.rank(1) == 1)
 
 
 @upward("PRelu", 7)
-def slope_of_channels(step: Step) -> None:
+def slope_of_channels(context: AdapterContext) -> None:
     """Below 7, a slope of length C is for each channel: dimensions of 1 behind it put it there."""
-    rank, rank_slope = step.known_rank(0), step.known_rank(1)
-    shape, slope = step.shape(0), step.shape(1)
+    rank, rank_slope = context.known_rank(0), context.known_rank(1)
+    shape, slope = context.shape(0), context.shape(1)
     assert shape is not None and slope is not None
     if rank_slope == 1 and rank >= 2:
         axes = list(range(1, rank - 1))
-        step.inputs[1] = step.emit("Unsqueeze", [step.inputs[1]], "slope", axes=axes) if axes else step.inputs[1]
+        context.inputs[1] = (
+            context.emit("Unsqueeze", [context.inputs[1]], "slope", axes=axes) if axes else context.inputs[1]
+        )
     elif not (_is_one_element(slope) or _are_equal(slope, shape) or _is_channel(slope, rank)):
         raise Inexact("a slope of this shape is neither one element nor one for each channel")
 
 
 @downward("PRelu", 7)
-def channels_of_slopes(step: Step) -> None:
+def channels_of_slopes(context: AdapterContext) -> None:
     """Below 7, a slope is for each channel: dimensions of 1 around the channel's are squeezed; any other slope is
     repeated to the shape of the input, and both are laid out so that every element is a channel.
     """
-    shape, slope = _known_shape(step, 0), _known_shape(step, 1)
+    shape, slope = _known_shape(context, 0), _known_shape(context, 1)
     if _is_channel(slope, len(shape)):
         channel = len(slope) - len(shape) + 1
         ones = [axis for axis in range(len(slope)) if axis != channel]
-        step.inputs[1] = step.emit("Squeeze", [step.inputs[1]], "slope", axes=ones)
+        context.inputs[1] = context.emit("Squeeze", [context.inputs[1]], "slope", axes=ones)
         return
-    data, repeated = step.inputs[0], step.inputs[1]
+    data, repeated = context.inputs[0], context.inputs[1]
     if not _are_equal(slope, shape):
-        repeated = tiled(step, 1, slope, shape, lambda: step.emit("Shape", [data], "sizes"))
-    restored = step.emit("Shape", [data], "shape")
-    step.inputs[0] = step.emit("Reshape", [data, step.constant([1, -1], "row")], "channels")
-    step.inputs[1] = step.emit("Reshape", [repeated, step.constant([-1], "flat")], "slopes")
-    given = step.redirect(0, "activated")
-    step.emit_after("Reshape", [step.outputs[0], restored], given)
+        repeated = tiled(context, 1, slope, shape, lambda: context.emit("Shape", [data], "sizes"))
+    restored = context.emit("Shape", [data], "shape")
+    context.inputs[0] = context.emit("Reshape", [data, context.constant([1, -1], "row")], "channels")
+    context.inputs[1] = context.emit("Reshape", [repeated, context.constant([-1], "flat")], "slopes")
+    given = context.redirect(0, "activated")
+    context.emit_after("Reshape", [context.outputs[0], restored], given)
 
 
-def tiled(step: Step, index: int, shape: Sequence[Size], whole: Sequence[Size], sizes: Callable[[], str]) -> str:
+def tiled(
+    context: AdapterContext, index: int, shape: Sequence[Size], whole: Sequence[Size], sizes: Callable[[], str]
+) -> str:
     """The name of an input repeated to a shape that it broadcasts to; sizes: emits that shape, for a run-time one."""
-    name, missing = step.inputs[index], len(whole) - len(shape)
+    name, missing = context.inputs[index], len(whole) - len(shape)
     if missing:
-        name = step.emit("Unsqueeze", [name], "aligned", axes=list(range(missing)))
+        name = context.emit("Unsqueeze", [name], "aligned", axes=list(range(missing)))
     padded = (1,) * missing + tuple(shape)
     counts = [
         1 if _same(dim, target) else target if dim == 1 else None for dim, target in zip(padded, whole, strict=True)
     ]
     repeats = [count for count in counts if isinstance(count, int)]
     if len(repeats) == len(counts):
-        return step.emit("Tile", [name, step.constant(repeats, "repeats")], "repeated")
-    ones = step.constant([1] * len(whole), "ones")
-    is_one = _is_one(step, step.emit("Shape", [name], "shape"), ones)
-    more = step.emit("Mul", [is_one, step.emit("Sub", [sizes(), ones], "more")], "more")
-    return step.emit("Tile", [name, step.emit("Add", [ones, more], "repeats")], "repeated")
+        return context.emit("Tile", [name, context.constant(repeats, "repeats")], "repeated")
+    ones = context.constant([1] * len(whole), "ones")
+    is_one = _is_one(context, context.emit("Shape", [name], "shape"), ones)
+    more = context.emit("Mul", [is_one, context.emit("Sub", [sizes(), ones], "more")], "more")
+    return context.emit("Tile", [name, context.emit("Add", [ones, more], "repeats")], "repeated")
 
 
-def _common_sizes(step: Step, shapes: Sequence[Sequence[Size]]) -> Callable[[], str]:
+def _common_sizes(context: AdapterContext, shapes: Sequence[Sequence[Size]]) -> Callable[[], str]:
     """Emits the shape that the inputs of a node broadcast to: from each, the size where those before have 1."""
-    names, rank = list(step.inputs), max(map(len, shapes))
+    names, rank = list(context.inputs), max(map(len, shapes))
 
     def sizes() -> str:
-        ones = step.constant([1] * rank, "ones")
+        ones = context.constant([1] * rank, "ones")
         found = ""
         for name, shape in zip(names, shapes, strict=True):
-            size = step.emit("Shape", [name], "shape")
+            size = context.emit("Shape", [name], "shape")
             if len(shape) < rank:
-                front = step.constant([1] * (rank - len(shape)), "front")
-                size = step.emit("Concat", [front, size], "shape", axis=0)
+                front = context.constant([1] * (rank - len(shape)), "front")
+                size = context.emit("Concat", [front, size], "shape", axis=0)
             if not found:
                 found = size
                 continue
-            larger = step.emit("Mul", [_is_one(step, found, ones), step.emit("Sub", [size, found], "more")], "more")
-            found = step.emit("Add", [found, larger], "sizes")
+            larger = context.emit(
+                "Mul", [_is_one(context, found, ones), context.emit("Sub", [size, found], "more")], "more"
+            )
+            found = context.emit("Add", [found, larger], "sizes")
         return found
 
     return sizes
 
 
-def _is_one(step: Step, sizes: str, ones: str) -> str:
-    return step.emit("Cast", [step.emit("Equal", [sizes, ones], "is_one")], "is_one", to=_INT64)
+def _is_one(context: AdapterContext, sizes: str, ones: str) -> str:
+    return context.emit("Cast", [context.emit("Equal", [sizes, ones], "is_one")], "is_one", to=_INT64)
 
 
-def _size(step: Step, name: str, axis: int) -> str:
-    return step.emit("Gather", [step.emit("Shape", [name], "shape"), step.constant([axis], "axis")], "size")
+def _size(context: AdapterContext, name: str, axis: int) -> str:
+    return context.emit("Gather", [context.emit("Shape", [name], "shape"), context.constant([axis], "axis")], "size")
 
 
-def _known_shape(step: Step, index: int) -> tuple[Size, ...]:
-    step.known_rank(index)
-    shape = step.shape(index)
+def _known_shape(context: AdapterContext, index: int) -> tuple[Size, ...]:
+    context.known_rank(index)
+    shape = context.shape(index)
     return () if shape is None else tuple(shape)
 
 
@@ -334,11 +344,11 @@ def _run(whole: Sequence[Size], part: Sequence[Size]) -> tuple[int, list[int]] |
     return start, [axis for axis in range(len(part)) if not first <= axis < last]
 
 
-def repeated_to_one_shape(step: Step) -> None:
+def repeated_to_one_shape(context: AdapterContext) -> None:
     """Below 8, all inputs have one shape: Tile repeats those that have another."""
-    shapes = [_known_shape(step, index) for index in range(len(step.inputs))]
+    shapes = [_known_shape(context, index) for index in range(len(context.inputs))]
     whole = reduce(_broadcast, shapes)
-    sizes = _common_sizes(step, shapes)
+    sizes = _common_sizes(context, shapes)
     for index, shape in enumerate(shapes):
         if not _are_equal(shape, whole):
-            step.inputs[index] = tiled(step, index, shape, whole, sizes)
+            context.inputs[index] = tiled(context, index, shape, whole, sizes)

@@ -19,7 +19,7 @@ from splitgraph.conversion.operators.predicates import (
     shapes_equal,
 )
 from splitgraph.conversion.operators.registry import always, changed, downward, unchanged, upward
-from splitgraph.conversion.writing.adapter_context import Inexact, Step
+from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
 from splitgraph.conversion.writing.reshaping import reshaped
 from splitgraph.conversion.writing.shape_nodes import as_int64, flat, has_no_zero, static_shape, typed
 from splitgraph.deferred import np
@@ -45,86 +45,88 @@ downward("Equal Greater Less", 7)(laid_at_axis)
 
 
 @downward("Equal", 11)
-def equal_of_floats(step: Step) -> None:
+def equal_of_floats(context: AdapterContext) -> None:
     """Equal compares no floats below opset 11. Two are equal when neither is the smaller one and none is NaN; their sum
     is NaN when one of them is, and when they are opposite infinities, which are not equal.
     """
-    dtype = step.known_dtype()
+    dtype = context.known_dtype()
     if dtype not in _FLOATS:
-        raise Inexact(f"nothing compares {dtype} {step.side}")
-    one, other = (_in_float32(step, name, dtype) for name in step.inputs)
-    apart = step.emit("Or", [_less(step, one, other), step.emit("Greater", [one, other], "greater")], "apart")
-    is_number = _is_number(step, step.emit("Add", [one, other], "sum"), "float32" if dtype == "float16" else dtype)
-    step.replace("And", [step.emit("Not", [apart], "not_apart"), is_number])
+        raise Inexact(f"nothing compares {dtype} {context.side}")
+    one, other = (_in_float32(context, name, dtype) for name in context.inputs)
+    apart = context.emit("Or", [_less(context, one, other), context.emit("Greater", [one, other], "greater")], "apart")
+    is_number = _is_number(
+        context, context.emit("Add", [one, other], "sum"), "float32" if dtype == "float16" else dtype
+    )
+    context.replace("And", [context.emit("Not", [apart], "not_apart"), is_number])
 
 
 @downward("Equal", 19)
-def equal_of_strings(step: Step) -> None:
+def equal_of_strings(context: AdapterContext) -> None:
     """Unique gives each string of both inputs a number, the same to equal ones; the numbers are compared."""
-    dtype = step.known_dtype()
+    dtype = context.known_dtype()
     if dtype != "string":
-        raise Inexact(f"nothing compares {dtype} {step.side}")
-    flats = [flat(step, name, "strings") for name in step.inputs]
-    both = step.emit("Concat", flats, "all_strings", axis=0)
-    _, _, numbers = step.emit_many("Unique", [both], ["unique", "first_places", "numbers"])
-    count = step.emit("Shape", flats[:1], "count")
-    bounds = (step.constant([0], "start"), count), (count, step.constant([2**63 - 1], "end"))
+        raise Inexact(f"nothing compares {dtype} {context.side}")
+    flats = [flat(context, name, "strings") for name in context.inputs]
+    both = context.emit("Concat", flats, "all_strings", axis=0)
+    _, _, numbers = context.emit_many("Unique", [both], ["unique", "first_places", "numbers"])
+    count = context.emit("Shape", flats[:1], "count")
+    bounds = (context.constant([0], "start"), count), (count, context.constant([2**63 - 1], "end"))
     numbered = []
-    for name, (start, end) in zip(step.inputs, bounds, strict=True):
-        own = step.emit("Slice", [numbers, start, end], "own_numbers")
-        shape = step.emit("Shape", [name], "shape")
-        operator, inputs, attributes = reshaped(step, own, shape, dense=has_no_zero(step, name))
-        numbered.append(step.emit(operator, inputs, "numbered", **attributes))
-    step.replace("Equal", numbered)
+    for name, (start, end) in zip(context.inputs, bounds, strict=True):
+        own = context.emit("Slice", [numbers, start, end], "own_numbers")
+        shape = context.emit("Shape", [name], "shape")
+        operator, inputs, attributes = reshaped(context, own, shape, dense=has_no_zero(context, name))
+        numbered.append(context.emit(operator, inputs, "numbered", **attributes))
+    context.replace("Equal", numbered)
 
 
 unchanged("IsNaN", 13, 20)
 
 
 @downward("IsNaN", 9)
-def is_nan(step: Step) -> None:
+def is_nan(context: AdapterContext) -> None:
     """Every number is less than infinity or greater than minus infinity; NaN is neither."""
-    dtype = step.known_dtype()
-    step.replace("Not", [_is_number(step, _in_float32(step, step.inputs[0], dtype), _no_float16(dtype))])
+    dtype = context.known_dtype()
+    context.replace("Not", [_is_number(context, _in_float32(context, context.inputs[0], dtype), _no_float16(dtype))])
 
 
 unchanged("IsInf", 20)
 
 
 @downward("IsInf", 10)
-def is_infinite(step: Step) -> None:
+def is_infinite(context: AdapterContext) -> None:
     """Only an infinity is beyond the largest finite number."""
-    dtype = step.known_dtype()
-    data, limit = step.inputs[0], float(np.finfo(dtype).max)
+    dtype = context.known_dtype()
+    data, limit = context.inputs[0], float(np.finfo(dtype).max)
     found = []
-    if step.known_value("detect_positive", 1):
-        found.append(step.emit("Greater", [data, step.tensor(typed([limit], dtype), "largest")], "positive"))
-    if step.known_value("detect_negative", 1):
-        found.append(_less(step, data, step.tensor(typed([-limit], dtype), "smallest")))
+    if context.known_value("detect_positive", 1):
+        found.append(context.emit("Greater", [data, context.tensor(typed([limit], dtype), "largest")], "positive"))
+    if context.known_value("detect_negative", 1):
+        found.append(_less(context, data, context.tensor(typed([-limit], dtype), "smallest")))
     if len(found) == 2:
-        step.replace("Or", found)
+        context.replace("Or", found)
     elif found:
         # The comparison itself is what the node becomes.
-        last = step.before.pop()
-        step.replace(last.op_type, last.inputs)
+        last = context.before.pop()
+        context.replace(last.op_type, last.inputs)
     else:
-        step.replace("Less", [data, data])
+        context.replace("Less", [data, data])
 
 
 unchanged("Sign", 13)
 
 
 @downward("Sign", 9)
-def sign(step: Step) -> None:
+def sign(context: AdapterContext) -> None:
     """1 for what is greater than 0, less 1 for what is less."""
-    dtype, data = step.known_dtype(), step.inputs[0]
+    dtype, data = context.known_dtype(), context.inputs[0]
     if dtype not in _FLOATS:
         # Rounding to float64 keeps the sign of every integer.
-        data = step.emit("Cast", [data], "real", to=TensorProto.DOUBLE)
-    zero = step.constant(0.0, "zero", dtype if dtype in _FLOATS else np.float64)
-    above = step.emit("Cast", [step.emit("Greater", [data, zero], "is_above")], "above", to=DTYPE_NUMBERS[dtype])
-    below = step.emit("Cast", [_less(step, data, zero)], "below", to=DTYPE_NUMBERS[dtype])
-    step.replace("Sub", [above, below])
+        data = context.emit("Cast", [data], "real", to=TensorProto.DOUBLE)
+    zero = context.constant(0.0, "zero", dtype if dtype in _FLOATS else np.float64)
+    above = context.emit("Cast", [context.emit("Greater", [data, zero], "is_above")], "above", to=DTYPE_NUMBERS[dtype])
+    below = context.emit("Cast", [_less(context, data, zero)], "below", to=DTYPE_NUMBERS[dtype])
+    context.replace("Sub", [above, below])
 
 
 unchanged("Max Min", 6, 12, 13)
@@ -133,49 +135,53 @@ downward("Max Min", 8)(repeated_to_one_shape)
 
 
 @downward("Max Min", 12)
-def extreme_of_long_integers(step: Step) -> None:
+def extreme_of_long_integers(context: AdapterContext) -> None:
     """Max and Min take no integers below opset 12: of two, the one that a comparison says."""
-    dtype = step.known_dtype()
+    dtype = context.known_dtype()
     if dtype not in _WIDE:
-        raise Inexact(f"nothing finds the {step.form.op_type.lower()}imum of {dtype} {step.side}")
-    names = [as_int64(step, name, "signed") for name in step.inputs]
-    choose = partial(_choose, step, dtype, step.form.op_type == "Max")
+        raise Inexact(f"nothing finds the {context.form.op_type.lower()}imum of {dtype} {context.side}")
+    names = [as_int64(context, name, "signed") for name in context.inputs]
+    choose = partial(_choose, context, dtype, context.form.op_type == "Max")
     first, *rest = names
     result = reduce(choose, rest, first)
-    step.replace("Cast", [result], to=TensorProto.UINT64) if dtype == "uint64" else step.replace("Identity", [result])
+    context.replace("Cast", [result], to=TensorProto.UINT64) if dtype == "uint64" else context.replace(
+        "Identity", [result]
+    )
 
 
 unchanged("Greater Less", 9, 13)
 
 
 @downward("Greater Less", 9)
-def order_of_long_integers(step: Step) -> None:
+def order_of_long_integers(context: AdapterContext) -> None:
     """Greater and Less take floats only below opset 9. What float64 rounds to different numbers is so ordered; where it
     rounds both to one, their difference is small and has the sign.
     """
-    dtype = step.known_dtype()
+    dtype = context.known_dtype()
     if dtype not in _WIDE:
-        raise Inexact(f"nothing compares {dtype} {step.side}")
-    one, other = step.inputs if step.form.op_type == "Less" else reversed(step.inputs)
-    left, right = as_int64(step, one, "signed"), as_int64(step, other, "signed")
-    signed = _less_int64(step, left, right)
+        raise Inexact(f"nothing compares {dtype} {context.side}")
+    one, other = context.inputs if context.form.op_type == "Less" else reversed(context.inputs)
+    left, right = as_int64(context, one, "signed"), as_int64(context, other, "signed")
+    signed = _less_int64(context, left, right)
     if dtype == "int64":
-        step.replace("Identity", [signed])
+        context.replace("Identity", [signed])
         return
-    zero = step.constant(0.0, "zero", np.float64)
-    signs = [_less(step, step.emit("Cast", [name], "real", to=TensorProto.DOUBLE), zero) for name in (left, right)]
-    step.replace("Xor", [signed, step.emit("Xor", signs, "signs_differ")])
+    zero = context.constant(0.0, "zero", np.float64)
+    signs = [
+        _less(context, context.emit("Cast", [name], "real", to=TensorProto.DOUBLE), zero) for name in (left, right)
+    ]
+    context.replace("Xor", [signed, context.emit("Xor", signs, "signs_differ")])
 
 
 unchanged("Where GreaterOrEqual LessOrEqual", 16)
 
 
 @downward("Where", 9)
-def where_by_gather(step: Step) -> None:
+def where_by_gather(context: AdapterContext) -> None:
     """The elements that a condition chooses, gathered from those of both inputs in one dimension: where each element of
     the result comes from in either follows from the shapes.
     """
-    known = [static_shape(step, name) for name in step.inputs]
+    known = [static_shape(context, name) for name in context.inputs]
     shapes = [shape for shape in known if shape is not None]
     if len(shapes) < 3:
         raise Inexact("choosing elements needs to know where they are", "give the inputs static shapes")
@@ -188,49 +194,49 @@ def where_by_gather(step: Step) -> None:
         np.broadcast_to(np.arange(math.prod(own)).reshape(own), shape).reshape(-1) for own in shapes
     )
     second = second + math.prod(shapes[1])
-    flat = step.constant([-1], "flat_shape")
-    condition, chosen, other = (step.emit("Reshape", [name, flat], "flat") for name in step.inputs)
-    truth = step.emit("Cast", [condition], "truth", to=TensorProto.INT64)
-    truths = step.emit("Gather", [truth, step.constant(places, "places")], "truths", axis=0)
-    moved = step.emit("Mul", [truths, step.constant(first - second, "way")], "moved")
-    index = step.emit("Add", [moved, step.constant(second, "second")], "index")
-    both = step.emit("Concat", [chosen, other], "both", axis=0)
-    found = step.emit("Gather", [both, index], "gathered", axis=0)
-    step.replace("Reshape", [found, step.constant(shape, "shape")])
+    flat = context.constant([-1], "flat_shape")
+    condition, chosen, other = (context.emit("Reshape", [name, flat], "flat") for name in context.inputs)
+    truth = context.emit("Cast", [condition], "truth", to=TensorProto.INT64)
+    truths = context.emit("Gather", [truth, context.constant(places, "places")], "truths", axis=0)
+    moved = context.emit("Mul", [truths, context.constant(first - second, "way")], "moved")
+    index = context.emit("Add", [moved, context.constant(second, "second")], "index")
+    both = context.emit("Concat", [chosen, other], "both", axis=0)
+    found = context.emit("Gather", [both, index], "gathered", axis=0)
+    context.replace("Reshape", [found, context.constant(shape, "shape")])
 
 
-def _choose(step: Step, dtype: str, largest: bool, one: str, other: str) -> str:
-    smaller = _less(step, one, other)
+def _choose(context: AdapterContext, dtype: str, largest: bool, one: str, other: str) -> str:
+    smaller = _less(context, one, other)
     if dtype == "uint64":
-        zero = step.constant(0, "zero")
-        signs = step.emit("Xor", [_less(step, one, zero), _less(step, other, zero)], "signs_differ")
+        zero = context.constant(0, "zero")
+        signs = context.emit("Xor", [_less(context, one, zero), _less(context, other, zero)], "signs_differ")
         # As signed numbers, those with the highest bit come before all others instead of after them.
-        smaller = step.emit("Xor", [smaller, signs], "smaller")
-    return step.emit("Where", [smaller, *((other, one) if largest else (one, other))], "chosen")
+        smaller = context.emit("Xor", [smaller, signs], "smaller")
+    return context.emit("Where", [smaller, *((other, one) if largest else (one, other))], "chosen")
 
 
-def _less(step: Step, one: str, other: str) -> str:
-    return step.emit("Less", [one, other], "less")
+def _less(context: AdapterContext, one: str, other: str) -> str:
+    return context.emit("Less", [one, other], "less")
 
 
-def _less_int64(step: Step, one: str, other: str) -> str:
-    reals = [step.emit("Cast", [name], "real", to=TensorProto.DOUBLE) for name in (one, other)]
-    difference = step.emit("Cast", [step.emit("Sub", [one, other], "difference")], "real", to=TensorProto.DOUBLE)
-    close = step.emit("Not", [step.emit("Greater", reals, "greater")], "not_greater")
-    below = _less(step, difference, step.constant(0.0, "zero", np.float64))
-    return step.emit("Or", [_less(step, *reals), step.emit("And", [close, below], "just_below")], "is_less")
+def _less_int64(context: AdapterContext, one: str, other: str) -> str:
+    reals = [context.emit("Cast", [name], "real", to=TensorProto.DOUBLE) for name in (one, other)]
+    difference = context.emit("Cast", [context.emit("Sub", [one, other], "difference")], "real", to=TensorProto.DOUBLE)
+    close = context.emit("Not", [context.emit("Greater", reals, "greater")], "not_greater")
+    below = _less(context, difference, context.constant(0.0, "zero", np.float64))
+    return context.emit("Or", [_less(context, *reals), context.emit("And", [close, below], "just_below")], "is_less")
 
 
-def _is_number(step: Step, data: str, dtype: str) -> str:
-    below = _less(step, data, step.constant(np.inf, "infinity", dtype))
-    above = step.emit("Greater", [data, step.constant(-np.inf, "minus_infinity", dtype)], "above")
-    return step.emit("Or", [below, above], "is_number")
+def _is_number(context: AdapterContext, data: str, dtype: str) -> str:
+    below = _less(context, data, context.constant(np.inf, "infinity", dtype))
+    above = context.emit("Greater", [data, context.constant(-np.inf, "minus_infinity", dtype)], "above")
+    return context.emit("Or", [below, above], "is_number")
 
 
 def _no_float16(dtype: str) -> str:
     return "float32" if dtype == "float16" else dtype
 
 
-def _in_float32(step: Step, name: str, dtype: str) -> str:
+def _in_float32(context: AdapterContext, name: str, dtype: str) -> str:
     """float16 as float32, as many runtimes never compared it."""
-    return step.emit("Cast", [name], "float32", to=TensorProto.FLOAT) if dtype == "float16" else name
+    return context.emit("Cast", [name], "float32", to=TensorProto.FLOAT) if dtype == "float16" else name

@@ -11,7 +11,7 @@ from splitgraph.contents import MAX_WRITTEN
 from splitgraph.conversion.nodes.crossing import Crossing
 from splitgraph.conversion.nodes.omitted_arguments import INLINE_FIRST
 from splitgraph.conversion.operators.registry import always, changed, downward, exact_downward, unchanged, upward
-from splitgraph.conversion.writing.adapter_context import Inexact, Step, elements_of
+from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact, elements_of
 from splitgraph.conversion.writing.shape_nodes import as_int64, counting, static_shape
 from splitgraph.deferred import helper, np, numpy_helper
 from splitgraph.onnx_proto import TensorProto
@@ -35,172 +35,176 @@ changed("ConstantFill", 9, "it was experimental, and is gone from then on; Const
 
 
 @upward("ConstantFill", 9)
-def constant_of_shape_instead(step: Step) -> None:
+def constant_of_shape_instead(context: AdapterContext) -> None:
     """ConstantOfShape takes the value as a tensor, and the shape as its input: the attribute shape, the shape of the
     input, or with input_as_shape what the input holds, each followed by extra_shape.
     """
-    dtype, value = step.known_value("dtype", TensorProto.FLOAT), step.known_value("value", 0.0)
+    dtype, value = context.known_value("dtype", TensorProto.FLOAT), context.known_value("value", 0.0)
     if dtype != TensorProto.FLOAT and dtype not in _BOUNDS:
         raise Inexact("ConstantFill gives float32, int32, int64 and bool only")
     if dtype in _BOUNDS and not (value.is_integer() and _BOUNDS[dtype][0] <= value < _BOUNDS[dtype][1]):
         raise Inexact(f"{value} is no element of its type, and ConstantFill does not say how it is rounded")
     held = helper.make_tensor("", dtype, [1], [value if dtype == TensorProto.FLOAT else int(value)])
-    step.reasons["shape"] = "ConstantFill was experimental; ConstantOfShape replaces it"
-    step.replace("ConstantOfShape", [_shape(step)], value=held)
+    context.reasons["shape"] = "ConstantFill was experimental; ConstantOfShape replaces it"
+    context.replace("ConstantOfShape", [_shape(context)], value=held)
 
 
-def _shape(step: Step) -> str:
-    given, extra = step.known_value("shape"), [int(size) for size in step.known_value("extra_shape", ())]
-    if not step.uses_input(0):
+def _shape(context: AdapterContext) -> str:
+    given, extra = context.known_value("shape"), [int(size) for size in context.known_value("extra_shape", ())]
+    if not context.uses_input(0):
         if given is None or extra:
             raise Inexact("without an input its shape, and nothing else, must be an attribute")
-        return step.constant(given, "shape")
+        return context.constant(given, "shape")
     if given is not None:
         raise Inexact("it has an attribute shape beside an input that gives the shape")
-    if not step.known_value("input_as_shape", 0):
-        shape = step.emit("Shape", [step.inputs[0]], "shape")
-    elif step.input_type(0).dtype == "int64":
-        shape = step.inputs[0]
+    if not context.known_value("input_as_shape", 0):
+        shape = context.emit("Shape", [context.inputs[0]], "shape")
+    elif context.input_type(0).dtype == "int64":
+        shape = context.inputs[0]
     else:
-        shape = as_int64(step, step.inputs[0], "shape")
-    return step.emit("Concat", [shape, step.constant(extra, "extra_shape")], "whole_shape", axis=0) if extra else shape
+        shape = as_int64(context, context.inputs[0], "shape")
+    return (
+        context.emit("Concat", [shape, context.constant(extra, "extra_shape")], "whole_shape", axis=0)
+        if extra
+        else shape
+    )
 
 
 unchanged("ConstantOfShape", 20, 21, 23, 24, 25)
 
 
 @downward("ConstantOfShape", 9)
-def value_expanded(step: Step) -> None:
+def value_expanded(context: AdapterContext) -> None:
     """Few elements whose number is known are a constant; others are one that is expanded."""
-    held = step.known_value("value")
+    held = context.known_value("value")
     value = np.zeros(1, np.float32) if held is None else elements_of(held)
-    shape = step.integers(0)
+    shape = context.integers(0)
     if shape is not None and math.prod(shape) <= _KEPT:
-        step.replace("Identity", [step.tensor(numpy_helper.from_array(np.full(shape, value[0])), "filled")])
+        context.replace("Identity", [context.tensor(numpy_helper.from_array(np.full(shape, value[0])), "filled")])
         return
-    one = step.tensor(numpy_helper.from_array(value.reshape(())), "value")
-    step.replace("Expand", [one, step.inputs[0]])
+    one = context.tensor(numpy_helper.from_array(value.reshape(())), "value")
+    context.replace("Expand", [one, context.inputs[0]])
 
 
 @downward("ConstantOfShape", 20)
-def narrow_value_by_cast(step: Step) -> None:
+def narrow_value_by_cast(context: AdapterContext) -> None:
     """float32 holds every bfloat16 and float8, and is cast to them."""
-    value = step.known_value("value")
+    value = context.known_value("value")
     dtype = "" if value is None else DTYPE_NAMES.get(value.data_type, "")
     if not dtype.startswith(("bfloat16", "float8e")):
-        raise Inexact(f"it does not make {dtype or 'this type'} {step.side}")
+        raise Inexact(f"it does not make {dtype or 'this type'} {context.side}")
     wide = numpy_helper.from_array(elements_of(value).astype(np.float32))
-    step.set("value", wide, f"ConstantOfShape does not make {dtype} {step.side}")
-    _cast_back(step, dtype)
+    context.set("value", wide, f"ConstantOfShape does not make {dtype} {context.side}")
+    _cast_back(context, dtype)
 
 
 unchanged("EyeLike", 22)
 
 
 @downward("EyeLike", 9)
-def diagonal_as_constant(step: Step) -> None:
+def diagonal_as_constant(context: AdapterContext) -> None:
     """Of a shape that is known, the ones and zeros are a constant."""
-    shape = static_shape(step, step.inputs[0])
+    shape = static_shape(context, context.inputs[0])
     if shape is None or math.prod(shape) > _KEPT:
         raise Inexact("the shape of its input is not known, or large", "declare the shape of the input")
-    number = step.known_value("dtype", None)
-    kind = helper.tensor_dtype_to_np_dtype(DTYPE_NUMBERS[step.known_dtype()] if number is None else number)
+    number = context.known_value("dtype", None)
+    kind = helper.tensor_dtype_to_np_dtype(DTYPE_NUMBERS[context.known_dtype()] if number is None else number)
     # As float32 first, for NumPy has no ones of every type.
     rows, columns = shape
-    ones = np.eye(rows, columns, step.known_value("k", 0), np.float32).astype(kind)
-    step.replace("Identity", [step.tensor(numpy_helper.from_array(ones), "diagonal")])
+    ones = np.eye(rows, columns, context.known_value("k", 0), np.float32).astype(kind)
+    context.replace("Identity", [context.tensor(numpy_helper.from_array(ones), "diagonal")])
 
 
 @downward("EyeLike", 22)
-def ones_by_cast(step: Step) -> None:
+def ones_by_cast(context: AdapterContext) -> None:
     """Of a bfloat16 input only the shape is taken, and 0 and 1 are the same in every type."""
-    number = step.known_value("dtype", None)
-    dtype = step.known_dtype() if number is None else DTYPE_NAMES.get(number, "")
-    if "bfloat16" not in (dtype, step.known_dtype()):
-        raise Inexact(f"it does not make {dtype} {step.side}")
-    if step.known_dtype() == "bfloat16":
-        step.inputs[0] = step.emit("Cast", [step.inputs[0]], "wide", to=TensorProto.FLOAT)
+    number = context.known_value("dtype", None)
+    dtype = context.known_dtype() if number is None else DTYPE_NAMES.get(number, "")
+    if "bfloat16" not in (dtype, context.known_dtype()):
+        raise Inexact(f"it does not make {dtype} {context.side}")
+    if context.known_dtype() == "bfloat16":
+        context.inputs[0] = context.emit("Cast", [context.inputs[0]], "wide", to=TensorProto.FLOAT)
     if dtype == "bfloat16":
-        step.set("dtype", TensorProto.FLOAT, f"EyeLike does not make {dtype} {step.side}")
-        _cast_back(step, dtype)
+        context.set("dtype", TensorProto.FLOAT, f"EyeLike does not make {dtype} {context.side}")
+        _cast_back(context, dtype)
     else:
-        step.set("dtype", DTYPE_NUMBERS[dtype], "the input was cast")
+        context.set("dtype", DTYPE_NUMBERS[dtype], "the input was cast")
 
 
-def _cast_back(step: Step, dtype: str) -> None:
-    result = step.redirect(0, "wide")
+def _cast_back(context: AdapterContext, dtype: str) -> None:
+    result = context.redirect(0, "wide")
     # Infinities of float8 stay what they are.
     saturate = 0 if dtype.startswith("float8") else None
-    step.emit_after("Cast", [step.outputs[0]], result, to=DTYPE_NUMBERS[dtype], saturate=saturate)
+    context.emit_after("Cast", [context.outputs[0]], result, to=DTYPE_NUMBERS[dtype], saturate=saturate)
 
 
 unchanged("Range", 27)
 
 
 @downward("Range", 11)
-def range_by_counting(step: Step) -> None:
+def range_by_counting(context: AdapterContext) -> None:
     """start + i * delta for i below ceil((limit - start) / delta), where i counts the ones of a tensor of ones."""
-    dtype = step.known_dtype(0)
+    dtype = context.known_dtype(0)
     integer = dtype.startswith("int")
     kind = DTYPE_NUMBERS["int64"] if integer else DTYPE_NUMBERS[dtype]
     start, limit, delta = (
-        step.emit("Cast", [name], hint, to=kind) if dtype == "int16" or dtype == "int32" else name
-        for name, hint in zip(step.inputs, ("start", "limit", "delta"), strict=True)
+        context.emit("Cast", [name], hint, to=kind) if dtype == "int16" or dtype == "int32" else name
+        for name, hint in zip(context.inputs, ("start", "limit", "delta"), strict=True)
     )
-    distance = step.emit("Sub", [limit, start], "distance")
+    distance = context.emit("Sub", [limit, start], "distance")
     if integer:
         # Rounded up by adding all but one of the step, of the sign of the step.
-        step_but_one = step.emit("Sub", [delta, step.emit("Sign", [delta], "sign")], "all_but_one")
-        count = step.emit("Div", [step.emit("Add", [distance, step_but_one], "raised"), delta], "count")
+        step_but_one = context.emit("Sub", [delta, context.emit("Sign", [delta], "sign")], "all_but_one")
+        count = context.emit("Div", [context.emit("Add", [distance, step_but_one], "raised"), delta], "count")
     else:
-        ratio = step.emit("Ceil", [step.emit("Div", [distance, delta], "ratio")], "rounded_up")
-        count = step.emit("Cast", [ratio], "count", to=TensorProto.INT64)
-    zero = step.constant(0, "zero")
-    count = step.emit("Where", [step.emit("Less", [count, zero], "is_none"), zero, count], "at_least_none")
-    count = step.emit("Reshape", [count, step.constant([1], "row")], "count_row")
-    numbers = counting(step, count, "numbers")
+        ratio = context.emit("Ceil", [context.emit("Div", [distance, delta], "ratio")], "rounded_up")
+        count = context.emit("Cast", [ratio], "count", to=TensorProto.INT64)
+    zero = context.constant(0, "zero")
+    count = context.emit("Where", [context.emit("Less", [count, zero], "is_none"), zero, count], "at_least_none")
+    count = context.emit("Reshape", [count, context.constant([1], "row")], "count_row")
+    numbers = counting(context, count, "numbers")
     if not integer:
-        numbers = step.emit("Cast", [numbers], "as_floats", to=kind)
-    scaled = step.emit("Mul", [numbers, delta], "scaled")
+        numbers = context.emit("Cast", [numbers], "as_floats", to=kind)
+    scaled = context.emit("Mul", [numbers, delta], "scaled")
     if dtype in ("int16", "int32"):
-        step.replace("Cast", [step.emit("Add", [scaled, start], "range")], to=DTYPE_NUMBERS[dtype])
+        context.replace("Cast", [context.emit("Add", [scaled, start], "range")], to=DTYPE_NUMBERS[dtype])
     else:
-        step.replace("Add", [scaled, start])
+        context.replace("Add", [scaled, start])
 
 
 unchanged("Constant", 9, 11, 13, 19, 21, 23, 24, 25)
 
 
 @downward("Constant", 9)
-def constant_of_floats(step: Step) -> None:
+def constant_of_floats(context: AdapterContext) -> None:
     """Below 9, Constant gives floating-point numbers only: integers and booleans are cast from them where they are
     exact, what is left becomes an initializer.
     """
-    if not step.has("value") or step.attributes["value"].ref_attr_name:
+    if not context.has("value") or context.attributes["value"].ref_attr_name:
         raise Inexact("its value is an attribute of the enclosing function", INLINE_FIRST)
-    held = step.attributes["value"].t
+    held = context.attributes["value"].t
     if held.data_type in (TensorProto.STRING,) or held.data_type > TensorProto.UINT64:
-        step.replace("Identity", [_initializer(step, held)])
+        context.replace("Identity", [_initializer(context, held)])
         return
     elements = elements_of(held)
     floats = elements.astype(np.float64)
     if np.any(np.abs(floats) > 2**53):
-        step.replace("Identity", [_initializer(step, held)])
+        context.replace("Identity", [_initializer(context, held)])
         return
-    number = step.emit("Constant", [], "number", value=numpy_helper.from_array(floats))
-    step.replace("Cast", [number], to=held.data_type)
+    number = context.emit("Constant", [], "number", value=numpy_helper.from_array(floats))
+    context.replace("Cast", [number], to=held.data_type)
 
 
-def _initializer(step: Step, held: TensorProto) -> str:
-    if step.emission.in_function:
+def _initializer(context: AdapterContext, held: TensorProto) -> str:
+    if context.emission.in_function:
         raise Inexact("its elements are not floating-point numbers, and no initializer can hold them here")
-    return step.tensor(held, "value")
+    return context.tensor(held, "value")
 
 
 @downward("Constant", 11)
-def dense_constant(step: Step) -> None:
+def dense_constant(context: AdapterContext) -> None:
     """A sparse tensor is written with its zeros."""
-    sparse = step.attributes.get("sparse_value")
+    sparse = context.attributes.get("sparse_value")
     if sparse is None or sparse.ref_attr_name:
         raise Inexact("its value is an attribute of the enclosing function", INLINE_FIRST)
     held = sparse.sparse_tensor
@@ -213,25 +217,25 @@ def dense_constant(step: Step) -> None:
         dense.reshape(-1)[indices] = values
     else:
         dense[tuple(indices.T)] = values
-    step.drop("sparse_value", why=f"it does not exist {step.side}")
-    step.set("value", numpy_helper.from_array(dense), "what the sparse tensor means")
+    context.drop("sparse_value", why=f"it does not exist {context.side}")
+    context.set("value", numpy_helper.from_array(dense), "what the sparse tensor means")
 
 
 changed("Constant", 12, "constants given as value_int, value_floats and so on were added", up=always)
 
 
 @exact_downward("Constant", 12)
-def constant_as_tensor(c: Crossing) -> bool:
+def constant_as_tensor(crossing: Crossing) -> bool:
     """Constant 11|12, downward: numbers and strings are written as the tensor that they mean."""
-    name = next((name for name in c.attributes if name.startswith("value_")), None)
+    name = next((name for name in crossing.attributes if name.startswith("value_")), None)
     if name is None:
         return True
-    if c.value(name) is UNRESOLVED:
+    if crossing.value(name) is UNRESOLVED:
         return False
-    value = helper.get_attribute_value(c.attributes[name])
+    value = helper.get_attribute_value(crossing.attributes[name])
     elements = value if name.endswith("s") else [value]
     dims = [len(elements)] if name.endswith("s") else []
-    c.drop(name, why="below opset 12 a constant is a tensor")
+    crossing.drop(name, why="below opset 12 a constant is a tensor")
     held = helper.make_tensor("", DTYPE_NUMBERS[CONSTANT_DTYPES[name]], dims, elements)
-    c.set("value", held, f"what {name} means")
+    crossing.set("value", held, f"what {name} means")
     return True

@@ -11,7 +11,7 @@ from splitgraph.conversion.operators.registry import (
     downward,
     unchanged,
 )
-from splitgraph.conversion.writing.adapter_context import Inexact, Step
+from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
 from splitgraph.deferred import helper
 from splitgraph.value_type import DTYPE_NUMBERS
 
@@ -30,16 +30,18 @@ unchanged("Einsum", 28)
 
 
 @downward("Einsum", 12)
-def einsum_by_products(step: Step) -> None:
+def einsum_by_products(context: AdapterContext) -> None:
     """Diagonals of repeated labels; two operands at a time multiplied as matrices, or elementwise where no label is
     summed; sums over labels that no other operand and not the result has; a last transposition.
     """
-    dtype = step.known_dtype()
-    written = str(step.known_value("equation")).replace(" ", "")
+    dtype = context.known_dtype()
+    written = str(context.known_value("equation")).replace(" ", "")
     left, arrow, result = written.partition("->")
     subscripts = left.split(",")
-    ranks = [step.known_rank(index) for index in range(len(subscripts))]
-    terms = [_Term(name, _spelled(text, rank)) for name, text, rank in zip(step.inputs, subscripts, ranks, strict=True)]
+    ranks = [context.known_rank(index) for index in range(len(subscripts))]
+    terms = [
+        _Term(name, _spelled(text, rank)) for name, text, rank in zip(context.inputs, subscripts, ranks, strict=True)
+    ]
     widest = max((sum(label.isdigit() for label in term.labels) for term in terms), default=0)
     ellipsis = "".join(str(index) for index in reversed(range(widest)))
     if arrow:
@@ -49,14 +51,16 @@ def einsum_by_products(step: Step) -> None:
         wanted = ellipsis + "".join(sorted(label for label, count in counts.items() if count == 1))
     if arrow and ellipsis and "..." not in result:
         raise Inexact(f"the equation {written!r} sums over its ellipsis")
-    _check_sizes(step, terms)
-    terms = [_without_repeats(step, term, dtype) for term in terms]
-    last = reduce(lambda one, other: _contracted(step, one, other, _kept(terms, one, other, wanted)), terms)
-    last = _summed(step, last, wanted)
+    _check_sizes(context, terms)
+    terms = [_without_repeats(context, term, dtype) for term in terms]
+    last = reduce(lambda one, other: _contracted(context, one, other, _kept(terms, one, other, wanted)), terms)
+    last = _summed(context, last, wanted)
     if set(last.labels) != set(wanted):
         raise Inexact(f"the equation {written!r} gives a label that no operand has")
     perm = [last.labels.index(label) for label in wanted]
-    step.replace("Transpose", [last.name], perm=perm) if perm != sorted(perm) else step.replace("Identity", [last.name])
+    context.replace("Transpose", [last.name], perm=perm) if perm != sorted(perm) else context.replace(
+        "Identity", [last.name]
+    )
 
 
 def _spelled(text: str, rank: int) -> str:
@@ -67,11 +71,11 @@ def _spelled(text: str, rank: int) -> str:
     return text.replace("...", "".join(str(index) for index in reversed(range(hidden))))
 
 
-def _check_sizes(step: Step, terms: Sequence[_Term]) -> None:
+def _check_sizes(context: AdapterContext, terms: Sequence[_Term]) -> None:
     """A dimension of 1 is broadcast by engines: what has one label must be known to have one size."""
     sizes: dict[str, object] = {}
     for term in terms:
-        shape = step.values.type_of(term.name).shape or ()
+        shape = context.values.type_of(term.name).shape or ()
         for label, size in zip(term.labels, shape, strict=True):
             if label.isdigit():
                 continue
@@ -80,7 +84,7 @@ def _check_sizes(step: Step, terms: Sequence[_Term]) -> None:
             sizes[label] = size
 
 
-def _without_repeats(step: Step, term: _Term, dtype: str) -> _Term:
+def _without_repeats(context: AdapterContext, term: _Term, dtype: str) -> _Term:
     """The diagonals of an operand: what is off the diagonal becomes the neutral element of the sum over one of two
     dimensions of a label.
     """
@@ -89,23 +93,25 @@ def _without_repeats(step: Step, term: _Term, dtype: str) -> _Term:
         return term
     first = term.labels.index(repeated)
     second = term.labels.index(repeated, first + 1)
-    shape = step.emit("Shape", [term.name], "shape")
-    size = step.emit("Gather", [shape, step.constant([first, second], "places")], "square", axis=0)
-    blank = step.emit(
+    shape = context.emit("Shape", [term.name], "shape")
+    size = context.emit("Gather", [shape, context.constant([first, second], "places")], "square", axis=0)
+    blank = context.emit(
         "ConstantOfShape", [size], "blank", value=helper.make_tensor("", DTYPE_NUMBERS["int32"], [1], [0])
     )
-    eye = step.emit("EyeLike", [blank], "eye", dtype=DTYPE_NUMBERS["int32"])
+    eye = context.emit("EyeLike", [blank], "eye", dtype=DTYPE_NUMBERS["int32"])
     sizes = [1] * len(term.labels)
     sizes[first] = sizes[second] = 0
     axes = [index for index in range(len(sizes)) if sizes[index]]
-    mask = step.emit("Cast", [eye], "is_on_diagonal", to=DTYPE_NUMBERS["bool"])
+    mask = context.emit("Cast", [eye], "is_on_diagonal", to=DTYPE_NUMBERS["bool"])
     if axes:
-        mask = step.emit("Unsqueeze", [mask], "mask", axes=axes)
+        mask = context.emit("Unsqueeze", [mask], "mask", axes=axes)
     # -0 + x is x, also for x = -0.
-    neutral = step.tensor(helper.make_tensor("", DTYPE_NUMBERS[dtype], [], [-0.0 if "float" in dtype else 0]), "none")
-    held = step.emit("Where", [mask, term.name, neutral], "diagonal")
-    name = step.emit("ReduceSum", [held], "of_diagonal", axes=[second], keepdims=0)
-    return _without_repeats(step, _Term(name, term.labels[:second] + term.labels[second + 1 :]), dtype)
+    neutral = context.tensor(
+        helper.make_tensor("", DTYPE_NUMBERS[dtype], [], [-0.0 if "float" in dtype else 0]), "none"
+    )
+    held = context.emit("Where", [mask, term.name, neutral], "diagonal")
+    name = context.emit("ReduceSum", [held], "of_diagonal", axes=[second], keepdims=0)
+    return _without_repeats(context, _Term(name, term.labels[:second] + term.labels[second + 1 :]), dtype)
 
 
 def _kept(terms: Sequence[_Term], one: _Term, other: _Term, wanted: str) -> set[str]:
@@ -114,50 +120,50 @@ def _kept(terms: Sequence[_Term], one: _Term, other: _Term, wanted: str) -> set[
     return set(wanted).union(*(term.labels for term in terms[position + 1 :]))
 
 
-def _contracted(step: Step, one: _Term, other: _Term, kept: set[str]) -> _Term:
+def _contracted(context: AdapterContext, one: _Term, other: _Term, kept: set[str]) -> _Term:
     """The product of two operands, summed over the labels that only they have."""
-    one = _summed(step, one, kept | set(other.labels))
-    other = _summed(step, other, kept | set(one.labels))
+    one = _summed(context, one, kept | set(other.labels))
+    other = _summed(context, other, kept | set(one.labels))
     summed = [label for label in one.labels if label in other.labels and label not in kept]
     batch = [label for label in dict.fromkeys(one.labels + other.labels) if label.isdigit()]
     batch += [label for label in one.labels if label in other.labels and label in kept and label not in batch]
     rows = [label for label in one.labels if label not in other.labels and label not in batch]
     columns = [label for label in other.labels if label not in one.labels and label not in batch]
     if len(summed) == 1 and len(rows) <= 1 and len(columns) <= 1 and summed[0] not in batch:
-        left = _aligned(step, one, [*batch, *(rows or ["-"]), *summed])
-        right = _aligned(step, other, [*batch, *summed, *(columns or ["+"])])
+        left = _aligned(context, one, [*batch, *(rows or ["-"]), *summed])
+        right = _aligned(context, other, [*batch, *summed, *(columns or ["+"])])
         labels = [*batch, *(rows or ["-"]), *(columns or ["+"])]
-        return _squeezed(step, step.emit("MatMul", [left, right], "product"), labels)
+        return _squeezed(context, context.emit("MatMul", [left, right], "product"), labels)
     labels = [*batch, *rows, *columns, *(label for label in summed if label not in batch)]
-    name = step.emit("Mul", [_aligned(step, one, labels), _aligned(step, other, labels)], "product")
-    return _summed(step, _Term(name, "".join(labels)), kept)
+    name = context.emit("Mul", [_aligned(context, one, labels), _aligned(context, other, labels)], "product")
+    return _summed(context, _Term(name, "".join(labels)), kept)
 
 
-def _summed(step: Step, term: _Term, kept: set[str] | str) -> _Term:
+def _summed(context: AdapterContext, term: _Term, kept: set[str] | str) -> _Term:
     """An operand without the labels that are not kept."""
     axes = [index for index, label in enumerate(term.labels) if label not in kept]
     if not axes:
         return term
-    name = step.emit("ReduceSum", [term.name], "sum", axes=axes, keepdims=0)
+    name = context.emit("ReduceSum", [term.name], "sum", axes=axes, keepdims=0)
     return _Term(name, "".join(label for label in term.labels if label in kept))
 
 
-def _aligned(step: Step, term: _Term, labels: Sequence[str]) -> str:
+def _aligned(context: AdapterContext, term: _Term, labels: Sequence[str]) -> str:
     """An operand with its dimensions in this order, and one of 1 for each label that it does not have."""
     present = [label for label in labels if label in term.labels]
     perm = [term.labels.index(label) for label in present]
     name = term.name
     if perm != sorted(perm):
-        name = step.emit("Transpose", [name], "ordered", perm=perm)
+        name = context.emit("Transpose", [name], "ordered", perm=perm)
     axes = [index for index, label in enumerate(labels) if label not in term.labels]
-    return step.emit("Unsqueeze", [name], "aligned", axes=axes) if axes else name
+    return context.emit("Unsqueeze", [name], "aligned", axes=axes) if axes else name
 
 
-def _squeezed(step: Step, name: str, labels: Sequence[str]) -> _Term:
+def _squeezed(context: AdapterContext, name: str, labels: Sequence[str]) -> _Term:
     """A product without the dimensions that stand for no label."""
     axes = [index for index, label in enumerate(labels) if label in "-+"]
     if axes:
-        name = step.emit("Squeeze", [name], "without_ones", axes=axes)
+        name = context.emit("Squeeze", [name], "without_ones", axes=axes)
     return _Term(name, "".join(label for label in labels if label not in "-+"))
 
 

@@ -8,7 +8,7 @@ from functools import partial
 from splitgraph.contents import MAX_WRITTEN
 from splitgraph.conversion.nodes.crossing import Crossing
 from splitgraph.conversion.operators.registry import always, changed, downward, exact_downward, unchanged
-from splitgraph.conversion.writing.adapter_context import Inexact, Step
+from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
 from splitgraph.deferred import helper
 from splitgraph.dim import Dim, symbols_of
 from splitgraph.graph.scopes import subgraphs
@@ -28,11 +28,11 @@ changed(
 
 
 @exact_downward("If", 11)
-def branches_give_equal_shapes(c: Crossing) -> bool:
+def branches_give_equal_shapes(crossing: Crossing) -> bool:
     """If 1|11, downward: both branches declare the same numbers. What is the same name in both, its author may have
     used for two things.
     """
-    branches = [c.value("then_branch"), c.value("else_branch")]
+    branches = [crossing.value("then_branch"), crossing.value("else_branch")]
     if not all(isinstance(branch, GraphProto) for branch in branches):
         return False
     then_shapes, else_shapes = ([_declared_shape(value) for value in branch.output] for branch in branches)
@@ -46,37 +46,39 @@ def _declared_shape(value: ValueInfoProto) -> tuple[int, ...] | None:
 
 
 @downward("If", 11)
-def branches_of_one_shape(step: Step) -> None:
+def branches_of_one_shape(context: AdapterContext) -> None:
     """Below 11, both branches give the same shapes: so they do where the shapes of the outputs are static and nothing
     that is known of a branch contradicts them, and where those that are inferred in both branches are equal, whatever
     names each of them declares. The shapes of the one branch that a known condition chooses say nothing of the other,
     which never runs: any other will do.
     """
-    condition = step.elements(0)
+    condition = context.elements(0)
     if condition is not None:
-        _give_one_branch_twice(step, bool(condition.reshape(-1)[0]))
+        _give_one_branch_twice(context, bool(condition.reshape(-1)[0]))
         return
-    found = _shapes_of_branches(step)
-    for index, name in enumerate(step.outputs):
-        shape = step.output_type(index).shape
+    found = _shapes_of_branches(context)
+    for index, name in enumerate(context.outputs):
+        shape = context.output_type(index).shape
         is_static = shape is not None and all(isinstance(size, int) for size in shape)
         may_be_it = is_static and all(_may_be(shape, each) for pairs in found for each in pairs[index])
-        if name and not may_be_it and not (found and all(_are_equal(step, *each[index]) for each in found)):
+        if name and not may_be_it and not (found and all(_are_equal(context, *each[index]) for each in found)):
             raise Inexact(
                 "below it, both branches must give the same shapes", "declare the shapes of what the branches give"
             )
 
 
-def _give_one_branch_twice(step: Step, condition: bool) -> None:
+def _give_one_branch_twice(context: AdapterContext, condition: bool) -> None:
     """Let the branch that never runs be what the other one is."""
-    if step.form.original is None:
+    if context.form.original is None:
         raise Inexact("its branches are not the model's")
     taken, other = ("then_branch", "else_branch") if condition else ("else_branch", "then_branch")
-    branch = step.value(taken)
+    branch = context.value(taken)
     if isinstance(branch, GraphProto) and (count := 2 * _copied_nodes(branch)) > MAX_WRITTEN:
         raise Inexact(f"with one branch of each If in place of the other it has {count:,} nodes, which is too many")
-    step.reasons[other] = f"it never runs, and gives the same shapes as {taken}, as it must {step.side}, being the same"
-    step.form.wrap = partial(_copy_branch, taken, other, step.form.wrap)
+    context.reasons[other] = (
+        f"it never runs, and gives the same shapes as {taken}, as it must {context.side}, being the same"
+    )
+    context.form.wrap = partial(_copy_branch, taken, other, context.form.wrap)
 
 
 def _copied_nodes(graph: GraphProto) -> int:
@@ -95,21 +97,21 @@ def _copy_branch(taken: str, other: str, before: Callable[[NodeProto], None] | N
     branches[other].CopyFrom(branches[taken])
 
 
-def _shapes_of_branches(step: Step) -> list[list[tuple[Shape | None, Shape | None]]]:
+def _shapes_of_branches(context: AdapterContext) -> list[list[tuple[Shape | None, Shape | None]]]:
     """The shapes of each output in both branches, as inferred, which may be those of several nodes: where they stand in
     the graph is not known, and the names in branches of different nodes may be the same.
     """
-    branches = [step.value(f"{side}_branch") for side in ("then", "else")]
+    branches = [context.value(f"{side}_branch") for side in ("then", "else")]
     if not all(isinstance(branch, GraphProto) for branch in branches):
         return []
     results = [[value.name for value in branch.output] for branch in branches]
     found = []
-    for details in step.values.branches():
+    for details in context.values.branches():
         pair = [details.get(f"{side}_branch") for side in ("then", "else")]
         walked = [each.types for each, branch in zip(pair, branches, strict=True) if each and _is_of(each, branch)]
         if len(walked) == len(branches):
             shapes = [
-                [(types.get(name) or step.values.type_of(name)).shape for name in names]
+                [(types.get(name) or context.values.type_of(name)).shape for name in names]
                 for types, names in zip(walked, results, strict=True)
             ]
             found.append(list(zip(*shapes, strict=True)))
@@ -129,31 +131,31 @@ def _may_be(shape: Shape | None, other: Shape | None) -> bool:
     return len(shape) == len(other) and all(one == two or not isinstance(two, int) for one, two in pairs)
 
 
-def _are_equal(step: Step, one: Shape | None, other: Shape | None) -> bool:
+def _are_equal(context: AdapterContext, one: Shape | None, other: Shape | None) -> bool:
     if one is None or None in one or one != other:
         return False
     # An author may have called what nobody knows by one name in both.
     symbols = frozenset[str]().union(*(symbols_of(dim) for dim in one if isinstance(dim, Dim)))
-    return not step.values.are_named_within(symbols)
+    return not context.values.are_named_within(symbols)
 
 
 @downward("If", 16)
-def branches_without_bfloat16(step: Step) -> None:
+def branches_without_bfloat16(context: AdapterContext) -> None:
     """Below 16 a branch gives no bfloat16: it gives float32, which holds it, and is cast back."""
-    if step.form.original is None:
+    if context.form.original is None:
         raise Inexact("its branches are not the model's")
-    if any(step.output_type(index).kind != "tensor" for index, name in enumerate(step.outputs) if name):
+    if any(context.output_type(index).kind != "tensor" for index, name in enumerate(context.outputs) if name):
         raise Inexact("its branches give other types than tensors")
     casts: dict[int, tuple[str, str]] = {}
-    for index, name in enumerate(step.outputs):
-        if name and step.output_type(index).dtype == "bfloat16":
-            casts[index] = (step.new_name("as_float32"), step.new_name("as_float32"))
-            shape = step.output_type(index).shape
-            old = step.redirect(index, "as_float32")
+    for index, name in enumerate(context.outputs):
+        if name and context.output_type(index).dtype == "bfloat16":
+            casts[index] = (context.new_name("as_float32"), context.new_name("as_float32"))
+            shape = context.output_type(index).shape
+            old = context.redirect(index, "as_float32")
             # The branches give bfloat16 until everything else is done.
-            step.values.define(step.outputs[index], tensor("float32", shape))
-            step.emit_after("Cast", [step.outputs[index]], old, to=TensorProto.BFLOAT16)
-    step.form.wrap = partial(_cast_results, casts)
+            context.values.define(context.outputs[index], tensor("float32", shape))
+            context.emit_after("Cast", [context.outputs[index]], old, to=TensorProto.BFLOAT16)
+    context.form.wrap = partial(_cast_results, casts)
 
 
 def _cast_results(casts: Mapping[int, tuple[str, str]], node: NodeProto) -> None:
@@ -168,15 +170,15 @@ unchanged("Loop", 11, 13, 16, 19, 21, 23, 24, 25)
 
 
 @downward("Loop", 11)
-def something_to_carry(step: Step) -> None:
+def something_to_carry(context: AdapterContext) -> None:
     """Below 11, a loop carries at least one value: a number that nobody reads."""
-    if len(step.inputs) > 2:
+    if len(context.inputs) > 2:
         raise Inexact("its element types are not allowed below it")
-    if step.form.original is None:
+    if context.form.original is None:
         raise Inexact("its body is not the model's")
-    step.inputs[:] = [*step.inputs, step.constant(0, "carried")]
-    step.outputs.insert(0, step.new_name("carried"))
-    step.form.wrap = partial(_carry, step.new_name("before"), step.new_name("after"))
+    context.inputs[:] = [*context.inputs, context.constant(0, "carried")]
+    context.outputs.insert(0, context.new_name("carried"))
+    context.form.wrap = partial(_carry, context.new_name("before"), context.new_name("after"))
 
 
 def _carry(before: str, after: str, node: NodeProto) -> None:
@@ -191,36 +193,36 @@ def _carry(before: str, after: str, node: NodeProto) -> None:
 
 
 @downward("Loop", 16)
-def bodies_without_bfloat16(step: Step) -> None:
+def bodies_without_bfloat16(context: AdapterContext) -> None:
     """Below 16 no bfloat16 goes into a body or out of it: it goes as float32, and is cast on both sides."""
-    body = step.value("body")
-    if step.form.original is None or not isinstance(body, GraphProto):
+    body = context.value("body")
+    if context.form.original is None or not isinstance(body, GraphProto):
         raise Inexact("its body is not the model's")
-    is_loop = step.form.op_type == "Loop"
+    is_loop = context.form.op_type == "Loop"
     # The first input of a body counts the steps, and the first output says whether to go on.
     own = int(is_loop)
-    states = len(step.inputs) - 2 if is_loop else len(step.inputs) - step.known_value("num_scan_inputs")
-    given = [index for index in range(2 * own, len(step.inputs)) if step.input_type(index).dtype == "bfloat16"]
+    states = len(context.inputs) - 2 if is_loop else len(context.inputs) - context.known_value("num_scan_inputs")
+    given = [index for index in range(2 * own, len(context.inputs)) if context.input_type(index).dtype == "bfloat16"]
     results = {index - 2 * own for index in given if index - 2 * own < states}
-    for index in range(states, len(step.outputs)):
-        if _is_bfloat16(step, index, body.output[index + own]):
+    for index in range(states, len(context.outputs)):
+        if _is_bfloat16(context, index, body.output[index + own]):
             results.add(index)
     for index in given:
-        step.inputs[index] = step.emit("Cast", [step.inputs[index]], "as_float32", to=TensorProto.FLOAT)
+        context.inputs[index] = context.emit("Cast", [context.inputs[index]], "as_float32", to=TensorProto.FLOAT)
     for index in sorted(results):
-        if index < len(step.outputs) and step.outputs[index]:
-            shape = step.output_type(index).shape
-            old = step.redirect(index, "as_float32")
+        if index < len(context.outputs) and context.outputs[index]:
+            shape = context.output_type(index).shape
+            old = context.redirect(index, "as_float32")
             # The body gives bfloat16 until everything else is done.
-            step.values.define(step.outputs[index], tensor("float32", shape))
-            step.emit_after("Cast", [step.outputs[index]], old, to=TensorProto.BFLOAT16)
-    into = {index: step.new_name("as_float32") for index in given}
-    step.form.wrap = partial(_cast_around, into, {index + own: step.new_name("as_float32") for index in results})
+            context.values.define(context.outputs[index], tensor("float32", shape))
+            context.emit_after("Cast", [context.outputs[index]], old, to=TensorProto.BFLOAT16)
+    into = {index: context.new_name("as_float32") for index in given}
+    context.form.wrap = partial(_cast_around, into, {index + own: context.new_name("as_float32") for index in results})
 
 
-def _is_bfloat16(step: Step, index: int, declared: ValueInfoProto) -> bool:
+def _is_bfloat16(context: AdapterContext, index: int, declared: ValueInfoProto) -> bool:
     """Whether an output is bfloat16, which of one that is left out only the body says."""
-    dtype = step.output_type(index).dtype
+    dtype = context.output_type(index).dtype
     if dtype is None and not declared.type.tensor_type.elem_type:
         raise Inexact("the element type of an output is unknown")
     return dtype == "bfloat16" or declared.type.tensor_type.elem_type == TensorProto.BFLOAT16

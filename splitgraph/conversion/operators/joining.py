@@ -11,10 +11,10 @@ changed("Concat", 4, "below it, the default axis is 1; from then on the axis mus
 
 
 @exact_upward("Concat", 4)
-def concat_axis_written(c: Crossing) -> bool:
+def concat_axis_written(crossing: Crossing) -> bool:
     """Concat 1|4, upward: the axis, 1 when absent, must be written from opset 4 on."""
-    if not c.has("axis"):
-        c.set("axis", 1, "the default of Concat-1, which from opset 4 on must be written")
+    if not crossing.has("axis"):
+        crossing.set("axis", 1, "the default of Concat-1, which from opset 4 on must be written")
     return True
 
 

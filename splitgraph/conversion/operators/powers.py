@@ -9,7 +9,7 @@ from splitgraph.conversion.operators.predicates import (
     numpy_broadcast_is_limited,
 )
 from splitgraph.conversion.operators.registry import changed, downward, unchanged, upward
-from splitgraph.conversion.writing.adapter_context import Inexact, Step
+from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
 from splitgraph.conversion.writing.shape_nodes import as_int64
 from splitgraph.deferred import np
 from splitgraph.onnx_proto import TensorProto
@@ -37,76 +37,78 @@ downward("Pow", 7)(laid_at_axis)
 
 
 @downward("Pow", 12, 13, 15)
-def power_in_one_type(step: Step) -> None:
+def power_in_one_type(context: AdapterContext) -> None:
     """Below opset 12 both operands are of one type of floats: float64, which is also what runtimes compute powers of
     integers in. What it holds of them is exact, but for int64 to an integer, which is multiplied out.
     """
-    base, exponent = step.known_dtype(0), step.known_dtype(1)
+    base, exponent = context.known_dtype(0), context.known_dtype(1)
     if base == "int64" and exponent in _INTEGERS:
-        _power_of_long_integers(step, is_signed=exponent.startswith("i"))
+        _power_of_long_integers(context, is_signed=exponent.startswith("i"))
         return
     if exponent in ("int64", "uint64") and base not in _NARROW:
         raise Inexact(f"float64 does not hold every exponent of {exponent}")
-    one = step.emit("Cast", [step.inputs[0]], "base", to=TensorProto.DOUBLE)
-    other = step.emit("Cast", [step.inputs[1]], "exponent", to=TensorProto.DOUBLE)
+    one = context.emit("Cast", [context.inputs[0]], "base", to=TensorProto.DOUBLE)
+    other = context.emit("Cast", [context.inputs[1]], "exponent", to=TensorProto.DOUBLE)
     if exponent in ("int64", "uint64"):
-        other = _with_parity(step, other)
-    result = step.emit("Pow", [one, other], "power")
+        other = _with_parity(context, other)
+    result = context.emit("Pow", [one, other], "power")
     if base == "int32" and exponent in _INTEGERS:
         # An integer within 2**31, or a fraction that is rounded to 0: an error of the last bit is made good.
-        result = step.emit("Mul", [result, step.constant(1 + 2.0**-33, "last_bits", np.float64)], "made_good")
-    step.replace("Cast", [result], to=DTYPE_NUMBERS[base])
+        result = context.emit("Mul", [result, context.constant(1 + 2.0**-33, "last_bits", np.float64)], "made_good")
+    context.replace("Cast", [result], to=DTYPE_NUMBERS[base])
 
 
-def _with_parity(step: Step, rounded: str) -> str:
+def _with_parity(context: AdapterContext, rounded: str) -> str:
     """A 64-bit exponent, of which float64 has rounded the last bits: so large a one matters only in whether it is odd,
     for a base of -1.
     """
-    given = as_int64(step, step.inputs[1], "signed")
-    odd = step.emit("Cast", [_parity(step, given)], "odd", to=TensorProto.DOUBLE)
-    high = step.constant(float(_FAR), "far", np.float64)
-    low = step.constant(-float(_FAR), "far_below", np.float64)
-    above = step.emit("Where", [step.emit("Greater", [rounded, high], "is_far"), high, rounded], "not_above")
-    bounded = step.emit("Where", [step.emit("Less", [rounded, low], "is_far_below"), low, above], "bounded")
-    size = step.emit("Abs", [rounded], "size")
-    return step.emit(
+    given = as_int64(context, context.inputs[1], "signed")
+    odd = context.emit("Cast", [_parity(context, given)], "odd", to=TensorProto.DOUBLE)
+    high = context.constant(float(_FAR), "far", np.float64)
+    low = context.constant(-float(_FAR), "far_below", np.float64)
+    above = context.emit("Where", [context.emit("Greater", [rounded, high], "is_far"), high, rounded], "not_above")
+    bounded = context.emit("Where", [context.emit("Less", [rounded, low], "is_far_below"), low, above], "bounded")
+    size = context.emit("Abs", [rounded], "size")
+    return context.emit(
         "Where",
-        [step.emit("Greater", [size, high], "is_beyond"), step.emit("Add", [bounded, odd], "as_odd"), rounded],
+        [context.emit("Greater", [size, high], "is_beyond"), context.emit("Add", [bounded, odd], "as_odd"), rounded],
         "exponent",
     )
 
 
-def _power_of_long_integers(step: Step, *, is_signed: bool) -> None:
+def _power_of_long_integers(context: AdapterContext, *, is_signed: bool) -> None:
     """The base, squared again and again, where the exponent has that bit. What no int64 holds is not defined; 1, 0 and
     -1 are the same to every even exponent and to every odd one. A power with a negative exponent is 1 over another one,
     rounded to 0.
     """
-    base, exponent = step.inputs[0], as_int64(step, step.inputs[1], "exponent")
-    zero, one, two = (step.constant(number, "number") for number in (0, 1, 2))
-    odd = _parity(step, exponent)
-    below_zero = step.emit("Less", [exponent, zero], "is_negative")
-    far = step.emit("Greater", [exponent, step.constant(63, "most")], "is_far")
+    base, exponent = context.inputs[0], as_int64(context, context.inputs[1], "exponent")
+    zero, one, two = (context.constant(number, "number") for number in (0, 1, 2))
+    odd = _parity(context, exponent)
+    below_zero = context.emit("Less", [exponent, zero], "is_negative")
+    far = context.emit("Greater", [exponent, context.constant(63, "most")], "is_far")
     if not is_signed:
         # The upper half of the exponents.
-        far = step.emit("Or", [far, below_zero], "is_far")
-    rest = step.emit("Where", [far, step.emit("Add", [odd, step.constant(62, "even")], "far"), exponent], "bounded")
+        far = context.emit("Or", [far, below_zero], "is_far")
+    rest = context.emit(
+        "Where", [far, context.emit("Add", [odd, context.constant(62, "even")], "far"), exponent], "bounded"
+    )
     if is_signed:
-        rest = step.emit("Where", [below_zero, odd, rest], "counted")
+        rest = context.emit("Where", [below_zero, odd, rest], "counted")
     power, result = base, one
     for _ in range(6):
-        half = step.emit("Div", [rest, two], "half")
-        bit = step.emit("Equal", [step.emit("Mul", [half, two], "even"), rest], "is_even")
-        result = step.emit("Mul", [result, step.emit("Where", [bit, one, power], "factor")], "product")
-        power, rest = step.emit("Mul", [power, power], "square"), half
+        half = context.emit("Div", [rest, two], "half")
+        bit = context.emit("Equal", [context.emit("Mul", [half, two], "even"), rest], "is_even")
+        result = context.emit("Mul", [result, context.emit("Where", [bit, one, power], "factor")], "product")
+        power, rest = context.emit("Mul", [power, power], "square"), half
     if is_signed:
-        size = step.emit("Abs", [base], "size")
-        vanishes = step.emit("And", [below_zero, step.emit("Greater", [size, one], "is_large")], "vanishes")
-        result = step.emit("Where", [vanishes, zero, result], "power")
-    step.replace("Identity", [result])
+        size = context.emit("Abs", [base], "size")
+        vanishes = context.emit("And", [below_zero, context.emit("Greater", [size, one], "is_large")], "vanishes")
+        result = context.emit("Where", [vanishes, zero, result], "power")
+    context.replace("Identity", [result])
 
 
-def _parity(step: Step, number: str) -> str:
+def _parity(context: AdapterContext, number: str) -> str:
     """1 for odd int64 numbers, of either sign, and 0 for even ones."""
-    two = step.constant(2, "two")
-    even = step.emit("Mul", [step.emit("Div", [number, two], "half"), two], "even")
-    return step.emit("Abs", [step.emit("Sub", [number, even], "rest")], "parity")
+    two = context.constant(2, "two")
+    even = context.emit("Mul", [context.emit("Div", [number, two], "half"), two], "even")
+    return context.emit("Abs", [context.emit("Sub", [number, even], "rest")], "parity")

@@ -15,24 +15,24 @@ SHAPES_HINT = "or give the inputs static shapes"
 RANK_HINT = "or declare the shape of the input"
 
 
-def limited_broadcast_is_numpy(c: Crossing) -> bool:
+def limited_broadcast_is_numpy(crossing: Crossing) -> bool:
     """Upward: NumPy broadcasts equal shapes, a suffix and one element the same way; `axis` must put B there."""
-    broadcast = c.value("broadcast", 0)
+    broadcast = crossing.value("broadcast", 0)
     if broadcast is UNRESOLVED:
         return False
-    if broadcast and c.has("axis"):
-        rank_a, rank_b = c.rank(0), c.rank(1)
-        if rank_a is None or rank_b is None or c.value("axis") != rank_a - rank_b:
+    if broadcast and crossing.has("axis"):
+        rank_a, rank_b = crossing.rank(0), crossing.rank(1)
+        if rank_a is None or rank_b is None or crossing.value("axis") != rank_a - rank_b:
             return False
-    c.drop("broadcast", "axis", why="NumPy broadcasting gives the same from opset 7 on")
+    crossing.drop("broadcast", "axis", why="NumPy broadcasting gives the same from opset 7 on")
     return True
 
 
-def numpy_broadcast_is_limited(c: Crossing) -> bool:
+def numpy_broadcast_is_limited(crossing: Crossing) -> bool:
     """Downward: equal shapes, or a B that is one element or a suffix of A's shape."""
-    if c.shapes_are_equal():
+    if crossing.shapes_are_equal():
         return True
-    shape_a, shape_b = c.shape(0), c.shape(1)
+    shape_a, shape_b = crossing.shape(0), crossing.shape(1)
     if shape_b != ():
         if shape_a is None or shape_b is None or len(shape_b) > len(shape_a):
             return False
@@ -40,13 +40,13 @@ def numpy_broadcast_is_limited(c: Crossing) -> bool:
         is_suffix = all(dim is not None and dim == other for dim, other in zip(shape_b, suffix, strict=True))
         if not is_suffix and any(dim != 1 for dim in shape_b):
             return False
-    c.set("broadcast", 1, "below opset 7 broadcasting is off unless it is asked for")
+    crossing.set("broadcast", 1, "below opset 7 broadcasting is off unless it is asked for")
     return True
 
 
-def shapes_equal(c: Crossing) -> bool:
+def shapes_equal(crossing: Crossing) -> bool:
     """All inputs have the same shape, or there is only one."""
-    return len(c.facts.node.input) == 1 or c.shapes_are_equal()
+    return len(crossing.facts.node.input) == 1 or crossing.shapes_are_equal()
 
 
 def axes_counted_from_front(name: str, *, rank_of_output: bool = False) -> Predicate:
@@ -55,33 +55,35 @@ def axes_counted_from_front(name: str, *, rank_of_output: bool = False) -> Predi
     rank_of_output: the axes are those of the output, which has one more dimension for each.
     """
 
-    def predicate(c: Crossing) -> bool:
-        return count_from_front(c, name, rank_of_output)
+    def predicate(crossing: Crossing) -> bool:
+        return count_from_front(crossing, name, rank_of_output)
 
     return predicate
 
 
-def count_from_front(c: Crossing, name: str, rank_of_output: bool) -> bool:
-    value = c.value(name)
+def count_from_front(crossing: Crossing, name: str, rank_of_output: bool) -> bool:
+    value = crossing.value(name)
     if value is UNRESOLVED:
         return False
     axes = value if isinstance(value, tuple) else () if value is None else (value,)
     if all(axis >= 0 for axis in axes):
         return True
-    rank = c.rank(0)
+    rank = crossing.rank(0)
     if rank is None:
         return False
     rank += len(axes) if rank_of_output else 0
     positive = [axis + rank if axis < 0 else axis for axis in axes]
-    c.set(name, positive if isinstance(value, tuple) else positive[0], "below opset 11 axes are counted from the front")
+    crossing.set(
+        name, positive if isinstance(value, tuple) else positive[0], "below opset 11 axes are counted from the front"
+    )
     return True
 
 
 def no_axes_input(index: int) -> Predicate:
     """The optional input that holds the axes is absent."""
 
-    def predicate(c: Crossing) -> bool:
-        return not c.uses_input(index)
+    def predicate(crossing: Crossing) -> bool:
+        return not crossing.uses_input(index)
 
     return predicate
 
@@ -89,7 +91,7 @@ def no_axes_input(index: int) -> Predicate:
 def value_in(name: str, default: str, *allowed: str) -> Predicate:
     """A string attribute has one of the values that the other version knows."""
 
-    def predicate(c: Crossing) -> bool:
-        return c.value(name, default) in allowed
+    def predicate(crossing: Crossing) -> bool:
+        return crossing.value(name, default) in allowed
 
     return predicate

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from splitgraph.conversion.operators.registry import downward, unchanged
-from splitgraph.conversion.writing.adapter_context import Step
+from splitgraph.conversion.writing.adapter_context import AdapterContext
 from splitgraph.onnx_proto import TensorProto
 from splitgraph.value_type import DTYPE_NUMBERS
 
@@ -11,16 +11,16 @@ unchanged("Bernoulli Multinomial RandomNormal RandomNormalLike RandomUniform Ran
 
 
 @downward("Bernoulli", 15, 22)
-def bernoulli_by_uniform(step: Step) -> None:
+def bernoulli_by_uniform(context: AdapterContext) -> None:
     """1 where a number drawn from [0, 1) is less than the probability: exact in distribution, as the numbers that a
     seed gives are left to the runtime. Not the function body, which compares the other way round.
     """
-    dtype = step.known_dtype()
+    dtype = context.known_dtype()
     wide = dtype if dtype == "float64" else "float32"
-    seed = step.known_value("seed")
-    drawn = step.emit("RandomUniformLike", [step.inputs[0]], "drawn", dtype=DTYPE_NUMBERS[wide], seed=seed)
-    chances = step.inputs[0]
+    seed = context.known_value("seed")
+    drawn = context.emit("RandomUniformLike", [context.inputs[0]], "drawn", dtype=DTYPE_NUMBERS[wide], seed=seed)
+    chances = context.inputs[0]
     if dtype != wide:
-        chances = step.emit("Cast", [chances], "chances", to=TensorProto.FLOAT)
-    result = step.emit("Less", [drawn, chances], "is_one")
-    step.replace("Cast", [result], to=step.known_value("dtype", DTYPE_NUMBERS[dtype]))
+        chances = context.emit("Cast", [chances], "chances", to=TensorProto.FLOAT)
+    result = context.emit("Less", [drawn, chances], "is_one")
+    context.replace("Cast", [result], to=context.known_value("dtype", DTYPE_NUMBERS[dtype]))

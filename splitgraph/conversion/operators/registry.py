@@ -19,9 +19,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from splitgraph.conversion.nodes.crossing import Crossing, Predicate
-from splitgraph.conversion.writing.adapter_context import Step
+from splitgraph.conversion.writing.adapter_context import AdapterContext
 
-Adapter = Callable[[Step], None]
+Adapter = Callable[[AdapterContext], None]
 
 
 def always(_: Crossing) -> bool:

@@ -10,7 +10,7 @@ from math import prod
 from splitgraph.conversion.nodes.crossing import Crossing
 from splitgraph.conversion.operators.predicates import RANK_HINT
 from splitgraph.conversion.operators.registry import changed, downward, exact, unchanged
-from splitgraph.conversion.writing.adapter_context import Inexact, Step, require_few
+from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact, require_few
 from splitgraph.conversion.writing.formula import Formula, Term
 from splitgraph.conversion.writing.interpolation import Images
 from splitgraph.conversion.writing.shape_nodes import FLOATS, static_shape
@@ -27,28 +27,28 @@ unchanged("GridSample DeformConv RoiAlign", 22)
 
 
 @downward("GridSample", 16, 20)
-def sampled_by_gathering(step: Step) -> None:
+def sampled_by_gathering(context: AdapterContext) -> None:
     """The images, one behind the other, are gathered from at the elements around each place, which are weighted and
     added up. Below 20, only images of two axes are sampled, below 16 none.
     """
-    dtype, rank = step.known_dtype(0), step.known_rank(0)
-    mode = step.known_value("mode", "linear")
-    mode, padding = _MODES.get(mode, mode), step.known_value("padding_mode", "zeros")
-    aligned = bool(step.known_value("align_corners", 0))
+    dtype, rank = context.known_dtype(0), context.known_rank(0)
+    mode = context.known_value("mode", "linear")
+    mode, padding = _MODES.get(mode, mode), context.known_value("padding_mode", "zeros")
+    aligned = bool(context.known_value("align_corners", 0))
     if mode not in ("nearest", "linear", "cubic") or padding not in ("zeros", "border", "reflection"):
         raise Inexact(f"GridSample knows no mode {mode} with padding {padding}")
     if mode != "nearest" and dtype not in (*FLOATS, "bfloat16"):
         raise Inexact(f"how {mode} sampling rounds {dtype} is not said")
     if (mode, padding) == ("cubic", "border"):
         raise Inexact("whether the place or the elements around it are moved to the border is not said")
-    formula = Formula(step)
-    batch, _, *sizes = formula.sizes(step.inputs[0], rank)
-    data = formula.held(step.inputs[0], dtype)
+    formula = Formula(context)
+    batch, _, *sizes = formula.sizes(context.inputs[0], rank)
+    data = formula.held(context.inputs[0], dtype)
     if mode != "nearest":
         data = data.cast(_wide(dtype))
     pixels = formula.product(sizes)
     images = Images(formula, _rows(formula, data, rank, batch * pixels), sizes, mode, padding, aligned)
-    grid = formula.held(step.inputs[1], step.known_dtype(1)).cast(_wide(step.known_dtype(1)))
+    grid = formula.held(context.inputs[1], context.known_dtype(1)).cast(_wide(context.known_dtype(1)))
     places = []
     for axis, size in enumerate(sizes):
         # The last axis comes first.
@@ -63,34 +63,34 @@ changed("GridSample", 20, "modes were renamed, and inputs that are not images we
 
 
 @exact("GridSample", 20)
-def grid_sample_mode(c: Crossing) -> bool:
+def grid_sample_mode(crossing: Crossing) -> bool:
     """GridSample 16|20: images only, and "linear" and "cubic" are spelt "bilinear" and "bicubic" below 20."""
-    if not c.upward and c.rank(0) != 4:
+    if not crossing.upward and crossing.rank(0) != 4:
         return False
     new_names = {"bilinear": "linear", "bicubic": "cubic", "nearest": "nearest"}
-    names = new_names if c.upward else {new: old for old, new in new_names.items()}
-    c.accept_default("mode")
-    mode = c.value("mode")
+    names = new_names if crossing.upward else {new: old for old, new in new_names.items()}
+    crossing.accept_default("mode")
+    mode = crossing.value("mode")
     if mode is None:
         return True
     if mode not in names:
         return False
     if names[mode] != mode:
-        c.set("mode", names[mode], "the mode was renamed at opset 20")
+        crossing.set("mode", names[mode], "the mode was renamed at opset 20")
     return True
 
 
 @downward("AffineGrid", 20)
-def grid_by_multiplication(step: Step) -> None:
+def grid_by_multiplication(context: AdapterContext) -> None:
     """Positions from -1 to 1 along each axis, and 1, times the matrices. The specification's function body takes a
     batch of one for no batch.
     """
-    dtype, shape, sizes = step.known_dtype(0), step.shape(0) or (), static_shape(step, step.inputs[1])
+    dtype, shape, sizes = context.known_dtype(0), context.shape(0) or (), static_shape(context, context.inputs[1])
     axes = sizes[0] - 2 if sizes else shape[1] if len(shape) == 3 else None
     if not isinstance(axes, int):
         raise Inexact("how many axes the grid has is unknown", "declare the shape of theta")
-    formula, wide = Formula(step), _wide(dtype)
-    size, aligned = formula.given(step.inputs[1], "int64"), step.known_value("align_corners", 0)
+    formula, wide = Formula(context), _wide(dtype)
+    size, aligned = formula.given(context.inputs[1], "int64"), context.known_value("align_corners", 0)
     positions = []
     for axis in range(axes):
         count = formula.element(size, 2 + axis)
@@ -104,26 +104,26 @@ def grid_by_multiplication(step: Step) -> None:
     blank = reduce(Term.__add__, [position * 0 for position in positions])
     listed = [*(position + blank for position in positions[::-1]), blank + 1]
     whole = formula.apply("Concat", lambda *held: np.concatenate(held, axis=-1), listed, axis=axes + 1)
-    matrix = formula.transposed(formula.held(step.inputs[0], dtype).cast(wide), [0, 2, 1])
+    matrix = formula.transposed(formula.held(context.inputs[0], dtype).cast(wide), [0, 2, 1])
     matrix = matrix.reshape(0, *[1] * (axes - 1), axes + 1, axes)
-    grid = formula.held(step.emit("MatMul", [whole.name, matrix.name], "grid"), wide)
+    grid = formula.held(context.emit("MatMul", [whole.name, matrix.name], "grid"), wide)
     formula.give(grid.cast(dtype))
 
 
 @downward("DeformConv", 19)
-def deformed_by_gathering(step: Step) -> None:
+def deformed_by_gathering(context: AdapterContext) -> None:
     """The elements that a kernel falls on are sampled between those of the image, 0 beyond it; a convolution with a
     kernel of 1 weights and adds up what all places of the kernel gave.
     """
-    dtype, rank = step.known_dtype(0), step.known_rank(0)
-    kernel, group = _kernel(step, rank - 2), step.known_value("offset_group", 1)
-    wide, formula = _wide(dtype), Formula(step)
-    data, weight, offset = (formula.held(name, dtype).cast(wide) for name in step.inputs[:3])
+    dtype, rank = context.known_dtype(0), context.known_rank(0)
+    kernel, group = _kernel(context, rank - 2), context.known_value("offset_group", 1)
+    wide, formula = _wide(dtype), Formula(context)
+    data, weight, offset = (formula.held(name, dtype).cast(wide) for name in context.inputs[:3])
     bias, mask = (
-        formula.held(step.inputs[index], dtype).cast(wide) if step.uses_input(index) else None for index in (3, 4)
+        formula.held(context.inputs[index], dtype).cast(wide) if context.uses_input(index) else None for index in (3, 4)
     )
-    batch, channels, *sizes = formula.sizes(step.inputs[0], rank)
-    results = formula.sizes(step.inputs[2], rank)[2:]
+    batch, channels, *sizes = formula.sizes(context.inputs[0], rank)
+    results = formula.sizes(context.inputs[2], rank)[2:]
     spots, axes = prod(kernel), len(kernel)
     split = [formula.number(0), formula.number(group)]
     apart = formula.shaped(data, [*split, channels // group, *sizes])
@@ -134,7 +134,7 @@ def deformed_by_gathering(step: Step) -> None:
     places = []
     for axis in range(axes):
         moved = formula.gather(offset, formula.number(axis), 3)
-        places.append(moved + _undeformed(step, formula, kernel, axis, results[axis]).cast(wide))
+        places.append(moved + _undeformed(context, formula, kernel, axis, results[axis]).cast(wide))
     groups = formula.number(np.arange(group)).reshape(1, -1, 1, *[1] * axes)
     first = (formula.counting(batch).reshape(0, 1, 1, *[1] * axes) * group + groups) * pixels
     found = Images(formula, flat, sizes, "linear").sample(first, places, axes + 3)
@@ -143,13 +143,13 @@ def deformed_by_gathering(step: Step) -> None:
     found = formula.transposed(found, [1, 2, 0, *range(3, axes + 4)])
     columns = formula.shaped(found, [formula.number(0), channels * spots, *results])
     inputs = [columns, weight.reshape(0, -1, *[1] * axes), *([] if bias is None else [bias])]
-    result = step.emit("Conv", [term.name for term in inputs], "convolved", group=step.known_value("group", 1))
+    result = context.emit("Conv", [term.name for term in inputs], "convolved", group=context.known_value("group", 1))
     formula.give(formula.held(result, wide).cast(dtype))
 
 
-def _kernel(step: Step, axes: int) -> list[int]:
+def _kernel(context: AdapterContext, axes: int) -> list[int]:
     """The shape of the kernel."""
-    given = step.known_value("kernel_shape", None) or (step.shape(1) or ())[2:]
+    given = context.known_value("kernel_shape", None) or (context.shape(1) or ())[2:]
     kernel = [size for size in given if isinstance(size, int)]
     if len(kernel) != axes or len(given) != axes:
         raise Inexact("the shape of the kernel is unknown", "give kernel_shape")
@@ -157,42 +157,42 @@ def _kernel(step: Step, axes: int) -> list[int]:
     return kernel
 
 
-def _undeformed(step: Step, formula: Formula, kernel: list[int], axis: int, count: Term) -> Term:
+def _undeformed(context: AdapterContext, formula: Formula, kernel: list[int], axis: int, count: Term) -> Term:
     """Where each place of the kernel falls along an axis, int64[1, 1, places, 1, ..., results, ..., 1]."""
     ones = [1] * len(kernel)
-    pads, strides = step.known_value("pads", [0, 0] * len(kernel)), step.known_value("strides", ones)
+    pads, strides = context.known_value("pads", [0, 0] * len(kernel)), context.known_value("strides", ones)
     stride: int = strides[axis]
-    dilation = step.known_value("dilations", ones)[axis]
+    dilation = context.known_value("dilations", ones)[axis]
     spots = np.indices(tuple(kernel))[axis].reshape(1, 1, -1, *ones) * dilation - pads[axis]
     starts = formula.counting(count) * stride
     return formula.number(spots) + starts.reshape(*[1] * (3 + axis), -1, *ones[axis + 1 :])
 
 
 @downward("RoiAlign", 10, 16)
-def aligned_by_gathering(step: Step) -> None:
+def aligned_by_gathering(context: AdapterContext) -> None:
     """In each bin of a region, as many samples as sampling_ratio says or, for 0, as there are elements along an axis,
     are interpolated and averaged; those more than an element beyond the image are 0. The shift by half an element came
     with opset 16.
     """
-    if step.known_value("mode", "avg") != "avg":
+    if context.known_value("mode", "avg") != "avg":
         raise Inexact("runtimes and the document disagree about mode=max")
-    dtype, rank = step.known_dtype(0), step.known_rank(0)
-    formula, wide = Formula(step), _wide(dtype)
-    default = "half_pixel" if step.old.since_version >= 16 else "output_half_pixel"
-    shifted = step.known_value("coordinate_transformation_mode", default) == "half_pixel"
-    batch, _, *sizes = formula.sizes(step.inputs[0], rank)
-    regions = formula.held(step.inputs[1], dtype).cast(wide) * step.known_value("spatial_scale", 1.0)
+    dtype, rank = context.known_dtype(0), context.known_rank(0)
+    formula, wide = Formula(context), _wide(dtype)
+    default = "half_pixel" if context.old.since_version >= 16 else "output_half_pixel"
+    shifted = context.known_value("coordinate_transformation_mode", default) == "half_pixel"
+    batch, _, *sizes = formula.sizes(context.inputs[0], rank)
+    regions = formula.held(context.inputs[1], dtype).cast(wide) * context.known_value("spatial_scale", 1.0)
     places, counts, kept = [], [], []
     for axis, name in enumerate(("output_height", "output_width")):
         # Dimensions: regions, bins along each axis, samples of a bin along each axis.
         start, end = (formula.gather(regions, formula.number(corner - axis), 1) for corner in (1, 3))
         start, end = (bound.reshape(0, 1, 1, 1, 1) - (0.5 if shifted else 0) for bound in (start, end))
         length = end - start if shifted else (end - start).at_least(1)
-        bins = step.known_value(name, 1)
+        bins = context.known_value(name, 1)
         if bins > _MOST_BINS:
             raise Inexact(f"more than {_MOST_BINS:,} bins along an axis are not written out")
         width = length / bins
-        count, samples = _samples(step, formula, width)
+        count, samples = _samples(context, formula, width)
         samples = samples.cast(wide).reshape(*((1, 1, 1, -1, 1) if axis == 0 else (1, 1, 1, 1, -1)))
         steps = np.arange(bins).reshape((1, -1, 1, 1, 1) if axis == 0 else (1, 1, -1, 1, 1))
         place = start + formula.number(steps, wide) * width + (samples + 0.5) * width / count
@@ -200,23 +200,23 @@ def aligned_by_gathering(step: Step) -> None:
         kept.append(~(place < -1) & ~(place > sizes[axis].cast(wide)) & (samples < count))
         counts.append(count.at_least(0).reshape(0, 1, 1))
     pixels = formula.product(sizes)
-    flat = _rows(formula, formula.held(step.inputs[0], dtype).cast(wide), rank, batch * pixels)
-    first = (formula.given(step.inputs[2], "int64") * pixels).reshape(0, 1, 1, 1, 1)
+    flat = _rows(formula, formula.held(context.inputs[0], dtype).cast(wide), rank, batch * pixels)
+    first = (formula.given(context.inputs[2], "int64") * pixels).reshape(0, 1, 1, 1, 1)
     found = Images(formula, flat, sizes, "linear", "border").sample(first, places, 5)
     found = formula.where(kept[0] & kept[1], found, formula.number(0, wide))
     mean = formula.total(found, [4, 5], "all_samples") / (counts[0] * counts[1]).at_least(1)
     formula.give(_channels_behind(formula, mean, rank).cast(dtype))
 
 
-def _samples(step: Step, formula: Formula, width: Term) -> tuple[Term, Term]:
+def _samples(context: AdapterContext, formula: Formula, width: Term) -> tuple[Term, Term]:
     """How many samples there are in a bin along an axis, for each region or for all, and their numbers, int64."""
-    ratio = step.known_value("sampling_ratio", 0)
+    ratio = context.known_value("sampling_ratio", 0)
     if ratio > 0:
         require_few(ratio)
         return formula.number(np.full((1, 1, 1, 1, 1), ratio), width.dtype), formula.number(np.arange(ratio))
     count = width.ceil()
-    some = step.emit("Concat", [count.reshape(-1).name, formula.number([1], count.dtype).name], "counts", axis=0)
-    most = formula.held(step.emit("ReduceMax", [some], "most_samples", keepdims=0), count.dtype)
+    some = context.emit("Concat", [count.reshape(-1).name, formula.number([1], count.dtype).name], "counts", axis=0)
+    most = formula.held(context.emit("ReduceMax", [some], "most_samples", keepdims=0), count.dtype)
     return count, formula.counting(most.cast("int64"))
 
 
@@ -238,15 +238,15 @@ changed("RoiAlign", 16, "the default shift by half a pixel was added, and runtim
 
 
 @exact("RoiAlign", 16)
-def roi_pixel_shift(c: Crossing) -> bool:
+def roi_pixel_shift(crossing: Crossing) -> bool:
     """RoiAlign 10|16: average pooling without the shift by half a pixel, which is the default from 16 on."""
-    if c.value("mode", "avg") != "avg":
+    if crossing.value("mode", "avg") != "avg":
         return False
     name = "coordinate_transformation_mode"
-    if c.upward:
-        c.set(name, "output_half_pixel", "RoiAlign-10 does not shift by half a pixel")
+    if crossing.upward:
+        crossing.set(name, "output_half_pixel", "RoiAlign-10 does not shift by half a pixel")
         return True
-    if c.value(name) != "output_half_pixel":
+    if crossing.value(name) != "output_half_pixel":
         return False
-    c.drop(name, why="RoiAlign-10 does not shift by half a pixel")
+    crossing.drop(name, why="RoiAlign-10 does not shift by half a pixel")
     return True

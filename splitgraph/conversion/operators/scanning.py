@@ -10,7 +10,7 @@ from splitgraph.conversion.nodes.crossing import Crossing
 from splitgraph.conversion.operators.control_flow import bodies_without_bfloat16
 from splitgraph.conversion.operators.predicates import MINUS_AXIS
 from splitgraph.conversion.operators.registry import always, changed, downward, exact_downward, unchanged, upward
-from splitgraph.conversion.writing.adapter_context import Inexact, Step
+from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
 from splitgraph.deferred import helper, np, numpy_helper
 from splitgraph.graph.types import type_proto
 from splitgraph.node_making import make_attribute, make_node
@@ -22,35 +22,35 @@ changed("Scan", 9, "the batch axis and sequence_lens were removed")
 
 
 @upward("Scan", 9)
-def batch_by_an_outer_scan(step: Step) -> None:
+def batch_by_an_outer_scan(context: AdapterContext) -> None:
     """At 8, every input has a batch axis first, and each sequence of the batch is scanned by itself: an outer Scan over
     that axis runs the scan of one sequence. Where sequences have lengths, the states stay as they are behind the end;
     what is scanned out there, the document leaves open.
     """
-    number = step.known_value("num_scan_inputs")
-    directions = step.known_value("directions", None)
-    states = len(step.inputs) - 1 - number
-    has_lengths = step.uses_input(0)
+    number = context.known_value("num_scan_inputs")
+    directions = context.known_value("directions", None)
+    states = len(context.inputs) - 1 - number
+    has_lengths = context.uses_input(0)
     if has_lengths and directions and any(directions):
         raise Inexact("where a reversed sequence with a length of its own begins is not said")
-    if step.form.original is None:
+    if context.form.original is None:
         raise Inexact("its body is not the model's")
-    lengths = [step.inputs[0]] if has_lengths else []
-    step.inputs[:] = lengths + step.inputs[1:]
-    step.drop("directions", why="the inner Scan has them")
-    step.set("num_scan_inputs", len(step.inputs), "the batch is scanned from opset 9 on")
+    lengths = [context.inputs[0]] if has_lengths else []
+    context.inputs[:] = lengths + context.inputs[1:]
+    context.drop("directions", why="the inner Scan has them")
+    context.set("num_scan_inputs", len(context.inputs), "the batch is scanned from opset 9 on")
     inner = _Inner(
         number,
         states,
         list(directions) if directions else None,
-        [_without_batch(step, name) for name in step.inputs],
-        [step.new_name(f"in{index}") for index in range(len(step.inputs))],
-        [step.new_name(f"out{index}") for index in range(len(step.outputs))],
-        [step.new_name(hint) for hint in ("body", "scan", "t", "zero", "one", "next", "running", "count")],
-        [step.new_name("state") for _ in range(states)],
+        [_without_batch(context, name) for name in context.inputs],
+        [context.new_name(f"in{index}") for index in range(len(context.inputs))],
+        [context.new_name(f"out{index}") for index in range(len(context.outputs))],
+        [context.new_name(hint) for hint in ("body", "scan", "t", "zero", "one", "next", "running", "count")],
+        [context.new_name("state") for _ in range(states)],
         has_lengths,
     )
-    step.form.wrap = partial(_wrap, inner)
+    context.form.wrap = partial(_wrap, inner)
 
 
 class _Inner:
@@ -73,8 +73,8 @@ class _Inner:
         self.body, self.scan, self.t, self.zero, self.one, self.next, self.running, self.count = names
 
 
-def _without_batch(step: Step, name: str) -> ValueType:
-    known = step.values.type_of(name)
+def _without_batch(context: AdapterContext, name: str) -> ValueType:
+    known = context.values.type_of(name)
     return UNKNOWN if known.dtype is None else tensor(known.dtype, None if known.shape is None else known.shape[1:])
 
 
@@ -131,26 +131,26 @@ def _number(name: str, number: int) -> NodeProto:
 
 
 @downward("Scan", 9)
-def batch_of_one(step: Step) -> None:
+def batch_of_one(context: AdapterContext) -> None:
     """At 8, every input has a batch axis first and time second: a batch of one sequence, with time brought there."""
-    number = step.known_value("num_scan_inputs")
-    states = len(step.inputs) - number
-    scanned_out = len(step.outputs) - states
-    if any(step.known_value("scan_output_directions", ())):
+    number = context.known_value("num_scan_inputs")
+    states = len(context.inputs) - number
+    scanned_out = len(context.outputs) - states
+    if any(context.known_value("scan_output_directions", ())):
         raise Inexact("at opset 8 nothing is scanned out in reverse")
-    input_axes = step.known_value("scan_input_axes", (0,) * number)
-    output_axes = step.known_value("scan_output_axes", (0,) * scanned_out)
-    for index, name in enumerate(step.inputs):
+    input_axes = context.known_value("scan_input_axes", (0,) * number)
+    output_axes = context.known_value("scan_output_axes", (0,) * scanned_out)
+    for index, name in enumerate(context.inputs):
         axis = input_axes[index - states] if index >= states else 0
-        moved = name if axis == 0 else _transposed(step, name, axis, step.known_rank(index))
-        step.inputs[index] = step.emit("Unsqueeze", [moved], "batch", axes=[0])
-    for index, name in enumerate(step.outputs):
+        moved = name if axis == 0 else _transposed(context, name, axis, context.known_rank(index))
+        context.inputs[index] = context.emit("Unsqueeze", [moved], "batch", axes=[0])
+    for index, name in enumerate(context.outputs):
         if name:
             axis = output_axes[index - states] if index >= states else 0
-            _unbatch(step, index, axis)
-    step.inputs.insert(0, "")
-    directions = step.known_value("scan_input_directions", None)
-    step.drop(
+            _unbatch(context, index, axis)
+    context.inputs.insert(0, "")
+    directions = context.known_value("scan_input_directions", None)
+    context.drop(
         "scan_input_axes",
         "scan_output_axes",
         "scan_output_directions",
@@ -158,31 +158,31 @@ def batch_of_one(step: Step) -> None:
         why="time is the second axis at opset 8",
     )
     if directions:
-        step.set("directions", list(directions), "scan_input_directions is called so at opset 8")
+        context.set("directions", list(directions), "scan_input_directions is called so at opset 8")
 
 
-def _transposed(step: Step, name: str, axis: int, rank: int) -> str:
+def _transposed(context: AdapterContext, name: str, axis: int, rank: int) -> str:
     order = [axis % rank, *(index for index in range(rank) if index != axis % rank)]
-    return step.emit("Transpose", [name], "time_first", perm=order)
+    return context.emit("Transpose", [name], "time_first", perm=order)
 
 
-def _unbatch(step: Step, index: int, axis: int) -> None:
+def _unbatch(context: AdapterContext, index: int, axis: int) -> None:
     """Give an output without its batch of one, and with time on its axis."""
-    rank = _rank_of_output(step, index) if axis else 0
-    given = step.redirect(index, "batch")
+    rank = _rank_of_output(context, index) if axis else 0
+    given = context.redirect(index, "batch")
     if not axis:
-        step.emit_after("Squeeze", [step.outputs[index]], given, axes=[0])
+        context.emit_after("Squeeze", [context.outputs[index]], given, axes=[0])
         return
-    plain = step.new_name("time_first")
-    step.emit_after("Squeeze", [step.outputs[index]], plain, axes=[0])
+    plain = context.new_name("time_first")
+    context.emit_after("Squeeze", [context.outputs[index]], plain, axes=[0])
     place = axis % rank
-    step.emit_after("Transpose", [plain], given, perm=[*range(1, place + 1), 0, *range(place + 1, rank)])
+    context.emit_after("Transpose", [plain], given, perm=[*range(1, place + 1), 0, *range(place + 1, rank)])
 
 
-def _rank_of_output(step: Step, index: int) -> int:
-    shape = step.output_type(index).shape
+def _rank_of_output(context: AdapterContext, index: int) -> int:
+    shape = context.output_type(index).shape
     if shape is None:
-        raise Inexact(f"the rank of {step.outputs[index]!r} is unknown", "declare it")
+        raise Inexact(f"the rank of {context.outputs[index]!r} is unknown", "declare it")
     return len(shape)
 
 
@@ -190,25 +190,25 @@ changed("Scan", 11, MINUS_AXIS, up=always)
 
 
 @exact_downward("Scan", 11)
-def scan_axes_counted_from_front(c: Crossing) -> bool:
+def scan_axes_counted_from_front(crossing: Crossing) -> bool:
     """Scan 9|11, downward: no axis is negative (the rank of what is scanned is the body's affair)."""
-    axes = [c.value(name, ()) for name in ("scan_input_axes", "scan_output_axes")]
+    axes = [crossing.value(name, ()) for name in ("scan_input_axes", "scan_output_axes")]
     return all(value is not UNRESOLVED and all(axis >= 0 for axis in value) for value in axes)
 
 
 @downward("Scan", 11)
-def axes_from_the_front(step: Step) -> None:
+def axes_from_the_front(context: AdapterContext) -> None:
     """Below 11, axes are counted from the front, which the ranks tell."""
-    number = step.known_value("num_scan_inputs")
-    states = len(step.inputs) - number
-    inputs, outputs = step.known_value("scan_input_axes", ()), step.known_value("scan_output_axes", ())
+    number = context.known_value("num_scan_inputs")
+    states = len(context.inputs) - number
+    inputs, outputs = context.known_value("scan_input_axes", ()), context.known_value("scan_output_axes", ())
     why = "below opset 11 axes are counted from the front"
     if any(axis < 0 for axis in inputs):
-        axes = [axis if axis >= 0 else axis + step.known_rank(states + i) for i, axis in enumerate(inputs)]
-        step.set("scan_input_axes", axes, why)
+        axes = [axis if axis >= 0 else axis + context.known_rank(states + i) for i, axis in enumerate(inputs)]
+        context.set("scan_input_axes", axes, why)
     if any(axis < 0 for axis in outputs):
-        axes = [axis if axis >= 0 else axis + _rank_of_output(step, states + i) for i, axis in enumerate(outputs)]
-        step.set("scan_output_axes", axes, why)
+        axes = [axis if axis >= 0 else axis + _rank_of_output(context, states + i) for i, axis in enumerate(outputs)]
+        context.set("scan_output_axes", axes, why)
 
 
 downward("Scan", 16)(bodies_without_bfloat16)

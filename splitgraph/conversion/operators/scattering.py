@@ -8,7 +8,7 @@ from collections.abc import Callable
 from splitgraph.conversion.operators.indexing import from_front, offsets, tuple_length
 from splitgraph.conversion.operators.predicates import value_in
 from splitgraph.conversion.operators.registry import always, changed, downward, unchanged, upward
-from splitgraph.conversion.writing.adapter_context import Inexact, Step
+from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
 from splitgraph.conversion.writing.reshaping import reshaped
 from splitgraph.conversion.writing.shape_nodes import (
     has_no_zero,
@@ -25,28 +25,28 @@ unchanged("ScatterElements ScatterND", 13, 16)
 
 
 @downward("ScatterElements", 11)
-def scatter_instead(step: Step) -> None:
+def scatter_instead(context: AdapterContext) -> None:
     """Scatter, below 11, says nothing of negative indices, which are counted from the front."""
-    axis = step.known_value("axis", 0)
-    inputs = [step.inputs[0], from_front(step, axis), step.inputs[2]]
-    step.replace("Scatter", inputs, axis=axis)
+    axis = context.known_value("axis", 0)
+    inputs = [context.inputs[0], from_front(context, axis), context.inputs[2]]
+    context.replace("Scatter", inputs, axis=axis)
 
 
 @downward("ScatterElements", 16, 18)
-def elements_slice_by_slice(step: Step) -> None:
+def elements_slice_by_slice(context: AdapterContext) -> None:
     """The updates of one slice along the axis meet different elements: gathered, combined with the updates and
     scattered, slice after slice, they are reduced in the order of their indices.
     """
-    axis, shape = step.known_value("axis", 0), step.input_type(1).shape
+    axis, shape = context.known_value("axis", 0), context.input_type(1).shape
     count = shape[axis] if shape else None
 
     def update(data: str, place: str, operator: str) -> str:
-        indices, updates = (step.emit("Gather", [name, place], "slice", axis=axis) for name in step.inputs[1:])
-        found = step.emit("GatherElements", [data, indices], "found", axis=axis)
-        combined = step.emit(operator, [found, updates], "combined")
-        return step.emit("ScatterElements", [data, indices, combined], "scattered", axis=axis)
+        indices, updates = (context.emit("Gather", [name, place], "slice", axis=axis) for name in context.inputs[1:])
+        found = context.emit("GatherElements", [data, indices], "found", axis=axis)
+        combined = context.emit(operator, [found, updates], "combined")
+        return context.emit("ScatterElements", [data, indices, combined], "scattered", axis=axis)
 
-    _one_after_the_other(step, count, update)
+    _one_after_the_other(context, count, update)
 
 
 changed(
@@ -59,47 +59,49 @@ changed(
 
 
 @downward("ScatterND", 11)
-def scattered_by_offsets(step: Step) -> None:
+def scattered_by_offsets(context: AdapterContext) -> None:
     """The data in two dimensions, those that the tuples of indices count into and the rest, is scattered into row by
     row.
     """
-    rank, depth = step.known_rank(0), tuple_length(step)
-    shape = step.emit("Shape", [step.inputs[0]], "shape")
-    places = step.emit("Reshape", [offsets(step, shape, depth), step.constant([-1, 1], "column")], "places")
-    rest = (step.input_type(0).shape or ())[depth:]
-    width = _product(step, shape, range(depth, rank))
+    rank, depth = context.known_rank(0), tuple_length(context)
+    shape = context.emit("Shape", [context.inputs[0]], "shape")
+    places = context.emit("Reshape", [offsets(context, shape, depth), context.constant([-1, 1], "column")], "places")
+    rest = (context.input_type(0).shape or ())[depth:]
+    width = _product(context, shape, range(depth, rank))
     # Where the rows are known to have elements, how many there are need not be known.
     dense = all(isinstance(dim, int) and dim > 0 for dim in rest)
-    any_number = step.constant([-1], "rows")
+    any_number = context.constant([-1], "rows")
 
     def in_rows(data: str, rows: str) -> str:
-        row_shape = step.emit("Concat", [any_number if dense else rows, width], "row_shape", axis=0)
-        operator, inputs, attributes = reshaped(step, data, row_shape, dense=dense)
-        return step.emit(operator, inputs, "in_rows", **attributes)
+        row_shape = context.emit("Concat", [any_number if dense else rows, width], "row_shape", axis=0)
+        operator, inputs, attributes = reshaped(context, data, row_shape, dense=dense)
+        return context.emit(operator, inputs, "in_rows", **attributes)
 
-    data = in_rows(step.inputs[0], _product(step, shape, range(depth)))
-    count = step.emit("Gather", [step.emit("Shape", [places], "places_shape"), step.constant([0], "first")], "count")
-    wide = step.emit("Concat", [step.constant([1], "one"), width], "wide", axis=0)
-    indices = step.emit("Expand", [places, wide], "indices")
-    scattered = step.emit("Scatter", [data, indices, in_rows(step.inputs[2], count)], "scattered", axis=0)
-    operator, inputs, attributes = reshaped(step, scattered, shape, dense=has_no_zero(step, step.inputs[0]))
-    step.replace(operator, inputs, **attributes)
+    data = in_rows(context.inputs[0], _product(context, shape, range(depth)))
+    count = context.emit(
+        "Gather", [context.emit("Shape", [places], "places_shape"), context.constant([0], "first")], "count"
+    )
+    wide = context.emit("Concat", [context.constant([1], "one"), width], "wide", axis=0)
+    indices = context.emit("Expand", [places, wide], "indices")
+    scattered = context.emit("Scatter", [data, indices, in_rows(context.inputs[2], count)], "scattered", axis=0)
+    operator, inputs, attributes = reshaped(context, scattered, shape, dense=has_no_zero(context, context.inputs[0]))
+    context.replace(operator, inputs, **attributes)
 
 
-def _product(step: Step, shape: str, axes: range) -> str:
+def _product(context: AdapterContext, shape: str, axes: range) -> str:
     """How many elements some dimensions of the first input hold, as a list of one."""
-    dims = (step.input_type(0).shape or ())[axes.start : axes.stop]
+    dims = (context.input_type(0).shape or ())[axes.start : axes.stop]
     known = [dim for dim in dims if isinstance(dim, int)]
     if len(known) == len(dims):
-        return step.constant([math.prod(known)], "product")
-    sizes = step.emit("Gather", [shape, step.constant(axes, "axes")], "sizes")
-    return step.emit("ReduceProd", [sizes], "product", axes=[0], keepdims=1)
+        return context.constant([math.prod(known)], "product")
+    sizes = context.emit("Gather", [shape, context.constant(axes, "axes")], "sizes")
+    return context.emit("ReduceProd", [sizes], "product", axes=[0], keepdims=1)
 
 
 @downward("ScatterND", 16, 18)
-def tuples_one_after_the_other(step: Step) -> None:
+def tuples_one_after_the_other(context: AdapterContext) -> None:
     """The update of one tuple of indices meets each element once: tuple after tuple, all are reduced in order."""
-    shape = step.input_type(1).shape
+    shape = context.input_type(1).shape
     if shape is None or len(shape) != 2:
         raise Inexact(
             "a reduction is written as one scatter for each tuple of indices, and how many there are is not known, or "
@@ -107,35 +109,37 @@ def tuples_one_after_the_other(step: Step) -> None:
         )
 
     def update(data: str, place: str, operator: str) -> str:
-        indices, updates = (step.emit("Gather", [name, place], "slice", axis=0) for name in step.inputs[1:])
-        found = step.emit("GatherND", [data, indices], "found")
-        combined = step.emit(operator, [found, updates], "combined")
-        return step.emit("ScatterND", [data, indices, combined], "scattered")
+        indices, updates = (context.emit("Gather", [name, place], "slice", axis=0) for name in context.inputs[1:])
+        found = context.emit("GatherND", [data, indices], "found")
+        combined = context.emit(operator, [found, updates], "combined")
+        return context.emit("ScatterND", [data, indices, combined], "scattered")
 
-    _one_after_the_other(step, shape[0], update)
+    _one_after_the_other(context, shape[0], update)
 
 
-def _one_after_the_other(step: Step, count: DimLike | None, update: Callable[[str, str, str], str]) -> None:
+def _one_after_the_other(
+    context: AdapterContext, count: DimLike | None, update: Callable[[str, str, str], str]
+) -> None:
     """Apply the updates of slices 0 to count - 1, in order."""
-    step.require_types()
-    reduction, dtype = step.known_value("reduction", "none"), step.known_dtype(0)
-    if reduction not in _OPERATORS or (reduction in ("add", "mul") and step.upper.since_version == 18):
-        raise Inexact(f"reduction={reduction} does not exist {step.side}")
+    context.require_types()
+    reduction, dtype = context.known_value("reduction", "none"), context.known_dtype(0)
+    if reduction not in _OPERATORS or (reduction in ("add", "mul") and context.upper.since_version == 18):
+        raise Inexact(f"reduction={reduction} does not exist {context.side}")
     if dtype in ("bool", "string", "complex64", "complex128") or dtype == "bfloat16":
         raise Inexact(f"{_OPERATORS[reduction]} does not take {dtype}")
     if not isinstance(count, int) or count > _MOST_SLICES:
         many = f"there are {count}" if isinstance(count, int) else "how many there are is not known"
         raise Inexact(f"reduction={reduction} is written as one scatter for each slice of updates, and {many}")
-    data = step.inputs[0]
+    data = context.inputs[0]
     for place in range(count):
-        data = update(data, step.constant([place], "place"), _OPERATORS[reduction])
-    step.replace("Identity", [data])
+        data = update(data, context.constant([place], "place"), _OPERATORS[reduction])
+    context.replace("Identity", [data])
 
 
 changed("Scatter", 11, "it is deprecated from then on; ScatterElements replaces it")
 
 
 @upward("Scatter", 11)
-def scatter_elements_instead(step: Step) -> None:
+def scatter_elements_instead(context: AdapterContext) -> None:
     """The operator was renamed."""
-    step.rename("ScatterElements")
+    context.rename("ScatterElements")

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from splitgraph.conversion.operators.registry import changed, downward, unchanged, upward
-from splitgraph.conversion.writing.adapter_context import Inexact, Step
+from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
 from splitgraph.conversion.writing.formula import Formula, Term
 from splitgraph.conversion.writing.reshaping import copying, reshaped
 from splitgraph.conversion.writing.shape_nodes import (
@@ -28,43 +28,43 @@ changed("Reshape", 5, "the attribute shape became an input")
 
 
 @upward("Reshape", 5)
-def shape_as_input(step: Step) -> None:
+def shape_as_input(context: AdapterContext) -> None:
     """The attribute shape becomes a constant."""
-    step.require_types()
-    if not step.has("shape"):
+    context.require_types()
+    if not context.has("shape"):
         raise Inexact("the node has no attribute shape")
-    step.drop("consumed_inputs", why="it has no effect")
-    step.inputs.append(step.attribute_as_input("shape"))
+    context.drop("consumed_inputs", why="it has no effect")
+    context.inputs.append(context.attribute_as_input("shape"))
 
 
 @downward("Reshape", 5)
-def shape_as_attribute(step: Step) -> None:
+def shape_as_attribute(context: AdapterContext) -> None:
     """A constant second input becomes the attribute shape."""
-    step.require_types()
-    shape = step.constant_ints(1, "shape")
-    del step.inputs[1:]
+    context.require_types()
+    shape = context.constant_ints(1, "shape")
+    del context.inputs[1:]
     if not shape:
         raise Inexact("the shape of a scalar is an empty list, which an attribute cannot be told from an absent one")
-    step.set("shape", shape, f"it is an attribute {step.side}")
+    context.set("shape", shape, f"it is an attribute {context.side}")
 
 
 @downward("Reshape", 14)
-def dimensions_of_zero(step: Step) -> None:
+def dimensions_of_zero(context: AdapterContext) -> None:
     """Below 14, a 0 in the shape copies a dimension: where none is 0 unless that dimension is, it makes no difference;
     elsewhere a tensor without elements is made by other means.
     """
-    step.require_types()
-    if 0 in (step.integers(1) or (0,)):
+    context.require_types()
+    if 0 in (context.integers(1) or (0,)):
         # Without a 0 it makes no difference what each call of a function says.
-        step.known_is_set("allowzero")
-    step.drop("allowzero", why=f"it does not exist {step.side}")
+        context.known_is_set("allowzero")
+    context.drop("allowzero", why=f"it does not exist {context.side}")
     # Data without a dimension of 0 can only take on shapes without one.
-    dense = has_no_zero(step, step.inputs[0])
-    if dense and 0 in (step.integers(1) or ()):
+    dense = has_no_zero(context, context.inputs[0])
+    if dense and 0 in (context.integers(1) or ()):
         raise Inexact("it makes no elements of some")
-    written = None if dense else copying(step)
-    operator, inputs, attributes = written or reshaped(step, *step.inputs, dense=dense)
-    step.replace(operator, list(inputs), **attributes)
+    written = None if dense else copying(context)
+    operator, inputs, attributes = written or reshaped(context, *context.inputs, dense=dense)
+    context.replace(operator, list(inputs), **attributes)
 
 
 unchanged("Tile Expand", 13)
@@ -72,67 +72,69 @@ changed("Tile", 6, "the inputs tiles and axis became one input repeats")
 
 
 @upward("Tile", 6)
-def repeats_from_axis(step: Step) -> None:
+def repeats_from_axis(context: AdapterContext) -> None:
     """tiles, along axis, is an element of repeats, all others of which are 1."""
-    step.require_types()
-    rank = step.known_rank(0)
-    data, tiles, axis = step.inputs
-    as_number = step.emit("Cast", [tiles], "tiles", to=TensorProto.INT64)
-    ones = step.constant([1] * rank, "ones")
-    found = step.elements(2)
+    context.require_types()
+    rank = context.known_rank(0)
+    data, tiles, axis = context.inputs
+    as_number = context.emit("Cast", [tiles], "tiles", to=TensorProto.INT64)
+    ones = context.constant([1] * rank, "ones")
+    found = context.elements(2)
     if found is not None:
-        where = step.constant([int(place == int(found.reshape(-1)[0]) % rank) for place in range(rank)], "at_axis")
+        where = context.constant([int(place == int(found.reshape(-1)[0]) % rank) for place in range(rank)], "at_axis")
     else:
-        place = step.emit("Cast", [axis], "axis", to=TensorProto.INT64)
-        row = step.emit("Reshape", [place, step.constant([1], "row")], "axis_row")
-        same = step.emit("Equal", [step.constant(range(rank), "axes"), row], "is_axis", **_limited(step))
-        where = step.emit("Cast", [same], "at_axis", to=TensorProto.INT64)
-    row = step.emit("Reshape", [as_number, step.constant([1], "one")], "tiles_row")
-    more = step.emit("Sub", [row, step.constant([1], "one")], "more")
-    added = step.emit("Mul", [where, more], "added", **_limited(step))
-    step.inputs[:] = [data, step.emit("Add", [added, ones], "repeats")]
+        place = context.emit("Cast", [axis], "axis", to=TensorProto.INT64)
+        row = context.emit("Reshape", [place, context.constant([1], "row")], "axis_row")
+        same = context.emit("Equal", [context.constant(range(rank), "axes"), row], "is_axis", **_limited(context))
+        where = context.emit("Cast", [same], "at_axis", to=TensorProto.INT64)
+    row = context.emit("Reshape", [as_number, context.constant([1], "one")], "tiles_row")
+    more = context.emit("Sub", [row, context.constant([1], "one")], "more")
+    added = context.emit("Mul", [where, more], "added", **_limited(context))
+    context.inputs[:] = [data, context.emit("Add", [added, ones], "repeats")]
 
 
-def _limited(step: Step) -> dict[str, int]:
+def _limited(context: AdapterContext) -> dict[str, int]:
     """What lets the second operand broadcast below opset 7."""
-    return {"broadcast": 1} if step.opset < 7 else {}
+    return {"broadcast": 1} if context.opset < 7 else {}
 
 
 @downward("Tile", 6)
-def one_axis_at_a_time(step: Step) -> None:
+def one_axis_at_a_time(context: AdapterContext) -> None:
     """A constant repeats becomes a Tile for each axis along which anything is repeated."""
-    step.require_types()
-    dtype = step.known_dtype(0)
-    repeats = step.constant_ints(1, "repeats")
+    context.require_types()
+    dtype = context.known_dtype(0)
+    repeats = context.constant_ints(1, "repeats")
     kind = helper.tensor_dtype_to_np_dtype(DTYPE_NUMBERS[dtype])
-    data = step.inputs[0]
+    data = context.inputs[0]
     places = [axis for axis, count in enumerate(repeats) if count != 1]
     for axis in places:
-        inputs = [data, step.constant(repeats[axis], "tiles", kind), step.constant(axis, "axis", kind)]
+        inputs = [data, context.constant(repeats[axis], "tiles", kind), context.constant(axis, "axis", kind)]
         if axis == places[-1]:
-            step.replace("Tile", inputs)
+            context.replace("Tile", inputs)
         else:
-            data = step.emit("Tile", inputs, "tiled")
+            data = context.emit("Tile", inputs, "tiled")
     if not places:
-        step.replace("Identity", [data])
+        context.replace("Identity", [data])
 
 
 @downward("Expand", 8)
-def repeated_instead(step: Step) -> None:
+def repeated_instead(context: AdapterContext) -> None:
     """Along each axis the one element is repeated as often as the result is long, or nothing is."""
-    sizes, lengths = step.input_type(0).shape, step.output_type(0).shape
+    sizes, lengths = context.input_type(0).shape, context.output_type(0).shape
     if sizes is None or lengths is None:
         raise Inexact("the rank of its input, or that of its result, is unknown", "declare the shape of the input")
     missing = len(lengths) - len(sizes)
-    data, formula = step.inputs[0], Formula(step)
+    data, formula = context.inputs[0], Formula(context)
     if missing:
-        data = step.emit("Unsqueeze", [data], "of_full_rank", axes=list(range(missing)))
-    repeats = _repeats(step, formula, [1] * missing + list(sizes), lengths)
-    step.replace("Tile" if repeats else "Identity", [data, formula.vector(repeats).name] if repeats else [data])
+        data = context.emit("Unsqueeze", [data], "of_full_rank", axes=list(range(missing)))
+    repeats = _repeats(context, formula, [1] * missing + list(sizes), lengths)
+    context.replace("Tile" if repeats else "Identity", [data, formula.vector(repeats).name] if repeats else [data])
 
 
-def _repeats(step: Step, formula: Formula, sizes: Sequence[DimLike | None], lengths: Shape) -> list[Term | int]:
-    asked, known = formula.given(step.inputs[1], "int64"), static_shape(step, step.inputs[1])
+def _repeats(
+    context: AdapterContext, formula: Formula, sizes: Sequence[DimLike | None], lengths: Shape
+) -> list[Term | int]:
+    asked, known = formula.given(context.inputs[1], "int64"), static_shape(context, context.inputs[1])
     repeats: list[Term | int] = []
     for axis, (size, length) in enumerate(zip(sizes, lengths, strict=True)):
         if (size is not None and size == length) or (isinstance(size, int) and size != 1):
@@ -154,31 +156,31 @@ unchanged("Identity", 13, 14, 16, 19, 21, 23, 24, 25)
 
 
 @downward("Identity", 14)
-def sequence_with_one_more(step: Step) -> None:
+def sequence_with_one_more(context: AdapterContext) -> None:
     """A sequence is copied by an insertion at its end that is taken back."""
-    known = step.input_type(0)
+    known = context.input_type(0)
     if known.kind != "sequence" or known.dtype is None or known.element is not None:
-        step.require_types()
+        context.require_types()
         raise Inexact("it copies tensors only")
-    shape = step.constant(np.zeros(0), "scalar")
+    shape = context.constant(np.zeros(0), "scalar")
     if known.dtype == "string":
-        element = step.tensor(numpy_helper.from_array(np.array("", dtype=object)), "element")
+        element = context.tensor(numpy_helper.from_array(np.array("", dtype=object)), "element")
     else:
-        element = filled(step, shape, 0, "element", known.dtype)
-    longer = step.emit("SequenceInsert", [step.inputs[0], element], "longer")
-    step.replace("SequenceErase", [longer])
+        element = filled(context, shape, 0, "element", known.dtype)
+    longer = context.emit("SequenceInsert", [context.inputs[0], element], "longer")
+    context.replace("SequenceErase", [longer])
 
 
 unchanged("Shape", 13, 15, 19, 21, 23, 24, 25)
 
 
 @downward("Shape", 15)
-def part_of_shape_by_slice(step: Step) -> None:
+def part_of_shape_by_slice(context: AdapterContext) -> None:
     """start and end clamp as the bounds of a Slice do, which takes the part of the whole shape below 15."""
-    step.require_types()
-    start, end = step.known_value("start", 0), step.known_value("end", 2**63 - 1)
-    shape = step.emit("Shape", [step.inputs[0]], "shape")
-    step.replace("Slice", [shape, step.constant([start], "start"), step.constant([end], "end")])
+    context.require_types()
+    start, end = context.known_value("start", 0), context.known_value("end", 2**63 - 1)
+    shape = context.emit("Shape", [context.inputs[0]], "shape")
+    context.replace("Slice", [shape, context.constant([start], "start"), context.constant([end], "end")])
 
 
 unchanged("Size", 13, 19, 21, 23, 24, 25)

@@ -20,7 +20,7 @@ from splitgraph.conversion.operators.registry import (
     unchanged,
     upward,
 )
-from splitgraph.conversion.writing.adapter_context import Inexact, Step, require_few
+from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact, require_few
 from splitgraph.deferred import np, numpy_helper
 from splitgraph.dim import Facts
 from splitgraph.onnx_proto import TensorProto
@@ -51,40 +51,40 @@ unchanged("AveragePool", 7, 10, 11, 19)
 
 
 @downward("AveragePool", 7)
-def padding_counts(step: Step) -> None:
+def padding_counts(context: AdapterContext) -> None:
     """Below 7, padding never counts: zeros that Pad adds do."""
-    pads, kernel = step.known_value("pads", ()), step.known_value("kernel_shape")
-    if step.value("auto_pad", "NOTSET") not in ("NOTSET", "VALID"):
+    pads, kernel = context.known_value("pads", ()), context.known_value("kernel_shape")
+    if context.value("auto_pad", "NOTSET") not in ("NOTSET", "VALID"):
         raise Inexact("count_include_pad does not exist below it, and here the padding is worked out from auto_pad")
-    step.drop("count_include_pad", "pads", why="Pad adds the padding that counts")
+    context.drop("count_include_pad", "pads", why="Pad adds the padding that counts")
     if any(pads):
         axes = len(kernel)
-        step.inputs[0] = step.emit(
-            "Pad", [step.inputs[0]], "padded", pads=[0, 0, *pads[:axes], 0, 0, *pads[axes:]], mode="constant"
+        context.inputs[0] = context.emit(
+            "Pad", [context.inputs[0]], "padded", pads=[0, 0, *pads[:axes], 0, 0, *pads[axes:]], mode="constant"
         )
 
 
 @downward("AveragePool", 10)
 @downward("MaxPool", 10)
-def ceiling_written_out(step: Step) -> None:
+def ceiling_written_out(context: AdapterContext) -> None:
     """Below 10, there is no ceil_mode: more padding at the end makes as many windows; neither the greatest element nor
     the mean of those outside the padding depends on how much of it there is; a mean of those in it is counted again.
     """
-    _count_again(step, _write_ceiling(step))
-    if any(dilation != 1 for dilation in step.known_value("dilations", ())):
-        _greatest_of_slices(step)
+    _count_again(context, _write_ceiling(context))
+    if any(dilation != 1 for dilation in context.known_value("dilations", ())):
+        _greatest_of_slices(context)
     else:
-        step.drop("dilations", why="all are 1, and they do not exist below opset 10")
+        context.drop("dilations", why="all are 1, and they do not exist below opset 10")
 
 
-def _greatest_of_slices(step: Step) -> None:
+def _greatest_of_slices(context: AdapterContext) -> None:
     """Windows with holes: for each place in the window, the elements that fall on it, the greatest of all of which."""
-    _drop_auto_pad(step)
-    if step.uses_output(1) and step.is_read(step.outputs[1]):
+    _drop_auto_pad(context)
+    if context.uses_output(1) and context.is_read(context.outputs[1]):
         raise Inexact("the positions in windows with holes are not given below it")
-    kernel: Sequence[int] = step.known_value("kernel_shape")
-    sizes, windows = _spatial_sizes(step), _windows(step)
-    dilations = step.known_value("dilations")
+    kernel: Sequence[int] = context.known_value("kernel_shape")
+    sizes, windows = _spatial_sizes(context), _windows(context)
+    dilations = context.known_value("dilations")
     counts = [window.count(size, up=False) for window, size in zip(windows, sizes, strict=True)]
     if min(counts) < 1:
         raise Inexact(_NO_WINDOW)
@@ -98,41 +98,41 @@ def _greatest_of_slices(step: Step) -> None:
         if not all(any(0 <= start + place < size for place in axis) for start in starts):
             raise Inexact("a window holds nothing but padding, and what it gives is not said")
     begins, ends = ([getattr(window, side) for window in windows] for side in ("begin", "end"))
-    data = step.inputs[0]
+    data = context.inputs[0]
     if any(begins + ends):
         pads = [0, 0, *begins, 0, 0, *ends]
-        data = step.emit("Pad", [data], "padded", pads=pads, mode="constant", value=float("-inf"))
+        data = context.emit("Pad", [data], "padded", pads=pads, mode="constant", value=float("-inf"))
     axes, ones, strides = list(range(2, len(kernel) + 2)), [1] * len(kernel), [window.stride for window in windows]
     spans = [(count - 1) * stride + 1 for count, stride in zip(counts, strides, strict=True)]
     slices = []
     for corner in product(*places):
         stops = [place + span for place, span in zip(corner, spans, strict=True)]
-        part = step.emit("Slice", [data], "slice", starts=list(corner), ends=stops, axes=axes)
+        part = context.emit("Slice", [data], "slice", starts=list(corner), ends=stops, axes=axes)
         if any(stride > 1 for stride in strides):
-            part = step.emit("MaxPool", [part], "kept", kernel_shape=ones, strides=strides)
+            part = context.emit("MaxPool", [part], "kept", kernel_shape=ones, strides=strides)
         slices.append(part)
-    del step.outputs[1:]
-    step.replace("Max", slices)
+    del context.outputs[1:]
+    context.replace("Max", slices)
 
 
 @downward("AveragePool", 19)
-def mean_with_holes(step: Step) -> None:
+def mean_with_holes(context: AdapterContext) -> None:
     """Below 19, windows have no holes: a convolution with ones adds the elements up, and another one, of ones, counts
     them where the padding does not count.
     """
-    counted = _write_ceiling(step)
-    _drop_auto_pad(step)
-    data, dtype = step.inputs[0], step.known_dtype(0)
-    sums = _sums(step, data)
+    counted = _write_ceiling(context)
+    _drop_auto_pad(context)
+    data, dtype = context.inputs[0], context.known_dtype(0)
+    sums = _sums(context, data)
     if counted is not None:
-        counts = step.constant(counted, "counts", dtype)
-    elif step.known_is_set("count_include_pad") or not any(step.known_value("pads", ())):
-        counts = step.constant(prod(step.known_value("kernel_shape")), "count", dtype)
+        counts = context.constant(counted, "counts", dtype)
+    elif context.known_is_set("count_include_pad") or not any(context.known_value("pads", ())):
+        counts = context.constant(prod(context.known_value("kernel_shape")), "count", dtype)
     else:
         one = numpy_helper.from_array(np.ones(1, dtype))
-        ones = step.emit("ConstantOfShape", [step.emit("Shape", [data], "shape")], "ones", value=one)
-        counts = _sums(step, ones)
-    step.replace("Div", [sums, counts])
+        ones = context.emit("ConstantOfShape", [context.emit("Shape", [data], "shape")], "ones", value=one)
+        counts = _sums(context, ones)
+    context.replace("Div", [sums, counts])
 
 
 changed(
@@ -143,25 +143,29 @@ changed(
 
 
 @exact("AveragePool LpPool MaxPool", 22)
-def windows_start_inside(c: Crossing) -> bool:
+def windows_start_inside(crossing: Crossing) -> bool:
     """Pools at 22: no window starts in the padding at the end, which ceil_mode might make one do.
 
     The last window starts less than one stride after the last place where a whole window fits, so it starts inside
     when stride + padding at the end <= size of the (dilated) window.
     """
-    if c.value("ceil_mode", 0) == 0:
+    if crossing.value("ceil_mode", 0) == 0:
         return True
-    auto_pad = c.value("auto_pad", "NOTSET")
+    auto_pad = crossing.value("auto_pad", "NOTSET")
     if auto_pad in ("SAME_UPPER", "SAME_LOWER", "VALID"):
-        if not c.upward and _is_ceiling_idle(c, auto_pad):
+        if not crossing.upward and _is_ceiling_idle(crossing, auto_pad):
             # onnx's own inference below 22 takes it for a window more.
-            c.drop("ceil_mode", why=f"with auto_pad={auto_pad} there are as many windows without it")
+            crossing.drop("ceil_mode", why=f"with auto_pad={auto_pad} there are as many windows without it")
         return True
-    kernel = c.value("kernel_shape", ())
-    if kernel is UNRESOLVED or c.value("auto_pad", "NOTSET") is UNRESOLVED:
+    kernel = crossing.value("kernel_shape", ())
+    if kernel is UNRESOLVED or crossing.value("auto_pad", "NOTSET") is UNRESOLVED:
         return False
     ones, zeros = (1,) * len(kernel), (0,) * 2 * len(kernel)
-    strides, dilations, pads = c.value("strides", ones), c.value("dilations", ones), c.value("pads", zeros)
+    strides, dilations, pads = (
+        crossing.value("strides", ones),
+        crossing.value("dilations", ones),
+        crossing.value("pads", zeros),
+    )
     if UNRESOLVED in (strides, dilations, pads) or not len(strides) == len(dilations) == len(pads) // 2 == len(kernel):
         return False
     ends = pads[len(kernel) :]
@@ -169,13 +173,13 @@ def windows_start_inside(c: Crossing) -> bool:
     return all(stride + end <= size for stride, end, size in zip(strides, ends, sizes, strict=True))
 
 
-def _is_ceiling_idle(c: Crossing, auto_pad: str) -> bool:
+def _is_ceiling_idle(crossing: Crossing, auto_pad: str) -> bool:
     """True when a pool with auto_pad has as many windows without ceil_mode, also for onnxruntime, which counts those
     with holes in its own way, and one more of VALID than the document where it starts inside.
     """
-    shape, kernel = c.shape(0), c.value("kernel_shape", ())
+    shape, kernel = crossing.shape(0), crossing.value("kernel_shape", ())
     ones = (1,) * len(kernel) if kernel is not UNRESOLVED else ()
-    strides, dilations = c.value("strides", ones), c.value("dilations", ones)
+    strides, dilations = crossing.value("strides", ones), crossing.value("dilations", ones)
     if UNRESOLVED in (kernel, strides, dilations):
         return False
     if auto_pad != "VALID":
@@ -191,56 +195,56 @@ def _is_ceiling_idle(c: Crossing, auto_pad: str) -> bool:
 
 
 @upward("AveragePool LpPool MaxPool", 22)
-def windows_in_padding_up(step: Step) -> None:
+def windows_in_padding_up(context: AdapterContext) -> None:
     """From 22 on, windows that start in the padding at the end are left out. Below, the document counts them without
     saying what they give: where static sizes show that there are none, the node stays as it is.
     """
-    _check_ceiling(step)
-    sizes = _spatial_sizes(step)
-    if not all(window.last_starts_inside(n, window.count(n, up=True)) for window, n in _sized(step, sizes)):
+    _check_ceiling(context)
+    sizes = _spatial_sizes(context)
+    if not all(window.last_starts_inside(n, window.count(n, up=True)) for window, n in _sized(context, sizes)):
         raise Inexact("here a window starts in the padding, and what it gives below 22 is not said")
 
 
 @downward("AveragePool LpPool MaxPool", 22)
-def windows_in_padding_down(step: Step) -> None:
+def windows_in_padding_down(context: AdapterContext) -> None:
     """From 22 on, windows that start in the padding at the end are left out: static sizes tell which, and the padding
     is written so that ceil_mode is not needed.
     """
-    _check_ceiling(step)
-    sizes = _spatial_sizes(step)
-    if not all(window.last_starts_inside(n, window.count(n, up=True)) for window, n in _sized(step, sizes)):
-        _count_again(step, _write_padding(step, sizes))
+    _check_ceiling(context)
+    sizes = _spatial_sizes(context)
+    if not all(window.last_starts_inside(n, window.count(n, up=True)) for window, n in _sized(context, sizes)):
+        _count_again(context, _write_padding(context, sizes))
 
 
 unchanged("LpPool", 2, 11, 18)
 
 
 @downward("LpPool", 18)
-def lp_pool_written_out(step: Step) -> None:
+def lp_pool_written_out(context: AdapterContext) -> None:
     """Below 18, there is neither ceil_mode, for which there is more padding, of zeros, nor are there holes in windows:
     a convolution with ones adds the powers up.
     """
-    _write_ceiling(step)
-    if all(dilation == 1 for dilation in step.known_value("dilations", ())):
-        step.drop("dilations", why="all are 1, and they do not exist below opset 18")
+    _write_ceiling(context)
+    if all(dilation == 1 for dilation in context.known_value("dilations", ())):
+        context.drop("dilations", why="all are 1, and they do not exist below opset 18")
         return
-    _drop_auto_pad(step)
-    dtype, p = step.known_dtype(0), step.known_value("p", 2)
-    exponent, root = step.constant(p, "p", dtype), step.constant(1 / p, "root", dtype)
-    powers = step.emit("Pow", [step.emit("Abs", [step.inputs[0]], "magnitude"), exponent], "powers")
-    step.replace("Pow", [_sums(step, powers), root])
+    _drop_auto_pad(context)
+    dtype, p = context.known_dtype(0), context.known_value("p", 2)
+    exponent, root = context.constant(p, "p", dtype), context.constant(1 / p, "root", dtype)
+    powers = context.emit("Pow", [context.emit("Abs", [context.inputs[0]], "magnitude"), exponent], "powers")
+    context.replace("Pow", [_sums(context, powers), root])
 
 
 unchanged("MaxPool", 8, 10, 11, 12)
 
 
 @downward("MaxPool", 8)
-def one_output(step: Step) -> None:
+def one_output(context: AdapterContext) -> None:
     """Below 8, there are no indices, without which their order does not matter."""
-    if step.uses_output(1) and step.is_read(step.outputs[1]):
+    if context.uses_output(1) and context.is_read(context.outputs[1]):
         raise Inexact("the output Indices does not exist below it")
-    del step.outputs[1:]
-    step.drop("storage_order", why="it is the order of the indices, which nobody reads")
+    del context.outputs[1:]
+    context.drop("storage_order", why="it is the order of the indices, which nobody reads")
 
 
 unchanged("ConvTranspose GlobalAveragePool GlobalMaxPool MaxRoiPool", 22)
@@ -248,150 +252,154 @@ changed("ConvTranspose", 11, "padding worked out from auto_pad or output_shape i
 
 
 @exact("ConvTranspose", 11)
-def transposed_padding_is_explicit(c: Crossing) -> bool:
+def transposed_padding_is_explicit(crossing: Crossing) -> bool:
     """ConvTranspose 1|11: the padding is given, not worked out from an output shape."""
-    return c.value("auto_pad", "NOTSET") in ("NOTSET", "VALID") and not c.has("output_shape")
+    return crossing.value("auto_pad", "NOTSET") in ("NOTSET", "VALID") and not crossing.has("output_shape")
 
 
 @downward("ConvTranspose", 11)
 @upward("ConvTranspose", 11)
-def padding_of_output_shape(step: Step) -> None:
+def padding_of_output_shape(context: AdapterContext) -> None:
     """At 11, the document exchanged which end gets the odd element of the padding. Where static sizes leave none, the
     node stays as it is; an odd one is written out as 11 has it. Where the output is larger than what there is to pad,
     releases of onnx before and after 11 test the same node with the same numbers.
     """
-    mode = step.known_value("auto_pad", "NOTSET")
-    total = _total_padding(step)
+    mode = context.known_value("auto_pad", "NOTSET")
+    total = _total_padding(context)
     if all(n < 0 or n % 2 == 0 for n in total):
         return
-    if step.upward:
+    if context.upward:
         raise Inexact(f"padding of {total} in all is distributed the other way round", "give pads")
     begins = [max(n, 0) // 2 if mode == "SAME_UPPER" else (max(n, 0) + 1) // 2 for n in total]
     ends = [max(n, 0) - begin for n, begin in zip(total, begins, strict=True)]
-    extra = step.known_value("output_padding", (0,) * len(total))
+    extra = context.known_value("output_padding", (0,) * len(total))
     why = "as auto_pad or output_shape have it from opset 11 on"
-    step.drop("auto_pad", "output_shape", why=why)
-    step.set("pads", begins + ends, why)
+    context.drop("auto_pad", "output_shape", why=why)
+    context.set("pads", begins + ends, why)
     if min(total) < 0:
-        step.set("output_padding", [more - min(n, 0) for more, n in zip(extra, total, strict=True)], why)
+        context.set("output_padding", [more - min(n, 0) for more, n in zip(extra, total, strict=True)], why)
 
 
-def _total_padding(step: Step) -> list[int]:
-    weights, spatial = step.shape(1), step.known_rank(0) - 2
-    kernel = step.known_value("kernel_shape", None) or (weights or ())[2:]
+def _total_padding(context: AdapterContext) -> list[int]:
+    weights, spatial = context.shape(1), context.known_rank(0) - 2
+    kernel = context.known_value("kernel_shape", None) or (weights or ())[2:]
     ones = (1,) * spatial
-    sizes, strides = _spatial_sizes(step), step.known_value("strides", ones)
-    dilations, extra = step.known_value("dilations", ones), step.known_value("output_padding", (0,) * spatial)
-    wanted = step.known_value("output_shape", None) or [n * stride for n, stride in zip(sizes, strides, strict=True)]
+    sizes, strides = _spatial_sizes(context), context.known_value("strides", ones)
+    dilations, extra = context.known_value("dilations", ones), context.known_value("output_padding", (0,) * spatial)
+    wanted = context.known_value("output_shape", None) or [n * stride for n, stride in zip(sizes, strides, strict=True)]
     if len(kernel) != spatial or len(wanted) != spatial or not all(isinstance(n, int) for n in kernel):
         raise Inexact("the padding depends on the shape of the weights, which is unknown")
     rows = zip(strides, sizes, extra, kernel, dilations, wanted, strict=True)
     return [stride * (n - 1) + more + (k - 1) * dilation + 1 - out for stride, n, more, k, dilation, out in rows]
 
 
-def _check_ceiling(step: Step) -> None:
-    if not step.known_is_set("ceil_mode") or step.value("auto_pad", "NOTSET") != "NOTSET":
+def _check_ceiling(context: AdapterContext) -> None:
+    if not context.known_is_set("ceil_mode") or context.value("auto_pad", "NOTSET") != "NOTSET":
         raise Inexact("ceil_mode or auto_pad is an attribute of the enclosing function", INLINE_FIRST)
 
 
-def _spatial_sizes(step: Step) -> list[int]:
+def _spatial_sizes(context: AdapterContext) -> list[int]:
     """The sizes of the axes behind the first two; raises Inexact unless all are numbers."""
-    step.known_rank(0)
-    shape = step.shape(0) or ()
+    context.known_rank(0)
+    shape = context.shape(0) or ()
     sizes = [size for size in shape[2:] if isinstance(size, int)]
     if len(sizes) != len(shape) - 2:
         raise Inexact("how the padding falls depends on the input's size, which is not static", "make it static")
     return sizes
 
 
-def _windows(step: Step) -> list[_Window]:
-    kernel = step.known_value("kernel_shape")
+def _windows(context: AdapterContext) -> list[_Window]:
+    kernel = context.known_value("kernel_shape")
     ones, zeros = (1,) * len(kernel), (0,) * 2 * len(kernel)
-    strides, dilations = step.known_value("strides", ones), step.known_value("dilations", ones)
-    pads = step.known_value("pads", zeros)
+    strides, dilations = context.known_value("strides", ones), context.known_value("dilations", ones)
+    pads = context.known_value("pads", zeros)
     ends = pads[len(kernel) :]
     rows = zip(kernel, strides, dilations, pads, ends, strict=False)
     return [_Window((k - 1) * d + 1, stride, begin, end) for k, stride, d, begin, end in rows]
 
 
-def _sized(step: Step, sizes: list[int]) -> list[tuple[_Window, int]]:
-    return list(zip(_windows(step), sizes, strict=True))
+def _sized(context: AdapterContext, sizes: list[int]) -> list[tuple[_Window, int]]:
+    return list(zip(_windows(context), sizes, strict=True))
 
 
-def _write_ceiling(step: Step) -> Array | None:
+def _write_ceiling(context: AdapterContext) -> Array | None:
     """Do without ceil_mode; how many elements count in each window, as `_write_padding` gives it."""
-    if step.value("ceil_mode", 0) is UNRESOLVED or step.value("auto_pad", "NOTSET") is UNRESOLVED:
+    if context.value("ceil_mode", 0) is UNRESOLVED or context.value("auto_pad", "NOTSET") is UNRESOLVED:
         raise Inexact("ceil_mode is an attribute of the enclosing function", INLINE_FIRST)
-    if not step.known_is_set("ceil_mode") or step.value("auto_pad", "NOTSET").startswith("SAME"):
-        step.drop("ceil_mode", why="both roundings give as many windows")
+    if not context.known_is_set("ceil_mode") or context.value("auto_pad", "NOTSET").startswith("SAME"):
+        context.drop("ceil_mode", why="both roundings give as many windows")
         return None
-    if _fits_every_size(step):
-        _write_padding_of_every_size(step)
+    if _fits_every_size(context):
+        _write_padding_of_every_size(context)
         return None
-    sizes = _spatial_sizes(step)
-    if step.old.since_version < 22 and not all(
-        window.last_starts_inside(n, window.count(n, up=True)) for window, n in _sized(step, sizes)
+    sizes = _spatial_sizes(context)
+    if context.old.since_version < 22 and not all(
+        window.last_starts_inside(n, window.count(n, up=True)) for window, n in _sized(context, sizes)
     ):
         raise Inexact("here a window starts in the padding, and what it gives below 22 is not said")
-    return _write_padding(step, sizes)
+    return _write_padding(context, sizes)
 
 
-def _fits_every_size(step: Step) -> bool:
+def _fits_every_size(context: AdapterContext) -> bool:
     """True where the input's size is not static, and more padding gives the same windows as ceil_mode, whatever it is.
 
     One element less than a stride more makes as many windows as rounding up does. The last begins at most so far behind
     the last place where a whole window fits: inside, when with what is there at the end this is less than its span. How
     many elements count must not depend on it: without padding that counts it does not.
     """
-    shape, pads = step.shape(0), step.known_value("pads", ())
+    shape, pads = context.shape(0), context.known_value("pads", ())
     if shape is None or all(isinstance(size, int) for size in shape[2:]):
         return False
-    if step.value("auto_pad", "NOTSET") != "NOTSET" or (step.known_is_set("count_include_pad") and any(pads)):
+    if context.value("auto_pad", "NOTSET") != "NOTSET" or (context.known_is_set("count_include_pad") and any(pads)):
         return False
-    return all(window.end + window.stride - 1 < window.span for window in _windows(step))
+    return all(window.end + window.stride - 1 < window.span for window in _windows(context))
 
 
-def _write_padding_of_every_size(step: Step) -> None:
-    windows, why = _windows(step), "as many windows as with ceil_mode"
-    step.drop("ceil_mode", why=why)
-    step.drop("count_include_pad", why="there was no padding, and what is beyond the input does not count")
+def _write_padding_of_every_size(context: AdapterContext) -> None:
+    windows, why = _windows(context), "as many windows as with ceil_mode"
+    context.drop("ceil_mode", why=why)
+    context.drop("count_include_pad", why="there was no padding, and what is beyond the input does not count")
     for window in windows:
         window.end += window.stride - 1
     pads = [window.begin for window in windows] + [window.end for window in windows]
     if any(pads):
-        step.set("pads", pads, why)
-    _leave_out_windows_that_do_not_fit(step, windows)
+        context.set("pads", pads, why)
+    _leave_out_windows_that_do_not_fit(context, windows)
 
 
-def _leave_out_windows_that_do_not_fit(step: Step, windows: list[_Window]) -> None:
+def _leave_out_windows_that_do_not_fit(context: AdapterContext, windows: list[_Window]) -> None:
     """Where not even the padding makes room for a window there are none: but onnxruntime, which rounds a room of less
     than nothing towards 0, has one there without ceil_mode, as it does not have with it.
     """
     # Steps of 1 leave nothing to round.
     spare = [window.begin + window.end - window.span if window.stride > 1 else 0 for window in windows]
     rooms = [0, 0, *spare]
-    sizes = zip(step.shape(0) or (), rooms, strict=True)
+    sizes = zip(context.shape(0) or (), rooms, strict=True)
     if all(room >= 0 or (size is not None and Facts().prove_ge(size + room, 0)) for size, room in sizes):
         return
-    room = step.emit("Add", [step.emit("Shape", [step.inputs[0]], "shape"), step.constant(rooms, "padding")], "room")
-    is_missing = step.emit("Less", [room, step.constant([0], "zero")], "is_missing")
-    is_there = step.emit("Cast", [step.emit("Not", [is_missing], "is_there")], "one_or_none", to=TensorProto.INT64)
-    for index in range(len(step.outputs)):
-        if step.uses_output(index):
-            old = step.redirect(index, "of_all_windows")
-            step.emit_after("Tile", [step.outputs[index], is_there], old)
+    room = context.emit(
+        "Add", [context.emit("Shape", [context.inputs[0]], "shape"), context.constant(rooms, "padding")], "room"
+    )
+    is_missing = context.emit("Less", [room, context.constant([0], "zero")], "is_missing")
+    is_there = context.emit(
+        "Cast", [context.emit("Not", [is_missing], "is_there")], "one_or_none", to=TensorProto.INT64
+    )
+    for index in range(len(context.outputs)):
+        if context.uses_output(index):
+            old = context.redirect(index, "of_all_windows")
+            context.emit_after("Tile", [context.outputs[index], is_there], old)
 
 
-def _write_padding(step: Step, sizes: list[int]) -> Array | None:
+def _write_padding(context: AdapterContext, sizes: list[int]) -> Array | None:
     """Write the padding that gives, without ceil_mode, each window that starts inside.
 
     Gives how many elements count in each window, where those of the padding do (count_include_pad) and those beyond it,
     which is padding now too, do not: [1, 1, windows along each axis]; None where there are none beyond it.
     """
-    windows, counted = _windows(step), []
-    for window, size, kernel in zip(windows, sizes, step.known_value("kernel_shape"), strict=True):
+    windows, counted = _windows(context), []
+    for window, size, kernel in zip(windows, sizes, context.known_value("kernel_shape"), strict=True):
         count, padded = window.count(size, up=True), size + window.end
-        if step.value("auto_pad", "NOTSET") == "VALID" and count > window.count(size, up=False):
+        if context.value("auto_pad", "NOTSET") == "VALID" and count > window.count(size, up=False):
             raise Inexact("runtimes and the document disagree about ceil_mode with auto_pad=VALID", "give pads")
         if window.last_starts_inside(size, count) and count > window.count(size, up=False):
             window.end = (count - 1) * window.stride + window.span - size - window.begin
@@ -400,49 +408,51 @@ def _write_padding(step: Step, sizes: list[int]) -> Array | None:
         starts = np.arange(window.count(size, up=False)) * window.stride - window.begin
         # Of the places of a window, distance apart, those that lie before the end.
         counted.append(np.clip(-((starts - padded) // distance), 0, kernel))
-    step.drop("ceil_mode", why="as many windows as with ceil_mode")
+    context.drop("ceil_mode", why="as many windows as with ceil_mode")
     pads = [window.begin for window in windows] + [window.end for window in windows]
     if any(pads):
-        step.set("pads", pads, "as many windows as with ceil_mode")
+        context.set("pads", pads, "as many windows as with ceil_mode")
     require_few(*map(len, counted))
     counts = reduce(np.multiply.outer, counted)[None, None]
-    beyond = step.known_is_set("count_include_pad") and bool((counts < prod(step.known_value("kernel_shape"))).any())
+    beyond = context.known_is_set("count_include_pad") and bool(
+        (counts < prod(context.known_value("kernel_shape"))).any()
+    )
     return counts if beyond else None
 
 
-def _count_again(step: Step, counted: Array | None) -> None:
+def _count_again(context: AdapterContext, counted: Array | None) -> None:
     """Make a mean over whole windows one over the elements that count."""
     if counted is None:
         return
-    whole = prod(step.known_value("kernel_shape"))
-    factor = step.constant(whole / counted, "factor", step.known_dtype(0))
-    mean = step.redirect(0, "mean_of_all")
-    step.emit_after("Mul", [step.outputs[0], factor], mean)
+    whole = prod(context.known_value("kernel_shape"))
+    factor = context.constant(whole / counted, "factor", context.known_dtype(0))
+    mean = context.redirect(0, "mean_of_all")
+    context.emit_after("Mul", [context.outputs[0], factor], mean)
 
 
-def _drop_auto_pad(step: Step) -> None:
+def _drop_auto_pad(context: AdapterContext) -> None:
     """Leave out an auto_pad that pads nothing; where windows have holes, runtimes disagree about the others."""
-    if step.known_value("auto_pad", "NOTSET") not in ("NOTSET", "VALID"):
+    if context.known_value("auto_pad", "NOTSET") not in ("NOTSET", "VALID"):
         raise Inexact(
             "windows with holes do not exist below it, and runtimes disagree about their auto_pad", "give pads"
         )
-    step.drop("auto_pad", why="it pads nothing")
+    context.drop("auto_pad", why="it pads nothing")
 
 
-def _sums(step: Step, data: str) -> str:
+def _sums(context: AdapterContext, data: str) -> str:
     """The sums of the elements in each window, from a convolution of each channel with ones."""
-    shape, kernel = step.shape(0), step.known_value("kernel_shape")
+    shape, kernel = context.shape(0), context.known_value("kernel_shape")
     channels = shape[1] if shape is not None and len(shape) > 1 else None
     if not isinstance(channels, int) or channels == 0:
         found = "0" if channels == 0 else "unknown"
         raise Inexact(f"windows with holes do not exist below it, and the number of channels is {found}")
-    spans = zip(_windows(step), (shape or ())[2:], strict=True)
+    spans = zip(_windows(context), (shape or ())[2:], strict=True)
     if any(isinstance(size, int) and window.count(size, up=False) < 1 for window, size in spans):
         raise Inexact(_NO_WINDOW)
     require_few(channels, *kernel)
-    ones = step.constant(np.ones((channels, 1, *kernel)), "ones", step.known_dtype(0))
-    kept = {name: step.known_value(name, None) for name in ("strides", "pads", "dilations")}
-    return step.emit("Conv", [data, ones], "sums", group=channels, **kept)
+    ones = context.constant(np.ones((channels, 1, *kernel)), "ones", context.known_dtype(0))
+    kept = {name: context.known_value(name, None) for name in ("strides", "pads", "dilations")}
+    return context.emit("Conv", [data, ones], "sums", group=channels, **kept)
 
 
 unchanged("Conv MaxUnpool", 11, 22)

@@ -6,7 +6,7 @@ from splitgraph.attribute_values import UNRESOLVED
 from splitgraph.conversion.nodes.crossing import Crossing
 from splitgraph.conversion.operators.predicates import MINUS_AXIS, RANK_HINT, axes_counted_from_front
 from splitgraph.conversion.operators.registry import always, changed, downward, exact, upward
-from splitgraph.conversion.writing.adapter_context import Inexact, Step
+from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
 from splitgraph.conversion.writing.reshaping import copies_zeros, reshape_behind
 from splitgraph.dim import DimLike, product
 from splitgraph.value_type import Shape
@@ -27,33 +27,35 @@ changed(
 
 
 @exact("Hardmax LogSoftmax Softmax", 13)
-def normalizes_last_axis(c: Crossing) -> bool:
+def normalizes_last_axis(crossing: Crossing) -> bool:
     """Softmax, LogSoftmax, Hardmax at 13: flattening changes nothing when all dimensions after the axis are 1."""
-    axis = c.value("axis", 1 if c.upward else -1)
+    axis = crossing.value("axis", 1 if crossing.upward else -1)
     if axis is UNRESOLVED:
         return False
     if axis == -1:
         return True
-    shape = c.shape(0)
+    shape = crossing.shape(0)
     if shape is None or not -len(shape) <= axis < len(shape):
         return False
     return all(dim == 1 for dim in shape[axis % len(shape) + 1 :])
 
 
 @upward(_OPERATORS, 13)
-def flattened(step: Step) -> None:
+def flattened(context: AdapterContext) -> None:
     """Below 13 the input is a matrix, folded at `axis` (1 by default): Flatten folds it there, with the same default
     and of any rank, the operator works on the last axis, and Reshape unfolds what comes out.
     """
-    data, place = step.inputs[0], step.value("axis", 1)
-    axis = step.attributes.pop("axis", None)
-    step.reasons["axis"] = f"only one axis is normalized {step.side}"
-    step.inputs[0] = step.emit("Flatten", [data], "folded")
+    data, place = context.inputs[0], context.value("axis", 1)
+    axis = context.attributes.pop("axis", None)
+    context.reasons["axis"] = f"only one axis is normalized {context.side}"
+    context.inputs[0] = context.emit("Flatten", [data], "folded")
     if axis is not None:
-        step.before[-1].attributes["axis"] = axis
-    shape = step.emit("Shape", [data], "shape")
-    unfolded = step.redirect(0, "normalized")
-    reshape_behind(step, step.outputs[0], shape, unfolded, copies=_is_copied(step.values.type_of(data).shape, place))
+        context.before[-1].attributes["axis"] = axis
+    shape = context.emit("Shape", [data], "shape")
+    unfolded = context.redirect(0, "normalized")
+    reshape_behind(
+        context, context.outputs[0], shape, unfolded, copies=_is_copied(context.values.type_of(data).shape, place)
+    )
 
 
 def _is_copied(dims: Shape | None, axis: object) -> bool:
@@ -69,17 +71,17 @@ def _product(dims: Shape) -> DimLike | None:
 
 
 @downward(_OPERATORS, 13)
-def axis_moved_to_the_end(step: Step) -> None:
+def axis_moved_to_the_end(context: AdapterContext) -> None:
     """Below 13 the last axis alone is only normalized where it is given as the last: Transpose exchanges the axis for
     it before and after.
     """
-    axis = step.known_value("axis", -1)
-    rank = step.known_rank(0)
+    axis = context.known_value("axis", -1)
+    rank = context.known_rank(0)
     if not -rank <= axis < rank:
         raise Inexact(f"axis {axis} is out of range")
     order = list(range(rank))
     order[axis], order[-1] = order[-1], order[axis]
-    step.inputs[0] = step.emit("Transpose", [step.inputs[0]], "exchanged", perm=order)
-    step.set("axis", rank - 1, f"the last axis is the one that is normalized alone {step.side}")
-    given = step.redirect(0, "normalized")
-    step.emit_after("Transpose", [step.outputs[0]], given, perm=order)
+    context.inputs[0] = context.emit("Transpose", [context.inputs[0]], "exchanged", perm=order)
+    context.set("axis", rank - 1, f"the last axis is the one that is normalized alone {context.side}")
+    given = context.redirect(0, "normalized")
+    context.emit_after("Transpose", [context.outputs[0]], given, perm=order)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from splitgraph.conversion.operators.registry import downward, unchanged
-from splitgraph.conversion.writing.adapter_context import Step
+from splitgraph.conversion.writing.adapter_context import AdapterContext
 from splitgraph.conversion.writing.formula import Formula
 from splitgraph.conversion.writing.shape_nodes import as_int64, filled, flat, scalar
 from splitgraph.deferred import helper, np
@@ -14,83 +14,86 @@ unchanged("NonMaxSuppression", 11)
 
 
 @downward("NonMaxSuppression", 10)
-def suppression_by_loop(step: Step) -> None:
+def suppression_by_loop(context: AdapterContext) -> None:
     """A Loop over the boxes of each class in the order of their scores: a box that is left is selected, as long as
     there is room, and those that overlap it are left out. The areas are computed and compared as onnxruntime does.
     """
-    step.dialect = 10
-    scores, formula = step.inputs[1], Formula(step)
+    context.dialect = 10
+    scores, formula = context.inputs[1], Formula(context)
     batches, classes, count = formula.sizes(scores, 3)
-    overlap = step.emit("Flatten", [_overlaps(step)], "overlaps", axis=2)
-    _, order = step.emit_many("TopK", [scores, count.reshape(1).name], ["ordered", "order"], axis=2)
-    if step.uses_input(4):
-        left = step.emit("Greater", [scores, scalar(step, step.inputs[4], "score_threshold")], "is_left")
+    overlap = context.emit("Flatten", [_overlaps(context)], "overlaps", axis=2)
+    _, order = context.emit_many("TopK", [scores, count.reshape(1).name], ["ordered", "order"], axis=2)
+    if context.uses_input(4):
+        left = context.emit("Greater", [scores, scalar(context, context.inputs[4], "score_threshold")], "is_left")
     else:
-        left = filled(step, step.emit("Shape", [scores], "shape"), 1, "is_left", "bool")
-    selected = filled(step, formula.vector([batches, classes, 1]).name, 0, "selected")
-    most = step.constant(0, "most")
-    if step.uses_input(2):
-        most = scalar(step, as_int64(step, step.inputs[2], "as_integer"), "most")
+        left = filled(context, context.emit("Shape", [scores], "shape"), 1, "is_left", "bool")
+    selected = filled(context, formula.vector([batches, classes, 1]).name, 0, "selected")
+    most = context.constant(0, "most")
+    if context.uses_input(2):
+        most = scalar(context, as_int64(context, context.inputs[2], "as_integer"), "most")
     first = (formula.counting(batches) * count).reshape(-1, 1)
-    body = _body(step, [order, first.name, overlap, formula.counting(count).name, most])
-    going = step.constant(True, "going", np.bool_)
-    _, _, chosen = step.emit_many("Loop", [count.name, going, left, selected], ["left", "count", "chosen"], body=body)
+    body = _body(context, [order, first.name, overlap, formula.counting(count).name, most])
+    going = context.constant(True, "going", np.bool_)
+    _, _, chosen = context.emit_many(
+        "Loop", [count.name, going, left, selected], ["left", "count", "chosen"], body=body
+    )
     # Of each chosen box the batch, the class and the place in the order.
-    by_class = step.emit("Transpose", [chosen], "by_class", perm=[1, 2, 0])
-    places = step.emit("NonZero", [by_class], "places")
+    by_class = context.emit("Transpose", [chosen], "by_class", perm=[1, 2, 0])
+    places = context.emit("NonZero", [by_class], "places")
     rows = [
-        formula.held(step.emit("Gather", [places, step.constant([row], "row")], "row", axis=0), "int64")
+        formula.held(context.emit("Gather", [places, context.constant([row], "row")], "row", axis=0), "int64")
         for row in range(3)
     ]
     place = (rows[0] * classes + rows[1]) * count + rows[2]
-    box = step.emit("Gather", [flat(step, order, "flat_order"), place.name], "box", axis=0)
-    triples = step.emit("Concat", [rows[0].name, rows[1].name, box], "triples", axis=0)
-    step.replace("Transpose", [triples], perm=[1, 0])
+    box = context.emit("Gather", [flat(context, order, "flat_order"), place.name], "box", axis=0)
+    triples = context.emit("Concat", [rows[0].name, rows[1].name, box], "triples", axis=0)
+    context.replace("Transpose", [triples], perm=[1, 0])
 
 
-def _overlaps(step: Step) -> str:
+def _overlaps(context: AdapterContext) -> str:
     """Whether the intersection over the union of each two boxes of a batch is above the threshold."""
     sides = [
-        step.emit("Gather", [step.inputs[0], step.constant([place], "place")], "side", axis=2) for place in range(4)
+        context.emit("Gather", [context.inputs[0], context.constant([place], "place")], "side", axis=2)
+        for place in range(4)
     ]
     bounds = []
     for axis in range(2):
         one, other = sides[axis], sides[axis + 2]
-        if step.known_value("center_point_box", 0):
-            half = step.emit("Div", [other, step.constant(2.0, "two", np.float32)], "half")
-            bounds.append([step.emit(operator, [one, half], "bound") for operator in ("Sub", "Add")])
+        if context.known_value("center_point_box", 0):
+            half = context.emit("Div", [other, context.constant(2.0, "two", np.float32)], "half")
+            bounds.append([context.emit(operator, [one, half], "bound") for operator in ("Sub", "Add")])
         else:
-            bounds.append([step.emit(operator, [one, other], "bound") for operator in ("Min", "Max")])
-    area = step.emit("Mul", [step.emit("Sub", [high, low], "length") for low, high in bounds], "area")
+            bounds.append([context.emit(operator, [one, other], "bound") for operator in ("Min", "Max")])
+    area = context.emit("Mul", [context.emit("Sub", [high, low], "length") for low, high in bounds], "area")
     lengths = []
     for low, high in bounds:
-        ends = [[name, step.emit("Transpose", [name], "across", perm=[0, 2, 1])] for name in (low, high)]
-        start, end = (step.emit(op, pair, "inner") for op, pair in zip(("Max", "Min"), ends, strict=True))
-        lengths.append(step.emit("Sub", [end, start], "inner_length"))
-    zero = step.constant(0.0, "none", np.float32)
-    inner = step.emit("Mul", lengths, "intersection")
-    areas = [area, step.emit("Transpose", [area], "other_area", perm=[0, 2, 1])]
-    union = step.emit("Sub", [step.emit("Add", areas, "both_areas"), inner], "union")
-    threshold = scalar(step, step.inputs[3], "iou_threshold") if step.uses_input(3) else zero
-    result = step.emit("Greater", [step.emit("Div", [inner, union], "share"), threshold], "is_above")
+        ends = [[name, context.emit("Transpose", [name], "across", perm=[0, 2, 1])] for name in (low, high)]
+        start, end = (context.emit(op, pair, "inner") for op, pair in zip(("Max", "Min"), ends, strict=True))
+        lengths.append(context.emit("Sub", [end, start], "inner_length"))
+    zero = context.constant(0.0, "none", np.float32)
+    inner = context.emit("Mul", lengths, "intersection")
+    areas = [area, context.emit("Transpose", [area], "other_area", perm=[0, 2, 1])]
+    union = context.emit("Sub", [context.emit("Add", areas, "both_areas"), inner], "union")
+    threshold = scalar(context, context.inputs[3], "iou_threshold") if context.uses_input(3) else zero
+    result = context.emit("Greater", [context.emit("Div", [inner, union], "share"), threshold], "is_above")
     for size in (*lengths, inner, *areas, union):
-        result = step.emit("And", [result, step.emit("Greater", [size, zero], "is_some")], "overlaps")
+        result = context.emit("And", [result, context.emit("Greater", [size, zero], "is_some")], "overlaps")
     return result
 
 
-def _body(step: Step, outer: list[str]) -> GraphProto:
+def _body(context: AdapterContext, outer: list[str]) -> GraphProto:
     """One step for each class: the box that is next in order, what is left, and how many were chosen; whether it was.
 
     outer: the order of the boxes, the first box of each batch, the rows of overlaps, the numbers of the boxes, and how
     many are to be selected at most.
     """
     order, first, overlaps, numbers, most = outer
-    number, going, left, count = (step.new_name(hint) for hint in ("number", "going", "left", "count"))
+    number, going, left, count = (context.new_name(hint) for hint in ("number", "going", "left", "count"))
     nodes: list[NodeProto] = []
 
     def emit(op_type: str, *inputs: str, **attributes: object) -> str:
-        output = step.new_name(op_type.lower())
-        node = make_node(op_type, inputs, [output], name=step.new_name(f"{op_type.lower()}_node"))
+        output = context.new_name(op_type.lower())
+        node = make_node(op_type, inputs, [output], name=context.new_name(f"{op_type.lower()}_node"))
         node.attribute.extend(make_attribute(name, value) for name, value in attributes.items())
         nodes.append(node)
         return output

@@ -11,7 +11,7 @@ from splitgraph.attribute_values import UNRESOLVED, attribute_value
 from splitgraph.contents import MAX_WRITTEN
 from splitgraph.conversion.nodes.crossing import Crossing
 from splitgraph.conversion.nodes.element_types import misfits, slots_of
-from splitgraph.conversion.nodes.known_values import Array, Values
+from splitgraph.conversion.nodes.known_values import Array, KnownValues
 from splitgraph.conversion.nodes.node_form import NodeForm, added
 from splitgraph.conversion.nodes.omitted_arguments import INLINE_FIRST
 from splitgraph.conversion.planning.emission import Emission
@@ -58,7 +58,7 @@ def require_few(*sizes: int) -> None:
 
 
 @dataclass(slots=True)
-class Step(Crossing):
+class AdapterContext(Crossing):
     """A node at one boundary, with all that an adapter may do to it.
 
     The node is edited by `form` (operator, inputs, outputs, attributes); `emit` puts nodes before it, `emit_after`
@@ -67,7 +67,7 @@ class Step(Crossing):
     """
 
     form: NodeForm = field(kw_only=True)
-    values: Values = field(kw_only=True)
+    values: KnownValues = field(kw_only=True)
     emission: Emission = field(kw_only=True)
     # Whether anything in the model reads a value of this name.
     is_read: Callable[[str], bool] = field(kw_only=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from splitgraph.contents import MAX_WRITTEN
 from splitgraph.conversion.nodes.known_values import Array
-from splitgraph.conversion.writing.adapter_context import Step
+from splitgraph.conversion.writing.adapter_context import AdapterContext
 from splitgraph.conversion.writing.shape_nodes import counting, dimension
 from splitgraph.deferred import np, numpy_helper
 from splitgraph.value_type import DTYPE_NUMBERS
@@ -101,7 +101,9 @@ class Term:
             found = [self.elements.shape[place] if size == 0 else size for place, size in enumerate(sizes)]
             return Term(self.formula, self.dtype, self.elements.reshape(found))
         shape = self.formula.term(np.array(sizes, np.int64)).name
-        return Term(self.formula, self.dtype, None, self.formula.step.emit("Reshape", [self.value, shape], "reshaped"))
+        return Term(
+            self.formula, self.dtype, None, self.formula.context.emit("Reshape", [self.value, shape], "reshaped")
+        )
 
     def clipped(self, low: Term | float, high: Term | float) -> Term:
         """The numbers brought within bounds; where no number is within both, the upper one."""
@@ -137,7 +139,7 @@ def _is_small(known: Sequence[Array]) -> bool:
 class Formula:
     """Makes terms in one step, and the nodes that compute them, in the step's own opset (9 or more)."""
 
-    step: Step
+    context: AdapterContext
     _constants: dict[tuple[str, tuple[int, ...], bytes], str] = field(default_factory=dict)
 
     def term(self, elements: Array) -> Term:
@@ -150,7 +152,7 @@ class Formula:
 
     def given(self, name: str, dtype: str) -> Term:
         """What a value of the model holds."""
-        elements = self.step.values.elements(name)
+        elements = self.context.values.elements(name)
         return Term(self, dtype, None, name) if elements is None else self.term(np.asarray(elements))
 
     def held(self, name: str, dtype: str) -> Term:
@@ -159,22 +161,22 @@ class Formula:
 
     def sizes(self, name: str, rank: int) -> list[Term]:
         """The dimensions of a value, each as an int64 scalar."""
-        known = self.step.values.type_of(name).shape or (None,) * rank
+        known = self.context.values.type_of(name).shape or (None,) * rank
         found: list[Term] = []
         shape = ""
         for axis, size in enumerate(known):
             if isinstance(size, int):
                 found.append(self.number(size))
                 continue
-            shape = shape or self.step.emit("Shape", [name], "shape")
-            found.append(self.held(dimension(self.step, shape, axis, "length"), "int64"))
+            shape = shape or self.context.emit("Shape", [name], "shape")
+            found.append(self.held(dimension(self.context, shape, axis, "length"), "int64"))
         return found
 
     def element(self, vector: Term, place: int) -> Term:
         """One element of a term of one dimension, as a scalar."""
         if vector.elements is not None:
             return self.term(np.asarray(vector.elements[place]))
-        return self.held(dimension(self.step, vector.name, place, "element"), vector.dtype)
+        return self.held(dimension(self.context, vector.name, place, "element"), vector.dtype)
 
     def vector(self, scalars: Sequence[Term | int]) -> Term:
         """int64 scalars as the elements of a term of one dimension."""
@@ -185,7 +187,7 @@ class Formula:
         """0, 1, 2, ...: as many as a scalar says, int64."""
         if count.elements is not None and count.elements <= MAX_WRITTEN:
             return self.term(np.arange(int(count.elements), dtype=np.int64))
-        return self.held(counting(self.step, count.reshape(1).name, "numbers"), "int64")
+        return self.held(counting(self.context, count.reshape(1).name, "numbers"), "int64")
 
     def where(self, condition: Term, one: Term, other: Term) -> Term:
         """Elements of one term where a condition holds, of another where it does not."""
@@ -206,7 +208,7 @@ class Formula:
         shape = self.vector(sizes)
         if term.elements is not None and shape.elements is not None:
             return term.reshape(*shape.elements.tolist())
-        return self.held(self.step.emit("Reshape", [term.name, shape.name], "shaped"), term.dtype)
+        return self.held(self.context.emit("Reshape", [term.name, shape.name], "shaped"), term.dtype)
 
     def product(self, terms: Sequence[Term]) -> Term:
         """The product of int64 scalars."""
@@ -216,21 +218,21 @@ class Formula:
         """The sum of the elements along axes, which are left out."""
         if term.elements is not None:
             return self.term(np.asarray(term.elements.sum(tuple(axes), dtype=term.elements.dtype)))
-        if self.step.opset < 13:
-            return self.held(self.step.emit("ReduceSum", [term.name], hint, axes=list(axes), keepdims=0), term.dtype)
+        if self.context.opset < 13:
+            return self.held(self.context.emit("ReduceSum", [term.name], hint, axes=list(axes), keepdims=0), term.dtype)
         inputs = [term.name, self.number(list(axes)).name]
-        return self.held(self.step.emit("ReduceSum", inputs, hint, keepdims=0), term.dtype)
+        return self.held(self.context.emit("ReduceSum", inputs, hint, keepdims=0), term.dtype)
 
     def give(self, term: Term) -> None:
         """Make the step's node itself the one that gives a term, and its only output."""
-        del self.step.outputs[1:]
-        last = self.step.before[-1] if self.step.before else None
+        del self.context.outputs[1:]
+        last = self.context.before[-1] if self.context.before else None
         if last is None or last.outputs != [term.name]:
-            self.step.replace("Identity", [term.name])
+            self.context.replace("Identity", [term.name])
             return
-        self.step.before.pop()
-        self.step.replace(last.op_type, last.inputs)
-        self.step.attributes.update(last.attributes)
+        self.context.before.pop()
+        self.context.replace(last.op_type, last.inputs)
+        self.context.attributes.update(last.attributes)
 
     def apply(
         self,
@@ -249,12 +251,12 @@ class Formula:
                 found = np.asarray(compute(*known), dtype=dtype)
             if found.size <= max(_KEPT, *(elements.size for elements in known)):
                 return self.term(found)
-        name = self.step.emit(op_type, [term.name for term in terms], op_type.lower(), **attributes)
+        name = self.context.emit(op_type, [term.name for term in terms], op_type.lower(), **attributes)
         return self.held(name, dtype)
 
     def constant(self, elements: Array) -> str:
         """The name of a constant; equal ones are one."""
         key = (str(elements.dtype), elements.shape, elements.tobytes())
         if key not in self._constants:
-            self._constants[key] = self.step.tensor(numpy_helper.from_array(elements), "constant")
+            self._constants[key] = self.context.tensor(numpy_helper.from_array(elements), "constant")
         return self._constants[key]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from splitgraph.attribute_values import CONSTANT_DTYPES, attribute_value
 from splitgraph.conversion.nodes.node_form import NodeForm, reads_of
 from splitgraph.conversion.nodes.omitted_arguments import INLINE_FIRST
-from splitgraph.conversion.writing.adapter_context import Inexact, Step
+from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
 from splitgraph.conversion.writing.inexact_bodies import check_body
 from splitgraph.deferred import defs, np, numpy_helper
 from splitgraph.graph.scopes import subgraphs
@@ -24,29 +24,29 @@ if TYPE_CHECKING:
 _HOLDS_NODES_OF_MODEL = frozenset({"SequenceMap"})
 
 
-def expand(step: Step) -> None:
+def expand(context: AdapterContext) -> None:
     """Put the function body of the node's operator, at the version that it comes from, in the node's place.
 
     Raises Inexact without a body, and where the body depends on what is not known.
     """
-    check_body(step)
-    own = _set_apart(step) if step.form.op_type in _HOLDS_NODES_OF_MODEL else {}
-    body, dialect = _body(step)
-    step.dialect = dialect
-    names = {**_renaming(step, body), **own}
+    check_body(context)
+    own = _set_apart(context) if context.form.op_type in _HOLDS_NODES_OF_MODEL else {}
+    body, dialect = _body(context)
+    context.dialect = dialect
+    names = {**_renaming(context, body), **own}
     for index, node in enumerate(body.node):
-        attributes = _attributes(step, body, node.attribute, names)
+        attributes = _attributes(context, body, node.attribute, names)
         if node.op_type == "Constant" and (held := _literal(attributes)) is not None:
             if node.output[0] not in body.output:
-                names[node.output[0]] = step.tensor(held, "constant")
+                names[node.output[0]] = context.tensor(held, "constant")
                 continue
             attributes = {"value": make_attribute("value", held)}
-        outputs = [name and (names.get(name) or names.setdefault(name, step.new_name(name))) for name in node.output]
-        name = step.new_name(f"{node.op_type}_{index}")
-        step.before.append(
+        outputs = [name and (names.get(name) or names.setdefault(name, context.new_name(name))) for name in node.output]
+        name = context.new_name(f"{node.op_type}_{index}")
+        context.before.append(
             NodeForm(node.op_type, [names[name] for name in node.input], outputs, attributes, None, name)
         )
-    step.drop_node()
+    context.drop_node()
 
 
 def has_body(op_type: str, since_version: int) -> bool:
@@ -65,37 +65,37 @@ def _schema_with_body(op_type: str, since_version: int) -> Any:
     return schema
 
 
-def _body(step: Step) -> tuple[Any, int]:
+def _body(context: AdapterContext) -> tuple[Any, int]:
     """The body, and the opset that its nodes are written for: of those that it is given for the nearest to the
     target.
     """
-    op = step.form.op_type
-    schema = _schema_with_body(op, step.old.since_version)
+    op = context.form.op_type
+    schema = _schema_with_body(op, context.old.since_version)
     if schema.has_function:
-        nearest = _nearest(schema.function_opset_versions, step.facts.target)
+        nearest = _nearest(schema.function_opset_versions, context.facts.target)
         return _parsed(schema.get_function_with_opset_version(nearest)), nearest
     types = []
-    for name in step.inputs:
-        proto = type_proto(step.values.type_of(name)) if name else TypeProto()
+    for name in context.inputs:
+        proto = type_proto(context.values.type_of(name)) if name else TypeProto()
         if proto is None:
             raise Inexact(f"its function body depends on the element type of {name!r}, which is unknown")
         types.append(proto.SerializeToString())
-    if any(attribute.ref_attr_name for attribute in step.attributes.values()):
+    if any(attribute.ref_attr_name for attribute in context.attributes.values()):
         raise Inexact("its function body depends on an attribute of the enclosing function", INLINE_FIRST)
-    node = step.form.node().SerializeToString()
-    nearest = _nearest(schema.context_dependent_function_opset_versions, step.facts.target)
+    node = context.form.node().SerializeToString()
+    nearest = _nearest(schema.context_dependent_function_opset_versions, context.facts.target)
     written = schema.get_context_dependent_function_with_opset_version(nearest, node, types)
     if not written:
         raise Inexact("its function body does not cover this case")
-    return _parsed(written), step.facts.source if op in _HOLDS_NODES_OF_MODEL else nearest
+    return _parsed(written), context.facts.source if op in _HOLDS_NODES_OF_MODEL else nearest
 
 
-def _set_apart(step: Step) -> dict[str, str]:
+def _set_apart(context: AdapterContext) -> dict[str, str]:
     """Give the names in the subgraphs of a node new ones, which no name in the function body can be; the names that
     they read from outside, and those of the new ones that are to stay, by what they are now.
     """
     own: dict[str, str] = {}
-    for name, attribute in step.attributes.items():
+    for name, attribute in context.attributes.items():
         if attribute.type != AttributeProto.GRAPH:
             continue
         held = AttributeProto()
@@ -103,11 +103,13 @@ def _set_apart(step: Step) -> dict[str, str]:
         if any(each.ref_attr_name for node in held.g.node for each in _all_attributes(node)):
             raise Inexact("its subgraph refers to attributes of the enclosing function", INLINE_FIRST)
         within = set(_defined(held.g))
-        outside = {read: step.new_name(read) for node in held.g.node for read in reads_of(node) if read not in within}
-        outside |= {value.name: step.new_name(value.name) for value in held.g.output if value.name not in within}
-        _rewrite_graph(step, FunctionProto(), held.g, {"": "", **outside})
+        outside = {
+            read: context.new_name(read) for node in held.g.node for read in reads_of(node) if read not in within
+        }
+        outside |= {value.name: context.new_name(value.name) for value in held.g.output if value.name not in within}
+        _rewrite_graph(context, FunctionProto(), held.g, {"": "", **outside})
         own |= {new: read for read, new in outside.items()} | {new: new for new in _defined(held.g)}
-        step.attributes[name] = held
+        context.attributes[name] = held
     return own
 
 
@@ -139,19 +141,19 @@ def _parsed(written: Any) -> Any:
     return body
 
 
-def _renaming(step: Step, body: Any) -> dict[str, str]:
+def _renaming(context: AdapterContext, body: Any) -> dict[str, str]:
     """The names of the node for the formal inputs and outputs of the body."""
     names = {"": ""}
     for position, name in enumerate(body.input):
-        names[name] = step.inputs[position] if position < len(step.inputs) else ""
+        names[name] = context.inputs[position] if position < len(context.inputs) else ""
     for position, name in enumerate(body.output):
-        if position < len(step.outputs) and step.outputs[position]:
-            names[name] = step.outputs[position]
+        if position < len(context.outputs) and context.outputs[position]:
+            names[name] = context.outputs[position]
     return names
 
 
 def _attributes(
-    step: Step, body: Any, attributes: Sequence[AttributeProto], names: Mapping[str, str]
+    context: AdapterContext, body: Any, attributes: Sequence[AttributeProto], names: Mapping[str, str]
 ) -> dict[str, AttributeProto]:
     """The attributes of a node of the body, with the node's own values where they refer to them."""
     made: dict[str, AttributeProto] = {}
@@ -160,13 +162,13 @@ def _attributes(
         if not attribute.ref_attr_name:
             held.CopyFrom(attribute)
             if held.type == AttributeProto.GRAPH:
-                _rewrite_graph(step, body, held.g, names)
+                _rewrite_graph(context, body, held.g, names)
             made[attribute.name] = held
             continue
-        given = step.attributes.get(attribute.ref_attr_name) or _default(step, body, attribute.ref_attr_name)
+        given = context.attributes.get(attribute.ref_attr_name) or _default(context, body, attribute.ref_attr_name)
         if given is None:
             continue
-        if given.ref_attr_name and not step.emission.is_given(given.ref_attr_name):
+        if given.ref_attr_name and not context.emission.is_given(given.ref_attr_name):
             text = f"{attribute.ref_attr_name} is an attribute of the enclosing function that a call leaves out"
             raise Inexact(text, INLINE_FIRST)
         held.CopyFrom(given)
@@ -175,9 +177,9 @@ def _attributes(
     return made
 
 
-def _default(step: Step, body: Any, name: str) -> AttributeProto | None:
+def _default(context: AdapterContext, body: Any, name: str) -> AttributeProto | None:
     own: dict[str, AttributeProto] = {attribute.name: attribute for attribute in body.attribute_proto}
-    formal = step.old.attributes.get(name)
+    formal = context.old.attributes.get(name)
     return own.get(name) or (formal.default if formal is not None else None)
 
 
@@ -195,7 +197,7 @@ def _literal(attributes: Mapping[str, AttributeProto]) -> TensorProto | None:
     return None
 
 
-def _rewrite_graph(step: Step, body: Any, graph: GraphProto, outer: Mapping[str, str]) -> None:
+def _rewrite_graph(context: AdapterContext, body: Any, graph: GraphProto, outer: Mapping[str, str]) -> None:
     """Give every name in a subgraph of the body a new one, where it is not new already, and every attribute its
     value.
     """
@@ -203,7 +205,7 @@ def _rewrite_graph(step: Step, body: Any, graph: GraphProto, outer: Mapping[str,
 
     def define(name: str) -> str:
         if name and names.get(name) != name:
-            names[name] = step.new_name(name)
+            names[name] = context.new_name(name)
         return names[name]
 
     del graph.value_info[:]
@@ -211,13 +213,13 @@ def _rewrite_graph(step: Step, body: Any, graph: GraphProto, outer: Mapping[str,
     for value in held:
         value.name = define(value.name)
     for node in graph.node:
-        attributes = _attributes(step, body, node.attribute, names)
+        attributes = _attributes(context, body, node.attribute, names)
         if node.op_type == "Constant" and (literal := _literal(attributes)) is not None:
             attributes = {"value": make_attribute("value", literal)}
         del node.attribute[:]
         node.attribute.extend(attributes.values())
         node.input[:] = [names[name] for name in node.input]
         node.output[:] = [define(name) for name in node.output]
-        node.name = step.new_name(node.op_type)
+        node.name = context.new_name(node.op_type)
     for output in graph.output:
         output.name = names[output.name]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from splitgraph.conversion.nodes.crossing import Crossing
-from splitgraph.conversion.writing.adapter_context import Inexact, Step
+from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
 from splitgraph.conversion.writing.shape_nodes import FLOATS
 from splitgraph.onnx_proto import TensorProto
 from splitgraph.value_type import DTYPE_NUMBERS
@@ -14,66 +14,66 @@ from splitgraph.value_type import DTYPE_NUMBERS
 _REAL = frozenset({TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16, TensorProto.BFLOAT16})
 
 
-def check_body(step: Step) -> None:
+def check_body(context: AdapterContext) -> None:
     """Raise Inexact where the function body is not exact for this node. Remove attributes without effect that would
     change the result of the body.
     """
-    check = _CHECKS.get(step.form.op_type)
+    check = _CHECKS.get(context.form.op_type)
     if check is not None:
-        check(step)
+        check(context)
 
 
-def _bernoulli(step: Step) -> NoReturn:
+def _bernoulli(context: AdapterContext) -> NoReturn:
     raise Inexact("its function body gives 1 with the opposite probability")
 
 
-def _affine_grid(step: Step) -> NoReturn:
+def _affine_grid(context: AdapterContext) -> NoReturn:
     raise Inexact("its function body confuses a batch of size 1 with no batch", "declare the shapes of its inputs")
 
 
-def _attention(step: Step) -> None:
+def _attention(context: AdapterContext) -> None:
     """The body needs one type for weights and values, and casts -inf to the type of an integer mask. It
     recognizes inputs of rank 3 by the attributes that only they need: these are removed where the rank is 4.
     """
-    if step.input_type(0).dtype != step.input_type(2).dtype:
+    if context.input_type(0).dtype != context.input_type(2).dtype:
         raise Inexact("its function body multiplies values that have another type than Q")
-    mask = step.input_type(3).dtype or ""
-    if step.uses_input(3) and mask != "bool" and DTYPE_NUMBERS.get(mask) not in _REAL:
+    mask = context.input_type(3).dtype or ""
+    if context.uses_input(3) and mask != "bool" and DTYPE_NUMBERS.get(mask) not in _REAL:
         raise Inexact(
             f"its documentation does not define a mask of {mask or 'an unknown type'}", "cast the mask to bool"
         )
-    if not drop_heads_of_rank_4(step):
-        raise Inexact(f"the rank of {step.inputs[0]!r} is unknown", "declare the shapes of its inputs")
+    if not drop_heads_of_rank_4(context):
+        raise Inexact(f"the rank of {context.inputs[0]!r} is unknown", "declare the shapes of its inputs")
 
 
-def _rms_normalization(step: Step) -> None:
-    if step.input_type(0).dtype != step.input_type(1).dtype:
+def _rms_normalization(context: AdapterContext) -> None:
+    if context.input_type(0).dtype != context.input_type(1).dtype:
         raise Inexact("its function body and onnx's inference do not allow a scale of another type than the data")
 
 
-def _window(step: Step) -> None:
-    if step.known_value("output_datatype", TensorProto.FLOAT) not in _REAL:
+def _window(context: AdapterContext) -> None:
+    if context.known_value("output_datatype", TensorProto.FLOAT) not in _REAL:
         raise Inexact("its function body computes in float32, and its final cast to an integer can be off by 1")
 
 
-def _shrink(step: Step) -> None:
+def _shrink(context: AdapterContext) -> None:
     """The body casts lambd, its negative and bias to the type of the input; runtimes do not."""
-    dtype = step.input_type(0).dtype
+    dtype = context.input_type(0).dtype
     if dtype in FLOATS:
         return
-    threshold, bias = step.known_value("lambd", 0.5), step.known_value("bias", 0.0)
+    threshold, bias = context.known_value("lambd", 0.5), context.known_value("bias", 0.0)
     has_no_negatives = not (dtype or "").startswith("int")
     if threshold < 0 or not bias.is_integer() or (has_no_negatives and (threshold >= 1 or bias < 0)):
         raise Inexact("its function body rounds lambd and bias to the type of the input, and runtimes do not")
 
 
-def _range(step: Step) -> None:
-    dtype = step.known_dtype() if step.old.since_version == 11 else "float32"
+def _range(context: AdapterContext) -> None:
+    dtype = context.known_dtype() if context.old.since_version == 11 else "float32"
     if dtype != "float32":
         raise Inexact(f"its function body counts the elements in float32, which does not hold every {dtype}")
 
 
-_CHECKS: dict[str, Callable[[Step], None]] = {
+_CHECKS: dict[str, Callable[[AdapterContext], None]] = {
     "AffineGrid": _affine_grid,
     "Attention": _attention,
     "Bernoulli": _bernoulli,
@@ -86,14 +86,14 @@ _CHECKS: dict[str, Callable[[Step], None]] = {
 }
 
 
-def drop_heads_of_rank_4(c: Crossing) -> bool:
+def drop_heads_of_rank_4(crossing: Crossing) -> bool:
     """Attention: leave out the numbers of heads where the inputs have them on an axis, as 25 requires; False when that
     is not known.
     """
-    names, rank = ("q_num_heads", "kv_num_heads"), c.rank(0)
-    if c.old.since_version >= 25 or rank == 3 or not any(map(c.has, names)):
+    names, rank = ("q_num_heads", "kv_num_heads"), crossing.rank(0)
+    if crossing.old.since_version >= 25 or rank == 3 or not any(map(crossing.has, names)):
         return True
     if rank is None:
         return False
-    c.drop(*names, why="inputs of rank 4 have their heads on an axis")
+    crossing.drop(*names, why="inputs of rank 4 have their heads on an axis")
     return True

@@ -98,4 +98,4 @@ class Images:
     def _zero(self) -> Term:
         dtype = self.elements.dtype
         held = numpy_helper.from_array(np.array("", object)) if dtype == "string" else typed([0], dtype)
-        return self.formula.held(self.formula.step.tensor(held, "zero"), dtype)
+        return self.formula.held(self.formula.context.tensor(held, "zero"), dtype)

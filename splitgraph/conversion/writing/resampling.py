@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 
-from splitgraph.conversion.writing.adapter_context import Inexact, Step
+from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
 from splitgraph.conversion.writing.formula import Formula, Term
 from splitgraph.conversion.writing.interpolation import REACH, weights
 from splitgraph.conversion.writing.shape_nodes import FLOATS, static_shape, typed
@@ -34,45 +34,45 @@ class _Axis:
         return self.length.cast("float32") - 1
 
 
-def resize_by_gathering(step: Step) -> None:
+def resize_by_gathering(context: AdapterContext) -> None:
     """Write a Resize of any version as arithmetic, axis by axis; coordinates are float32, as scales are.
 
     Raises Inexact where the document leaves open what integers are rounded to, or contradicts its own tests.
     """
-    dtype, mode = step.known_dtype(0), step.known_value("mode", "nearest")
+    dtype, mode = context.known_dtype(0), context.known_value("mode", "nearest")
     if mode not in ("nearest", *REACH):
         raise Inexact(f"Resize knows no mode {mode}")
     if mode != "nearest" and dtype not in (*FLOATS, "bfloat16"):
         raise Inexact(f"how {mode} resizing rounds {dtype} is not said")
-    formula = Formula(step)
-    data = formula.held(step.inputs[0], dtype)
+    formula = Formula(context)
+    data = formula.held(context.inputs[0], dtype)
     if mode != "nearest":
         data = data.cast("float64" if dtype == "float64" else "float32")
     outside = []
-    for axis in _resized(step, formula):
-        places = _coordinates(step, formula, axis)
-        if _way(step) == _CROP:
+    for axis in _resized(context, formula):
+        places = _coordinates(context, formula, axis)
+        if _way(context) == _CROP:
             beyond = (places < 0) | (places > axis.last)
-            outside.append(beyond.reshape(0, *_ones_behind(step, axis)))
+            outside.append(beyond.reshape(0, *_ones_behind(context, axis)))
         take = _nearest if mode == "nearest" else _interpolated
-        data = take(step, formula, data, axis, places)
+        data = take(context, formula, data, axis, places)
     for beyond in outside:
-        data = formula.where(beyond, _extrapolation(step, formula, data.dtype), data)
+        data = formula.where(beyond, _extrapolation(context, formula, data.dtype), data)
     formula.give(data.cast(dtype))
 
 
-def _resized(step: Step, formula: Formula) -> list[_Axis]:
+def _resized(context: AdapterContext, formula: Formula) -> list[_Axis]:
     """The axes that may change."""
-    rank = step.known_rank(0)
-    places = [axis % rank for axis in step.known_value("axes", None) or range(rank)]
-    coordinates, by_sizes = _way(step), is_sized(step)
-    stretched = by_sizes and step.known_value("keep_aspect_ratio_policy", "stretch") == "stretch"
-    lengths = [formula.sizes(step.inputs[0], rank)[place] for place in places]
-    sizes, scales = (_by_sizes if by_sizes else _by_scales)(step, formula, lengths)
+    rank = context.known_rank(0)
+    places = [axis % rank for axis in context.known_value("axes", None) or range(rank)]
+    coordinates, by_sizes = _way(context), is_sized(context)
+    stretched = by_sizes and context.known_value("keep_aspect_ratio_policy", "stretch") == "stretch"
+    lengths = [formula.sizes(context.inputs[0], rank)[place] for place in places]
+    sizes, scales = (_by_sizes if by_sizes else _by_scales)(context, formula, lengths)
     axes = []
     for index, (place, length, size, scale) in enumerate(zip(places, lengths, sizes, scales, strict=True)):
-        axis = _Axis(place, length, size, scale, *_region(step, formula, index, len(places)))
-        kept = stretched and _same_size(step, place)
+        axis = _Axis(place, length, size, scale, *_region(context, formula, index, len(places)))
+        kept = stretched and _same_size(context, place)
         kept = kept or (scale.elements is not None and bool(scale.elements == 1))
         whole = _is_whole(axis)
         if coordinates == _CROP and not stretched and not whole:
@@ -85,12 +85,12 @@ def _resized(step: Step, formula: Formula) -> list[_Axis]:
     return axes
 
 
-def _by_sizes(step: Step, formula: Formula, lengths: Sequence[Term]) -> tuple[list[Term], list[Term]]:
+def _by_sizes(context: AdapterContext, formula: Formula, lengths: Sequence[Term]) -> tuple[list[Term], list[Term]]:
     """The new sizes and the scales that they mean, of each axis."""
-    given = formula.given(step.inputs[3], "int64")
+    given = formula.given(context.inputs[3], "int64")
     sizes = [formula.element(given, index) for index in range(len(lengths))]
     scales = [size.cast("float32") / length.cast("float32") for size, length in zip(sizes, lengths, strict=True)]
-    policy = step.known_value("keep_aspect_ratio_policy", "stretch")
+    policy = context.known_value("keep_aspect_ratio_policy", "stretch")
     if policy == "stretch":
         return sizes, scales
     scale = reduce(Term.at_most if policy == "not_larger" else Term.at_least, scales)
@@ -98,32 +98,32 @@ def _by_sizes(step: Step, formula: Formula, lengths: Sequence[Term]) -> tuple[li
     return sizes, [scale] * len(lengths)
 
 
-def _by_scales(step: Step, formula: Formula, lengths: Sequence[Term]) -> tuple[list[Term], list[Term]]:
+def _by_scales(context: AdapterContext, formula: Formula, lengths: Sequence[Term]) -> tuple[list[Term], list[Term]]:
     """The new sizes that the scales mean, and the scales, of each axis."""
     # Until opset 11 they came second.
-    given = formula.given(step.inputs[1 if len(step.inputs) == 2 else 2], "float32")
+    given = formula.given(context.inputs[1 if len(context.inputs) == 2 else 2], "float32")
     scales = [formula.element(given, index) for index in range(len(lengths))]
     scaled = [length.cast("float32") * scale for length, scale in zip(lengths, scales, strict=True)]
     return [size.floor().cast("int64") for size in scaled], scales
 
 
-def is_sized(step: Step) -> bool:
+def is_sized(context: AdapterContext) -> bool:
     """True where sizes are given, not scales; below 13, both may be there, one of them empty."""
-    if not step.uses_input(3) or not step.uses_input(2):
-        return step.uses_input(3)
+    if not context.uses_input(3) or not context.uses_input(2):
+        return context.uses_input(3)
     for index, other in ((2, True), (3, False)):
-        shape = static_shape(step, step.inputs[index])
+        shape = static_shape(context, context.inputs[index])
         if shape is not None:
             return other if shape == (0,) else not other
     raise Inexact("whether scales or sizes are given is known only at run time")
 
 
-def _region(step: Step, formula: Formula, index: int, count: int) -> tuple[Term, Term]:
-    if _way(step) != _CROP:
+def _region(context: AdapterContext, formula: Formula, index: int, count: int) -> tuple[Term, Term]:
+    if _way(context) != _CROP:
         return formula.number(0, "float32"), formula.number(1, "float32")
-    if not step.uses_input(1) or static_shape(step, step.inputs[1]) == (0,):
+    if not context.uses_input(1) or static_shape(context, context.inputs[1]) == (0,):
         raise Inexact(f"{_CROP} without a region of interest has no meaning")
-    roi = formula.given(step.inputs[1], step.known_dtype(1)).cast("float32")
+    roi = formula.given(context.inputs[1], context.known_dtype(1)).cast("float32")
     return formula.element(roi, index), formula.element(roi, count + index)
 
 
@@ -132,9 +132,9 @@ def _is_whole(axis: _Axis) -> bool:
     return start is not None and end is not None and bool(start == 0 and end == 1)
 
 
-def _same_size(step: Step, place: int) -> bool:
+def _same_size(context: AdapterContext, place: int) -> bool:
     """True where inference knows that an axis keeps its size."""
-    before, after = step.input_type(0).shape, step.output_type(0).shape
+    before, after = context.input_type(0).shape, context.output_type(0).shape
     if before is None or after is None or len(before) != len(after):
         return False
     return before[place] is not None and before[place] == after[place]
@@ -148,17 +148,19 @@ def _check_whole_size(axis: _Axis) -> None:
     raise Inexact("with align_corners, what a size that is rounded means is not clear", "give sizes")
 
 
-def _coordinates(step: Step, formula: Formula, axis: _Axis) -> Term:
+def _coordinates(context: AdapterContext, formula: Formula, axis: _Axis) -> Term:
     """Where each element of the new axis is on the old one, float32."""
     places, size = formula.counting(axis.size).cast("float32"), axis.size.cast("float32")
-    coordinates = _way(step)
+    coordinates = _way(context)
     centred, nothing = (places + 0.5) / axis.scale, places * 0
     if coordinates == "asymmetric":
         return places / axis.scale
     if coordinates == "half_pixel":
         return centred - 0.5
     if coordinates == "tf_half_pixel_for_nn":
-        if step.value("mode", "nearest") != "nearest" or "ceil" in step.known_value("nearest_mode", "prefer_floor"):
+        if context.value("mode", "nearest") != "nearest" or "ceil" in context.known_value(
+            "nearest_mode", "prefer_floor"
+        ):
             raise Inexact(f"runtimes and the document disagree about {coordinates} where it is not rounded down")
         return centred
     if coordinates == "pytorch_half_pixel":
@@ -174,17 +176,17 @@ def _coordinates(step: Step, formula: Formula, axis: _Axis) -> Term:
     raise Inexact(f"Resize knows no coordinates {coordinates}")
 
 
-def _way(step: Step) -> str:
+def _way(context: AdapterContext) -> str:
     """How coordinates are transformed; Resize-10 has no choice, and rounds them up where the tensor shrinks."""
-    default = "half_pixel" if step.old.since_version > 10 else "asymmetric"
-    return str(step.known_value("coordinate_transformation_mode", default))
+    default = "half_pixel" if context.old.since_version > 10 else "asymmetric"
+    return str(context.known_value("coordinate_transformation_mode", default))
 
 
-def _nearest(step: Step, formula: Formula, data: Term, axis: _Axis, places: Term) -> Term:
+def _nearest(context: AdapterContext, formula: Formula, data: Term, axis: _Axis, places: Term) -> Term:
     whole = places.floor()
     rest = places - whole
-    rounding = step.known_value(
-        "nearest_mode", "round_prefer_floor" if step.old.since_version > 10 else "as_it_shrinks"
+    rounding = context.known_value(
+        "nearest_mode", "round_prefer_floor" if context.old.since_version > 10 else "as_it_shrinks"
     )
     ways = {
         "floor": rest > 1,
@@ -199,21 +201,21 @@ def _nearest(step: Step, formula: Formula, data: Term, axis: _Axis, places: Term
     return formula.gather(data, nearest.clipped(0, axis.length - 1), axis.place)
 
 
-def _interpolated(step: Step, formula: Formula, data: Term, axis: _Axis, places: Term) -> Term:
+def _interpolated(context: AdapterContext, formula: Formula, data: Term, axis: _Axis, places: Term) -> Term:
     """The elements in reach times their weights, added up; what is before the first element is the first, what is
     behind the last the last.
     """
-    mode, antialias = step.known_value("mode"), bool(step.known_value("antialias", 0))
-    behind = _ones_behind(step, axis)
+    mode, antialias = context.known_value("mode"), bool(context.known_value("antialias", 0))
+    behind = _ones_behind(context, axis)
     places = places.reshape(0, *behind)
     whole = places.floor()
     stretch = axis.scale.at_most(1) if antialias else formula.number(1, "float32")
     reach = (formula.number(REACH[mode], "float32") / stretch).ceil().cast("int64")
     offsets = (formula.counting(reach * 2) - (reach - 1)).cast("float32").reshape(-1, 1, *behind)
-    shares = weights(formula, mode, (offsets - (places - whole)) * stretch, step.known_value("cubic_coeff_a", -0.75))
+    shares = weights(formula, mode, (offsets - (places - whole)) * stretch, context.known_value("cubic_coeff_a", -0.75))
     taken = (whole + offsets).cast("int64")
     is_outside = (taken < 0) | (taken > axis.length - 1)
-    exclude = bool(step.known_value("exclude_outside", 0))
+    exclude = bool(context.known_value("exclude_outside", 0))
     if exclude:
         shares = formula.where(is_outside, formula.number(0, "float32"), shares)
     if exclude or antialias:
@@ -229,13 +231,13 @@ def _interpolated(step: Step, formula: Formula, data: Term, axis: _Axis, places:
     return formula.total(weighted, [axis.place], "interpolated")
 
 
-def _ones_behind(step: Step, axis: _Axis) -> Sequence[int]:
-    return [1] * (step.known_rank(0) - 1 - axis.place)
+def _ones_behind(context: AdapterContext, axis: _Axis) -> Sequence[int]:
+    return [1] * (context.known_rank(0) - 1 - axis.place)
 
 
-def _extrapolation(step: Step, formula: Formula, dtype: str) -> Term:
-    value = float(step.known_value("extrapolation_value", 0.0))
+def _extrapolation(context: AdapterContext, formula: Formula, dtype: str) -> Term:
+    value = float(context.known_value("extrapolation_value", 0.0))
     if dtype not in FLOATS and (not dtype.startswith(("int", "uint")) or not value.is_integer()):
         raise Inexact(f"what {value} is as {dtype} is not said")
     held = typed([value if dtype in FLOATS else int(value)], dtype)
-    return formula.held(step.tensor(held, "extrapolation"), dtype)
+    return formula.held(context.tensor(held, "extrapolation"), dtype)

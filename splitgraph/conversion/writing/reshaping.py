@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import combinations
 
-from splitgraph.conversion.writing.adapter_context import Step
+from splitgraph.conversion.writing.adapter_context import AdapterContext
 from splitgraph.conversion.writing.shape_nodes import flat
 from splitgraph.dim import Dim, DimLike, Facts, evaluate, product
 from splitgraph.onnx_proto import TensorProto
@@ -20,7 +20,7 @@ _Written = tuple[str, list[str], dict[str, object]]
 _ANY = Facts()
 
 
-def reshaped(step: Step, data: str, shape: str, *, dense: bool) -> tuple[str, list[str], dict[str, int]]:
+def reshaped(context: AdapterContext, data: str, shape: str, *, dense: bool) -> tuple[str, list[str], dict[str, int]]:
     """The operator, inputs and attributes that give `data` the shape that the contents of `shape` are, where a 0 means
     a dimension of 0. dense: the data has no dimension of 0, so that Reshape cannot meet one.
 
@@ -30,66 +30,66 @@ def reshaped(step: Step, data: str, shape: str, *, dense: bool) -> tuple[str, li
     """
     if dense:
         return "Reshape", [data, shape], {}
-    if step.opset >= 14:
+    if context.opset >= 14:
         return "Reshape", [data, shape], {"allowzero": 1}
-    elements = flat(step, data, "elements")
-    return "Reshape", [step.emit("Expand", [elements, one_or_zero(step, shape)], "with_zeros"), shape], {}
+    elements = flat(context, data, "elements")
+    return "Reshape", [context.emit("Expand", [elements, one_or_zero(context, shape)], "with_zeros"), shape], {}
 
 
-def one_or_zero(step: Step, shape: str) -> str:
+def one_or_zero(context: AdapterContext, shape: str) -> str:
     """1 for each length of a shape that is not 0, which may be -1."""
-    if step.opset >= 13:
+    if context.opset >= 13:
         # onnx and onnxruntime take numbers that were cast to bool and back for what they were before.
-        return step.emit("Abs", [step.emit("Sign", [shape], "sign")], "one_or_zero")
-    is_filled = step.emit("Cast", [shape], "is_not_zero", to=TensorProto.BOOL)
-    return step.emit("Cast", [is_filled], "one_or_zero", to=TensorProto.INT64)
+        return context.emit("Abs", [context.emit("Sign", [shape], "sign")], "one_or_zero")
+    is_filled = context.emit("Cast", [shape], "is_not_zero", to=TensorProto.BOOL)
+    return context.emit("Cast", [is_filled], "one_or_zero", to=TensorProto.INT64)
 
 
-def reshape_behind(step: Step, data: str, shape: str, output: str, *, copies: bool) -> None:
+def reshape_behind(context: AdapterContext, data: str, shape: str, output: str, *, copies: bool) -> None:
     """Give what a node gives the shape that the contents of `shape` are, as `reshaped` does, under the name `output`.
     copies: no length is 0, or it copies a 0. The node must mean the same at opset 14.
     """
     if copies:
-        step.emit_after("Reshape", [data, shape], output)
-    elif step.facts.target >= 14:
-        step.dialect = 14
-        step.emit_after("Reshape", [data, shape], output, allowzero=1)
+        context.emit_after("Reshape", [data, shape], output)
+    elif context.facts.target >= 14:
+        context.dialect = 14
+        context.emit_after("Reshape", [data, shape], output, allowzero=1)
     else:
-        ones = one_or_zero(step, shape)
-        elements, with_zeros = step.new_name("elements"), step.new_name("with_zeros")
-        step.emit_after("Reshape", [data, step.constant([-1], "flat_shape")], elements)
-        step.emit_after("Expand", [elements, ones], with_zeros)
-        step.emit_after("Reshape", [with_zeros, shape], output)
+        ones = one_or_zero(context, shape)
+        elements, with_zeros = context.new_name("elements"), context.new_name("with_zeros")
+        context.emit_after("Reshape", [data, context.constant([-1], "flat_shape")], elements)
+        context.emit_after("Expand", [elements, ones], with_zeros)
+        context.emit_after("Reshape", [with_zeros, shape], output)
 
 
-def copying(step: Step) -> _Written | None:
+def copying(context: AdapterContext) -> _Written | None:
     """The operator, inputs and attributes that give what the node, a Reshape for which a 0 is a dimension of 0, gives,
     from a Reshape that copies a dimension where a length is 0; None where it might copy another than 0.
     """
-    lengths, dims = _lengths(step), step.input_type(0).shape
+    lengths, dims = _lengths(context), context.input_type(0).shape
     if lengths is None:
         return None
     if copies_zeros(lengths, dims):
-        return "Reshape", step.inputs, {}
+        return "Reshape", context.inputs, {}
     if dims is None:
         return None
-    found = _with_the_rest(step, lengths, dims)
+    found = _with_the_rest(context, lengths, dims)
     if found is not None:
         return found
-    return _lined_up(step, lengths, dims) if len(lengths) > len(dims) else _folded(step, lengths, dims)
+    return _lined_up(context, lengths, dims) if len(lengths) > len(dims) else _folded(context, lengths, dims)
 
 
-def _lengths(step: Step) -> Sequence[DimLike | None] | None:
+def _lengths(context: AdapterContext) -> Sequence[DimLike | None] | None:
     """The lengths as far as they are known, None where not even their number is.
 
     They are those that were followed, not the dimensions of the result: inference works one that it cannot follow out
     of the others, of which a 0 would leave it open. Of several it takes the author's word, which says what is no 0.
     """
-    known = step.integers(1)
+    known = context.integers(1)
     if known is not None:
         return known
-    contents = step.values.contents(step.inputs[1])
-    dims = step.output_type().shape
+    contents = context.values.contents(context.inputs[1])
+    dims = context.output_type().shape
     lengths = contents.dims if contents is not None else None if dims is None else (None,) * len(dims)
     if lengths is None or dims is None or len(dims) != len(lengths) or lengths.count(None) == 1 < len(lengths):
         return lengths
@@ -122,7 +122,7 @@ def _is_copied(place: int, lengths: Sequence[DimLike | None], dims: Shape) -> bo
     return place < len(lengths) and _is_zero_with(lengths[place], dims[place])
 
 
-def _with_the_rest(step: Step, lengths: Sequence[DimLike | None], dims: Shape) -> _Written | None:
+def _with_the_rest(context: AdapterContext, lengths: Sequence[DimLike | None], dims: Shape) -> _Written | None:
     """With -1 for one length that is not a number: what is left, also where that is 0."""
     computed = [length for length in lengths if not isinstance(length, int) or length <= 0]
     known = [dim for dim in dims if dim is not None]
@@ -131,29 +131,29 @@ def _with_the_rest(step: Step, lengths: Sequence[DimLike | None], dims: Shape) -
     # Of lengths that contradict the data a -1 would make something.
     if product(length for length in lengths if length is not None) != product(known):
         return None
-    rest = step.constant([length if isinstance(length, int) else -1 for length in lengths], "lengths")
-    return "Reshape", [step.inputs[0], rest], {}
+    rest = context.constant([length if isinstance(length, int) else -1 for length in lengths], "lengths")
+    return "Reshape", [context.inputs[0], rest], {}
 
 
-def _lined_up(step: Step, lengths: Sequence[DimLike | None], dims: Shape) -> _Written | None:
+def _lined_up(context: AdapterContext, lengths: Sequence[DimLike | None], dims: Shape) -> _Written | None:
     """With dimensions of 1 put in, so that those that may be 0 are where they are copied."""
     for axes in combinations(range(len(lengths)), len(lengths) - len(dims)):
         if copies_zeros(lengths, _with_ones(dims, axes)):
-            data = step.emit("Unsqueeze", [step.inputs[0], step.constant(axes, "axes")], "lined_up")
-            return "Reshape", [data, step.inputs[1]], {}
+            data = context.emit("Unsqueeze", [context.inputs[0], context.constant(axes, "axes")], "lined_up")
+            return "Reshape", [data, context.inputs[1]], {}
     return None
 
 
-def _folded(step: Step, lengths: Sequence[DimLike | None], dims: Shape) -> _Written | None:
+def _folded(context: AdapterContext, lengths: Sequence[DimLike | None], dims: Shape) -> _Written | None:
     """With lengths of 1 put in, so that those that may be 0 are where they are copied; they are taken out again."""
     for axes in combinations(range(len(dims)), len(dims) - len(lengths)):
         pairs = list(zip(_with_ones(lengths, axes), dims, strict=True))
         if all(
             (isinstance(length, int) and length > 0) or (length is not None and length == dim) for length, dim in pairs
         ):
-            copied = step.constant([length if isinstance(length, int) else 0 for length, _ in pairs], "lengths")
-            folded = step.emit("Reshape", [step.inputs[0], copied], "folded")
-            return "Squeeze", [folded, step.constant(axes, "axes")], {}
+            copied = context.constant([length if isinstance(length, int) else 0 for length, _ in pairs], "lengths")
+            folded = context.emit("Reshape", [context.inputs[0], copied], "folded")
+            return "Squeeze", [folded, context.constant(axes, "axes")], {}
     return None
 
 
