@@ -112,8 +112,8 @@ class ConversionCache:
     have the same name, and their types; a visit of inference stands for all of these (`inference/visit_memo.py`). The
     constants that the conversion looked at (`KnownValues.asked`): an entry holds their fingerprints and serves only
     nodes whose constants have the same. What is the same for all nodes of the graph: both opsets, what inference knows
-    of the enclosing graphs, whether the graph belongs to a function. Nothing else: the names of values and nodes, and the
-    location appear in results only where an entry has numbers for them.
+    of the enclosing graphs, whether the graph belongs to a function. Nothing else: the names of values and nodes, and
+    the location appear in results only where an entry has numbers for them.
 
     What makes a node uncacheable. It reads an input of the function that some call omits. It has subgraphs or
     attributes of more than 4096 bytes, and no visit. Its conversion failed (except for the opset where it must stop),
