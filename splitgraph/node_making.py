@@ -31,8 +31,11 @@ _WRITERS: tuple[tuple[Any, Callable[[Any], Any], str, int, str, int], ...] = (
 def make_attribute(name: str, value: Any) -> AttributeProto:
     """An attribute that holds an int, float, str, bytes, TensorProto, GraphProto or TypeProto, or several of one kind.
 
-    Raises ValueError for an empty list, of which nothing says what it would hold, and TypeError for anything else.
+    An AttributeProto, which refers to an attribute of the enclosing function, is copied under the name. Raises
+    ValueError for an empty list, of which nothing says what it would hold, and TypeError for anything else.
     """
+    if isinstance(value, AttributeProto):
+        return AttributeProto(name=name, type=value.type, ref_attr_name=value.ref_attr_name)
     is_list = not isinstance(value, (str, bytes)) and isinstance(value, Iterable)
     items = list(value) if is_list else [value]
     if not items:

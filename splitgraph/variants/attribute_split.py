@@ -55,4 +55,4 @@ def lower_attribute_split(request: LowerRequest, *, axis_required: bool = False,
         set_int(node, "axis", axis)
     if lengths is not None and not referred and (request.explicit_lengths or not equal):
         set_ints(node, "split", lengths)
-    request.emit.main(node)
+    request.builder.main(node)

@@ -84,4 +84,4 @@ def lift_equal_parts(site: SplitSite) -> CanonicalSplit | None:
 
 def lower_lengths_input(request: LowerRequest) -> None:
     """Write a node with the lengths as input 1."""
-    request.emit.main(copy_node(request, [request.node.input[0], computed_lengths(request)]))
+    request.builder.main(copy_node(request, [request.node.input[0], computed_lengths(request)]))

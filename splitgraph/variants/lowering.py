@@ -23,7 +23,7 @@ class NotRepresentable(Exception):
         self.help = help
 
 
-class Emitter(Protocol):
+class Builder(Protocol):
     """Where lowering puts its nodes; names are new in every scope, helper nodes are of the target opset."""
 
     @property
@@ -33,7 +33,7 @@ class Emitter(Protocol):
     def constant(self, values: Sequence[int] | int, hint: str) -> str:
         """The name of an int64 constant: 1-D for a sequence, 0-D for an int."""
 
-    def helper(
+    def emit(
         self, op_type: str, inputs: Sequence[str], hint: str, **attributes: int | Sequence[int] | TensorProto
     ) -> str:
         """Emit a helper node with one output and give that output's name."""
@@ -47,8 +47,8 @@ class Emitter(Protocol):
     def shared(self, total: DimLike | None, meaning: Hashable, compute: Callable[[], str]) -> str:
         """The name of lengths of a dimension that other splits of the graph may read too; `compute` emits them."""
 
-    def new_name(self, hint: str) -> str:
-        """A name that is new in every scope of the model."""
+    def fresh_name(self, name: str) -> str:
+        """A name like this one that is new in every scope of the model."""
 
     def draft(self) -> NodeProto:
         """An empty node, to be filled and emitted."""
@@ -73,7 +73,7 @@ class LowerRequest:
     node: NodeProto
     split: CanonicalSplit
     data: ValueType
-    emit: Emitter
+    builder: Builder
     lengths: str | None = None
     divisible: bool = False
     explicit_lengths: bool = False
@@ -103,7 +103,7 @@ def copy_node(
 
     pattern: the original without its inputs, outputs and attributes (`pattern_of`), where the copy has other outputs.
     """
-    node = request.emit.draft()
+    node = request.builder.draft()
     node.CopyFrom(request.node if pattern is None else pattern)
     node.op_type = op_type
     del node.input[:]
@@ -155,23 +155,23 @@ def axis_tensor(request: LowerRequest) -> str:
     """The name of a 1-D int64 tensor with the axis."""
     axis = written_axis(request)
     if axis is not None:
-        return request.emit.constant([axis], "axis")
+        return request.builder.constant([axis], "axis")
     attribute = request.axis_attribute
     reference = "" if attribute is None else attribute.ref_attr_name
-    return request.emit.reference(reference, request.node.input[0], "axis")
+    return request.builder.reference(reference, request.node.input[0], "axis")
 
 
 def dimension(request: LowerRequest) -> str:
     """The name of a 1-D int64 tensor of one element: the dimension that is split, as run time knows it."""
     axis = written_axis(request)
-    if axis is not None and axis < 0 and request.emit.opset < 11:
+    if axis is not None and axis < 0 and request.builder.opset < 11:
         raise NotRepresentable(
             "SG402",
             f"the axis is {axis} on a tensor of unknown rank, and Gather takes no negative index below opset 11",
             "Stop at opset 11, or declare the shape of the input.",
         )
-    shape = request.emit.helper("Shape", [request.node.input[0]], "shape")
-    return request.emit.helper("Gather", [shape, axis_tensor(request)], "dim", axis=0)
+    shape = request.builder.emit("Shape", [request.node.input[0]], "shape")
+    return request.builder.emit("Gather", [shape, axis_tensor(request)], "dim", axis=0)
 
 
 def computed_lengths(request: LowerRequest) -> str:
@@ -182,7 +182,7 @@ def computed_lengths(request: LowerRequest) -> str:
     if request.lengths is not None or split.static_lengths is not None or lengths_reference(request) is not None:
         return own_lengths(request)
     form = "equal" if request.divisible and split.form == "chunks" else split.form
-    return request.emit.shared(split.total, (form, split.lengths, request.parts), lambda: own_lengths(request))
+    return request.builder.shared(split.total, (form, split.lengths, request.parts), lambda: own_lengths(request))
 
 
 def own_lengths(request: LowerRequest) -> str:
@@ -195,29 +195,29 @@ def own_lengths(request: LowerRequest) -> str:
         return request.lengths
     static = request.split.static_lengths
     if static is not None:
-        return request.emit.constant(static, "lengths")
+        return request.builder.constant(static, "lengths")
     reference = lengths_reference(request)
     if reference is not None:
-        return request.emit.lengths_reference(reference)
-    emit, parts = request.emit, request.parts
+        return request.builder.lengths_reference(reference)
+    builder, parts = request.builder, request.parts
     dim = dimension(request)
     with_rest = lengths_with_rest(request.split)
     if request.split.form == "lengths" and with_rest is not None:
         return _lengths_around_rest(request, with_rest, dim)
     if request.split.form == "equal" or request.divisible:
-        size = emit.helper("Div", [dim, emit.constant([parts], "parts")], "size")
-        return emit.helper("Mul", [size, emit.constant([1] * parts, "ones")], "lengths")
+        size = builder.emit("Div", [dim, builder.constant([parts], "parts")], "size")
+        return builder.emit("Mul", [size, builder.constant([1] * parts, "ones")], "lengths")
     if request.split.form != "chunks":
         raise NotRepresentable("SG402", "the lengths are known only at run time and no tensor holds them")
     size = chunk_size(request, dim)
     if parts == 2:
         # Two chunks never overrun the dimension.
-        return emit.helper("Concat", [size, emit.helper("Sub", [dim, size], "rest")], "lengths", axis=0)
-    ends = emit.helper("Mul", [size, emit.constant(range(1, parts + 1), "upto")], "ends")
-    starts = emit.helper("Mul", [size, emit.constant(range(parts), "from")], "starts")
-    ends = emit.helper("Min", [ends, dim], "ends")
-    starts = emit.helper("Min", [starts, dim], "starts")
-    return emit.helper("Sub", [ends, starts], "lengths")
+        return builder.emit("Concat", [size, builder.emit("Sub", [dim, size], "rest")], "lengths", axis=0)
+    ends = builder.emit("Mul", [size, builder.constant(range(1, parts + 1), "upto")], "ends")
+    starts = builder.emit("Mul", [size, builder.constant(range(parts), "from")], "starts")
+    ends = builder.emit("Min", [ends, dim], "ends")
+    starts = builder.emit("Min", [starts, dim], "starts")
+    return builder.emit("Sub", [ends, starts], "lengths")
 
 
 def lengths_with_rest(split: CanonicalSplit) -> tuple[int, ...] | None:
@@ -230,34 +230,34 @@ def lengths_with_rest(split: CanonicalSplit) -> tuple[int, ...] | None:
 
 
 def _lengths_around_rest(request: LowerRequest, lengths: Sequence[int], dim: str) -> str:
-    emit, position = request.emit, lengths.index(-1)
-    rest = emit.helper("Sub", [dim, emit.constant([sum(lengths) + 1], "others")], "rest")
+    builder, position = request.builder, lengths.index(-1)
+    rest = builder.emit("Sub", [dim, builder.constant([sum(lengths) + 1], "others")], "rest")
     pieces = [rest]
     if position:
-        pieces.insert(0, emit.constant(lengths[:position], "before"))
+        pieces.insert(0, builder.constant(lengths[:position], "before"))
     if position + 1 < len(lengths):
-        pieces.append(emit.constant(lengths[position + 1 :], "after"))
-    return rest if len(pieces) == 1 else emit.helper("Concat", pieces, "lengths", axis=0)
+        pieces.append(builder.constant(lengths[position + 1 :], "after"))
+    return rest if len(pieces) == 1 else builder.emit("Concat", pieces, "lengths", axis=0)
 
 
 def chunk_size(request: LowerRequest, dim: str) -> str:
     """The name of ceil(dim / parts) as a 1-D int64 tensor of one element."""
-    emit, parts = request.emit, request.parts
-    raised = emit.helper("Add", [dim, emit.constant([parts - 1], "round")], "raised")
-    return emit.helper("Div", [raised, emit.constant([parts], "parts")], "size")
+    builder, parts = request.builder, request.parts
+    raised = builder.emit("Add", [dim, builder.constant([parts - 1], "round")], "raised")
+    return builder.emit("Div", [raised, builder.constant([parts], "parts")], "size")
 
 
 def emit_slices(request: LowerRequest) -> None:
     """Write the split as a Slice for each output, with starts and ends computed at run time; at opset 9, where Slice
     takes no inputs, as a Gather of the places in between.
     """
-    if request.emit.opset < 9:
+    if request.builder.opset < 9:
         raise NotRepresentable(
             "SG402",
             "the lengths are known only at run time, which needs ConstantOfShape to count, from opset 9 on",
             "Stop at opset 9, or give the dimension a fixed size before converting.",
         )
-    if request.emit.opset == 10 and (written_axis(request) or 0) < 0:
+    if request.builder.opset == 10 and (written_axis(request) or 0) < 0:
         raise NotRepresentable(
             "SG402",
             f"the axis is {written_axis(request)} on a tensor of unknown rank, and Slice-10 takes no negative axis",
@@ -265,18 +265,18 @@ def emit_slices(request: LowerRequest) -> None:
         )
     kept = [index for index, output in enumerate(request.node.output) if output]
     bounds = _run_time_bounds(request, {bound for index in kept for bound in (index, index + 1)})
-    data, is_sliced = request.node.input[0], request.emit.opset >= 10
+    data, is_sliced = request.node.input[0], request.builder.opset >= 10
     axis, pattern = axis_tensor(request) if is_sliced else "", pattern_of(request)
     for index in kept:
         start, end = bounds[index], bounds[index + 1]
         if is_sliced:
             node = copy_node(request, [data, start, end, axis], "Slice", keep=(), pattern=pattern)
         else:
-            node = _gathered(request, [data, _places(request.emit, start, end)], pattern)
+            node = _gathered(request, [data, _places(request.builder, start, end)], pattern)
         node.output.append(request.node.output[index])
         if node.name and index != kept[0]:
-            node.name = request.emit.new_name(f"{node.name}_part{index}")
-        request.emit.main(node)
+            node.name = request.builder.fresh_name(f"{node.name}_part{index}")
+        request.builder.main(node)
 
 
 def _gathered(request: LowerRequest, inputs: Sequence[str], pattern: NodeProto) -> NodeProto:
@@ -288,21 +288,23 @@ def _gathered(request: LowerRequest, inputs: Sequence[str], pattern: NodeProto) 
     return node
 
 
-def _places(emit: Emitter, start: str, end: str) -> str:
+def _places(builder: Builder, start: str, end: str) -> str:
     """The name of a 1-D int64 tensor that counts from one bound to the next."""
-    count = emit.helper("Sub", [end, start], "count")
+    count = builder.emit("Sub", [end, start], "count")
     one = TensorProto(name="", data_type=TensorProto.INT64, dims=[1], int64_data=[1])
-    ones = emit.helper("ConstantOfShape", [count], "ones", value=one)
-    counted = emit.helper("Reshape", [emit.helper("NonZero", [ones], "found"), emit.constant([-1], "row")], "counted")
-    return emit.helper("Add", [counted, start], "places")
+    ones = builder.emit("ConstantOfShape", [count], "ones", value=one)
+    counted = builder.emit(
+        "Reshape", [builder.emit("NonZero", [ones], "found"), builder.constant([-1], "row")], "counted"
+    )
+    return builder.emit("Add", [counted, start], "places")
 
 
 def _run_time_bounds(request: LowerRequest, needed: Set[int]) -> dict[int, str]:
     """Names of the bounds that are needed, each a 1-D int64 tensor of one element; the last ones may lie beyond the
     end where Slice stops.
     """
-    emit = request.emit
-    names = {0: emit.constant([0], "start")} if 0 in needed else {}
+    builder = request.builder
+    names = {0: builder.constant([0], "start")} if 0 in needed else {}
     lengths = request.lengths
     if lengths is None and request.split.form == "lengths":
         lengths = own_lengths(request)
@@ -310,16 +312,18 @@ def _run_time_bounds(request: LowerRequest, needed: Set[int]) -> dict[int, str]:
         dim = dimension(request)
         size = chunk_size(request, dim)
         for bound in sorted(needed - {0}):
-            names[bound] = size if bound == 1 else emit.helper("Mul", [size, emit.constant([bound], "index")], "bound")
-            if emit.opset < 10:
-                inside = emit.helper("Less", [names[bound], dim], "inside")
-                names[bound] = emit.helper("Where", [inside, names[bound], dim], "bound")
+            names[bound] = (
+                size if bound == 1 else builder.emit("Mul", [size, builder.constant([bound], "index")], "bound")
+            )
+            if builder.opset < 10:
+                inside = builder.emit("Less", [names[bound], dim], "inside")
+                names[bound] = builder.emit("Where", [inside, names[bound], dim], "bound")
         return names
     for bound in range(1, max(needed, default=0) + 1):
-        where = emit.constant([bound - 1], "index")
-        if emit.opset < 10:
-            length = emit.helper("Gather", [lengths, where], "length")
+        where = builder.constant([bound - 1], "index")
+        if builder.opset < 10:
+            length = builder.emit("Gather", [lengths, where], "length")
         else:
-            length = emit.helper("Slice", [lengths, where, emit.constant([bound], "next")], "length")
-        names[bound] = length if bound == 1 else emit.helper("Add", [names[bound - 1], length], "bound")
+            length = builder.emit("Slice", [lengths, where, builder.constant([bound], "next")], "length")
+        names[bound] = length if bound == 1 else builder.emit("Add", [names[bound - 1], length], "bound")
     return names

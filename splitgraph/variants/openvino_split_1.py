@@ -69,10 +69,10 @@ def lower(request: LowerRequest) -> None:
         raise NotRepresentable(
             "SG408", "the axis is known only at run time", "Use VariadicSplit (convert --to variadic-split)."
         )
-    node: NodeProto = copy_node(request, [request.node.input[0], request.emit.constant(axis, "axis")], keep=())
+    node: NodeProto = copy_node(request, [request.node.input[0], request.builder.constant(axis, "axis")], keep=())
     node.domain = DOMAIN
     set_int(node, "num_splits", len(lengths))
-    request.emit.main(node)
+    request.builder.main(node)
 
 
 VARIANT = Variant(

@@ -21,7 +21,7 @@ def lift(site: SplitSite) -> CanonicalSplit | None:
 def lower(request: LowerRequest) -> None:
     """Write a Split-13 node: equal parts without lengths, everything else with a constant or computed lengths input."""
     if (request.split.form == "equal" or request.divisible) and not request.explicit_lengths:
-        request.emit.main(copy_node(request, request.node.input[:1]))
+        request.builder.main(copy_node(request, request.node.input[:1]))
         return
     lower_lengths_input(request)
 

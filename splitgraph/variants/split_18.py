@@ -52,7 +52,7 @@ def lower(request: LowerRequest) -> None:
         return
     node = copy_node(request, request.node.input[:1])
     set_int(node, "num_outputs", request.parts)
-    request.emit.main(node)
+    request.builder.main(node)
 
 
 VARIANT = Variant(

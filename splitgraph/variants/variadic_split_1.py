@@ -92,14 +92,14 @@ def lower(request: LowerRequest) -> None:
     computed tensor.
     """
     axis = written_axis(request)
-    axis_name = axis_tensor(request) if axis is None else request.emit.constant(axis, "axis")
+    axis_name = axis_tensor(request) if axis is None else request.builder.constant(axis, "axis")
     lengths = lengths_with_rest(request.split)
-    lengths_name = computed_lengths(request) if lengths is None else request.emit.constant(lengths, "split_lengths")
+    lengths_name = computed_lengths(request) if lengths is None else request.builder.constant(lengths, "split_lengths")
     node = copy_node(
-        request, [request.node.input[0], axis_name, lengths_name], request.emit.function_node(request.parts), keep=()
+        request, [request.node.input[0], axis_name, lengths_name], request.builder.function_node(request.parts), keep=()
     )
     node.domain = DOMAIN
-    request.emit.main(node)
+    request.builder.main(node)
 
 
 VARIANT = Variant(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from splitgraph.attribute_values import HOLDING_GRAPHS
@@ -101,7 +101,7 @@ def _read_in_graphs(attributes: Iterable[AttributeProto]) -> list[str]:
 
 
 def added(
-    op_type: str, inputs: Sequence[str], outputs: Sequence[str], name: str, attributes: dict[str, object]
+    op_type: str, inputs: Sequence[str], outputs: Sequence[str], name: str, attributes: Mapping[str, object]
 ) -> NodeForm:
     """The form of a node that conversion adds; attributes of value None are left out."""
     made = {key: make_attribute(key, value) for key, value in attributes.items() if value is not None}

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from splitgraph.conversion.nodes.node_builder import NodeBuilder, reference
 from splitgraph.conversion.nodes.omitted_arguments import INLINE_FIRST, is_given
 from splitgraph.conversion.planning.shared_lengths import SharedLengths
 from splitgraph.dim import DimLike
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Emission:
+class Emission(NodeBuilder):
     """The nodes and constants that replace one node: helpers first, then the main nodes, which have its outputs.
 
     opset: of ai.onnx, for which helpers are written. in_function: constants are Constant nodes, because functions have
@@ -69,55 +70,47 @@ class Emission:
         """All emitted nodes in topological order."""
         return [*self.helpers, *self.mains]
 
-    def prefixed(self, hint: str) -> str:
+    def new_name(self, hint: str) -> str:
         """A name that is new in every scope of the model and begins with the prefix."""
-        return self.names.new(f"{self.prefix}_{hint}")
+        return self.fresh_name(f"{self.prefix}_{hint}")
 
-    def obstacle_to_reference(self, attribute: str, opset: int) -> str:
-        """Why a Constant at an opset cannot refer to an attribute of the enclosing function; "" where it can."""
-        if opset >= 12 and self.is_given(attribute):
-            return ""
-        return f"Constant cannot refer to one {'below opset 12' if opset < 12 else 'that a call leaves out'}"
+    def fresh_name(self, name: str) -> str:
+        """A name like this one that is new in every scope of the model."""
+        return self.names.new(name)
+
+    def add(
+        self, op_type: str, inputs: Sequence[str], outputs: Sequence[str], hint: str, attributes: Mapping[str, Any]
+    ) -> None:
+        """Keep a helper node; its name is that of its first output."""
+        name = self.names.new(f"{outputs[0]}_node")
+        self.helpers.append(make_node(op_type, inputs, outputs, name=name, graph=self.drafts, **attributes))
 
     def constant(self, values: Sequence[int] | int, hint: str) -> str:
         """The name of an int64 constant: 1-D for a sequence, 0-D for an int."""
         key = values if isinstance(values, int) else tuple(values)
         if key not in self._constants:
-            name = self.prefixed(hint)
+            name = self.new_name(hint)
             held = int64_tensor(name, key, self.drafts)
             if self.in_function:
-                self._add("Constant", [], name, value=held)
+                self.add("Constant", [], [name], hint, {"value": held})
             else:
                 self.initializers.append(held)
             self._constants[key] = name
         return self._constants[key]
-
-    def helper(self, op_type: str, inputs: Sequence[str], hint: str, **attributes: Any) -> str:
-        """Emit a helper node with one output; returns the name of the output."""
-        output = self.prefixed(hint)
-        self._add(op_type, inputs, output, **attributes)
-        return output
-
-    def _add(self, op_type: str, inputs: Sequence[str], output: str, **attributes: Any) -> NodeProto:
-        name = self.names.new(f"{output}_node")
-        made = make_node(op_type, inputs, [output], name=name, graph=self.drafts, **attributes)
-        self.helpers.append(made)
-        return made
 
     def reference(self, attribute: str, data: str, hint: str) -> str:
         """The name of a 1-D int64 tensor with the axis of `data` that an attribute of the enclosing function gives."""
         if attribute not in self._references:
             self._references[attribute] = (
                 self._marked_axis(attribute, data, hint)
-                if self.obstacle_to_reference(attribute, self.opset)
+                if self.obstacle_to_reference(attribute, AttributeProto.INT)
                 else self._constant_axis(attribute, hint)
             )
         return self._references[attribute]
 
     def _constant_axis(self, attribute: str, hint: str) -> str:
-        number = self.prefixed(f"{hint}_number")
-        self._add("Constant", [], number).attribute.append(_reference("value_int", attribute))
-        return self.helper("Reshape", [number, self.constant([1], "one")], hint)
+        number = self.refer(attribute, AttributeProto.INT, f"{hint}_number")
+        return self.emit("Reshape", [number, self.constant([1], "one")], hint)
 
     def shared(self, total: DimLike | None, meaning: Hashable, compute: Callable[[], str]) -> str:
         """The name of lengths that other splits of the graph may read, too; `compute` emits them."""
@@ -125,31 +118,22 @@ class Emission:
 
     def lengths_reference(self, attribute: str) -> str:
         """The name of a 1-D int64 tensor with the lengths that an attribute of the enclosing function gives."""
-        obstacle = self.obstacle_to_reference(attribute, self.opset)
+        obstacle = self.obstacle_to_reference(attribute, AttributeProto.INTS)
         if obstacle:
             text = f"the lengths are an attribute of the enclosing function, and {obstacle}"
             raise NotRepresentable("SG402", text, f"{INLINE_FIRST.capitalize()}.")
-        name = self.prefixed("lengths")
-        held = AttributeProto(name="value_ints", type=AttributeProto.INTS, ref_attr_name=attribute)
-        self._add("Constant", [], name).attribute.append(held)
-        return name
+        return self.refer(attribute, AttributeProto.INTS, "lengths")
 
     def _marked_axis(self, attribute: str, data: str, hint: str) -> str:
         """The axis, computed where Constant cannot refer to the attribute: in a tensor with the rank of `data` and
         dimensions of 1, Gather doubles the dimension of this axis. A missing axis is 0 for Gather and Split alike.
         """
-        rank = self.helper("Shape", [self.helper("Shape", [data], "shape")], "rank")
-        ones = self.helper("ConstantOfShape", [rank], "ones", value=int64_tensor("", [1]))
-        mark = self.helper(
-            "Gather", [self.helper("ConstantOfShape", [ones], "point"), self.constant([0, 0], "twice")], "mark"
-        )
-        self.helpers[-1].attribute.append(_reference("axis", attribute))
-        marked = self.helper("Sub", [self.helper("Shape", [mark], "marked"), self.constant([1], "one")], "marked")
-        return self.helper("Reshape", [self.helper("NonZero", [marked], "found"), self.constant([1], "one")], hint)
-
-    def new_name(self, hint: str) -> str:
-        """A name that is new in every scope of the model."""
-        return self.names.new(hint)
+        rank = self.emit("Shape", [self.emit("Shape", [data], "shape")], "rank")
+        ones = self.emit("ConstantOfShape", [rank], "ones", value=int64_tensor("", [1]))
+        point, twice = self.emit("ConstantOfShape", [ones], "point"), self.constant([0, 0], "twice")
+        mark = self.emit("Gather", [point, twice], "mark", axis=reference(attribute, AttributeProto.INT))
+        marked = self.emit("Sub", [self.emit("Shape", [mark], "marked"), self.constant([1], "one")], "marked")
+        return self.emit("Reshape", [self.emit("NonZero", [marked], "found"), self.constant([1], "one")], hint)
 
     def draft(self) -> NodeProto:
         """An empty node, to be filled and emitted."""
@@ -196,8 +180,3 @@ def axes_node(emission: Emission, op_type: str, data: str, output: str, axis: in
     if emission.opset < 13:
         return make_node(op_type, [data], [output], name=name, axes=[axis])
     return make_node(op_type, [data, emission.constant([axis], "axes")], [output], name=name)
-
-
-def _reference(name: str, attribute: str) -> AttributeProto:
-    """An integer attribute that refers to an attribute of the enclosing function."""
-    return AttributeProto(name=name, type=AttributeProto.INT, ref_attr_name=attribute)

@@ -141,7 +141,7 @@ def _computes(
     axis = next((attribute for attribute in node.attribute if attribute.name == "axis"), None)
     unknown = replace(split, lengths=None)
     try:
-        request = LowerRequest(node=node, split=unknown, data=data, emit=expected, axis_attribute=axis)
+        request = LowerRequest(node=node, split=unknown, data=data, builder=expected, axis_attribute=axis)
         wanted = computed_lengths(request)
     except NotRepresentable:
         return False

@@ -84,7 +84,7 @@ def lower_split(
             node=node,
             split=split,
             data=detail.data,
-            emit=emission,
+            builder=emission,
             lengths=_counted_lengths(node, detail, split, emission, counted),
             divisible=detail.divisible,
             explicit_lengths=explicit_lengths,
@@ -119,7 +119,7 @@ def _counted_lengths(
     name = run_time_lengths(node, detail, split, emission)
     if name is None or counted:
         return name
-    return emission.helper("Reshape", [name, emission.constant([len(node.output)], "count")], "counted")
+    return emission.emit("Reshape", [name, emission.constant([len(node.output)], "count")], "counted")
 
 
 def run_time_lengths(node: NodeProto, detail: SplitDetail, split: CanonicalSplit, emission: Emission) -> str | None:
@@ -143,22 +143,22 @@ def _as_int64(name: str, detail: SplitDetail, emission: Emission) -> str:
         raise NotRepresentable(
             "SG402", "the lengths are a floating-point tensor known only at run time", "Make the lengths constant."
         )
-    return emission.helper("Cast", [name], "lengths", to=TensorProto.INT64)
+    return emission.emit("Cast", [name], "lengths", to=TensorProto.INT64)
 
 
 def without_rest(node: NodeProto, name: str, emission: Emission) -> str:
     """The lengths of a VariadicSplit, with a possible -1 replaced by the rest at run time."""
-    axis = emission.helper(
+    axis = emission.emit(
         "Reshape",
-        [emission.helper("Cast", [node.input[1]], "axis", to=TensorProto.INT64), emission.constant([1], "one")],
+        [emission.emit("Cast", [node.input[1]], "axis", to=TensorProto.INT64), emission.constant([1], "one")],
         "axes",
     )
-    dim = emission.helper("Gather", [emission.helper("Shape", [node.input[0]], "shape"), axis], "dim", axis=0)
-    given = emission.helper("Cast", [name], "given", to=TensorProto.INT64)
-    difference = emission.helper("Sub", [dim, emission.helper("ReduceSum", [given], "sum", keepdims=0)], "difference")
-    rest = emission.helper("Sub", [difference, emission.constant([1], "one")], "rest")
-    is_rest = emission.helper("Equal", [given, emission.constant([-1], "minus_one")], "is_rest")
-    return emission.helper("Where", [is_rest, rest, given], "lengths")
+    dim = emission.emit("Gather", [emission.emit("Shape", [node.input[0]], "shape"), axis], "dim", axis=0)
+    given = emission.emit("Cast", [name], "given", to=TensorProto.INT64)
+    difference = emission.emit("Sub", [dim, emission.emit("ReduceSum", [given], "sum", keepdims=0)], "difference")
+    rest = emission.emit("Sub", [difference, emission.constant([1], "one")], "rest")
+    is_rest = emission.emit("Equal", [given, emission.constant([-1], "minus_one")], "is_rest")
+    return emission.emit("Where", [is_rest, rest, given], "lengths")
 
 
 def _types_blocked(detail: SplitDetail, target: Variant, location: str) -> tuple[Diagnostic, ...]:

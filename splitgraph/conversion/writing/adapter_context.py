@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -12,12 +12,13 @@ from splitgraph.contents import MAX_WRITTEN
 from splitgraph.conversion.nodes.crossing import Crossing
 from splitgraph.conversion.nodes.element_types import misfits, slots_of
 from splitgraph.conversion.nodes.known_values import Array, KnownValues
+from splitgraph.conversion.nodes.node_builder import NodeBuilder
 from splitgraph.conversion.nodes.node_form import NodeForm, added
 from splitgraph.conversion.nodes.omitted_arguments import INLINE_FIRST
 from splitgraph.conversion.planning.emission import Emission
 from splitgraph.deferred import helper, np, numpy_helper
 from splitgraph.graph.tensors import array_of, int64_tensor
-from splitgraph.onnx_proto import AttributeProto, TensorProto
+from splitgraph.onnx_proto import TensorProto
 from splitgraph.tensor_places import is_in_other_file
 from splitgraph.value_type import DTYPE_NUMBERS, ValueType
 
@@ -58,7 +59,7 @@ def require_few(*sizes: int) -> None:
 
 
 @dataclass(slots=True)
-class AdapterContext(Crossing):
+class AdapterContext(Crossing, NodeBuilder):
     """A node at one boundary, with all that an adapter may do to it.
 
     The node is edited by `form` (operator, inputs, outputs, attributes); `emit` puts nodes before it, `emit_after`
@@ -78,10 +79,15 @@ class AdapterContext(Crossing):
     dialect: int | None = None
 
     @property
-    def opset(self) -> int:
+    def opset(self) -> int:  # type: ignore[override]
         """The opset next to the boundary on the side that the node goes to."""
         version = self.upper.since_version
         return version if self.upward else version - 1
+
+    @property
+    def is_given(self) -> Callable[[str], bool]:  # type: ignore[override]
+        """Whether an attribute of the enclosing function has a value in every call."""
+        return self.emission.is_given
 
     @property
     def inputs(self) -> list[str]:
@@ -154,7 +160,7 @@ class AdapterContext(Crossing):
 
     def new_name(self, hint: str) -> str:
         """A name that is new in every scope of the model."""
-        return self.emission.prefixed(hint)
+        return self.emission.new_name(hint)
 
     def constant(self, values: ArrayLike, hint: str, dtype: DTypeLike = "int64") -> str:
         """The name of a new constant: an initializer, or a Constant node where there are none."""
@@ -214,39 +220,17 @@ class AdapterContext(Crossing):
         self.reasons[name] = f"it is an input {self.side}"
         if not attribute.ref_attr_name:
             return self.constant(attribute_value(attribute), name, dtype)
-        return self._reference(name, attribute)
+        kind = attribute.type
+        obstacle = self.obstacle_to_reference(attribute.ref_attr_name, kind)
+        if obstacle:
+            raise Inexact(f"{name} is an attribute of the enclosing function, and {obstacle}", INLINE_FIRST)
+        return self.refer(attribute.ref_attr_name, kind, name)
 
-    def _reference(self, name: str, attribute: AttributeProto) -> str:
-        """A Constant that refers to the attribute of the enclosing function that the node's attribute refers to."""
-        kinds = {
-            AttributeProto.INT: "value_int",
-            AttributeProto.INTS: "value_ints",
-            AttributeProto.FLOAT: "value_float",
-        }
-        obstacle = self.emission.obstacle_to_reference(attribute.ref_attr_name, self.opset)
-        if attribute.type not in kinds or obstacle:
-            reason = obstacle or "Constant cannot refer to one of its type"
-            raise Inexact(f"{name} is an attribute of the enclosing function, and {reason}", INLINE_FIRST)
-        output = self.new_name(name)
-        made = added("Constant", [], [output], self.new_name(f"{name}_node"), {})
-        held = AttributeProto(name=kinds[attribute.type], type=attribute.type, ref_attr_name=attribute.ref_attr_name)
-        made.attributes[held.name] = held
-        self.before.append(made)
-        return output
-
-    def emit(self, op_type: str, inputs: Sequence[str], hint: str, **attributes: object) -> str:
-        """Put a node with one output before the node, and give the name of that output. Attributes of None are left
-        out.
-        """
-        output = self.new_name(hint)
-        self.before.append(added(op_type, inputs, [output], self.new_name(f"{hint}_node"), attributes))
-        return output
-
-    def emit_many(self, op_type: str, inputs: Sequence[str], hints: Sequence[str], **attributes: object) -> list[str]:
-        """Put a node with several outputs before the node, and give their names."""
-        outputs = [self.new_name(hint) for hint in hints]
-        self.before.append(added(op_type, inputs, outputs, self.new_name(f"{hints[0]}_node"), attributes))
-        return outputs
+    def add(
+        self, op_type: str, inputs: Sequence[str], outputs: Sequence[str], hint: str, attributes: Mapping[str, Any]
+    ) -> None:
+        """Put a node before the node."""
+        self.before.append(added(op_type, inputs, outputs, self.new_name(f"{hint}_node"), attributes))
 
     def emit_after(self, op_type: str, inputs: Sequence[str], output: str, **attributes: object) -> None:
         """Put a node behind the node that gives a value of this name."""
