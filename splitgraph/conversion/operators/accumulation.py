@@ -13,6 +13,7 @@ from splitgraph.value_type import DTYPE_NUMBERS
 # The operator of one step, and the bits of its neutral element: -0.0 + x is x also for x = -0.0.
 _STEPS = {"CumSum": ("Add", -0.0), "CumProd": ("Mul", 1.0)}
 
+# CumSum, CumProd ----------------------------------------------------------------------------------------------------
 
 unchanged("CumSum", 14)
 
@@ -63,38 +64,6 @@ def accumulate_by_scan(context: AdapterContext) -> None:
     context.replace("Identity", [found if is_dense else cut_to(context, found, given_shape, given)])
 
 
-unchanged("Round", 22)
-
-
-@downward("Round", 11)
-def round_half_to_even(context: AdapterContext) -> None:
-    """Without their sign, numbers and what is left of them above their floor are exact: up from more than a half, and
-    from a half above an odd number. The sign, also that of 0, comes back as a factor, as onnxruntime's Where makes 0 of
-    -0.
-    """
-    dtype = context.known_dtype()
-    wide = "float64" if dtype == "float64" else "float32"
-    data = context.inputs[0]
-    if dtype != wide:
-        data = context.emit("Cast", [data], "wide", to=DTYPE_NUMBERS[wide])
-    half, zero = context.constant(0.5, "half", wide), context.constant(0.0, "zero", wide)
-    size = context.emit("Abs", [data], "size")
-    floor = context.emit("Floor", [size], "floor")
-    rest = context.emit("Sub", [size, floor], "rest")
-    halved = context.emit("Mul", [floor, half], "halved")
-    odd = context.emit("Greater", [halved, context.emit("Floor", [halved], "half_floor")], "is_odd")
-    tie = context.emit(
-        "And", [context.emit("Not", [context.emit("Less", [rest, half], "less")], "not_less"), odd], "ties_up"
-    )
-    up = context.emit("Or", [context.emit("Greater", [rest, half], "more_than_half"), tie], "is_up")
-    rounded = context.emit("Add", [floor, context.emit("Cast", [up], "one_up", to=DTYPE_NUMBERS[wide])], "rounded")
-    one, minus_one = context.constant(1.0, "one", wide), context.constant(-1.0, "minus_one", wide)
-    inverse = context.emit("Div", [one, data], "inverse")
-    sides = [context.emit("Less", [each, zero], "is_less") for each in (data, inverse)]
-    sign = context.emit("Where", [context.emit("Or", sides, "is_negative"), minus_one, one], "sign")
-    context.replace("Cast", [context.emit("Mul", [rounded, sign], "result")], to=DTYPE_NUMBERS[dtype])
-
-
 def _sizes_around(context: AdapterContext, shape: str, rank: int) -> tuple[str, str]:
     """The products of the dimensions before an axis that is the second input, and of those behind it: int64[1] each."""
     axis = context.emit(
@@ -127,3 +96,37 @@ def _body(context: AdapterContext, operator: str, dtype: str, rank: int, exclusi
     inputs = [helper.make_tensor_value_info(name, number, dims) for name in (total, item)]
     outputs = [helper.make_tensor_value_info(name, number, dims) for name in (new, given)]
     return helper.make_graph(nodes, "accumulation", inputs, outputs)
+
+
+# Round --------------------------------------------------------------------------------------------------------------
+
+unchanged("Round", 22)
+
+
+@downward("Round", 11)
+def round_half_to_even(context: AdapterContext) -> None:
+    """Without their sign, numbers and what is left of them above their floor are exact: up from more than a half, and
+    from a half above an odd number. The sign, also that of 0, comes back as a factor, as onnxruntime's Where makes 0 of
+    -0.
+    """
+    dtype = context.known_dtype()
+    wide = "float64" if dtype == "float64" else "float32"
+    data = context.inputs[0]
+    if dtype != wide:
+        data = context.emit("Cast", [data], "wide", to=DTYPE_NUMBERS[wide])
+    half, zero = context.constant(0.5, "half", wide), context.constant(0.0, "zero", wide)
+    size = context.emit("Abs", [data], "size")
+    floor = context.emit("Floor", [size], "floor")
+    rest = context.emit("Sub", [size, floor], "rest")
+    halved = context.emit("Mul", [floor, half], "halved")
+    odd = context.emit("Greater", [halved, context.emit("Floor", [halved], "half_floor")], "is_odd")
+    tie = context.emit(
+        "And", [context.emit("Not", [context.emit("Less", [rest, half], "less")], "not_less"), odd], "ties_up"
+    )
+    up = context.emit("Or", [context.emit("Greater", [rest, half], "more_than_half"), tie], "is_up")
+    rounded = context.emit("Add", [floor, context.emit("Cast", [up], "one_up", to=DTYPE_NUMBERS[wide])], "rounded")
+    one, minus_one = context.constant(1.0, "one", wide), context.constant(-1.0, "minus_one", wide)
+    inverse = context.emit("Div", [one, data], "inverse")
+    sides = [context.emit("Less", [each, zero], "is_less") for each in (data, inverse)]
+    sign = context.emit("Where", [context.emit("Or", sides, "is_negative"), minus_one, one], "sign")
+    context.replace("Cast", [context.emit("Mul", [rounded, sign], "result")], to=DTYPE_NUMBERS[dtype])

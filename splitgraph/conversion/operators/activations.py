@@ -5,6 +5,13 @@ from __future__ import annotations
 from splitgraph.conversion.operators.registry import downward, unchanged
 from splitgraph.conversion.writing.adapter_context import AdapterContext
 
+unchanged("Elu HardSigmoid Selu", 6, 22)
+unchanged("Erf", 13)
+unchanged("HardSwish Mish Softplus Softsign ThresholdedRelu", 22)
+unchanged("LeakyRelu", 6, 16)
+unchanged("Relu", 6, 13, 14)
+unchanged("Sigmoid Tanh", 6, 13)
+
 unchanged("Celu", 28)
 
 
@@ -28,11 +35,3 @@ def celu_written_out(context: AdapterContext) -> None:
     # The negative part, as the Relu of what it is the negative of.
     negative = context.emit("Relu", [context.emit("Neg", [curve], "negated")], "negative")
     context.replace("Sub", [context.emit("Relu", [data], "positive"), negative])
-
-
-unchanged("Elu HardSigmoid Selu", 6, 22)
-unchanged("Erf", 13)
-unchanged("HardSwish Mish Softplus Softsign ThresholdedRelu", 22)
-unchanged("LeakyRelu", 6, 16)
-unchanged("Relu", 6, 13, 14)
-unchanged("Sigmoid Tanh", 6, 13)

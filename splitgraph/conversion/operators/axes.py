@@ -12,6 +12,8 @@ from splitgraph.conversion.writing.reshaping import reshaped
 from splitgraph.conversion.writing.shape_nodes import has_no_zero, mask_of_axes, positions
 from splitgraph.value_type import Shape
 
+# Squeeze, Unsqueeze -------------------------------------------------------------------------------------------------
+
 unchanged("Squeeze Unsqueeze", 21, 23, 24, 25)
 changed("Squeeze", 11, MINUS_AXIS, up=always, hint=RANK_HINT)
 
@@ -31,6 +33,9 @@ def squeezed_axes_in_order(crossing: Crossing) -> bool:
     return True
 
 
+changed(
+    "Unsqueeze", 11, MINUS_AXIS, up=always, down=axes_counted_from_front("axes", rank_of_output=True), hint=RANK_HINT
+)
 changed("Squeeze", 13, "the attribute axes became an input")
 
 
@@ -38,6 +43,9 @@ changed("Squeeze", 13, "the attribute axes became an input")
 def squeezes_all_ones(crossing: Crossing) -> bool:
     """No axes are given: every dimension of size 1 goes, on both sides."""
     return not crossing.has("axes") if crossing.upward else not crossing.uses_input(1)
+
+
+changed("Unsqueeze", 13, "the attribute axes became an input")
 
 
 @upward("Squeeze Unsqueeze", 13)
@@ -88,10 +96,8 @@ def _unsqueezed(context: AdapterContext, shape: str, axes: str) -> str:
     return context.emit("ScatterElements", [as_ones, kept, shape], "unsqueezed_shape", axis=0)
 
 
-changed(
-    "Unsqueeze", 11, MINUS_AXIS, up=always, down=axes_counted_from_front("axes", rank_of_output=True), hint=RANK_HINT
-)
-changed("Unsqueeze", 13, "the attribute axes became an input")
+# Flatten ------------------------------------------------------------------------------------------------------------
+
 unchanged("Flatten", 9, 13, 21, 23, 24, 25)
 
 

@@ -10,6 +10,9 @@ from splitgraph.conversion.writing.shape_nodes import FLOATS, static_shape
 # What ReduceSum adds up on both sides of all opsets.
 _SUMMED = ("int32", "int64", "uint32", "uint64", *FLOATS, "bfloat16")
 
+unchanged("SpaceToDepth", 13, 28)
+
+# DepthToSpace -------------------------------------------------------------------------------------------------------
 
 unchanged("DepthToSpace", 11, 13, 28)
 
@@ -29,6 +32,9 @@ def channels_in_order_of_blocks(context: AdapterContext) -> None:
         data = formula.held(context.inputs[0], context.input_type(0).dtype or "")
         context.inputs[0] = formula.gather(data, order, 1).name
     context.drop("mode", why=f"it does not exist {context.side}")
+
+
+# Col2Im -------------------------------------------------------------------------------------------------------------
 
 
 @downward("Col2Im", 18)
@@ -67,18 +73,18 @@ def _absent(axes: int) -> dict[str, list[int]]:
     return {"strides": [1] * axes, "dilations": [1] * axes, "pads": [0] * 2 * axes}
 
 
+def _count(context: AdapterContext, axis: int, size: Term, span: Term) -> Term:
+    """How many blocks there are along an axis."""
+    stride, dilation, begin, end = _along(context, axis)
+    return (size + (begin + end - 1) - (span - 1) * dilation) // stride + 1
+
+
 def _along(context: AdapterContext, axis: int) -> tuple[int, int, int, int]:
     """The stride, the dilation and the padding in front and behind of one axis."""
     pads = context.known_value("pads", None)
     begin, end = (pads[axis], pads[axis + len(pads) // 2]) if pads else (0, 0)
     stride, dilation = (context.known_value(name, None) for name in ("strides", "dilations"))
     return stride[axis] if stride else 1, dilation[axis] if dilation else 1, begin, end
-
-
-def _count(context: AdapterContext, axis: int, size: Term, span: Term) -> Term:
-    """How many blocks there are along an axis."""
-    stride, dilation, begin, end = _along(context, axis)
-    return (size + (begin + end - 1) - (span - 1) * dilation) // stride + 1
 
 
 def _sources(
@@ -93,6 +99,3 @@ def _sources(
     which = start.at_least(0) // stride
     exists = (which * stride).equals(start) & (which < count)
     return place * count + which.at_most(count - 1), exists
-
-
-unchanged("SpaceToDepth", 13, 28)

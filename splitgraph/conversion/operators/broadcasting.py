@@ -31,12 +31,12 @@ _BINARY = "Add Sub Mul Div And Or Xor"
 
 # What gives the same with its operands exchanged.
 _MIRRORED = {op: op for op in ("Add", "Mul", "And", "Or", "Xor", "Equal")} | {"Greater": "Less", "Less": "Greater"}
-
 _INT64 = 7
 
 # A dimension: a number, a symbolic one, or None where it is unknown.
 Size = int | Dim | None
 
+# Add, Sub, Mul, Div, And, Or, Xor -----------------------------------------------------------------------------------
 
 unchanged("Add Sub Mul Div", 6, 13, 14)
 changed(
@@ -102,6 +102,54 @@ def laid_at_axis(context: AdapterContext) -> None:
         context.set("axis", first, why)
 
 
+def _run(whole: Sequence[Size], part: Sequence[Size]) -> tuple[int, list[int]] | None:
+    """Where a shape lies in another, without the dimensions of 1 around it, and which those are; None for nowhere."""
+    if len(part) > len(whole):
+        return None
+    first, last = 0, len(part)
+    while first < last and part[first] == 1:
+        first += 1
+    while last > first and part[last - 1] == 1:
+        last -= 1
+    start = len(whole) - len(part) + first
+    if not all(map(_same, part[first:last], whole[start : start + last - first])):
+        return None
+    return start, [axis for axis in range(len(part)) if not first <= axis < last]
+
+
+def _broadcast(one: tuple[Size, ...], other: tuple[Size, ...]) -> tuple[Size, ...]:
+    """The shape of both together, None for a dimension that only the run tells."""
+    rank = max(len(one), len(other))
+    pairs = zip((1,) * (rank - len(one)) + one, (1,) * (rank - len(other)) + other, strict=True)
+    return tuple(a if b == 1 or _same(a, b) else b if a == 1 else None for a, b in pairs)
+
+
+def _common_sizes(context: AdapterContext, shapes: Sequence[Sequence[Size]]) -> Callable[[], str]:
+    """Emits the shape that the inputs of a node broadcast to: from each, the size where those before have 1."""
+    names, rank = list(context.inputs), max(map(len, shapes))
+
+    def sizes() -> str:
+        ones = context.constant([1] * rank, "ones")
+        found = ""
+        for name, shape in zip(names, shapes, strict=True):
+            size = context.emit("Shape", [name], "shape")
+            if len(shape) < rank:
+                front = context.constant([1] * (rank - len(shape)), "front")
+                size = context.emit("Concat", [front, size], "shape", axis=0)
+            if not found:
+                found = size
+                continue
+            larger = context.emit(
+                "Mul", [_is_one(context, found, ones), context.emit("Sub", [size, found], "more")], "more"
+            )
+            found = context.emit("Add", [found, larger], "sizes")
+        return found
+
+    return sizes
+
+
+# Sum, Mean ----------------------------------------------------------------------------------------------------------
+
 unchanged("Sum Mean", 6, 13)
 changed("Sum Mean", 8, "below it, all inputs must have the same shape", up=always, down=shapes_equal, hint=SHAPES_HINT)
 
@@ -119,6 +167,8 @@ def added_in_turn(context: AdapterContext) -> None:
         total = context.emit("Add", [total, name], "sum")
     context.replace(*(("Div", [total, number]) if is_mean else ("Add", [total, context.inputs[-1]])))
 
+
+# Gemm ---------------------------------------------------------------------------------------------------------------
 
 unchanged("Gemm", 6, 9, 11, 13)
 changed(
@@ -185,6 +235,10 @@ def gemm_with_a_row(context: AdapterContext) -> None:
         context.inputs[2] = tiled(context, 2, shape_c, whole, sizes)
 
 
+def _size(context: AdapterContext, name: str, axis: int) -> str:
+    return context.emit("Gather", [context.emit("Shape", [name], "shape"), context.constant([axis], "axis")], "size")
+
+
 @downward("Gemm", 11)
 def gemm_without_c(context: AdapterContext) -> None:
     """Below 11, C is needed: nothing changes when -0 is added, to -0 either, whatever beta is."""
@@ -194,6 +248,8 @@ def gemm_without_c(context: AdapterContext) -> None:
     context.drop("beta", why="without C it has no effect")
     context.inputs[2:] = [context.constant(-0.0, "c", dtype)]
 
+
+# PRelu --------------------------------------------------------------------------------------------------------------
 
 unchanged("PRelu", 6, 9, 16)
 changed(
@@ -225,6 +281,12 @@ def slope_of_channels(context: AdapterContext) -> None:
         raise Inexact("a slope of this shape is neither one element nor one for each channel")
 
 
+def _is_channel(slope: Sequence[Size], rank: int) -> bool:
+    """True when a slope, aligned as in NumPy, differs from 1 along the second dimension of the input only."""
+    channel = len(slope) - rank + 1
+    return channel >= 0 and rank >= 2 and all(dim == 1 for axis, dim in enumerate(slope) if axis != channel)
+
+
 @downward("PRelu", 7)
 def channels_of_slopes(context: AdapterContext) -> None:
     """Below 7, a slope is for each channel: dimensions of 1 around the channel's are squeezed; any other slope is
@@ -244,6 +306,33 @@ def channels_of_slopes(context: AdapterContext) -> None:
     context.inputs[1] = context.emit("Reshape", [repeated, context.constant([-1], "flat")], "slopes")
     given = context.redirect(0, "activated")
     context.emit_after("Reshape", [context.outputs[0], restored], given)
+
+
+# Helpers of several operators ---------------------------------------------------------------------------------------
+
+
+def repeated_to_one_shape(context: AdapterContext) -> None:
+    """Below 8, all inputs have one shape: Tile repeats those that have another."""
+    shapes = [_known_shape(context, index) for index in range(len(context.inputs))]
+    whole = reduce(_broadcast, shapes)
+    sizes = _common_sizes(context, shapes)
+    for index, shape in enumerate(shapes):
+        if not _are_equal(shape, whole):
+            context.inputs[index] = tiled(context, index, shape, whole, sizes)
+
+
+def _known_shape(context: AdapterContext, index: int) -> tuple[Size, ...]:
+    context.known_rank(index)
+    shape = context.shape(index)
+    return () if shape is None else tuple(shape)
+
+
+def _are_equal(one: Sequence[Size], other: Sequence[Size]) -> bool:
+    return len(one) == len(other) and all(map(_same, one, other))
+
+
+def _same(one: Size, other: Size) -> bool:
+    return one is not None and one == other
 
 
 def tiled(
@@ -266,89 +355,9 @@ def tiled(
     return context.emit("Tile", [name, context.emit("Add", [ones, more], "repeats")], "repeated")
 
 
-def _common_sizes(context: AdapterContext, shapes: Sequence[Sequence[Size]]) -> Callable[[], str]:
-    """Emits the shape that the inputs of a node broadcast to: from each, the size where those before have 1."""
-    names, rank = list(context.inputs), max(map(len, shapes))
-
-    def sizes() -> str:
-        ones = context.constant([1] * rank, "ones")
-        found = ""
-        for name, shape in zip(names, shapes, strict=True):
-            size = context.emit("Shape", [name], "shape")
-            if len(shape) < rank:
-                front = context.constant([1] * (rank - len(shape)), "front")
-                size = context.emit("Concat", [front, size], "shape", axis=0)
-            if not found:
-                found = size
-                continue
-            larger = context.emit(
-                "Mul", [_is_one(context, found, ones), context.emit("Sub", [size, found], "more")], "more"
-            )
-            found = context.emit("Add", [found, larger], "sizes")
-        return found
-
-    return sizes
-
-
 def _is_one(context: AdapterContext, sizes: str, ones: str) -> str:
     return context.emit("Cast", [context.emit("Equal", [sizes, ones], "is_one")], "is_one", to=_INT64)
 
 
-def _size(context: AdapterContext, name: str, axis: int) -> str:
-    return context.emit("Gather", [context.emit("Shape", [name], "shape"), context.constant([axis], "axis")], "size")
-
-
-def _known_shape(context: AdapterContext, index: int) -> tuple[Size, ...]:
-    context.known_rank(index)
-    shape = context.shape(index)
-    return () if shape is None else tuple(shape)
-
-
-def _same(one: Size, other: Size) -> bool:
-    return one is not None and one == other
-
-
-def _are_equal(one: Sequence[Size], other: Sequence[Size]) -> bool:
-    return len(one) == len(other) and all(map(_same, one, other))
-
-
 def _is_one_element(shape: Shape | None) -> bool:
     return shape is not None and all(dim == 1 for dim in shape)
-
-
-def _is_channel(slope: Sequence[Size], rank: int) -> bool:
-    """True when a slope, aligned as in NumPy, differs from 1 along the second dimension of the input only."""
-    channel = len(slope) - rank + 1
-    return channel >= 0 and rank >= 2 and all(dim == 1 for axis, dim in enumerate(slope) if axis != channel)
-
-
-def _broadcast(one: tuple[Size, ...], other: tuple[Size, ...]) -> tuple[Size, ...]:
-    """The shape of both together, None for a dimension that only the run tells."""
-    rank = max(len(one), len(other))
-    pairs = zip((1,) * (rank - len(one)) + one, (1,) * (rank - len(other)) + other, strict=True)
-    return tuple(a if b == 1 or _same(a, b) else b if a == 1 else None for a, b in pairs)
-
-
-def _run(whole: Sequence[Size], part: Sequence[Size]) -> tuple[int, list[int]] | None:
-    """Where a shape lies in another, without the dimensions of 1 around it, and which those are; None for nowhere."""
-    if len(part) > len(whole):
-        return None
-    first, last = 0, len(part)
-    while first < last and part[first] == 1:
-        first += 1
-    while last > first and part[last - 1] == 1:
-        last -= 1
-    start = len(whole) - len(part) + first
-    if not all(map(_same, part[first:last], whole[start : start + last - first])):
-        return None
-    return start, [axis for axis in range(len(part)) if not first <= axis < last]
-
-
-def repeated_to_one_shape(context: AdapterContext) -> None:
-    """Below 8, all inputs have one shape: Tile repeats those that have another."""
-    shapes = [_known_shape(context, index) for index in range(len(context.inputs))]
-    whole = reduce(_broadcast, shapes)
-    sizes = _common_sizes(context, shapes)
-    for index, shape in enumerate(shapes):
-        if not _are_equal(shape, whole):
-            context.inputs[index] = tiled(context, index, shape, whole, sizes)

@@ -16,13 +16,11 @@ from splitgraph.onnx_proto import TensorProto
 from splitgraph.value_type import DTYPE_NAMES, DTYPE_NUMBERS
 
 _GREATEST = {"float8e4m3fnuz": 240.0, "float8e5m2fnuz": 57344.0}
-
 _REAL = frozenset({"float16", "bfloat16", "float32", "float64"})
-
 _EIGHT_BITS = frozenset({"float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz"})
 
-
 unchanged("Cast", 9, 13, 19, 21, 23, 25, 28)
+unchanged("CastLike", 19, 21, 23, 25)
 changed("Cast", 6, "the target type changed from a name to a number")
 
 
@@ -46,6 +44,12 @@ def without_saturation(context: AdapterContext) -> None:
     if _target(context) in _EIGHT_BITS:
         raise Inexact(f"{_target(context)} does not exist below it")
     context.drop("saturate", why="it is about float8 only")
+
+
+def _target(context: AdapterContext) -> str:
+    if context.form.op_type == "CastLike":
+        return context.known_dtype(1)
+    return DTYPE_NAMES[context.known_value("to")]
 
 
 changed(
@@ -73,12 +77,6 @@ def infinity_is_not_a_number(context: AdapterContext) -> None:
     """
     if _target(context) in _GREATEST:
         _exchange_infinity(context, float("nan"), signed=False)
-
-
-def _target(context: AdapterContext) -> str:
-    if context.form.op_type == "CastLike":
-        return context.known_dtype(1)
-    return DTYPE_NAMES[context.known_value("to")]
 
 
 def _exchange_infinity(context: AdapterContext, number: float, *, signed: bool) -> None:
@@ -113,6 +111,3 @@ def infinity_is_the_greatest(context: AdapterContext) -> None:
     context.drop("round_mode", why="it is about float8e8m0 only")
     if target in _GREATEST and context.known_value("saturate", 1) != 0:
         _exchange_infinity(context, _GREATEST[target], signed=True)
-
-
-unchanged("CastLike", 19, 21, 23, 25)

@@ -19,11 +19,8 @@ from splitgraph.deferred import np
 from splitgraph.value_type import DTYPE_NUMBERS
 
 _WHERE_SINCE = 9
-
 _WIDER = {"int8": 6, "int16": 6, "uint8": 6, "uint16": 6, "uint32": 7}
-
 _GREATEST_FLOAT32 = float.fromhex("0x1.fffffep127")
-
 
 unchanged("Clip", 12, 13)
 changed("Clip", 6, "below it, an absent bound is the limit of the type; from then on that of float32")

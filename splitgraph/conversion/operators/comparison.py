@@ -27,11 +27,14 @@ from splitgraph.onnx_proto import TensorProto
 from splitgraph.value_type import DTYPE_NUMBERS
 
 _WIDE = {"int64", "uint64"}
-
 _FLOATS = ("float16", "float32", "float64")
 
+unchanged("GreaterOrEqual LessOrEqual", 16)
+
+# Equal, Greater, Less -----------------------------------------------------------------------------------------------
 
 unchanged("Equal", 11, 13, 19)
+unchanged("Greater Less", 9, 13)
 changed(
     "Equal Greater Less",
     7,
@@ -42,6 +45,35 @@ changed(
 )
 upward("Equal Greater Less", 7)(aligned_at_axis)
 downward("Equal Greater Less", 7)(laid_at_axis)
+
+
+@downward("Greater Less", 9)
+def order_of_long_integers(context: AdapterContext) -> None:
+    """Greater and Less take floats only below opset 9. What float64 rounds to different numbers is so ordered; where it
+    rounds both to one, their difference is small and has the sign.
+    """
+    dtype = context.known_dtype()
+    if dtype not in _WIDE:
+        raise Inexact(f"nothing compares {dtype} {context.side}")
+    one, other = context.inputs if context.form.op_type == "Less" else reversed(context.inputs)
+    left, right = as_int64(context, one, "signed"), as_int64(context, other, "signed")
+    signed = _less_int64(context, left, right)
+    if dtype == "int64":
+        context.replace("Identity", [signed])
+        return
+    zero = context.constant(0.0, "zero", np.float64)
+    signs = [
+        _less(context, context.emit("Cast", [name], "real", to=TensorProto.DOUBLE), zero) for name in (left, right)
+    ]
+    context.replace("Xor", [signed, context.emit("Xor", signs, "signs_differ")])
+
+
+def _less_int64(context: AdapterContext, one: str, other: str) -> str:
+    reals = [context.emit("Cast", [name], "real", to=TensorProto.DOUBLE) for name in (one, other)]
+    difference = context.emit("Cast", [context.emit("Sub", [one, other], "difference")], "real", to=TensorProto.DOUBLE)
+    close = context.emit("Not", [context.emit("Greater", reals, "greater")], "not_greater")
+    below = _less(context, difference, context.constant(0.0, "zero", np.float64))
+    return context.emit("Or", [_less(context, *reals), context.emit("And", [close, below], "just_below")], "is_less")
 
 
 @downward("Equal", 11)
@@ -80,6 +112,8 @@ def equal_of_strings(context: AdapterContext) -> None:
     context.replace("Equal", numbered)
 
 
+# IsNaN --------------------------------------------------------------------------------------------------------------
+
 unchanged("IsNaN", 13, 20)
 
 
@@ -89,6 +123,12 @@ def is_nan(context: AdapterContext) -> None:
     dtype = context.known_dtype()
     context.replace("Not", [_is_number(context, _in_float32(context, context.inputs[0], dtype), _no_float16(dtype))])
 
+
+def _no_float16(dtype: str) -> str:
+    return "float32" if dtype == "float16" else dtype
+
+
+# IsInf --------------------------------------------------------------------------------------------------------------
 
 unchanged("IsInf", 20)
 
@@ -113,6 +153,8 @@ def is_infinite(context: AdapterContext) -> None:
         context.replace("Less", [data, data])
 
 
+# Sign ---------------------------------------------------------------------------------------------------------------
+
 unchanged("Sign", 13)
 
 
@@ -128,6 +170,8 @@ def sign(context: AdapterContext) -> None:
     below = context.emit("Cast", [_less(context, data, zero)], "below", to=DTYPE_NUMBERS[dtype])
     context.replace("Sub", [above, below])
 
+
+# Max, Min -----------------------------------------------------------------------------------------------------------
 
 unchanged("Max Min", 6, 12, 13)
 changed("Max Min", 8, "below it, all inputs must have the same shape", up=always, down=shapes_equal, hint=SHAPES_HINT)
@@ -149,31 +193,19 @@ def extreme_of_long_integers(context: AdapterContext) -> None:
     )
 
 
-unchanged("Greater Less", 9, 13)
+def _choose(context: AdapterContext, dtype: str, largest: bool, one: str, other: str) -> str:
+    smaller = _less(context, one, other)
+    if dtype == "uint64":
+        zero = context.constant(0, "zero")
+        signs = context.emit("Xor", [_less(context, one, zero), _less(context, other, zero)], "signs_differ")
+        # As signed numbers, those with the highest bit come before all others instead of after them.
+        smaller = context.emit("Xor", [smaller, signs], "smaller")
+    return context.emit("Where", [smaller, *((other, one) if largest else (one, other))], "chosen")
 
 
-@downward("Greater Less", 9)
-def order_of_long_integers(context: AdapterContext) -> None:
-    """Greater and Less take floats only below opset 9. What float64 rounds to different numbers is so ordered; where it
-    rounds both to one, their difference is small and has the sign.
-    """
-    dtype = context.known_dtype()
-    if dtype not in _WIDE:
-        raise Inexact(f"nothing compares {dtype} {context.side}")
-    one, other = context.inputs if context.form.op_type == "Less" else reversed(context.inputs)
-    left, right = as_int64(context, one, "signed"), as_int64(context, other, "signed")
-    signed = _less_int64(context, left, right)
-    if dtype == "int64":
-        context.replace("Identity", [signed])
-        return
-    zero = context.constant(0.0, "zero", np.float64)
-    signs = [
-        _less(context, context.emit("Cast", [name], "real", to=TensorProto.DOUBLE), zero) for name in (left, right)
-    ]
-    context.replace("Xor", [signed, context.emit("Xor", signs, "signs_differ")])
+# Where --------------------------------------------------------------------------------------------------------------
 
-
-unchanged("Where GreaterOrEqual LessOrEqual", 16)
+unchanged("Where", 16)
 
 
 @downward("Where", 9)
@@ -205,36 +237,17 @@ def where_by_gather(context: AdapterContext) -> None:
     context.replace("Reshape", [found, context.constant(shape, "shape")])
 
 
-def _choose(context: AdapterContext, dtype: str, largest: bool, one: str, other: str) -> str:
-    smaller = _less(context, one, other)
-    if dtype == "uint64":
-        zero = context.constant(0, "zero")
-        signs = context.emit("Xor", [_less(context, one, zero), _less(context, other, zero)], "signs_differ")
-        # As signed numbers, those with the highest bit come before all others instead of after them.
-        smaller = context.emit("Xor", [smaller, signs], "smaller")
-    return context.emit("Where", [smaller, *((other, one) if largest else (one, other))], "chosen")
+# Helpers of several operators ---------------------------------------------------------------------------------------
 
 
 def _less(context: AdapterContext, one: str, other: str) -> str:
     return context.emit("Less", [one, other], "less")
 
 
-def _less_int64(context: AdapterContext, one: str, other: str) -> str:
-    reals = [context.emit("Cast", [name], "real", to=TensorProto.DOUBLE) for name in (one, other)]
-    difference = context.emit("Cast", [context.emit("Sub", [one, other], "difference")], "real", to=TensorProto.DOUBLE)
-    close = context.emit("Not", [context.emit("Greater", reals, "greater")], "not_greater")
-    below = _less(context, difference, context.constant(0.0, "zero", np.float64))
-    return context.emit("Or", [_less(context, *reals), context.emit("And", [close, below], "just_below")], "is_less")
-
-
 def _is_number(context: AdapterContext, data: str, dtype: str) -> str:
     below = _less(context, data, context.constant(np.inf, "infinity", dtype))
     above = context.emit("Greater", [data, context.constant(-np.inf, "minus_infinity", dtype)], "above")
     return context.emit("Or", [below, above], "is_number")
-
-
-def _no_float16(dtype: str) -> str:
-    return "float32" if dtype == "float16" else dtype
 
 
 def _in_float32(context: AdapterContext, name: str, dtype: str) -> str:

@@ -30,6 +30,7 @@ _BOUNDS = {
 # That are written out, however many there are.
 _ZEROS_FOR_A_VALUE = 64
 
+# ConstantFill -------------------------------------------------------------------------------------------------------
 
 changed("ConstantFill", 9, "it was experimental, and is gone from then on; ConstantOfShape replaces it")
 
@@ -70,6 +71,8 @@ def _shape(context: AdapterContext) -> str:
     )
 
 
+# ConstantOfShape ----------------------------------------------------------------------------------------------------
+
 unchanged("ConstantOfShape", 20, 21, 23, 24, 25)
 
 
@@ -97,6 +100,8 @@ def narrow_value_by_cast(context: AdapterContext) -> None:
     context.set("value", wide, f"ConstantOfShape does not make {dtype} {context.side}")
     _cast_back(context, dtype)
 
+
+# EyeLike ------------------------------------------------------------------------------------------------------------
 
 unchanged("EyeLike", 22)
 
@@ -131,12 +136,7 @@ def ones_by_cast(context: AdapterContext) -> None:
         context.set("dtype", DTYPE_NUMBERS[dtype], "the input was cast")
 
 
-def _cast_back(context: AdapterContext, dtype: str) -> None:
-    result = context.redirect(0, "wide")
-    # Infinities of float8 stay what they are.
-    saturate = 0 if dtype.startswith("float8") else None
-    context.emit_after("Cast", [context.outputs[0]], result, to=DTYPE_NUMBERS[dtype], saturate=saturate)
-
+# Range --------------------------------------------------------------------------------------------------------------
 
 unchanged("Range", 27)
 
@@ -171,6 +171,8 @@ def range_by_counting(context: AdapterContext) -> None:
     else:
         context.replace("Add", [scaled, start])
 
+
+# Constant -----------------------------------------------------------------------------------------------------------
 
 unchanged("Constant", 9, 11, 13, 19, 21, 23, 24, 25)
 
@@ -239,3 +241,13 @@ def constant_as_tensor(crossing: Crossing) -> bool:
     held = helper.make_tensor("", DTYPE_NUMBERS[CONSTANT_DTYPES[name]], dims, elements)
     crossing.set("value", held, f"what {name} means")
     return True
+
+
+# Helpers of several operators ---------------------------------------------------------------------------------------
+
+
+def _cast_back(context: AdapterContext, dtype: str) -> None:
+    result = context.redirect(0, "wide")
+    # Infinities of float8 stay what they are.
+    saturate = 0 if dtype.startswith("float8") else None
+    context.emit_after("Cast", [context.outputs[0]], result, to=DTYPE_NUMBERS[dtype], saturate=saturate)

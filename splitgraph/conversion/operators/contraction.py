@@ -26,6 +26,8 @@ class _Term:
     labels: str
 
 
+unchanged("MatMul", 9, 13)
+
 unchanged("Einsum", 28)
 
 
@@ -114,12 +116,6 @@ def _without_repeats(context: AdapterContext, term: _Term, dtype: str) -> _Term:
     return _without_repeats(context, _Term(name, term.labels[:second] + term.labels[second + 1 :]), dtype)
 
 
-def _kept(terms: Sequence[_Term], one: _Term, other: _Term, wanted: str) -> set[str]:
-    """The labels that are still needed after two operands have been multiplied."""
-    position = next(index for index, term in enumerate(terms) if term is other)
-    return set(wanted).union(*(term.labels for term in terms[position + 1 :]))
-
-
 def _contracted(context: AdapterContext, one: _Term, other: _Term, kept: set[str]) -> _Term:
     """The product of two operands, summed over the labels that only they have."""
     one = _summed(context, one, kept | set(other.labels))
@@ -167,4 +163,7 @@ def _squeezed(context: AdapterContext, name: str, labels: Sequence[str]) -> _Ter
     return _Term(name, "".join(label for label in labels if label not in "-+"))
 
 
-unchanged("MatMul", 9, 13)
+def _kept(terms: Sequence[_Term], one: _Term, other: _Term, wanted: str) -> set[str]:
+    """The labels that are still needed after two operands have been multiplied."""
+    position = next(index for index, term in enumerate(terms) if term is other)
+    return set(wanted).union(*(term.labels for term in terms[position + 1 :]))

@@ -17,6 +17,8 @@ from splitgraph.node_making import make_node
 from splitgraph.onnx_proto import GraphProto, NodeProto, TensorProto, ValueInfoProto
 from splitgraph.value_type import Shape, tensor
 
+# If -----------------------------------------------------------------------------------------------------------------
+
 unchanged("If", 13, 16, 19, 21, 23, 24, 25)
 changed(
     "If",
@@ -166,6 +168,8 @@ def _cast_results(casts: Mapping[int, tuple[str, str]], node: NodeProto) -> None
             branch.node.append(_given_as_float32(branch.output[index], names[side]))
 
 
+# Loop ---------------------------------------------------------------------------------------------------------------
+
 unchanged("Loop", 11, 13, 16, 19, 21, 23, 24, 25)
 
 
@@ -242,6 +246,9 @@ def _cast_around(into: Mapping[int, str], out: Mapping[int, str], node: NodeProt
         nodes.append(_given_as_float32(body.output[index], name))
     del body.node[:]
     body.node.extend(nodes)
+
+
+# Helpers of several operators ---------------------------------------------------------------------------------------
 
 
 def _given_as_float32(result: ValueInfoProto, name: str) -> NodeProto:

@@ -12,7 +12,6 @@ from splitgraph.value_type import DTYPE_NUMBERS
 # Of a matrix of 4 rows there are 40 products, and each further row has as many times more as it is long.
 _MOST_ROWS = 3
 
-
 unchanged("Det", 22)
 
 

@@ -46,6 +46,10 @@ def training_as_input(context: AdapterContext) -> None:
     context.replace("Dropout", inputs)
 
 
+def _mask_is_read(context: AdapterContext) -> bool:
+    return context.uses_output(1) and context.is_read(context.outputs[1])
+
+
 changed("Dropout", 10, "the mask became boolean")
 
 
@@ -159,7 +163,3 @@ def _draw(context: AdapterContext, is_optional: bool) -> None:
     del context.outputs[1:]
     scaled = context.emit("Mul", [data, scale], "scaled")
     context.replace("Where", [kept, scaled, context.like_data(0, "zero")])
-
-
-def _mask_is_read(context: AdapterContext) -> bool:
-    return context.uses_output(1) and context.is_read(context.outputs[1])

@@ -22,6 +22,51 @@ from splitgraph.value_type import DTYPE_NUMBERS
 _MOST_ELEMENTS = 2**16
 
 
+@dataclass(frozen=True, slots=True)
+class _Transform:
+    """A transform along the second of three dimensions.
+
+    dtype: to compute in. inverse, half: with onesided, the forward transform gives the first half of the frequencies,
+    and the inverse one takes it and gives real numbers. length: of the whole transform. taken, given: how many
+    elements of the signal, or of the spectrum, count, and how many there are afterwards.
+    """
+
+    formula: Formula
+    dtype: str
+    inverse: bool
+    half: bool
+    length: Term
+    taken: Term
+    given: Term
+
+    def matrices(self) -> tuple[Term, Term]:
+        """What real and imaginary parts are multiplied with: the cosines, and the sines as they turn."""
+        formula = self.formula
+        rows, columns = (formula.counting(count) for count in (self.given, self.taken))
+        known = [places.elements.size for places in (rows, columns) if places.elements is not None]
+        if len(known) == 2 and math.prod(known) > _MOST_ELEMENTS:
+            rows = formula.held(rows.name, "int64")
+        turns = rows.reshape(-1, 1) * columns.reshape(1, -1)
+        # The remainder keeps the angles small, and exact.
+        place = formula.apply("Mod", np.mod, [turns, self.length.reshape(1)])
+        angles = formula.counting(self.length).cast("float64") * (2 * np.pi) / self.length.cast("float64")
+        tables = [formula.apply("Cos", np.cos, [angles]), formula.apply("Sin", np.sin, [angles])]
+        if not self.inverse:
+            tables[1] = tables[1] * -1.0
+        else:
+            tables = [table / self.length.cast("float64") for table in tables]
+        cosines, sines = (formula.gather(table.cast(self.dtype), place, 0) for table in tables)
+        if not (self.inverse and self.half):
+            return cosines, sines
+        # Every frequency but 0 and half of the length stands for its mirror image, too.
+        doubled = (columns > 0) & (columns * 2 < self.length)
+        weights = doubled.cast(self.dtype) + 1.0
+        return cosines * weights, sines * weights
+
+
+# DFT ----------------------------------------------------------------------------------------------------------------
+
+
 @downward("DFT", 17)
 def transform_by_matrices(context: AdapterContext) -> None:
     """The sum that the document gives, as a product with a matrix: of the cosines, and of the sines, of the angles that
@@ -71,6 +116,11 @@ def transform_by_matrices(context: AdapterContext) -> None:
     context.replace("Cast", [whole], to=DTYPE_NUMBERS[dtype]) if dtype != wide else context.replace("Identity", [whole])
 
 
+def _reshaped(context: AdapterContext, data: str, shape: Term, dense: bool) -> str:
+    operator, inputs, attributes = reshaped(context, data, shape.name, dense=dense)
+    return context.emit(operator, inputs, "reshaped", **attributes)
+
+
 def _products(context: AdapterContext, cosines: Term, sines: Term, signals: list[str], *, real_only: bool) -> list[str]:
     """The real and the imaginary part of the products, or the real one."""
 
@@ -84,11 +134,6 @@ def _products(context: AdapterContext, cosines: Term, sines: Term, signals: list
         if not real_only:
             result[1] = context.emit("Add", [result[1], times(cosines, imaginary[0])], "imaginary")
     return result
-
-
-def _reshaped(context: AdapterContext, data: str, shape: Term, dense: bool) -> str:
-    operator, inputs, attributes = reshaped(context, data, shape.name, dense=dense)
-    return context.emit(operator, inputs, "reshaped", **attributes)
 
 
 changed(
@@ -164,46 +209,7 @@ def _transform_folded(context: AdapterContext) -> None:
     context.replace(operator, inputs, **attributes)
 
 
-@dataclass(frozen=True, slots=True)
-class _Transform:
-    """A transform along the second of three dimensions.
-
-    dtype: to compute in. inverse, half: with onesided, the forward transform gives the first half of the frequencies,
-    and the inverse one takes it and gives real numbers. length: of the whole transform. taken, given: how many
-    elements of the signal, or of the spectrum, count, and how many there are afterwards.
-    """
-
-    formula: Formula
-    dtype: str
-    inverse: bool
-    half: bool
-    length: Term
-    taken: Term
-    given: Term
-
-    def matrices(self) -> tuple[Term, Term]:
-        """What real and imaginary parts are multiplied with: the cosines, and the sines as they turn."""
-        formula = self.formula
-        rows, columns = (formula.counting(count) for count in (self.given, self.taken))
-        known = [places.elements.size for places in (rows, columns) if places.elements is not None]
-        if len(known) == 2 and math.prod(known) > _MOST_ELEMENTS:
-            rows = formula.held(rows.name, "int64")
-        turns = rows.reshape(-1, 1) * columns.reshape(1, -1)
-        # The remainder keeps the angles small, and exact.
-        place = formula.apply("Mod", np.mod, [turns, self.length.reshape(1)])
-        angles = formula.counting(self.length).cast("float64") * (2 * np.pi) / self.length.cast("float64")
-        tables = [formula.apply("Cos", np.cos, [angles]), formula.apply("Sin", np.sin, [angles])]
-        if not self.inverse:
-            tables[1] = tables[1] * -1.0
-        else:
-            tables = [table / self.length.cast("float64") for table in tables]
-        cosines, sines = (formula.gather(table.cast(self.dtype), place, 0) for table in tables)
-        if not (self.inverse and self.half):
-            return cosines, sines
-        # Every frequency but 0 and half of the length stands for its mirror image, too.
-        doubled = (columns > 0) & (columns * 2 < self.length)
-        weights = doubled.cast(self.dtype) + 1.0
-        return cosines * weights, sines * weights
+# STFT ---------------------------------------------------------------------------------------------------------------
 
 
 @downward("STFT", 17)
@@ -233,6 +239,9 @@ def transform_frames(context: AdapterContext) -> None:
     context.replace("DFT", [framed], axis=2, onesided=onesided)
 
 
+# MelWeightMatrix ----------------------------------------------------------------------------------------------------
+
+
 @downward("MelWeightMatrix", 17)
 def triangles_written_out(context: AdapterContext) -> None:
     """The edges of the triangles, whole numbers of frequencies, are found in float64; each column rises from one to the
@@ -255,6 +264,9 @@ def triangles_written_out(context: AdapterContext) -> None:
     weights = formula.where(rises, (place - start) / (peak - start), weights)
     weights = formula.where(~((place < peak) | (place > peak)), one, weights)
     context.replace("Cast", [weights.name], to=context.known_value("output_datatype", TensorProto.FLOAT))
+
+
+# Helpers of several operators ---------------------------------------------------------------------------------------
 
 
 def _number(context: AdapterContext, formula: Formula, index: int, dtype: str) -> Term:

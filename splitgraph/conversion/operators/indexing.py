@@ -30,7 +30,11 @@ from splitgraph.conversion.writing.shape_nodes import (
 from splitgraph.deferred import np
 
 _GREATEST = 2**63 - 1
+_UNSIGNED = frozenset({"uint8", "uint16", "uint32", "uint64"})
 
+unchanged("Gather", 11, 13)
+
+# TopK ---------------------------------------------------------------------------------------------------------------
 
 unchanged("TopK", 11, 24)
 changed("TopK", 10, "the attribute k became an input")
@@ -93,9 +97,10 @@ def smallest_by_negation(context: AdapterContext) -> None:
         context.emit_after("Neg", [context.outputs[0]], old)
 
 
-unchanged("OneHot Compress ReverseSequence", 28)
+# OneHot -------------------------------------------------------------------------------------------------------------
+
+unchanged("OneHot", 28)
 changed("OneHot", 11, "below it, negative indices give no hot value; from then on they count from the end")
-_UNSIGNED = frozenset({"uint8", "uint16", "uint32", "uint64"})
 
 
 @exact_upward("OneHot", 11)
@@ -141,6 +146,11 @@ def negative_indices_from_front(context: AdapterContext) -> None:
         context.inputs[0] = _beyond_where_negative(context, index)
 
 
+# Compress -----------------------------------------------------------------------------------------------------------
+
+unchanged("Compress", 28)
+
+
 @downward("Compress", 9)
 def gathered_where_true(context: AdapterContext) -> None:
     """A condition that is constant says which elements are taken."""
@@ -154,93 +164,10 @@ def gathered_where_true(context: AdapterContext) -> None:
 
 
 changed("Compress", 11, MINUS_AXIS, up=always, down=axes_counted_from_front("axis"), hint=RANK_HINT)
-unchanged("NonZero GatherElements", 13)
 
+# ReverseSequence ----------------------------------------------------------------------------------------------------
 
-@downward("NonZero", 9)
-def places_as_constant(context: AdapterContext) -> None:
-    """Of elements that are known, as of the ones that are counted, the places are a constant."""
-    elements = context.elements(0)
-    if elements is None:
-        raise Inexact("its input is known only at run time")
-    context.replace("Identity", [context.constant(np.stack(np.nonzero(elements)), "places")])
-
-
-def from_front(context: AdapterContext, axis: int) -> str:
-    """The node's indices, its second input, without negative ones."""
-    found = context.elements(1)
-    if found is not None and np.all(found >= 0):
-        return context.inputs[1]
-    if axis < 0:
-        axis += context.known_rank(0)
-    length = dimension(context, context.emit("Shape", [context.inputs[0]], "shape"), axis, "length")
-    return counted_from_front(context, as_int64(context, context.inputs[1], "given_indices"), length, "indices")
-
-
-@downward("GatherElements", 11)
-def gathered_from_flat_data(context: AdapterContext) -> None:
-    """Each element is found in the flat data: its coordinates are those of its index, but along the axis, where the
-    index says it; multiplied by the strides of the data they add up to its place.
-    """
-    rank, axis = context.known_rank(0), context.known_value("axis", 0)
-    axis %= rank
-    shape, index_shape = (context.emit("Shape", [name], "shape") for name in context.inputs[:2])
-    indices = flat(context, from_front(context, axis), "flat_indices")
-    places = as_int64(context, indices, "along_axis")
-    where = context.emit("NonZero", [filled(context, index_shape, 1, "ones")], "coordinates")
-    strides = [context.constant(1, "stride")]
-    for place in range(rank - 1, 0, -1):
-        strides.append(context.emit("Mul", [strides[-1], dimension(context, shape, place, "length")], "stride"))
-    total = None
-    for place, stride in enumerate(reversed(strides)):
-        row = places if place == axis else dimension(context, where, place, "row")
-        part = context.emit("Mul", [row, stride], "offset")
-        total = part if total is None else context.emit("Add", [total, part], "place")
-    assert total is not None
-    _gather_flat(context, flat(context, context.inputs[0], "flat_data"), total, index_shape)
-
-
-unchanged("GatherND", 12, 13)
-
-
-@downward("GatherND", 11)
-def gathered_by_offsets(context: AdapterContext) -> None:
-    """The last dimension of the indices counts into the first dimensions of the data, which are made one."""
-    rank, depth = context.known_rank(0), tuple_length(context)
-    shape = context.emit("Shape", [context.inputs[0]], "shape")
-    operator, inputs, attributes = _merged(context, shape, depth, rank)
-    data = context.emit(operator, inputs, "merged_data", **attributes)
-    context.replace("Gather", [data, offsets(context, shape, depth)], axis=0)
-
-
-def _merged(context: AdapterContext, shape: str, depth: int, rank: int) -> tuple[str, list[str], dict[str, int]]:
-    """The node that makes the first dimensions of the data one, by operator, inputs and attributes."""
-    rest = (
-        [context.emit("Gather", [shape, context.constant(range(depth, rank), "rest")], "rest")] if depth < rank else []
-    )
-    # What is left for -1 is 0 where one of the first dimensions is; where one of the others is, it could be anything.
-    dense = all(isinstance(dim, int) and dim > 0 for dim in (context.input_type(0).shape or ())[depth:])
-    first = context.constant([-1], "merged")
-    if not dense:
-        sizes = context.emit("Gather", [shape, context.constant(range(depth), "first")], "first")
-        first = context.emit("ReduceProd", [sizes], "merged", axes=[0], keepdims=1)
-    merged = context.emit("Concat", [first, *rest], "merged_shape", axis=0)
-    return reshaped(context, context.inputs[0], merged, dense=dense)
-
-
-@downward("GatherND", 12)
-def gathered_without_batch(context: AdapterContext) -> None:
-    """The indices into the dimensions of the batch, which are those of the indices themselves, go before the others."""
-    context.require_types()
-    batch, rank, formula = context.known_value("batch_dims", 0), context.known_rank(1), Formula(context)
-    context.drop("batch_dims", why=f"it does not exist {context.side}")
-    sizes = formula.sizes(context.inputs[1], rank)
-    shape = formula.vector([*sizes[:-1], 1])
-    parts = [context.inputs[1]]
-    for axis in reversed(range(batch)):
-        places = formula.counting(sizes[axis]).reshape(*[1] * axis, -1, *[1] * (rank - axis - 1))
-        parts.insert(0, context.emit("Expand", [places.name, shape.name], "batch_index"))
-    context.inputs[1] = context.emit("Concat", parts, "indices", axis=rank - 1)
+unchanged("ReverseSequence", 28)
 
 
 @downward("ReverseSequence", 10)
@@ -271,6 +198,81 @@ def reversed_by_gather(context: AdapterContext) -> None:
         context.replace("Reshape", [found, formula.vector([0, 0, *sizes[2:]]).name])
 
 
+# NonZero ------------------------------------------------------------------------------------------------------------
+
+unchanged("NonZero", 13)
+
+
+@downward("NonZero", 9)
+def places_as_constant(context: AdapterContext) -> None:
+    """Of elements that are known, as of the ones that are counted, the places are a constant."""
+    elements = context.elements(0)
+    if elements is None:
+        raise Inexact("its input is known only at run time")
+    context.replace("Identity", [context.constant(np.stack(np.nonzero(elements)), "places")])
+
+
+# GatherElements -----------------------------------------------------------------------------------------------------
+
+unchanged("GatherElements", 13)
+
+
+@downward("GatherElements", 11)
+def gathered_from_flat_data(context: AdapterContext) -> None:
+    """Each element is found in the flat data: its coordinates are those of its index, but along the axis, where the
+    index says it; multiplied by the strides of the data they add up to its place.
+    """
+    rank, axis = context.known_rank(0), context.known_value("axis", 0)
+    axis %= rank
+    shape, index_shape = (context.emit("Shape", [name], "shape") for name in context.inputs[:2])
+    indices = flat(context, from_front(context, axis), "flat_indices")
+    places = as_int64(context, indices, "along_axis")
+    where = context.emit("NonZero", [filled(context, index_shape, 1, "ones")], "coordinates")
+    strides = [context.constant(1, "stride")]
+    for place in range(rank - 1, 0, -1):
+        strides.append(context.emit("Mul", [strides[-1], dimension(context, shape, place, "length")], "stride"))
+    total = None
+    for place, stride in enumerate(reversed(strides)):
+        row = places if place == axis else dimension(context, where, place, "row")
+        part = context.emit("Mul", [row, stride], "offset")
+        total = part if total is None else context.emit("Add", [total, part], "place")
+    assert total is not None
+    _gather_flat(context, flat(context, context.inputs[0], "flat_data"), total, index_shape)
+
+
+def from_front(context: AdapterContext, axis: int) -> str:
+    """The node's indices, its second input, without negative ones."""
+    found = context.elements(1)
+    if found is not None and np.all(found >= 0):
+        return context.inputs[1]
+    if axis < 0:
+        axis += context.known_rank(0)
+    length = dimension(context, context.emit("Shape", [context.inputs[0]], "shape"), axis, "length")
+    return counted_from_front(context, as_int64(context, context.inputs[1], "given_indices"), length, "indices")
+
+
+def _gather_flat(context: AdapterContext, data: str, places: str, shape: str) -> None:
+    taken = context.emit("Gather", [data, places], "taken", axis=0)
+    dense = has_no_zero(context, context.inputs[1])
+    operator, inputs, attributes = reshaped(context, taken, shape, dense=dense)
+    context.replace(operator, inputs, **attributes)
+
+
+# GatherND -----------------------------------------------------------------------------------------------------------
+
+unchanged("GatherND", 12, 13)
+
+
+@downward("GatherND", 11)
+def gathered_by_offsets(context: AdapterContext) -> None:
+    """The last dimension of the indices counts into the first dimensions of the data, which are made one."""
+    rank, depth = context.known_rank(0), tuple_length(context)
+    shape = context.emit("Shape", [context.inputs[0]], "shape")
+    operator, inputs, attributes = _merged(context, shape, depth, rank)
+    data = context.emit(operator, inputs, "merged_data", **attributes)
+    context.replace("Gather", [data, offsets(context, shape, depth)], axis=0)
+
+
 def tuple_length(context: AdapterContext) -> int:
     """How many dimensions of the data an index into it counts."""
     shape = context.input_type(1).shape
@@ -280,6 +282,21 @@ def tuple_length(context: AdapterContext) -> int:
     if depth > context.known_rank(0):
         raise Inexact(f"its indices count into {depth:,} dimensions, and there are {context.known_rank(0)}")
     return depth
+
+
+def _merged(context: AdapterContext, shape: str, depth: int, rank: int) -> tuple[str, list[str], dict[str, int]]:
+    """The node that makes the first dimensions of the data one, by operator, inputs and attributes."""
+    rest = (
+        [context.emit("Gather", [shape, context.constant(range(depth, rank), "rest")], "rest")] if depth < rank else []
+    )
+    # What is left for -1 is 0 where one of the first dimensions is; where one of the others is, it could be anything.
+    dense = all(isinstance(dim, int) and dim > 0 for dim in (context.input_type(0).shape or ())[depth:])
+    first = context.constant([-1], "merged")
+    if not dense:
+        sizes = context.emit("Gather", [shape, context.constant(range(depth), "first")], "first")
+        first = context.emit("ReduceProd", [sizes], "merged", axes=[0], keepdims=1)
+    merged = context.emit("Concat", [first, *rest], "merged_shape", axis=0)
+    return reshaped(context, context.inputs[0], merged, dense=dense)
 
 
 def offsets(context: AdapterContext, shape: str, depth: int) -> str:
@@ -295,11 +312,16 @@ def offsets(context: AdapterContext, shape: str, depth: int) -> str:
     return total
 
 
-def _gather_flat(context: AdapterContext, data: str, places: str, shape: str) -> None:
-    taken = context.emit("Gather", [data, places], "taken", axis=0)
-    dense = has_no_zero(context, context.inputs[1])
-    operator, inputs, attributes = reshaped(context, taken, shape, dense=dense)
-    context.replace(operator, inputs, **attributes)
-
-
-unchanged("Gather", 11, 13)
+@downward("GatherND", 12)
+def gathered_without_batch(context: AdapterContext) -> None:
+    """The indices into the dimensions of the batch, which are those of the indices themselves, go before the others."""
+    context.require_types()
+    batch, rank, formula = context.known_value("batch_dims", 0), context.known_rank(1), Formula(context)
+    context.drop("batch_dims", why=f"it does not exist {context.side}")
+    sizes = formula.sizes(context.inputs[1], rank)
+    shape = formula.vector([*sizes[:-1], 1])
+    parts = [context.inputs[1]]
+    for axis in reversed(range(batch)):
+        places = formula.counting(sizes[axis]).reshape(*[1] * axis, -1, *[1] * (rank - axis - 1))
+        parts.insert(0, context.emit("Expand", [places.name, shape.name], "batch_index"))
+    context.inputs[1] = context.emit("Concat", parts, "indices", axis=rank - 1)

@@ -20,7 +20,9 @@ _FLOAT_LIMIT = 2**24
 
 # Numbers of 8 bits, less a zero point, are so many times a number of at most its size, and a smaller number.
 _PART = 16
+_INTEGERS = frozenset({"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"})
 
+# Mod ----------------------------------------------------------------------------------------------------------------
 
 unchanged("Mod", 13)
 
@@ -49,8 +51,11 @@ def remainder_of_division(context: AdapterContext) -> None:
     context.replace("Cast", [rest], to=DTYPE_NUMBERS[dtype])
 
 
+def _number(context: AdapterContext, truth: str, dtype: str) -> str:
+    return context.emit("Cast", [truth], "number", to=DTYPE_NUMBERS[dtype])
+
+
 changed("Mod", 28, "fmod=0 on floats was added", up=always)
-_INTEGERS = frozenset({"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"})
 
 
 @exact_downward("Mod", 28)
@@ -77,6 +82,9 @@ def floor_remainder_of_floats(context: AdapterContext) -> None:
     none = context.emit("Where", [_less(context, other, zero), minus_zero, zero], "no_rest")
     result = context.emit("Where", [context.emit("Equal", [rest, zero], "is_none"), none, signed], "result")
     context.replace("Cast", [result], to=DTYPE_NUMBERS[dtype])
+
+
+# BitShift -----------------------------------------------------------------------------------------------------------
 
 
 @downward("BitShift", 11)
@@ -153,6 +161,9 @@ def shift_beyond_width(context: AdapterContext) -> None:
     context.replace("Cast", [result], to=DTYPE_NUMBERS[dtype])
 
 
+# BitwiseNot ---------------------------------------------------------------------------------------------------------
+
+
 @downward("BitwiseNot", 18)
 def complement(context: AdapterContext) -> None:
     """-1 less the number, or the greatest number less an unsigned one."""
@@ -161,10 +172,16 @@ def complement(context: AdapterContext) -> None:
     context.replace("Sub", [context.constant(ones, "ones", dtype), context.inputs[0]])
 
 
+# MatMulInteger ------------------------------------------------------------------------------------------------------
+
+
 @downward("MatMulInteger", 10)
 def matmul_of_integers(context: AdapterContext) -> None:
     """Both operands less their zero points, multiplied as int32."""
     context.replace("MatMul", [_centred(context, 0, "int32", last=False), _centred(context, 1, "int32", last=True)])
+
+
+# ConvInteger --------------------------------------------------------------------------------------------------------
 
 
 @downward("ConvInteger", 10)
@@ -193,6 +210,9 @@ def _convolved(context: AdapterContext, data: str, weights: str) -> str:
     return found
 
 
+# Helpers of several operators ---------------------------------------------------------------------------------------
+
+
 def _centred(context: AdapterContext, index: int, dtype: str, *, last: bool) -> str:
     """An operand less its zero point, in a wider type. last: a zero point of one dimension is for each column."""
     found = _cast(context, context.inputs[index], "", dtype)
@@ -212,13 +232,9 @@ def _centred(context: AdapterContext, index: int, dtype: str, *, last: bool) -> 
     return context.emit("Sub", [found, zero], "centred")
 
 
-def _less(context: AdapterContext, one: str, other: str) -> str:
-    return context.emit("Less", [one, other], "less")
-
-
-def _number(context: AdapterContext, truth: str, dtype: str) -> str:
-    return context.emit("Cast", [truth], "number", to=DTYPE_NUMBERS[dtype])
-
-
 def _cast(context: AdapterContext, name: str, dtype: str, wanted: str) -> str:
     return name if dtype == wanted else context.emit("Cast", [name], f"as_{wanted}", to=DTYPE_NUMBERS[wanted])
+
+
+def _less(context: AdapterContext, one: str, other: str) -> str:
+    return context.emit("Less", [one, other], "less")

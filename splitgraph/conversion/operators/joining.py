@@ -6,6 +6,8 @@ from splitgraph.conversion.nodes.crossing import Crossing
 from splitgraph.conversion.operators.predicates import MINUS_AXIS, RANK_HINT, axes_counted_from_front
 from splitgraph.conversion.operators.registry import always, changed, exact_upward, unchanged
 
+unchanged("Transpose", 13, 21, 23, 24, 25)
+
 unchanged("Concat", 13)
 changed("Concat", 4, "below it, the default axis is 1; from then on the axis must be given", down=always)
 
@@ -19,4 +21,3 @@ def concat_axis_written(crossing: Crossing) -> bool:
 
 
 changed("Concat", 11, MINUS_AXIS, up=always, down=axes_counted_from_front("axis"), hint=RANK_HINT)
-unchanged("Transpose", 13, 21, 23, 24, 25)

@@ -23,8 +23,13 @@ from splitgraph.value_type import DTYPE_NUMBERS
 
 _HALVES = frozenset({"float16", "bfloat16"})
 
+unchanged("LpNormalization", 22)
+unchanged("LRN", 13)
+
+# BatchNormalization, InstanceNormalization --------------------------------------------------------------------------
 
 unchanged("BatchNormalization", 9)
+unchanged("InstanceNormalization", 22)
 changed("BatchNormalization", 6, "below it, the input has four dimensions", up=always, hint=RANK_HINT)
 
 
@@ -32,6 +37,10 @@ changed("BatchNormalization", 6, "below it, the input has four dimensions", up=a
 def rank_is_4(crossing: Crossing) -> bool:
     """The older version takes images only."""
     return crossing.rank(0) == 4
+
+
+changed("InstanceNormalization", 6, "below it, the input has four dimensions", up=always, hint=RANK_HINT)
+exact_downward("InstanceNormalization", 6)(rank_is_4)
 
 
 @downward("BatchNormalization InstanceNormalization", 6)
@@ -109,6 +118,13 @@ def _follow_scale(context: AdapterContext) -> None:
     raise Inexact("spatial=0 needs shapes that say whether scale is for channels or for activations", "declare them")
 
 
+def _name_statistics(context: AdapterContext) -> None:
+    """Training has five outputs, of which the last two stay unnamed where they are."""
+    context.outputs.extend([""] * (5 - len(context.outputs)))
+    for index, hint in ((1, "mean"), (2, "var")):
+        context.outputs[index] = context.outputs[index] or context.new_name(hint)
+
+
 @upward("BatchNormalization", 9)
 @downward("BatchNormalization", 7)
 def activations_as_channels(context: AdapterContext) -> None:
@@ -140,13 +156,6 @@ def _mode_by_is_test(context: AdapterContext) -> None:
         context.set("is_test", 1, "below opset 7 BatchNormalization is in training mode unless is_test is set")
         return
     _name_statistics(context)
-
-
-def _name_statistics(context: AdapterContext) -> None:
-    """Training has five outputs, of which the last two stay unnamed where they are."""
-    context.outputs.extend([""] * (5 - len(context.outputs)))
-    for index, hint in ((1, "mean"), (2, "var")):
-        context.outputs[index] = context.outputs[index] or context.new_name(hint)
 
 
 changed("BatchNormalization", 14, "below it, training has five outputs; from then on three, with training_mode=1")
@@ -209,6 +218,10 @@ def training_written_out(context: AdapterContext) -> None:
         context.replace("Cast", [context.emit("Add", shifted, "y")], to=DTYPE_NUMBERS[dtype])
 
 
+def _cast(context: AdapterContext, name: str, dtype: str | None, wide: str) -> str:
+    return name if dtype == wide else context.emit("Cast", [name], "wide", to=DTYPE_NUMBERS[wide])
+
+
 def _running(
     context: AdapterContext, index: int, old: str, current: str, momentum: float, wide: str, kept: str | None
 ) -> None:
@@ -226,10 +239,6 @@ def _running(
         )
 
 
-def _cast(context: AdapterContext, name: str, dtype: str | None, wide: str) -> str:
-    return name if dtype == wide else context.emit("Cast", [name], "wide", to=DTYPE_NUMBERS[wide])
-
-
 changed("BatchNormalization", 15, "from it on, training computes the statistics of 16-bit inputs in float32")
 
 
@@ -239,9 +248,8 @@ def batch_statistics_in_float(crossing: Crossing) -> bool:
     return crossing.value("training_mode", 0) == 0 or crossing.dtype(0) in ("float32", "float64")
 
 
-unchanged("InstanceNormalization LpNormalization", 22)
-changed("InstanceNormalization", 6, "below it, the input has four dimensions", up=always, hint=RANK_HINT)
-exact_downward("InstanceNormalization", 6)(rank_is_4)
+# GroupNormalization -------------------------------------------------------------------------------------------------
+
 changed("GroupNormalization", 21, "scale and bias are for each channel, not for each group, from then on")
 
 
@@ -262,6 +270,9 @@ def scales_of_channels(context: AdapterContext) -> None:
         column = context.emit("Reshape", [context.inputs[index], context.constant([-1, 1], "column")], "column")
         repeated = context.emit("Expand", [column, sizes], "repeated")
         context.inputs[index] = context.emit("Reshape", [repeated, context.constant([-1], "row")], "of_channels")
+
+
+# MeanVarianceNormalization ------------------------------------------------------------------------------------------
 
 
 @downward("MeanVarianceNormalization", 9)
@@ -305,6 +316,9 @@ def mean_variance_axes(crossing: Crossing) -> bool:
     if not crossing.has("axes"):
         crossing.set("axes", [0, 2, 3], "onnx infers no types from opset 13 on unless axes is written")
     return True
+
+
+# LayerNormalization -------------------------------------------------------------------------------------------------
 
 
 @downward("LayerNormalization", 17)
@@ -352,6 +366,3 @@ def _axes(context: AdapterContext) -> list[int] | None:
     if axis < 0:
         return list(range(axis, 0))
     return None if rank is None else list(range(axis - rank, 0))
-
-
-unchanged("LRN", 13)

@@ -6,7 +6,11 @@ from splitgraph.conversion.operators.registry import downward, unchanged
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
 from splitgraph.deferred import np, numpy_helper
 
-unchanged("OptionalHasElement OptionalGetElement", 18, 28)
+unchanged("Optional", 28)
+
+# OptionalHasElement -------------------------------------------------------------------------------------------------
+
+unchanged("OptionalHasElement", 18, 28)
 
 
 @downward("OptionalHasElement", 18)
@@ -21,6 +25,11 @@ def has_what_it_is_given(context: AdapterContext) -> None:
     context.replace("Constant", [], value=numpy_helper.from_array(np.array(has)))
 
 
+# OptionalGetElement -------------------------------------------------------------------------------------------------
+
+unchanged("OptionalGetElement", 18, 28)
+
+
 @downward("OptionalGetElement", 18)
 def element_that_is_given(context: AdapterContext) -> None:
     """A tensor or sequence that is no optional is itself what it gives."""
@@ -28,6 +37,3 @@ def element_that_is_given(context: AdapterContext) -> None:
         context.require_types()
         raise Inexact("whether its input is an optional is unknown")
     context.replace("Identity", context.inputs)
-
-
-unchanged("Optional", 28)

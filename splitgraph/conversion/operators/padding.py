@@ -26,6 +26,8 @@ from splitgraph.conversion.writing.shape_nodes import (
 )
 from splitgraph.deferred import np, numpy_helper
 
+# Pad ----------------------------------------------------------------------------------------------------------------
+
 unchanged("Pad", 13, 18, 21, 23, 24, 25)
 changed("Pad", 2, "paddings was renamed to pads, and Pad-1's document contradicts its own example on their order")
 
@@ -88,45 +90,6 @@ def _as_float32(value: Array | None) -> float | None:
     number = float(value.reshape(-1)[0])
     with np.errstate(over="ignore"):
         return number if np.isnan(number) or float(np.float32(number)) == number else None
-
-
-@downward("Pad", 18)
-def pads_of_all_axes(context: AdapterContext) -> None:
-    """Below 18 there are pads for all axes: none for those that are left out."""
-    context.require_types()
-    rank = context.known_rank(0)
-    none = context.constant([0] * 2 * rank, "no_pads")
-    axes, pads = context.elements(3), context.elements(1)
-    if axes is None:
-        size = context.constant(rank, "rank")
-        begins = counted_from_front(context, as_int64(context, context.inputs[3], "given_axes"), size, "axes")
-        both = [begins, context.emit("Add", [begins, size], "ends")]
-        places = context.emit("Concat", both, "places", axis=0)
-        context.inputs[1] = context.emit("ScatterElements", [none, places, context.inputs[1]], "pads")
-    elif pads is None:
-        found = context.constant([*(axes % rank), *(axes % rank + rank)], "places")
-        context.inputs[1] = context.emit("ScatterElements", [none, found, context.inputs[1]], "pads")
-    else:
-        whole = np.zeros(2 * rank, np.int64)
-        whole[[*(axes % rank), *(axes % rank + rank)]] = pads
-        context.inputs[1] = context.constant(whole, "pads")
-    del context.inputs[3:]
-
-
-changed("Pad", 19, "mode=wrap was added", up=always, down=value_in("mode", "constant", "constant", "reflect", "edge"))
-
-
-@downward("Pad", 19)
-def wrapped_by_gathering(context: AdapterContext) -> None:
-    """Each axis is gathered at the indices from -begin to length + end, modulo its length.
-
-    The document does not say whether what negative pads remove still comes back round the other end; as in onnxruntime,
-    it does not.
-    """
-    if context.known_value("mode", "constant") != "wrap":
-        context.require_types()
-        raise Inexact("its mode is unknown")
-    _pad_by_gathering(context, "wrap")
 
 
 def _pad_by_gathering(context: AdapterContext, mode: str) -> None:
@@ -236,6 +199,48 @@ def _wrapped_at_run_time(context: AdapterContext, length: str, begin: str, end: 
     divisor = context.emit("Where", [context.emit("Less", [zero, kept], "is_left"), kept, one], "divisor")
     around = context.emit("Mod", [context.emit("Sub", [numbers, added], "places"), divisor], "around")
     return context.emit("Sub", [around, parts[0]], "indices")
+
+
+@downward("Pad", 18)
+def pads_of_all_axes(context: AdapterContext) -> None:
+    """Below 18 there are pads for all axes: none for those that are left out."""
+    context.require_types()
+    rank = context.known_rank(0)
+    none = context.constant([0] * 2 * rank, "no_pads")
+    axes, pads = context.elements(3), context.elements(1)
+    if axes is None:
+        size = context.constant(rank, "rank")
+        begins = counted_from_front(context, as_int64(context, context.inputs[3], "given_axes"), size, "axes")
+        both = [begins, context.emit("Add", [begins, size], "ends")]
+        places = context.emit("Concat", both, "places", axis=0)
+        context.inputs[1] = context.emit("ScatterElements", [none, places, context.inputs[1]], "pads")
+    elif pads is None:
+        found = context.constant([*(axes % rank), *(axes % rank + rank)], "places")
+        context.inputs[1] = context.emit("ScatterElements", [none, found, context.inputs[1]], "pads")
+    else:
+        whole = np.zeros(2 * rank, np.int64)
+        whole[[*(axes % rank), *(axes % rank + rank)]] = pads
+        context.inputs[1] = context.constant(whole, "pads")
+    del context.inputs[3:]
+
+
+changed("Pad", 19, "mode=wrap was added", up=always, down=value_in("mode", "constant", "constant", "reflect", "edge"))
+
+
+@downward("Pad", 19)
+def wrapped_by_gathering(context: AdapterContext) -> None:
+    """Each axis is gathered at the indices from -begin to length + end, modulo its length.
+
+    The document does not say whether what negative pads remove still comes back round the other end; as in onnxruntime,
+    it does not.
+    """
+    if context.known_value("mode", "constant") != "wrap":
+        context.require_types()
+        raise Inexact("its mode is unknown")
+    _pad_by_gathering(context, "wrap")
+
+
+# CenterCropPad ------------------------------------------------------------------------------------------------------
 
 
 @downward("CenterCropPad", 18)

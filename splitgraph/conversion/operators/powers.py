@@ -16,12 +16,10 @@ from splitgraph.onnx_proto import TensorProto
 from splitgraph.value_type import DTYPE_NUMBERS
 
 _INTEGERS = frozenset(f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64))
-
 _NARROW = ("float16", "bfloat16", "float32", "int32")
 
 # Even; to this power every base of 32 bits or fewer is 0, 1 or infinite.
 _FAR = 2**52
-
 
 unchanged("Pow", 12, 13, 15)
 changed(
@@ -56,24 +54,6 @@ def power_in_one_type(context: AdapterContext) -> None:
         # An integer within 2**31, or a fraction that is rounded to 0: an error of the last bit is made good.
         result = context.emit("Mul", [result, context.constant(1 + 2.0**-33, "last_bits", np.float64)], "made_good")
     context.replace("Cast", [result], to=DTYPE_NUMBERS[base])
-
-
-def _with_parity(context: AdapterContext, rounded: str) -> str:
-    """A 64-bit exponent, of which float64 has rounded the last bits: so large a one matters only in whether it is odd,
-    for a base of -1.
-    """
-    given = as_int64(context, context.inputs[1], "signed")
-    odd = context.emit("Cast", [_parity(context, given)], "odd", to=TensorProto.DOUBLE)
-    high = context.constant(float(_FAR), "far", np.float64)
-    low = context.constant(-float(_FAR), "far_below", np.float64)
-    above = context.emit("Where", [context.emit("Greater", [rounded, high], "is_far"), high, rounded], "not_above")
-    bounded = context.emit("Where", [context.emit("Less", [rounded, low], "is_far_below"), low, above], "bounded")
-    size = context.emit("Abs", [rounded], "size")
-    return context.emit(
-        "Where",
-        [context.emit("Greater", [size, high], "is_beyond"), context.emit("Add", [bounded, odd], "as_odd"), rounded],
-        "exponent",
-    )
 
 
 def _power_of_long_integers(context: AdapterContext, *, is_signed: bool) -> None:
@@ -112,3 +92,21 @@ def _parity(context: AdapterContext, number: str) -> str:
     two = context.constant(2, "two")
     even = context.emit("Mul", [context.emit("Div", [number, two], "half"), two], "even")
     return context.emit("Abs", [context.emit("Sub", [number, even], "rest")], "parity")
+
+
+def _with_parity(context: AdapterContext, rounded: str) -> str:
+    """A 64-bit exponent, of which float64 has rounded the last bits: so large a one matters only in whether it is odd,
+    for a base of -1.
+    """
+    given = as_int64(context, context.inputs[1], "signed")
+    odd = context.emit("Cast", [_parity(context, given)], "odd", to=TensorProto.DOUBLE)
+    high = context.constant(float(_FAR), "far", np.float64)
+    low = context.constant(-float(_FAR), "far_below", np.float64)
+    above = context.emit("Where", [context.emit("Greater", [rounded, high], "is_far"), high, rounded], "not_above")
+    bounded = context.emit("Where", [context.emit("Less", [rounded, low], "is_far_below"), low, above], "bounded")
+    size = context.emit("Abs", [rounded], "size")
+    return context.emit(
+        "Where",
+        [context.emit("Greater", [size, high], "is_beyond"), context.emit("Add", [bounded, odd], "as_odd"), rounded],
+        "exponent",
+    )

@@ -32,13 +32,11 @@ _RANGES = {
 
 # Narrow integers as bytes.
 _BYTES = {"uint4": "uint8", "int4": "int8", "uint2": "uint8", "int2": "int8"}
-
 _QUANTIZED_AT_19 = frozenset({"int8", "uint8", "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz"})
-
 _DIVIDED_AT_21 = frozenset({"float16", "float32", "bfloat16"})
-
 _DEQUANTIZED = frozenset({*_RANGES, "int32"})
 
+# QuantizeLinear, DequantizeLinear -----------------------------------------------------------------------------------
 
 unchanged("QuantizeLinear DequantizeLinear", 19, 21, 23, 24, 25, 28)
 
@@ -89,33 +87,76 @@ def quantized_by_arithmetic(context: AdapterContext) -> None:
     context.replace("Cast", [context.emit("Clip", [rounded, low, high], "saturated")], to=DTYPE_NUMBERS[dtype])
 
 
-changed(
-    "QuantizeLinear DequantizeLinear",
-    13,
-    "below it, there is one scale for the whole tensor",
-    up=always,
-    hint="or declare the scale a scalar",
-)
+def _quantized_dtype(context: AdapterContext) -> str:
+    if context.uses_input(2):
+        return context.known_dtype(2)
+    return DTYPE_NAMES[context.known_value("output_dtype", 0) or TensorProto.UINT8]
 
 
-@exact_downward("QuantizeLinear DequantizeLinear", 13)
-def scale_is_scalar(crossing: Crossing) -> bool:
-    """QuantizeLinear, DequantizeLinear at 13, downward: one scale for the whole tensor, so that no axis matters."""
-    if crossing.rank(1) != 0:
+def _takes_one_scale(context: AdapterContext) -> bool:
+    """True when there is one scale, which is made a scalar where it is a list of one."""
+    context.known_rank(1)
+    shape = context.shape(1) or ()
+    if any(size != 1 for size in shape):
         return False
-    crossing.drop("axis", why="with a scalar scale the axis has no effect")
+    for index in (1, 2):
+        if context.uses_input(index) and shape:
+            context.inputs[index] = context.emit(
+                "Reshape", [context.inputs[index], context.constant([], "scalar")], "one"
+            )
+    context.drop("axis", why="with one scale the axis has no effect")
     return True
 
 
-@upward("QuantizeLinear", 19)
-def data_in_type_of_scale(context: AdapterContext) -> None:
-    """From 19 to 22 the data is of the type of the scale; below, int32 comes with a scale of float32, and is divided in
-    its precision.
-    """
-    if context.known_dtype(0) != "int32" or context.known_dtype(1) != "float32":
-        context.require_types()
-        raise Inexact("its data and its scale are of types that it does not take together")
-    context.inputs[0] = _cast(context, context.inputs[0], "int32", "float32")
+def _takes_zero_point(context: AdapterContext, dtype: str) -> bool:
+    """True when only output_dtype is in the way, which a zero point of that type says as well."""
+    fits = context.known_dtype(0) == context.known_dtype(1)
+    if context.known_is_set("block_size") or dtype not in _QUANTIZED_AT_19 or not fits:
+        return False
+    context.drop("output_dtype", "block_size", why="the zero point tells the type")
+    if not context.uses_input(2):
+        zero = TensorProto(dims=[1], data_type=DTYPE_NUMBERS[dtype], raw_data=b"\0")
+        shape = context.emit("Shape", [context.inputs[1]], "shape")
+        context.inputs[2:] = [context.emit("ConstantOfShape", [shape], "zero_point", value=zero)]
+    return True
+
+
+def _says_type_of_scale(context: AdapterContext, name: str) -> bool:
+    """True when an attribute says what holds without it, which is all that is in the way."""
+    if context.known_value(name, 0) != DTYPE_NUMBERS[context.known_dtype(1)]:
+        return False
+    context.require_types()
+    context.drop(name, why="it is the type of the scale")
+    return True
+
+
+def _alignment(context: AdapterContext) -> Callable[[str], str]:
+    """How a scale or zero point is laid out to broadcast to the input."""
+    context.known_rank(1)
+    shape, rank = context.shape(1) or (), context.known_rank(0)
+    axis, block = context.known_value("axis", 1), context.known_value("block_size", 0)
+    if block:
+        indices = _block_indices(context, axis % rank, block)
+        return lambda name: context.emit("Gather", [name, indices], "repeated", axis=axis % rank)
+    if not shape:
+        return lambda name: name
+    if len(shape) != 1 or (rank > 1 and not -rank <= axis < rank):
+        raise Inexact(f"a scale of rank {len(shape)} does not fit axis {axis} of an input of rank {rank}")
+    sizes = [-1] + [1] * (rank - 1 - axis % rank) if rank > 1 and shape != (1,) else [-1][: min(rank, 1)]
+    layout = context.constant(sizes, "layout")
+    return lambda name: context.emit("Reshape", [name, layout], "aligned")
+
+
+def _block_indices(context: AdapterContext, axis: int, block: int) -> str:
+    """Which block each index of the axis lies in."""
+    size = (context.shape(0) or ())[axis]
+    if isinstance(size, int) and size <= MAX_WRITTEN:
+        return context.constant(np.arange(size) // block, "blocks")
+    zero, one, length = (context.constant(value, "number") for value in (0, 1, block))
+    end = context.emit(
+        "Gather", [context.emit("Shape", [context.inputs[0]], "shape"), context.constant(axis, "axis")], "size"
+    )
+    return context.emit("Div", [context.emit("Range", [zero, end, one], "range"), length], "blocks")
 
 
 @downward("DequantizeLinear", 10, 13, 19, 21, 23, 25)
@@ -147,6 +188,47 @@ def dequantized_by_arithmetic(context: AdapterContext) -> None:
     else:
         context.replace("Cast", [context.emit("Mul", factors, "product")], to=DTYPE_NUMBERS[made])
 
+
+def _widen_constants(context: AdapterContext, narrow: str) -> None:
+    for index in (0, 2):
+        if not context.uses_input(index):
+            continue
+        found = context.elements(index)
+        if found is None:
+            raise Inexact(f"{narrow} does not exist below it, and here it is not a constant")
+        context.inputs[index] = context.constant(found.astype(_BYTES[narrow]), "bytes", _BYTES[narrow])
+
+
+changed(
+    "QuantizeLinear DequantizeLinear",
+    13,
+    "below it, there is one scale for the whole tensor",
+    up=always,
+    hint="or declare the scale a scalar",
+)
+
+
+@exact_downward("QuantizeLinear DequantizeLinear", 13)
+def scale_is_scalar(crossing: Crossing) -> bool:
+    """QuantizeLinear, DequantizeLinear at 13, downward: one scale for the whole tensor, so that no axis matters."""
+    if crossing.rank(1) != 0:
+        return False
+    crossing.drop("axis", why="with a scalar scale the axis has no effect")
+    return True
+
+
+@upward("QuantizeLinear", 19)
+def data_in_type_of_scale(context: AdapterContext) -> None:
+    """From 19 to 22 the data is of the type of the scale; below, int32 comes with a scale of float32, and is divided in
+    its precision.
+    """
+    if context.known_dtype(0) != "int32" or context.known_dtype(1) != "float32":
+        context.require_types()
+        raise Inexact("its data and its scale are of types that it does not take together")
+    context.inputs[0] = _cast(context, context.inputs[0], "int32", "float32")
+
+
+# QLinearMatMul, QLinearConv -----------------------------------------------------------------------------------------
 
 unchanged("QLinearMatMul", 21)
 
@@ -187,92 +269,6 @@ def _per_row(context: AdapterContext, index: int, name: str, layout: list[int] |
     return name if layout is None else context.emit("Reshape", [name, context.constant(layout, "layout")], "aligned")
 
 
-def _quantized_dtype(context: AdapterContext) -> str:
-    if context.uses_input(2):
-        return context.known_dtype(2)
-    return DTYPE_NAMES[context.known_value("output_dtype", 0) or TensorProto.UINT8]
-
-
-def _says_type_of_scale(context: AdapterContext, name: str) -> bool:
-    """True when an attribute says what holds without it, which is all that is in the way."""
-    if context.known_value(name, 0) != DTYPE_NUMBERS[context.known_dtype(1)]:
-        return False
-    context.require_types()
-    context.drop(name, why="it is the type of the scale")
-    return True
-
-
-def _takes_one_scale(context: AdapterContext) -> bool:
-    """True when there is one scale, which is made a scalar where it is a list of one."""
-    context.known_rank(1)
-    shape = context.shape(1) or ()
-    if any(size != 1 for size in shape):
-        return False
-    for index in (1, 2):
-        if context.uses_input(index) and shape:
-            context.inputs[index] = context.emit(
-                "Reshape", [context.inputs[index], context.constant([], "scalar")], "one"
-            )
-    context.drop("axis", why="with one scale the axis has no effect")
-    return True
-
-
-def _takes_zero_point(context: AdapterContext, dtype: str) -> bool:
-    """True when only output_dtype is in the way, which a zero point of that type says as well."""
-    fits = context.known_dtype(0) == context.known_dtype(1)
-    if context.known_is_set("block_size") or dtype not in _QUANTIZED_AT_19 or not fits:
-        return False
-    context.drop("output_dtype", "block_size", why="the zero point tells the type")
-    if not context.uses_input(2):
-        zero = TensorProto(dims=[1], data_type=DTYPE_NUMBERS[dtype], raw_data=b"\0")
-        shape = context.emit("Shape", [context.inputs[1]], "shape")
-        context.inputs[2:] = [context.emit("ConstantOfShape", [shape], "zero_point", value=zero)]
-    return True
-
-
-def _widen_constants(context: AdapterContext, narrow: str) -> None:
-    for index in (0, 2):
-        if not context.uses_input(index):
-            continue
-        found = context.elements(index)
-        if found is None:
-            raise Inexact(f"{narrow} does not exist below it, and here it is not a constant")
-        context.inputs[index] = context.constant(found.astype(_BYTES[narrow]), "bytes", _BYTES[narrow])
-
-
-def _alignment(context: AdapterContext) -> Callable[[str], str]:
-    """How a scale or zero point is laid out to broadcast to the input."""
-    context.known_rank(1)
-    shape, rank = context.shape(1) or (), context.known_rank(0)
-    axis, block = context.known_value("axis", 1), context.known_value("block_size", 0)
-    if block:
-        indices = _block_indices(context, axis % rank, block)
-        return lambda name: context.emit("Gather", [name, indices], "repeated", axis=axis % rank)
-    if not shape:
-        return lambda name: name
-    if len(shape) != 1 or (rank > 1 and not -rank <= axis < rank):
-        raise Inexact(f"a scale of rank {len(shape)} does not fit axis {axis} of an input of rank {rank}")
-    sizes = [-1] + [1] * (rank - 1 - axis % rank) if rank > 1 and shape != (1,) else [-1][: min(rank, 1)]
-    layout = context.constant(sizes, "layout")
-    return lambda name: context.emit("Reshape", [name, layout], "aligned")
-
-
-def _block_indices(context: AdapterContext, axis: int, block: int) -> str:
-    """Which block each index of the axis lies in."""
-    size = (context.shape(0) or ())[axis]
-    if isinstance(size, int) and size <= MAX_WRITTEN:
-        return context.constant(np.arange(size) // block, "blocks")
-    zero, one, length = (context.constant(value, "number") for value in (0, 1, block))
-    end = context.emit(
-        "Gather", [context.emit("Shape", [context.inputs[0]], "shape"), context.constant(axis, "axis")], "size"
-    )
-    return context.emit("Div", [context.emit("Range", [zero, end, one], "range"), length], "blocks")
-
-
-def _cast(context: AdapterContext, name: str, dtype: str, to: str) -> str:
-    return name if dtype == to else context.emit("Cast", [name], to, to=DTYPE_NUMBERS[to])
-
-
 @downward("QLinearMatMul", 21)
 def scales_in_float32(context: AdapterContext) -> None:
     """Below 21, scales are float32, which holds every 16-bit float; the result is of integers."""
@@ -281,3 +277,10 @@ def scales_in_float32(context: AdapterContext) -> None:
     others = {context.known_dtype(index) for index in (0, 2, 3, 5, 7)}
     if not others <= {"int8", "uint8"}:
         raise Inexact(f"{', '.join(sorted(others))} are not all allowed below it")
+
+
+# Helpers of several operators ---------------------------------------------------------------------------------------
+
+
+def _cast(context: AdapterContext, name: str, dtype: str, to: str) -> str:
+    return name if dtype == to else context.emit("Cast", [name], to, to=DTYPE_NUMBERS[to])

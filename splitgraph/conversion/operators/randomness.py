@@ -7,7 +7,9 @@ from splitgraph.conversion.writing.adapter_context import AdapterContext
 from splitgraph.onnx_proto import TensorProto
 from splitgraph.value_type import DTYPE_NUMBERS
 
-unchanged("Bernoulli Multinomial RandomNormal RandomNormalLike RandomUniform RandomUniformLike", 22)
+unchanged("Multinomial RandomNormal RandomNormalLike RandomUniform RandomUniformLike", 22)
+
+unchanged("Bernoulli", 22)
 
 
 @downward("Bernoulli", 15, 22)

@@ -10,7 +10,6 @@ from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexac
 # Where the states stand among the inputs of each operator.
 _STATES = {"RNN": (5,), "GRU": (5,), "LSTM": (5, 6)}
 
-
 unchanged("GRU LSTM RNN", 14, 22)
 changed("GRU", 3, "the default direction was misspelt below it", down=always)
 

@@ -20,7 +20,11 @@ _REDUCTIONS_18 = (
     "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSumSquare"
 )
 
+# The reductions -----------------------------------------------------------------------------------------------------
 
+unchanged("ReduceL1 ReduceL2 ReduceMean ReduceProd ReduceSumSquare", 13)
+unchanged("ReduceLogSum ReduceLogSumExp", 13, 28)
+unchanged("ReduceMax ReduceMin", 12, 13, 20)
 changed(
     f"ReduceSum {_REDUCTIONS_18}",
     11,
@@ -65,19 +69,6 @@ def reduced_axes_as_attribute(context: AdapterContext) -> None:
         _reduce_nothing(context)
 
 
-def _reduce_nothing(context: AdapterContext) -> None:
-    """Reduce a dimension of 1 behind all others, which leaves what the operator does besides reducing."""
-    if context.form.op_type in ("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd"):
-        context.replace("Identity", context.inputs)
-        return
-    rank = context.known_rank(0)
-    context.inputs[0] = context.emit("Unsqueeze", [context.inputs[0], context.constant([rank], "behind")], "with_one")
-    context.set(
-        "axes", [rank], f"nothing is reduced, which below opset {context.upper.since_version} a dimension of 1 does"
-    )
-    context.set("keepdims", 0, "the dimension of 1 was added")
-
-
 def _reduce_at_run_time(context: AdapterContext, is_noop: bool) -> None:
     data, axes = context.inputs
     rank, keeps = context.known_rank(0), context.known_value("keepdims", 1)
@@ -114,12 +105,25 @@ def _reduce_at_run_time(context: AdapterContext, is_noop: bool) -> None:
     context.replace(operator, inputs, **attributes)
 
 
-unchanged("ReduceL1 ReduceL2 ReduceMean ReduceProd ReduceSumSquare", 13)
+def _reduce_nothing(context: AdapterContext) -> None:
+    """Reduce a dimension of 1 behind all others, which leaves what the operator does besides reducing."""
+    if context.form.op_type in ("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd"):
+        context.replace("Identity", context.inputs)
+        return
+    rank = context.known_rank(0)
+    context.inputs[0] = context.emit("Unsqueeze", [context.inputs[0], context.constant([rank], "behind")], "with_one")
+    context.set(
+        "axes", [rank], f"nothing is reduced, which below opset {context.upper.since_version} a dimension of 1 does"
+    )
+    context.set("keepdims", 0, "the dimension of 1 was added")
+
+
 changed(_REDUCTIONS_18, 18, "the attribute axes became an input")
 exact(_REDUCTIONS_18, 18)(reduces_all_axes)
 upward(_REDUCTIONS_18, 18)(axes_as_input)
-unchanged("ReduceLogSum ReduceLogSumExp", 13, 28)
-unchanged("ReduceMax ReduceMin", 12, 13, 20)
+
+# ArgMax, ArgMin -----------------------------------------------------------------------------------------------------
+
 unchanged("ArgMax ArgMin", 12, 13)
 changed("ArgMax ArgMin", 11, MINUS_AXIS, up=always, down=axes_counted_from_front("axis"), hint=RANK_HINT)
 

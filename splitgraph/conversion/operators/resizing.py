@@ -26,6 +26,10 @@ _TO_NEW_MODES = {"nearest": "nearest", "bilinear": "linear"}
 # Rounding modes for which a scale that is a whole number repeats each element, from the middle of a pixel on.
 _ROUNDING = ("round_prefer_floor", "round_prefer_ceil")
 
+# How a coordinate is rounded, by how one that is less by a half is rounded to the same.
+_HALF_LESS = {"floor": "round_prefer_ceil", "round_prefer_floor": "ceil"}
+
+# Upsample -----------------------------------------------------------------------------------------------------------
 
 changed("Upsample", 7, "the attributes height_scale and width_scale became scales")
 
@@ -87,6 +91,8 @@ def resize_instead(context: AdapterContext) -> None:
     context.rename("Resize")
 
 
+# Resize -------------------------------------------------------------------------------------------------------------
+
 unchanged("Resize", 18)
 
 
@@ -134,15 +140,6 @@ def asymmetric_coordinates(context: AdapterContext) -> None:
     context.inputs[:] = [data, roi, scales]
 
 
-def _is_larger(context: AdapterContext, scales: Array | None) -> bool:
-    """True when it is certain that some axis has more elements than before."""
-    shape = context.input_type(0).shape
-    if scales is None or shape is None:
-        return False
-    known = zip(shape, scales, strict=True)
-    return any(scale >= 2 or (isinstance(dim, int) and math.floor(dim * float(scale)) > dim) for dim, scale in known)
-
-
 def _grown(context: AdapterContext, data: str, roi: str, scales: str, least: str | None, *, is_larger: bool) -> str:
     """What the axes that grow give. onnxruntime copies a tensor that keeps its size, whatever the scales are, which
     the one node did not do where it shrank other axes: a further axis, of which there are two where the least scale is
@@ -162,6 +159,15 @@ def _grown(context: AdapterContext, data: str, roi: str, scales: str, least: str
     more = context.emit("Unsqueeze", [data], "one_more_axis", axes=[0])
     grown = context.emit("Resize", [more, roi, twice], "grown_twice", **chosen)
     return context.emit("Gather", [grown, context.constant(0, "first")], "grown", axis=0)
+
+
+def _is_larger(context: AdapterContext, scales: Array | None) -> bool:
+    """True when it is certain that some axis has more elements than before."""
+    shape = context.input_type(0).shape
+    if scales is None or shape is None:
+        return False
+    known = zip(shape, scales, strict=True)
+    return any(scale >= 2 or (isinstance(dim, int) and math.floor(dim * float(scale)) > dim) for dim, scale in known)
 
 
 @downward("Resize", 11)
@@ -218,8 +224,6 @@ def _repeats(coordinates: str, rounding: str, scales: Array) -> bool:
     return whole and (centred or (coordinates == "tf_half_pixel_for_nn" and rounding == "floor"))
 
 
-# How a coordinate is rounded, by how one that is less by a half is rounded to the same.
-_HALF_LESS = {"floor": "round_prefer_ceil", "round_prefer_floor": "ceil"}
 changed(
     "Resize",
     13,
@@ -285,24 +289,6 @@ def all_axes(context: AdapterContext) -> None:
     context.drop("axes", "antialias", "keep_aspect_ratio_policy", why=f"it does not exist {context.side}")
 
 
-def _smooths(context: AdapterContext) -> bool:
-    """True where antialiasing may make a difference: where the tensor may shrink; and where exclude_outside comes with
-    it, which runtimes take for linear resizing only then.
-    """
-    if not context.known_value("antialias", 0) or context.known_value("mode", "nearest") == "nearest":
-        return False
-    if context.known_value("exclude_outside", 0):
-        return True
-    scales, sizes, shape = context.elements(2), context.elements(3), static_shape(context, context.inputs[0])
-    if scales is not None:
-        return bool(np.any(scales < 1))
-    if sizes is None or shape is None or context.known_value("keep_aspect_ratio_policy", "stretch") != "stretch":
-        return True
-    axes = context.known_value("axes")
-    chosen = shape if axes is None else [shape[axis] for axis in axes]
-    return any(size < dim for size, dim in zip(sizes, chosen, strict=True))
-
-
 def _sizes_of_policy(context: AdapterContext, policy: str, axes: list[int] | None) -> list[int] | None:
     """The sizes of all axes; None where they are not known, or are rounded: below 18 the scale of an axis is that of
     its sizes, the policy's one scale for all where nothing was rounded.
@@ -319,6 +305,24 @@ def _sizes_of_policy(context: AdapterContext, policy: str, axes: list[int] | Non
         if not math.isclose(new[axis], scale * shape[axis], rel_tol=1e-12):
             return None
     return new
+
+
+def _smooths(context: AdapterContext) -> bool:
+    """True where antialiasing may make a difference: where the tensor may shrink; and where exclude_outside comes with
+    it, which runtimes take for linear resizing only then.
+    """
+    if not context.known_value("antialias", 0) or context.known_value("mode", "nearest") == "nearest":
+        return False
+    if context.known_value("exclude_outside", 0):
+        return True
+    scales, sizes, shape = context.elements(2), context.elements(3), static_shape(context, context.inputs[0])
+    if scales is not None:
+        return bool(np.any(scales < 1))
+    if sizes is None or shape is None or context.known_value("keep_aspect_ratio_policy", "stretch") != "stretch":
+        return True
+    axes = context.known_value("axes")
+    chosen = shape if axes is None else [shape[axis] for axis in axes]
+    return any(size < dim for size, dim in zip(sizes, chosen, strict=True))
 
 
 def _spread(context: AdapterContext, axes: list[int], rank: int) -> None:

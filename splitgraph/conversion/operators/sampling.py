@@ -22,8 +22,9 @@ _MODES = {"bilinear": "linear", "bicubic": "cubic"}
 # The bins of RoiAlign along an axis, which are written out as a constant.
 _MOST_BINS = 2**16
 
+# GridSample ---------------------------------------------------------------------------------------------------------
 
-unchanged("GridSample DeformConv RoiAlign", 22)
+unchanged("GridSample", 22)
 
 
 @downward("GridSample", 16, 20)
@@ -80,34 +81,9 @@ def grid_sample_mode(crossing: Crossing) -> bool:
     return True
 
 
-@downward("AffineGrid", 20)
-def grid_by_multiplication(context: AdapterContext) -> None:
-    """Positions from -1 to 1 along each axis, and 1, times the matrices. The specification's function body takes a
-    batch of one for no batch.
-    """
-    dtype, shape, sizes = context.known_dtype(0), context.shape(0) or (), static_shape(context, context.inputs[1])
-    axes = sizes[0] - 2 if sizes else shape[1] if len(shape) == 3 else None
-    if not isinstance(axes, int):
-        raise Inexact("how many axes the grid has is unknown", "declare the shape of theta")
-    formula, wide = Formula(context), _wide(dtype)
-    size, aligned = formula.given(context.inputs[1], "int64"), context.known_value("align_corners", 0)
-    positions = []
-    for axis in range(axes):
-        count = formula.element(size, 2 + axis)
-        if aligned and count.elements is not None and count.elements == 1:
-            raise Inexact("runtimes and the document disagree about an axis of one element with align_corners")
-        numbers = formula.counting(count).cast(wide).reshape(1, *[1] * axis, -1, *[1] * (axes - axis))
-        length = count.cast(wide)
-        gap = formula.number(2, wide) / (length - 1 if aligned else length)
-        gap = formula.where(length > 1, gap, formula.number(0, wide)) if aligned else gap
-        positions.append(numbers * gap - 1 if aligned else numbers * gap + (gap / 2 - 1))
-    blank = reduce(Term.__add__, [position * 0 for position in positions])
-    listed = [*(position + blank for position in positions[::-1]), blank + 1]
-    whole = formula.apply("Concat", lambda *held: np.concatenate(held, axis=-1), listed, axis=axes + 1)
-    matrix = formula.transposed(formula.held(context.inputs[0], dtype).cast(wide), [0, 2, 1])
-    matrix = matrix.reshape(0, *[1] * (axes - 1), axes + 1, axes)
-    grid = formula.held(context.emit("MatMul", [whole.name, matrix.name], "grid"), wide)
-    formula.give(grid.cast(dtype))
+# DeformConv ---------------------------------------------------------------------------------------------------------
+
+unchanged("DeformConv", 22)
 
 
 @downward("DeformConv", 19)
@@ -168,6 +144,11 @@ def _undeformed(context: AdapterContext, formula: Formula, kernel: list[int], ax
     return formula.number(spots) + starts.reshape(*[1] * (3 + axis), -1, *ones[axis + 1 :])
 
 
+# RoiAlign -----------------------------------------------------------------------------------------------------------
+
+unchanged("RoiAlign", 22)
+
+
 @downward("RoiAlign", 10, 16)
 def aligned_by_gathering(context: AdapterContext) -> None:
     """In each bin of a region, as many samples as sampling_ratio says or, for 0, as there are elements along an axis,
@@ -220,20 +201,6 @@ def _samples(context: AdapterContext, formula: Formula, width: Term) -> tuple[Te
     return count, formula.counting(most.cast("int64"))
 
 
-def _wide(dtype: str) -> str:
-    """The type that floating-point numbers are interpolated in."""
-    return "float64" if dtype == "float64" else "float32"
-
-
-def _rows(formula: Formula, data: Term, rank: int, length: Term) -> Term:
-    """The images of a batch, [batch, channels, ...], one behind the other: a row for each channel."""
-    return formula.shaped(formula.transposed(data, [1, 0, *range(2, rank)]), [formula.number(0), length])
-
-
-def _channels_behind(formula: Formula, found: Term, rank: int) -> Term:
-    return formula.transposed(found, [1, 0, *range(2, rank)])
-
-
 changed("RoiAlign", 16, "the default shift by half a pixel was added, and runtimes changed what mode=max computes")
 
 
@@ -250,3 +217,53 @@ def roi_pixel_shift(crossing: Crossing) -> bool:
         return False
     crossing.drop(name, why="RoiAlign-10 does not shift by half a pixel")
     return True
+
+
+# AffineGrid ---------------------------------------------------------------------------------------------------------
+
+
+@downward("AffineGrid", 20)
+def grid_by_multiplication(context: AdapterContext) -> None:
+    """Positions from -1 to 1 along each axis, and 1, times the matrices. The specification's function body takes a
+    batch of one for no batch.
+    """
+    dtype, shape, sizes = context.known_dtype(0), context.shape(0) or (), static_shape(context, context.inputs[1])
+    axes = sizes[0] - 2 if sizes else shape[1] if len(shape) == 3 else None
+    if not isinstance(axes, int):
+        raise Inexact("how many axes the grid has is unknown", "declare the shape of theta")
+    formula, wide = Formula(context), _wide(dtype)
+    size, aligned = formula.given(context.inputs[1], "int64"), context.known_value("align_corners", 0)
+    positions = []
+    for axis in range(axes):
+        count = formula.element(size, 2 + axis)
+        if aligned and count.elements is not None and count.elements == 1:
+            raise Inexact("runtimes and the document disagree about an axis of one element with align_corners")
+        numbers = formula.counting(count).cast(wide).reshape(1, *[1] * axis, -1, *[1] * (axes - axis))
+        length = count.cast(wide)
+        gap = formula.number(2, wide) / (length - 1 if aligned else length)
+        gap = formula.where(length > 1, gap, formula.number(0, wide)) if aligned else gap
+        positions.append(numbers * gap - 1 if aligned else numbers * gap + (gap / 2 - 1))
+    blank = reduce(Term.__add__, [position * 0 for position in positions])
+    listed = [*(position + blank for position in positions[::-1]), blank + 1]
+    whole = formula.apply("Concat", lambda *held: np.concatenate(held, axis=-1), listed, axis=axes + 1)
+    matrix = formula.transposed(formula.held(context.inputs[0], dtype).cast(wide), [0, 2, 1])
+    matrix = matrix.reshape(0, *[1] * (axes - 1), axes + 1, axes)
+    grid = formula.held(context.emit("MatMul", [whole.name, matrix.name], "grid"), wide)
+    formula.give(grid.cast(dtype))
+
+
+# Helpers of several operators ---------------------------------------------------------------------------------------
+
+
+def _wide(dtype: str) -> str:
+    """The type that floating-point numbers are interpolated in."""
+    return "float64" if dtype == "float64" else "float32"
+
+
+def _rows(formula: Formula, data: Term, rank: int, length: Term) -> Term:
+    """The images of a batch, [batch, channels, ...], one behind the other: a row for each channel."""
+    return formula.shaped(formula.transposed(data, [1, 0, *range(2, rank)]), [formula.number(0), length])
+
+
+def _channels_behind(formula: Formula, found: Term, rank: int) -> Term:
+    return formula.transposed(found, [1, 0, *range(2, rank)])

@@ -17,6 +17,27 @@ from splitgraph.node_making import make_attribute, make_node
 from splitgraph.onnx_proto import GraphProto, NodeProto, TensorProto, ValueInfoProto
 from splitgraph.value_type import UNKNOWN, ValueType, tensor
 
+
+class _Inner:
+    """The Scan of one sequence, as it is written into the body of the outer one."""
+
+    def __init__(
+        self,
+        number: int,
+        states: int,
+        directions: Sequence[int] | None,
+        types: Sequence[ValueType],
+        inputs: Sequence[str],
+        outputs: Sequence[str],
+        names: Sequence[str],
+        kept_states: Sequence[str],
+        has_lengths: bool,
+    ) -> None:
+        self.number, self.states, self.directions, self.types = number, states, directions, types
+        self.inputs, self.outputs, self.kept_states, self.has_lengths = inputs, outputs, kept_states, has_lengths
+        self.body, self.scan, self.t, self.zero, self.one, self.next, self.running, self.count = names
+
+
 unchanged("Scan", 16, 19, 21, 23, 24, 25)
 changed("Scan", 9, "the batch axis and sequence_lens were removed")
 
@@ -51,26 +72,6 @@ def batch_by_an_outer_scan(context: AdapterContext) -> None:
         has_lengths,
     )
     context.form.wrap = partial(_wrap, inner)
-
-
-class _Inner:
-    """The Scan of one sequence, as it is written into the body of the outer one."""
-
-    def __init__(
-        self,
-        number: int,
-        states: int,
-        directions: Sequence[int] | None,
-        types: Sequence[ValueType],
-        inputs: Sequence[str],
-        outputs: Sequence[str],
-        names: Sequence[str],
-        kept_states: Sequence[str],
-        has_lengths: bool,
-    ) -> None:
-        self.number, self.states, self.directions, self.types = number, states, directions, types
-        self.inputs, self.outputs, self.kept_states, self.has_lengths = inputs, outputs, kept_states, has_lengths
-        self.body, self.scan, self.t, self.zero, self.one, self.next, self.running, self.count = names
 
 
 def _without_batch(context: AdapterContext, name: str) -> ValueType:

@@ -17,9 +17,9 @@ from splitgraph.dim import DimLike
 
 # As many slices are scattered one after the other as a reader of the model may be expected to bear.
 _MOST_SLICES = 32
-
 _OPERATORS = {"add": "Add", "mul": "Mul", "max": "Max", "min": "Min"}
 
+# ScatterElements, ScatterND -----------------------------------------------------------------------------------------
 
 unchanged("ScatterElements ScatterND", 13, 16)
 
@@ -30,32 +30,6 @@ def scatter_instead(context: AdapterContext) -> None:
     axis = context.known_value("axis", 0)
     inputs = [context.inputs[0], from_front(context, axis), context.inputs[2]]
     context.replace("Scatter", inputs, axis=axis)
-
-
-@downward("ScatterElements", 16, 18)
-def elements_slice_by_slice(context: AdapterContext) -> None:
-    """The updates of one slice along the axis meet different elements: gathered, combined with the updates and
-    scattered, slice after slice, they are reduced in the order of their indices.
-    """
-    axis, shape = context.known_value("axis", 0), context.input_type(1).shape
-    count = shape[axis] if shape else None
-
-    def update(data: str, place: str, operator: str) -> str:
-        indices, updates = (context.emit("Gather", [name, place], "slice", axis=axis) for name in context.inputs[1:])
-        found = context.emit("GatherElements", [data, indices], "found", axis=axis)
-        combined = context.emit(operator, [found, updates], "combined")
-        return context.emit("ScatterElements", [data, indices, combined], "scattered", axis=axis)
-
-    _one_after_the_other(context, count, update)
-
-
-changed(
-    "ScatterElements ScatterND",
-    18,
-    "reduction=max and min were added",
-    up=always,
-    down=value_in("reduction", "none", "none", "add", "mul"),
-)
 
 
 @downward("ScatterND", 11)
@@ -98,23 +72,21 @@ def _product(context: AdapterContext, shape: str, axes: range) -> str:
     return context.emit("ReduceProd", [sizes], "product", axes=[0], keepdims=1)
 
 
-@downward("ScatterND", 16, 18)
-def tuples_one_after_the_other(context: AdapterContext) -> None:
-    """The update of one tuple of indices meets each element once: tuple after tuple, all are reduced in order."""
-    shape = context.input_type(1).shape
-    if shape is None or len(shape) != 2:
-        raise Inexact(
-            "a reduction is written as one scatter for each tuple of indices, and how many there are is not known, or "
-            "they are not in one dimension"
-        )
+@downward("ScatterElements", 16, 18)
+def elements_slice_by_slice(context: AdapterContext) -> None:
+    """The updates of one slice along the axis meet different elements: gathered, combined with the updates and
+    scattered, slice after slice, they are reduced in the order of their indices.
+    """
+    axis, shape = context.known_value("axis", 0), context.input_type(1).shape
+    count = shape[axis] if shape else None
 
     def update(data: str, place: str, operator: str) -> str:
-        indices, updates = (context.emit("Gather", [name, place], "slice", axis=0) for name in context.inputs[1:])
-        found = context.emit("GatherND", [data, indices], "found")
+        indices, updates = (context.emit("Gather", [name, place], "slice", axis=axis) for name in context.inputs[1:])
+        found = context.emit("GatherElements", [data, indices], "found", axis=axis)
         combined = context.emit(operator, [found, updates], "combined")
-        return context.emit("ScatterND", [data, indices, combined], "scattered")
+        return context.emit("ScatterElements", [data, indices, combined], "scattered", axis=axis)
 
-    _one_after_the_other(context, shape[0], update)
+    _one_after_the_other(context, count, update)
 
 
 def _one_after_the_other(
@@ -135,6 +107,35 @@ def _one_after_the_other(
         data = update(data, context.constant([place], "place"), _OPERATORS[reduction])
     context.replace("Identity", [data])
 
+
+@downward("ScatterND", 16, 18)
+def tuples_one_after_the_other(context: AdapterContext) -> None:
+    """The update of one tuple of indices meets each element once: tuple after tuple, all are reduced in order."""
+    shape = context.input_type(1).shape
+    if shape is None or len(shape) != 2:
+        raise Inexact(
+            "a reduction is written as one scatter for each tuple of indices, and how many there are is not known, or "
+            "they are not in one dimension"
+        )
+
+    def update(data: str, place: str, operator: str) -> str:
+        indices, updates = (context.emit("Gather", [name, place], "slice", axis=0) for name in context.inputs[1:])
+        found = context.emit("GatherND", [data, indices], "found")
+        combined = context.emit(operator, [found, updates], "combined")
+        return context.emit("ScatterND", [data, indices, combined], "scattered")
+
+    _one_after_the_other(context, shape[0], update)
+
+
+changed(
+    "ScatterElements ScatterND",
+    18,
+    "reduction=max and min were added",
+    up=always,
+    down=value_in("reduction", "none", "none", "add", "mul"),
+)
+
+# Scatter ------------------------------------------------------------------------------------------------------------
 
 changed("Scatter", 11, "it is deprecated from then on; ScatterElements replaces it")
 

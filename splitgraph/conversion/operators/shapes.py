@@ -22,6 +22,9 @@ from splitgraph.value_type import DTYPE_NUMBERS, Shape
 
 _FLOATS = ("float16", "float32", "float64")
 
+unchanged("Size", 13, 19, 21, 23, 24, 25)
+
+# Reshape ------------------------------------------------------------------------------------------------------------
 
 unchanged("Reshape", 13, 14, 19, 21, 23, 24, 25)
 changed("Reshape", 5, "the attribute shape became an input")
@@ -67,7 +70,9 @@ def dimensions_of_zero(context: AdapterContext) -> None:
     context.replace(operator, list(inputs), **attributes)
 
 
-unchanged("Tile Expand", 13)
+# Tile ---------------------------------------------------------------------------------------------------------------
+
+unchanged("Tile", 13)
 changed("Tile", 6, "the inputs tiles and axis became one input repeats")
 
 
@@ -117,6 +122,11 @@ def one_axis_at_a_time(context: AdapterContext) -> None:
         context.replace("Identity", [data])
 
 
+# Expand -------------------------------------------------------------------------------------------------------------
+
+unchanged("Expand", 13)
+
+
 @downward("Expand", 8)
 def repeated_instead(context: AdapterContext) -> None:
     """Along each axis the one element is repeated as often as the result is long, or nothing is."""
@@ -152,6 +162,8 @@ def _repeats(
     return repeats
 
 
+# Identity -----------------------------------------------------------------------------------------------------------
+
 unchanged("Identity", 13, 14, 16, 19, 21, 23, 24, 25)
 
 
@@ -171,6 +183,8 @@ def sequence_with_one_more(context: AdapterContext) -> None:
     context.replace("SequenceErase", [longer])
 
 
+# Shape --------------------------------------------------------------------------------------------------------------
+
 unchanged("Shape", 13, 15, 19, 21, 23, 24, 25)
 
 
@@ -181,6 +195,3 @@ def part_of_shape_by_slice(context: AdapterContext) -> None:
     start, end = context.known_value("start", 0), context.known_value("end", 2**63 - 1)
     shape = context.emit("Shape", [context.inputs[0]], "shape")
     context.replace("Slice", [shape, context.constant([start], "start"), context.constant([end], "end")])
-
-
-unchanged("Size", 13, 19, 21, 23, 24, 25)

@@ -23,6 +23,7 @@ from splitgraph.inference.rules.onnx.slicing import is_end_disputed
 
 _GREATEST = 2**63 - 1
 
+# Slice --------------------------------------------------------------------------------------------------------------
 
 unchanged("Slice", 13)
 changed("Slice", 10, "the attributes starts, ends and axes became inputs")
@@ -59,6 +60,19 @@ def slice_by_attributes(context: AdapterContext) -> None:
     context.set("starts", _ints(starts), f"it is an attribute {context.side}")
     context.set("ends", _ints(ends), f"it is an attribute {context.side}")
     context.set("axes", _from_front(context, axes), f"it is an attribute {context.side}")
+
+
+def _count(context: AdapterContext) -> int:
+    for index in (1, 2, 3, 4):
+        shape = context.input_type(index).shape
+        if shape and isinstance(shape[0], int):
+            require_few(shape[0])
+            return shape[0]
+    raise Inexact("how many axes it slices is known only at run time")
+
+
+def _ints(found: Array) -> list[int]:
+    return [int(item) for item in found.reshape(-1)]
 
 
 def _slice_by_gathering(context: AdapterContext, given: Array | None) -> None:
@@ -109,23 +123,10 @@ def _spread(context: AdapterContext, bounds: Sequence[str], rank: int) -> list[s
     ]
 
 
-def _ints(found: Array) -> list[int]:
-    return [int(item) for item in found.reshape(-1)]
-
-
 def _from_front(context: AdapterContext, axes: Array) -> list[int]:
     if np.any(axes < 0):
         axes = axes % context.known_rank(0)
     return _ints(axes)
-
-
-def _count(context: AdapterContext) -> int:
-    for index in (1, 2, 3, 4):
-        shape = context.input_type(index).shape
-        if shape and isinstance(shape[0], int):
-            require_few(shape[0])
-            return shape[0]
-    raise Inexact("how many axes it slices is known only at run time")
 
 
 def _taken(length: int, start: int, end: int, context: int) -> Sequence[int]:
@@ -181,6 +182,9 @@ def slice_axes_from_front(context: AdapterContext) -> None:
     count = context.emit("Shape", [context.emit("Shape", [context.inputs[0]], "shape")], "rank")
     found = counted_from_front(context, as_int64(context, context.inputs[3], "given_axes"), count, "axes")
     context.inputs[3] = found if dtype == "int64" else context.emit("Cast", [found], "axes_as_given", to=6)
+
+
+# Trilu --------------------------------------------------------------------------------------------------------------
 
 
 @downward("Trilu", 14)

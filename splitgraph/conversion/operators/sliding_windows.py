@@ -47,7 +47,15 @@ class _Window:
         return (count - 1) * self.stride < size + self.begin
 
 
+unchanged("GlobalAveragePool GlobalMaxPool MaxRoiPool", 22)
+unchanged("Conv MaxUnpool", 11, 22)
+unchanged("GlobalLpPool", 2, 22)
+
+# AveragePool, MaxPool, LpPool ---------------------------------------------------------------------------------------
+
 unchanged("AveragePool", 7, 10, 11, 19)
+unchanged("LpPool", 2, 11, 18)
+unchanged("MaxPool", 8, 10, 11, 12)
 
 
 @downward("AveragePool", 7)
@@ -64,6 +72,15 @@ def padding_counts(context: AdapterContext) -> None:
         )
 
 
+@downward("MaxPool", 8)
+def one_output(context: AdapterContext) -> None:
+    """Below 8, there are no indices, without which their order does not matter."""
+    if context.uses_output(1) and context.is_read(context.outputs[1]):
+        raise Inexact("the output Indices does not exist below it")
+    del context.outputs[1:]
+    context.drop("storage_order", why="it is the order of the indices, which nobody reads")
+
+
 @downward("AveragePool", 10)
 @downward("MaxPool", 10)
 def ceiling_written_out(context: AdapterContext) -> None:
@@ -75,6 +92,128 @@ def ceiling_written_out(context: AdapterContext) -> None:
         _greatest_of_slices(context)
     else:
         context.drop("dilations", why="all are 1, and they do not exist below opset 10")
+
+
+def _count_again(context: AdapterContext, counted: Array | None) -> None:
+    """Make a mean over whole windows one over the elements that count."""
+    if counted is None:
+        return
+    whole = prod(context.known_value("kernel_shape"))
+    factor = context.constant(whole / counted, "factor", context.known_dtype(0))
+    mean = context.redirect(0, "mean_of_all")
+    context.emit_after("Mul", [context.outputs[0], factor], mean)
+
+
+def _write_ceiling(context: AdapterContext) -> Array | None:
+    """Do without ceil_mode; how many elements count in each window, as `_write_padding` gives it."""
+    if context.value("ceil_mode", 0) is UNRESOLVED or context.value("auto_pad", "NOTSET") is UNRESOLVED:
+        raise Inexact("ceil_mode is an attribute of the enclosing function", INLINE_FIRST)
+    if not context.known_is_set("ceil_mode") or context.value("auto_pad", "NOTSET").startswith("SAME"):
+        context.drop("ceil_mode", why="both roundings give as many windows")
+        return None
+    if _fits_every_size(context):
+        _write_padding_of_every_size(context)
+        return None
+    sizes = _spatial_sizes(context)
+    if context.old.since_version < 22 and not all(
+        window.last_starts_inside(n, window.count(n, up=True)) for window, n in _sized(context, sizes)
+    ):
+        raise Inexact("here a window starts in the padding, and what it gives below 22 is not said")
+    return _write_padding(context, sizes)
+
+
+def _fits_every_size(context: AdapterContext) -> bool:
+    """True where the input's size is not static, and more padding gives the same windows as ceil_mode, whatever it is.
+
+    One element less than a stride more makes as many windows as rounding up does. The last begins at most so far behind
+    the last place where a whole window fits: inside, when with what is there at the end this is less than its span. How
+    many elements count must not depend on it: without padding that counts it does not.
+    """
+    shape, pads = context.shape(0), context.known_value("pads", ())
+    if shape is None or all(isinstance(size, int) for size in shape[2:]):
+        return False
+    if context.value("auto_pad", "NOTSET") != "NOTSET" or (context.known_is_set("count_include_pad") and any(pads)):
+        return False
+    return all(window.end + window.stride - 1 < window.span for window in _windows(context))
+
+
+def _windows(context: AdapterContext) -> list[_Window]:
+    kernel = context.known_value("kernel_shape")
+    ones, zeros = (1,) * len(kernel), (0,) * 2 * len(kernel)
+    strides, dilations = context.known_value("strides", ones), context.known_value("dilations", ones)
+    pads = context.known_value("pads", zeros)
+    ends = pads[len(kernel) :]
+    rows = zip(kernel, strides, dilations, pads, ends, strict=False)
+    return [_Window((k - 1) * d + 1, stride, begin, end) for k, stride, d, begin, end in rows]
+
+
+def _write_padding_of_every_size(context: AdapterContext) -> None:
+    windows, why = _windows(context), "as many windows as with ceil_mode"
+    context.drop("ceil_mode", why=why)
+    context.drop("count_include_pad", why="there was no padding, and what is beyond the input does not count")
+    for window in windows:
+        window.end += window.stride - 1
+    pads = [window.begin for window in windows] + [window.end for window in windows]
+    if any(pads):
+        context.set("pads", pads, why)
+    _leave_out_windows_that_do_not_fit(context, windows)
+
+
+def _leave_out_windows_that_do_not_fit(context: AdapterContext, windows: list[_Window]) -> None:
+    """Where not even the padding makes room for a window there are none: but onnxruntime, which rounds a room of less
+    than nothing towards 0, has one there without ceil_mode, as it does not have with it.
+    """
+    # Steps of 1 leave nothing to round.
+    spare = [window.begin + window.end - window.span if window.stride > 1 else 0 for window in windows]
+    rooms = [0, 0, *spare]
+    sizes = zip(context.shape(0) or (), rooms, strict=True)
+    if all(room >= 0 or (size is not None and Facts().prove_ge(size + room, 0)) for size, room in sizes):
+        return
+    room = context.emit(
+        "Add", [context.emit("Shape", [context.inputs[0]], "shape"), context.constant(rooms, "padding")], "room"
+    )
+    is_missing = context.emit("Less", [room, context.constant([0], "zero")], "is_missing")
+    is_there = context.emit(
+        "Cast", [context.emit("Not", [is_missing], "is_there")], "one_or_none", to=TensorProto.INT64
+    )
+    for index in range(len(context.outputs)):
+        if context.uses_output(index):
+            old = context.redirect(index, "of_all_windows")
+            context.emit_after("Tile", [context.outputs[index], is_there], old)
+
+
+def _sized(context: AdapterContext, sizes: list[int]) -> list[tuple[_Window, int]]:
+    return list(zip(_windows(context), sizes, strict=True))
+
+
+def _write_padding(context: AdapterContext, sizes: list[int]) -> Array | None:
+    """Write the padding that gives, without ceil_mode, each window that starts inside.
+
+    Gives how many elements count in each window, where those of the padding do (count_include_pad) and those beyond it,
+    which is padding now too, do not: [1, 1, windows along each axis]; None where there are none beyond it.
+    """
+    windows, counted = _windows(context), []
+    for window, size, kernel in zip(windows, sizes, context.known_value("kernel_shape"), strict=True):
+        count, padded = window.count(size, up=True), size + window.end
+        if context.value("auto_pad", "NOTSET") == "VALID" and count > window.count(size, up=False):
+            raise Inexact("runtimes and the document disagree about ceil_mode with auto_pad=VALID", "give pads")
+        if window.last_starts_inside(size, count) and count > window.count(size, up=False):
+            window.end = (count - 1) * window.stride + window.span - size - window.begin
+        require_few(count)
+        distance = max((window.span - 1) // max(kernel - 1, 1), 1)
+        starts = np.arange(window.count(size, up=False)) * window.stride - window.begin
+        # Of the places of a window, distance apart, those that lie before the end.
+        counted.append(np.clip(-((starts - padded) // distance), 0, kernel))
+    context.drop("ceil_mode", why="as many windows as with ceil_mode")
+    pads = [window.begin for window in windows] + [window.end for window in windows]
+    if any(pads):
+        context.set("pads", pads, "as many windows as with ceil_mode")
+    require_few(*map(len, counted))
+    counts = reduce(np.multiply.outer, counted)[None, None]
+    beyond = context.known_is_set("count_include_pad") and bool(
+        (counts < prod(context.known_value("kernel_shape"))).any()
+    )
+    return counts if beyond else None
 
 
 def _greatest_of_slices(context: AdapterContext) -> None:
@@ -113,6 +252,47 @@ def _greatest_of_slices(context: AdapterContext) -> None:
         slices.append(part)
     del context.outputs[1:]
     context.replace("Max", slices)
+
+
+def _drop_auto_pad(context: AdapterContext) -> None:
+    """Leave out an auto_pad that pads nothing; where windows have holes, runtimes disagree about the others."""
+    if context.known_value("auto_pad", "NOTSET") not in ("NOTSET", "VALID"):
+        raise Inexact(
+            "windows with holes do not exist below it, and runtimes disagree about their auto_pad", "give pads"
+        )
+    context.drop("auto_pad", why="it pads nothing")
+
+
+@downward("LpPool", 18)
+def lp_pool_written_out(context: AdapterContext) -> None:
+    """Below 18, there is neither ceil_mode, for which there is more padding, of zeros, nor are there holes in windows:
+    a convolution with ones adds the powers up.
+    """
+    _write_ceiling(context)
+    if all(dilation == 1 for dilation in context.known_value("dilations", ())):
+        context.drop("dilations", why="all are 1, and they do not exist below opset 18")
+        return
+    _drop_auto_pad(context)
+    dtype, p = context.known_dtype(0), context.known_value("p", 2)
+    exponent, root = context.constant(p, "p", dtype), context.constant(1 / p, "root", dtype)
+    powers = context.emit("Pow", [context.emit("Abs", [context.inputs[0]], "magnitude"), exponent], "powers")
+    context.replace("Pow", [_sums(context, powers), root])
+
+
+def _sums(context: AdapterContext, data: str) -> str:
+    """The sums of the elements in each window, from a convolution of each channel with ones."""
+    shape, kernel = context.shape(0), context.known_value("kernel_shape")
+    channels = shape[1] if shape is not None and len(shape) > 1 else None
+    if not isinstance(channels, int) or channels == 0:
+        found = "0" if channels == 0 else "unknown"
+        raise Inexact(f"windows with holes do not exist below it, and the number of channels is {found}")
+    spans = zip(_windows(context), (shape or ())[2:], strict=True)
+    if any(isinstance(size, int) and window.count(size, up=False) < 1 for window, size in spans):
+        raise Inexact(_NO_WINDOW)
+    require_few(channels, *kernel)
+    ones = context.constant(np.ones((channels, 1, *kernel)), "ones", context.known_dtype(0))
+    kept = {name: context.known_value(name, None) for name in ("strides", "pads", "dilations")}
+    return context.emit("Conv", [data, ones], "sums", group=channels, **kept)
 
 
 @downward("AveragePool", 19)
@@ -205,6 +385,11 @@ def windows_in_padding_up(context: AdapterContext) -> None:
         raise Inexact("here a window starts in the padding, and what it gives below 22 is not said")
 
 
+def _check_ceiling(context: AdapterContext) -> None:
+    if not context.known_is_set("ceil_mode") or context.value("auto_pad", "NOTSET") != "NOTSET":
+        raise Inexact("ceil_mode or auto_pad is an attribute of the enclosing function", INLINE_FIRST)
+
+
 @downward("AveragePool LpPool MaxPool", 22)
 def windows_in_padding_down(context: AdapterContext) -> None:
     """From 22 on, windows that start in the padding at the end are left out: static sizes tell which, and the padding
@@ -216,38 +401,9 @@ def windows_in_padding_down(context: AdapterContext) -> None:
         _count_again(context, _write_padding(context, sizes))
 
 
-unchanged("LpPool", 2, 11, 18)
+# ConvTranspose ------------------------------------------------------------------------------------------------------
 
-
-@downward("LpPool", 18)
-def lp_pool_written_out(context: AdapterContext) -> None:
-    """Below 18, there is neither ceil_mode, for which there is more padding, of zeros, nor are there holes in windows:
-    a convolution with ones adds the powers up.
-    """
-    _write_ceiling(context)
-    if all(dilation == 1 for dilation in context.known_value("dilations", ())):
-        context.drop("dilations", why="all are 1, and they do not exist below opset 18")
-        return
-    _drop_auto_pad(context)
-    dtype, p = context.known_dtype(0), context.known_value("p", 2)
-    exponent, root = context.constant(p, "p", dtype), context.constant(1 / p, "root", dtype)
-    powers = context.emit("Pow", [context.emit("Abs", [context.inputs[0]], "magnitude"), exponent], "powers")
-    context.replace("Pow", [_sums(context, powers), root])
-
-
-unchanged("MaxPool", 8, 10, 11, 12)
-
-
-@downward("MaxPool", 8)
-def one_output(context: AdapterContext) -> None:
-    """Below 8, there are no indices, without which their order does not matter."""
-    if context.uses_output(1) and context.is_read(context.outputs[1]):
-        raise Inexact("the output Indices does not exist below it")
-    del context.outputs[1:]
-    context.drop("storage_order", why="it is the order of the indices, which nobody reads")
-
-
-unchanged("ConvTranspose GlobalAveragePool GlobalMaxPool MaxRoiPool", 22)
+unchanged("ConvTranspose", 22)
 changed("ConvTranspose", 11, "padding worked out from auto_pad or output_shape is distributed the other way round")
 
 
@@ -293,9 +449,7 @@ def _total_padding(context: AdapterContext) -> list[int]:
     return [stride * (n - 1) + more + (k - 1) * dilation + 1 - out for stride, n, more, k, dilation, out in rows]
 
 
-def _check_ceiling(context: AdapterContext) -> None:
-    if not context.known_is_set("ceil_mode") or context.value("auto_pad", "NOTSET") != "NOTSET":
-        raise Inexact("ceil_mode or auto_pad is an attribute of the enclosing function", INLINE_FIRST)
+# Helpers of several operators ---------------------------------------------------------------------------------------
 
 
 def _spatial_sizes(context: AdapterContext) -> list[int]:
@@ -306,154 +460,3 @@ def _spatial_sizes(context: AdapterContext) -> list[int]:
     if len(sizes) != len(shape) - 2:
         raise Inexact("how the padding falls depends on the input's size, which is not static", "make it static")
     return sizes
-
-
-def _windows(context: AdapterContext) -> list[_Window]:
-    kernel = context.known_value("kernel_shape")
-    ones, zeros = (1,) * len(kernel), (0,) * 2 * len(kernel)
-    strides, dilations = context.known_value("strides", ones), context.known_value("dilations", ones)
-    pads = context.known_value("pads", zeros)
-    ends = pads[len(kernel) :]
-    rows = zip(kernel, strides, dilations, pads, ends, strict=False)
-    return [_Window((k - 1) * d + 1, stride, begin, end) for k, stride, d, begin, end in rows]
-
-
-def _sized(context: AdapterContext, sizes: list[int]) -> list[tuple[_Window, int]]:
-    return list(zip(_windows(context), sizes, strict=True))
-
-
-def _write_ceiling(context: AdapterContext) -> Array | None:
-    """Do without ceil_mode; how many elements count in each window, as `_write_padding` gives it."""
-    if context.value("ceil_mode", 0) is UNRESOLVED or context.value("auto_pad", "NOTSET") is UNRESOLVED:
-        raise Inexact("ceil_mode is an attribute of the enclosing function", INLINE_FIRST)
-    if not context.known_is_set("ceil_mode") or context.value("auto_pad", "NOTSET").startswith("SAME"):
-        context.drop("ceil_mode", why="both roundings give as many windows")
-        return None
-    if _fits_every_size(context):
-        _write_padding_of_every_size(context)
-        return None
-    sizes = _spatial_sizes(context)
-    if context.old.since_version < 22 and not all(
-        window.last_starts_inside(n, window.count(n, up=True)) for window, n in _sized(context, sizes)
-    ):
-        raise Inexact("here a window starts in the padding, and what it gives below 22 is not said")
-    return _write_padding(context, sizes)
-
-
-def _fits_every_size(context: AdapterContext) -> bool:
-    """True where the input's size is not static, and more padding gives the same windows as ceil_mode, whatever it is.
-
-    One element less than a stride more makes as many windows as rounding up does. The last begins at most so far behind
-    the last place where a whole window fits: inside, when with what is there at the end this is less than its span. How
-    many elements count must not depend on it: without padding that counts it does not.
-    """
-    shape, pads = context.shape(0), context.known_value("pads", ())
-    if shape is None or all(isinstance(size, int) for size in shape[2:]):
-        return False
-    if context.value("auto_pad", "NOTSET") != "NOTSET" or (context.known_is_set("count_include_pad") and any(pads)):
-        return False
-    return all(window.end + window.stride - 1 < window.span for window in _windows(context))
-
-
-def _write_padding_of_every_size(context: AdapterContext) -> None:
-    windows, why = _windows(context), "as many windows as with ceil_mode"
-    context.drop("ceil_mode", why=why)
-    context.drop("count_include_pad", why="there was no padding, and what is beyond the input does not count")
-    for window in windows:
-        window.end += window.stride - 1
-    pads = [window.begin for window in windows] + [window.end for window in windows]
-    if any(pads):
-        context.set("pads", pads, why)
-    _leave_out_windows_that_do_not_fit(context, windows)
-
-
-def _leave_out_windows_that_do_not_fit(context: AdapterContext, windows: list[_Window]) -> None:
-    """Where not even the padding makes room for a window there are none: but onnxruntime, which rounds a room of less
-    than nothing towards 0, has one there without ceil_mode, as it does not have with it.
-    """
-    # Steps of 1 leave nothing to round.
-    spare = [window.begin + window.end - window.span if window.stride > 1 else 0 for window in windows]
-    rooms = [0, 0, *spare]
-    sizes = zip(context.shape(0) or (), rooms, strict=True)
-    if all(room >= 0 or (size is not None and Facts().prove_ge(size + room, 0)) for size, room in sizes):
-        return
-    room = context.emit(
-        "Add", [context.emit("Shape", [context.inputs[0]], "shape"), context.constant(rooms, "padding")], "room"
-    )
-    is_missing = context.emit("Less", [room, context.constant([0], "zero")], "is_missing")
-    is_there = context.emit(
-        "Cast", [context.emit("Not", [is_missing], "is_there")], "one_or_none", to=TensorProto.INT64
-    )
-    for index in range(len(context.outputs)):
-        if context.uses_output(index):
-            old = context.redirect(index, "of_all_windows")
-            context.emit_after("Tile", [context.outputs[index], is_there], old)
-
-
-def _write_padding(context: AdapterContext, sizes: list[int]) -> Array | None:
-    """Write the padding that gives, without ceil_mode, each window that starts inside.
-
-    Gives how many elements count in each window, where those of the padding do (count_include_pad) and those beyond it,
-    which is padding now too, do not: [1, 1, windows along each axis]; None where there are none beyond it.
-    """
-    windows, counted = _windows(context), []
-    for window, size, kernel in zip(windows, sizes, context.known_value("kernel_shape"), strict=True):
-        count, padded = window.count(size, up=True), size + window.end
-        if context.value("auto_pad", "NOTSET") == "VALID" and count > window.count(size, up=False):
-            raise Inexact("runtimes and the document disagree about ceil_mode with auto_pad=VALID", "give pads")
-        if window.last_starts_inside(size, count) and count > window.count(size, up=False):
-            window.end = (count - 1) * window.stride + window.span - size - window.begin
-        require_few(count)
-        distance = max((window.span - 1) // max(kernel - 1, 1), 1)
-        starts = np.arange(window.count(size, up=False)) * window.stride - window.begin
-        # Of the places of a window, distance apart, those that lie before the end.
-        counted.append(np.clip(-((starts - padded) // distance), 0, kernel))
-    context.drop("ceil_mode", why="as many windows as with ceil_mode")
-    pads = [window.begin for window in windows] + [window.end for window in windows]
-    if any(pads):
-        context.set("pads", pads, "as many windows as with ceil_mode")
-    require_few(*map(len, counted))
-    counts = reduce(np.multiply.outer, counted)[None, None]
-    beyond = context.known_is_set("count_include_pad") and bool(
-        (counts < prod(context.known_value("kernel_shape"))).any()
-    )
-    return counts if beyond else None
-
-
-def _count_again(context: AdapterContext, counted: Array | None) -> None:
-    """Make a mean over whole windows one over the elements that count."""
-    if counted is None:
-        return
-    whole = prod(context.known_value("kernel_shape"))
-    factor = context.constant(whole / counted, "factor", context.known_dtype(0))
-    mean = context.redirect(0, "mean_of_all")
-    context.emit_after("Mul", [context.outputs[0], factor], mean)
-
-
-def _drop_auto_pad(context: AdapterContext) -> None:
-    """Leave out an auto_pad that pads nothing; where windows have holes, runtimes disagree about the others."""
-    if context.known_value("auto_pad", "NOTSET") not in ("NOTSET", "VALID"):
-        raise Inexact(
-            "windows with holes do not exist below it, and runtimes disagree about their auto_pad", "give pads"
-        )
-    context.drop("auto_pad", why="it pads nothing")
-
-
-def _sums(context: AdapterContext, data: str) -> str:
-    """The sums of the elements in each window, from a convolution of each channel with ones."""
-    shape, kernel = context.shape(0), context.known_value("kernel_shape")
-    channels = shape[1] if shape is not None and len(shape) > 1 else None
-    if not isinstance(channels, int) or channels == 0:
-        found = "0" if channels == 0 else "unknown"
-        raise Inexact(f"windows with holes do not exist below it, and the number of channels is {found}")
-    spans = zip(_windows(context), (shape or ())[2:], strict=True)
-    if any(isinstance(size, int) and window.count(size, up=False) < 1 for window, size in spans):
-        raise Inexact(_NO_WINDOW)
-    require_few(channels, *kernel)
-    ones = context.constant(np.ones((channels, 1, *kernel)), "ones", context.known_dtype(0))
-    kept = {name: context.known_value(name, None) for name in ("strides", "pads", "dilations")}
-    return context.emit("Conv", [data, ones], "sums", group=channels, **kept)
-
-
-unchanged("Conv MaxUnpool", 11, 22)
-unchanged("GlobalLpPool", 2, 22)

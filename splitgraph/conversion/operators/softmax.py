@@ -13,7 +13,6 @@ from splitgraph.value_type import Shape
 
 _OPERATORS = "Hardmax LogSoftmax Softmax"
 
-
 changed("Hardmax LogSoftmax Softmax", 11, MINUS_AXIS, up=always, down=axes_counted_from_front("axis"), hint=RANK_HINT)
 changed(
     "Hardmax LogSoftmax Softmax",
