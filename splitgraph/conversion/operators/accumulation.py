@@ -1,4 +1,4 @@
-"""Cumulative sums and products, and rounding to even, below the opsets of CumSum, CumProd and Round."""
+"""CumSum, CumProd and Round: written as a Scan, or with Floor, below their first opset."""
 
 from __future__ import annotations
 
@@ -21,8 +21,10 @@ unchanged("CumSum", 14)
 @downward("CumSum", 11)
 @downward("CumProd", 26)
 def accumulate_by_scan(context: AdapterContext) -> None:
-    """A Scan along the axis, which adds or multiplies in the same order. Where the axis is known only at run time, the
-    dimensions before it and those behind it are made one each.
+    """Writes a cumulative sum or product as a Scan along the axis, which adds or multiplies in the same order.
+
+    Where the axis is known only at run time, the data is reshaped to three dimensions first: those before the axis, the
+    axis, and those behind it.
     """
     dtype, rank = context.known_dtype(), context.known_rank()
     operator, neutral = _STEPS[context.form.op_type]
@@ -51,7 +53,7 @@ def accumulate_by_scan(context: AdapterContext) -> None:
     state = context.emit("ConstantOfShape", [state_shape], "state", value=held)
     directions = [1] if reverse else None
     attributes = {
-        "body": _body(context, operator, dtype, rank - 1 if known is not None else 2, bool(exclusive)),
+        "body": _scan_body(context, operator, dtype, rank - 1 if known is not None else 2, bool(exclusive)),
         "num_scan_inputs": 1,
         "scan_input_axes": [axis],
         "scan_output_axes": [axis],
@@ -65,7 +67,9 @@ def accumulate_by_scan(context: AdapterContext) -> None:
 
 
 def _sizes_around(context: AdapterContext, shape: str, rank: int) -> tuple[str, str]:
-    """The products of the dimensions before an axis that is the second input, and of those behind it: int64[1] each."""
+    """Gives the product of the dimensions before the axis, which is the second input, and the product of those behind
+    it: int64[1] each.
+    """
     axis = context.emit(
         "Reshape", [as_int64(context, context.inputs[1], "axis"), context.constant([1], "one_axis")], "given_axis"
     )
@@ -81,10 +85,11 @@ def _sizes_around(context: AdapterContext, shape: str, rank: int) -> tuple[str, 
     return sizes[0], sizes[1]
 
 
-def _body(context: AdapterContext, operator: str, dtype: str, rank: int, exclusive: bool) -> GraphProto:
-    """One step of a Scan: the total so far and a slice to the new total, and what is given of it.
+def _scan_body(context: AdapterContext, operator: str, dtype: str, rank: int, exclusive: bool) -> GraphProto:
+    """Makes the body of the Scan: one step takes the total so far and a slice, and gives the new total and the slice of
+    the result.
 
-    rank: of a slice, declared as onnxruntime wants to know it.
+    rank: of a slice; onnxruntime needs the declaration.
     """
     total, item, new = (context.new_name(hint) for hint in ("total_in", "item", "total_out"))
     given = context.new_name("given")
@@ -105,9 +110,10 @@ unchanged("Round", 22)
 
 @downward("Round", 11)
 def round_half_to_even(context: AdapterContext) -> None:
-    """Without their sign, numbers and what is left of them above their floor are exact: up from more than a half, and
-    from a half above an odd number. The sign, also that of 0, comes back as a factor, as onnxruntime's Where makes 0 of
-    -0.
+    """Writes Round with Floor. Absolute values, and their distances from the floor, are exact: a number goes up when
+    the distance is more than a half, or a half above an odd floor.
+
+    The sign comes back as a factor, also the sign of 0: Where of onnxruntime turns -0 into 0.
     """
     dtype = context.known_dtype()
     wide = "float64" if dtype == "float64" else "float32"

@@ -1,4 +1,4 @@
-"""Activation functions below the opset of their operator."""
+"""Celu, written with Elu below its first opset; the other activation functions do not change."""
 
 from __future__ import annotations
 
@@ -16,10 +16,12 @@ unchanged("Celu", 28)
 
 
 @downward("Celu", 12)
-def celu_written_out(context: AdapterContext) -> None:
-    """max(0, x) + min(0, alpha * (exp(x / alpha) - 1)), which for a positive alpha is alpha times the Elu of x / alpha.
+def write_celu_with_elu(context: AdapterContext) -> None:
+    """Writes max(0, x) + min(0, alpha * (exp(x / alpha) - 1)): for a positive alpha this is alpha times the Elu of x /
+    alpha.
 
-    The function body is that for every alpha, with an alpha of one dimension, which a scalar would take on.
+    The function body of the specification does this with an alpha of one dimension, so that the result of a scalar
+    would have one dimension too.
     """
     data, dtype = context.inputs[0], context.known_dtype()
     alpha = context.known_value("alpha", 1.0)

@@ -1,4 +1,4 @@
-"""BitCast below opset 26, where no operator gives the bits of a value as another type."""
+"""BitCast: below its first opset, casts between integers, and arithmetic that builds floats from their bits."""
 
 from __future__ import annotations
 
@@ -18,9 +18,11 @@ _FLOATS = {"float16": (5, 10), "bfloat16": (8, 7), "float32": (8, 23), "float64"
 
 
 @downward("BitCast", 26)
-def same_bits(context: AdapterContext) -> None:
-    """Cast between integers of one width keeps the bits; those of a truth value are 0 and 1; of an integer that holds
-    the bits of a float, the float is computed. Nothing computes the bits of a float, of which NaN has many.
+def reinterpret_bits(context: AdapterContext) -> None:
+    """Writes BitCast with Cast between integers of one width, which keeps the bits, or computes a float from the
+    integer that holds its bits.
+
+    Nothing older computes the bits of a float: NaN has many.
     """
     dtype = context.known_dtype()
     wanted = {number: name for name, number in DTYPE_NUMBERS.items()}.get(context.known_value("to"), "")
@@ -36,8 +38,8 @@ def same_bits(context: AdapterContext) -> None:
 
 
 def _compute_float(context: AdapterContext, dtype: str, wanted: str) -> None:
-    """(-1)**sign * significand * 2**exponent in float64, exactly: a significand has up to 53 bits. Which NaN it was is
-    lost.
+    """Computes (-1)**sign * significand * 2**exponent in float64, which holds significands of 53 bits exactly. All NaN
+    become one.
     """
     (exponent_bits, fraction_bits), top = _FLOATS[wanted], 2 ** (_WIDTHS[dtype] - 1)
     zero, unit = context.constant(0, "zero"), context.constant(2**fraction_bits, "unit")

@@ -1,4 +1,4 @@
-"""The bits of two numbers at a time, below opset 18: BitwiseAnd, BitwiseOr, BitwiseXor."""
+"""BitwiseAnd, BitwiseOr and BitwiseXor: below their first opset, a table of four bits at a time."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _IN_BOTH = [one & other for one in range(16) for other in range(16)]
 
 
 @downward("BitwiseAnd BitwiseOr BitwiseXor", 18)
-def bits_by_fours(context: AdapterContext) -> None:
-    """Four bits of both numbers at a time tell, in a table, which of them are set in both. A sum counts those twice: it
-    is the bits set in either when they are taken off once, and those set in one only when they are taken off twice.
+def combine_bits_by_fours(context: AdapterContext) -> None:
+    """Looks up four bits of both numbers at a time in a table of the bits that are set in both.
 
+    The sum of two numbers counts these bits twice: the sum less these bits is Or, the sum less twice these bits is Xor.
     Everything is computed in int64, whose sums and products keep the low 64 bits.
     """
     dtype = context.known_dtype()
@@ -51,7 +51,7 @@ def bits_by_fours(context: AdapterContext) -> None:
 
 
 def _masks_low_bits(context: AdapterContext, dtype: str) -> bool:
-    """Where one operand is known and only has low bits, what is left of the other is a remainder."""
+    """Writes the node as a remainder where one operand is a known mask of low bits; True where this was possible."""
     for index in range(2):
         mask = context.elements(index)
         if mask is None:
@@ -65,8 +65,8 @@ def _masks_low_bits(context: AdapterContext, dtype: str) -> bool:
 
 
 def _fours(context: AdapterContext, numbers: str, powers: str, sixteen: str) -> str:
-    """The bits of a column of int64 numbers in fours, the lowest first. Mod counts up from the next lower multiple, so
-    that the bits of negative numbers are those of their two's complement.
+    """Splits a column of int64 numbers into groups of four bits, the lowest first. Mod counts up from the next lower
+    multiple, so that negative numbers give the bits of their two's complement.
     """
     multiple = context.emit("Sub", [numbers, context.emit("Mod", [numbers, powers], "below")], "multiple")
     return context.emit("Mod", [context.emit("Div", [multiple, powers], "shifted"), sixteen], "fours")

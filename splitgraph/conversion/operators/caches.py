@@ -1,4 +1,4 @@
-"""TensorScatter below opset 24."""
+"""TensorScatter: below its first opset, written as ScatterElements."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from splitgraph.conversion.writing.shape_nodes import counting, dimension
 
 
 @downward("TensorScatter", 24)
-def cache_by_scatter(context: AdapterContext) -> None:
-    """ScatterElements with the index along the axis of each element of the update: where the sample's writing begins
-    plus the position in the update, modulo the size of the cache where it is circular.
+def scatter_into_cache(context: AdapterContext) -> None:
+    """Writes TensorScatter as ScatterElements. The index along the axis is the position where the sample begins to
+    write, plus the position in the update; modulo the size of a circular cache.
     """
     rank = context.known_rank(0)
     axis = context.known_value("axis", -2) % rank

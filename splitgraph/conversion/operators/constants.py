@@ -1,5 +1,5 @@
-"""What is made from a value alone: ConstantFill, which was experimental, from opset 9 on; ConstantOfShape and EyeLike
-below it, and of types that they do not make below.
+"""ConstantFill, ConstantOfShape, EyeLike, Range and Constant: below the opset at which they began to exist, or to make
+an element type.
 """
 
 from __future__ import annotations
@@ -36,9 +36,10 @@ changed("ConstantFill", 9, "it was experimental, and is gone from then on; Const
 
 
 @upward("ConstantFill", 9)
-def constant_of_shape_instead(context: AdapterContext) -> None:
-    """ConstantOfShape takes the value as a tensor, and the shape as its input: the attribute shape, the shape of the
-    input, or with input_as_shape what the input holds, each followed by extra_shape.
+def replace_by_constant_of_shape(context: AdapterContext) -> None:
+    """Replaces the experimental ConstantFill by ConstantOfShape, which takes the value as a tensor and the shape as an
+    input. The shape is the attribute shape, the shape of the input, or (with input_as_shape) the contents of the input,
+    each followed by extra_shape.
     """
     dtype, value = context.known_value("dtype", TensorProto.FLOAT), context.known_value("value", 0.0)
     if dtype != TensorProto.FLOAT and dtype not in _BOUNDS:
@@ -47,10 +48,11 @@ def constant_of_shape_instead(context: AdapterContext) -> None:
         raise Inexact(f"{value} is no element of its type, and ConstantFill does not say how it is rounded")
     held = helper.make_tensor("", dtype, [1], [value if dtype == TensorProto.FLOAT else int(value)])
     context.reasons["shape"] = "ConstantFill was experimental; ConstantOfShape replaces it"
-    context.replace("ConstantOfShape", [_shape(context)], value=held)
+    context.replace("ConstantOfShape", [_shape_to_fill(context)], value=held)
 
 
-def _shape(context: AdapterContext) -> str:
+def _shape_to_fill(context: AdapterContext) -> str:
+    """Gives the shape that ConstantFill means."""
     given, extra = context.known_value("shape"), [int(size) for size in context.known_value("extra_shape", ())]
     if not context.uses_input(0):
         if given is None or extra:
@@ -77,8 +79,10 @@ unchanged("ConstantOfShape", 20, 21, 23, 24, 25)
 
 
 @downward("ConstantOfShape", 9)
-def value_expanded(context: AdapterContext) -> None:
-    """Few elements whose number is known are a constant; others are one that is expanded."""
+def expand_value(context: AdapterContext) -> None:
+    """Writes ConstantOfShape as a constant where the elements are few and their number is known; otherwise expands one
+    element.
+    """
     held = context.known_value("value")
     value = np.zeros(1, np.float32) if held is None else elements_of(held)
     shape = context.integers(0)
@@ -90,8 +94,8 @@ def value_expanded(context: AdapterContext) -> None:
 
 
 @downward("ConstantOfShape", 20)
-def narrow_value_by_cast(context: AdapterContext) -> None:
-    """float32 holds every bfloat16 and float8, and is cast to them."""
+def fill_float32_and_cast(context: AdapterContext) -> None:
+    """Fills with float32, which holds every bfloat16 and float8, and casts to these types."""
     value = context.known_value("value")
     dtype = "" if value is None else DTYPE_NAMES.get(value.data_type, "")
     if not dtype.startswith(("bfloat16", "float8e")):
@@ -107,8 +111,8 @@ unchanged("EyeLike", 22)
 
 
 @downward("EyeLike", 9)
-def diagonal_as_constant(context: AdapterContext) -> None:
-    """Of a shape that is known, the ones and zeros are a constant."""
+def write_diagonal_as_constant(context: AdapterContext) -> None:
+    """Writes the ones and zeros as a constant where the shape is known."""
     shape = static_shape(context, context.inputs[0])
     if shape is None or math.prod(shape) > _KEPT:
         raise Inexact("the shape of its input is not known, or large", "declare the shape of the input")
@@ -121,8 +125,8 @@ def diagonal_as_constant(context: AdapterContext) -> None:
 
 
 @downward("EyeLike", 22)
-def ones_by_cast(context: AdapterContext) -> None:
-    """Of a bfloat16 input only the shape is taken, and 0 and 1 are the same in every type."""
+def make_ones_and_cast(context: AdapterContext) -> None:
+    """Makes ones and zeros in float32 and casts to bfloat16; of a bfloat16 input only the shape matters."""
     number = context.known_value("dtype", None)
     dtype = context.known_dtype() if number is None else DTYPE_NAMES.get(number, "")
     if "bfloat16" not in (dtype, context.known_dtype()):
@@ -142,8 +146,10 @@ unchanged("Range", 27)
 
 
 @downward("Range", 11)
-def range_by_counting(context: AdapterContext) -> None:
-    """start + i * delta for i below ceil((limit - start) / delta), where i counts the ones of a tensor of ones."""
+def count_range(context: AdapterContext) -> None:
+    """Writes start + i * delta for i below ceil((limit - start) / delta). i comes from the positions in a tensor of
+    ones.
+    """
     dtype = context.known_dtype(0)
     integer = dtype.startswith("int")
     kind = DTYPE_NUMBERS["int64"] if integer else DTYPE_NUMBERS[dtype]
@@ -178,9 +184,9 @@ unchanged("Constant", 9, 11, 13, 19, 21, 23, 24, 25)
 
 
 @downward("Constant", 9)
-def constant_of_floats(context: AdapterContext) -> None:
-    """Below 9, Constant gives floating-point numbers only: integers and booleans are cast from them where they are
-    exact, what is left becomes an initializer.
+def write_constant_with_floats(context: AdapterContext) -> None:
+    """Casts integers and booleans from floats where this is exact, and makes everything else an initializer. Below 9,
+    Constant gives floats only.
     """
     if not context.has("value") or context.attributes["value"].ref_attr_name:
         raise Inexact("its value is an attribute of the enclosing function", INLINE_FIRST)
@@ -198,14 +204,15 @@ def constant_of_floats(context: AdapterContext) -> None:
 
 
 def _initializer(context: AdapterContext, held: TensorProto) -> str:
+    """Makes an initializer of a tensor; raises Inexact in functions, which have none."""
     if context.emission.in_function:
         raise Inexact("its elements are not floating-point numbers, and no initializer can hold them here")
     return context.tensor(held, "value")
 
 
 @downward("Constant", 11)
-def dense_constant(context: AdapterContext) -> None:
-    """A sparse tensor is written with its zeros."""
+def write_zeros_of_sparse_tensor(context: AdapterContext) -> None:
+    """Writes a sparse tensor with its zeros."""
     sparse = context.attributes.get("sparse_value")
     if sparse is None or sparse.ref_attr_name:
         raise Inexact("its value is an attribute of the enclosing function", INLINE_FIRST)
@@ -227,8 +234,8 @@ changed("Constant", 12, "constants given as value_int, value_floats and so on we
 
 
 @exact_downward("Constant", 12)
-def constant_as_tensor(crossing: Crossing) -> bool:
-    """Constant 11|12, downward: numbers and strings are written as the tensor that they mean."""
+def can_be_a_tensor(crossing: Crossing) -> bool:
+    """True when the value is known. Writes numbers and strings (value_int and so on) as the tensor that they mean."""
     name = next((name for name in crossing.attributes if name.startswith("value_")), None)
     if name is None:
         return True
@@ -247,6 +254,7 @@ def constant_as_tensor(crossing: Crossing) -> bool:
 
 
 def _cast_back(context: AdapterContext, dtype: str) -> None:
+    """Casts the output of the node to the type that the model expects."""
     result = context.redirect(0, "wide")
     # Infinities of float8 stay what they are.
     saturate = 0 if dtype.startswith("float8") else None

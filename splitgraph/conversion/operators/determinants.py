@@ -1,4 +1,4 @@
-"""Det below opset 11, where it does not exist."""
+"""Det: below its first opset, written out for small matrices."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ unchanged("Det", 22)
 
 
 @downward("Det", 11)
-def determinant_by_minors(context: AdapterContext) -> None:
-    """The sum of the products of the elements of the first row and the determinants of what the others leave, with
-    alternating signs.
+def expand_by_minors(context: AdapterContext) -> None:
+    """Sums the products of each element in the first row and the determinant of the matrix without its row and column,
+    with alternating signs.
     """
     dtype, shape = context.known_dtype(), context.input_type(0).shape or ()
     rows = shape[-1] if shape and isinstance(shape[-1], int) else shape[-2] if len(shape) > 1 else None
@@ -37,6 +37,7 @@ def determinant_by_minors(context: AdapterContext) -> None:
 
 
 def _determinant(context: AdapterContext, matrix: list[list[str]]) -> str:
+    """Emits the determinant of a matrix of names."""
     first, *others = matrix
     if not others:
         return first[0]

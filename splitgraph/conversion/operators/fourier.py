@@ -1,5 +1,5 @@
-"""Fourier transforms: DFT along an axis that is known only at run time; DFT, STFT and
-MelWeightMatrix below the opset at which they came to be.
+"""DFT, STFT and MelWeightMatrix: the axis of DFT became an input (20), and all are written with older operators below
+their first opset.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from splitgraph.conversion.operators.predicates import RANK_HINT
 from splitgraph.conversion.operators.registry import changed, downward, exact, upward
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
 from splitgraph.conversion.writing.formula import Formula, Term
-from splitgraph.conversion.writing.reshaping import reshaped
+from splitgraph.conversion.writing.reshaping import reshape_parts
 from splitgraph.conversion.writing.shape_nodes import has_no_zero
 from splitgraph.deferred import np
 from splitgraph.onnx_proto import TensorProto
@@ -26,9 +26,9 @@ _MOST_ELEMENTS = 2**16
 class _Transform:
     """A transform along the second of three dimensions.
 
-    dtype: to compute in. inverse, half: with onesided, the forward transform gives the first half of the frequencies,
-    and the inverse one takes it and gives real numbers. length: of the whole transform. taken, given: how many
-    elements of the signal, or of the spectrum, count, and how many there are afterwards.
+    dtype: to compute in. inverse, half: with onesided, the forward transform gives the first half of the frequencies;
+    the inverse one takes that half and gives real numbers. length: of the whole transform. taken, given: the number of
+    elements of the signal (or of the spectrum) that count, and the number of elements of the result.
     """
 
     formula: Formula
@@ -40,7 +40,9 @@ class _Transform:
     given: Term
 
     def matrices(self) -> tuple[Term, Term]:
-        """What real and imaginary parts are multiplied with: the cosines, and the sines as they turn."""
+        """Gives the matrices for real and imaginary parts: the cosines, and the sines with the sign of the
+        direction.
+        """
         formula = self.formula
         rows, columns = (formula.counting(count) for count in (self.given, self.taken))
         known = [places.elements.size for places in (rows, columns) if places.elements is not None]
@@ -69,8 +71,8 @@ class _Transform:
 
 @downward("DFT", 17)
 def transform_by_matrices(context: AdapterContext) -> None:
-    """The sum that the document gives, as a product with a matrix: of the cosines, and of the sines, of the angles that
-    the transform turns by. What is missing of the length counts as 0 and is left out; what is too much is cut off.
+    """Multiplies the signal with a matrix of cosines and one of sines, the sum that the document gives. Missing
+    elements count as 0 and are omitted; excess elements are cut off.
     """
     dtype, rank = context.known_dtype(), context.known_rank()
     parts = (context.input_type(0).shape or (None,))[-1]
@@ -109,7 +111,7 @@ def transform_by_matrices(context: AdapterContext) -> None:
             bounds = [formula.vector([bound]).name for bound in (0, taken, 1)]
             signal = context.emit("Slice", [signal, *bounds], "taken")
         signals.append(signal)
-    results = _products(context, *transform.matrices(), signals, real_only=inverse and half)
+    results = _multiply_by_matrices(context, *transform.matrices(), signals, real_only=inverse and half)
     shape = formula.vector([*sizes[:axis], given, *sizes[axis + 1 : -1], 1])
     shaped = [_reshaped(context, result, shape, dense) for result in results]
     whole = context.emit("Concat", shaped, "whole", axis=rank - 1)
@@ -117,12 +119,15 @@ def transform_by_matrices(context: AdapterContext) -> None:
 
 
 def _reshaped(context: AdapterContext, data: str, shape: Term, dense: bool) -> str:
-    operator, inputs, attributes = reshaped(context, data, shape.name, dense=dense)
+    """Emits a Reshape to a shape that the formula gives."""
+    operator, inputs, attributes = reshape_parts(context, data, shape.name, dense=dense)
     return context.emit(operator, inputs, "reshaped", **attributes)
 
 
-def _products(context: AdapterContext, cosines: Term, sines: Term, signals: list[str], *, real_only: bool) -> list[str]:
-    """The real and the imaginary part of the products, or the real one."""
+def _multiply_by_matrices(
+    context: AdapterContext, cosines: Term, sines: Term, signals: list[str], *, real_only: bool
+) -> list[str]:
+    """Gives the real and the imaginary part of the products; real_only: the real part only."""
 
     def times(matrix: Term, signal: str) -> str:
         return context.emit("MatMul", [matrix.name, signal], "product")
@@ -145,8 +150,8 @@ changed(
 
 
 @exact("DFT", 20)
-def dft_axis(crossing: Crossing) -> bool:
-    """DFT 17|20: the axis is the last but one, the default from opset 20 on; needs the rank."""
+def axis_is_last_but_one(crossing: Crossing) -> bool:
+    """True when the axis is the last but one, the default from 20 on. The rank must be known."""
     rank = crossing.rank(0)
     if rank is None or rank < 3:
         return False
@@ -162,8 +167,10 @@ def dft_axis(crossing: Crossing) -> bool:
 
 
 @upward("DFT", 20)
-def transform_axis_as_input(context: AdapterContext) -> None:
-    """The attribute axis, 1 when absent, becomes a constant; the default of the input is the last but one."""
+def make_axis_an_input(context: AdapterContext) -> None:
+    """Turns the attribute axis, 1 when absent, into a constant. The default of the input is another one: the last but
+    one.
+    """
     context.require_types()
     context.inputs.extend([""] * (2 - len(context.inputs)))
     has = context.has("axis")
@@ -171,14 +178,15 @@ def transform_axis_as_input(context: AdapterContext) -> None:
 
 
 @downward("DFT", 20)
-def transform_axis_as_attribute(context: AdapterContext) -> None:
-    """A constant axis becomes an attribute; the default, the last but one, is -2 there. Along an axis that is known
-    only at run time the signal is transformed in four dimensions, of which the axis is the second: those before it and
-    those behind it are made one each.
+def make_axis_an_attribute(context: AdapterContext) -> None:
+    """Turns a constant axis into an attribute; the default of the input becomes -2.
+
+    An axis that is known only at run time: the signal is reshaped to four dimensions, the second of which is the axis,
+    the first those before it, and the third those behind it.
     """
     context.require_types()
     if context.uses_input(2) and context.elements(2) is None:
-        _transform_folded(context)
+        _transform_in_four_dimensions(context)
         return
     axis = context.constant_ints(2, "axis")[0] if context.uses_input(2) else -2
     del context.inputs[2:]
@@ -187,7 +195,8 @@ def transform_axis_as_attribute(context: AdapterContext) -> None:
     context.set("axis", axis, f"it is an attribute {context.side}")
 
 
-def _transform_folded(context: AdapterContext) -> None:
+def _transform_in_four_dimensions(context: AdapterContext) -> None:
+    """Transforms along an axis that is known only at run time."""
     data, length, axis_input = context.inputs
     rank, formula = context.known_rank(), Formula(context)
     modes = {name: context.known_value(name, 0) for name in ("inverse", "onesided")}
@@ -198,13 +207,13 @@ def _transform_folded(context: AdapterContext) -> None:
     sides = [formula.where(side, signal, formula.number([1])) for side in (places < axis, is_axis, places > axis)]
     folds = [context.emit("ReduceProd", [side.name], "size", keepdims=1) for side in sides]
     four = context.emit("Concat", [*folds, formula.vector(sizes[-1:]).name], "folded_shape", axis=0)
-    operator, inputs, attributes = reshaped(context, data, four, dense=has_no_zero(context, data))
+    operator, inputs, attributes = reshape_parts(context, data, four, dense=has_no_zero(context, data))
     folded = context.emit(operator, inputs, "folded", **attributes)
     found = context.emit("DFT", [folded, length] if length else [folded], "found", axis=1, **modes)
     found_shape = formula.held(context.emit("Shape", [found], "found_shape"), "int64")
     shape = formula.where(is_axis, formula.element(found_shape, 1), formula.vector(sizes))
     shape = formula.where(places.equals(rank - 1), formula.element(found_shape, 3), shape)
-    operator, inputs, attributes = reshaped(context, found, shape.name, dense=False)
+    operator, inputs, attributes = reshape_parts(context, found, shape.name, dense=False)
     context.reasons["axis"] = f"the axis is an attribute {context.side}, and known only at run time"
     context.replace(operator, inputs, **attributes)
 
@@ -214,7 +223,7 @@ def _transform_folded(context: AdapterContext) -> None:
 
 @downward("STFT", 17)
 def transform_frames(context: AdapterContext) -> None:
-    """The frames are gathered, multiplied with the window, and transformed by DFT."""
+    """Gathers the frames, multiplies them with the window, and transforms them by DFT."""
     context.dialect = 17
     signal, shape = context.inputs[0], context.input_type(0).shape
     is_flat = shape is not None and len(shape) == 2
@@ -243,9 +252,9 @@ def transform_frames(context: AdapterContext) -> None:
 
 
 @downward("MelWeightMatrix", 17)
-def triangles_written_out(context: AdapterContext) -> None:
-    """The edges of the triangles, whole numbers of frequencies, are found in float64; each column rises from one to the
-    next, where it is 1, and falls to the one after that.
+def write_triangles(context: AdapterContext) -> None:
+    """Computes the edges of the triangles, whole numbers of frequencies, in float64. Each column rises from one edge to
+    the next, where it is 1, and falls to the edge after that.
     """
     formula = Formula(context)
     bands, length, rate = (_number(context, formula, index, "int64") for index in range(3))
@@ -270,5 +279,5 @@ def triangles_written_out(context: AdapterContext) -> None:
 
 
 def _number(context: AdapterContext, formula: Formula, index: int, dtype: str) -> Term:
-    """An input of one element as a scalar."""
+    """Gives an input of one element as a scalar."""
     return formula.given(context.inputs[index], context.known_dtype(index)).cast(dtype).reshape()

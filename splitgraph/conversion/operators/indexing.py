@@ -1,4 +1,6 @@
-"""Operators that take or put elements at indices: TopK, OneHot, Compress, Gather*, Scatter*, ReverseSequence."""
+"""TopK, OneHot, Compress, ReverseSequence, NonZero, GatherElements and GatherND: inputs that were attributes, negative
+indices, and what to write below their first opsets.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +15,10 @@ from splitgraph.conversion.operators.registry import (
     unchanged,
     upward,
 )
-from splitgraph.conversion.operators.sorting import topmost_of_long_integers
+from splitgraph.conversion.operators.sorting import sort_long_integers
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
 from splitgraph.conversion.writing.formula import Formula
-from splitgraph.conversion.writing.reshaping import reshaped
+from splitgraph.conversion.writing.reshaping import reshape_parts
 from splitgraph.conversion.writing.shape_nodes import (
     as_int64,
     counted_from_front,
@@ -41,16 +43,18 @@ changed("TopK", 10, "the attribute k became an input")
 
 
 @upward("TopK", 10)
-def k_as_input(context: AdapterContext) -> None:
-    """The attribute k becomes a constant of one element."""
+def make_k_an_input(context: AdapterContext) -> None:
+    """Turns the attribute k into a constant of one element."""
     context.require_types()
     k = context.attribute_as_input("k")
     context.inputs.append(context.emit("Reshape", [k, context.constant([1], "one")], "k_row"))
 
 
 @downward("TopK", 10)
-def k_as_attribute(context: AdapterContext) -> None:
-    """A constant second input becomes the attribute k; of a k known only at run time, the first of all are taken."""
+def make_k_an_attribute(context: AdapterContext) -> None:
+    """Turns a constant second input into the attribute k. With a k that is known only at run time, the node sorts all
+    elements and Gather takes the first k.
+    """
     context.require_types()
     found, axis = context.elements(1), context.known_value("axis", -1)
     if found is not None:
@@ -76,12 +80,12 @@ def k_as_attribute(context: AdapterContext) -> None:
 
 
 @downward("TopK", 11)
-def smallest_by_negation(context: AdapterContext) -> None:
-    """Below 11 the largest are given, in order: the smallest are the largest of the negated. Any order will do where
-    none is asked for. Equal elements come in the order of their indices on both sides.
+def negate_to_find_smallest(context: AdapterContext) -> None:
+    """Negates the data and the result to find the smallest: below 11, TopK gives the largest, in order. Any order will
+    do with sorted=0. Equal elements come in the order of their indices on both sides.
     """
     if context.dtype(0) in ("int64", "uint64"):
-        topmost_of_long_integers(context)
+        sort_long_integers(context)
         return
     context.require_types()
     largest, axis = context.known_value("largest", 1), context.known_value("axis", -1)
@@ -105,13 +109,13 @@ changed("OneHot", 11, "below it, negative indices give no hot value; from then o
 
 @exact_upward("OneHot", 11)
 def index_cannot_be_negative(crossing: Crossing) -> bool:
-    """OneHot 9|11: indices of an unsigned type."""
+    """True when the indices have an unsigned type."""
     return crossing.dtype(0) in _UNSIGNED
 
 
 @exact_downward("OneHot", 11)
-def one_hot_downward(crossing: Crossing) -> bool:
-    """OneHot 9|11, downward: unsigned indices, and an axis that the older version knows."""
+def index_and_axis_are_from_front(crossing: Crossing) -> bool:
+    """True when the indices have an unsigned type, and the axis is -1 or can be counted from the front."""
     # -1 is the default of the older version, so it has a meaning there.
     return index_cannot_be_negative(crossing) and (
         crossing.value("axis", -1) == -1 or count_from_front(crossing, "axis", True)
@@ -119,21 +123,22 @@ def one_hot_downward(crossing: Crossing) -> bool:
 
 
 @upward("OneHot", 11)
-def negative_indices_beyond(context: AdapterContext) -> None:
-    """Below 11 negative indices give no hot value: they become an index that is beyond every depth."""
+def move_negative_indices_beyond(context: AdapterContext) -> None:
+    """Replaces negative indices, which give no hot value below 11, by an index beyond every depth."""
     context.require_types()
     context.inputs[0] = _beyond_where_negative(context, as_int64(context, context.inputs[0], "index"))
 
 
 def _beyond_where_negative(context: AdapterContext, index: str) -> str:
+    """Replaces negative indices by the greatest int64."""
     is_negative = context.emit("Less", [index, context.constant(0, "zero")], "is_negative")
     return context.emit("Where", [is_negative, context.constant(_GREATEST, "beyond"), index], "indices")
 
 
 @downward("OneHot", 11)
-def negative_indices_from_front(context: AdapterContext) -> None:
-    """Below 11 indices are counted from the front: the depth is added to those from -depth to -1; what is less gives no
-    hot value, as an index beyond every depth does (a negative one too, but onnxruntime counts it from the end).
+def count_indices_from_front(context: AdapterContext) -> None:
+    """Adds the depth to indices from -depth to -1. Lesser indices give no hot value, as an index beyond every depth
+    does. (So does a negative index, but onnxruntime counts it from the end.)
     """
     context.require_types()
     axis = context.known_value("axis", -1)
@@ -152,8 +157,8 @@ unchanged("Compress", 28)
 
 
 @downward("Compress", 9)
-def gathered_where_true(context: AdapterContext) -> None:
-    """A condition that is constant says which elements are taken."""
+def gather_where_true(context: AdapterContext) -> None:
+    """Gathers the elements for which a constant condition is true."""
     condition = context.elements(1)
     if condition is None:
         raise Inexact("its condition is known only at run time")
@@ -171,9 +176,9 @@ unchanged("ReverseSequence", 28)
 
 
 @downward("ReverseSequence", 10)
-def reversed_by_gather(context: AdapterContext) -> None:
-    """Time and batch are made one dimension, of which the elements are gathered: backwards up to the length of each
-    sequence, and as they are from there on. Flatten and what is copied by Reshape may be 0.
+def reverse_by_gather(context: AdapterContext) -> None:
+    """Merges time and batch into one dimension and gathers its elements: backwards up to the length of each sequence,
+    unchanged behind it.
     """
     rank, formula = context.known_rank(), Formula(context)
     time, batch = context.known_value("time_axis", 0), context.known_value("batch_axis", 1)
@@ -204,8 +209,8 @@ unchanged("NonZero", 13)
 
 
 @downward("NonZero", 9)
-def places_as_constant(context: AdapterContext) -> None:
-    """Of elements that are known, as of the ones that are counted, the places are a constant."""
+def write_places_as_constant(context: AdapterContext) -> None:
+    """Writes the places as a constant where the elements are known."""
     elements = context.elements(0)
     if elements is None:
         raise Inexact("its input is known only at run time")
@@ -218,14 +223,14 @@ unchanged("GatherElements", 13)
 
 
 @downward("GatherElements", 11)
-def gathered_from_flat_data(context: AdapterContext) -> None:
-    """Each element is found in the flat data: its coordinates are those of its index, but along the axis, where the
-    index says it; multiplied by the strides of the data they add up to its place.
+def gather_from_flat_data(context: AdapterContext) -> None:
+    """Gathers each element from the flat data. Its coordinates are those of its index, except along the axis, where the
+    index gives the coordinate; multiplied by the strides of the data they add up to its place.
     """
     rank, axis = context.known_rank(0), context.known_value("axis", 0)
     axis %= rank
     shape, index_shape = (context.emit("Shape", [name], "shape") for name in context.inputs[:2])
-    indices = flat(context, from_front(context, axis), "flat_indices")
+    indices = flat(context, indices_from_front(context, axis), "flat_indices")
     places = as_int64(context, indices, "along_axis")
     where = context.emit("NonZero", [filled(context, index_shape, 1, "ones")], "coordinates")
     strides = [context.constant(1, "stride")]
@@ -240,8 +245,8 @@ def gathered_from_flat_data(context: AdapterContext) -> None:
     _gather_flat(context, flat(context, context.inputs[0], "flat_data"), total, index_shape)
 
 
-def from_front(context: AdapterContext, axis: int) -> str:
-    """The node's indices, its second input, without negative ones."""
+def indices_from_front(context: AdapterContext, axis: int) -> str:
+    """Gives the indices, the second input, with negative ones counted from the front."""
     found = context.elements(1)
     if found is not None and np.all(found >= 0):
         return context.inputs[1]
@@ -252,9 +257,10 @@ def from_front(context: AdapterContext, axis: int) -> str:
 
 
 def _gather_flat(context: AdapterContext, data: str, places: str, shape: str) -> None:
+    """Gathers from flat data and gives the result a shape."""
     taken = context.emit("Gather", [data, places], "taken", axis=0)
     dense = has_no_zero(context, context.inputs[1])
-    operator, inputs, attributes = reshaped(context, taken, shape, dense=dense)
+    operator, inputs, attributes = reshape_parts(context, taken, shape, dense=dense)
     context.replace(operator, inputs, **attributes)
 
 
@@ -264,17 +270,19 @@ unchanged("GatherND", 12, 13)
 
 
 @downward("GatherND", 11)
-def gathered_by_offsets(context: AdapterContext) -> None:
-    """The last dimension of the indices counts into the first dimensions of the data, which are made one."""
+def gather_by_offsets(context: AdapterContext) -> None:
+    """Gathers from data whose first dimensions are merged into one: the last dimension of the indices counts into
+    these.
+    """
     rank, depth = context.known_rank(0), tuple_length(context)
     shape = context.emit("Shape", [context.inputs[0]], "shape")
-    operator, inputs, attributes = _merged(context, shape, depth, rank)
+    operator, inputs, attributes = _merge_first_dimensions(context, shape, depth, rank)
     data = context.emit(operator, inputs, "merged_data", **attributes)
     context.replace("Gather", [data, offsets(context, shape, depth)], axis=0)
 
 
 def tuple_length(context: AdapterContext) -> int:
-    """How many dimensions of the data an index into it counts."""
+    """Gives the number of data dimensions that one tuple of indices names."""
     shape = context.input_type(1).shape
     depth = shape[-1] if shape else None
     if not isinstance(depth, int) or depth == 0 or context.known_value("batch_dims", 0):
@@ -284,8 +292,10 @@ def tuple_length(context: AdapterContext) -> int:
     return depth
 
 
-def _merged(context: AdapterContext, shape: str, depth: int, rank: int) -> tuple[str, list[str], dict[str, int]]:
-    """The node that makes the first dimensions of the data one, by operator, inputs and attributes."""
+def _merge_first_dimensions(
+    context: AdapterContext, shape: str, depth: int, rank: int
+) -> tuple[str, list[str], dict[str, int]]:
+    """Gives the node, by operator, inputs and attributes, that merges the first dimensions of the data."""
     rest = (
         [context.emit("Gather", [shape, context.constant(range(depth, rank), "rest")], "rest")] if depth < rank else []
     )
@@ -296,11 +306,11 @@ def _merged(context: AdapterContext, shape: str, depth: int, rank: int) -> tuple
         sizes = context.emit("Gather", [shape, context.constant(range(depth), "first")], "first")
         first = context.emit("ReduceProd", [sizes], "merged", axes=[0], keepdims=1)
     merged = context.emit("Concat", [first, *rest], "merged_shape", axis=0)
-    return reshaped(context, context.inputs[0], merged, dense=dense)
+    return reshape_parts(context, context.inputs[0], merged, dense=dense)
 
 
 def offsets(context: AdapterContext, shape: str, depth: int) -> str:
-    """Tuples of indices as one index into as many dimensions made one."""
+    """Computes one index from each tuple of indices: into the named dimensions, merged into one."""
     last = len(context.input_type(1).shape or ()) - 1
     total = ""
     for place in range(depth):
@@ -313,8 +323,10 @@ def offsets(context: AdapterContext, shape: str, depth: int) -> str:
 
 
 @downward("GatherND", 12)
-def gathered_without_batch(context: AdapterContext) -> None:
-    """The indices into the dimensions of the batch, which are those of the indices themselves, go before the others."""
+def index_batch_too(context: AdapterContext) -> None:
+    """Puts indices into the batch dimensions before the other indices. The batch of an element is the batch of its
+    index.
+    """
     context.require_types()
     batch, rank, formula = context.known_value("batch_dims", 0), context.known_rank(1), Formula(context)
     context.drop("batch_dims", why=f"it does not exist {context.side}")

@@ -1,4 +1,6 @@
-"""Arithmetic of integers below the opset of its operator: Mod, BitShift, MatMulInteger and so on; and Mod of floats."""
+"""Mod, BitShift, BitwiseNot, MatMulInteger and ConvInteger: integer arithmetic below their first opsets; floor
+remainders of floats and long shifts below 28.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ import math
 from splitgraph.conversion.nodes.crossing import Crossing
 from splitgraph.conversion.operators.registry import always, changed, downward, exact_downward, unchanged
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
-from splitgraph.conversion.writing.remainders import remainder_by_long_division
+from splitgraph.conversion.writing.remainders import divide_by_long_division
 from splitgraph.conversion.writing.shape_nodes import static_shape
 from splitgraph.deferred import np
 from splitgraph.onnx_proto import TensorProto
@@ -28,13 +30,13 @@ unchanged("Mod", 13)
 
 
 @downward("Mod", 10)
-def remainder_of_division(context: AdapterContext) -> None:
-    """The dividend less the divisor times their quotient, which Div rounds to 0: with fmod=0 the sign becomes that of
-    the divisor. Quotients of floats are rounded otherwise.
+def subtract_multiple(context: AdapterContext) -> None:
+    """Subtracts the divisor times the quotient, which Div rounds to 0; with fmod=0 the result gets the sign of the
+    divisor. Floats take another way: their quotients are rounded.
     """
     dtype = context.known_dtype()
     if dtype not in _BITS:
-        remainder_by_long_division(context)
+        divide_by_long_division(context)
         return
     computed = dtype if dtype in ("int64", "uint64") else "int64" if dtype == "uint32" else "int32"
     one, other = (_cast(context, name, dtype, computed) for name in context.inputs)
@@ -52,6 +54,7 @@ def remainder_of_division(context: AdapterContext) -> None:
 
 
 def _number(context: AdapterContext, truth: str, dtype: str) -> str:
+    """Casts a truth value to 0 or 1."""
     return context.emit("Cast", [truth], "number", to=DTYPE_NUMBERS[dtype])
 
 
@@ -59,15 +62,17 @@ changed("Mod", 28, "fmod=0 on floats was added", up=always)
 
 
 @exact_downward("Mod", 28)
-def modulus_of_integers(crossing: Crossing) -> bool:
-    """Mod 13|28, downward: below 28 the remainder of floats has the sign of the dividend, and needs fmod=1."""
+def is_fmod_or_of_integers(crossing: Crossing) -> bool:
+    """True when fmod is 1 or the operands are integers. Below 28, the remainder of floats has the sign of the dividend
+    and needs fmod=1.
+    """
     return crossing.value("fmod", 0) == 1 or crossing.dtype(0) in _INTEGERS
 
 
 @downward("Mod", 28)
-def floor_remainder_of_floats(context: AdapterContext) -> None:
-    """fmod=0 on floats: the remainder that fmod=1 gives, plus the divisor where their signs differ. Of 16-bit floats
-    float32 holds both exactly, and their sum with more than twice the precision.
+def add_divisor_to_remainder(context: AdapterContext) -> None:
+    """Adds the divisor to the remainder of fmod=1 where their signs differ, which gives fmod=0 on floats. float32 holds
+    two 16-bit floats exactly, and their sum with more than twice the precision.
     """
     dtype = context.known_dtype()
     if dtype in _BITS or context.known_is_set("fmod"):
@@ -89,8 +94,8 @@ def floor_remainder_of_floats(context: AdapterContext) -> None:
 
 @downward("BitShift", 11)
 def shift_by_powers(context: AdapterContext) -> None:
-    """To the left a product with a power of 2, of which the low bits stay; to the right a quotient. Shifts by all bits
-    or more give 0.
+    """Shifts to the left by a product with a power of 2, whose low bits stay, and to the right by a quotient. Shifts by
+    all bits or more give 0.
     """
     dtype = context.known_dtype()
     bits, right = _BITS[dtype], context.known_value("direction") == "RIGHT"
@@ -108,7 +113,7 @@ def shift_by_powers(context: AdapterContext) -> None:
 
 
 def _quotient(context: AdapterContext, data: str, powers: str, amount: str, *, is_wide: bool) -> str:
-    """Bits of unsigned numbers, held as int64, shifted to the right."""
+    """Shifts unsigned numbers, held as int64, to the right."""
     quotient = context.emit("Div", [data, context.emit("Gather", [powers, amount], "divisor", axis=0)], "shifted")
     if not is_wide:
         return quotient
@@ -131,8 +136,11 @@ changed("BitShift", 28, "below it, shifts by as many bits as the type has, or mo
 
 @downward("BitShift", 28)
 def shift_beyond_width(context: AdapterContext) -> None:
-    """Shifts of the bits as those of an unsigned number. To the right, a negative number is shifted as its complement,
-    -1 - x, whose vacated bits are the complement of the sign. Shifts that leave no bit, undefined below, are left out.
+    """Gives 0 for shifts that leave no bit, which are undefined below 28, and shifts the bits of the others as an
+    unsigned number.
+
+    A negative number that goes to the right is shifted as its complement, -1 - x, so that the vacated bits are the
+    complement of the sign.
     """
     dtype = context.known_dtype()
     amounts = context.elements(1)
@@ -165,8 +173,8 @@ def shift_beyond_width(context: AdapterContext) -> None:
 
 
 @downward("BitwiseNot", 18)
-def complement(context: AdapterContext) -> None:
-    """-1 less the number, or the greatest number less an unsigned one."""
+def write_complement(context: AdapterContext) -> None:
+    """Subtracts the number from -1, or an unsigned number from the greatest one."""
     dtype = context.known_dtype()
     ones = -1 if dtype.startswith("i") else np.iinfo(dtype).max
     context.replace("Sub", [context.constant(ones, "ones", dtype), context.inputs[0]])
@@ -176,35 +184,39 @@ def complement(context: AdapterContext) -> None:
 
 
 @downward("MatMulInteger", 10)
-def matmul_of_integers(context: AdapterContext) -> None:
-    """Both operands less their zero points, multiplied as int32."""
-    context.replace("MatMul", [_centred(context, 0, "int32", last=False), _centred(context, 1, "int32", last=True)])
+def multiply_integers(context: AdapterContext) -> None:
+    """Subtracts the zero points from both operands and multiplies them as int32."""
+    context.replace(
+        "MatMul",
+        [_without_zero_point(context, 0, "int32", last=False), _without_zero_point(context, 1, "int32", last=True)],
+    )
 
 
 # ConvInteger --------------------------------------------------------------------------------------------------------
 
 
 @downward("ConvInteger", 10)
-def convolution_of_integers(context: AdapterContext) -> None:
-    """Both operands less their zero points, convolved as floats that hold every sum: as float32 where windows are small
-    or, with the data in two parts, of middling size. Of float64 engines have no convolution.
+def convolve_integers(context: AdapterContext) -> None:
+    """Subtracts the zero points from both operands and convolves them as floats that hold every sum: float32 where
+    windows are small or, with the data in two parts, of middling size. Engines have no convolution of float64.
     """
     shape = static_shape(context, context.inputs[1])
     terms = math.prod(shape[1:]) if shape else math.inf
     wide = "float32" if terms * _PART * 255 < _FLOAT_LIMIT else "float64"
-    data, weights = _centred(context, 0, wide, last=False), _centred(context, 1, wide, last=False)
+    data, weights = _without_zero_point(context, 0, wide, last=False), _without_zero_point(context, 1, wide, last=False)
     if wide == "float64" or terms * 255**2 < _FLOAT_LIMIT:
-        context.replace("Cast", [_convolved(context, data, weights)], to=TensorProto.INT32)
+        context.replace("Cast", [_convolve(context, data, weights)], to=TensorProto.INT32)
         return
     part = context.constant(_PART, "part", wide)
     high = context.emit("Floor", [context.emit("Div", [data, part], "quotient")], "high")
     low = context.emit("Sub", [data, context.emit("Mul", [high, part], "of_high")], "low")
-    sums = [_cast(context, _convolved(context, each, weights), wide, "int32") for each in (high, low)]
+    sums = [_cast(context, _convolve(context, each, weights), wide, "int32") for each in (high, low)]
     raised = context.emit("Mul", [sums[0], context.constant(_PART, "part", "int32")], "raised")
     context.replace("Add", [raised, sums[1]])
 
 
-def _convolved(context: AdapterContext, data: str, weights: str) -> str:
+def _convolve(context: AdapterContext, data: str, weights: str) -> str:
+    """Emits a Conv with the attributes of the node."""
     found = context.emit("Conv", [data, weights], "sums")
     context.before[-1].attributes |= context.attributes
     return found
@@ -213,8 +225,10 @@ def _convolved(context: AdapterContext, data: str, weights: str) -> str:
 # Helpers of several operators ---------------------------------------------------------------------------------------
 
 
-def _centred(context: AdapterContext, index: int, dtype: str, *, last: bool) -> str:
-    """An operand less its zero point, in a wider type. last: a zero point of one dimension is for each column."""
+def _without_zero_point(context: AdapterContext, index: int, dtype: str, *, last: bool) -> str:
+    """Subtracts the zero point from an operand, in a wider type. last: a zero point of one dimension is for each
+    column.
+    """
     found = _cast(context, context.inputs[index], "", dtype)
     if not context.uses_input(index + 2):
         return found
@@ -233,8 +247,10 @@ def _centred(context: AdapterContext, index: int, dtype: str, *, last: bool) -> 
 
 
 def _cast(context: AdapterContext, name: str, dtype: str, wanted: str) -> str:
+    """Casts a value unless it has the wanted type."""
     return name if dtype == wanted else context.emit("Cast", [name], f"as_{wanted}", to=DTYPE_NUMBERS[wanted])
 
 
 def _less(context: AdapterContext, one: str, other: str) -> str:
+    """Emits Less."""
     return context.emit("Less", [one, other], "less")

@@ -1,13 +1,15 @@
-"""The reductions, ArgMax and ArgMin: axes that were an attribute and became an input."""
+"""The reductions (ReduceSum, ReduceMean, ...), ArgMax and ArgMin: negative axes (11), axes became an input (13 for
+ReduceSum, 18 for the others), and select_last_index (12).
+"""
 
 from __future__ import annotations
 
 from splitgraph.conversion.nodes.crossing import Crossing
-from splitgraph.conversion.operators.axes import axes_as_input
+from splitgraph.conversion.operators.axes import make_axes_an_input
 from splitgraph.conversion.operators.predicates import MINUS_AXIS, RANK_HINT, axes_counted_from_front
 from splitgraph.conversion.operators.registry import always, changed, downward, exact, unchanged, upward
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
-from splitgraph.conversion.writing.reshaping import reshaped
+from splitgraph.conversion.writing.reshaping import reshape_parts
 from splitgraph.conversion.writing.shape_nodes import (
     dimension,
     has_no_zero,
@@ -38,22 +40,23 @@ changed("ReduceSum", 13, "the attribute axes became an input")
 
 @exact("ReduceSum", 13)
 def reduces_all_axes(crossing: Crossing) -> bool:
-    """No axes are given and that means all of them."""
+    """True when the node has no axes, which means all axes."""
     if crossing.upward:
         return not crossing.has("axes")
     return not crossing.uses_input(1) and crossing.value("noop_with_empty_axes", 0) == 0
 
 
-upward("ReduceSum", 13)(axes_as_input)
+upward("ReduceSum", 13)(make_axes_an_input)
 
 
 @downward("ReduceSum", 13)
 @downward(_REDUCTIONS_18, 18)
-def reduced_axes_as_attribute(context: AdapterContext) -> None:
-    """A constant second input becomes the attribute axes; axes known only at run time become those of a tensor with
-    two dimensions for each of the data: the one that is kept and the one that is reduced, of which one is 1.
+def make_reduced_axes_an_attribute(context: AdapterContext) -> None:
+    """Turns a constant second input into the attribute axes. Without axes and with noop_with_empty_axes, nothing is
+    reduced, but the elements are still squared and so on.
 
-    With noop_with_empty_axes, no axes at all reduce nothing, but the elements are still squared and so on.
+    Axes that are known only at run time: the data gets two dimensions for each of its dimensions, one that is kept and
+    one that is reduced; one of the two is 1.
     """
     context.require_types()
     is_noop = context.known_value("noop_with_empty_axes", 0) == 1
@@ -70,6 +73,7 @@ def reduced_axes_as_attribute(context: AdapterContext) -> None:
 
 
 def _reduce_at_run_time(context: AdapterContext, is_noop: bool) -> None:
+    """Reduces along axes that are known only at run time."""
     data, axes = context.inputs
     rank, keeps = context.known_rank(0), context.known_value("keepdims", 1)
     del context.inputs[1:]
@@ -90,7 +94,7 @@ def _reduce_at_run_time(context: AdapterContext, is_noop: bool) -> None:
         "Reshape", [context.emit("Concat", pairs, "pairs", axis=1), context.constant([-1], "row")], "paired"
     )
     dense = has_no_zero(context, data)
-    operator, inputs, attributes = reshaped(context, data, paired, dense=dense)
+    operator, inputs, attributes = reshape_parts(context, data, paired, dense=dense)
     in_pairs = context.emit(operator, inputs, "in_pairs", **attributes)
     reduced = {"axes": list(range(1, 2 * rank, 2)), "keepdims": 0}
     context.reasons["axes"] = "the axes are known only at run time"
@@ -101,12 +105,12 @@ def _reduce_at_run_time(context: AdapterContext, is_noop: bool) -> None:
     left = context.emit(
         "Gather", [shape, positions(context, context.emit("Not", [mask], "is_kept"), "kept_axes")], "left"
     )
-    operator, inputs, attributes = reshaped(context, with_ones, left, dense=dense)
+    operator, inputs, attributes = reshape_parts(context, with_ones, left, dense=dense)
     context.replace(operator, inputs, **attributes)
 
 
 def _reduce_nothing(context: AdapterContext) -> None:
-    """Reduce a dimension of 1 behind all others, which leaves what the operator does besides reducing."""
+    """Reduces an added dimension of 1, so that the operator does everything else that it does."""
     if context.form.op_type in ("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd"):
         context.replace("Identity", context.inputs)
         return
@@ -120,7 +124,7 @@ def _reduce_nothing(context: AdapterContext) -> None:
 
 changed(_REDUCTIONS_18, 18, "the attribute axes became an input")
 exact(_REDUCTIONS_18, 18)(reduces_all_axes)
-upward(_REDUCTIONS_18, 18)(axes_as_input)
+upward(_REDUCTIONS_18, 18)(make_axes_an_input)
 
 # ArgMax, ArgMin -----------------------------------------------------------------------------------------------------
 
@@ -129,8 +133,8 @@ changed("ArgMax ArgMin", 11, MINUS_AXIS, up=always, down=axes_counted_from_front
 
 
 @downward("ArgMax ArgMin", 12)
-def last_index_in_reverse(context: AdapterContext) -> None:
-    """The last of several equal elements is the first of them in the reversed tensor."""
+def find_last_index_in_reverse(context: AdapterContext) -> None:
+    """Reverses the tensor: the last of several equal elements is the first one there."""
     context.require_types()
     if not context.known_is_set("select_last_index"):
         raise Inexact("the first of several equal elements is not what stands in the way")

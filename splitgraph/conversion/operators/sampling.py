@@ -1,5 +1,5 @@
-"""Operators that sample images at places known at run time, and that make such places: GridSample, AffineGrid,
-DeformConv, RoiAlign.
+"""GridSample, AffineGrid, DeformConv and RoiAlign: they sample images at places that are known only at run time, or
+make such places.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ unchanged("GridSample", 22)
 
 
 @downward("GridSample", 16, 20)
-def sampled_by_gathering(context: AdapterContext) -> None:
-    """The images, one behind the other, are gathered from at the elements around each place, which are weighted and
-    added up. Below 20, only images of two axes are sampled, below 16 none.
+def sample_by_gathering(context: AdapterContext) -> None:
+    """Gathers the elements around each place from the images in one row, weights them and adds them up. Below 20,
+    GridSample takes images of two axes only; below 16, it does not exist.
     """
     dtype, rank = context.known_dtype(0), context.known_rank(0)
     mode = context.known_value("mode", "linear")
@@ -64,8 +64,10 @@ changed("GridSample", 20, "modes were renamed, and inputs that are not images we
 
 
 @exact("GridSample", 20)
-def grid_sample_mode(crossing: Crossing) -> bool:
-    """GridSample 16|20: images only, and "linear" and "cubic" are spelt "bilinear" and "bicubic" below 20."""
+def mode_can_be_respelled(crossing: Crossing) -> bool:
+    """True for images of two axes whose mode is known. Respells the mode: "linear" and "cubic" are "bilinear" and
+    "bicubic" below 20.
+    """
     if not crossing.upward and crossing.rank(0) != 4:
         return False
     new_names = {"bilinear": "linear", "bicubic": "cubic", "nearest": "nearest"}
@@ -87,9 +89,9 @@ unchanged("DeformConv", 22)
 
 
 @downward("DeformConv", 19)
-def deformed_by_gathering(context: AdapterContext) -> None:
-    """The elements that a kernel falls on are sampled between those of the image, 0 beyond it; a convolution with a
-    kernel of 1 weights and adds up what all places of the kernel gave.
+def deform_by_gathering(context: AdapterContext) -> None:
+    """Samples the elements under the kernel between those of the image, 0 beyond it. A convolution with a kernel of 1
+    weights and adds up the samples of all places in the kernel.
     """
     dtype, rank = context.known_dtype(0), context.known_rank(0)
     kernel, group = _kernel(context, rank - 2), context.known_value("offset_group", 1)
@@ -110,7 +112,7 @@ def deformed_by_gathering(context: AdapterContext) -> None:
     places = []
     for axis in range(axes):
         moved = formula.gather(offset, formula.number(axis), 3)
-        places.append(moved + _undeformed(context, formula, kernel, axis, results[axis]).cast(wide))
+        places.append(moved + _undeformed_places(context, formula, kernel, axis, results[axis]).cast(wide))
     groups = formula.number(np.arange(group)).reshape(1, -1, 1, *[1] * axes)
     first = (formula.counting(batch).reshape(0, 1, 1, *[1] * axes) * group + groups) * pixels
     found = Images(formula, flat, sizes, "linear").sample(first, places, axes + 3)
@@ -124,7 +126,7 @@ def deformed_by_gathering(context: AdapterContext) -> None:
 
 
 def _kernel(context: AdapterContext, axes: int) -> list[int]:
-    """The shape of the kernel."""
+    """Gives the shape of the kernel."""
     given = context.known_value("kernel_shape", None) or (context.shape(1) or ())[2:]
     kernel = [size for size in given if isinstance(size, int)]
     if len(kernel) != axes or len(given) != axes:
@@ -133,8 +135,8 @@ def _kernel(context: AdapterContext, axes: int) -> list[int]:
     return kernel
 
 
-def _undeformed(context: AdapterContext, formula: Formula, kernel: list[int], axis: int, count: Term) -> Term:
-    """Where each place of the kernel falls along an axis, int64[1, 1, places, 1, ..., results, ..., 1]."""
+def _undeformed_places(context: AdapterContext, formula: Formula, kernel: list[int], axis: int, count: Term) -> Term:
+    """Gives the place of each kernel element along an axis, int64[1, 1, places, 1, ..., results, ..., 1]."""
     ones = [1] * len(kernel)
     pads, strides = context.known_value("pads", [0, 0] * len(kernel)), context.known_value("strides", ones)
     stride: int = strides[axis]
@@ -150,10 +152,10 @@ unchanged("RoiAlign", 22)
 
 
 @downward("RoiAlign", 10, 16)
-def aligned_by_gathering(context: AdapterContext) -> None:
-    """In each bin of a region, as many samples as sampling_ratio says or, for 0, as there are elements along an axis,
-    are interpolated and averaged; those more than an element beyond the image are 0. The shift by half an element came
-    with opset 16.
+def align_by_gathering(context: AdapterContext) -> None:
+    """Interpolates several samples in each bin of a region and averages them: sampling_ratio along an axis or, for 0,
+    as many as the bin has elements. Samples more than one element beyond the image are 0. The shift by half an element
+    came with opset 16.
     """
     if context.known_value("mode", "avg") != "avg":
         raise Inexact("runtimes and the document disagree about mode=max")
@@ -190,7 +192,7 @@ def aligned_by_gathering(context: AdapterContext) -> None:
 
 
 def _samples(context: AdapterContext, formula: Formula, width: Term) -> tuple[Term, Term]:
-    """How many samples there are in a bin along an axis, for each region or for all, and their numbers, int64."""
+    """Gives the number of samples in a bin along an axis, for each region or for all, and their indices, int64."""
     ratio = context.known_value("sampling_ratio", 0)
     if ratio > 0:
         require_few(ratio)
@@ -205,8 +207,10 @@ changed("RoiAlign", 16, "the default shift by half a pixel was added, and runtim
 
 
 @exact("RoiAlign", 16)
-def roi_pixel_shift(crossing: Crossing) -> bool:
-    """RoiAlign 10|16: average pooling without the shift by half a pixel, which is the default from 16 on."""
+def has_no_pixel_shift(crossing: Crossing) -> bool:
+    """True for average pooling without the shift by half a pixel, the default from 16 on. Sets or drops the
+    attribute.
+    """
     if crossing.value("mode", "avg") != "avg":
         return False
     name = "coordinate_transformation_mode"
@@ -223,9 +227,9 @@ def roi_pixel_shift(crossing: Crossing) -> bool:
 
 
 @downward("AffineGrid", 20)
-def grid_by_multiplication(context: AdapterContext) -> None:
-    """Positions from -1 to 1 along each axis, and 1, times the matrices. The specification's function body takes a
-    batch of one for no batch.
+def multiply_positions(context: AdapterContext) -> None:
+    """Multiplies positions from -1 to 1 along each axis, and 1, with the matrices. The function body confuses a batch
+    of one with no batch.
     """
     dtype, shape, sizes = context.known_dtype(0), context.shape(0) or (), static_shape(context, context.inputs[1])
     axes = sizes[0] - 2 if sizes else shape[1] if len(shape) == 3 else None
@@ -256,14 +260,15 @@ def grid_by_multiplication(context: AdapterContext) -> None:
 
 
 def _wide(dtype: str) -> str:
-    """The type that floating-point numbers are interpolated in."""
+    """Gives the type in which floating-point numbers are interpolated."""
     return "float64" if dtype == "float64" else "float32"
 
 
 def _rows(formula: Formula, data: Term, rank: int, length: Term) -> Term:
-    """The images of a batch, [batch, channels, ...], one behind the other: a row for each channel."""
+    """Puts the images of a batch, [batch, channels, ...], into one row for each channel."""
     return formula.shaped(formula.transposed(data, [1, 0, *range(2, rank)]), [formula.number(0), length])
 
 
 def _channels_behind(formula: Formula, found: Term, rank: int) -> Term:
+    """Moves the channels behind the batch."""
     return formula.transposed(found, [1, 0, *range(2, rank)])

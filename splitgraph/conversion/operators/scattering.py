@@ -1,15 +1,15 @@
-"""ScatterElements and ScatterND, where reductions do not exist: slice by slice, in order."""
+"""Scatter, ScatterElements and ScatterND: Scatter was renamed (11), and reductions were added (16, 18)."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 
-from splitgraph.conversion.operators.indexing import from_front, offsets, tuple_length
-from splitgraph.conversion.operators.predicates import value_in
+from splitgraph.conversion.operators.indexing import indices_from_front, offsets, tuple_length
+from splitgraph.conversion.operators.predicates import value_is_one_of
 from splitgraph.conversion.operators.registry import always, changed, downward, unchanged, upward
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
-from splitgraph.conversion.writing.reshaping import reshaped
+from splitgraph.conversion.writing.reshaping import reshape_parts
 from splitgraph.conversion.writing.shape_nodes import (
     has_no_zero,
 )
@@ -25,18 +25,16 @@ unchanged("ScatterElements ScatterND", 13, 16)
 
 
 @downward("ScatterElements", 11)
-def scatter_instead(context: AdapterContext) -> None:
-    """Scatter, below 11, says nothing of negative indices, which are counted from the front."""
+def replace_by_scatter(context: AdapterContext) -> None:
+    """Replaces the node by Scatter, with indices counted from the front: Scatter does not define negative ones."""
     axis = context.known_value("axis", 0)
-    inputs = [context.inputs[0], from_front(context, axis), context.inputs[2]]
+    inputs = [context.inputs[0], indices_from_front(context, axis), context.inputs[2]]
     context.replace("Scatter", inputs, axis=axis)
 
 
 @downward("ScatterND", 11)
-def scattered_by_offsets(context: AdapterContext) -> None:
-    """The data in two dimensions, those that the tuples of indices count into and the rest, is scattered into row by
-    row.
-    """
+def scatter_by_offsets(context: AdapterContext) -> None:
+    """Scatters into the rows of the data in two dimensions: those that the tuples of indices name, and the rest."""
     rank, depth = context.known_rank(0), tuple_length(context)
     shape = context.emit("Shape", [context.inputs[0]], "shape")
     places = context.emit("Reshape", [offsets(context, shape, depth), context.constant([-1, 1], "column")], "places")
@@ -48,7 +46,7 @@ def scattered_by_offsets(context: AdapterContext) -> None:
 
     def in_rows(data: str, rows: str) -> str:
         row_shape = context.emit("Concat", [any_number if dense else rows, width], "row_shape", axis=0)
-        operator, inputs, attributes = reshaped(context, data, row_shape, dense=dense)
+        operator, inputs, attributes = reshape_parts(context, data, row_shape, dense=dense)
         return context.emit(operator, inputs, "in_rows", **attributes)
 
     data = in_rows(context.inputs[0], _product(context, shape, range(depth)))
@@ -58,12 +56,14 @@ def scattered_by_offsets(context: AdapterContext) -> None:
     wide = context.emit("Concat", [context.constant([1], "one"), width], "wide", axis=0)
     indices = context.emit("Expand", [places, wide], "indices")
     scattered = context.emit("Scatter", [data, indices, in_rows(context.inputs[2], count)], "scattered", axis=0)
-    operator, inputs, attributes = reshaped(context, scattered, shape, dense=has_no_zero(context, context.inputs[0]))
+    operator, inputs, attributes = reshape_parts(
+        context, scattered, shape, dense=has_no_zero(context, context.inputs[0])
+    )
     context.replace(operator, inputs, **attributes)
 
 
 def _product(context: AdapterContext, shape: str, axes: range) -> str:
-    """How many elements some dimensions of the first input hold, as a list of one."""
+    """Gives the number of elements in some dimensions of the first input, as int64[1]."""
     dims = (context.input_type(0).shape or ())[axes.start : axes.stop]
     known = [dim for dim in dims if isinstance(dim, int)]
     if len(known) == len(dims):
@@ -73,9 +73,9 @@ def _product(context: AdapterContext, shape: str, axes: range) -> str:
 
 
 @downward("ScatterElements", 16, 18)
-def elements_slice_by_slice(context: AdapterContext) -> None:
-    """The updates of one slice along the axis meet different elements: gathered, combined with the updates and
-    scattered, slice after slice, they are reduced in the order of their indices.
+def reduce_slice_by_slice(context: AdapterContext) -> None:
+    """Reduces one slice of updates after the other, in the order of their indices: the updates of one slice along the
+    axis go to different elements. Each slice is gathered, combined and scattered.
     """
     axis, shape = context.known_value("axis", 0), context.input_type(1).shape
     count = shape[axis] if shape else None
@@ -86,13 +86,11 @@ def elements_slice_by_slice(context: AdapterContext) -> None:
         combined = context.emit(operator, [found, updates], "combined")
         return context.emit("ScatterElements", [data, indices, combined], "scattered", axis=axis)
 
-    _one_after_the_other(context, count, update)
+    _reduce_in_order(context, count, update)
 
 
-def _one_after_the_other(
-    context: AdapterContext, count: DimLike | None, update: Callable[[str, str, str], str]
-) -> None:
-    """Apply the updates of slices 0 to count - 1, in order."""
+def _reduce_in_order(context: AdapterContext, count: DimLike | None, update: Callable[[str, str, str], str]) -> None:
+    """Applies the updates of slices 0 to count - 1, in order."""
     context.require_types()
     reduction, dtype = context.known_value("reduction", "none"), context.known_dtype(0)
     if reduction not in _OPERATORS or (reduction in ("add", "mul") and context.upper.since_version == 18):
@@ -109,8 +107,8 @@ def _one_after_the_other(
 
 
 @downward("ScatterND", 16, 18)
-def tuples_one_after_the_other(context: AdapterContext) -> None:
-    """The update of one tuple of indices meets each element once: tuple after tuple, all are reduced in order."""
+def reduce_tuple_by_tuple(context: AdapterContext) -> None:
+    """Reduces one tuple of indices after the other: the update of one tuple goes to each element once."""
     shape = context.input_type(1).shape
     if shape is None or len(shape) != 2:
         raise Inexact(
@@ -124,7 +122,7 @@ def tuples_one_after_the_other(context: AdapterContext) -> None:
         combined = context.emit(operator, [found, updates], "combined")
         return context.emit("ScatterND", [data, indices, combined], "scattered")
 
-    _one_after_the_other(context, shape[0], update)
+    _reduce_in_order(context, shape[0], update)
 
 
 changed(
@@ -132,7 +130,7 @@ changed(
     18,
     "reduction=max and min were added",
     up=always,
-    down=value_in("reduction", "none", "none", "add", "mul"),
+    down=value_is_one_of("reduction", "none", "none", "add", "mul"),
 )
 
 # Scatter ------------------------------------------------------------------------------------------------------------
@@ -141,6 +139,6 @@ changed("Scatter", 11, "it is deprecated from then on; ScatterElements replaces 
 
 
 @upward("Scatter", 11)
-def scatter_elements_instead(context: AdapterContext) -> None:
-    """The operator was renamed."""
+def rename_to_scatter_elements(context: AdapterContext) -> None:
+    """Renames the node."""
     context.rename("ScatterElements")

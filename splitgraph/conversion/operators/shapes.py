@@ -1,5 +1,5 @@
-"""Operators that change shapes, and those that make tensors from shapes: Reshape, Tile, Expand, Range, Constant and so
-on.
+"""Reshape, Tile, Expand, Identity and Shape: inputs that were attributes, allowzero (14), sequences in Identity (14),
+and parts of Shape (15); Size does not change.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from splitgraph.conversion.operators.registry import changed, downward, unchanged, upward
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
 from splitgraph.conversion.writing.formula import Formula, Term
-from splitgraph.conversion.writing.reshaping import copying, reshaped
+from splitgraph.conversion.writing.reshaping import reshape_by_copying, reshape_parts
 from splitgraph.conversion.writing.shape_nodes import (
     filled,
     has_no_zero,
@@ -31,8 +31,8 @@ changed("Reshape", 5, "the attribute shape became an input")
 
 
 @upward("Reshape", 5)
-def shape_as_input(context: AdapterContext) -> None:
-    """The attribute shape becomes a constant."""
+def make_shape_an_input(context: AdapterContext) -> None:
+    """Turns the attribute shape into a constant."""
     context.require_types()
     if not context.has("shape"):
         raise Inexact("the node has no attribute shape")
@@ -41,8 +41,8 @@ def shape_as_input(context: AdapterContext) -> None:
 
 
 @downward("Reshape", 5)
-def shape_as_attribute(context: AdapterContext) -> None:
-    """A constant second input becomes the attribute shape."""
+def make_shape_an_attribute(context: AdapterContext) -> None:
+    """Turns a constant second input into the attribute shape."""
     context.require_types()
     shape = context.constant_ints(1, "shape")
     del context.inputs[1:]
@@ -52,9 +52,9 @@ def shape_as_attribute(context: AdapterContext) -> None:
 
 
 @downward("Reshape", 14)
-def dimensions_of_zero(context: AdapterContext) -> None:
-    """Below 14, a 0 in the shape copies a dimension: where none is 0 unless that dimension is, it makes no difference;
-    elsewhere a tensor without elements is made by other means.
+def write_dimensions_of_zero(context: AdapterContext) -> None:
+    """Drops allowzero. Below 14, a 0 in the shape copies a dimension. Where that dimension is 0, or the shape has no 0,
+    the node stays; otherwise other nodes make the empty tensor.
     """
     context.require_types()
     if 0 in (context.integers(1) or (0,)):
@@ -65,8 +65,8 @@ def dimensions_of_zero(context: AdapterContext) -> None:
     dense = has_no_zero(context, context.inputs[0])
     if dense and 0 in (context.integers(1) or ()):
         raise Inexact("it makes no elements of some")
-    written = None if dense else copying(context)
-    operator, inputs, attributes = written or reshaped(context, *context.inputs, dense=dense)
+    written = None if dense else reshape_by_copying(context)
+    operator, inputs, attributes = written or reshape_parts(context, *context.inputs, dense=dense)
     context.replace(operator, list(inputs), **attributes)
 
 
@@ -77,8 +77,8 @@ changed("Tile", 6, "the inputs tiles and axis became one input repeats")
 
 
 @upward("Tile", 6)
-def repeats_from_axis(context: AdapterContext) -> None:
-    """tiles, along axis, is an element of repeats, all others of which are 1."""
+def make_repeats_from_axis(context: AdapterContext) -> None:
+    """Computes repeats: tiles at the axis, 1 elsewhere."""
     context.require_types()
     rank = context.known_rank(0)
     data, tiles, axis = context.inputs
@@ -99,13 +99,13 @@ def repeats_from_axis(context: AdapterContext) -> None:
 
 
 def _limited(context: AdapterContext) -> dict[str, int]:
-    """What lets the second operand broadcast below opset 7."""
+    """Gives the attribute that lets the second operand broadcast below opset 7."""
     return {"broadcast": 1} if context.opset < 7 else {}
 
 
 @downward("Tile", 6)
-def one_axis_at_a_time(context: AdapterContext) -> None:
-    """A constant repeats becomes a Tile for each axis along which anything is repeated."""
+def tile_axis_by_axis(context: AdapterContext) -> None:
+    """Turns constant repeats into a Tile for each axis that is repeated."""
     context.require_types()
     dtype = context.known_dtype(0)
     repeats = context.constant_ints(1, "repeats")
@@ -128,8 +128,8 @@ unchanged("Expand", 13)
 
 
 @downward("Expand", 8)
-def repeated_instead(context: AdapterContext) -> None:
-    """Along each axis the one element is repeated as often as the result is long, or nothing is."""
+def expand_by_tile(context: AdapterContext) -> None:
+    """Repeats the one element along each axis with Tile. Expand does not exist below 8."""
     sizes, lengths = context.input_type(0).shape, context.output_type(0).shape
     if sizes is None or lengths is None:
         raise Inexact("the rank of its input, or that of its result, is unknown", "declare the shape of the input")
@@ -144,6 +144,7 @@ def repeated_instead(context: AdapterContext) -> None:
 def _repeats(
     context: AdapterContext, formula: Formula, sizes: Sequence[DimLike | None], lengths: Shape
 ) -> list[Term | int]:
+    """Gives the number of repeats along each axis."""
     asked, known = formula.given(context.inputs[1], "int64"), static_shape(context, context.inputs[1])
     repeats: list[Term | int] = []
     for axis, (size, length) in enumerate(zip(sizes, lengths, strict=True)):
@@ -168,8 +169,8 @@ unchanged("Identity", 13, 14, 16, 19, 21, 23, 24, 25)
 
 
 @downward("Identity", 14)
-def sequence_with_one_more(context: AdapterContext) -> None:
-    """A sequence is copied by an insertion at its end that is taken back."""
+def copy_sequence(context: AdapterContext) -> None:
+    """Copies a sequence: inserts an element at its end and erases it. Identity takes tensors only below 14."""
     known = context.input_type(0)
     if known.kind != "sequence" or known.dtype is None or known.element is not None:
         context.require_types()
@@ -189,8 +190,8 @@ unchanged("Shape", 13, 15, 19, 21, 23, 24, 25)
 
 
 @downward("Shape", 15)
-def part_of_shape_by_slice(context: AdapterContext) -> None:
-    """start and end clamp as the bounds of a Slice do, which takes the part of the whole shape below 15."""
+def slice_shape(context: AdapterContext) -> None:
+    """Takes the part of the shape with Slice, which clamps its bounds as start and end do."""
     context.require_types()
     start, end = context.known_value("start", 0), context.known_value("end", 2**63 - 1)
     shape = context.emit("Shape", [context.inputs[0]], "shape")

@@ -1,4 +1,6 @@
-"""Pooling: how many windows there are, what of the padding counts, holes in windows; ConvTranspose's padding."""
+"""AveragePool, MaxPool, LpPool and ConvTranspose: padding that counts (7), rounding up (10), windows with holes (10,
+18, 19), windows in the padding (22), and padding that follows from auto_pad (11).
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ _NO_WINDOW = "a window is larger than the input with its padding"
 
 @dataclass(slots=True)
 class _Window:
-    """The windows along one axis: how many elements they span, how far they are apart, and the padding."""
+    """The windows along one axis: the number of elements that they span, their distance, and the padding."""
 
     span: int
     stride: int
@@ -38,7 +40,7 @@ class _Window:
     end: int
 
     def count(self, size: int, *, up: bool) -> int:
-        """How many there are on so many elements, with a last one that reaches beyond the padding or without."""
+        """Gives the number of windows on so many elements; up: with a last one that reaches beyond the padding."""
         room = size + self.begin + self.end - self.span
         return (-(-room // self.stride) if up else room // self.stride) + 1
 
@@ -59,8 +61,8 @@ unchanged("MaxPool", 8, 10, 11, 12)
 
 
 @downward("AveragePool", 7)
-def padding_counts(context: AdapterContext) -> None:
-    """Below 7, padding never counts: zeros that Pad adds do."""
+def pad_with_zeros_that_count(context: AdapterContext) -> None:
+    """Pads with zeros, which count, by Pad. Below 7, padding of the node never counts."""
     pads, kernel = context.known_value("pads", ()), context.known_value("kernel_shape")
     if context.value("auto_pad", "NOTSET") not in ("NOTSET", "VALID"):
         raise Inexact("count_include_pad does not exist below it, and here the padding is worked out from auto_pad")
@@ -73,8 +75,8 @@ def padding_counts(context: AdapterContext) -> None:
 
 
 @downward("MaxPool", 8)
-def one_output(context: AdapterContext) -> None:
-    """Below 8, there are no indices, without which their order does not matter."""
+def drop_indices(context: AdapterContext) -> None:
+    """Drops the output Indices, which does not exist below 8, and their order."""
     if context.uses_output(1) and context.is_read(context.outputs[1]):
         raise Inexact("the output Indices does not exist below it")
     del context.outputs[1:]
@@ -83,19 +85,19 @@ def one_output(context: AdapterContext) -> None:
 
 @downward("AveragePool", 10)
 @downward("MaxPool", 10)
-def ceiling_written_out(context: AdapterContext) -> None:
-    """Below 10, there is no ceil_mode: more padding at the end makes as many windows; neither the greatest element nor
-    the mean of those outside the padding depends on how much of it there is; a mean of those in it is counted again.
+def write_ceiling_as_padding(context: AdapterContext) -> None:
+    """Writes more padding at the end in place of ceil_mode, which does not exist below 10. The maximum and the mean of
+    the elements outside the padding do not depend on the padding; a mean that includes padding is corrected.
     """
-    _count_again(context, _write_ceiling(context))
+    _correct_mean(context, _write_ceiling(context))
     if any(dilation != 1 for dilation in context.known_value("dilations", ())):
         _greatest_of_slices(context)
     else:
         context.drop("dilations", why="all are 1, and they do not exist below opset 10")
 
 
-def _count_again(context: AdapterContext, counted: Array | None) -> None:
-    """Make a mean over whole windows one over the elements that count."""
+def _correct_mean(context: AdapterContext, counted: Array | None) -> None:
+    """Corrects a mean over whole windows to a mean over the elements that count."""
     if counted is None:
         return
     whole = prod(context.known_value("kernel_shape"))
@@ -105,7 +107,7 @@ def _count_again(context: AdapterContext, counted: Array | None) -> None:
 
 
 def _write_ceiling(context: AdapterContext) -> Array | None:
-    """Do without ceil_mode; how many elements count in each window, as `_write_padding` gives it."""
+    """Removes ceil_mode. Gives the number of elements that count in each window, as `_write_padding` does."""
     if context.value("ceil_mode", 0) is UNRESOLVED or context.value("auto_pad", "NOTSET") is UNRESOLVED:
         raise Inexact("ceil_mode is an attribute of the enclosing function", INLINE_FIRST)
     if not context.known_is_set("ceil_mode") or context.value("auto_pad", "NOTSET").startswith("SAME"):
@@ -123,11 +125,13 @@ def _write_ceiling(context: AdapterContext) -> Array | None:
 
 
 def _fits_every_size(context: AdapterContext) -> bool:
-    """True where the input's size is not static, and more padding gives the same windows as ceil_mode, whatever it is.
+    """True where the size of the input is not static, and more padding gives the same windows as ceil_mode for every
+    size.
 
-    One element less than a stride more makes as many windows as rounding up does. The last begins at most so far behind
-    the last place where a whole window fits: inside, when with what is there at the end this is less than its span. How
-    many elements count must not depend on it: without padding that counts it does not.
+    Padding of one element less than a stride makes as many windows as rounding up does. The last window begins at most
+    this far behind the last place where a whole window fits; it begins inside when this distance and the padding at the
+    end are less than its span. The number of elements that count must not depend on the padding: so padding that counts
+    is excluded.
     """
     shape, pads = context.shape(0), context.known_value("pads", ())
     if shape is None or all(isinstance(size, int) for size in shape[2:]):
@@ -138,6 +142,7 @@ def _fits_every_size(context: AdapterContext) -> bool:
 
 
 def _windows(context: AdapterContext) -> list[_Window]:
+    """Gives the windows along each axis."""
     kernel = context.known_value("kernel_shape")
     ones, zeros = (1,) * len(kernel), (0,) * 2 * len(kernel)
     strides, dilations = context.known_value("strides", ones), context.known_value("dilations", ones)
@@ -148,6 +153,7 @@ def _windows(context: AdapterContext) -> list[_Window]:
 
 
 def _write_padding_of_every_size(context: AdapterContext) -> None:
+    """Writes padding that replaces ceil_mode for every size of the input."""
     windows, why = _windows(context), "as many windows as with ceil_mode"
     context.drop("ceil_mode", why=why)
     context.drop("count_include_pad", why="there was no padding, and what is beyond the input does not count")
@@ -160,8 +166,8 @@ def _write_padding_of_every_size(context: AdapterContext) -> None:
 
 
 def _leave_out_windows_that_do_not_fit(context: AdapterContext, windows: list[_Window]) -> None:
-    """Where not even the padding makes room for a window there are none: but onnxruntime, which rounds a room of less
-    than nothing towards 0, has one there without ceil_mode, as it does not have with it.
+    """Removes windows that do not fit even with the padding. onnxruntime rounds a negative room towards 0, and so has a
+    window there without ceil_mode, but not with it.
     """
     # Steps of 1 leave nothing to round.
     spare = [window.begin + window.end - window.span if window.stride > 1 else 0 for window in windows]
@@ -183,14 +189,15 @@ def _leave_out_windows_that_do_not_fit(context: AdapterContext, windows: list[_W
 
 
 def _sized(context: AdapterContext, sizes: list[int]) -> list[tuple[_Window, int]]:
+    """Pairs the windows of each axis with its size."""
     return list(zip(_windows(context), sizes, strict=True))
 
 
 def _write_padding(context: AdapterContext, sizes: list[int]) -> Array | None:
-    """Write the padding that gives, without ceil_mode, each window that starts inside.
+    """Writes the padding that gives, without ceil_mode, each window that starts inside.
 
-    Gives how many elements count in each window, where those of the padding do (count_include_pad) and those beyond it,
-    which is padding now too, do not: [1, 1, windows along each axis]; None where there are none beyond it.
+    Gives the number of elements that count in each window, [1, 1, windows along each axis], where padding counts
+    (count_include_pad) and the added padding must not; None where no padding is added.
     """
     windows, counted = _windows(context), []
     for window, size, kernel in zip(windows, sizes, context.known_value("kernel_shape"), strict=True):
@@ -217,7 +224,7 @@ def _write_padding(context: AdapterContext, sizes: list[int]) -> Array | None:
 
 
 def _greatest_of_slices(context: AdapterContext) -> None:
-    """Windows with holes: for each place in the window, the elements that fall on it, the greatest of all of which."""
+    """Writes windows with holes as the maximum of slices, one for each place in the window."""
     _drop_auto_pad(context)
     if context.uses_output(1) and context.is_read(context.outputs[1]):
         raise Inexact("the positions in windows with holes are not given below it")
@@ -255,7 +262,7 @@ def _greatest_of_slices(context: AdapterContext) -> None:
 
 
 def _drop_auto_pad(context: AdapterContext) -> None:
-    """Leave out an auto_pad that pads nothing; where windows have holes, runtimes disagree about the others."""
+    """Drops an auto_pad that pads nothing. Runtimes disagree about the others where windows have holes."""
     if context.known_value("auto_pad", "NOTSET") not in ("NOTSET", "VALID"):
         raise Inexact(
             "windows with holes do not exist below it, and runtimes disagree about their auto_pad", "give pads"
@@ -264,9 +271,9 @@ def _drop_auto_pad(context: AdapterContext) -> None:
 
 
 @downward("LpPool", 18)
-def lp_pool_written_out(context: AdapterContext) -> None:
-    """Below 18, there is neither ceil_mode, for which there is more padding, of zeros, nor are there holes in windows:
-    a convolution with ones adds the powers up.
+def write_lp_pool_as_convolution(context: AdapterContext) -> None:
+    """Replaces ceil_mode by more padding of zeros, and windows with holes by a convolution with ones that sums the
+    powers. Below 18, LpPool has neither.
     """
     _write_ceiling(context)
     if all(dilation == 1 for dilation in context.known_value("dilations", ())):
@@ -276,11 +283,11 @@ def lp_pool_written_out(context: AdapterContext) -> None:
     dtype, p = context.known_dtype(0), context.known_value("p", 2)
     exponent, root = context.constant(p, "p", dtype), context.constant(1 / p, "root", dtype)
     powers = context.emit("Pow", [context.emit("Abs", [context.inputs[0]], "magnitude"), exponent], "powers")
-    context.replace("Pow", [_sums(context, powers), root])
+    context.replace("Pow", [_sum_windows(context, powers), root])
 
 
-def _sums(context: AdapterContext, data: str) -> str:
-    """The sums of the elements in each window, from a convolution of each channel with ones."""
+def _sum_windows(context: AdapterContext, data: str) -> str:
+    """Sums the elements in each window, by a convolution of each channel with ones."""
     shape, kernel = context.shape(0), context.known_value("kernel_shape")
     channels = shape[1] if shape is not None and len(shape) > 1 else None
     if not isinstance(channels, int) or channels == 0:
@@ -296,14 +303,14 @@ def _sums(context: AdapterContext, data: str) -> str:
 
 
 @downward("AveragePool", 19)
-def mean_with_holes(context: AdapterContext) -> None:
-    """Below 19, windows have no holes: a convolution with ones adds the elements up, and another one, of ones, counts
-    them where the padding does not count.
+def write_mean_as_convolution(context: AdapterContext) -> None:
+    """Writes a mean over windows with holes, which do not exist below 19: a convolution with ones sums the elements,
+    and another one counts them where padding does not count.
     """
     counted = _write_ceiling(context)
     _drop_auto_pad(context)
     data, dtype = context.inputs[0], context.known_dtype(0)
-    sums = _sums(context, data)
+    sums = _sum_windows(context, data)
     if counted is not None:
         counts = context.constant(counted, "counts", dtype)
     elif context.known_is_set("count_include_pad") or not any(context.known_value("pads", ())):
@@ -311,7 +318,7 @@ def mean_with_holes(context: AdapterContext) -> None:
     else:
         one = numpy_helper.from_array(np.ones(1, dtype))
         ones = context.emit("ConstantOfShape", [context.emit("Shape", [data], "shape")], "ones", value=one)
-        counts = _sums(context, ones)
+        counts = _sum_windows(context, ones)
     context.replace("Div", [sums, counts])
 
 
@@ -324,10 +331,10 @@ changed(
 
 @exact("AveragePool LpPool MaxPool", 22)
 def windows_start_inside(crossing: Crossing) -> bool:
-    """Pools at 22: no window starts in the padding at the end, which ceil_mode might make one do.
+    """True when no window starts in the padding at the end, which can happen with ceil_mode only.
 
-    The last window starts less than one stride after the last place where a whole window fits, so it starts inside
-    when stride + padding at the end <= size of the (dilated) window.
+    The last window starts less than one stride after the last place where a whole window fits, so it starts inside when
+    stride + padding at the end <= size of the (dilated) window.
     """
     if crossing.value("ceil_mode", 0) == 0:
         return True
@@ -354,8 +361,8 @@ def windows_start_inside(crossing: Crossing) -> bool:
 
 
 def _is_ceiling_idle(crossing: Crossing, auto_pad: str) -> bool:
-    """True when a pool with auto_pad has as many windows without ceil_mode, also for onnxruntime, which counts those
-    with holes in its own way, and one more of VALID than the document where it starts inside.
+    """True when a pool with auto_pad has as many windows without ceil_mode. onnxruntime counts windows with holes in
+    its own way, and with VALID one more window than the document where it starts inside.
     """
     shape, kernel = crossing.shape(0), crossing.value("kernel_shape", ())
     ones = (1,) * len(kernel) if kernel is not UNRESOLVED else ()
@@ -375,9 +382,9 @@ def _is_ceiling_idle(crossing: Crossing, auto_pad: str) -> bool:
 
 
 @upward("AveragePool LpPool MaxPool", 22)
-def windows_in_padding_up(context: AdapterContext) -> None:
-    """From 22 on, windows that start in the padding at the end are left out. Below, the document counts them without
-    saying what they give: where static sizes show that there are none, the node stays as it is.
+def check_no_window_starts_in_padding(context: AdapterContext) -> None:
+    """Keeps the node where static sizes show that no window starts in the padding at the end. From 22 on such windows
+    are left out; below, the document counts them without saying what they give.
     """
     _check_ceiling(context)
     sizes = _spatial_sizes(context)
@@ -386,19 +393,20 @@ def windows_in_padding_up(context: AdapterContext) -> None:
 
 
 def _check_ceiling(context: AdapterContext) -> None:
+    """Raises Inexact unless ceil_mode is known to be set and auto_pad is NOTSET."""
     if not context.known_is_set("ceil_mode") or context.value("auto_pad", "NOTSET") != "NOTSET":
         raise Inexact("ceil_mode or auto_pad is an attribute of the enclosing function", INLINE_FIRST)
 
 
 @downward("AveragePool LpPool MaxPool", 22)
-def windows_in_padding_down(context: AdapterContext) -> None:
-    """From 22 on, windows that start in the padding at the end are left out: static sizes tell which, and the padding
-    is written so that ceil_mode is not needed.
+def leave_out_windows_in_padding(context: AdapterContext) -> None:
+    """Writes the padding for which ceil_mode is not needed, from static sizes: from 22 on, windows that start in the
+    padding at the end are left out.
     """
     _check_ceiling(context)
     sizes = _spatial_sizes(context)
     if not all(window.last_starts_inside(n, window.count(n, up=True)) for window, n in _sized(context, sizes)):
-        _count_again(context, _write_padding(context, sizes))
+        _correct_mean(context, _write_padding(context, sizes))
 
 
 # ConvTranspose ------------------------------------------------------------------------------------------------------
@@ -408,17 +416,19 @@ changed("ConvTranspose", 11, "padding worked out from auto_pad or output_shape i
 
 
 @exact("ConvTranspose", 11)
-def transposed_padding_is_explicit(crossing: Crossing) -> bool:
-    """ConvTranspose 1|11: the padding is given, not worked out from an output shape."""
+def padding_is_explicit(crossing: Crossing) -> bool:
+    """True when the node gives its padding, and does not leave it to auto_pad or output_shape."""
     return crossing.value("auto_pad", "NOTSET") in ("NOTSET", "VALID") and not crossing.has("output_shape")
 
 
 @downward("ConvTranspose", 11)
 @upward("ConvTranspose", 11)
-def padding_of_output_shape(context: AdapterContext) -> None:
-    """At 11, the document exchanged which end gets the odd element of the padding. Where static sizes leave none, the
-    node stays as it is; an odd one is written out as 11 has it. Where the output is larger than what there is to pad,
-    releases of onnx before and after 11 test the same node with the same numbers.
+def write_odd_padding(context: AdapterContext) -> None:
+    """Keeps the node where static sizes give an even padding, and writes out an odd one as 11 does: at 11, the document
+    exchanged the end that gets the odd element.
+
+    Where the output is larger than what there is to pad, releases of onnx before and after 11 test the same node with
+    the same numbers.
     """
     mode = context.known_value("auto_pad", "NOTSET")
     total = _total_padding(context)
@@ -437,6 +447,7 @@ def padding_of_output_shape(context: AdapterContext) -> None:
 
 
 def _total_padding(context: AdapterContext) -> list[int]:
+    """Gives the padding of each axis, both ends together."""
     weights, spatial = context.shape(1), context.known_rank(0) - 2
     kernel = context.known_value("kernel_shape", None) or (weights or ())[2:]
     ones = (1,) * spatial
@@ -453,7 +464,7 @@ def _total_padding(context: AdapterContext) -> list[int]:
 
 
 def _spatial_sizes(context: AdapterContext) -> list[int]:
-    """The sizes of the axes behind the first two; raises Inexact unless all are numbers."""
+    """Gives the sizes of the axes behind the first two; raises Inexact unless all are numbers."""
     context.known_rank(0)
     shape = context.shape(0) or ()
     sizes = [size for size in shape[2:] if isinstance(size, int)]

@@ -1,4 +1,4 @@
-"""What needs elements in order, below opset 11: TopK of 64-bit integers, Unique."""
+"""Unique, and TopK of 64-bit integers: written by sorting below opset 11."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ unchanged("Unique", 28)
 
 
 @downward("Unique", 11)
-def unique_by_sorting(context: AdapterContext) -> None:
-    """Sorted, equal elements stand side by side, the first of them first: each element that is unlike the one before it
-    begins a group. Without `sorted` the groups are in the order of their first elements. NaN is a group, the last one,
-    as in numpy.unique, which the document refers to.
+def find_unique_by_sorting(context: AdapterContext) -> None:
+    """Sorts the elements: equal ones are neighbours, in order, and each element that differs from the one before it
+    begins a group. Without `sorted` the groups are in the order of their first elements. NaN form one group, the last
+    one, as in numpy.unique, which the document names.
 
     Along an axis, the parts are sorted by their elements from the last to the first.
     """
@@ -30,13 +30,13 @@ def unique_by_sorting(context: AdapterContext) -> None:
     if axis is None or context.rank(0) == 1:
         data, axis = flat(context, context.inputs[0], "elements"), 0
         count = context.emit("Shape", [data], "count")
-        order, same = _sorted_elements(context, data, count, dtype)
+        order, same = _sort_elements(context, data, count, dtype)
     else:
         data, axis = context.inputs[0], axis % context.known_rank()
         count = context.emit(
             "Gather", [context.emit("Shape", [data], "shape"), context.constant([axis], "axis")], "count", axis=0
         )
-        order, same = _sorted_parts(context, data, count, axis)
+        order, same = _sort_parts(context, data, count, axis)
     first, inverse, counts = _groups(context, count, order, same)
     given = list(context.outputs)
     del context.outputs[1:]
@@ -46,8 +46,8 @@ def unique_by_sorting(context: AdapterContext) -> None:
             context.emit_after("Identity", [value], name)
 
 
-def _sorted_elements(context: AdapterContext, data: str, count: str, dtype: str) -> tuple[str, str]:
-    """The order of elements, and where one is as the one before it."""
+def _sort_elements(context: AdapterContext, data: str, count: str, dtype: str) -> tuple[str, str]:
+    """Gives the order of elements, and where an element equals the one before it."""
     order = _order(context, data, count, dtype)
     later, earlier = _neighbours(context, data, order)
     same = context.emit("Equal", [later, earlier], "is_same")
@@ -58,7 +58,7 @@ def _sorted_elements(context: AdapterContext, data: str, count: str, dtype: str)
 
 
 def _order(context: AdapterContext, data: str, count: str, dtype: str) -> str:
-    """The places of elements in ascending order, equal ones in their own and NaN last."""
+    """Gives the places of elements in ascending order. Equal elements keep their order, and NaN is last."""
     if not dtype.startswith("float"):
         return context.emit_many("TopK", [data, count], ["ordered", "order"], largest=0)[1]
     is_nan = context.emit("IsNaN", [data], "is_nan")
@@ -71,7 +71,7 @@ def _order(context: AdapterContext, data: str, count: str, dtype: str) -> str:
 
 
 def _neighbours(context: AdapterContext, data: str, order: str) -> tuple[str, str]:
-    """Sorted elements or rows: all but the first, and all but the last."""
+    """Gives sorted elements or rows without the first, and without the last."""
     ordered = context.emit("Gather", [data, order], "ordered", axis=0)
     bounds = [(context.constant([1], "second"), context.constant([_GREATEST], "end"))]
     bounds.append((context.constant([0], "first"), context.constant([-1], "last")))
@@ -81,8 +81,8 @@ def _neighbours(context: AdapterContext, data: str, order: str) -> tuple[str, st
     return later, earlier
 
 
-def _sorted_parts(context: AdapterContext, data: str, count: str, axis: int) -> tuple[str, str]:
-    """The order of the parts along an axis, and where one is as the one before it."""
+def _sort_parts(context: AdapterContext, data: str, count: str, axis: int) -> tuple[str, str]:
+    """Gives the order of the parts along an axis, and where a part equals the one before it."""
     perm = [axis, *(other for other in range(context.known_rank()) if other != axis)]
     rows = context.emit("Flatten", [context.emit("Transpose", [data], "axis_first", perm=perm)], "rows", axis=1)
     order = _order_of_rows(context, rows, count)
@@ -93,8 +93,8 @@ def _sorted_parts(context: AdapterContext, data: str, count: str, axis: int) -> 
 
 
 def _order_of_rows(context: AdapterContext, rows: str, count: str) -> str:
-    """The places of the rows of a matrix in ascending order, equal ones in their own: they are sorted by each column,
-    from the last to the first.
+    """Gives the places of the rows of a matrix in ascending order: sorts by each column, from the last to the first.
+    Equal rows keep their order.
     """
     columns = context.emit(
         "Gather", [context.emit("Shape", [rows], "shape"), context.constant(1, "one")], "columns", axis=0
@@ -121,17 +121,17 @@ def _order_of_rows(context: AdapterContext, rows: str, count: str) -> str:
 
 
 def _groups(context: AdapterContext, count: str, order: str, same: str) -> tuple[str, str, str]:
-    """Of each group the place of its first element, of each element its group, and of each group its size; same: where
-    an element is as the one before it in the order.
+    """Gives the place of the first element in each group, the group of each element, and the size of each group. same:
+    where an element equals the one before it in the order.
     """
     zero, one = context.constant([0], "zero"), context.constant([1], "one")
     differs = context.emit("Not", [same], "differs")
     begins = context.emit("Concat", [one, as_int64(context, differs, "differences")], "begins", axis=0)
     # Without elements there is no first one either.
     begins = context.emit("Slice", [begins, zero, count], "begins")
-    group = context.emit("Sub", [_counted(context, begins), one], "group")
+    group = context.emit("Sub", [_count_flags(context, begins), one], "group")
     starts = positions(context, begins, "starts")
-    ends = context.emit("Concat", [_rest(context, starts, one), count], "ends", axis=0)
+    ends = context.emit("Concat", [_all_but_first(context, starts, one), count], "ends", axis=0)
     ends = context.emit("Slice", [ends, zero, context.emit("Shape", [starts], "groups")], "ends")
     counts = context.emit("Sub", [ends, starts], "counts")
     first = context.emit("Gather", [order, starts], "first", axis=0)
@@ -139,7 +139,7 @@ def _groups(context: AdapterContext, count: str, order: str, same: str) -> tuple
         is_first = context.emit(
             "ScatterElements", [filled(context, count, 0, "none"), order, begins], "is_first", axis=0
         )
-        numbers = context.emit("Sub", [_counted(context, is_first), one], "numbers")
+        numbers = context.emit("Sub", [_count_flags(context, is_first), one], "numbers")
         renamed = context.emit("Gather", [numbers, first], "renamed", axis=0)
         group = context.emit("Gather", [renamed, group], "group", axis=0)
         counts = context.emit("ScatterElements", [counts, renamed, counts], "counts", axis=0)
@@ -148,18 +148,19 @@ def _groups(context: AdapterContext, count: str, order: str, same: str) -> tuple
     return first, inverse, counts
 
 
-def _counted(context: AdapterContext, flags: str) -> str:
-    """How many flags are set up to each place."""
+def _count_flags(context: AdapterContext, flags: str) -> str:
+    """Counts the flags that are set up to each place."""
     return context.emit("CumSum", [flags, context.constant(0, "axis")], "counted")
 
 
-def _rest(context: AdapterContext, values: str, one: str) -> str:
+def _all_but_first(context: AdapterContext, values: str, one: str) -> str:
+    """Gives all elements but the first."""
     return context.emit("Slice", [values, one, context.constant([_GREATEST], "end")], "rest")
 
 
-def topmost_of_long_integers(context: AdapterContext) -> None:
-    """TopK below 11 orders floats only, and float64 does not hold every 64-bit integer: all are ordered by their lower
-    halves, and then by the upper ones, where equal elements stay in order.
+def sort_long_integers(context: AdapterContext) -> None:
+    """Sorts 64-bit integers by their lower halves, and then by their upper halves, where equal elements keep their
+    order. TopK takes floats only below 11, and float64 does not hold every 64-bit integer.
     """
     context.dialect = 11
     data, axis, dtype = context.inputs[0], context.known_value("axis", -1), context.known_dtype()
