@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from splitgraph.conversion.operators.registry import downward, unchanged
 from splitgraph.conversion.writing.adapter_context import AdapterContext
-from splitgraph.conversion.writing.shape_nodes import as_int64, cut_to, has_no_zero, without_empty
+from splitgraph.conversion.writing.shape_nodes import as_int64, cut_to, has_no_zero, wide_float, widened, without_empty
 from splitgraph.deferred import helper, np
 from splitgraph.node_making import make_node
 from splitgraph.onnx_proto import GraphProto
@@ -116,10 +116,8 @@ def round_half_to_even(context: AdapterContext) -> None:
     The sign comes back as a factor, also the sign of 0: Where of onnxruntime turns -0 into 0.
     """
     dtype = context.known_dtype()
-    wide = "float64" if dtype == "float64" else "float32"
-    data = context.inputs[0]
-    if dtype != wide:
-        data = context.emit("Cast", [data], "wide", to=DTYPE_NUMBERS[wide])
+    wide = wide_float(dtype)
+    data = widened(context, context.inputs[0], dtype, wide)
     half, zero = context.constant(0.5, "half", wide), context.constant(0.0, "zero", wide)
     size = context.emit("Abs", [data], "size")
     floor = context.emit("Floor", [size], "floor")

@@ -8,8 +8,8 @@ from splitgraph.conversion.nodes.crossing import Crossing
 from splitgraph.conversion.operators.predicates import MINUS_AXIS, RANK_HINT, axes_counted_from_front, count_from_front
 from splitgraph.conversion.operators.registry import always, changed, downward, exact, exact_downward, unchanged, upward
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
-from splitgraph.conversion.writing.reshaping import reshape_parts
-from splitgraph.conversion.writing.shape_nodes import has_no_zero, mask_of_axes, positions
+from splitgraph.conversion.writing.reshaping import replace_by_reshape
+from splitgraph.conversion.writing.shape_nodes import has_no_zero, kept_dimensions, mask_of_axes, positions
 from splitgraph.value_type import Shape
 
 # Squeeze, Unsqueeze -------------------------------------------------------------------------------------------------
@@ -72,8 +72,7 @@ def make_axes_an_attribute(context: AdapterContext) -> None:
             else _unsqueezed_shape(context, shape, axes)
         )
         dense = has_no_zero(context, data)
-        operator, inputs, attributes = reshape_parts(context, data, new, dense=dense)
-        context.replace(operator, inputs, **attributes)
+        replace_by_reshape(context, data, new, dense=dense)
         return
     del context.inputs[1:]
     if found:
@@ -87,9 +86,7 @@ def make_axes_an_attribute(context: AdapterContext) -> None:
 def _squeezed_shape(context: AdapterContext, shape: str, axes: str) -> str:
     """Computes the shape without the dimensions that the axes name."""
     mask = mask_of_axes(context, axes, context.emit("Shape", [shape], "rank"), "is_squeezed")
-    return context.emit(
-        "Gather", [shape, positions(context, context.emit("Not", [mask], "is_kept"), "kept_axes")], "left"
-    )
+    return kept_dimensions(context, shape, mask)
 
 
 def _unsqueezed_shape(context: AdapterContext, shape: str, axes: str) -> str:
@@ -125,8 +122,7 @@ def flatten_by_reshape(context: AdapterContext) -> None:
     made = context.emit(
         "Concat", [_product(context, data, 0, axis, shape), _product(context, data, axis, None, shape)], "sides", axis=0
     )
-    op_type, inputs, attributes = reshape_parts(context, data, made, dense=False)
-    context.replace(op_type, inputs, **attributes)
+    replace_by_reshape(context, data, made, dense=False)
 
 
 def _sides(shape: Shape, axis: int) -> tuple[int | None, int | None]:

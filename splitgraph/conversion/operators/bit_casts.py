@@ -8,10 +8,8 @@ from splitgraph.conversion.operators.registry import (
     downward,
 )
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
-from splitgraph.conversion.writing.shape_nodes import as_int64
+from splitgraph.conversion.writing.shape_nodes import INTEGER_BITS, as_int64
 from splitgraph.value_type import DTYPE_NUMBERS
-
-_WIDTHS = {f"{kind}{bits}": bits for kind in ("int", "uint") for bits in (8, 16, 32, 64)}
 
 # Bits of the exponent and of the fraction, by IEEE 754, and of bfloat16.
 _FLOATS = {"float16": (5, 10), "bfloat16": (8, 7), "float32": (8, 23), "float64": (11, 52)}
@@ -26,10 +24,10 @@ def reinterpret_bits(context: AdapterContext) -> None:
     """
     dtype = context.known_dtype()
     wanted = {number: name for name, number in DTYPE_NUMBERS.items()}.get(context.known_value("to"), "")
-    width = _WIDTHS.get(dtype)
+    width = INTEGER_BITS.get(dtype)
     if dtype == wanted:
         context.replace("Identity", context.inputs)
-    elif (dtype, wanted) in (("bool", "uint8"), ("bool", "int8")) or (width and _WIDTHS.get(wanted) == width):
+    elif (dtype, wanted) in (("bool", "uint8"), ("bool", "int8")) or (width and INTEGER_BITS.get(wanted) == width):
         context.replace("Cast", context.inputs, to=DTYPE_NUMBERS[wanted])
     elif width and 1 + sum(_FLOATS.get(wanted, ())) == width:
         _compute_float(context, dtype, wanted)
@@ -41,7 +39,7 @@ def _compute_float(context: AdapterContext, dtype: str, wanted: str) -> None:
     """Computes (-1)**sign * significand * 2**exponent in float64, which holds significands of 53 bits exactly. All NaN
     become one.
     """
-    (exponent_bits, fraction_bits), top = _FLOATS[wanted], 2 ** (_WIDTHS[dtype] - 1)
+    (exponent_bits, fraction_bits), top = _FLOATS[wanted], 2 ** (INTEGER_BITS[dtype] - 1)
     zero, unit = context.constant(0, "zero"), context.constant(2**fraction_bits, "unit")
     last = context.constant(2**exponent_bits - 1, "last_exponent")
     data = as_int64(context, context.inputs[0], "bits")

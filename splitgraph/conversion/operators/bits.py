@@ -6,11 +6,9 @@ from splitgraph.conversion.operators.registry import (
     downward,
 )
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
-from splitgraph.conversion.writing.shape_nodes import as_int64
+from splitgraph.conversion.writing.shape_nodes import INTEGER_BITS, as_int64
 from splitgraph.deferred import np
 from splitgraph.value_type import DTYPE_NUMBERS
-
-_WIDTHS = {f"{kind}{bits}": bits for kind in ("int", "uint") for bits in (8, 16, 32, 64)}
 
 # Of each four bits of one number and each four of another, those that are set in both.
 _IN_BOTH = [one & other for one in range(16) for other in range(16)]
@@ -24,11 +22,11 @@ def combine_bits_by_fours(context: AdapterContext) -> None:
     Everything is computed in int64, whose sums and products keep the low 64 bits.
     """
     dtype = context.known_dtype()
-    if dtype not in _WIDTHS:
+    if dtype not in INTEGER_BITS:
         raise Inexact(f"{dtype} has no bits to combine")
     if context.form.op_type == "BitwiseAnd" and _masks_low_bits(context, dtype):
         return
-    weights = [16**place for place in range(_WIDTHS[dtype] // 4)]
+    weights = [16**place for place in range(INTEGER_BITS[dtype] // 4)]
     powers, sixteen, last = (
         context.constant(values, hint) for values, hint in ((weights, "powers"), (16, "sixteen"), ([-1], "last"))
     )

@@ -42,7 +42,7 @@ Size = int | Dim | None
 
 unchanged("Add Sub Mul Div", 6, 13, 14)
 changed(
-    "Add Sub Mul Div And Or Xor",
+    _BINARY,
     7,
     "below it, the second input broadcasts only with broadcast=1, along `axis`; from then on as in NumPy",
     up=limited_broadcast_is_numpy,
@@ -224,11 +224,11 @@ def limit_broadcast_of_c(context: AdapterContext) -> None:
     result, or broadcasts as a row or one element.
     """
     trans_a, trans_b = context.known_value("transA", 0), context.known_value("transB", 0)
-    shape_a, shape_b, shape_c = (_known_shape(context, index) for index in range(3))
-    if len(shape_a) != 2 or len(shape_b) != 2:
+    _, _, shape_c = (_known_shape(context, index) for index in range(3))
+    whole = _gemm_shape(context)
+    if whole is None:
         raise Inexact("A and B must be matrices")
     places = [(0, 1 if trans_a else 0), (1, 0 if trans_b else 1)]
-    whole = (shape_a[places[0][1]], shape_b[places[1][1]])
     names = list(context.inputs)
 
     def sizes() -> str:

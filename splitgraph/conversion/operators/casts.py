@@ -13,9 +13,10 @@ from splitgraph.conversion.operators.registry import (
     upward,
 )
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
+from splitgraph.conversion.writing.shape_nodes import widened
 from splitgraph.deferred import np
 from splitgraph.onnx_proto import TensorProto
-from splitgraph.value_type import DTYPE_NAMES, DTYPE_NUMBERS
+from splitgraph.value_type import DTYPE_NAMES
 
 _GREATEST = {"float8e4m3fnuz": 240.0, "float8e5m2fnuz": 57344.0}
 _REAL = frozenset({"float16", "bfloat16", "float32", "float64"})
@@ -94,11 +95,7 @@ def _replace_infinity(context: AdapterContext, number: float, *, signed: bool) -
     if dtype not in _REAL | _EIGHT_BITS:
         return
     wide = dtype if dtype in _REAL else "float32"
-    data = (
-        context.inputs[0]
-        if wide == dtype
-        else context.emit("Cast", [context.inputs[0]], "wide", to=DTYPE_NUMBERS[wide])
-    )
+    data = widened(context, context.inputs[0], dtype, wide)
     held = context.constant(np.array(number), "number", wide)
     if signed:
         held = context.emit("Mul", [context.emit("Sign", [data], "sign"), held], "greatest")

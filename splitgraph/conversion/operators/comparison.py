@@ -20,14 +20,21 @@ from splitgraph.conversion.operators.predicates import (
 )
 from splitgraph.conversion.operators.registry import always, changed, downward, unchanged, upward
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
-from splitgraph.conversion.writing.reshaping import reshape_parts
-from splitgraph.conversion.writing.shape_nodes import as_int64, flat, has_no_zero, static_shape, typed
+from splitgraph.conversion.writing.reshaping import reshape
+from splitgraph.conversion.writing.shape_nodes import (
+    FLOATS,
+    as_int64,
+    flat,
+    has_no_zero,
+    replace_by_cast,
+    static_shape,
+    typed,
+)
 from splitgraph.deferred import np
 from splitgraph.onnx_proto import TensorProto
 from splitgraph.value_type import DTYPE_NUMBERS
 
 _WIDE = {"int64", "uint64"}
-_FLOATS = ("float16", "float32", "float64")
 
 unchanged("GreaterOrEqual LessOrEqual", 16)
 
@@ -83,7 +90,7 @@ def compare_floats(context: AdapterContext) -> None:
     is NaN. Their sum is NaN when one of them is, and when they are opposite infinities.
     """
     dtype = context.known_dtype()
-    if dtype not in _FLOATS:
+    if dtype not in FLOATS:
         raise Inexact(f"nothing compares {dtype} {context.side}")
     one, other = (_in_float32(context, name, dtype) for name in context.inputs)
     apart = context.emit("Or", [_less(context, one, other), context.emit("Greater", [one, other], "greater")], "apart")
@@ -110,8 +117,7 @@ def compare_strings(context: AdapterContext) -> None:
     for name, (start, end) in zip(context.inputs, bounds, strict=True):
         own = context.emit("Slice", [numbers, start, end], "own_numbers")
         shape = context.emit("Shape", [name], "shape")
-        operator, inputs, attributes = reshape_parts(context, own, shape, dense=has_no_zero(context, name))
-        numbered.append(context.emit(operator, inputs, "numbered", **attributes))
+        numbered.append(reshape(context, own, shape, "numbered", dense=has_no_zero(context, name)))
     context.replace("Equal", numbered)
 
 
@@ -166,10 +172,10 @@ unchanged("Sign", 13)
 def write_sign(context: AdapterContext) -> None:
     """Writes Sign: 1 where the number is greater than 0, less 1 where it is less than 0."""
     dtype, data = context.known_dtype(), context.inputs[0]
-    if dtype not in _FLOATS:
+    if dtype not in FLOATS:
         # Rounding to float64 keeps the sign of every integer.
         data = context.emit("Cast", [data], "real", to=TensorProto.DOUBLE)
-    zero = context.constant(0.0, "zero", dtype if dtype in _FLOATS else np.float64)
+    zero = context.constant(0.0, "zero", dtype if dtype in FLOATS else np.float64)
     above = context.emit("Cast", [context.emit("Greater", [data, zero], "is_above")], "above", to=DTYPE_NUMBERS[dtype])
     below = context.emit("Cast", [_less(context, data, zero)], "below", to=DTYPE_NUMBERS[dtype])
     context.replace("Sub", [above, below])
@@ -196,9 +202,7 @@ def choose_extreme_of_long_integers(context: AdapterContext) -> None:
     choose = partial(_choose, context, dtype, context.form.op_type == "Max")
     first, *rest = names
     result = reduce(choose, rest, first)
-    context.replace("Cast", [result], to=TensorProto.UINT64) if dtype == "uint64" else context.replace(
-        "Identity", [result]
-    )
+    replace_by_cast(context, result, "int64", dtype)
 
 
 def _choose(context: AdapterContext, dtype: str, largest: bool, one: str, other: str) -> str:

@@ -61,9 +61,10 @@ def write_einsum_with_products(context: AdapterContext) -> None:
     if set(last.labels) != set(wanted):
         raise Inexact(f"the equation {written!r} gives a label that no operand has")
     perm = [last.labels.index(label) for label in wanted]
-    context.replace("Transpose", [last.name], perm=perm) if perm != sorted(perm) else context.replace(
-        "Identity", [last.name]
-    )
+    if perm == sorted(perm):
+        context.replace("Identity", [last.name])
+    else:
+        context.replace("Transpose", [last.name], perm=perm)
 
 
 def _labels(text: str, rank: int) -> str:

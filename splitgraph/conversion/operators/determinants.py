@@ -7,7 +7,7 @@ from splitgraph.conversion.operators.registry import (
     unchanged,
 )
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
-from splitgraph.value_type import DTYPE_NUMBERS
+from splitgraph.conversion.writing.shape_nodes import replace_by_cast, widened
 
 # Of a matrix of 4 rows there are 40 products, and each further row has as many times more as it is long.
 _MOST_ROWS = 3
@@ -25,15 +25,13 @@ def expand_by_minors(context: AdapterContext) -> None:
     if not isinstance(rows, int) or not 1 <= rows <= _MOST_ROWS:
         raise Inexact(f"only a matrix of at most {_MOST_ROWS} rows is written out", "declare the shape of the input")
     rank, data = len(shape), context.inputs[0]
-    if dtype == "float16":
-        data = context.emit("Cast", [data], "wide", to=DTYPE_NUMBERS["float32"])
+    wide = "float32" if dtype == "float16" else dtype
+    data = widened(context, data, dtype, wide)
     places = [context.constant(place, "place") for place in range(rows)]
     lines = [context.emit("Gather", [data, place], "row", axis=rank - 2) for place in places]
     matrix = [[context.emit("Gather", [line, place], "element", axis=rank - 2) for place in places] for line in lines]
     result = _determinant(context, matrix)
-    context.replace("Cast", [result], to=DTYPE_NUMBERS[dtype]) if data != context.inputs[0] else context.replace(
-        "Identity", [result]
-    )
+    replace_by_cast(context, result, wide, dtype)
 
 
 def _determinant(context: AdapterContext, matrix: list[list[str]]) -> str:

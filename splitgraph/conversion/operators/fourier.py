@@ -12,11 +12,10 @@ from splitgraph.conversion.operators.predicates import RANK_HINT
 from splitgraph.conversion.operators.registry import changed, downward, exact, upward
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
 from splitgraph.conversion.writing.formula import Formula, Term
-from splitgraph.conversion.writing.reshaping import reshape_parts
-from splitgraph.conversion.writing.shape_nodes import has_no_zero
+from splitgraph.conversion.writing.reshaping import replace_by_reshape, reshape
+from splitgraph.conversion.writing.shape_nodes import has_no_zero, replace_by_cast, wide_float, widened
 from splitgraph.deferred import np
 from splitgraph.onnx_proto import TensorProto
-from splitgraph.value_type import DTYPE_NUMBERS
 
 # A matrix of more elements is worked out at run time, from the sines and cosines of one turn.
 _MOST_ELEMENTS = 2**16
@@ -91,14 +90,10 @@ def transform_by_matrices(context: AdapterContext) -> None:
     bins = length // 2 + 1
     taken = room.at_most(bins if inverse and half else length) if context.uses_input(1) else room
     given = bins if half and not inverse else length
-    wide = "float64" if dtype == "float64" else "float32"
+    wide = wide_float(dtype)
     transform = _Transform(formula, wide, inverse, half, length, taken, given)
     before, behind = formula.product(sizes[:axis]), formula.product(sizes[axis + 1 : -1])
-    data = (
-        context.inputs[0]
-        if dtype == wide
-        else context.emit("Cast", [context.inputs[0]], "wide", to=DTYPE_NUMBERS[wide])
-    )
+    data = widened(context, context.inputs[0], dtype, wide)
     three = formula.vector([before, room, behind])
     dense = has_no_zero(context, context.inputs[0])
     signals = []
@@ -115,13 +110,12 @@ def transform_by_matrices(context: AdapterContext) -> None:
     shape = formula.vector([*sizes[:axis], given, *sizes[axis + 1 : -1], 1])
     shaped = [_reshaped(context, result, shape, dense) for result in results]
     whole = context.emit("Concat", shaped, "whole", axis=rank - 1)
-    context.replace("Cast", [whole], to=DTYPE_NUMBERS[dtype]) if dtype != wide else context.replace("Identity", [whole])
+    replace_by_cast(context, whole, wide, dtype)
 
 
 def _reshaped(context: AdapterContext, data: str, shape: Term, dense: bool) -> str:
     """Emits a Reshape to a shape that the formula gives."""
-    operator, inputs, attributes = reshape_parts(context, data, shape.name, dense=dense)
-    return context.emit(operator, inputs, "reshaped", **attributes)
+    return reshape(context, data, shape.name, "reshaped", dense=dense)
 
 
 def _multiply_by_matrices(
@@ -207,15 +201,13 @@ def _transform_in_four_dimensions(context: AdapterContext) -> None:
     sides = [formula.where(side, signal, formula.number([1])) for side in (places < axis, is_axis, places > axis)]
     folds = [context.emit("ReduceProd", [side.name], "size", keepdims=1) for side in sides]
     four = context.emit("Concat", [*folds, formula.vector(sizes[-1:]).name], "folded_shape", axis=0)
-    operator, inputs, attributes = reshape_parts(context, data, four, dense=has_no_zero(context, data))
-    folded = context.emit(operator, inputs, "folded", **attributes)
+    folded = reshape(context, data, four, "folded", dense=has_no_zero(context, data))
     found = context.emit("DFT", [folded, length] if length else [folded], "found", axis=1, **modes)
     found_shape = formula.held(context.emit("Shape", [found], "found_shape"), "int64")
     shape = formula.where(is_axis, formula.element(found_shape, 1), formula.vector(sizes))
     shape = formula.where(places.equals(rank - 1), formula.element(found_shape, 3), shape)
-    operator, inputs, attributes = reshape_parts(context, found, shape.name, dense=False)
     context.reasons["axis"] = f"the axis is an attribute {context.side}, and known only at run time"
-    context.replace(operator, inputs, **attributes)
+    replace_by_reshape(context, found, shape.name, dense=False)
 
 
 # STFT ---------------------------------------------------------------------------------------------------------------

@@ -18,8 +18,9 @@ from splitgraph.conversion.operators.registry import (
 from splitgraph.conversion.operators.sorting import sort_long_integers
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
 from splitgraph.conversion.writing.formula import Formula
-from splitgraph.conversion.writing.reshaping import reshape_parts
+from splitgraph.conversion.writing.reshaping import replace_by_reshape, reshape
 from splitgraph.conversion.writing.shape_nodes import (
+    GREATEST_INT64,
     as_int64,
     counted_from_front,
     counting,
@@ -31,7 +32,6 @@ from splitgraph.conversion.writing.shape_nodes import (
 )
 from splitgraph.deferred import np
 
-_GREATEST = 2**63 - 1
 _UNSIGNED = frozenset({"uint8", "uint16", "uint32", "uint64"})
 
 unchanged("Gather", 11, 13)
@@ -132,7 +132,7 @@ def move_negative_indices_beyond(context: AdapterContext) -> None:
 def _beyond_where_negative(context: AdapterContext, index: str) -> str:
     """Replaces negative indices by the greatest int64."""
     is_negative = context.emit("Less", [index, context.constant(0, "zero")], "is_negative")
-    return context.emit("Where", [is_negative, context.constant(_GREATEST, "beyond"), index], "indices")
+    return context.emit("Where", [is_negative, context.constant(GREATEST_INT64, "beyond"), index], "indices")
 
 
 @downward("OneHot", 11)
@@ -260,8 +260,7 @@ def _gather_flat(context: AdapterContext, data: str, places: str, shape: str) ->
     """Gathers from flat data and gives the result a shape."""
     taken = context.emit("Gather", [data, places], "taken", axis=0)
     dense = has_no_zero(context, context.inputs[1])
-    operator, inputs, attributes = reshape_parts(context, taken, shape, dense=dense)
-    context.replace(operator, inputs, **attributes)
+    replace_by_reshape(context, taken, shape, dense=dense)
 
 
 # GatherND -----------------------------------------------------------------------------------------------------------
@@ -276,8 +275,7 @@ def gather_by_offsets(context: AdapterContext) -> None:
     """
     rank, depth = context.known_rank(0), tuple_length(context)
     shape = context.emit("Shape", [context.inputs[0]], "shape")
-    operator, inputs, attributes = _merge_first_dimensions(context, shape, depth, rank)
-    data = context.emit(operator, inputs, "merged_data", **attributes)
+    data = _merge_first_dimensions(context, shape, depth, rank)
     context.replace("Gather", [data, offsets(context, shape, depth)], axis=0)
 
 
@@ -292,10 +290,8 @@ def tuple_length(context: AdapterContext) -> int:
     return depth
 
 
-def _merge_first_dimensions(
-    context: AdapterContext, shape: str, depth: int, rank: int
-) -> tuple[str, list[str], dict[str, int]]:
-    """Gives the node, by operator, inputs and attributes, that merges the first dimensions of the data."""
+def _merge_first_dimensions(context: AdapterContext, shape: str, depth: int, rank: int) -> str:
+    """Merges the first dimensions of the data into one."""
     rest = (
         [context.emit("Gather", [shape, context.constant(range(depth, rank), "rest")], "rest")] if depth < rank else []
     )
@@ -306,7 +302,7 @@ def _merge_first_dimensions(
         sizes = context.emit("Gather", [shape, context.constant(range(depth), "first")], "first")
         first = context.emit("ReduceProd", [sizes], "merged", axes=[0], keepdims=1)
     merged = context.emit("Concat", [first, *rest], "merged_shape", axis=0)
-    return reshape_parts(context, context.inputs[0], merged, dense=dense)
+    return reshape(context, context.inputs[0], merged, "merged_data", dense=dense)
 
 
 def offsets(context: AdapterContext, shape: str, depth: int) -> str:

@@ -10,20 +10,16 @@ from splitgraph.conversion.nodes.crossing import Crossing
 from splitgraph.conversion.operators.registry import always, changed, downward, exact_downward, unchanged
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
 from splitgraph.conversion.writing.remainders import divide_by_long_division
-from splitgraph.conversion.writing.shape_nodes import static_shape
+from splitgraph.conversion.writing.shape_nodes import INTEGER_BITS, static_shape, wide_float
 from splitgraph.deferred import np
 from splitgraph.onnx_proto import TensorProto
 from splitgraph.value_type import DTYPE_NUMBERS
-
-_BITS = {f"{kind}{bits}": bits for kind in ("int", "uint") for bits in (8, 16, 32, 64)}
 
 # Exact sums of integers in float32.
 _FLOAT_LIMIT = 2**24
 
 # Numbers of 8 bits, less a zero point, are so many times a number of at most its size, and a smaller number.
 _PART = 16
-_INTEGERS = frozenset({"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"})
-
 # Mod ----------------------------------------------------------------------------------------------------------------
 
 unchanged("Mod", 13)
@@ -35,7 +31,7 @@ def subtract_multiple(context: AdapterContext) -> None:
     divisor. Floats take another way: their quotients are rounded.
     """
     dtype = context.known_dtype()
-    if dtype not in _BITS:
+    if dtype not in INTEGER_BITS:
         divide_by_long_division(context)
         return
     computed = dtype if dtype in ("int64", "uint64") else "int64" if dtype == "uint32" else "int32"
@@ -66,7 +62,7 @@ def is_fmod_or_of_integers(crossing: Crossing) -> bool:
     """True when fmod is 1 or the operands are integers. Below 28, the remainder of floats has the sign of the dividend
     and needs fmod=1.
     """
-    return crossing.value("fmod", 0) == 1 or crossing.dtype(0) in _INTEGERS
+    return crossing.value("fmod", 0) == 1 or crossing.dtype(0) in INTEGER_BITS
 
 
 @downward("Mod", 28)
@@ -75,9 +71,9 @@ def add_divisor_to_remainder(context: AdapterContext) -> None:
     two 16-bit floats exactly, and their sum with more than twice the precision.
     """
     dtype = context.known_dtype()
-    if dtype in _BITS or context.known_is_set("fmod"):
+    if dtype in INTEGER_BITS or context.known_is_set("fmod"):
         raise Inexact(f"the remainder of {dtype} is another one")
-    wide = "float64" if dtype == "float64" else "float32"
+    wide = wide_float(dtype)
     one, other = (_cast(context, name, dtype, wide) for name in context.inputs)
     zero, minus_zero = context.constant(0.0, "zero", wide), context.constant(-0.0, "minus_zero", wide)
     rest = context.emit("Mod", [one, other], "rest", fmod=1)
@@ -98,7 +94,7 @@ def shift_by_powers(context: AdapterContext) -> None:
     all bits or more give 0.
     """
     dtype = context.known_dtype()
-    bits, right = _BITS[dtype], context.known_value("direction") == "RIGHT"
+    bits, right = INTEGER_BITS[dtype], context.known_value("direction") == "RIGHT"
     data, amount = (_cast(context, name, dtype, "int64") for name in context.inputs)
     width = context.constant(bits, "bits")
     amount = context.emit("Where", [_less(context, amount, width), amount, width], "amount")
@@ -144,13 +140,13 @@ def shift_beyond_width(context: AdapterContext) -> None:
     """
     dtype = context.known_dtype()
     amounts = context.elements(1)
-    if dtype.startswith("u") and amounts is not None and bool((amounts < _BITS[dtype]).all()):
+    if dtype.startswith("u") and amounts is not None and bool((amounts < INTEGER_BITS[dtype]).all()):
         return
     direction = context.known_value("direction")
-    unsigned = "uint64" if _BITS[dtype] == 64 else "uint32"
+    unsigned = "uint64" if INTEGER_BITS[dtype] == 64 else "uint32"
     data, amount = (_cast(context, name, dtype, "int64") for name in context.inputs)
     zero, minus_one = context.constant(0, "zero"), context.constant(-1, "minus_one")
-    too_far = context.emit("Not", [_less(context, amount, context.constant(_BITS[dtype], "bits"))], "is_too_far")
+    too_far = context.emit("Not", [_less(context, amount, context.constant(INTEGER_BITS[dtype], "bits"))], "is_too_far")
     beyond = context.emit("Or", [too_far, _less(context, amount, zero)], "is_beyond")
     amount = _cast(context, context.emit("Where", [beyond, zero, amount], "amount"), "int64", unsigned)
     is_negative = _less(context, data, zero) if direction == "RIGHT" and not dtype.startswith("u") else ""

@@ -19,6 +19,7 @@ from splitgraph.conversion.operators.registry import (
 )
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
 from splitgraph.conversion.writing.function_bodies import expand
+from splitgraph.conversion.writing.shape_nodes import widened
 from splitgraph.deferred import np
 from splitgraph.onnx_proto import AttributeProto, TensorProto
 from splitgraph.value_type import DTYPE_NUMBERS
@@ -32,17 +33,15 @@ unchanged("LRN", 13)
 
 unchanged("BatchNormalization", 9)
 unchanged("InstanceNormalization", 22)
-changed("BatchNormalization", 6, "below it, the input has four dimensions", up=always, hint=RANK_HINT)
+changed(
+    "BatchNormalization InstanceNormalization", 6, "below it, the input has four dimensions", up=always, hint=RANK_HINT
+)
 
 
-@exact_downward("BatchNormalization", 6)
+@exact_downward("BatchNormalization InstanceNormalization", 6)
 def rank_is_4(crossing: Crossing) -> bool:
     """True when the input has four dimensions, as it must below 6."""
     return crossing.rank(0) == 4
-
-
-changed("InstanceNormalization", 6, "below it, the input has four dimensions", up=always, hint=RANK_HINT)
-exact_downward("InstanceNormalization", 6)(rank_is_4)
 
 
 @downward("BatchNormalization InstanceNormalization", 6)
@@ -203,7 +202,7 @@ def write_training(context: AdapterContext) -> None:
     kept = [context.input_type(index).dtype for index in range(5)]
     wide = "float32" if dtype in _HALVES and context.upper.since_version == 15 else dtype
     data, scale, bias, old_mean, old_var = (
-        _cast(context, name, kept[i], wide) for i, name in enumerate(context.inputs)
+        widened(context, name, kept[i], wide) for i, name in enumerate(context.inputs)
     )
     axes = [0, *range(2, rank)]
     columns = context.constant([-1, *[1] * (rank - 2)], "columns")
@@ -224,11 +223,6 @@ def write_training(context: AdapterContext) -> None:
         context.replace("Add", shifted)
     else:
         context.replace("Cast", [context.emit("Add", shifted, "y")], to=DTYPE_NUMBERS[dtype])
-
-
-def _cast(context: AdapterContext, name: str, dtype: str | None, wide: str) -> str:
-    """Casts a value unless it has the wide type."""
-    return name if dtype == wide else context.emit("Cast", [name], "wide", to=DTYPE_NUMBERS[wide])
 
 
 def _write_running(
@@ -295,9 +289,7 @@ def write_mean_variance(context: AdapterContext) -> None:
     dtype = context.known_dtype()
     axes = context.attributes.get("axes")
     computed = "float32" if dtype in _HALVES else dtype
-    data = context.inputs[0]
-    if computed != dtype:
-        data = context.emit("Cast", [data], "wide", to=DTYPE_NUMBERS[computed])
+    data = widened(context, context.inputs[0], dtype, computed)
     deviation = context.emit("Sub", [data, _mean(context, data, axes, "mean")], "deviation")
     variance = _mean(context, context.emit("Mul", [deviation, deviation], "square"), axes, "variance")
     spread = context.emit("Sqrt", [variance], "spread")

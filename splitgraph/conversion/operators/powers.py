@@ -10,12 +10,11 @@ from splitgraph.conversion.operators.predicates import (
 )
 from splitgraph.conversion.operators.registry import changed, downward, unchanged, upward
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
-from splitgraph.conversion.writing.shape_nodes import as_int64
+from splitgraph.conversion.writing.shape_nodes import INTEGER_BITS, as_int64
 from splitgraph.deferred import np
 from splitgraph.onnx_proto import TensorProto
 from splitgraph.value_type import DTYPE_NUMBERS
 
-_INTEGERS = frozenset(f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64))
 _NARROW = ("float16", "bfloat16", "float32", "int32")
 
 # Even; to this power every base of 32 bits or fewer is 0, 1 or infinite.
@@ -41,7 +40,7 @@ def compute_in_float64(context: AdapterContext) -> None:
     which are multiplied out.
     """
     base, exponent = context.known_dtype(0), context.known_dtype(1)
-    if base == "int64" and exponent in _INTEGERS:
+    if base == "int64" and exponent in INTEGER_BITS:
         _power_of_long_integers(context, is_signed=exponent.startswith("i"))
         return
     if exponent in ("int64", "uint64") and base not in _NARROW:
@@ -51,7 +50,7 @@ def compute_in_float64(context: AdapterContext) -> None:
     if exponent in ("int64", "uint64"):
         other = _exponent_with_parity(context, other)
     result = context.emit("Pow", [one, other], "power")
-    if base == "int32" and exponent in _INTEGERS:
+    if base == "int32" and exponent in INTEGER_BITS:
         # An integer within 2**31, or a fraction that is rounded to 0: an error of the last bit is made good.
         result = context.emit("Mul", [result, context.constant(1 + 2.0**-33, "last_bits", np.float64)], "made_good")
     context.replace("Cast", [result], to=DTYPE_NUMBERS[base])

@@ -9,13 +9,8 @@ from splitgraph.conversion.operators.axes import make_axes_an_input
 from splitgraph.conversion.operators.predicates import MINUS_AXIS, RANK_HINT, axes_counted_from_front
 from splitgraph.conversion.operators.registry import always, changed, downward, exact, unchanged, upward
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
-from splitgraph.conversion.writing.reshaping import reshape_parts
-from splitgraph.conversion.writing.shape_nodes import (
-    dimension,
-    has_no_zero,
-    mask_of_axes,
-    positions,
-)
+from splitgraph.conversion.writing.reshaping import replace_by_reshape, reshape
+from splitgraph.conversion.writing.shape_nodes import dimension, has_no_zero, kept_dimensions, mask_of_axes
 from splitgraph.deferred import np
 
 _REDUCTIONS_18 = (
@@ -94,19 +89,15 @@ def _reduce_at_run_time(context: AdapterContext, is_noop: bool) -> None:
         "Reshape", [context.emit("Concat", pairs, "pairs", axis=1), context.constant([-1], "row")], "paired"
     )
     dense = has_no_zero(context, data)
-    operator, inputs, attributes = reshape_parts(context, data, paired, dense=dense)
-    in_pairs = context.emit(operator, inputs, "in_pairs", **attributes)
+    in_pairs = reshape(context, data, paired, "in_pairs", dense=dense)
     reduced = {"axes": list(range(1, 2 * rank, 2)), "keepdims": 0}
     context.reasons["axes"] = "the axes are known only at run time"
     if keeps:
         context.replace(context.form.op_type, [in_pairs], **reduced)
         return
     with_ones = context.emit(context.form.op_type, [in_pairs], "with_ones", **reduced)
-    left = context.emit(
-        "Gather", [shape, positions(context, context.emit("Not", [mask], "is_kept"), "kept_axes")], "left"
-    )
-    operator, inputs, attributes = reshape_parts(context, with_ones, left, dense=dense)
-    context.replace(operator, inputs, **attributes)
+    left = kept_dimensions(context, shape, mask)
+    replace_by_reshape(context, with_ones, left, dense=dense)
 
 
 def _reduce_nothing(context: AdapterContext) -> None:

@@ -13,7 +13,7 @@ from splitgraph.conversion.operators.registry import changed, downward, exact, u
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact, require_few
 from splitgraph.conversion.writing.formula import Formula, Term
 from splitgraph.conversion.writing.interpolation import Images
-from splitgraph.conversion.writing.shape_nodes import FLOATS, static_shape
+from splitgraph.conversion.writing.shape_nodes import FLOATS, static_shape, wide_float
 from splitgraph.deferred import np
 
 # The names of opset 20 by those of 16, which were not all renamed.
@@ -46,10 +46,10 @@ def sample_by_gathering(context: AdapterContext) -> None:
     batch, _, *sizes = formula.sizes(context.inputs[0], rank)
     data = formula.held(context.inputs[0], dtype)
     if mode != "nearest":
-        data = data.cast(_wide(dtype))
+        data = data.cast(wide_float(dtype))
     pixels = formula.product(sizes)
     images = Images(formula, _rows(formula, data, rank, batch * pixels), sizes, mode, padding, aligned)
-    grid = formula.held(context.inputs[1], context.known_dtype(1)).cast(_wide(context.known_dtype(1)))
+    grid = formula.held(context.inputs[1], context.known_dtype(1)).cast(wide_float(context.known_dtype(1)))
     places = []
     for axis, size in enumerate(sizes):
         # The last axis comes first.
@@ -95,7 +95,7 @@ def deform_by_gathering(context: AdapterContext) -> None:
     """
     dtype, rank = context.known_dtype(0), context.known_rank(0)
     kernel, group = _kernel(context, rank - 2), context.known_value("offset_group", 1)
-    wide, formula = _wide(dtype), Formula(context)
+    wide, formula = wide_float(dtype), Formula(context)
     data, weight, offset = (formula.held(name, dtype).cast(wide) for name in context.inputs[:3])
     bias, mask = (
         formula.held(context.inputs[index], dtype).cast(wide) if context.uses_input(index) else None for index in (3, 4)
@@ -160,7 +160,7 @@ def align_by_gathering(context: AdapterContext) -> None:
     if context.known_value("mode", "avg") != "avg":
         raise Inexact("runtimes and the document disagree about mode=max")
     dtype, rank = context.known_dtype(0), context.known_rank(0)
-    formula, wide = Formula(context), _wide(dtype)
+    formula, wide = Formula(context), wide_float(dtype)
     default = "half_pixel" if context.old.since_version >= 16 else "output_half_pixel"
     shifted = context.known_value("coordinate_transformation_mode", default) == "half_pixel"
     batch, _, *sizes = formula.sizes(context.inputs[0], rank)
@@ -235,7 +235,7 @@ def multiply_positions(context: AdapterContext) -> None:
     axes = sizes[0] - 2 if sizes else shape[1] if len(shape) == 3 else None
     if not isinstance(axes, int):
         raise Inexact("how many axes the grid has is unknown", "declare the shape of theta")
-    formula, wide = Formula(context), _wide(dtype)
+    formula, wide = Formula(context), wide_float(dtype)
     size, aligned = formula.given(context.inputs[1], "int64"), context.known_value("align_corners", 0)
     positions = []
     for axis in range(axes):
@@ -257,11 +257,6 @@ def multiply_positions(context: AdapterContext) -> None:
 
 
 # Helpers of several operators ---------------------------------------------------------------------------------------
-
-
-def _wide(dtype: str) -> str:
-    """Gives the type in which floating-point numbers are interpolated."""
-    return "float64" if dtype == "float64" else "float32"
 
 
 def _rows(formula: Formula, data: Term, rank: int, length: Term) -> Term:

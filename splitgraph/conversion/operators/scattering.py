@@ -9,7 +9,7 @@ from splitgraph.conversion.operators.indexing import indices_from_front, offsets
 from splitgraph.conversion.operators.predicates import value_is_one_of
 from splitgraph.conversion.operators.registry import always, changed, downward, unchanged, upward
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
-from splitgraph.conversion.writing.reshaping import reshape_parts
+from splitgraph.conversion.writing.reshaping import replace_by_reshape, reshape
 from splitgraph.conversion.writing.shape_nodes import (
     has_no_zero,
 )
@@ -46,8 +46,7 @@ def scatter_by_offsets(context: AdapterContext) -> None:
 
     def in_rows(data: str, rows: str) -> str:
         row_shape = context.emit("Concat", [any_number if dense else rows, width], "row_shape", axis=0)
-        operator, inputs, attributes = reshape_parts(context, data, row_shape, dense=dense)
-        return context.emit(operator, inputs, "in_rows", **attributes)
+        return reshape(context, data, row_shape, "in_rows", dense=dense)
 
     data = in_rows(context.inputs[0], _product(context, shape, range(depth)))
     count = context.emit(
@@ -56,10 +55,7 @@ def scatter_by_offsets(context: AdapterContext) -> None:
     wide = context.emit("Concat", [context.constant([1], "one"), width], "wide", axis=0)
     indices = context.emit("Expand", [places, wide], "indices")
     scattered = context.emit("Scatter", [data, indices, in_rows(context.inputs[2], count)], "scattered", axis=0)
-    operator, inputs, attributes = reshape_parts(
-        context, scattered, shape, dense=has_no_zero(context, context.inputs[0])
-    )
-    context.replace(operator, inputs, **attributes)
+    replace_by_reshape(context, scattered, shape, dense=has_no_zero(context, context.inputs[0]))
 
 
 def _product(context: AdapterContext, shape: str, axes: range) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from splitgraph.conversion.operators.registry import changed, downward, unchanged, upward
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
 from splitgraph.conversion.writing.formula import Formula, Term
-from splitgraph.conversion.writing.reshaping import reshape_by_copying, reshape_parts
+from splitgraph.conversion.writing.reshaping import replace_by_reshape, reshape_by_copying
 from splitgraph.conversion.writing.shape_nodes import (
     filled,
     has_no_zero,
@@ -19,8 +19,6 @@ from splitgraph.deferred import helper, np, numpy_helper
 from splitgraph.dim import DimLike
 from splitgraph.onnx_proto import TensorProto
 from splitgraph.value_type import DTYPE_NUMBERS, Shape
-
-_FLOATS = ("float16", "float32", "float64")
 
 unchanged("Size", 13, 19, 21, 23, 24, 25)
 
@@ -66,8 +64,11 @@ def write_dimensions_of_zero(context: AdapterContext) -> None:
     if dense and 0 in (context.integers(1) or ()):
         raise Inexact("it makes no elements of some")
     written = None if dense else reshape_by_copying(context)
-    operator, inputs, attributes = written or reshape_parts(context, *context.inputs, dense=dense)
-    context.replace(operator, list(inputs), **attributes)
+    if written is None:
+        replace_by_reshape(context, *context.inputs, dense=dense)
+    else:
+        operator, inputs, attributes = written
+        context.replace(operator, list(inputs), **attributes)
 
 
 # Tile ---------------------------------------------------------------------------------------------------------------

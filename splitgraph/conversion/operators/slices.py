@@ -12,6 +12,7 @@ from splitgraph.conversion.operators.predicates import input_is_omitted
 from splitgraph.conversion.operators.registry import always, changed, downward, unchanged, upward
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact, require_few
 from splitgraph.conversion.writing.shape_nodes import (
+    GREATEST_INT64,
     as_int64,
     counted_from_front,
     counting,
@@ -22,8 +23,6 @@ from splitgraph.conversion.writing.shape_nodes import (
 )
 from splitgraph.deferred import np
 from splitgraph.inference.rules.onnx.slicing import is_end_disputed
-
-_GREATEST = 2**63 - 1
 
 # Slice --------------------------------------------------------------------------------------------------------------
 
@@ -121,7 +120,7 @@ def _bounds(context: AdapterContext, given: Array | None) -> list[str]:
 def _spread(context: AdapterContext, bounds: Sequence[str], rank: int) -> list[str]:
     """Gives the bounds of all axes, where only the run tells the axes of the given ones."""
     axes = as_int64(context, context.inputs[3], "axes")
-    whole = ([0], [_GREATEST], [1])
+    whole = ([0], [GREATEST_INT64], [1])
     return [
         context.emit("Scatter", [context.constant(held * rank, "whole"), axes, name], "of_all_axes", axis=0)
         for held, name in zip(whole, bounds, strict=True)

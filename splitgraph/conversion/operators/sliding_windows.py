@@ -117,9 +117,7 @@ def _write_ceiling(context: AdapterContext) -> Array | None:
         _write_padding_of_every_size(context)
         return None
     sizes = _spatial_sizes(context)
-    if context.old.since_version < 22 and not all(
-        window.last_starts_inside(n, window.count(n, up=True)) for window, n in _sized(context, sizes)
-    ):
+    if context.old.since_version < 22 and not _windows_start_inside(context, sizes):
         raise Inexact("here a window starts in the padding, and what it gives below 22 is not said")
     return _write_padding(context, sizes)
 
@@ -159,7 +157,7 @@ def _write_padding_of_every_size(context: AdapterContext) -> None:
     context.drop("count_include_pad", why="there was no padding, and what is beyond the input does not count")
     for window in windows:
         window.end += window.stride - 1
-    pads = [window.begin for window in windows] + [window.end for window in windows]
+    pads = _pads(windows)
     if any(pads):
         context.set("pads", pads, why)
     _leave_out_windows_that_do_not_fit(context, windows)
@@ -188,9 +186,15 @@ def _leave_out_windows_that_do_not_fit(context: AdapterContext, windows: list[_W
             context.emit_after("Tile", [context.outputs[index], is_there], old)
 
 
-def _sized(context: AdapterContext, sizes: list[int]) -> list[tuple[_Window, int]]:
-    """Pairs the windows of each axis with its size."""
-    return list(zip(_windows(context), sizes, strict=True))
+def _windows_start_inside(context: AdapterContext, sizes: list[int]) -> bool:
+    """True when no window, counted as ceil_mode does, starts in the padding at the end."""
+    pairs = zip(_windows(context), sizes, strict=True)
+    return all(window.last_starts_inside(size, window.count(size, up=True)) for window, size in pairs)
+
+
+def _pads(windows: Sequence[_Window]) -> list[int]:
+    """Gives the attribute pads of windows."""
+    return [window.begin for window in windows] + [window.end for window in windows]
 
 
 def _write_padding(context: AdapterContext, sizes: list[int]) -> Array | None:
@@ -212,7 +216,7 @@ def _write_padding(context: AdapterContext, sizes: list[int]) -> Array | None:
         # Of the places of a window, distance apart, those that lie before the end.
         counted.append(np.clip(-((starts - padded) // distance), 0, kernel))
     context.drop("ceil_mode", why="as many windows as with ceil_mode")
-    pads = [window.begin for window in windows] + [window.end for window in windows]
+    pads = _pads(windows)
     if any(pads):
         context.set("pads", pads, "as many windows as with ceil_mode")
     require_few(*map(len, counted))
@@ -388,7 +392,7 @@ def check_no_window_starts_in_padding(context: AdapterContext) -> None:
     """
     _check_ceiling(context)
     sizes = _spatial_sizes(context)
-    if not all(window.last_starts_inside(n, window.count(n, up=True)) for window, n in _sized(context, sizes)):
+    if not _windows_start_inside(context, sizes):
         raise Inexact("here a window starts in the padding, and what it gives below 22 is not said")
 
 
@@ -405,7 +409,7 @@ def leave_out_windows_in_padding(context: AdapterContext) -> None:
     """
     _check_ceiling(context)
     sizes = _spatial_sizes(context)
-    if not all(window.last_starts_inside(n, window.count(n, up=True)) for window, n in _sized(context, sizes)):
+    if not _windows_start_inside(context, sizes):
         _correct_mean(context, _write_padding(context, sizes))
 
 

@@ -15,9 +15,9 @@ from splitgraph.value_type import Shape
 
 _OPERATORS = "Hardmax LogSoftmax Softmax"
 
-changed("Hardmax LogSoftmax Softmax", 11, MINUS_AXIS, up=always, down=axes_counted_from_front("axis"), hint=RANK_HINT)
+changed(_OPERATORS, 11, MINUS_AXIS, up=always, down=axes_counted_from_front("axis"), hint=RANK_HINT)
 changed(
-    "Hardmax LogSoftmax Softmax",
+    _OPERATORS,
     13,
     (
         "below it, all dimensions from axis (1 by default) on are normalized together; from then on, only the"
@@ -27,7 +27,7 @@ changed(
 )
 
 
-@exact("Hardmax LogSoftmax Softmax", 13)
+@exact(_OPERATORS, 13)
 def normalizes_last_axis(crossing: Crossing) -> bool:
     """True when all dimensions after the axis are 1, so that folding changes nothing."""
     axis = crossing.value("axis", 1 if crossing.upward else -1)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from splitgraph.conversion.operators.registry import downward, unchanged
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
-from splitgraph.conversion.writing.shape_nodes import as_int64, counting, filled, flat, positions
+from splitgraph.conversion.writing.shape_nodes import GREATEST_INT64, as_int64, counting, filled, flat, positions
 from splitgraph.deferred import helper, np
 from splitgraph.node_making import make_node
 from splitgraph.value_type import DTYPE_NUMBERS
 
-_GREATEST = 2**63 - 1
 _SORTED = {f"{kind}{bits}" for kind in ("int", "uint", "float") for bits in (8, 16, 32, 64)}
 
 unchanged("Unique", 28)
@@ -73,7 +72,7 @@ def _order(context: AdapterContext, data: str, count: str, dtype: str) -> str:
 def _neighbours(context: AdapterContext, data: str, order: str) -> tuple[str, str]:
     """Gives sorted elements or rows without the first, and without the last."""
     ordered = context.emit("Gather", [data, order], "ordered", axis=0)
-    bounds = [(context.constant([1], "second"), context.constant([_GREATEST], "end"))]
+    bounds = [(context.constant([1], "second"), context.constant([GREATEST_INT64], "end"))]
     bounds.append((context.constant([0], "first"), context.constant([-1], "last")))
     later, earlier = (
         context.emit("Slice", [ordered, *bound, context.constant([0], "axis")], "neighbours") for bound in bounds
@@ -155,7 +154,7 @@ def _count_flags(context: AdapterContext, flags: str) -> str:
 
 def _all_but_first(context: AdapterContext, values: str, one: str) -> str:
     """Gives all elements but the first."""
-    return context.emit("Slice", [values, one, context.constant([_GREATEST], "end")], "rest")
+    return context.emit("Slice", [values, one, context.constant([GREATEST_INT64], "end")], "rest")
 
 
 def sort_long_integers(context: AdapterContext) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
+from splitgraph.conversion.writing.shape_nodes import widened
 from splitgraph.deferred import helper, np
 from splitgraph.node_making import make_node
 from splitgraph.onnx_proto import GraphProto, NodeProto, TensorProto
@@ -25,7 +26,7 @@ def divide_by_long_division(context: AdapterContext) -> None:
     ranks = [context.known_rank(index) for index in range(2)]
     if dtype not in _DOUBLINGS or not context.known_value("fmod", 0):
         raise Inexact(f"there is no remainder of {dtype}")
-    one, other = (_in_float64(context, name, dtype) for name in context.inputs)
+    one, other = (widened(context, name, dtype, "float64") for name in context.inputs)
     size, divisor = (context.emit("Abs", [name], "size") for name in (one, other))
     # All it does is to give the dividend the shape of the result.
     left = context.emit("Where", [context.emit("Less", [one, other], "is_less"), size, size], "dividend")
@@ -46,11 +47,6 @@ def divide_by_long_division(context: AdapterContext) -> None:
     sign = context.emit("Where", [context.emit("Greater", [divisor, zero], "divides"), sign, nan], "sign_if_divided")
     result = context.emit("Mul", [rest, sign], "result")
     context.replace("Cast", [result], to=DTYPE_NUMBERS[dtype])
-
-
-def _in_float64(context: AdapterContext, name: str, dtype: str) -> str:
-    """Casts a value to float64."""
-    return name if dtype == "float64" else context.emit("Cast", [name], "wide", to=TensorProto.DOUBLE)
 
 
 def _loop_body(context: AdapterContext, divisor: str, powers: list[str], rank: int) -> GraphProto:

@@ -9,7 +9,7 @@ from functools import reduce
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
 from splitgraph.conversion.writing.formula import Formula, Term
 from splitgraph.conversion.writing.interpolation import REACH, weights
-from splitgraph.conversion.writing.shape_nodes import FLOATS, static_shape, typed
+from splitgraph.conversion.writing.shape_nodes import FLOATS, static_shape, typed, wide_float
 from splitgraph.deferred import np
 
 _CROP = "tf_crop_and_resize"
@@ -47,7 +47,7 @@ def resize_by_gathering(context: AdapterContext) -> None:
     formula = Formula(context)
     data = formula.held(context.inputs[0], dtype)
     if mode != "nearest":
-        data = data.cast("float64" if dtype == "float64" else "float32")
+        data = data.cast(wide_float(dtype))
     outside = []
     for axis in _resized_axes(context, formula):
         places = _coordinates(context, formula, axis)

@@ -19,11 +19,22 @@ _Written = tuple[str, list[str], dict[str, object]]
 _ANY = Facts()
 
 
-def reshape_parts(
-    context: AdapterContext, data: str, shape: str, *, dense: bool
-) -> tuple[str, list[str], dict[str, int]]:
-    """Gives the operator, inputs and attributes of a node that gives `data` the shape that `shape` holds; a 0 means a
-    dimension of 0. dense: the data has no dimension of 0, so that no shape for it has a 0.
+def reshape(context: AdapterContext, data: str, shape: str, hint: str, *, dense: bool) -> str:
+    """Emits a Reshape of `data` to the shape that `shape` holds; a 0 means a dimension of 0. dense: the data has no
+    dimension of 0, so that no shape for it has a 0.
+    """
+    operator, inputs, attributes = _parts(context, data, shape, dense=dense)
+    return context.emit(operator, inputs, hint, **attributes)
+
+
+def replace_by_reshape(context: AdapterContext, data: str, shape: str, *, dense: bool) -> None:
+    """Makes the node a Reshape of `data`, as `reshape` writes it."""
+    operator, inputs, attributes = _parts(context, data, shape, dense=dense)
+    context.replace(operator, inputs, **attributes)
+
+
+def _parts(context: AdapterContext, data: str, shape: str, *, dense: bool) -> tuple[str, list[str], dict[str, int]]:
+    """Gives operator, inputs and attributes of a Reshape in which a 0 means a dimension of 0.
 
     From opset 14 on this is Reshape with allowzero=1. Below, Expand first gives empty data a dimension of 0 wherever
     the shape has one, so that Reshape copies it. Needs opset 8.
@@ -46,7 +57,7 @@ def one_or_zero(context: AdapterContext, shape: str) -> str:
 
 
 def reshape_behind(context: AdapterContext, data: str, shape: str, output: str, *, copies: bool) -> None:
-    """Puts the nodes of `reshape_parts` behind the node, with the output `output`. copies: no length is 0, or each 0
+    """Puts the nodes of `reshape` behind the node, with the output `output`. copies: no length is 0, or each 0
     copies a 0. The node must mean the same at opset 14.
     """
     if copies:

@@ -14,8 +14,11 @@ from splitgraph.onnx_proto import TensorProto
 from splitgraph.value_type import DTYPE_NUMBERS
 
 FLOATS = ("float16", "float32", "float64")
+# The integers that every version of the operators for integers takes, and how many bits each has.
+INTEGER_BITS = {f"{kind}{bits}": bits for kind in ("int", "uint") for bits in (8, 16, 32, 64)}
+GREATEST_INT64 = 2**63 - 1
 # What ConstantOfShape makes below opset 20.
-_FILLED = {f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)} | {"bool", *FLOATS}
+_FILLED = {*INTEGER_BITS, "bool", *FLOATS}
 
 
 def filled(context: AdapterContext, shape: str, value: int, hint: str, dtype: str = "int64") -> str:
@@ -48,6 +51,24 @@ def as_int64(context: AdapterContext, value: str, hint: str) -> str:
     return context.emit("Cast", [value], hint, to=TensorProto.INT64)
 
 
+def wide_float(dtype: str) -> str:
+    """Gives the type in which floating-point numbers are computed: float64 for float64, float32 for the others."""
+    return "float64" if dtype == "float64" else "float32"
+
+
+def widened(context: AdapterContext, value: str, dtype: str | None, wide: str) -> str:
+    """Casts a value to a wider type, unless the value has this type."""
+    return value if dtype == wide else context.emit("Cast", [value], "wide", to=DTYPE_NUMBERS[wide])
+
+
+def replace_by_cast(context: AdapterContext, value: str, dtype: str, wanted: str) -> None:
+    """Makes the node a Cast of a value to the wanted type, or an Identity where the value has this type."""
+    if dtype == wanted:
+        context.replace("Identity", [value])
+    else:
+        context.replace("Cast", [value], to=DTYPE_NUMBERS[wanted])
+
+
 def counting(context: AdapterContext, count: str, hint: str) -> str:
     """Counts 0, 1, 2, ... as int64[count]; count is int64[1]. Needs opset 9."""
     return flat(context, context.emit("NonZero", [filled(context, count, 1, "ones")], "positions"), hint)
@@ -75,6 +96,12 @@ def mask_of_axes(context: AdapterContext, axes: str, rank: str, hint: str) -> st
         "ScatterElements", [filled(context, rank, 0, "no_axes"), axes, ones], f"{hint}_marked", axis=0
     )
     return context.emit("Cast", [marked], hint, to=TensorProto.BOOL)
+
+
+def kept_dimensions(context: AdapterContext, shape: str, mask: str) -> str:
+    """Gives the dimensions of a shape for which a mask is false."""
+    kept = positions(context, context.emit("Not", [mask], "is_kept"), "kept_axes")
+    return context.emit("Gather", [shape, kept], "left")
 
 
 def has_no_zero(context: AdapterContext, name: str) -> bool:
