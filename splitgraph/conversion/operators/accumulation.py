@@ -28,7 +28,7 @@ def accumulate_by_scan(context: AdapterContext) -> None:
     """
     dtype, rank = context.known_dtype(), context.known_rank()
     operator, neutral = _STEPS[context.form.op_type]
-    exclusive, reverse = context.known_value("exclusive", 0), context.known_value("reverse", 0)
+    exclusive, reverse = context.known_value_or_default("exclusive"), context.known_value_or_default("reverse")
     if exclusive or dtype.startswith(("int", "uint")):
         neutral = abs(neutral)
     known, given = context.elements(1), context.inputs[0]

@@ -24,7 +24,7 @@ def write_celu_with_elu(context: AdapterContext) -> None:
     would have one dimension too.
     """
     data, dtype = context.inputs[0], context.known_dtype()
-    alpha = context.known_value("alpha", 1.0)
+    alpha = context.known_value_or_default("alpha")
     scale = context.constant(alpha, "alpha", dtype)
     scaled = context.emit("Div", [data, scale], "scaled")
     if alpha > 0:

@@ -108,7 +108,7 @@ def flatten_by_reshape(context: AdapterContext) -> None:
     """Writes Flatten as Reshape, which takes every element type from opset 5 on; below 9, Flatten takes floating-point
     types only.
     """
-    shape, axis = context.input_type(0).shape, context.known_value("axis", 1)
+    shape, axis = context.input_type(0).shape, context.known_value_or_default("axis")
     sides = None if shape is None else _sides(shape, axis)
     data = context.inputs[0]
     if sides is not None and (sides[0] or sides[1]):

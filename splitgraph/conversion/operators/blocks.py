@@ -23,7 +23,7 @@ def reorder_channels_of_crd(context: AdapterContext) -> None:
     mode=DCR; in mode=CRD the channel comes first.
     """
     context.require_types()
-    if context.known_value("mode", "DCR") == "CRD":
+    if context.known_value_or_default("mode") == "CRD":
         formula = Formula(context)
         places = context.known_value("blocksize") ** 2
         count = formula.sizes(context.inputs[0], 4)[1]
@@ -83,7 +83,7 @@ def _block_count(context: AdapterContext, axis: int, size: Term, span: Term) -> 
 
 def _along(context: AdapterContext, axis: int) -> tuple[int, int, int, int]:
     """Gives the stride, the dilation, and the padding at the beginning and the end of one axis."""
-    pads = context.known_value("pads", None)
+    pads = context.known_value("pads")
     begin, end = (pads[axis], pads[axis + len(pads) // 2]) if pads else (0, 0)
     stride, dilation = (context.known_value(name, None) for name in ("strides", "dilations"))
     return stride[axis] if stride else 1, dilation[axis] if dilation else 1, begin, end

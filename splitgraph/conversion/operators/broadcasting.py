@@ -56,8 +56,8 @@ def align_at_axis(context: AdapterContext) -> None:
     """Appends dimensions of 1 to B. Below 7, `axis` says which dimension of A the first dimension of B is; NumPy aligns
     the last dimensions.
     """
-    axis, rank_a, rank_b = context.known_value("axis", None), context.known_rank(0), context.known_rank(1)
-    if context.known_value("broadcast", 0) == 0 or axis is None or _is_one_element(context.shape(1)):
+    axis, rank_a, rank_b = context.known_value("axis"), context.known_rank(0), context.known_rank(1)
+    if context.known_value_or_default("broadcast") == 0 or axis is None or _is_one_element(context.shape(1)):
         behind = 0
     elif axis < 0:
         behind = -rank_b - axis
@@ -223,7 +223,7 @@ def limit_broadcast_of_c(context: AdapterContext) -> None:
     """Squeezes a C that is a row in the form of a matrix, and repeats other ones. Below 7, C has the shape of the
     result, or broadcasts as a row or one element.
     """
-    trans_a, trans_b = context.known_value("transA", 0), context.known_value("transB", 0)
+    trans_a, trans_b = context.known_value_or_default("transA"), context.known_value_or_default("transB")
     _, _, shape_c = (_known_shape(context, index) for index in range(3))
     whole = _gemm_shape(context)
     if whole is None:

@@ -64,7 +64,7 @@ changed(
 @exact("Cast CastLike", 24)
 def has_no_saturating_fnuz(crossing: Crossing) -> bool:
     """True when the target type is known and no FNUZ type, or when saturation is off."""
-    if crossing.value("saturate", 1) == 0:
+    if crossing.value_or_default("saturate") == 0:
         return True
     to = crossing.value("to")
     fnuz = (TensorProto.FLOAT8E4M3FNUZ, TensorProto.FLOAT8E5M2FNUZ)
@@ -87,7 +87,7 @@ def _replace_infinity(context: AdapterContext, number: float, *, signed: bool) -
     """Replaces infinities by a number. signed: the number gets the sign of the infinity. Does nothing where saturation
     is off.
     """
-    if context.known_value("saturate", 1) == 0:
+    if context.known_value_or_default("saturate") == 0:
         return
     dtype = context.known_dtype(0)
     if dtype == "string":
@@ -111,5 +111,5 @@ def replace_infinity_by_greatest(context: AdapterContext) -> None:
     if target == "float8e8m0":
         raise Inexact("float8e8m0 does not exist below it")
     context.drop("round_mode", why="it is about float8e8m0 only")
-    if target in _GREATEST and context.known_value("saturate", 1) != 0:
+    if target in _GREATEST and context.known_value_or_default("saturate") != 0:
         _replace_infinity(context, _GREATEST[target], signed=True)

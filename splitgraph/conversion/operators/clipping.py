@@ -20,8 +20,6 @@ from splitgraph.value_type import DTYPE_NUMBERS
 
 _WHERE_SINCE = 9
 _WIDER = {"int8": 6, "int16": 6, "uint8": 6, "uint16": 6, "uint32": 7}
-_GREATEST_FLOAT32 = float.fromhex("0x1.fffffep127")
-
 unchanged("Clip", 12, 13)
 changed("Clip", 6, "below it, an absent bound is the limit of the type; from then on that of float32")
 
@@ -76,7 +74,7 @@ def bounds_are_limits_of_float32(crossing: Crossing) -> bool:
 def make_bounds_inputs(context: AdapterContext) -> None:
     """Turns min and max into constants of the type of the data. Absent ones are the limits of float32."""
     context.require_types()
-    low, high = context.known_value("min", -_GREATEST_FLOAT32), context.known_value("max", _GREATEST_FLOAT32)
+    low, high = context.known_value_or_default("min"), context.known_value_or_default("max")
     context.drop("min", "max", why=f"it is an input {context.side}")
     context.inputs.extend([context.like_data(low, "min"), context.like_data(high, "max")])
 

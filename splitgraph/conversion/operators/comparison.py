@@ -149,9 +149,9 @@ def write_is_inf(context: AdapterContext) -> None:
     dtype = context.known_dtype()
     data, limit = context.inputs[0], float(np.finfo(dtype).max)
     found = []
-    if context.known_value("detect_positive", 1):
+    if context.known_value_or_default("detect_positive"):
         found.append(context.emit("Greater", [data, context.tensor(typed([limit], dtype), "largest")], "positive"))
-    if context.known_value("detect_negative", 1):
+    if context.known_value_or_default("detect_negative"):
         found.append(_less(context, data, context.tensor(typed([-limit], dtype), "smallest")))
     if len(found) == 2:
         context.replace("Or", found)

@@ -116,18 +116,18 @@ def write_diagonal_as_constant(context: AdapterContext) -> None:
     shape = static_shape(context, context.inputs[0])
     if shape is None or math.prod(shape) > _KEPT:
         raise Inexact("the shape of its input is not known, or large", "declare the shape of the input")
-    number = context.known_value("dtype", None)
+    number = context.known_value("dtype")
     kind = helper.tensor_dtype_to_np_dtype(DTYPE_NUMBERS[context.known_dtype()] if number is None else number)
     # As float32 first, for NumPy has no ones of every type.
     rows, columns = shape
-    ones = np.eye(rows, columns, context.known_value("k", 0), np.float32).astype(kind)
+    ones = np.eye(rows, columns, context.known_value_or_default("k"), np.float32).astype(kind)
     context.replace("Identity", [context.tensor(numpy_helper.from_array(ones), "diagonal")])
 
 
 @downward("EyeLike", 22)
 def make_ones_and_cast(context: AdapterContext) -> None:
     """Makes ones and zeros in float32 and casts to bfloat16; of a bfloat16 input only the shape matters."""
-    number = context.known_value("dtype", None)
+    number = context.known_value("dtype")
     dtype = context.known_dtype() if number is None else DTYPE_NAMES.get(number, "")
     if "bfloat16" not in (dtype, context.known_dtype()):
         raise Inexact(f"it does not make {dtype} {context.side}")

@@ -31,7 +31,7 @@ def make_training_an_input(context: AdapterContext) -> None:
     Between 7 and 11, no attribute tells.
     """
     context.require_types()
-    ratio, is_test = context.known_value("ratio", 0.5), context.known_value("is_test", 0)
+    ratio, is_test = context.known_value_or_default("ratio"), context.known_value_or_default("is_test")
     if _mask_is_read(context) and is_test:
         raise Inexact("in test mode it gives no mask, and here the mask is read")
     context.drop("is_test", "consumed_inputs", why=f"it does not exist {context.side}")
@@ -108,7 +108,7 @@ def make_ratio_an_input(context: AdapterContext) -> None:
     if _mask_is_read(context):
         raise Inexact("what mask a node gives that does not drop is specified only from it on, and here it is read")
     del context.outputs[1:]
-    if context.known_value("ratio", 0.5) != 0.5 and context.input_type(0).dtype is not None:
+    if context.known_value_or_default("ratio") != 0.5 and context.input_type(0).dtype is not None:
         context.inputs.append(context.like_data(context.known_value("ratio"), "ratio"))
     context.drop("ratio", why=f"it is an input {context.side}")
 

@@ -15,7 +15,6 @@ from splitgraph.conversion.writing.formula import Formula, Term
 from splitgraph.conversion.writing.reshaping import replace_by_reshape, reshape
 from splitgraph.conversion.writing.shape_nodes import has_no_zero, replace_by_cast, wide_float, widened
 from splitgraph.deferred import np
-from splitgraph.onnx_proto import TensorProto
 
 # A matrix of more elements is worked out at run time, from the sines and cosines of one turn.
 _MOST_ELEMENTS = 2**16
@@ -77,10 +76,10 @@ def transform_by_matrices(context: AdapterContext) -> None:
     parts = (context.input_type(0).shape or (None,))[-1]
     if parts not in (1, 2):
         raise Inexact("whether the signal is real or complex is not known", "declare the shape of the input")
-    inverse, half = bool(context.known_value("inverse", 0)), bool(context.known_value("onesided", 0))
+    inverse, half = bool(context.known_value_or_default("inverse")), bool(context.known_value_or_default("onesided"))
     if half and not inverse and parts == 2:
         raise Inexact("half of a transform is for real input only")
-    axis, formula = context.known_value("axis", 1) % rank, Formula(context)
+    axis, formula = context.known_value_or_default("axis") % rank, Formula(context)
     sizes = formula.sizes(context.inputs[0], rank)
     room, length = sizes[axis], (sizes[axis] - 1) * 2 if inverse and half else sizes[axis]
     if context.uses_input(1):
@@ -221,7 +220,7 @@ def transform_frames(context: AdapterContext) -> None:
     is_flat = shape is not None and len(shape) == 2
     if is_flat:
         signal = context.emit("Unsqueeze", [signal, context.constant([2], "axis")], "signal")
-    onesided = context.known_value("onesided", 1)
+    onesided = context.known_value_or_default("onesided")
     if onesided and not is_flat and (shape or (None,))[-1] != 1:
         raise Inexact("half of a transform is for real input only")
     formula = Formula(context)
@@ -264,7 +263,7 @@ def write_triangles(context: AdapterContext) -> None:
     weights = formula.where(falls, (end - place) / (end - peak), zero)
     weights = formula.where(rises, (place - start) / (peak - start), weights)
     weights = formula.where(~((place < peak) | (place > peak)), one, weights)
-    context.replace("Cast", [weights.name], to=context.known_value("output_datatype", TensorProto.FLOAT))
+    context.replace("Cast", [weights.name], to=context.known_value_or_default("output_datatype"))
 
 
 # Helpers of several operators ---------------------------------------------------------------------------------------

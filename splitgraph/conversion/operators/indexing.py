@@ -56,7 +56,7 @@ def make_k_an_attribute(context: AdapterContext) -> None:
     elements and Gather takes the first k.
     """
     context.require_types()
-    found, axis = context.elements(1), context.known_value("axis", -1)
+    found, axis = context.elements(1), context.known_value_or_default("axis")
     if found is not None:
         count = int(found.reshape(-1)[0])
         if count < 1:
@@ -88,8 +88,8 @@ def negate_to_find_smallest(context: AdapterContext) -> None:
         sort_long_integers(context)
         return
     context.require_types()
-    largest, axis = context.known_value("largest", 1), context.known_value("axis", -1)
-    context.known_value("sorted", 1)
+    largest, axis = context.known_value_or_default("largest"), context.known_value_or_default("axis")
+    context.known_value_or_default("sorted")
     context.drop("largest", "sorted", why=f"it does not exist {context.side}")
     if axis < -1:
         context.set("axis", axis + context.known_rank(0), f"axes are counted from the front {context.side}")
@@ -118,7 +118,7 @@ def index_and_axis_are_from_front(crossing: Crossing) -> bool:
     """True when the indices have an unsigned type, and the axis is -1 or can be counted from the front."""
     # -1 is the default of the older version, so it has a meaning there.
     return index_cannot_be_negative(crossing) and (
-        crossing.value("axis", -1) == -1 or count_from_front(crossing, "axis", True)
+        crossing.value_or_default("axis") == -1 or count_from_front(crossing, "axis", True)
     )
 
 
@@ -141,7 +141,7 @@ def count_indices_from_front(context: AdapterContext) -> None:
     does. (So does a negative index, but onnxruntime counts it from the end.)
     """
     context.require_types()
-    axis = context.known_value("axis", -1)
+    axis = context.known_value_or_default("axis")
     if axis < -1:
         context.set("axis", axis + context.known_rank(0) + 1, f"axes are counted from the front {context.side}")
     found = context.elements(0)
@@ -181,7 +181,7 @@ def reverse_by_gather(context: AdapterContext) -> None:
     unchanged behind it.
     """
     rank, formula = context.known_rank(), Formula(context)
-    time, batch = context.known_value("time_axis", 0), context.known_value("batch_axis", 1)
+    time, batch = context.known_value_or_default("time_axis"), context.known_value_or_default("batch_axis")
     if {time, batch} != {0, 1}:
         raise Inexact("its axes are not the first two")
     sizes = formula.sizes(context.inputs[0], rank)
@@ -227,7 +227,7 @@ def gather_from_flat_data(context: AdapterContext) -> None:
     """Gathers each element from the flat data. Its coordinates are those of its index, except along the axis, where the
     index gives the coordinate; multiplied by the strides of the data they add up to its place.
     """
-    rank, axis = context.known_rank(0), context.known_value("axis", 0)
+    rank, axis = context.known_rank(0), context.known_value_or_default("axis")
     axis %= rank
     shape, index_shape = (context.emit("Shape", [name], "shape") for name in context.inputs[:2])
     indices = flat(context, indices_from_front(context, axis), "flat_indices")
@@ -324,7 +324,7 @@ def index_batch_too(context: AdapterContext) -> None:
     index.
     """
     context.require_types()
-    batch, rank, formula = context.known_value("batch_dims", 0), context.known_rank(1), Formula(context)
+    batch, rank, formula = context.known_value_or_default("batch_dims"), context.known_rank(1), Formula(context)
     context.drop("batch_dims", why=f"it does not exist {context.side}")
     sizes = formula.sizes(context.inputs[1], rank)
     shape = formula.vector([*sizes[:-1], 1])

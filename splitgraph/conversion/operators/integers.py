@@ -38,7 +38,7 @@ def subtract_multiple(context: AdapterContext) -> None:
     one, other = (_cast(context, name, dtype, computed) for name in context.inputs)
     whole = context.emit("Mul", [context.emit("Div", [one, other], "quotient"), other], "multiple")
     rest = context.emit("Sub", [one, whole], "rest")
-    if not context.known_value("fmod", 0) and not dtype.startswith("u"):
+    if not context.known_value_or_default("fmod") and not dtype.startswith("u"):
         zero = context.constant(0, "zero", computed)
         differs = context.emit("Xor", [_less(context, rest, zero), _less(context, other, zero)], "signs_differ")
         some = context.emit("Not", [context.emit("Equal", [rest, zero], "is_whole")], "is_rest")
@@ -62,7 +62,7 @@ def is_fmod_or_of_integers(crossing: Crossing) -> bool:
     """True when fmod is 1 or the operands are integers. Below 28, the remainder of floats has the sign of the dividend
     and needs fmod=1.
     """
-    return crossing.value("fmod", 0) == 1 or crossing.dtype(0) in INTEGER_BITS
+    return crossing.value_or_default("fmod") == 1 or crossing.dtype(0) in INTEGER_BITS
 
 
 @downward("Mod", 28)

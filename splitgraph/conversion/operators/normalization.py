@@ -73,7 +73,7 @@ def mode_and_outputs_agree(crossing: Crossing) -> bool:
     channel. Sets or drops is_test.
     """
     others = _outputs_after_first(crossing)
-    if crossing.value("spatial", 1) != 1 or others not in (0, 4):
+    if crossing.value_or_default("spatial") != 1 or others not in (0, 4):
         return False
     if not crossing.upward:
         if others == 0:
@@ -96,9 +96,9 @@ def fit_outputs_to_mode(context: AdapterContext) -> None:
     the outputs after the first, which nobody may read; training gets them. spatial=0 is handled as in
     `fold_activations_into_channels`.
     """
-    if context.known_value("spatial", 1) == 0:
+    if context.known_value_or_default("spatial") == 0:
         _follow_scale(context)
-    if context.known_value("is_test", 0):
+    if context.known_value_or_default("is_test"):
         read = [name for name in context.outputs[1:] if name and context.is_read(name)]
         if read:
             raise Inexact(f"inference gives one output, and {read[0]!r} is read")
@@ -138,7 +138,7 @@ def fold_activations_into_channels(context: AdapterContext) -> None:
     """Reshapes the input to a matrix and everything else to rows, so that each activation is a channel: spatial=0
     normalizes each activation by itself. The document gives this advice.
     """
-    if context.known_value("spatial", 1) != 0:
+    if context.known_value_or_default("spatial") != 0:
         _set_is_test(context)
         return
     data, scale = context.inputs[0], context.inputs[1]
@@ -248,7 +248,7 @@ changed("BatchNormalization", 15, "from it on, training computes the statistics 
 @exact("BatchNormalization", 15)
 def statistics_have_type_of_input(crossing: Crossing) -> bool:
     """True when the node computes no statistics, or has an input of float32 or float64."""
-    return crossing.value("training_mode", 0) == 0 or crossing.dtype(0) in ("float32", "float64")
+    return crossing.value_or_default("training_mode") == 0 or crossing.dtype(0) in ("float32", "float64")
 
 
 # GroupNormalization -------------------------------------------------------------------------------------------------
@@ -334,7 +334,7 @@ def write_layer_normalization(context: AdapterContext) -> None:
     """
     axes = _axes(context)
     dtype = context.input_type(0).dtype
-    stash = context.known_value("stash_type", TensorProto.FLOAT)
+    stash = context.known_value_or_default("stash_type")
     if axes is None or dtype is None or stash not in (TensorProto.FLOAT, TensorProto.DOUBLE):
         expand(context)
         return
@@ -367,7 +367,7 @@ def write_layer_normalization(context: AdapterContext) -> None:
 
 def _axes(context: AdapterContext) -> list[int] | None:
     """Gives the axes from `axis` to the last, None where their number is unknown."""
-    axis, rank = context.known_value("axis", -1), context.rank(0)
+    axis, rank = context.known_value_or_default("axis"), context.rank(0)
     if axis < 0:
         return list(range(axis, 0))
     return None if rank is None else list(range(axis - rank, 0))

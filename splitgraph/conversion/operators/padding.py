@@ -63,7 +63,7 @@ changed("Pad", 11, "the attributes pads and value became inputs")
 def make_pads_an_input(context: AdapterContext) -> None:
     """Turns pads into a constant, and a value that is not 0 into another constant of the type of the data."""
     context.require_types()
-    value = context.known_value("value", 0.0)
+    value = context.known_value_or_default("value")
     context.inputs.append(context.attribute_as_input("pads"))
     context.drop("value", why=f"it is an input {context.side}")
     if value != 0 or np.signbit(value):
@@ -76,7 +76,7 @@ def make_pads_an_attribute(context: AdapterContext) -> None:
     they are known only at run time, and for other types than floats.
     """
     pads, value = context.elements(1), context.elements(2) if context.uses_input(2) else np.zeros(1)
-    mode = context.known_value("mode", "constant")
+    mode = context.known_value_or_default("mode")
     number = 0.0 if mode != "constant" else _as_float32(value)
     if context.known_dtype(0) not in FLOATS or pads is None or number is None:
         _pad_by_gathering(context, mode)
@@ -231,9 +231,7 @@ def pad_all_axes(context: AdapterContext) -> None:
     del context.inputs[3:]
 
 
-changed(
-    "Pad", 19, "mode=wrap was added", up=always, down=value_is_one_of("mode", "constant", "constant", "reflect", "edge")
-)
+changed("Pad", 19, "mode=wrap was added", up=always, down=value_is_one_of("mode", "constant", "reflect", "edge"))
 
 
 @downward("Pad", 19)
@@ -243,7 +241,7 @@ def wrap_by_gathering(context: AdapterContext) -> None:
     The document does not say whether elements that negative pads remove come back at the other end. In onnxruntime they
     do not, and here neither.
     """
-    if context.known_value("mode", "constant") != "wrap":
+    if context.known_value_or_default("mode") != "wrap":
         context.require_types()
         raise Inexact("its mode is unknown")
     _pad_by_gathering(context, "wrap")

@@ -18,7 +18,7 @@ def limited_broadcast_is_numpy(crossing: Crossing) -> bool:
     """True when the limited broadcasting of a node gives the same under NumPy's rules: without `axis`, or with an
     `axis` that aligns B with the last dimensions of A. Drops both attributes.
     """
-    broadcast = crossing.value("broadcast", 0)
+    broadcast = crossing.value_or_default("broadcast")
     if broadcast is UNRESOLVED:
         return False
     if broadcast and crossing.has("axis"):
@@ -93,10 +93,10 @@ def input_is_omitted(index: int) -> Predicate:
     return predicate
 
 
-def value_is_one_of(name: str, default: str, *allowed: str) -> Predicate:
+def value_is_one_of(name: str, *allowed: str) -> Predicate:
     """Makes a predicate: a string attribute has one of the values that the other version knows."""
 
     def predicate(crossing: Crossing) -> bool:
-        return crossing.value(name, default) in allowed
+        return crossing.value_or_default(name) in allowed
 
     return predicate

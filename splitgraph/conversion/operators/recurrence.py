@@ -54,7 +54,7 @@ def y_is_given_where_named(crossing: Crossing) -> bool:
 @downward("GRU LSTM RNN", 14)
 def bring_time_first(context: AdapterContext) -> None:
     """Transposes inputs and outputs, because below 14 time comes first. With layout=1 the batch comes first."""
-    if context.known_value("layout", 0) == 0:
+    if context.known_value_or_default("layout") == 0:
         raise Inexact("its element types are not allowed below it")
     context.drop("layout", why=f"time comes first {context.side}")
     for index in (0, *_STATES[context.form.op_type]):

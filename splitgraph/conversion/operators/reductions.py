@@ -54,7 +54,7 @@ def make_reduced_axes_an_attribute(context: AdapterContext) -> None:
     one that is reduced; one of the two is 1.
     """
     context.require_types()
-    is_noop = context.known_value("noop_with_empty_axes", 0) == 1
+    is_noop = context.known_value_or_default("noop_with_empty_axes") == 1
     context.drop("noop_with_empty_axes", why=f"it does not exist {context.side}")
     axes = context.integers(1)
     if context.uses_input(1) and axes is None:
@@ -70,7 +70,7 @@ def make_reduced_axes_an_attribute(context: AdapterContext) -> None:
 def _reduce_at_run_time(context: AdapterContext, is_noop: bool) -> None:
     """Reduces along axes that are known only at run time."""
     data, axes = context.inputs
-    rank, keeps = context.known_rank(0), context.known_value("keepdims", 1)
+    rank, keeps = context.known_rank(0), context.known_value_or_default("keepdims")
     del context.inputs[1:]
     if rank == 0:
         # A scalar has no axes; over none or all is the same.
@@ -129,7 +129,7 @@ def find_last_index_in_reverse(context: AdapterContext) -> None:
     context.require_types()
     if not context.known_is_set("select_last_index"):
         raise Inexact("the first of several equal elements is not what stands in the way")
-    axis = context.known_value("axis", 0)
+    axis = context.known_value_or_default("axis")
     if axis < 0 and context.input_type(0).rank is not None:
         axis += context.known_rank(0)
     shape = context.emit("Shape", [context.inputs[0]], "shape")

@@ -42,7 +42,7 @@ def join_scales(context: AdapterContext) -> None:
     "linear".
     """
     context.require_types()
-    mode = context.known_value("mode", "nearest")
+    mode = context.known_value_or_default("mode")
     scales = [1.0, 1.0, context.known_value("height_scale"), context.known_value("width_scale")]
     if mode not in _TO_NEW_MODES or None in scales:
         raise Inexact(f"mode {mode} with scales {scales[2:]} has no meaning")
@@ -55,7 +55,7 @@ def join_scales(context: AdapterContext) -> None:
 def split_scales(context: AdapterContext) -> None:
     """Splits four scales, the first two of which are 1, into height_scale and width_scale."""
     context.require_types()
-    scales, mode = context.known_value("scales"), context.known_value("mode", "nearest")
+    scales, mode = context.known_value("scales"), context.known_value_or_default("mode")
     old_modes = {new: old for old, new in _TO_NEW_MODES.items()}
     if len(scales) != 4 or scales[0] != 1 or scales[1] != 1 or mode not in old_modes:
         raise Inexact("below it, only height and width of images are resized")
@@ -128,7 +128,7 @@ def set_asymmetric_coordinates(context: AdapterContext) -> None:
     """
     context.require_types()
     data, scales = context.inputs
-    mode = context.known_value("mode", "nearest")
+    mode = context.known_value_or_default("mode")
     if mode not in ("nearest", "linear"):
         raise Inexact(f"Resize knows no mode {mode} {context.opset - 1}")
     roi = context.constant(np.zeros(0), "roi", np.float32)
@@ -185,12 +185,12 @@ def leave_out_coordinates(context: AdapterContext) -> None:
     """
     context.require_types()
     scales = _exact_scales(context)
-    mode = context.known_value("mode", "nearest")
-    coordinates = context.known_value("coordinate_transformation_mode", "half_pixel")
-    rounding = context.known_value("nearest_mode", "round_prefer_floor")
+    mode = context.known_value_or_default("mode")
+    coordinates = context.known_value_or_default("coordinate_transformation_mode")
+    rounding = context.known_value_or_default("nearest_mode")
     if mode == "linear":
         scaled = scales is not None or not is_sized(context)
-        fits = coordinates == "asymmetric" and scaled and not context.known_value("exclude_outside", 0)
+        fits = coordinates == "asymmetric" and scaled and not context.known_value_or_default("exclude_outside")
     else:
         before = scales is not None and coordinates == "asymmetric" and _rounds_as_resize_10(rounding, scales)
         fits = mode == "nearest" and (
@@ -246,7 +246,7 @@ changed(
 @exact_upward("Resize", 13)
 def mode_exists_at_13(crossing: Crossing) -> bool:
     """True when the coordinate mode exists from 13 on, and scales (not sizes) tell the size of the output."""
-    mode = crossing.value("coordinate_transformation_mode", "half_pixel")
+    mode = crossing.value_or_default("coordinate_transformation_mode")
     return mode not in (UNRESOLVED, "tf_half_pixel_for_nn") and not crossing.uses_input(3)
 
 
@@ -260,10 +260,10 @@ def keep_scales_or_sizes(context: AdapterContext) -> None:
     context.require_types()
     if context.uses_input(3):
         context.inputs[2] = ""
-    if context.known_value("coordinate_transformation_mode", "half_pixel") != "tf_half_pixel_for_nn":
+    if context.known_value_or_default("coordinate_transformation_mode") != "tf_half_pixel_for_nn":
         return
-    rounding = context.known_value("nearest_mode", "round_prefer_floor")
-    if context.known_value("mode", "nearest") != "nearest" or rounding not in _HALF_LESS:
+    rounding = context.known_value_or_default("nearest_mode")
+    if context.known_value_or_default("mode") != "nearest" or rounding not in _HALF_LESS:
         raise Inexact("tf_half_pixel_for_nn was removed, and without it only some ways of rounding are expressible")
     context.set("coordinate_transformation_mode", "half_pixel", "tf_half_pixel_for_nn was removed")
     context.set("nearest_mode", _HALF_LESS[rounding], f"what {rounding} was of a coordinate greater by a half")
@@ -288,7 +288,7 @@ def resize_all_axes(context: AdapterContext) -> None:
     policy comes with sizes that are rounded or known only at run time.
     """
     context.require_types()
-    policy = context.known_value("keep_aspect_ratio_policy", "stretch")
+    policy = context.known_value_or_default("keep_aspect_ratio_policy")
     axes, rank = context.known_value("axes"), context.rank(0)
     if axes is not None:
         rank = context.known_rank(0)
@@ -326,14 +326,14 @@ def _is_antialiased(context: AdapterContext) -> bool:
     """True where antialiasing may make a difference: where the tensor may shrink, and with exclude_outside, which
     runtimes accept for linear resizing only then.
     """
-    if not context.known_value("antialias", 0) or context.known_value("mode", "nearest") == "nearest":
+    if not context.known_value_or_default("antialias") or context.known_value_or_default("mode") == "nearest":
         return False
-    if context.known_value("exclude_outside", 0):
+    if context.known_value_or_default("exclude_outside"):
         return True
     scales, sizes, shape = context.elements(2), context.elements(3), static_shape(context, context.inputs[0])
     if scales is not None:
         return bool(np.any(scales < 1))
-    if sizes is None or shape is None or context.known_value("keep_aspect_ratio_policy", "stretch") != "stretch":
+    if sizes is None or shape is None or context.known_value_or_default("keep_aspect_ratio_policy") != "stretch":
         return True
     axes = context.known_value("axes")
     chosen = shape if axes is None else [shape[axis] for axis in axes]
@@ -375,7 +375,7 @@ changed("Resize", 19, "half_pixel_symmetric was added", up=always)
 @exact_downward("Resize", 19)
 def mode_exists_below_19(crossing: Crossing) -> bool:
     """True when the coordinate mode is not half_pixel_symmetric, which 19 added."""
-    return crossing.value("coordinate_transformation_mode", "half_pixel") not in (UNRESOLVED, "half_pixel_symmetric")
+    return crossing.value_or_default("coordinate_transformation_mode") not in (UNRESOLVED, "half_pixel_symmetric")
 
 
 @downward("Resize", 19)
@@ -385,7 +385,7 @@ def replace_half_pixel_symmetric(context: AdapterContext) -> None:
     if context.known_value("coordinate_transformation_mode") != "half_pixel_symmetric":
         raise Inexact("half_pixel_symmetric was added")
     shape, scales, axes = static_shape(context, context.inputs[0]), context.elements(2), context.known_value("axes")
-    exact = context.uses_input(3) and context.known_value("keep_aspect_ratio_policy", "stretch") == "stretch"
+    exact = context.uses_input(3) and context.known_value_or_default("keep_aspect_ratio_policy") == "stretch"
     if not exact and shape is not None and scales is not None:
         chosen = shape if axes is None else [shape[axis] for axis in axes]
         exact = all((float(scale) * dim).is_integer() for scale, dim in zip(scales, chosen, strict=True))

@@ -34,8 +34,8 @@ def sample_by_gathering(context: AdapterContext) -> None:
     """
     dtype, rank = context.known_dtype(0), context.known_rank(0)
     mode = context.known_value("mode", "linear")
-    mode, padding = _MODES.get(mode, mode), context.known_value("padding_mode", "zeros")
-    aligned = bool(context.known_value("align_corners", 0))
+    mode, padding = _MODES.get(mode, mode), context.known_value_or_default("padding_mode")
+    aligned = bool(context.known_value_or_default("align_corners"))
     if mode not in ("nearest", "linear", "cubic") or padding not in ("zeros", "border", "reflection"):
         raise Inexact(f"GridSample knows no mode {mode} with padding {padding}")
     if mode != "nearest" and dtype not in (*FLOATS, "bfloat16"):
@@ -94,7 +94,7 @@ def deform_by_gathering(context: AdapterContext) -> None:
     weights and adds up the samples of all places in the kernel.
     """
     dtype, rank = context.known_dtype(0), context.known_rank(0)
-    kernel, group = _kernel(context, rank - 2), context.known_value("offset_group", 1)
+    kernel, group = _kernel(context, rank - 2), context.known_value_or_default("offset_group")
     wide, formula = wide_float(dtype), Formula(context)
     data, weight, offset = (formula.held(name, dtype).cast(wide) for name in context.inputs[:3])
     bias, mask = (
@@ -121,13 +121,15 @@ def deform_by_gathering(context: AdapterContext) -> None:
     found = formula.transposed(found, [1, 2, 0, *range(3, axes + 4)])
     columns = formula.shaped(found, [formula.number(0), channels * spots, *results])
     inputs = [columns, weight.reshape(0, -1, *[1] * axes), *([] if bias is None else [bias])]
-    result = context.emit("Conv", [term.name for term in inputs], "convolved", group=context.known_value("group", 1))
+    result = context.emit(
+        "Conv", [term.name for term in inputs], "convolved", group=context.known_value_or_default("group")
+    )
     formula.give(formula.held(result, wide).cast(dtype))
 
 
 def _kernel(context: AdapterContext, axes: int) -> list[int]:
     """Gives the shape of the kernel."""
-    given = context.known_value("kernel_shape", None) or (context.shape(1) or ())[2:]
+    given = context.known_value("kernel_shape") or (context.shape(1) or ())[2:]
     kernel = [size for size in given if isinstance(size, int)]
     if len(kernel) != axes or len(given) != axes:
         raise Inexact("the shape of the kernel is unknown", "give kernel_shape")
@@ -157,14 +159,14 @@ def align_by_gathering(context: AdapterContext) -> None:
     as many as the bin has elements. Samples more than one element beyond the image are 0. The shift by half an element
     came with opset 16.
     """
-    if context.known_value("mode", "avg") != "avg":
+    if context.known_value_or_default("mode") != "avg":
         raise Inexact("runtimes and the document disagree about mode=max")
     dtype, rank = context.known_dtype(0), context.known_rank(0)
     formula, wide = Formula(context), wide_float(dtype)
     default = "half_pixel" if context.old.since_version >= 16 else "output_half_pixel"
     shifted = context.known_value("coordinate_transformation_mode", default) == "half_pixel"
     batch, _, *sizes = formula.sizes(context.inputs[0], rank)
-    regions = formula.held(context.inputs[1], dtype).cast(wide) * context.known_value("spatial_scale", 1.0)
+    regions = formula.held(context.inputs[1], dtype).cast(wide) * context.known_value_or_default("spatial_scale")
     places, counts, kept = [], [], []
     for axis, name in enumerate(("output_height", "output_width")):
         # Dimensions: regions, bins along each axis, samples of a bin along each axis.
@@ -193,7 +195,7 @@ def align_by_gathering(context: AdapterContext) -> None:
 
 def _samples(context: AdapterContext, formula: Formula, width: Term) -> tuple[Term, Term]:
     """Gives the number of samples in a bin along an axis, for each region or for all, and their indices, int64."""
-    ratio = context.known_value("sampling_ratio", 0)
+    ratio = context.known_value_or_default("sampling_ratio")
     if ratio > 0:
         require_few(ratio)
         return formula.number(np.full((1, 1, 1, 1, 1), ratio), width.dtype), formula.number(np.arange(ratio))
@@ -211,7 +213,7 @@ def has_no_pixel_shift(crossing: Crossing) -> bool:
     """True for average pooling without the shift by half a pixel, the default from 16 on. Sets or drops the
     attribute.
     """
-    if crossing.value("mode", "avg") != "avg":
+    if crossing.value_or_default("mode") != "avg":
         return False
     name = "coordinate_transformation_mode"
     if crossing.upward:
@@ -236,7 +238,7 @@ def multiply_positions(context: AdapterContext) -> None:
     if not isinstance(axes, int):
         raise Inexact("how many axes the grid has is unknown", "declare the shape of theta")
     formula, wide = Formula(context), wide_float(dtype)
-    size, aligned = formula.given(context.inputs[1], "int64"), context.known_value("align_corners", 0)
+    size, aligned = formula.given(context.inputs[1], "int64"), context.known_value_or_default("align_corners")
     positions = []
     for axis in range(axes):
         count = formula.element(size, 2 + axis)

@@ -53,7 +53,7 @@ def scan_batch_by_outer_scan(context: AdapterContext) -> None:
     out there.
     """
     number = context.known_value("num_scan_inputs")
-    directions = context.known_value("directions", None)
+    directions = context.known_value("directions")
     states = len(context.inputs) - 1 - number
     has_lengths = context.uses_input(0)
     if has_lengths and directions and any(directions):
@@ -156,7 +156,7 @@ def add_batch_of_one(context: AdapterContext) -> None:
             axis = output_axes[index - states] if index >= states else 0
             _remove_batch(context, index, axis)
     context.inputs.insert(0, "")
-    directions = context.known_value("scan_input_directions", None)
+    directions = context.known_value("scan_input_directions")
     context.drop(
         "scan_input_axes",
         "scan_output_axes",

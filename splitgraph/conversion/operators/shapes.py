@@ -194,6 +194,6 @@ unchanged("Shape", 13, 15, 19, 21, 23, 24, 25)
 def slice_shape(context: AdapterContext) -> None:
     """Takes the part of the shape with Slice, which clamps its bounds as start and end do."""
     context.require_types()
-    start, end = context.known_value("start", 0), context.known_value("end", 2**63 - 1)
+    start, end = context.known_value_or_default("start"), context.known_value("end", 2**63 - 1)
     shape = context.emit("Shape", [context.inputs[0]], "shape")
     context.replace("Slice", [shape, context.constant([start], "start"), context.constant([end], "end")])

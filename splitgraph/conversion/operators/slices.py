@@ -215,7 +215,7 @@ def mask_triangle(context: AdapterContext) -> None:
     )
     offsets = context.emit("Sub", [counting(context, sizes[1], "columns"), rows], "offsets")
     k = scalar(context, context.inputs[1], "k") if context.uses_input(1) else context.constant(0, "k")
-    beyond = "Less" if context.known_value("upper", 1) else "Greater"
+    beyond = "Less" if context.known_value_or_default("upper") else "Greater"
     if dtype == "bool":
         # What engines do not choose between.
         inside = context.emit("Not", [context.emit(beyond, [offsets, k], "is_outside")], "is_inside")

@@ -64,7 +64,7 @@ unchanged("MaxPool", 8, 10, 11, 12)
 def pad_with_zeros_that_count(context: AdapterContext) -> None:
     """Pads with zeros, which count, by Pad. Below 7, padding of the node never counts."""
     pads, kernel = context.known_value("pads", ()), context.known_value("kernel_shape")
-    if context.value("auto_pad", "NOTSET") not in ("NOTSET", "VALID"):
+    if context.value_or_default("auto_pad") not in ("NOTSET", "VALID"):
         raise Inexact("count_include_pad does not exist below it, and here the padding is worked out from auto_pad")
     context.drop("count_include_pad", "pads", why="Pad adds the padding that counts")
     if any(pads):
@@ -108,9 +108,9 @@ def _correct_mean(context: AdapterContext, counted: Array | None) -> None:
 
 def _write_ceiling(context: AdapterContext) -> Array | None:
     """Removes ceil_mode. Gives the number of elements that count in each window, as `_write_padding` does."""
-    if context.value("ceil_mode", 0) is UNRESOLVED or context.value("auto_pad", "NOTSET") is UNRESOLVED:
+    if context.value_or_default("ceil_mode") is UNRESOLVED or context.value_or_default("auto_pad") is UNRESOLVED:
         raise Inexact("ceil_mode is an attribute of the enclosing function", INLINE_FIRST)
-    if not context.known_is_set("ceil_mode") or context.value("auto_pad", "NOTSET").startswith("SAME"):
+    if not context.known_is_set("ceil_mode") or context.value_or_default("auto_pad").startswith("SAME"):
         context.drop("ceil_mode", why="both roundings give as many windows")
         return None
     if _fits_every_size(context):
@@ -134,7 +134,7 @@ def _fits_every_size(context: AdapterContext) -> bool:
     shape, pads = context.shape(0), context.known_value("pads", ())
     if shape is None or all(isinstance(size, int) for size in shape[2:]):
         return False
-    if context.value("auto_pad", "NOTSET") != "NOTSET" or (context.known_is_set("count_include_pad") and any(pads)):
+    if context.value_or_default("auto_pad") != "NOTSET" or (context.known_is_set("count_include_pad") and any(pads)):
         return False
     return all(window.end + window.stride - 1 < window.span for window in _windows(context))
 
@@ -206,7 +206,7 @@ def _write_padding(context: AdapterContext, sizes: list[int]) -> Array | None:
     windows, counted = _windows(context), []
     for window, size, kernel in zip(windows, sizes, context.known_value("kernel_shape"), strict=True):
         count, padded = window.count(size, up=True), size + window.end
-        if context.value("auto_pad", "NOTSET") == "VALID" and count > window.count(size, up=False):
+        if context.value_or_default("auto_pad") == "VALID" and count > window.count(size, up=False):
             raise Inexact("runtimes and the document disagree about ceil_mode with auto_pad=VALID", "give pads")
         if window.last_starts_inside(size, count) and count > window.count(size, up=False):
             window.end = (count - 1) * window.stride + window.span - size - window.begin
@@ -267,7 +267,7 @@ def _greatest_of_slices(context: AdapterContext) -> None:
 
 def _drop_auto_pad(context: AdapterContext) -> None:
     """Drops an auto_pad that pads nothing. Runtimes disagree about the others where windows have holes."""
-    if context.known_value("auto_pad", "NOTSET") not in ("NOTSET", "VALID"):
+    if context.known_value_or_default("auto_pad") not in ("NOTSET", "VALID"):
         raise Inexact(
             "windows with holes do not exist below it, and runtimes disagree about their auto_pad", "give pads"
         )
@@ -284,7 +284,7 @@ def write_lp_pool_as_convolution(context: AdapterContext) -> None:
         context.drop("dilations", why="all are 1, and they do not exist below opset 18")
         return
     _drop_auto_pad(context)
-    dtype, p = context.known_dtype(0), context.known_value("p", 2)
+    dtype, p = context.known_dtype(0), context.known_value_or_default("p")
     exponent, root = context.constant(p, "p", dtype), context.constant(1 / p, "root", dtype)
     powers = context.emit("Pow", [context.emit("Abs", [context.inputs[0]], "magnitude"), exponent], "powers")
     context.replace("Pow", [_sum_windows(context, powers), root])
@@ -340,16 +340,16 @@ def windows_start_inside(crossing: Crossing) -> bool:
     The last window starts less than one stride after the last place where a whole window fits, so it starts inside when
     stride + padding at the end <= size of the (dilated) window.
     """
-    if crossing.value("ceil_mode", 0) == 0:
+    if crossing.value_or_default("ceil_mode") == 0:
         return True
-    auto_pad = crossing.value("auto_pad", "NOTSET")
+    auto_pad = crossing.value_or_default("auto_pad")
     if auto_pad in ("SAME_UPPER", "SAME_LOWER", "VALID"):
         if not crossing.upward and _is_ceiling_idle(crossing, auto_pad):
             # onnx's own inference below 22 takes it for a window more.
             crossing.drop("ceil_mode", why=f"with auto_pad={auto_pad} there are as many windows without it")
         return True
     kernel = crossing.value("kernel_shape", ())
-    if kernel is UNRESOLVED or crossing.value("auto_pad", "NOTSET") is UNRESOLVED:
+    if kernel is UNRESOLVED or crossing.value_or_default("auto_pad") is UNRESOLVED:
         return False
     ones, zeros = (1,) * len(kernel), (0,) * 2 * len(kernel)
     strides, dilations, pads = (
@@ -398,7 +398,7 @@ def check_no_window_starts_in_padding(context: AdapterContext) -> None:
 
 def _check_ceiling(context: AdapterContext) -> None:
     """Raises Inexact unless ceil_mode is known to be set and auto_pad is NOTSET."""
-    if not context.known_is_set("ceil_mode") or context.value("auto_pad", "NOTSET") != "NOTSET":
+    if not context.known_is_set("ceil_mode") or context.value_or_default("auto_pad") != "NOTSET":
         raise Inexact("ceil_mode or auto_pad is an attribute of the enclosing function", INLINE_FIRST)
 
 
@@ -422,7 +422,7 @@ changed("ConvTranspose", 11, "padding worked out from auto_pad or output_shape i
 @exact("ConvTranspose", 11)
 def padding_is_explicit(crossing: Crossing) -> bool:
     """True when the node gives its padding, and does not leave it to auto_pad or output_shape."""
-    return crossing.value("auto_pad", "NOTSET") in ("NOTSET", "VALID") and not crossing.has("output_shape")
+    return crossing.value_or_default("auto_pad") in ("NOTSET", "VALID") and not crossing.has("output_shape")
 
 
 @downward("ConvTranspose", 11)
@@ -434,7 +434,7 @@ def write_odd_padding(context: AdapterContext) -> None:
     Where the output is larger than what there is to pad, releases of onnx before and after 11 test the same node with
     the same numbers.
     """
-    mode = context.known_value("auto_pad", "NOTSET")
+    mode = context.known_value_or_default("auto_pad")
     total = _total_padding(context)
     if all(n < 0 or n % 2 == 0 for n in total):
         return
@@ -453,11 +453,11 @@ def write_odd_padding(context: AdapterContext) -> None:
 def _total_padding(context: AdapterContext) -> list[int]:
     """Gives the padding of each axis, both ends together."""
     weights, spatial = context.shape(1), context.known_rank(0) - 2
-    kernel = context.known_value("kernel_shape", None) or (weights or ())[2:]
+    kernel = context.known_value("kernel_shape") or (weights or ())[2:]
     ones = (1,) * spatial
     sizes, strides = _spatial_sizes(context), context.known_value("strides", ones)
     dilations, extra = context.known_value("dilations", ones), context.known_value("output_padding", (0,) * spatial)
-    wanted = context.known_value("output_shape", None) or [n * stride for n, stride in zip(sizes, strides, strict=True)]
+    wanted = context.known_value("output_shape") or [n * stride for n, stride in zip(sizes, strides, strict=True)]
     if len(kernel) != spatial or len(wanted) != spatial or not all(isinstance(n, int) for n in kernel):
         raise Inexact("the padding depends on the shape of the weights, which is unknown")
     rows = zip(strides, sizes, extra, kernel, dilations, wanted, strict=True)

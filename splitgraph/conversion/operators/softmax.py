@@ -46,7 +46,7 @@ def fold_into_matrix(context: AdapterContext) -> None:
     """Folds the input into a matrix at `axis` (1 by default) with Flatten, which has the same default and takes every
     rank; normalizes the last axis, and unfolds the result with Reshape.
     """
-    data, place = context.inputs[0], context.value("axis", 1)
+    data, place = context.inputs[0], context.value_or_default("axis")
     axis = context.attributes.pop("axis", None)
     context.reasons["axis"] = f"only one axis is normalized {context.side}"
     context.inputs[0] = context.emit("Flatten", [data], "folded")
@@ -81,7 +81,7 @@ def move_axis_to_the_end(context: AdapterContext) -> None:
     """Exchanges the axis with the last one by Transpose, before and behind the node. Below 13 only the last axis can be
     normalized alone.
     """
-    axis = context.known_value("axis", -1)
+    axis = context.known_value_or_default("axis")
     rank = context.known_rank(0)
     if not -rank <= axis < rank:
         raise Inexact(f"axis {axis} is out of range")

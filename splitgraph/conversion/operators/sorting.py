@@ -23,7 +23,7 @@ def find_unique_by_sorting(context: AdapterContext) -> None:
     Along an axis, the parts are sorted by their elements from the last to the first.
     """
     context.dialect = 11
-    dtype, axis = context.known_dtype(), context.known_value("axis", None)
+    dtype, axis = context.known_dtype(), context.known_value("axis")
     if dtype not in _SORTED:
         raise Inexact(f"nothing sorts {dtype} {context.side}")
     if axis is None or context.rank(0) == 1:
@@ -134,7 +134,7 @@ def _groups(context: AdapterContext, count: str, order: str, same: str) -> tuple
     ends = context.emit("Slice", [ends, zero, context.emit("Shape", [starts], "groups")], "ends")
     counts = context.emit("Sub", [ends, starts], "counts")
     first = context.emit("Gather", [order, starts], "first", axis=0)
-    if not context.known_value("sorted", 1):
+    if not context.known_value_or_default("sorted"):
         is_first = context.emit(
             "ScatterElements", [filled(context, count, 0, "none"), order, begins], "is_first", axis=0
         )
@@ -162,8 +162,8 @@ def sort_long_integers(context: AdapterContext) -> None:
     order. TopK takes floats only below 11, and float64 does not hold every 64-bit integer.
     """
     context.dialect = 11
-    data, axis, dtype = context.inputs[0], context.known_value("axis", -1), context.known_dtype()
-    direction = {"axis": axis, "largest": context.known_value("largest", 1)}
+    data, axis, dtype = context.inputs[0], context.known_value_or_default("axis"), context.known_dtype()
+    direction = {"axis": axis, "largest": context.known_value_or_default("largest")}
     half, place = context.constant(2**32, "half"), context.constant([axis], "axis")
     number = as_int64(context, data, "number")
     low = context.emit("Mod", [number, half], "low")

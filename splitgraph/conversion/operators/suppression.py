@@ -59,7 +59,7 @@ def _overlaps(context: AdapterContext) -> str:
     bounds = []
     for axis in range(2):
         one, other = sides[axis], sides[axis + 2]
-        if context.known_value("center_point_box", 0):
+        if context.known_value_or_default("center_point_box"):
             half = context.emit("Div", [other, context.constant(2.0, "two", np.float32)], "half")
             bounds.append([context.emit(operator, [one, half], "bound") for operator in ("Sub", "Add")])
         else:

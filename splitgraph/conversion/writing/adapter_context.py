@@ -59,6 +59,13 @@ def require_few(*sizes: int) -> None:
         raise Inexact(f"it takes {many:,} constants, and at most {MAX_WRITTEN:,} are written out")
 
 
+def _require_known(name: str, value: Any) -> Any:
+    """Gives the value of an attribute; raises Inexact when it refers to an attribute of the enclosing function."""
+    if value is UNRESOLVED:
+        raise Inexact(f"{name} is an attribute of the enclosing function", INLINE_FIRST)
+    return value
+
+
 @dataclass(slots=True)
 class AdapterContext(Crossing):
     """A node at one boundary, with everything that an adapter may do to it.
@@ -136,10 +143,13 @@ class AdapterContext(Crossing):
 
     def known_value(self, name: str, absent: Any = None) -> Any:
         """Gives the value of an attribute; raises Inexact when it refers to an attribute of the enclosing function."""
-        value = self.value(name, absent)
-        if value is UNRESOLVED:
-            raise Inexact(f"{name} is an attribute of the enclosing function", INLINE_FIRST)
-        return value
+        return _require_known(name, self.value(name, absent))
+
+    def known_value_or_default(self, name: str) -> Any:
+        """Gives the value of an attribute; where the node omits the attribute, the default of the version that the node
+        comes from. Raises Inexact when it refers to an attribute of the enclosing function.
+        """
+        return _require_known(name, self.value_or_default(name))
 
     def known_is_set(self, name: str) -> bool:
         """True when an integer attribute is not 0; raises Inexact when it refers to an attribute of the enclosing

@@ -54,7 +54,7 @@ def _rms_normalization(context: AdapterContext) -> None:
 
 
 def _window(context: AdapterContext) -> None:
-    if context.known_value("output_datatype", TensorProto.FLOAT) not in _REAL:
+    if context.known_value_or_default("output_datatype") not in _REAL:
         raise Inexact("its function body computes in float32, and its final cast to an integer can be off by 1")
 
 
@@ -65,7 +65,7 @@ def _shrink(context: AdapterContext) -> None:
     dtype = context.input_type(0).dtype
     if dtype in FLOATS:
         return
-    threshold, bias = context.known_value("lambd", 0.5), context.known_value("bias", 0.0)
+    threshold, bias = context.known_value_or_default("lambd"), context.known_value_or_default("bias")
     has_no_negatives = not (dtype or "").startswith("int")
     if threshold < 0 or not bias.is_integer() or (has_no_negatives and (threshold >= 1 or bias < 0)):
         raise Inexact("its function body rounds lambd and bias to the type of the input, and runtimes do not")

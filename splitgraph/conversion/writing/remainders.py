@@ -24,7 +24,7 @@ def divide_by_long_division(context: AdapterContext) -> None:
     """
     dtype = context.known_dtype()
     ranks = [context.known_rank(index) for index in range(2)]
-    if dtype not in _DOUBLINGS or not context.known_value("fmod", 0):
+    if dtype not in _DOUBLINGS or not context.known_value_or_default("fmod"):
         raise Inexact(f"there is no remainder of {dtype}")
     one, other = (widened(context, name, dtype, "float64") for name in context.inputs)
     size, divisor = (context.emit("Abs", [name], "size") for name in (one, other))

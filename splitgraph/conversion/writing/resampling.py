@@ -39,7 +39,7 @@ def resize_by_gathering(context: AdapterContext) -> None:
 
     Raises Inexact where the document leaves open how integers are rounded, or contradicts its own tests.
     """
-    dtype, mode = context.known_dtype(0), context.known_value("mode", "nearest")
+    dtype, mode = context.known_dtype(0), context.known_value_or_default("mode")
     if mode not in ("nearest", *REACH):
         raise Inexact(f"Resize knows no mode {mode}")
     if mode != "nearest" and dtype not in (*FLOATS, "bfloat16"):
@@ -64,7 +64,7 @@ def resize_by_gathering(context: AdapterContext) -> None:
 def _resized_axes(context: AdapterContext, formula: Formula) -> list[_Axis]:
     """Gives the axes that may change."""
     rank = context.known_rank(0)
-    places = [axis % rank for axis in context.known_value("axes", None) or range(rank)]
+    places = [axis % rank for axis in context.known_value("axes") or range(rank)]
     coordinates, by_sizes = _coordinate_mode(context), is_sized(context)
     stretched = by_sizes and context.known_value("keep_aspect_ratio_policy", "stretch") == "stretch"
     lengths = [formula.sizes(context.inputs[0], rank)[place] for place in places]
@@ -162,7 +162,7 @@ def _coordinates(context: AdapterContext, formula: Formula, axis: _Axis) -> Term
     if coordinates == "half_pixel":
         return centred - 0.5
     if coordinates == "tf_half_pixel_for_nn":
-        if context.value("mode", "nearest") != "nearest" or "ceil" in context.known_value(
+        if context.value_or_default("mode") != "nearest" or "ceil" in context.known_value(
             "nearest_mode", "prefer_floor"
         ):
             raise Inexact(f"runtimes and the document disagree about {coordinates} where it is not rounded down")
