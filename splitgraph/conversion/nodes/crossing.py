@@ -98,8 +98,9 @@ class Crossing:
         return UNRESOLVED if attribute.ref_attr_name else attribute_value(attribute)
 
     def value_or_default(self, name: str) -> Any:
-        """The attribute's value; where the node omits it, the default of the version that the node comes from; UNRESOLVED
-        when it refers to an attribute of the function.
+        """The attribute's value; where the node omits it, the default of the version that the node comes from.
+
+        UNRESOLVED when the attribute refers to an attribute of the function.
         """
         return self.value(name, self.old.attributes[name].default_value)
 

@@ -38,7 +38,7 @@ def accumulate_by_scan(context: AdapterContext) -> None:
     shape = given_shape = context.emit("Shape", [given], "shape")
     data, axis, is_dense = given, 1, has_no_zero(context, given)
     if not is_dense:
-        # onnxruntime's Scan fails over a dimension of 0, or divides by it, and the reference evaluator's loses others.
+        # Scan of onnxruntime fails at a dimension of 0, or divides by it; Scan of the reference evaluator loses others.
         data, shape = without_empty(context, data, shape, dtype)
     if known is None:
         before, behind = _sizes_around(context, shape, rank)

@@ -34,6 +34,6 @@ def write_celu_with_elu(context: AdapterContext) -> None:
     curve = context.emit(
         "Mul", [context.emit("Sub", [context.emit("Exp", [scaled], "exp"), one], "less_one"), scale], "curve"
     )
-    # The negative part, as the Relu of what it is the negative of.
+    # min(0, curve) is -max(0, -curve).
     negative = context.emit("Relu", [context.emit("Neg", [curve], "negated")], "negative")
     context.replace("Sub", [context.emit("Relu", [data], "positive"), negative])

@@ -112,7 +112,7 @@ def flatten_by_reshape(context: AdapterContext) -> None:
     sides = None if shape is None else _sides(shape, axis)
     data = context.inputs[0]
     if sides is not None and (sides[0] or sides[1]):
-        # -1 stands for the side that is not known, 0 included, as long as the other is not 0.
+        # -1 stands for the unknown side, which may be 0 as long as the other side is not 0.
         rows, columns = (-1 if side is None else side for side in sides)
         if rows and columns:
             context.replace("Reshape", [data, context.constant([rows, columns], "shape")])

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from math import inf, ldexp, nan
 
-from splitgraph.conversion.operators.registry import (
-    downward,
-)
+from splitgraph.conversion.operators.registry import downward
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
 from splitgraph.conversion.writing.shape_nodes import INTEGER_BITS, as_int64
 from splitgraph.value_type import DTYPE_NUMBERS
 
-# Bits of the exponent and of the fraction, by IEEE 754, and of bfloat16.
+# The number of exponent bits and of fraction bits.
 _FLOATS = {"float16": (5, 10), "bfloat16": (8, 7), "float32": (8, 23), "float64": (11, 52)}
 
 
@@ -43,7 +41,7 @@ def _compute_float(context: AdapterContext, dtype: str, wanted: str) -> None:
     zero, unit = context.constant(0, "zero"), context.constant(2**fraction_bits, "unit")
     last = context.constant(2**exponent_bits - 1, "last_exponent")
     data = as_int64(context, context.inputs[0], "bits")
-    # As int64 the sign is the highest bit, but of shorter unsigned numbers.
+    # int64 has the sign as its highest bit; unsigned numbers of fewer bits have it further down.
     if dtype.startswith("u") and dtype != "uint64":
         sign_bit = context.constant(top, "sign_bit")
         is_negative = context.emit("Not", [context.emit("Less", [data, sign_bit], "is_positive")], "is_negative")
@@ -53,14 +51,14 @@ def _compute_float(context: AdapterContext, dtype: str, wanted: str) -> None:
     magnitude = context.emit("Where", [is_negative, context.emit("Sub", [data, sign_bit], "rest"), data], "magnitude")
     exponent = context.emit("Div", [magnitude, unit], "exponent")
     fraction = context.emit("Sub", [magnitude, context.emit("Mul", [exponent, unit], "of_exponent")], "fraction")
-    # The smallest numbers have no leading one, and the exponent of those that follow.
+    # Subnormal numbers have no leading one, and the exponent of the smallest normal numbers.
     is_normal = context.emit("Less", [zero, exponent], "is_normal")
     whole = context.emit(
         "Where", [is_normal, context.emit("Add", [fraction, unit], "with_one"), fraction], "significand"
     )
     lowest = 2 - 2 ** (exponent_bits - 1) - fraction_bits
     scales = [ldexp(1.0, lowest + max(each, 1) - 1) for each in range(2**exponent_bits - 1)]
-    # The last stands for infinity and NaN.
+    # The last exponent stands for infinity and NaN.
     scale = context.emit("Gather", [context.constant([*scales, 1.0], "scales", "float64"), exponent], "scale", axis=0)
     number = context.emit(
         "Mul", [context.emit("Cast", [whole], "number", to=DTYPE_NUMBERS["float64"]), scale], "scaled"
@@ -69,7 +67,7 @@ def _compute_float(context: AdapterContext, dtype: str, wanted: str) -> None:
     special = context.emit("Where", [context.emit("Equal", [fraction, zero], "is_infinite"), *no_numbers], "special")
     is_finite = context.emit("Less", [exponent, last], "is_finite")
     number = context.emit("Where", [is_finite, number, special], "unsigned")
-    # A product, as onnxruntime's Where makes 0 of -0.
+    # The sign is a factor, because Where of onnxruntime turns -0 into 0.
     signs = [context.constant(each, hint, "float64") for each, hint in ((-1.0, "minus_one"), (1.0, "one"))]
     signed = context.emit("Mul", [number, context.emit("Where", [is_negative, *signs], "sign")], "signed")
     context.replace("Cast", [signed], to=DTYPE_NUMBERS[wanted])

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from splitgraph.conversion.operators.registry import (
-    downward,
-)
+from splitgraph.conversion.operators.registry import downward
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
 from splitgraph.conversion.writing.shape_nodes import INTEGER_BITS, as_int64
 from splitgraph.deferred import np
 from splitgraph.value_type import DTYPE_NUMBERS
 
-# Of each four bits of one number and each four of another, those that are set in both.
+# For each two numbers of four bits: the bits that are set in both.
 _IN_BOTH = [one & other for one in range(16) for other in range(16)]
 
 
@@ -35,8 +33,7 @@ def combine_bits_by_fours(context: AdapterContext) -> None:
     first, second = (_fours(context, column, powers, sixteen) for column in columns)
     place = context.emit("Add", [context.emit("Mul", [first, sixteen], "row"), second], "place")
     fours = context.emit("Gather", [context.constant(_IN_BOTH, "set_in_both"), place], "fours", axis=0)
-    # onnxruntime's ReduceSum of int64 loses the low bits of large numbers, and its product with a vector takes no empty
-    # tensor.
+    # ReduceSum of onnxruntime loses the low bits of large int64, and its MatMul with a vector takes no empty tensor.
     weighted = context.emit(
         "MatMul", [fours, context.constant([[weight] for weight in weights], "weights")], "weighted"
     )

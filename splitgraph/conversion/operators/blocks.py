@@ -7,7 +7,7 @@ from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexac
 from splitgraph.conversion.writing.formula import Formula, Term
 from splitgraph.conversion.writing.shape_nodes import FLOATS, static_shape
 
-# What ReduceSum adds up on both sides of all opsets.
+# The types that ReduceSum takes at all opsets.
 _SUMMED = ("int32", "int64", "uint32", "uint64", *FLOATS, "bfloat16")
 
 unchanged("SpaceToDepth", 13, 28)

@@ -31,11 +31,11 @@ from splitgraph.value_type import Shape
 
 _BINARY = "Add Sub Mul Div And Or Xor"
 
-# What gives the same with its operands exchanged.
+# The operator that gives the same with exchanged operands.
 _MIRRORED = {op: op for op in ("Add", "Mul", "And", "Or", "Xor", "Equal")} | {"Greater": "Less", "Less": "Greater"}
 _INT64 = 7
 
-# A dimension: a number, a symbolic one, or None where it is unknown.
+# A dimension: a number, symbolic, or None where it is unknown.
 Size = int | Dim | None
 
 # Add, Sub, Mul, Div, And, Or, Xor -----------------------------------------------------------------------------------

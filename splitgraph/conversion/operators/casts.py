@@ -5,13 +5,7 @@ infinity saturates differently (24).
 from __future__ import annotations
 
 from splitgraph.conversion.nodes.crossing import Crossing
-from splitgraph.conversion.operators.registry import (
-    changed,
-    downward,
-    exact,
-    unchanged,
-    upward,
-)
+from splitgraph.conversion.operators.registry import changed, downward, exact, unchanged, upward
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
 from splitgraph.conversion.writing.shape_nodes import widened
 from splitgraph.deferred import np

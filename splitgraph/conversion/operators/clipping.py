@@ -4,22 +4,15 @@ from __future__ import annotations
 
 from splitgraph.attribute_values import UNRESOLVED
 from splitgraph.conversion.nodes.crossing import Crossing
-from splitgraph.conversion.operators.registry import (
-    changed,
-    downward,
-    exact,
-    unchanged,
-    upward,
-)
+from splitgraph.conversion.operators.registry import changed, downward, exact, unchanged, upward
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
-from splitgraph.conversion.writing.shape_nodes import (
-    typed,
-)
+from splitgraph.conversion.writing.shape_nodes import typed
 from splitgraph.deferred import np
 from splitgraph.value_type import DTYPE_NUMBERS
 
 _WHERE_SINCE = 9
 _WIDER = {"int8": 6, "int16": 6, "uint8": 6, "uint16": 6, "uint32": 7}
+
 unchanged("Clip", 12, 13)
 changed("Clip", 6, "below it, an absent bound is the limit of the type; from then on that of float32")
 
@@ -139,7 +132,7 @@ def clip_integers(context: AdapterContext) -> None:
     if wider is None:
         _choose_bounds(context)
         return
-    # Engines compare few types of integers.
+    # Engines compare only some types of integers.
     context.inputs[:] = [
         context.emit("Cast", [name], "as_integer", to=wider) if name else "" for name in context.inputs
     ]

@@ -156,7 +156,7 @@ def write_is_inf(context: AdapterContext) -> None:
     if len(found) == 2:
         context.replace("Or", found)
     elif found:
-        # The comparison itself is what the node becomes.
+        # The node becomes the comparison itself.
         last = context.before.pop()
         context.replace(last.op_type, last.inputs)
     else:
@@ -211,7 +211,7 @@ def _choose(context: AdapterContext, dtype: str, largest: bool, one: str, other:
     if dtype == "uint64":
         zero = context.constant(0, "zero")
         signs = context.emit("Xor", [_less(context, one, zero), _less(context, other, zero)], "signs_differ")
-        # As signed numbers, those with the highest bit come before all others instead of after them.
+        # Read as int64, numbers with the highest bit come before all others; read as uint64, after them.
         smaller = context.emit("Xor", [smaller, signs], "smaller")
     return context.emit("Where", [smaller, *((other, one) if largest else (one, other))], "chosen")
 

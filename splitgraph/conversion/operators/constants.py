@@ -17,17 +17,17 @@ from splitgraph.deferred import helper, np, numpy_helper
 from splitgraph.onnx_proto import TensorProto
 from splitgraph.value_type import DTYPE_NAMES, DTYPE_NUMBERS
 
-# As many elements are put into a model rather than made at run time.
+# Up to this number of elements, the model holds them; beyond, nodes make them at run time.
 _KEPT = 2**16
 
-# The values that each type besides float32 holds: the first, and the first beyond.
+# The range of each type besides float32: the first value, and the first one beyond.
 _BOUNDS = {
     TensorProto.BOOL: (0, 2),
     TensorProto.INT32: (-(2**31), 2**31),
     TensorProto.INT64: (-(2**63), 2**63),
 }
 
-# That are written out, however many there are.
+# The number of zeros that may be written out for each other value.
 _ZEROS_FOR_A_VALUE = 64
 
 # ConstantFill -------------------------------------------------------------------------------------------------------
@@ -118,7 +118,7 @@ def write_diagonal_as_constant(context: AdapterContext) -> None:
         raise Inexact("the shape of its input is not known, or large", "declare the shape of the input")
     number = context.known_value("dtype")
     kind = helper.tensor_dtype_to_np_dtype(DTYPE_NUMBERS[context.known_dtype()] if number is None else number)
-    # As float32 first, for NumPy has no ones of every type.
+    # NumPy makes ones of few types, so that they start as float32.
     rows, columns = shape
     ones = np.eye(rows, columns, context.known_value_or_default("k"), np.float32).astype(kind)
     context.replace("Identity", [context.tensor(numpy_helper.from_array(ones), "diagonal")])
@@ -159,7 +159,7 @@ def count_range(context: AdapterContext) -> None:
     )
     distance = context.emit("Sub", [limit, start], "distance")
     if integer:
-        # Rounded up by adding all but one of the step, of the sign of the step.
+        # Adding the step less one (with the sign of the step) rounds the quotient up.
         step_but_one = context.emit("Sub", [delta, context.emit("Sign", [delta], "sign")], "all_but_one")
         count = context.emit("Div", [context.emit("Add", [distance, step_but_one], "raised"), delta], "count")
     else:
@@ -256,6 +256,6 @@ def can_be_a_tensor(crossing: Crossing) -> bool:
 def _cast_back(context: AdapterContext, dtype: str) -> None:
     """Casts the output of the node to the type that the model expects."""
     result = context.redirect(0, "wide")
-    # Infinities of float8 stay what they are.
+    # Without saturation, infinities of float8 stay.
     saturate = 0 if dtype.startswith("float8") else None
     context.emit_after("Cast", [context.outputs[0]], result, to=DTYPE_NUMBERS[dtype], saturate=saturate)

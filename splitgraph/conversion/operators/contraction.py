@@ -7,10 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 
-from splitgraph.conversion.operators.registry import (
-    downward,
-    unchanged,
-)
+from splitgraph.conversion.operators.registry import downward, unchanged
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
 from splitgraph.deferred import helper
 from splitgraph.value_type import DTYPE_NUMBERS

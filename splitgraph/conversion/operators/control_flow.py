@@ -144,7 +144,7 @@ def _are_equal(context: AdapterContext, one: Shape | None, other: Shape | None) 
     """True when two shapes are equal and no symbol in them is a name that an author may have used twice."""
     if one is None or None in one or one != other:
         return False
-    # An author may have called what nobody knows by one name in both.
+    # An author may use one name in both branches for different unknown dimensions.
     symbols = frozenset[str]().union(*(symbols_of(dim) for dim in one if isinstance(dim, Dim)))
     return not context.values.are_named_within(symbols)
 
@@ -164,7 +164,7 @@ def cast_results_of_branches(context: AdapterContext) -> None:
             casts[index] = (context.new_name("as_float32"), context.new_name("as_float32"))
             shape = context.output_type(index).shape
             old = context.redirect(index, "as_float32")
-            # The branches give bfloat16 until everything else is done.
+            # The branches give bfloat16 until `wrap` runs at the end.
             context.values.define(context.outputs[index], tensor("float32", shape))
             context.emit_after("Cast", [context.outputs[index]], old, to=TensorProto.BFLOAT16)
     context.form.wrap = partial(_cast_results, casts)
@@ -215,7 +215,7 @@ def cast_around_body(context: AdapterContext) -> None:
     if context.form.original is None or not isinstance(body, GraphProto):
         raise Inexact("its body is not the model's")
     is_loop = context.form.op_type == "Loop"
-    # The first input of a body counts the steps, and the first output says whether to go on.
+    # In the body of a Loop, the first input counts the steps, and the first output tells whether to go on.
     own = int(is_loop)
     states = len(context.inputs) - 2 if is_loop else len(context.inputs) - context.known_value("num_scan_inputs")
     given = [index for index in range(2 * own, len(context.inputs)) if context.input_type(index).dtype == "bfloat16"]
@@ -229,7 +229,7 @@ def cast_around_body(context: AdapterContext) -> None:
         if index < len(context.outputs) and context.outputs[index]:
             shape = context.output_type(index).shape
             old = context.redirect(index, "as_float32")
-            # The body gives bfloat16 until everything else is done.
+            # The body gives bfloat16 until `wrap` runs at the end.
             context.values.define(context.outputs[index], tensor("float32", shape))
             context.emit_after("Cast", [context.outputs[index]], old, to=TensorProto.BFLOAT16)
     into = {index: context.new_name("as_float32") for index in given}

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from splitgraph.conversion.operators.registry import (
-    downward,
-    unchanged,
-)
+from splitgraph.conversion.operators.registry import downward, unchanged
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
 from splitgraph.conversion.writing.shape_nodes import replace_by_cast, widened
 
-# Of a matrix of 4 rows there are 40 products, and each further row has as many times more as it is long.
+# A matrix of 4 rows takes 40 products, and one of n rows n times as many as one of n - 1 rows.
 _MOST_ROWS = 3
 
 unchanged("Det", 22)

@@ -15,7 +15,7 @@ changed("Dropout", 7, "below it, is_test tells inference from training, and infe
 
 @exact("Dropout", 7)
 def copies_its_input(crossing: Crossing) -> bool:
-    """True when the node is in test mode and nobody reads the mask: it copies its input. Sets or drops is_test."""
+    """True when the node is in test mode and has no mask: it copies its input. Sets or drops is_test."""
     if crossing.uses_output(1) or (crossing.upward and not crossing.is_set("is_test")):
         return False
     if crossing.upward:

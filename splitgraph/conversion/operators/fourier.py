@@ -16,7 +16,7 @@ from splitgraph.conversion.writing.reshaping import replace_by_reshape, reshape
 from splitgraph.conversion.writing.shape_nodes import has_no_zero, replace_by_cast, wide_float, widened
 from splitgraph.deferred import np
 
-# A matrix of more elements is worked out at run time, from the sines and cosines of one turn.
+# Larger matrices are computed at run time, from the sines and cosines of one turn.
 _MOST_ELEMENTS = 2**16
 
 
@@ -58,7 +58,7 @@ class _Transform:
         cosines, sines = (formula.gather(table.cast(self.dtype), place, 0) for table in tables)
         if not (self.inverse and self.half):
             return cosines, sines
-        # Every frequency but 0 and half of the length stands for its mirror image, too.
+        # Every frequency, except 0 and half of the length, also stands for its mirror image.
         doubled = (columns > 0) & (columns * 2 < self.length)
         weights = doubled.cast(self.dtype) + 1.0
         return cosines * weights, sines * weights

@@ -295,7 +295,7 @@ def _merge_first_dimensions(context: AdapterContext, shape: str, depth: int, ran
     rest = (
         [context.emit("Gather", [shape, context.constant(range(depth, rank), "rest")], "rest")] if depth < rank else []
     )
-    # What is left for -1 is 0 where one of the first dimensions is; where one of the others is, it could be anything.
+    # The -1 becomes 0 where one of the first dimensions is 0. Where one of the others is 0, the -1 could be anything.
     dense = all(isinstance(dim, int) and dim > 0 for dim in (context.input_type(0).shape or ())[depth:])
     first = context.constant([-1], "merged")
     if not dense:

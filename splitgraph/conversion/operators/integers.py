@@ -15,10 +15,10 @@ from splitgraph.deferred import np
 from splitgraph.onnx_proto import TensorProto
 from splitgraph.value_type import DTYPE_NUMBERS
 
-# Exact sums of integers in float32.
+# float32 holds integers exactly up to this number.
 _FLOAT_LIMIT = 2**24
 
-# Numbers of 8 bits, less a zero point, are so many times a number of at most its size, and a smaller number.
+# A number of 8 bits, less a zero point, is split into two parts: this number times the high part, plus the low part.
 _PART = 16
 # Mod ----------------------------------------------------------------------------------------------------------------
 
@@ -79,7 +79,7 @@ def add_divisor_to_remainder(context: AdapterContext) -> None:
     rest = context.emit("Mod", [one, other], "rest", fmod=1)
     differs = context.emit("Xor", [_less(context, rest, zero), _less(context, other, zero)], "signs_differ")
     signed = context.emit("Where", [differs, context.emit("Add", [rest, other], "added"), rest], "signed")
-    # No remainder at all has the sign of the divisor.
+    # A remainder of 0 has the sign of the divisor.
     none = context.emit("Where", [_less(context, other, zero), minus_zero, zero], "no_rest")
     result = context.emit("Where", [context.emit("Equal", [rest, zero], "is_none"), none, signed], "result")
     context.replace("Cast", [result], to=DTYPE_NUMBERS[dtype])
@@ -98,7 +98,7 @@ def shift_by_powers(context: AdapterContext) -> None:
     data, amount = (_cast(context, name, dtype, "int64") for name in context.inputs)
     width = context.constant(bits, "bits")
     amount = context.emit("Where", [_less(context, amount, width), amount, width], "amount")
-    # Nothing but 0 is left of what is divided by the last two.
+    # Division by the last two gives 0.
     powers = [2**index for index in range(min(bits, 63))] + [-(2**63)] * (1 + bits // 64)
     table = context.constant([*powers[:bits], powers[-1] if right else 0], "powers")
     if right:
@@ -113,7 +113,7 @@ def _quotient(context: AdapterContext, data: str, powers: str, amount: str, *, i
     quotient = context.emit("Div", [data, context.emit("Gather", [powers, amount], "divisor", axis=0)], "shifted")
     if not is_wide:
         return quotient
-    # With the highest bit set the first shift is done apart: half the number, negative as int64, and 2**63.
+    # With the highest bit set, the first shift is separate: half of the number, which is negative as int64, plus 2**63.
     zero, one, two = context.constant(0, "zero"), context.constant(1, "one"), context.constant(2, "two")
     half = context.emit("Div", [data, two], "half")
     odd = context.emit("Sub", [data, context.emit("Mul", [half, two], "even")], "odd")
@@ -235,7 +235,7 @@ def _without_zero_point(context: AdapterContext, index: int, dtype: str, *, last
     if math.prod(shape) == 1:
         zero = context.emit("Reshape", [zero, context.constant(np.zeros(0), "scalar_shape")], "zero_point")
     elif len(shape) == 1 and not last:
-        # One for each row, or for each filter.
+        # There is one zero point for each row, or for each filter.
         rank = context.known_rank(index)
         sizes = [-1] + [1] * (rank - 1 if context.form.op_type == "ConvInteger" else 1)
         zero = context.emit("Reshape", [zero, context.constant(sizes, "column")], "zero_point")

@@ -304,7 +304,7 @@ def _mean(context: AdapterContext, data: str, axes: AttributeProto | None, hint:
     """Emits the mean over the axes of the node."""
     name = context.emit("ReduceMean", [data], hint, axes=[0, 2, 3] if axes is None else None)
     if axes is not None:
-        # As the node has it, which may be a reference to an attribute of the enclosing function.
+        # The attribute of the node may refer to an attribute of the enclosing function.
         context.before[-1].attributes["axes"] = axes
     return name
 

@@ -7,13 +7,7 @@ from __future__ import annotations
 from splitgraph.contents import MAX_WRITTEN
 from splitgraph.conversion.nodes.known_values import Array
 from splitgraph.conversion.operators.predicates import value_is_one_of
-from splitgraph.conversion.operators.registry import (
-    always,
-    changed,
-    downward,
-    unchanged,
-    upward,
-)
+from splitgraph.conversion.operators.registry import always, changed, downward, unchanged, upward
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
 from splitgraph.conversion.writing.function_bodies import expand
 from splitgraph.conversion.writing.shape_nodes import (
@@ -158,7 +152,7 @@ def _source_indices(length: int, begin: int, end: int, mode: str) -> Array:
             raise Inexact("negative pads remove all, and nothing is left that could be wrapped around")
         return kept
     if mode == "reflect":
-        # Backwards and forwards again is a period; a single element is its own reflection.
+        # The period is once forwards and once backwards; a single element is its own reflection.
         period = max(2 * (length - 1), 1)
         return np.minimum(places % period, -places % period)
     return np.where((places < 0) | (places >= length), length, places)
@@ -202,7 +196,7 @@ def _wrapped_at_run_time(context: AdapterContext, length: str, begin: str, end: 
         parts.append(context.emit("Where", [removes, pad, zero], "minus_removed"))
     added = context.emit("Sub", [begin, parts[0]], "added_before")
     kept = context.emit("Add", [context.emit("Add", [length, parts[0]], "without_front"), parts[1]], "kept")
-    # Of nothing that is left there are no numbers, but engines look at the divisor all the same.
+    # Where nothing is left there is nothing to divide, but engines check the divisor.
     divisor = context.emit("Where", [context.emit("Less", [zero, kept], "is_left"), kept, one], "divisor")
     around = context.emit("Mod", [context.emit("Sub", [numbers, added], "places"), divisor], "around")
     return context.emit("Sub", [around, parts[0]], "indices")

@@ -17,7 +17,7 @@ from splitgraph.value_type import DTYPE_NUMBERS
 
 _NARROW = ("float16", "bfloat16", "float32", "int32")
 
-# Even; to this power every base of 32 bits or fewer is 0, 1 or infinite.
+# An even exponent for which every power of a base of at most 32 bits is 0, 1 or infinite.
 _FAR = 2**52
 
 unchanged("Pow", 12, 13, 15)
@@ -51,7 +51,8 @@ def compute_in_float64(context: AdapterContext) -> None:
         other = _exponent_with_parity(context, other)
     result = context.emit("Pow", [one, other], "power")
     if base == "int32" and exponent in INTEGER_BITS:
-        # An integer within 2**31, or a fraction that is rounded to 0: an error of the last bit is made good.
+        # The result is an integer within 2**31, or a fraction that becomes 0: the factor corrects an error of the last
+        # bit.
         result = context.emit("Mul", [result, context.constant(1 + 2.0**-33, "last_bits", np.float64)], "made_good")
     context.replace("Cast", [result], to=DTYPE_NUMBERS[base])
 
@@ -68,7 +69,7 @@ def _power_of_long_integers(context: AdapterContext, *, is_signed: bool) -> None
     below_zero = context.emit("Less", [exponent, zero], "is_negative")
     far = context.emit("Greater", [exponent, context.constant(63, "most")], "is_far")
     if not is_signed:
-        # The upper half of the exponents.
+        # As int64, the upper half of the unsigned exponents is negative.
         far = context.emit("Or", [far, below_zero], "is_far")
     rest = context.emit(
         "Where", [far, context.emit("Add", [odd, context.constant(62, "even")], "far"), exponent], "bounded"

@@ -8,14 +8,7 @@ from collections.abc import Callable
 
 from splitgraph.contents import MAX_WRITTEN
 from splitgraph.conversion.nodes.crossing import Crossing
-from splitgraph.conversion.operators.registry import (
-    always,
-    changed,
-    downward,
-    exact_downward,
-    unchanged,
-    upward,
-)
+from splitgraph.conversion.operators.registry import always, changed, downward, exact_downward, unchanged, upward
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
 from splitgraph.deferred import np
 from splitgraph.onnx_proto import TensorProto
@@ -32,7 +25,7 @@ _RANGES = {
     "int2": (-2, 1),
 }
 
-# Narrow integers as bytes.
+# The bytes that hold narrow integers.
 _BYTES = {"uint4": "uint8", "int4": "int8", "uint2": "uint8", "int2": "int8"}
 _QUANTIZED_AT_19 = frozenset({"int8", "uint8", "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz"})
 _DIVIDED_AT_21 = frozenset({"float16", "float32", "bfloat16"})
@@ -55,7 +48,7 @@ def quantize_by_arithmetic(context: AdapterContext) -> None:
         return
     if context.upper.since_version == 21 and _zero_point_tells_type(context, dtype):
         return
-    # Below 23 the data is of the type of the scale.
+    # Below 23 the data has the type of the scale.
     is_of_scale = context.known_dtype(0) == context.known_dtype(1)
     if context.upper.since_version == 23 and is_of_scale and _says_type_of_scale(context, "precision"):
         return
@@ -73,9 +66,9 @@ def quantize_by_arithmetic(context: AdapterContext) -> None:
     if dtype not in _RANGES:
         raise Inexact(f"quantization to {dtype} is written with no other operators")
     if context.upper.since_version == 10:
-        # Round and Clip's bounds are younger than the operator.
+        # Round, and Clip with inputs, are newer than opset 9.
         context.dialect = 11
-    # Quotients of integers are rounded too, not cut off: float64 holds where each lies between two numbers.
+    # Quotients of integers are rounded, not cut off: float64 holds them precisely enough.
     precision = "float64" if precision == "int32" else precision
     rounds_in = "float64" if precision == "float64" else "float32"
     aligned = _alignment(context)
@@ -187,7 +180,7 @@ def dequantize_by_arithmetic(context: AdapterContext) -> None:
     made = DTYPE_NAMES[context.known_value("output_dtype", 0) or DTYPE_NUMBERS[context.known_dtype(1)]]
     aligned = _alignment(context)
     data = _cast(context, context.inputs[0], narrow, "float32")
-    # The zero point of int32 is 0, and that of float8.
+    # The zero point of int32 and float8 is 0.
     if context.uses_input(2) and narrow in _RANGES:
         data = context.emit("Sub", [data, _cast(context, aligned(context.inputs[2]), narrow, "float32")], "difference")
     factors = [data, _cast(context, aligned(context.inputs[1]), context.known_dtype(1), "float32")]

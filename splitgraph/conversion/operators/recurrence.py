@@ -7,7 +7,7 @@ from splitgraph.conversion.nodes.crossing import Crossing
 from splitgraph.conversion.operators.registry import always, changed, downward, exact, exact_upward, unchanged
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
 
-# Where the states stand among the inputs of each operator.
+# The positions of the states among the inputs.
 _STATES = {"RNN": (5,), "GRU": (5,), "LSTM": (5, 6)}
 
 unchanged("GRU LSTM RNN", 14, 22)

@@ -73,7 +73,7 @@ def _reduce_at_run_time(context: AdapterContext, is_noop: bool) -> None:
     rank, keeps = context.known_rank(0), context.known_value_or_default("keepdims")
     del context.inputs[1:]
     if rank == 0:
-        # A scalar has no axes; over none or all is the same.
+        # A scalar has no axes: reducing none or all is the same.
         return
     shape = context.emit("Shape", [data], "shape")
     mask = mask_of_axes(context, axes, context.constant([rank], "rank"), "is_reduced")

@@ -54,7 +54,7 @@ UNDECIDED = Rule("this version of splitgraph does not know what changed", hint="
 Boundary = tuple[str, int]
 UNCHANGED: set[Boundary] = set()
 RULES: dict[Boundary, Rule] = {}
-# By boundary, and whether the node goes up.
+# Operator, version, and whether the node goes up.
 _ADAPTERS: dict[tuple[str, int, bool], Adapter] = {}
 
 

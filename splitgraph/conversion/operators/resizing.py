@@ -25,10 +25,10 @@ from splitgraph.deferred import np
 
 _TO_NEW_MODES = {"nearest": "nearest", "bilinear": "linear"}
 
-# Rounding modes for which a scale that is a whole number repeats each element, from the middle of a pixel on.
+# With these rounding modes and half_pixel, a scale that is a whole number repeats each element.
 _ROUNDING = ("round_prefer_floor", "round_prefer_ceil")
 
-# How a coordinate is rounded, by how one that is less by a half is rounded to the same.
+# From the rounding of a coordinate to the rounding that gives the same for a coordinate less a half.
 _HALF_LESS = {"floor": "round_prefer_ceil", "round_prefer_floor": "ceil"}
 
 # Upsample -----------------------------------------------------------------------------------------------------------
@@ -215,7 +215,7 @@ def _exact_scales(context: AdapterContext) -> Array | None:
         return None
     found = np.asarray(sizes, dtype=np.float32) / np.asarray(shape, dtype=np.float32)
     given = zip(shape, found, sizes, strict=True)
-    # Some multiply in float32, and some in float64.
+    # Some engines multiply in float32, others in float64.
     exact = all(
         math.floor(dim * float(scale)) == math.floor(np.float32(dim) * scale) == size for dim, scale, size in given
     )

@@ -16,10 +16,10 @@ from splitgraph.conversion.writing.interpolation import Images
 from splitgraph.conversion.writing.shape_nodes import FLOATS, static_shape, wide_float
 from splitgraph.deferred import np
 
-# The names of opset 20 by those of 16, which were not all renamed.
+# From the names of opset 16 to those of opset 20; other modes kept their names.
 _MODES = {"bilinear": "linear", "bicubic": "cubic"}
 
-# The bins of RoiAlign along an axis, which are written out as a constant.
+# The most bins of RoiAlign along an axis that a constant holds.
 _MOST_BINS = 2**16
 
 # GridSample ---------------------------------------------------------------------------------------------------------
@@ -52,7 +52,7 @@ def sample_by_gathering(context: AdapterContext) -> None:
     grid = formula.held(context.inputs[1], context.known_dtype(1)).cast(wide_float(context.known_dtype(1)))
     places = []
     for axis, size in enumerate(sizes):
-        # The last axis comes first.
+        # The coordinate of the last axis comes first.
         place = formula.gather(grid, formula.number(rank - 3 - axis), rank - 1) + 1
         length = size.cast(place.dtype)
         places.append(place / 2 * (length - 1) if aligned else (place * length - 1) / 2)

@@ -95,7 +95,7 @@ def _wrap(inner: _Inner, node: NodeProto) -> None:
         _keep_states_behind_the_end(inner, body, inputs[0])
         nodes.append(_number(inner.zero, 0))
         inputs[0] = inner.zero
-        # The count of steps is a state of the inner scan that nobody reads.
+        # The inner scan carries the count of steps; nobody reads its last value.
         outputs.insert(0, inner.count)
     scan = make_node("Scan", inputs, outputs, inner.scan, body=body, num_scan_inputs=inner.number)
     if inner.directions:

@@ -10,12 +10,10 @@ from splitgraph.conversion.operators.predicates import value_is_one_of
 from splitgraph.conversion.operators.registry import always, changed, downward, unchanged, upward
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
 from splitgraph.conversion.writing.reshaping import replace_by_reshape, reshape
-from splitgraph.conversion.writing.shape_nodes import (
-    has_no_zero,
-)
+from splitgraph.conversion.writing.shape_nodes import has_no_zero
 from splitgraph.dim import DimLike
 
-# As many slices are scattered one after the other as a reader of the model may be expected to bear.
+# More slices would make the model too long to read.
 _MOST_SLICES = 32
 _OPERATORS = {"add": "Add", "mul": "Mul", "max": "Max", "min": "Min"}
 
@@ -40,7 +38,7 @@ def scatter_by_offsets(context: AdapterContext) -> None:
     places = context.emit("Reshape", [offsets(context, shape, depth), context.constant([-1, 1], "column")], "places")
     rest = (context.input_type(0).shape or ())[depth:]
     width = _product(context, shape, range(depth, rank))
-    # Where the rows are known to have elements, how many there are need not be known.
+    # Where the rows have elements, -1 can stand for the number of rows.
     dense = all(isinstance(dim, int) and dim > 0 for dim in rest)
     any_number = context.constant([-1], "rows")
 

@@ -10,11 +10,7 @@ from splitgraph.conversion.operators.registry import changed, downward, unchange
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
 from splitgraph.conversion.writing.formula import Formula, Term
 from splitgraph.conversion.writing.reshaping import replace_by_reshape, reshape_by_copying
-from splitgraph.conversion.writing.shape_nodes import (
-    filled,
-    has_no_zero,
-    static_shape,
-)
+from splitgraph.conversion.writing.shape_nodes import filled, has_no_zero, static_shape
 from splitgraph.deferred import helper, np, numpy_helper
 from splitgraph.dim import DimLike
 from splitgraph.onnx_proto import TensorProto
@@ -56,10 +52,10 @@ def write_dimensions_of_zero(context: AdapterContext) -> None:
     """
     context.require_types()
     if 0 in (context.integers(1) or (0,)):
-        # Without a 0 it makes no difference what each call of a function says.
+        # Without a 0 in the shape, allowzero has no effect, whatever each call of a function says.
         context.known_is_set("allowzero")
     context.drop("allowzero", why=f"it does not exist {context.side}")
-    # Data without a dimension of 0 can only take on shapes without one.
+    # Data without a dimension of 0 only fits shapes without one.
     dense = has_no_zero(context, context.inputs[0])
     if dense and 0 in (context.integers(1) or ()):
         raise Inexact("it makes no elements of some")
@@ -154,7 +150,7 @@ def _repeats(
         elif size != 1:
             raise Inexact(f"whether dimension {axis} of its input is 1 is not known", "declare the shape of the input")
         elif known is not None:
-            # As it is asked for, which may be another length than the author declared.
+            # The shape input counts: the author may have declared another length.
             place = axis - len(lengths) + known[0]
             repeats.append(1 if place < 0 else formula.element(asked, place))
         elif isinstance(length, int):

@@ -95,7 +95,7 @@ def _slice_by_gathering(context: AdapterContext, given: Array | None) -> None:
         if taken is not None and len(taken) <= MAX_WRITTEN:
             indices = context.constant(taken, "indices")
         else:
-            # Other axes were sliced before, but this one is as long as it was.
+            # Other axes are sliced by now; this axis still has the length that it has in the input.
             shape = context.emit("Shape", [context.inputs[0]], "shape")
             single = [dimension(context, name, position, "bound") for name in bounds]
             indices = _slice_indices_at_run_time(context, dimension(context, shape, axis, "length"), *single)
@@ -147,7 +147,7 @@ def _slice_indices(length: int, start: int, end: int, context: int) -> Sequence[
 def _slice_indices_at_run_time(context: AdapterContext, length: str, start: str, end: str, size: str) -> str:
     """Computes the indices of a slice at run time."""
     zero = context.constant(0, "zero")
-    # Backwards, both bounds are one less: the last element and what is before the first.
+    # Backwards, both bounds are one less: from the last element to the one before the first.
     is_back = context.emit("Less", [size, zero], "is_backwards")
     one_less = context.emit("Where", [is_back, context.constant(-1, "one_less"), zero], "one_less_backwards")
     last = context.emit("Add", [length, one_less], "last")
@@ -217,7 +217,7 @@ def mask_triangle(context: AdapterContext) -> None:
     k = scalar(context, context.inputs[1], "k") if context.uses_input(1) else context.constant(0, "k")
     beyond = "Less" if context.known_value_or_default("upper") else "Greater"
     if dtype == "bool":
-        # What engines do not choose between.
+        # Where of some engines does not take booleans.
         inside = context.emit("Not", [context.emit(beyond, [offsets, k], "is_outside")], "is_inside")
         context.replace("And", [context.inputs[0], inside])
         return

@@ -15,13 +15,7 @@ from splitgraph.contents import MAX_ITEMS, MAX_WRITTEN
 from splitgraph.conversion.nodes.crossing import Crossing
 from splitgraph.conversion.nodes.known_values import Array
 from splitgraph.conversion.nodes.omitted_arguments import INLINE_FIRST
-from splitgraph.conversion.operators.registry import (
-    changed,
-    downward,
-    exact,
-    unchanged,
-    upward,
-)
+from splitgraph.conversion.operators.registry import changed, downward, exact, unchanged, upward
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact, require_few
 from splitgraph.deferred import np, numpy_helper
 from splitgraph.dim import Facts
@@ -167,7 +161,7 @@ def _leave_out_windows_that_do_not_fit(context: AdapterContext, windows: list[_W
     """Removes windows that do not fit even with the padding. onnxruntime rounds a negative room towards 0, and so has a
     window there without ceil_mode, but not with it.
     """
-    # Steps of 1 leave nothing to round.
+    # With a stride of 1 nothing is rounded.
     spare = [window.begin + window.end - window.span if window.stride > 1 else 0 for window in windows]
     rooms = [0, 0, *spare]
     sizes = zip(context.shape(0) or (), rooms, strict=True)
@@ -213,7 +207,7 @@ def _write_padding(context: AdapterContext, sizes: list[int]) -> Array | None:
         require_few(count)
         distance = max((window.span - 1) // max(kernel - 1, 1), 1)
         starts = np.arange(window.count(size, up=False)) * window.stride - window.begin
-        # Of the places of a window, distance apart, those that lie before the end.
+        # The number of places in a window, `distance` apart, that lie before the end.
         counted.append(np.clip(-((starts - padded) // distance), 0, kernel))
     context.drop("ceil_mode", why="as many windows as with ceil_mode")
     pads = _pads(windows)
@@ -345,7 +339,7 @@ def windows_start_inside(crossing: Crossing) -> bool:
     auto_pad = crossing.value_or_default("auto_pad")
     if auto_pad in ("SAME_UPPER", "SAME_LOWER", "VALID"):
         if not crossing.upward and _is_ceiling_idle(crossing, auto_pad):
-            # onnx's own inference below 22 takes it for a window more.
+            # With ceil_mode, onnx's shape inference below 22 counts one window more.
             crossing.drop("ceil_mode", why=f"with auto_pad={auto_pad} there are as many windows without it")
         return True
     kernel = crossing.value("kernel_shape", ())
@@ -380,7 +374,7 @@ def _is_ceiling_idle(crossing: Crossing, auto_pad: str) -> bool:
         return False
     spans = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
     rests = zip(sizes, spans, strides, strict=True)
-    # The next window after the last whole one: it is there when a part of it is, and it starts inside.
+    # The window after the last whole one exists when a part of it lies inside and it starts inside.
     return all((size - span) % stride == 0 or size - span - (size - span) % stride + stride >= size
                for size, span, stride in rests)  # fmt: skip
 

@@ -52,7 +52,7 @@ def _sort_elements(context: AdapterContext, data: str, count: str, dtype: str) -
     same = context.emit("Equal", [later, earlier], "is_same")
     if not dtype.startswith("float"):
         return order, same
-    # What follows a NaN is one, too.
+    # An element behind a NaN is a NaN too.
     return order, context.emit("Or", [same, context.emit("IsNaN", [earlier], "is_nan")], "is_same")
 
 
@@ -126,7 +126,7 @@ def _groups(context: AdapterContext, count: str, order: str, same: str) -> tuple
     zero, one = context.constant([0], "zero"), context.constant([1], "one")
     differs = context.emit("Not", [same], "differs")
     begins = context.emit("Concat", [one, as_int64(context, differs, "differences")], "begins", axis=0)
-    # Without elements there is no first one either.
+    # Without elements there is no first element.
     begins = context.emit("Slice", [begins, zero, count], "begins")
     group = context.emit("Sub", [_count_flags(context, begins), one], "group")
     starts = positions(context, begins, "starts")

@@ -37,7 +37,7 @@ def suppress_by_loop(context: AdapterContext) -> None:
     _, _, chosen = context.emit_many(
         "Loop", [count.name, going, left, selected], ["left", "count", "chosen"], body=body
     )
-    # Of each chosen box the batch, the class and the place in the order.
+    # Each chosen box has a batch, a class and a place in the order.
     by_class = context.emit("Transpose", [chosen], "by_class", perm=[1, 2, 0])
     places = context.emit("NonZero", [by_class], "places")
     rows = [

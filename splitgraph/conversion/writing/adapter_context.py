@@ -78,12 +78,12 @@ class AdapterContext(Crossing):
     form: NodeForm = field(kw_only=True)
     values: KnownValues = field(kw_only=True)
     emission: Emission = field(kw_only=True)
-    # Whether anything in the model reads a value of this name.
+    # Tells whether anything in the model reads a value.
     is_read: Callable[[str], bool] = field(kw_only=True)
     before: list[NodeForm] = field(default_factory=list)
     after: list[NodeForm] = field(default_factory=list)
     dropped: bool = False
-    # The opset that the nodes are written for where it is another than the one next to the boundary.
+    # The opset of the written nodes, if not the one next to the boundary.
     dialect: int | None = None
 
     @property
@@ -183,7 +183,7 @@ class AdapterContext(Crossing):
         tensor, name = self.emission.drafts.initializer.add(), self.new_name(hint)
         tensor.CopyFrom(held)
         if self.emission.in_function:
-            # What a node holds is used again for nodes that are like it, whose constants have other names.
+            # The conversion of a node is reused for equal nodes, whose constants have other names.
             tensor.ClearField("name")
             self._constant_node(tensor, name, hint)
         else:
@@ -199,7 +199,7 @@ class AdapterContext(Crossing):
         dtype = self.input_type(0).dtype
         if dtype is not None:
             kind = helper.tensor_dtype_to_np_dtype(DTYPE_NUMBERS[dtype])
-            # What is beyond a float16 is infinite there.
+            # Numbers beyond float16 become infinite.
             with np.errstate(over="ignore"):
                 return self.tensor(numpy_helper.from_array(np.asarray(value).astype(kind)), hint)
         if not self.upward or self.facts.target < 15:

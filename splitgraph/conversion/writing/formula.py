@@ -20,7 +20,7 @@ from splitgraph.value_type import DTYPE_NUMBERS
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-# As many elements are kept in a model rather than worked out at run time from fewer.
+# Up to this number of elements, the model holds a result; beyond, nodes compute it at run time.
 _KEPT = 2**16
 
 
@@ -133,7 +133,7 @@ def _is_small(known: Sequence[Array]) -> bool:
     try:
         return math.prod(np.broadcast_shapes(*(elements.shape for elements in known))) <= MAX_WRITTEN
     except ValueError:
-        # They are joined, or one of them picks from the other.
+        # The arrays do not broadcast: Concat joins them, or Gather takes from one of them.
         return math.prod(elements.size for elements in known) <= MAX_WRITTEN
 
 
@@ -248,7 +248,7 @@ class Formula:
         dtype = dtype or terms[0].dtype
         known = [term.elements for term in terms if term.elements is not None]
         if len(known) == len(terms) and _is_small(known):
-            # Infinities and NaN of a branch that is not taken are as good here as at run time.
+            # Infinities and NaN may stand in a branch that Where does not choose.
             with np.errstate(all="ignore"):
                 found = np.asarray(compute(*known), dtype=dtype)
             if found.size <= max(_KEPT, *(elements.size for elements in known)):

@@ -20,7 +20,7 @@ from splitgraph.schemas.history import version_at
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# Bodies that hold nodes of the model, which are in the dialect that the node comes from.
+# Operators whose bodies hold nodes of the model, which are written for the opset of the model.
 _HOLDS_NODES_OF_MODEL = frozenset({"SequenceMap"})
 
 

@@ -62,7 +62,7 @@ class Images:
                 inside.append((taken > -1) & (taken < self.sizes[axis].cast(taken.dtype)))
             if self.padding == "reflection":
                 taken = self._reflected(taken, axis)
-            # What is no number must be within the image all the same.
+            # The index must be within the image also where the place is NaN.
             index = index + taken.cast("int64").clipped(0, self.sizes[axis] - 1) * stride
             stride = stride * self.sizes[axis]
             shares += [] if share is None else [share]

@@ -9,7 +9,7 @@ from splitgraph.node_making import make_node
 from splitgraph.onnx_proto import GraphProto, NodeProto, TensorProto
 from splitgraph.value_type import DTYPE_NUMBERS
 
-# How many times the smallest number of each type must be doubled to exceed the greatest one.
+# The number of times that the smallest number of each type is doubled to exceed the greatest one.
 _DOUBLINGS = {"float16": 40, "float32": 277, "float64": 2098}
 # The largest power of 2 to multiply by at once.
 _MOST = 700
@@ -28,7 +28,7 @@ def divide_by_long_division(context: AdapterContext) -> None:
         raise Inexact(f"there is no remainder of {dtype}")
     one, other = (widened(context, name, dtype, "float64") for name in context.inputs)
     size, divisor = (context.emit("Abs", [name], "size") for name in (one, other))
-    # All it does is to give the dividend the shape of the result.
+    # This Where gives the dividend the shape of the result.
     left = context.emit("Where", [context.emit("Less", [one, other], "is_less"), size, size], "dividend")
     doublings = range(_DOUBLINGS[dtype], -1, -1)
     trips, going = context.constant(len(doublings), "trips"), context.constant(True, "going", np.bool_)

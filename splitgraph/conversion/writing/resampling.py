@@ -13,7 +13,7 @@ from splitgraph.conversion.writing.shape_nodes import FLOATS, static_shape, type
 from splitgraph.deferred import np
 
 _CROP = "tf_crop_and_resize"
-# A coordinate that should be halfway may miss it by rounding: what onnxruntime takes for halfway.
+# Rounding may move a coordinate away from halfway: onnxruntime accepts this distance.
 _HALF_WITHIN = 1e-6
 
 
@@ -100,7 +100,7 @@ def _by_sizes(context: AdapterContext, formula: Formula, lengths: Sequence[Term]
 
 def _by_scales(context: AdapterContext, formula: Formula, lengths: Sequence[Term]) -> tuple[list[Term], list[Term]]:
     """Gives the sizes that the scales mean, and the scales, for each axis."""
-    # Until opset 11 they came second.
+    # Below opset 11 the scales are the second input.
     given = formula.given(context.inputs[1 if len(context.inputs) == 2 else 2], "float32")
     scales = [formula.element(given, index) for index in range(len(lengths))]
     scaled = [length.cast("float32") * scale for length, scale in zip(lengths, scales, strict=True)]
@@ -172,7 +172,7 @@ def _coordinates(context: AdapterContext, formula: Formula, axis: _Axis) -> Term
     if coordinates == "align_corners":
         return formula.where(size > 1, places * axis.last / (size - 1), nothing)
     if coordinates == "half_pixel_symmetric":
-        # What the document's terms amount to: the middle goes to the middle.
+        # The terms of the document say: the middle goes to the middle.
         return (places - (size - 1) / 2) / axis.scale + axis.last / 2
     if coordinates == _CROP:
         among = axis.start * axis.last + places * (axis.end - axis.start) * axis.last / (size - 1)
@@ -233,7 +233,7 @@ def _interpolate(context: AdapterContext, formula: Formula, data: Term, axis: _A
     is_none = is_none if antialias or exclude else is_none & is_outside
     beyond_reach = antialias or exclude or mode == "linear"
     if beyond_reach and (is_none.elements is None or is_none.elements.any()):
-        # An element that is beyond reach adds nothing: infinity times 0 would be no number.
+        # An element beyond reach adds nothing; infinity times 0 would give NaN.
         weighted = formula.where(is_none, formula.number(0, data.dtype), weighted)
     return formula.total(weighted, [axis.place], "interpolated")
 

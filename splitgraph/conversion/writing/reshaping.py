@@ -15,7 +15,7 @@ from splitgraph.value_type import Shape
 
 # Operator, inputs and attributes.
 _Written = tuple[str, list[str], dict[str, object]]
-# What is known of every dimension: it is not negative.
+# All that is known of every dimension: it is not negative.
 _ANY = Facts()
 
 
@@ -50,7 +50,7 @@ def _parts(context: AdapterContext, data: str, shape: str, *, dense: bool) -> tu
 def one_or_zero(context: AdapterContext, shape: str) -> str:
     """Gives 1 for each length of a shape that is not 0 (it may be -1), and 0 for the others."""
     if context.opset >= 13:
-        # onnx and onnxruntime take numbers that were cast to bool and back for what they were before.
+        # onnx and onnxruntime remove a cast to bool and back, and keep the numbers.
         return context.emit("Abs", [context.emit("Sign", [shape], "sign")], "one_or_zero")
     is_filled = context.emit("Cast", [shape], "is_not_zero", to=TensorProto.BOOL)
     return context.emit("Cast", [is_filled], "one_or_zero", to=TensorProto.INT64)
@@ -124,8 +124,8 @@ def _copies_zero(place: int, lengths: Sequence[DimLike | None], dims: Shape | No
     dim = dims[place]
     if dim == 0 or _is_zero_with(dim, length):
         return True
-    # A length of 0 is only fit for data without elements: here, with a dimension of 0 at this place, or, where another
-    # 0 is copied beside a -1, which is valid on neither side, at that place.
+    # A length of 0 needs data without elements: a dimension of 0 at this place. Or another dimension is 0 and is copied
+    # beside a -1, which is valid on neither side.
     others = [axis for axis, dim in enumerate(dims) if axis != place and not _is_positive(dim)]
     return not others or (-1 in lengths and all(_is_copied(axis, lengths, dims) for axis in others))
 
@@ -141,7 +141,7 @@ def _with_the_rest(context: AdapterContext, lengths: Sequence[DimLike | None], d
     known = [dim for dim in dims if dim is not None]
     if len(computed) != 1 or not isinstance(computed[0], Dim) or len(known) < len(dims):
         return None
-    # Of lengths that contradict the data a -1 would make something.
+    # Lengths that contradict the data must fail; with a -1 they would not.
     if product(length for length in lengths if length is not None) != product(known):
         return None
     rest = context.constant([length if isinstance(length, int) else -1 for length in lengths], "lengths")
@@ -187,7 +187,7 @@ def _is_zero_with(dim: DimLike | None, length: DimLike | None) -> bool:
     if dim == length:
         return True
     try:
-        # Whatever number all terms of the length have as a factor, its value where every symbol is 1 has too.
+        # A common factor of all terms also divides the value for which every symbol is 1.
         multiple = evaluate(length, dict.fromkeys(length.symbols, 1)) * dim
     except ArithmeticError:
         return False

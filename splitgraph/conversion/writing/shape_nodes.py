@@ -14,10 +14,10 @@ from splitgraph.onnx_proto import TensorProto
 from splitgraph.value_type import DTYPE_NUMBERS
 
 FLOATS = ("float16", "float32", "float64")
-# The integers that every version of the operators for integers takes, and how many bits each has.
+# The number of bits of each integer type that old opsets know.
 INTEGER_BITS = {f"{kind}{bits}": bits for kind in ("int", "uint") for bits in (8, 16, 32, 64)}
 GREATEST_INT64 = 2**63 - 1
-# What ConstantOfShape makes below opset 20.
+# The types that ConstantOfShape makes below opset 20.
 _FILLED = {*INTEGER_BITS, "bool", *FLOATS}
 
 
@@ -138,7 +138,7 @@ def _with_elements(context: AdapterContext, data: str, shape: str, dtype: str) -
     total = context.emit("ReduceSum", [as_int64(context, zero, "zeros")], "zero_count", keepdims=1)
     hollow = context.emit("Cast", [total], "is_empty", to=TensorProto.BOOL)
     solid = context.emit("Where", [zero, context.constant([1], "one"), shape], "without_zeros")
-    # Without a dimension of 0 one of the shape may be -1, and no element is put in.
+    # Without a dimension of 0, the shape may have a -1, and no element is added.
     product = context.emit("ReduceProd", [solid], "element_count", keepdims=1)
     count = context.emit("Where", [hollow, product, context.constant([0], "none")], "added_count")
     added = filled(context, count, 0, "added", dtype)
