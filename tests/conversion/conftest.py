@@ -13,32 +13,31 @@ from installed_engines import onnxruntime_can_judge
 collect_ignore = [] if importlib.util.find_spec("openvino") else ["openvino_ir/test_convert_in_openvino.py"]
 if onnx.defs.onnx_opset_version() < 28:
     # The evaluator of onnx 1.20 computes batch-first recurrent layers and quantization by 16-bit scales wrongly.
-    collect_ignore += ["adapters/test_recurrence.py", "adapters/test_quantization.py"]
+    collect_ignore += ["operators/test_recurrence.py", "operators/test_quantization.py"]
     # These are about operators of opsets 26 to 28.
     collect_ignore += [
-        "adapters/test_accumulation.py",
-        "adapters/test_integers.py",
-        "test_attention_recent.py",
-        "test_expansion_recent.py",
+        "operators/test_accumulation.py",
+        "operators/test_integers.py",
+        "operators/test_attention.py",
         "ladder/test_wider_types_recent.py",
     ]
 if not onnxruntime_can_judge():
     collect_ignore += ["test_opset_random_graphs.py"]
     collect_ignore += [
-        f"adapters/test_{family}.py"
-        for family in (
-            "accumulation",
-            "axes",
-            "bit_casts",
-            "blocks",
-            "constants",
-            "fourier",
-            "indexing",
-            "layer_normalization",
-            "pooling",
-            "quantization",
-            "resampling",
-            "resizing",
+        f"{module}.py"
+        for module in (
+            "operators/test_accumulation",
+            "operators/test_axes",
+            "operators/test_bit_casts",
+            "operators/test_blocks",
+            "operators/test_constants",
+            "operators/test_fourier",
+            "operators/test_indexing",
+            "operators/test_normalization_of_layers",
+            "operators/test_sliding_windows",
+            "operators/test_quantization",
+            "writing/test_resampling",
+            "operators/test_resizing",
         )
     ]
 

@@ -97,6 +97,13 @@ class Crossing:
             return absent
         return UNRESOLVED if attribute.ref_attr_name else attribute_value(attribute)
 
+    def value_or_default(self, name: str) -> Any:
+        """The attribute's value; where the node omits it, the default of the version that the node comes from.
+
+        UNRESOLVED when the attribute refers to an attribute of the function.
+        """
+        return self.value(name, self.old.attributes[name].default_value)
+
     def is_set(self, name: str) -> bool:
         """True when an integer attribute is known and not 0."""
         value = self.value(name, 0)

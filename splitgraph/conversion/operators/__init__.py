@@ -1,5 +1,6 @@
-"""What opset conversion knows of operators, one file for each family of them. A file reads as a history: each boundary
-of an operator with the decision and its reason, and below it the functions that carry it out (see `registry.py`).
+"""What opset conversion knows about each operator. Each file holds one family of operators and reads as a history: a
+decision about each boundary with its reason, and below the decision the functions that carry it out (see
+`registry.py`).
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ __all__ = ["Adapter", "Rule", "adapter_of", "decision", "load_families"]
 
 @cache
 def load_families() -> None:
-    """Import every family, which registers its decisions and adapters, once."""
+    """Imports every family once. Each family registers its decisions and adapters."""
     for family in iter_modules(__path__):
         import_module(f"{__name__}.{family.name}")
 
 
 def decision(operator: str, version: int) -> Rule | None:
-    """The rule of the boundary at which `version` is the newer one; None when only the schemas differ."""
+    """Gives the rule of the boundary at which `version` is the newer one; None when only the schemas differ."""
     load_families()
     if (operator, version) in UNCHANGED:
         return None
@@ -29,6 +30,6 @@ def decision(operator: str, version: int) -> Rule | None:
 
 
 def adapter_of(operator: str, version: int, *, going_up: bool) -> Adapter | None:
-    """The adapter of a boundary, None where there is none."""
+    """Gives the adapter of a boundary, None where there is none."""
     load_families()
     return _ADAPTERS.get((operator, version, going_up))

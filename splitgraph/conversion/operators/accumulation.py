@@ -1,10 +1,10 @@
-"""Cumulative sums and products, and rounding to even, below the opsets of CumSum, CumProd and Round."""
+"""CumSum, CumProd and Round: written as a Scan, or with Floor, below their first opset."""
 
 from __future__ import annotations
 
 from splitgraph.conversion.operators.registry import downward, unchanged
 from splitgraph.conversion.writing.adapter_context import AdapterContext
-from splitgraph.conversion.writing.shape_nodes import as_int64, cut_to, has_no_zero, without_empty
+from splitgraph.conversion.writing.shape_nodes import as_int64, cut_to, has_no_zero, wide_float, widened, without_empty
 from splitgraph.deferred import helper, np
 from splitgraph.node_making import make_node
 from splitgraph.onnx_proto import GraphProto
@@ -13,6 +13,7 @@ from splitgraph.value_type import DTYPE_NUMBERS
 # The operator of one step, and the bits of its neutral element: -0.0 + x is x also for x = -0.0.
 _STEPS = {"CumSum": ("Add", -0.0), "CumProd": ("Mul", 1.0)}
 
+# CumSum, CumProd ----------------------------------------------------------------------------------------------------
 
 unchanged("CumSum", 14)
 
@@ -20,12 +21,14 @@ unchanged("CumSum", 14)
 @downward("CumSum", 11)
 @downward("CumProd", 26)
 def accumulate_by_scan(context: AdapterContext) -> None:
-    """A Scan along the axis, which adds or multiplies in the same order. Where the axis is known only at run time, the
-    dimensions before it and those behind it are made one each.
+    """Writes a cumulative sum or product as a Scan along the axis, which adds or multiplies in the same order.
+
+    Where the axis is known only at run time, the data is reshaped to three dimensions first: those before the axis, the
+    axis, and those behind it.
     """
     dtype, rank = context.known_dtype(), context.known_rank()
     operator, neutral = _STEPS[context.form.op_type]
-    exclusive, reverse = context.known_value("exclusive", 0), context.known_value("reverse", 0)
+    exclusive, reverse = context.known_value_or_default("exclusive"), context.known_value_or_default("reverse")
     if exclusive or dtype.startswith(("int", "uint")):
         neutral = abs(neutral)
     known, given = context.elements(1), context.inputs[0]
@@ -35,7 +38,7 @@ def accumulate_by_scan(context: AdapterContext) -> None:
     shape = given_shape = context.emit("Shape", [given], "shape")
     data, axis, is_dense = given, 1, has_no_zero(context, given)
     if not is_dense:
-        # onnxruntime's Scan fails over a dimension of 0, or divides by it, and the reference evaluator's loses others.
+        # Scan of onnxruntime fails at a dimension of 0, or divides by it; Scan of the reference evaluator loses others.
         data, shape = without_empty(context, data, shape, dtype)
     if known is None:
         before, behind = _sizes_around(context, shape, rank)
@@ -50,7 +53,7 @@ def accumulate_by_scan(context: AdapterContext) -> None:
     state = context.emit("ConstantOfShape", [state_shape], "state", value=held)
     directions = [1] if reverse else None
     attributes = {
-        "body": _body(context, operator, dtype, rank - 1 if known is not None else 2, bool(exclusive)),
+        "body": _scan_body(context, operator, dtype, rank - 1 if known is not None else 2, bool(exclusive)),
         "num_scan_inputs": 1,
         "scan_input_axes": [axis],
         "scan_output_axes": [axis],
@@ -63,20 +66,58 @@ def accumulate_by_scan(context: AdapterContext) -> None:
     context.replace("Identity", [found if is_dense else cut_to(context, found, given_shape, given)])
 
 
+def _sizes_around(context: AdapterContext, shape: str, rank: int) -> tuple[str, str]:
+    """Gives the product of the dimensions before the axis, which is the second input, and the product of those behind
+    it: int64[1] each.
+    """
+    axis = context.emit(
+        "Reshape", [as_int64(context, context.inputs[1], "axis"), context.constant([1], "one_axis")], "given_axis"
+    )
+    zero, one = context.constant([0], "zero"), context.constant([1], "one")
+    from_end = context.emit("Add", [axis, context.constant([rank], "rank")], "from_end")
+    axis = context.emit("Where", [context.emit("Less", [axis, zero], "is_negative"), from_end, axis], "counted_axis")
+    places = context.constant(np.arange(rank), "places")
+    sizes = []
+    for operator in ("Less", "Greater"):
+        side = context.emit(operator, [places, axis], "is_on_side")
+        on_side = context.emit("Where", [side, shape, one], "on_side")
+        sizes.append(context.emit("ReduceProd", [on_side], "size", keepdims=1))
+    return sizes[0], sizes[1]
+
+
+def _scan_body(context: AdapterContext, operator: str, dtype: str, rank: int, exclusive: bool) -> GraphProto:
+    """Makes the body of the Scan: one step takes the total so far and a slice, and gives the new total and the slice of
+    the result.
+
+    rank: of a slice; onnxruntime needs the declaration.
+    """
+    total, item, new = (context.new_name(hint) for hint in ("total_in", "item", "total_out"))
+    given = context.new_name("given")
+    nodes = [
+        make_node(operator, [total, item], [new], name=context.new_name("accumulate")),
+        make_node("Identity", [total if exclusive else new], [given], name=context.new_name("give")),
+    ]
+    number, dims = DTYPE_NUMBERS[dtype], [None] * rank
+    inputs = [helper.make_tensor_value_info(name, number, dims) for name in (total, item)]
+    outputs = [helper.make_tensor_value_info(name, number, dims) for name in (new, given)]
+    return helper.make_graph(nodes, "accumulation", inputs, outputs)
+
+
+# Round --------------------------------------------------------------------------------------------------------------
+
 unchanged("Round", 22)
 
 
 @downward("Round", 11)
 def round_half_to_even(context: AdapterContext) -> None:
-    """Without their sign, numbers and what is left of them above their floor are exact: up from more than a half, and
-    from a half above an odd number. The sign, also that of 0, comes back as a factor, as onnxruntime's Where makes 0 of
-    -0.
+    """Writes Round with Floor. Absolute values, and their distances from the floor, are exact: a number goes up when
+    the distance is more than a half, or a half above an odd floor.
+
+    The sign comes back as a factor, also the sign of 0: Where of onnxruntime turns -0 into 0.
     """
     dtype = context.known_dtype()
-    wide = "float64" if dtype == "float64" else "float32"
-    data = context.inputs[0]
-    if dtype != wide:
-        data = context.emit("Cast", [data], "wide", to=DTYPE_NUMBERS[wide])
+    wide = wide_float(dtype)
+    data = widened(context, context.inputs[0], dtype, wide)
     half, zero = context.constant(0.5, "half", wide), context.constant(0.0, "zero", wide)
     size = context.emit("Abs", [data], "size")
     floor = context.emit("Floor", [size], "floor")
@@ -93,37 +134,3 @@ def round_half_to_even(context: AdapterContext) -> None:
     sides = [context.emit("Less", [each, zero], "is_less") for each in (data, inverse)]
     sign = context.emit("Where", [context.emit("Or", sides, "is_negative"), minus_one, one], "sign")
     context.replace("Cast", [context.emit("Mul", [rounded, sign], "result")], to=DTYPE_NUMBERS[dtype])
-
-
-def _sizes_around(context: AdapterContext, shape: str, rank: int) -> tuple[str, str]:
-    """The products of the dimensions before an axis that is the second input, and of those behind it: int64[1] each."""
-    axis = context.emit(
-        "Reshape", [as_int64(context, context.inputs[1], "axis"), context.constant([1], "one_axis")], "given_axis"
-    )
-    zero, one = context.constant([0], "zero"), context.constant([1], "one")
-    from_end = context.emit("Add", [axis, context.constant([rank], "rank")], "from_end")
-    axis = context.emit("Where", [context.emit("Less", [axis, zero], "is_negative"), from_end, axis], "counted_axis")
-    places = context.constant(np.arange(rank), "places")
-    sizes = []
-    for operator in ("Less", "Greater"):
-        side = context.emit(operator, [places, axis], "is_on_side")
-        on_side = context.emit("Where", [side, shape, one], "on_side")
-        sizes.append(context.emit("ReduceProd", [on_side], "size", keepdims=1))
-    return sizes[0], sizes[1]
-
-
-def _body(context: AdapterContext, operator: str, dtype: str, rank: int, exclusive: bool) -> GraphProto:
-    """One step of a Scan: the total so far and a slice to the new total, and what is given of it.
-
-    rank: of a slice, declared as onnxruntime wants to know it.
-    """
-    total, item, new = (context.new_name(hint) for hint in ("total_in", "item", "total_out"))
-    given = context.new_name("given")
-    nodes = [
-        make_node(operator, [total, item], [new], name=context.new_name("accumulate")),
-        make_node("Identity", [total if exclusive else new], [given], name=context.new_name("give")),
-    ]
-    number, dims = DTYPE_NUMBERS[dtype], [None] * rank
-    inputs = [helper.make_tensor_value_info(name, number, dims) for name in (total, item)]
-    outputs = [helper.make_tensor_value_info(name, number, dims) for name in (new, given)]
-    return helper.make_graph(nodes, "accumulation", inputs, outputs)

@@ -1,21 +1,30 @@
-"""Activation functions below the opset of their operator."""
+"""Celu, written with Elu below its first opset; the other activation functions do not change."""
 
 from __future__ import annotations
 
 from splitgraph.conversion.operators.registry import downward, unchanged
 from splitgraph.conversion.writing.adapter_context import AdapterContext
 
+unchanged("Elu HardSigmoid Selu", 6, 22)
+unchanged("Erf", 13)
+unchanged("HardSwish Mish Softplus Softsign ThresholdedRelu", 22)
+unchanged("LeakyRelu", 6, 16)
+unchanged("Relu", 6, 13, 14)
+unchanged("Sigmoid Tanh", 6, 13)
+
 unchanged("Celu", 28)
 
 
 @downward("Celu", 12)
-def celu_written_out(context: AdapterContext) -> None:
-    """max(0, x) + min(0, alpha * (exp(x / alpha) - 1)), which for a positive alpha is alpha times the Elu of x / alpha.
+def write_celu_with_elu(context: AdapterContext) -> None:
+    """Writes max(0, x) + min(0, alpha * (exp(x / alpha) - 1)): for a positive alpha this is alpha times the Elu of x /
+    alpha.
 
-    The function body is that for every alpha, with an alpha of one dimension, which a scalar would take on.
+    The function body of the specification does this with an alpha of one dimension, so that the result of a scalar
+    would have one dimension too.
     """
     data, dtype = context.inputs[0], context.known_dtype()
-    alpha = context.known_value("alpha", 1.0)
+    alpha = context.known_value_or_default("alpha")
     scale = context.constant(alpha, "alpha", dtype)
     scaled = context.emit("Div", [data, scale], "scaled")
     if alpha > 0:
@@ -25,14 +34,6 @@ def celu_written_out(context: AdapterContext) -> None:
     curve = context.emit(
         "Mul", [context.emit("Sub", [context.emit("Exp", [scaled], "exp"), one], "less_one"), scale], "curve"
     )
-    # The negative part, as the Relu of what it is the negative of.
+    # min(0, curve) is -max(0, -curve).
     negative = context.emit("Relu", [context.emit("Neg", [curve], "negated")], "negative")
     context.replace("Sub", [context.emit("Relu", [data], "positive"), negative])
-
-
-unchanged("Elu HardSigmoid Selu", 6, 22)
-unchanged("Erf", 13)
-unchanged("HardSwish Mish Softplus Softsign ThresholdedRelu", 22)
-unchanged("LeakyRelu", 6, 16)
-unchanged("Relu", 6, 13, 14)
-unchanged("Sigmoid Tanh", 6, 13)

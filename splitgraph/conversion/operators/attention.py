@@ -1,4 +1,4 @@
-"""Attention from opset 25 on, which says what may be given together."""
+"""Attention: masks that are shorter than the keys (24), and inputs and outputs that must come together (25)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ changed(
 
 @exact("Attention", 24)
 def mask_covers_all_keys(crossing: Crossing) -> bool:
-    """Attention 23|24: the mask is as long as the keys, so that it is neither broadcast nor padded."""
+    """True when the mask is as long as the keys, so that no version broadcasts or pads it."""
     if not crossing.uses_input(3):
         return True
     mask, key = crossing.shape(3), crossing.shape(1)
@@ -40,9 +40,9 @@ changed(
 
 
 @exact_upward("Attention", 25)
-def attention_is_given_whole(crossing: Crossing) -> bool:
-    """Attention 24|25, upward: both of past and present or neither, either the past or the lengths, and heads only of
-    inputs of rank 3.
+def pairs_are_complete(crossing: Crossing) -> bool:
+    """True when the node has both keys and values of the past or neither, the same for the present, not both the past
+    and nonpad_kv_seqlen, and the numbers of heads only with inputs of rank 3.
     """
     past, present = crossing.uses_input(4), crossing.uses_output(1)
     if (
@@ -55,10 +55,8 @@ def attention_is_given_whole(crossing: Crossing) -> bool:
 
 
 @upward("Attention", 25)
-def given_together(context: AdapterContext) -> None:
-    """Give the new keys and values both where one is read, and leave out the heads that inputs of rank 4 have on an
-    axis.
-    """
+def complete_pairs(context: AdapterContext) -> None:
+    """Names both present outputs where one is read, and drops the numbers of heads from inputs of rank 4."""
     past, present = context.uses_input(4), context.uses_output(1) or context.uses_output(2)
     if past != context.uses_input(5):
         raise Inexact("it takes the past of keys and that of values together only")

@@ -1,4 +1,4 @@
-"""Axes that were an attribute and became an input: Squeeze, Unsqueeze, the reductions."""
+"""Squeeze, Unsqueeze and Flatten: axes became an input, and negative axes were allowed."""
 
 from __future__ import annotations
 
@@ -8,18 +8,20 @@ from splitgraph.conversion.nodes.crossing import Crossing
 from splitgraph.conversion.operators.predicates import MINUS_AXIS, RANK_HINT, axes_counted_from_front, count_from_front
 from splitgraph.conversion.operators.registry import always, changed, downward, exact, exact_downward, unchanged, upward
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
-from splitgraph.conversion.writing.reshaping import reshaped
-from splitgraph.conversion.writing.shape_nodes import has_no_zero, mask_of_axes, positions
+from splitgraph.conversion.writing.reshaping import replace_by_reshape
+from splitgraph.conversion.writing.shape_nodes import has_no_zero, kept_dimensions, mask_of_axes, positions
 from splitgraph.value_type import Shape
+
+# Squeeze, Unsqueeze -------------------------------------------------------------------------------------------------
 
 unchanged("Squeeze Unsqueeze", 21, 23, 24, 25)
 changed("Squeeze", 11, MINUS_AXIS, up=always, hint=RANK_HINT)
 
 
 @exact_downward("Squeeze", 11)
-def squeezed_axes_in_order(crossing: Crossing) -> bool:
-    """Squeeze 1|11, downward: the axes are counted from the front, and ascend: onnx's inference of Squeeze-1, by which
-    runtimes go, looks at each dimension for the next axis only.
+def axes_can_be_in_order(crossing: Crossing) -> bool:
+    """True when the axes can be counted from the front. Sorts the axes: onnx's shape inference of Squeeze-1, which
+    runtimes use, finds ascending axes only.
     """
     if not count_from_front(crossing, "axes", rank_of_output=False):
         return False
@@ -31,37 +33,46 @@ def squeezed_axes_in_order(crossing: Crossing) -> bool:
     return True
 
 
+changed(
+    "Unsqueeze", 11, MINUS_AXIS, up=always, down=axes_counted_from_front("axes", rank_of_output=True), hint=RANK_HINT
+)
 changed("Squeeze", 13, "the attribute axes became an input")
 
 
 @exact("Squeeze", 13)
 def squeezes_all_ones(crossing: Crossing) -> bool:
-    """No axes are given: every dimension of size 1 goes, on both sides."""
+    """True when the node has no axes: every dimension of size 1 goes, on both sides."""
     return not crossing.has("axes") if crossing.upward else not crossing.uses_input(1)
 
 
+changed("Unsqueeze", 13, "the attribute axes became an input")
+
+
 @upward("Squeeze Unsqueeze", 13)
-def axes_as_input(context: AdapterContext) -> None:
-    """The attribute axes becomes a constant, the second input."""
+def make_axes_an_input(context: AdapterContext) -> None:
+    """Turns the attribute axes into a constant, the second input."""
     context.require_types()
     if context.has("axes"):
         context.inputs.append(context.attribute_as_input("axes"))
 
 
 @downward("Squeeze Unsqueeze", 13)
-def moved_axes_as_attribute(context: AdapterContext) -> None:
-    """A constant second input becomes the attribute axes; with axes known only at run time the node is a Reshape."""
+def make_axes_an_attribute(context: AdapterContext) -> None:
+    """Turns a constant second input into the attribute axes. Axes that are known only at run time turn the node into a
+    Reshape.
+    """
     context.require_types()
     found = context.integers(1)
     if context.uses_input(1) and found is None:
         data, axes = context.inputs
         shape = context.emit("Shape", [data], "shape")
         new = (
-            _squeezed(context, shape, axes) if context.form.op_type == "Squeeze" else _unsqueezed(context, shape, axes)
+            _squeezed_shape(context, shape, axes)
+            if context.form.op_type == "Squeeze"
+            else _unsqueezed_shape(context, shape, axes)
         )
         dense = has_no_zero(context, data)
-        operator, inputs, attributes = reshaped(context, data, new, dense=dense)
-        context.replace(operator, inputs, **attributes)
+        replace_by_reshape(context, data, new, dense=dense)
         return
     del context.inputs[1:]
     if found:
@@ -72,15 +83,14 @@ def moved_axes_as_attribute(context: AdapterContext) -> None:
         context.replace("Identity", context.inputs)
 
 
-def _squeezed(context: AdapterContext, shape: str, axes: str) -> str:
+def _squeezed_shape(context: AdapterContext, shape: str, axes: str) -> str:
+    """Computes the shape without the dimensions that the axes name."""
     mask = mask_of_axes(context, axes, context.emit("Shape", [shape], "rank"), "is_squeezed")
-    return context.emit(
-        "Gather", [shape, positions(context, context.emit("Not", [mask], "is_kept"), "kept_axes")], "left"
-    )
+    return kept_dimensions(context, shape, mask)
 
 
-def _unsqueezed(context: AdapterContext, shape: str, axes: str) -> str:
-    """The shape with dimensions of 1 among the others, which stay in order."""
+def _unsqueezed_shape(context: AdapterContext, shape: str, axes: str) -> str:
+    """Computes the shape with dimensions of 1 at the axes; the other dimensions stay in order."""
     sizes = [context.emit("Shape", [value], "count") for value in (shape, axes)]
     mask = mask_of_axes(context, axes, context.emit("Add", sizes, "rank"), "is_new")
     kept = positions(context, context.emit("Not", [mask], "is_old"), "old_axes")
@@ -88,21 +98,21 @@ def _unsqueezed(context: AdapterContext, shape: str, axes: str) -> str:
     return context.emit("ScatterElements", [as_ones, kept, shape], "unsqueezed_shape", axis=0)
 
 
-changed(
-    "Unsqueeze", 11, MINUS_AXIS, up=always, down=axes_counted_from_front("axes", rank_of_output=True), hint=RANK_HINT
-)
-changed("Unsqueeze", 13, "the attribute axes became an input")
+# Flatten ------------------------------------------------------------------------------------------------------------
+
 unchanged("Flatten", 9, 13, 21, 23, 24, 25)
 
 
 @downward("Flatten", 9)
-def flattened_by_reshape(context: AdapterContext) -> None:
-    """Below 9 Flatten takes floating-point numbers only; Reshape takes every type from 5 on, and gives the same."""
-    shape, axis = context.input_type(0).shape, context.known_value("axis", 1)
+def flatten_by_reshape(context: AdapterContext) -> None:
+    """Writes Flatten as Reshape, which takes every element type from opset 5 on; below 9, Flatten takes floating-point
+    types only.
+    """
+    shape, axis = context.input_type(0).shape, context.known_value_or_default("axis")
     sides = None if shape is None else _sides(shape, axis)
     data = context.inputs[0]
     if sides is not None and (sides[0] or sides[1]):
-        # -1 stands for the side that is not known, 0 included, as long as the other is not 0.
+        # -1 stands for the unknown side, which may be 0 as long as the other side is not 0.
         rows, columns = (-1 if side is None else side for side in sides)
         if rows and columns:
             context.replace("Reshape", [data, context.constant([rows, columns], "shape")])
@@ -112,12 +122,11 @@ def flattened_by_reshape(context: AdapterContext) -> None:
     made = context.emit(
         "Concat", [_product(context, data, 0, axis, shape), _product(context, data, axis, None, shape)], "sides", axis=0
     )
-    op_type, inputs, attributes = reshaped(context, data, made, dense=False)
-    context.replace(op_type, inputs, **attributes)
+    replace_by_reshape(context, data, made, dense=False)
 
 
 def _sides(shape: Shape, axis: int) -> tuple[int | None, int | None]:
-    """The rows and the columns, as far as they are known."""
+    """Gives the number of rows and the number of columns, each None where it is unknown."""
     axis = axis + len(shape) if axis < 0 else axis
     found: list[int | None] = []
     for dims in (shape[:axis], shape[axis:]):
@@ -127,7 +136,7 @@ def _sides(shape: Shape, axis: int) -> tuple[int | None, int | None]:
 
 
 def _product(context: AdapterContext, data: str, start: int, end: int | None, shape: Shape | None) -> str:
-    """The product of some dimensions of a tensor, 1 where there are none, as int64[1]."""
+    """Computes the product of some dimensions of a tensor as int64[1]; without dimensions the product is 1."""
     rank = None if shape is None else len(shape)
     first, last = start + (rank or 0) * (start < 0), (2**31 - 1) if end is None else end + (rank or 0) * (end < 0)
     if last <= first or (rank is not None and first >= rank):

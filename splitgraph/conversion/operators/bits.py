@@ -1,34 +1,30 @@
-"""The bits of two numbers at a time, below opset 18: BitwiseAnd, BitwiseOr, BitwiseXor."""
+"""BitwiseAnd, BitwiseOr and BitwiseXor: below their first opset, a table of four bits at a time."""
 
 from __future__ import annotations
 
-from splitgraph.conversion.operators.registry import (
-    downward,
-)
+from splitgraph.conversion.operators.registry import downward
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
-from splitgraph.conversion.writing.shape_nodes import as_int64
+from splitgraph.conversion.writing.shape_nodes import INTEGER_BITS, as_int64
 from splitgraph.deferred import np
 from splitgraph.value_type import DTYPE_NUMBERS
 
-_WIDTHS = {f"{kind}{bits}": bits for kind in ("int", "uint") for bits in (8, 16, 32, 64)}
-
-# Of each four bits of one number and each four of another, those that are set in both.
+# For each two numbers of four bits: the bits that are set in both.
 _IN_BOTH = [one & other for one in range(16) for other in range(16)]
 
 
 @downward("BitwiseAnd BitwiseOr BitwiseXor", 18)
-def bits_by_fours(context: AdapterContext) -> None:
-    """Four bits of both numbers at a time tell, in a table, which of them are set in both. A sum counts those twice: it
-    is the bits set in either when they are taken off once, and those set in one only when they are taken off twice.
+def combine_bits_by_fours(context: AdapterContext) -> None:
+    """Looks up four bits of both numbers at a time in a table of the bits that are set in both.
 
+    The sum of two numbers counts these bits twice: the sum less these bits is Or, the sum less twice these bits is Xor.
     Everything is computed in int64, whose sums and products keep the low 64 bits.
     """
     dtype = context.known_dtype()
-    if dtype not in _WIDTHS:
+    if dtype not in INTEGER_BITS:
         raise Inexact(f"{dtype} has no bits to combine")
     if context.form.op_type == "BitwiseAnd" and _masks_low_bits(context, dtype):
         return
-    weights = [16**place for place in range(_WIDTHS[dtype] // 4)]
+    weights = [16**place for place in range(INTEGER_BITS[dtype] // 4)]
     powers, sixteen, last = (
         context.constant(values, hint) for values, hint in ((weights, "powers"), (16, "sixteen"), ([-1], "last"))
     )
@@ -37,8 +33,7 @@ def bits_by_fours(context: AdapterContext) -> None:
     first, second = (_fours(context, column, powers, sixteen) for column in columns)
     place = context.emit("Add", [context.emit("Mul", [first, sixteen], "row"), second], "place")
     fours = context.emit("Gather", [context.constant(_IN_BOTH, "set_in_both"), place], "fours", axis=0)
-    # onnxruntime's ReduceSum of int64 loses the low bits of large numbers, and its product with a vector takes no empty
-    # tensor.
+    # ReduceSum of onnxruntime loses the low bits of large int64, and its MatMul with a vector takes no empty tensor.
     weighted = context.emit(
         "MatMul", [fours, context.constant([[weight] for weight in weights], "weights")], "weighted"
     )
@@ -51,7 +46,7 @@ def bits_by_fours(context: AdapterContext) -> None:
 
 
 def _masks_low_bits(context: AdapterContext, dtype: str) -> bool:
-    """Where one operand is known and only has low bits, what is left of the other is a remainder."""
+    """Writes the node as a remainder where one operand is a known mask of low bits; True where this was possible."""
     for index in range(2):
         mask = context.elements(index)
         if mask is None:
@@ -65,8 +60,8 @@ def _masks_low_bits(context: AdapterContext, dtype: str) -> bool:
 
 
 def _fours(context: AdapterContext, numbers: str, powers: str, sixteen: str) -> str:
-    """The bits of a column of int64 numbers in fours, the lowest first. Mod counts up from the next lower multiple, so
-    that the bits of negative numbers are those of their two's complement.
+    """Splits a column of int64 numbers into groups of four bits, the lowest first. Mod counts up from the next lower
+    multiple, so that negative numbers give the bits of their two's complement.
     """
     multiple = context.emit("Sub", [numbers, context.emit("Mod", [numbers, powers], "below")], "multiple")
     return context.emit("Mod", [context.emit("Div", [multiple, powers], "shifted"), sixteen], "fours")

@@ -1,4 +1,4 @@
-"""Operators that rearrange blocks of images: DepthToSpace, Col2Im."""
+"""DepthToSpace and Col2Im: operators that rearrange blocks of images; SpaceToDepth does not change."""
 
 from __future__ import annotations
 
@@ -7,20 +7,23 @@ from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexac
 from splitgraph.conversion.writing.formula import Formula, Term
 from splitgraph.conversion.writing.shape_nodes import FLOATS, static_shape
 
-# What ReduceSum adds up on both sides of all opsets.
+# The types that ReduceSum takes at all opsets.
 _SUMMED = ("int32", "int64", "uint32", "uint64", *FLOATS, "bfloat16")
 
+unchanged("SpaceToDepth", 13, 28)
+
+# DepthToSpace -------------------------------------------------------------------------------------------------------
 
 unchanged("DepthToSpace", 11, 13, 28)
 
 
 @downward("DepthToSpace", 11)
-def channels_in_order_of_blocks(context: AdapterContext) -> None:
-    """Below 11, the channels are in order of their places in a block first: those of mode=CRD, in order of channels
-    first, are put into it.
+def reorder_channels_of_crd(context: AdapterContext) -> None:
+    """Reorders the channels of mode=CRD. Below 11 there is no mode: the position in the block comes first, as in
+    mode=DCR; in mode=CRD the channel comes first.
     """
     context.require_types()
-    if context.known_value("mode", "DCR") == "CRD":
+    if context.known_value_or_default("mode") == "CRD":
         formula = Formula(context)
         places = context.known_value("blocksize") ** 2
         count = formula.sizes(context.inputs[0], 4)[1]
@@ -31,21 +34,26 @@ def channels_in_order_of_blocks(context: AdapterContext) -> None:
     context.drop("mode", why=f"it does not exist {context.side}")
 
 
+# Col2Im -------------------------------------------------------------------------------------------------------------
+
+
 @downward("Col2Im", 18)
-def blocks_added_up(context: AdapterContext) -> None:
-    """Axis by axis, each element of the image is the sum of those of the blocks that fall on it: for each place in a
-    block at most one.
+def add_up_blocks(context: AdapterContext) -> None:
+    """Sums, axis by axis, the elements of all blocks that overlap at each element of the image. For each position in a
+    block at most one block does.
     """
     dtype = context.known_dtype(0)
     lengths = static_shape(context, context.inputs[1]) or static_shape(context, context.inputs[2])
     if dtype not in _SUMMED or lengths is None:
         raise Inexact(f"sums of {dtype} do not exist" if lengths else "how many axes the image has is unknown")
     formula, axes = Formula(context), lengths[0]
-    if any(len(context.known_value(name, ones)) != len(ones) for name, ones in _absent(axes).items()):
+    if any(len(context.known_value(name, ones)) != len(ones) for name, ones in _defaults(axes).items()):
         raise Inexact(f"its attributes are not for {axes} axes")
     image, block = (formula.given(name, "int64") for name in context.inputs[1:])
     sizes, spans = ([formula.element(each, axis) for axis in range(axes)] for each in (image, block))
-    counts = [_count(context, axis, size, span) for axis, (size, span) in enumerate(zip(sizes, spans, strict=True))]
+    counts = [
+        _block_count(context, axis, size, span) for axis, (size, span) in enumerate(zip(sizes, spans, strict=True))
+    ]
     channels = formula.sizes(context.inputs[0], 3)[1] // formula.product(spans)
     data = formula.held(context.inputs[0], dtype).cast("float32" if dtype in ("float16", "bfloat16") else dtype)
     batch = formula.number(0)
@@ -62,30 +70,30 @@ def blocks_added_up(context: AdapterContext) -> None:
     formula.give(data.cast(dtype))
 
 
-def _absent(axes: int) -> dict[str, list[int]]:
-    """What the attributes are where they are absent."""
+def _defaults(axes: int) -> dict[str, list[int]]:
+    """Gives the values of attributes that the node omits."""
     return {"strides": [1] * axes, "dilations": [1] * axes, "pads": [0] * 2 * axes}
 
 
+def _block_count(context: AdapterContext, axis: int, size: Term, span: Term) -> Term:
+    """Computes the number of blocks along an axis."""
+    stride, dilation, begin, end = _along(context, axis)
+    return (size + (begin + end - 1) - (span - 1) * dilation) // stride + 1
+
+
 def _along(context: AdapterContext, axis: int) -> tuple[int, int, int, int]:
-    """The stride, the dilation and the padding in front and behind of one axis."""
-    pads = context.known_value("pads", None)
+    """Gives the stride, the dilation, and the padding at the beginning and the end of one axis."""
+    pads = context.known_value("pads")
     begin, end = (pads[axis], pads[axis + len(pads) // 2]) if pads else (0, 0)
     stride, dilation = (context.known_value(name, None) for name in ("strides", "dilations"))
     return stride[axis] if stride else 1, dilation[axis] if dilation else 1, begin, end
 
 
-def _count(context: AdapterContext, axis: int, size: Term, span: Term) -> Term:
-    """How many blocks there are along an axis."""
-    stride, dilation, begin, end = _along(context, axis)
-    return (size + (begin + end - 1) - (span - 1) * dilation) // stride + 1
-
-
 def _sources(
     context: AdapterContext, axis: int, formula: Formula, size: Term, span: Term, count: Term
 ) -> tuple[Term, Term]:
-    """For each place in a block and each element of the image along an axis, which of the elements of all blocks falls
-    on it, and whether one does: [span, size] both.
+    """Computes, for each position in a block and each element of the image along an axis, the index of the element that
+    lies there among those of all blocks, and whether there is one: both [span, size].
     """
     stride, dilation, begin, _ = _along(context, axis)
     place = formula.counting(span).reshape(0, 1)
@@ -93,6 +101,3 @@ def _sources(
     which = start.at_least(0) // stride
     exists = (which * stride).equals(start) & (which < count)
     return place * count + which.at_most(count - 1), exists
-
-
-unchanged("SpaceToDepth", 13, 28)

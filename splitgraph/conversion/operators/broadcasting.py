@@ -1,4 +1,6 @@
-"""Broadcasting: limited below opset 7 (8 for Max and its like), as in NumPy from then on."""
+"""Add, Sub, Mul, Div, And, Or, Xor, Sum, Mean, Gemm and PRelu: broadcasting is limited below opset 7 (8 for Sum and
+Mean), and follows NumPy from then on.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from splitgraph.conversion.operators.predicates import (
     SHAPES_HINT,
     limited_broadcast_is_numpy,
     numpy_broadcast_is_limited,
-    shapes_equal,
+    shapes_are_equal,
 )
 from splitgraph.conversion.operators.registry import (
     always,
@@ -29,18 +31,18 @@ from splitgraph.value_type import Shape
 
 _BINARY = "Add Sub Mul Div And Or Xor"
 
-# What gives the same with its operands exchanged.
+# The operator that gives the same with exchanged operands.
 _MIRRORED = {op: op for op in ("Add", "Mul", "And", "Or", "Xor", "Equal")} | {"Greater": "Less", "Less": "Greater"}
-
 _INT64 = 7
 
-# A dimension: a number, a symbolic one, or None where it is unknown.
+# A dimension: a number, symbolic, or None where it is unknown.
 Size = int | Dim | None
 
+# Add, Sub, Mul, Div, And, Or, Xor -----------------------------------------------------------------------------------
 
 unchanged("Add Sub Mul Div", 6, 13, 14)
 changed(
-    "Add Sub Mul Div And Or Xor",
+    _BINARY,
     7,
     "below it, the second input broadcasts only with broadcast=1, along `axis`; from then on as in NumPy",
     up=limited_broadcast_is_numpy,
@@ -50,12 +52,12 @@ changed(
 
 
 @upward(_BINARY, 7)
-def aligned_at_axis(context: AdapterContext) -> None:
-    """Below 7, `axis` says which dimension of A the first of B is: as many dimensions of 1 behind those of B put it
-    there under NumPy's rules.
+def align_at_axis(context: AdapterContext) -> None:
+    """Appends dimensions of 1 to B. Below 7, `axis` says which dimension of A the first dimension of B is; NumPy aligns
+    the last dimensions.
     """
-    axis, rank_a, rank_b = context.known_value("axis", None), context.known_rank(0), context.known_rank(1)
-    if context.known_value("broadcast", 0) == 0 or axis is None or _is_one_element(context.shape(1)):
+    axis, rank_a, rank_b = context.known_value("axis"), context.known_rank(0), context.known_rank(1)
+    if context.known_value_or_default("broadcast") == 0 or axis is None or _is_one_element(context.shape(1)):
         behind = 0
     elif axis < 0:
         behind = -rank_b - axis
@@ -70,25 +72,26 @@ def aligned_at_axis(context: AdapterContext) -> None:
 
 
 @downward(_BINARY, 7)
-def laid_at_axis(context: AdapterContext) -> None:
-    """Below 7, only B broadcasts, and only as a run of A's dimensions: dimensions of 1 around the run are squeezed,
-    operands exchanged where the operator allows it, and what still differs is repeated by Tile.
+def limit_broadcast(context: AdapterContext) -> None:
+    """Writes NumPy's broadcasting with the limited one of opset 6: only B broadcasts, to successive dimensions of A.
+    Dimensions of 1 around these are squeezed, operands are exchanged where the operator allows it, and Tile repeats
+    what still differs.
     """
     shapes = [_known_shape(context, index) for index in (0, 1)]
     why = f"broadcasting is limited {context.side}"
     if (
-        _run(shapes[0], shapes[1]) is None
-        and _run(shapes[1], shapes[0]) is not None
+        _place_within(shapes[0], shapes[1]) is None
+        and _place_within(shapes[1], shapes[0]) is not None
         and context.form.op_type in _MIRRORED
     ):
         context.form.op_type = _MIRRORED[context.form.op_type]
         context.inputs.reverse()
         shapes.reverse()
-    whole = reduce(_broadcast, shapes)
+    whole = reduce(_broadcast_shape, shapes)
     sizes = _common_sizes(context, shapes)
     if not _are_equal(shapes[0], whole):
         context.inputs[0] = tiled(context, 0, shapes[0], whole, sizes)
-    run = _run(whole, shapes[1])
+    run = _place_within(whole, shapes[1])
     if run is None:
         context.inputs[1] = tiled(context, 1, shapes[1], whole, sizes)
         return
@@ -102,172 +105,34 @@ def laid_at_axis(context: AdapterContext) -> None:
         context.set("axis", first, why)
 
 
-unchanged("Sum Mean", 6, 13)
-changed("Sum Mean", 8, "below it, all inputs must have the same shape", up=always, down=shapes_equal, hint=SHAPES_HINT)
-
-
-@downward("Sum Mean", 8)
-def added_in_turn(context: AdapterContext) -> None:
-    """Below 8, all inputs have one shape: Add, which broadcasts from 7 on, adds them from left to right; the mean is
-    their sum divided by their number.
+def _place_within(whole: Sequence[Size], part: Sequence[Size]) -> tuple[int, list[int]] | None:
+    """Finds where a shape, without the 1s around it, lies in another shape, and gives the axes of these 1s; None where
+    it lies nowhere.
     """
-    count, is_mean = len(context.inputs), context.form.op_type == "Mean"
-    number = context.constant(count, "count", context.known_dtype(0)) if is_mean else ""
-    last = count if is_mean else count - 1
-    total = context.inputs[0]
-    for name in context.inputs[1:last]:
-        total = context.emit("Add", [total, name], "sum")
-    context.replace(*(("Div", [total, number]) if is_mean else ("Add", [total, context.inputs[-1]])))
+    if len(part) > len(whole):
+        return None
+    first, last = 0, len(part)
+    while first < last and part[first] == 1:
+        first += 1
+    while last > first and part[last - 1] == 1:
+        last -= 1
+    start = len(whole) - len(part) + first
+    if not all(map(_same, part[first:last], whole[start : start + last - first])):
+        return None
+    return start, [axis for axis in range(len(part)) if not first <= axis < last]
 
 
-unchanged("Gemm", 6, 9, 11, 13)
-changed(
-    "Gemm",
-    7,
-    "below it, C broadcasts only with broadcast=1, and only when it is one element or a row",
-    hint=SHAPES_HINT,
-)
-
-
-@exact_upward("Gemm", 7)
-def gemm_drops_broadcast(crossing: Crossing) -> bool:
-    """Upward: what C broadcasts as (one element, a suffix) is what NumPy broadcasting makes of it."""
-    crossing.drop("broadcast", why="C always broadcasts from opset 7 on")
-    return True
-
-
-@exact_downward("Gemm", 7)
-def gemm_broadcasts_suffix(crossing: Crossing) -> bool:
-    """Downward: C has the shape of the result, or is a scalar or a row."""
-    shape = crossing.shape(2)
-    if shape is None:
-        return False
-    if len(shape) > 1:
-        return None not in shape and shape == _gemm_shape(crossing)
-    crossing.set("broadcast", 1, "below opset 7 broadcasting is off unless it is asked for")
-    return True
-
-
-def _gemm_shape(crossing: Crossing) -> Shape | None:
-    """The shape of A times B, None where it is not known."""
-    dims: list[DimLike | None] = []
-    for index, (name, kept) in enumerate((("transA", 0), ("transB", 1))):
-        transposed, shape = crossing.value(name, 0), crossing.shape(index)
-        if transposed is UNRESOLVED or shape is None or len(shape) != 2:
-            return None
-        dims.append(shape[1 - kept if transposed else kept])
-    return tuple(dims)
-
-
-@downward("Gemm", 7)
-def gemm_with_a_row(context: AdapterContext) -> None:
-    """Below 7, C is of the shape of the result, or broadcasts as a row or one element: a row written as a matrix is
-    squeezed, a column is repeated.
-    """
-    trans_a, trans_b = context.known_value("transA", 0), context.known_value("transB", 0)
-    shape_a, shape_b, shape_c = (_known_shape(context, index) for index in range(3))
-    if len(shape_a) != 2 or len(shape_b) != 2:
-        raise Inexact("A and B must be matrices")
-    places = [(0, 1 if trans_a else 0), (1, 0 if trans_b else 1)]
-    whole = (shape_a[places[0][1]], shape_b[places[1][1]])
-    names = list(context.inputs)
-
-    def sizes() -> str:
-        parts = [_size(context, names[index], axis) for index, axis in places]
-        return context.emit("Concat", parts, "sizes", axis=0)
-
-    if _are_equal(shape_c, whole):
-        return
-    if len(shape_c) == 2 and shape_c[0] == 1:
-        context.inputs[2] = context.emit("Squeeze", [names[2]], "row", axes=[0])
-        context.set("broadcast", 1, f"C is of the shape of the result {context.side} unless it is set")
-    else:
-        context.inputs[2] = tiled(context, 2, shape_c, whole, sizes)
-
-
-@downward("Gemm", 11)
-def gemm_without_c(context: AdapterContext) -> None:
-    """Below 11, C is needed: nothing changes when -0 is added, to -0 either, whatever beta is."""
-    if context.uses_input(2):
-        raise Inexact("its element type is not allowed below it")
-    dtype = context.known_dtype(0)
-    context.drop("beta", why="without C it has no effect")
-    context.inputs[2:] = [context.constant(-0.0, "c", dtype)]
-
-
-unchanged("PRelu", 6, 9, 16)
-changed(
-    "PRelu",
-    7,
-    "below it, a slope of length C is for each channel; from then on it broadcasts as in NumPy",
-    hint=SHAPES_HINT,
-)
-
-
-@exact("PRelu", 7)
-def slope_is_shared_or_last(crossing: Crossing) -> bool:
-    """PRelu's slope is one element, or one for each channel where the channels are the last axis."""
-    return crossing.shape(1) in ((), (1,)) or (crossing.rank(0) == 2 and crossing.rank(1) == 1)
-
-
-@upward("PRelu", 7)
-def slope_of_channels(context: AdapterContext) -> None:
-    """Below 7, a slope of length C is for each channel: dimensions of 1 behind it put it there."""
-    rank, rank_slope = context.known_rank(0), context.known_rank(1)
-    shape, slope = context.shape(0), context.shape(1)
-    assert shape is not None and slope is not None
-    if rank_slope == 1 and rank >= 2:
-        axes = list(range(1, rank - 1))
-        context.inputs[1] = (
-            context.emit("Unsqueeze", [context.inputs[1]], "slope", axes=axes) if axes else context.inputs[1]
-        )
-    elif not (_is_one_element(slope) or _are_equal(slope, shape) or _is_channel(slope, rank)):
-        raise Inexact("a slope of this shape is neither one element nor one for each channel")
-
-
-@downward("PRelu", 7)
-def channels_of_slopes(context: AdapterContext) -> None:
-    """Below 7, a slope is for each channel: dimensions of 1 around the channel's are squeezed; any other slope is
-    repeated to the shape of the input, and both are laid out so that every element is a channel.
-    """
-    shape, slope = _known_shape(context, 0), _known_shape(context, 1)
-    if _is_channel(slope, len(shape)):
-        channel = len(slope) - len(shape) + 1
-        ones = [axis for axis in range(len(slope)) if axis != channel]
-        context.inputs[1] = context.emit("Squeeze", [context.inputs[1]], "slope", axes=ones)
-        return
-    data, repeated = context.inputs[0], context.inputs[1]
-    if not _are_equal(slope, shape):
-        repeated = tiled(context, 1, slope, shape, lambda: context.emit("Shape", [data], "sizes"))
-    restored = context.emit("Shape", [data], "shape")
-    context.inputs[0] = context.emit("Reshape", [data, context.constant([1, -1], "row")], "channels")
-    context.inputs[1] = context.emit("Reshape", [repeated, context.constant([-1], "flat")], "slopes")
-    given = context.redirect(0, "activated")
-    context.emit_after("Reshape", [context.outputs[0], restored], given)
-
-
-def tiled(
-    context: AdapterContext, index: int, shape: Sequence[Size], whole: Sequence[Size], sizes: Callable[[], str]
-) -> str:
-    """The name of an input repeated to a shape that it broadcasts to; sizes: emits that shape, for a run-time one."""
-    name, missing = context.inputs[index], len(whole) - len(shape)
-    if missing:
-        name = context.emit("Unsqueeze", [name], "aligned", axes=list(range(missing)))
-    padded = (1,) * missing + tuple(shape)
-    counts = [
-        1 if _same(dim, target) else target if dim == 1 else None for dim, target in zip(padded, whole, strict=True)
-    ]
-    repeats = [count for count in counts if isinstance(count, int)]
-    if len(repeats) == len(counts):
-        return context.emit("Tile", [name, context.constant(repeats, "repeats")], "repeated")
-    ones = context.constant([1] * len(whole), "ones")
-    is_one = _is_one(context, context.emit("Shape", [name], "shape"), ones)
-    more = context.emit("Mul", [is_one, context.emit("Sub", [sizes(), ones], "more")], "more")
-    return context.emit("Tile", [name, context.emit("Add", [ones, more], "repeats")], "repeated")
+def _broadcast_shape(one: tuple[Size, ...], other: tuple[Size, ...]) -> tuple[Size, ...]:
+    """Gives the shape to which both broadcast; None for a dimension that is known only at run time."""
+    rank = max(len(one), len(other))
+    pairs = zip((1,) * (rank - len(one)) + one, (1,) * (rank - len(other)) + other, strict=True)
+    return tuple(a if b == 1 or _same(a, b) else b if a == 1 else None for a, b in pairs)
 
 
 def _common_sizes(context: AdapterContext, shapes: Sequence[Sequence[Size]]) -> Callable[[], str]:
-    """Emits the shape that the inputs of a node broadcast to: from each, the size where those before have 1."""
+    """Gives a function that emits the shape to which all inputs broadcast: each input adds its size where the inputs
+    before it have 1.
+    """
     names, rank = list(context.inputs), max(map(len, shapes))
 
     def sizes() -> str:
@@ -290,65 +155,226 @@ def _common_sizes(context: AdapterContext, shapes: Sequence[Sequence[Size]]) -> 
     return sizes
 
 
-def _is_one(context: AdapterContext, sizes: str, ones: str) -> str:
-    return context.emit("Cast", [context.emit("Equal", [sizes, ones], "is_one")], "is_one", to=_INT64)
+# Sum, Mean ----------------------------------------------------------------------------------------------------------
+
+unchanged("Sum Mean", 6, 13)
+changed(
+    "Sum Mean", 8, "below it, all inputs must have the same shape", up=always, down=shapes_are_equal, hint=SHAPES_HINT
+)
+
+
+@downward("Sum Mean", 8)
+def add_in_turn(context: AdapterContext) -> None:
+    """Adds the inputs from left to right with Add, which broadcasts from 7 on; divides by their number for Mean. Below
+    8, Sum and Mean take inputs of one shape only.
+    """
+    count, is_mean = len(context.inputs), context.form.op_type == "Mean"
+    number = context.constant(count, "count", context.known_dtype(0)) if is_mean else ""
+    last = count if is_mean else count - 1
+    total = context.inputs[0]
+    for name in context.inputs[1:last]:
+        total = context.emit("Add", [total, name], "sum")
+    context.replace(*(("Div", [total, number]) if is_mean else ("Add", [total, context.inputs[-1]])))
+
+
+# Gemm ---------------------------------------------------------------------------------------------------------------
+
+unchanged("Gemm", 6, 9, 11, 13)
+changed(
+    "Gemm",
+    7,
+    "below it, C broadcasts only with broadcast=1, and only when it is one element or a row",
+    hint=SHAPES_HINT,
+)
+
+
+@exact_upward("Gemm", 7)
+def broadcast_of_c_is_numpy(crossing: Crossing) -> bool:
+    """True for every node: C is one element or a suffix, which NumPy broadcasts in the same way. Drops broadcast."""
+    crossing.drop("broadcast", why="C always broadcasts from opset 7 on")
+    return True
+
+
+@exact_downward("Gemm", 7)
+def c_has_shape_of_result_or_row(crossing: Crossing) -> bool:
+    """True when C has the shape of the result, or is a scalar or a row. Sets broadcast for the latter."""
+    shape = crossing.shape(2)
+    if shape is None:
+        return False
+    if len(shape) > 1:
+        return None not in shape and shape == _gemm_shape(crossing)
+    crossing.set("broadcast", 1, "below opset 7 broadcasting is off unless it is asked for")
+    return True
+
+
+def _gemm_shape(crossing: Crossing) -> Shape | None:
+    """Gives the shape of A times B, None where it is unknown."""
+    dims: list[DimLike | None] = []
+    for index, (name, kept) in enumerate((("transA", 0), ("transB", 1))):
+        transposed, shape = crossing.value(name, 0), crossing.shape(index)
+        if transposed is UNRESOLVED or shape is None or len(shape) != 2:
+            return None
+        dims.append(shape[1 - kept if transposed else kept])
+    return tuple(dims)
+
+
+@downward("Gemm", 7)
+def limit_broadcast_of_c(context: AdapterContext) -> None:
+    """Squeezes a C that is a row in the form of a matrix, and repeats other ones. Below 7, C has the shape of the
+    result, or broadcasts as a row or one element.
+    """
+    trans_a, trans_b = context.known_value_or_default("transA"), context.known_value_or_default("transB")
+    _, _, shape_c = (_known_shape(context, index) for index in range(3))
+    whole = _gemm_shape(context)
+    if whole is None:
+        raise Inexact("A and B must be matrices")
+    places = [(0, 1 if trans_a else 0), (1, 0 if trans_b else 1)]
+    names = list(context.inputs)
+
+    def sizes() -> str:
+        parts = [_size(context, names[index], axis) for index, axis in places]
+        return context.emit("Concat", parts, "sizes", axis=0)
+
+    if _are_equal(shape_c, whole):
+        return
+    if len(shape_c) == 2 and shape_c[0] == 1:
+        context.inputs[2] = context.emit("Squeeze", [names[2]], "row", axes=[0])
+        context.set("broadcast", 1, f"C is of the shape of the result {context.side} unless it is set")
+    else:
+        context.inputs[2] = tiled(context, 2, shape_c, whole, sizes)
 
 
 def _size(context: AdapterContext, name: str, axis: int) -> str:
+    """Gives one dimension of a value as int64[1]."""
     return context.emit("Gather", [context.emit("Shape", [name], "shape"), context.constant([axis], "axis")], "size")
 
 
-def _known_shape(context: AdapterContext, index: int) -> tuple[Size, ...]:
-    context.known_rank(index)
-    shape = context.shape(index)
-    return () if shape is None else tuple(shape)
+@downward("Gemm", 11)
+def add_a_zero_c(context: AdapterContext) -> None:
+    """Adds a C of -0, which changes nothing, not even -0, whatever beta is. Below 11, C is required."""
+    if context.uses_input(2):
+        raise Inexact("its element type is not allowed below it")
+    dtype = context.known_dtype(0)
+    context.drop("beta", why="without C it has no effect")
+    context.inputs[2:] = [context.constant(-0.0, "c", dtype)]
 
 
-def _same(one: Size, other: Size) -> bool:
-    return one is not None and one == other
+# PRelu --------------------------------------------------------------------------------------------------------------
+
+unchanged("PRelu", 6, 9, 16)
+changed(
+    "PRelu",
+    7,
+    "below it, a slope of length C is for each channel; from then on it broadcasts as in NumPy",
+    hint=SHAPES_HINT,
+)
 
 
-def _are_equal(one: Sequence[Size], other: Sequence[Size]) -> bool:
-    return len(one) == len(other) and all(map(_same, one, other))
+@exact("PRelu", 7)
+def slope_is_shared_or_last(crossing: Crossing) -> bool:
+    """True when the slope is one element, or one for each channel where the channels are the last axis."""
+    return crossing.shape(1) in ((), (1,)) or (crossing.rank(0) == 2 and crossing.rank(1) == 1)
 
 
-def _is_one_element(shape: Shape | None) -> bool:
-    return shape is not None and all(dim == 1 for dim in shape)
+@upward("PRelu", 7)
+def align_slope_of_channels(context: AdapterContext) -> None:
+    """Appends dimensions of 1 to the slope. Below 7, a slope of length C is for each channel."""
+    rank, rank_slope = context.known_rank(0), context.known_rank(1)
+    shape, slope = context.shape(0), context.shape(1)
+    assert shape is not None and slope is not None
+    if rank_slope == 1 and rank >= 2:
+        axes = list(range(1, rank - 1))
+        context.inputs[1] = (
+            context.emit("Unsqueeze", [context.inputs[1]], "slope", axes=axes) if axes else context.inputs[1]
+        )
+    elif not (_is_one_element(slope) or _are_equal(slope, shape) or _is_for_channels(slope, rank)):
+        raise Inexact("a slope of this shape is neither one element nor one for each channel")
 
 
-def _is_channel(slope: Sequence[Size], rank: int) -> bool:
+def _is_for_channels(slope: Sequence[Size], rank: int) -> bool:
     """True when a slope, aligned as in NumPy, differs from 1 along the second dimension of the input only."""
     channel = len(slope) - rank + 1
     return channel >= 0 and rank >= 2 and all(dim == 1 for axis, dim in enumerate(slope) if axis != channel)
 
 
-def _broadcast(one: tuple[Size, ...], other: tuple[Size, ...]) -> tuple[Size, ...]:
-    """The shape of both together, None for a dimension that only the run tells."""
-    rank = max(len(one), len(other))
-    pairs = zip((1,) * (rank - len(one)) + one, (1,) * (rank - len(other)) + other, strict=True)
-    return tuple(a if b == 1 or _same(a, b) else b if a == 1 else None for a, b in pairs)
+@downward("PRelu", 7)
+def limit_slope(context: AdapterContext) -> None:
+    """Squeezes a slope for each channel. Repeats any other slope to the shape of the input, and reshapes both so that
+    every element is a channel.
+    """
+    shape, slope = _known_shape(context, 0), _known_shape(context, 1)
+    if _is_for_channels(slope, len(shape)):
+        channel = len(slope) - len(shape) + 1
+        ones = [axis for axis in range(len(slope)) if axis != channel]
+        context.inputs[1] = context.emit("Squeeze", [context.inputs[1]], "slope", axes=ones)
+        return
+    data, repeated = context.inputs[0], context.inputs[1]
+    if not _are_equal(slope, shape):
+        repeated = tiled(context, 1, slope, shape, lambda: context.emit("Shape", [data], "sizes"))
+    restored = context.emit("Shape", [data], "shape")
+    context.inputs[0] = context.emit("Reshape", [data, context.constant([1, -1], "row")], "channels")
+    context.inputs[1] = context.emit("Reshape", [repeated, context.constant([-1], "flat")], "slopes")
+    given = context.redirect(0, "activated")
+    context.emit_after("Reshape", [context.outputs[0], restored], given)
 
 
-def _run(whole: Sequence[Size], part: Sequence[Size]) -> tuple[int, list[int]] | None:
-    """Where a shape lies in another, without the dimensions of 1 around it, and which those are; None for nowhere."""
-    if len(part) > len(whole):
-        return None
-    first, last = 0, len(part)
-    while first < last and part[first] == 1:
-        first += 1
-    while last > first and part[last - 1] == 1:
-        last -= 1
-    start = len(whole) - len(part) + first
-    if not all(map(_same, part[first:last], whole[start : start + last - first])):
-        return None
-    return start, [axis for axis in range(len(part)) if not first <= axis < last]
+# Helpers of several operators ---------------------------------------------------------------------------------------
 
 
-def repeated_to_one_shape(context: AdapterContext) -> None:
-    """Below 8, all inputs have one shape: Tile repeats those that have another."""
+def repeat_to_one_shape(context: AdapterContext) -> None:
+    """Repeats inputs with Tile until all have one shape, as they must below 8."""
     shapes = [_known_shape(context, index) for index in range(len(context.inputs))]
-    whole = reduce(_broadcast, shapes)
+    whole = reduce(_broadcast_shape, shapes)
     sizes = _common_sizes(context, shapes)
     for index, shape in enumerate(shapes):
         if not _are_equal(shape, whole):
             context.inputs[index] = tiled(context, index, shape, whole, sizes)
+
+
+def _known_shape(context: AdapterContext, index: int) -> tuple[Size, ...]:
+    """Gives the shape of an input; raises Inexact when the rank is unknown."""
+    context.known_rank(index)
+    shape = context.shape(index)
+    return () if shape is None else tuple(shape)
+
+
+def _are_equal(one: Sequence[Size], other: Sequence[Size]) -> bool:
+    """True when two shapes are known to be equal."""
+    return len(one) == len(other) and all(map(_same, one, other))
+
+
+def _same(one: Size, other: Size) -> bool:
+    """True when two dimensions are known to be equal."""
+    return one is not None and one == other
+
+
+def tiled(
+    context: AdapterContext, index: int, shape: Sequence[Size], whole: Sequence[Size], sizes: Callable[[], str]
+) -> str:
+    """Repeats an input to a shape to which it broadcasts, and gives the name of the result. sizes: emits this shape
+    where it is known only at run time.
+    """
+    name, missing = context.inputs[index], len(whole) - len(shape)
+    if missing:
+        name = context.emit("Unsqueeze", [name], "aligned", axes=list(range(missing)))
+    padded = (1,) * missing + tuple(shape)
+    counts = [
+        1 if _same(dim, target) else target if dim == 1 else None for dim, target in zip(padded, whole, strict=True)
+    ]
+    repeats = [count for count in counts if isinstance(count, int)]
+    if len(repeats) == len(counts):
+        return context.emit("Tile", [name, context.constant(repeats, "repeats")], "repeated")
+    ones = context.constant([1] * len(whole), "ones")
+    is_one = _is_one(context, context.emit("Shape", [name], "shape"), ones)
+    more = context.emit("Mul", [is_one, context.emit("Sub", [sizes(), ones], "more")], "more")
+    return context.emit("Tile", [name, context.emit("Add", [ones, more], "repeats")], "repeated")
+
+
+def _is_one(context: AdapterContext, sizes: str, ones: str) -> str:
+    """Tells at run time which sizes are 1, as int64."""
+    return context.emit("Cast", [context.emit("Equal", [sizes, ones], "is_one")], "is_one", to=_INT64)
+
+
+def _is_one_element(shape: Shape | None) -> bool:
+    """True when a shape is known to hold one element."""
+    return shape is not None and all(dim == 1 for dim in shape)

@@ -1,4 +1,4 @@
-"""TensorScatter below opset 24."""
+"""TensorScatter: below its first opset, written as ScatterElements."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from splitgraph.conversion.writing.shape_nodes import counting, dimension
 
 
 @downward("TensorScatter", 24)
-def cache_by_scatter(context: AdapterContext) -> None:
-    """ScatterElements with the index along the axis of each element of the update: where the sample's writing begins
-    plus the position in the update, modulo the size of the cache where it is circular.
+def scatter_into_cache(context: AdapterContext) -> None:
+    """Writes TensorScatter as ScatterElements. The index along the axis is the position where the sample begins to
+    write, plus the position in the update; modulo the size of a circular cache.
     """
     rank = context.known_rank(0)
-    axis = context.known_value("axis", -2) % rank
+    axis = context.known_value_or_default("axis") % rank
     past, update = context.inputs[:2]
     shape = context.emit("Shape", [update], "update_shape")
     count = context.emit("Gather", [shape, context.constant([axis], "axis")], "count", axis=0)
@@ -25,7 +25,7 @@ def cache_by_scatter(context: AdapterContext) -> None:
     if context.uses_input(2):
         column = context.constant([-1] + [1] * (rank - 1), "by_sample")
         along = context.emit("Add", [along, context.emit("Reshape", [context.inputs[2], column], "begins")], "indices")
-    if context.known_value("mode", "linear") == "circular":
+    if context.known_value_or_default("mode") == "circular":
         size = dimension(context, context.emit("Shape", [past], "cache_shape"), axis, "size")
         along = context.emit("Mod", [along, size], "wrapped")
     indices = context.emit("Expand", [along, shape], "expanded")

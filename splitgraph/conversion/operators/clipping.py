@@ -1,37 +1,25 @@
-"""Clip: bounds that were attributes and became inputs."""
+"""Clip: the bounds became inputs (11), and integers were allowed (12)."""
 
 from __future__ import annotations
 
 from splitgraph.attribute_values import UNRESOLVED
 from splitgraph.conversion.nodes.crossing import Crossing
-from splitgraph.conversion.operators.registry import (
-    changed,
-    downward,
-    exact,
-    unchanged,
-    upward,
-)
+from splitgraph.conversion.operators.registry import changed, downward, exact, unchanged, upward
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
-from splitgraph.conversion.writing.shape_nodes import (
-    typed,
-)
+from splitgraph.conversion.writing.shape_nodes import typed
 from splitgraph.deferred import np
 from splitgraph.value_type import DTYPE_NUMBERS
 
 _WHERE_SINCE = 9
-
 _WIDER = {"int8": 6, "int16": 6, "uint8": 6, "uint16": 6, "uint32": 7}
-
-_GREATEST_FLOAT32 = float.fromhex("0x1.fffffep127")
-
 
 unchanged("Clip", 12, 13)
 changed("Clip", 6, "below it, an absent bound is the limit of the type; from then on that of float32")
 
 
 @exact("Clip", 6)
-def clip_bounds_agree(crossing: Crossing) -> bool:
-    """Clip 1|6: both bounds are written, or the limits of float32 are the limits of the type."""
+def bounds_are_written_or_float32(crossing: Crossing) -> bool:
+    """True when the node has both bounds, or the data is float32, whose limits are the defaults on both sides."""
     bounds = [crossing.value("min"), crossing.value("max")]
     if all(bound is not None and bound is not UNRESOLVED for bound in bounds):
         return True
@@ -40,9 +28,9 @@ def clip_bounds_agree(crossing: Crossing) -> bool:
 
 
 @upward("Clip", 6)
-def clip_by_limits(context: AdapterContext) -> None:
-    """Below 6 an absent bound is the limit of the type, which is written out; that of float64 is no float32, as the
-    attributes are, but can be an input from opset 11 on.
+def write_limits_as_bounds(context: AdapterContext) -> None:
+    """Writes out absent bounds: below 6, they are the limits of the type. The limits of float64 fit no attribute, which
+    is float32, but fit an input from opset 11 on.
     """
     context.require_types()
     dtype = context.known_dtype(0)
@@ -63,8 +51,8 @@ changed("Clip", 11, "the attributes min and max became inputs")
 
 
 @exact("Clip", 11)
-def clip_without_bounds(crossing: Crossing) -> bool:
-    """Clip 6|11: no bounds, and the limits of float32, the defaults below 11, are the limits of the type."""
+def bounds_are_limits_of_float32(crossing: Crossing) -> bool:
+    """True when the data is float32 and the node has no bounds, or bounds that are the limits of float32."""
     if crossing.dtype(0) != "float32":
         return False
     if not crossing.upward:
@@ -76,18 +64,18 @@ def clip_without_bounds(crossing: Crossing) -> bool:
 
 
 @upward("Clip", 11)
-def bounds_as_inputs(context: AdapterContext) -> None:
-    """min and max become constants of the type of the data; absent, they are the limits of float32."""
+def make_bounds_inputs(context: AdapterContext) -> None:
+    """Turns min and max into constants of the type of the data. Absent ones are the limits of float32."""
     context.require_types()
-    low, high = context.known_value("min", -_GREATEST_FLOAT32), context.known_value("max", _GREATEST_FLOAT32)
+    low, high = context.known_value_or_default("min"), context.known_value_or_default("max")
     context.drop("min", "max", why=f"it is an input {context.side}")
     context.inputs.extend([context.like_data(low, "min"), context.like_data(high, "max")])
 
 
 @downward("Clip", 11)
-def bounds_as_attributes(context: AdapterContext) -> None:
-    """Constant bounds that a float32 holds become attributes; absent ones are the limits of the type. Others are chosen
-    where the data is beyond them, which no NaN is.
+def make_bounds_attributes(context: AdapterContext) -> None:
+    """Turns constant bounds that float32 holds into attributes. Absent ones are the limits of the type. With other
+    bounds, Where chooses the bound where the data is beyond it.
     """
     context.require_types()
     limit = float(np.finfo(context.known_dtype(0)).max)
@@ -96,7 +84,7 @@ def bounds_as_attributes(context: AdapterContext) -> None:
         found = context.elements(index) if context.uses_input(index) else np.asarray(absent)
         values.append(None if found is None else float(found.reshape(-1)[0]))
     low, high = values
-    if low is not None and high is not None and _as_float32_pair(low, high):
+    if low is not None and high is not None and _fit_float32_in_order(low, high):
         del context.inputs[1:]
         context.set("min", low, f"it is an attribute {context.side}")
         context.set("max", high, f"it is an attribute {context.side}")
@@ -105,17 +93,19 @@ def bounds_as_attributes(context: AdapterContext) -> None:
     context.inputs.extend([""] * (3 - len(context.inputs)))
     for index, absent in ((1, -limit), (2, limit)):
         context.inputs[index] = context.inputs[index] or context.tensor(typed([absent], dtype), "limit")
-    _choose(context)
+    _choose_bounds(context)
 
 
-def _as_float32_pair(low: float, high: float) -> bool:
-    """True for bounds that float32 holds, in order: which of them counts otherwise is specified from 13 on only."""
+def _fit_float32_in_order(low: float, high: float) -> bool:
+    """True when float32 holds both bounds and they are in order. Only from 13 on the document says which bound counts
+    otherwise.
+    """
     with np.errstate(over="ignore"):
         return low <= high and all(float(np.float32(bound)) == bound for bound in (low, high))
 
 
-def _choose(context: AdapterContext) -> None:
-    """min where the data is less, then max where that is greater; without NaN in the bounds."""
+def _choose_bounds(context: AdapterContext) -> None:
+    """Chooses min where the data is less, then max where the data is greater. The bounds hold no NaN."""
     data, *bounds = context.inputs
     chosen = [(operator, bound) for operator, bound in zip(("Less", "Greater"), bounds, strict=False) if bound]
     for operator, bound in chosen:
@@ -129,9 +119,9 @@ def _choose(context: AdapterContext) -> None:
 
 
 @downward("Clip", 12)
-def integers_by_choice(context: AdapterContext) -> None:
-    """Below 12 Clip takes floating-point numbers only; of integers the bound is chosen where they are beyond it.
-    Below 9 nothing chooses, and those of 32 bits are clipped as float64.
+def clip_integers(context: AdapterContext) -> None:
+    """Chooses the bound where integers are beyond it. Below 12, Clip takes floating-point types only. Below 9 there is
+    no Where: 32-bit integers are clipped as float64.
     """
     dtype = context.known_dtype(0)
     if not dtype.startswith(("int", "uint")) or dtype.endswith(("int4", "int2")):
@@ -140,13 +130,13 @@ def integers_by_choice(context: AdapterContext) -> None:
     may_choose = context.facts.target >= _WHERE_SINCE or dtype not in ("int32", "uint32")
     wider = _WIDER.get(dtype) if may_choose else DTYPE_NUMBERS["float64"]
     if wider is None:
-        _choose(context)
+        _choose_bounds(context)
         return
-    # Engines compare few types of integers.
+    # Engines compare only some types of integers.
     context.inputs[:] = [
         context.emit("Cast", [name], "as_integer", to=wider) if name else "" for name in context.inputs
     ]
     old = context.redirect(0, "clipped")
     if may_choose:
-        _choose(context)
+        _choose_bounds(context)
     context.emit_after("Cast", [context.outputs[0]], old, to=DTYPE_NUMBERS[dtype])

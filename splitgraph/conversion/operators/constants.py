@@ -1,5 +1,5 @@
-"""What is made from a value alone: ConstantFill, which was experimental, from opset 9 on; ConstantOfShape and EyeLike
-below it, and of types that they do not make below.
+"""ConstantFill, ConstantOfShape, EyeLike, Range and Constant: below the opset at which they began to exist, or to make
+an element type.
 """
 
 from __future__ import annotations
@@ -17,27 +17,29 @@ from splitgraph.deferred import helper, np, numpy_helper
 from splitgraph.onnx_proto import TensorProto
 from splitgraph.value_type import DTYPE_NAMES, DTYPE_NUMBERS
 
-# As many elements are put into a model rather than made at run time.
+# Up to this number of elements, the model holds them; beyond, nodes make them at run time.
 _KEPT = 2**16
 
-# The values that each type besides float32 holds: the first, and the first beyond.
+# The range of each type besides float32: the first value, and the first one beyond.
 _BOUNDS = {
     TensorProto.BOOL: (0, 2),
     TensorProto.INT32: (-(2**31), 2**31),
     TensorProto.INT64: (-(2**63), 2**63),
 }
 
-# That are written out, however many there are.
+# The number of zeros that may be written out for each other value.
 _ZEROS_FOR_A_VALUE = 64
 
+# ConstantFill -------------------------------------------------------------------------------------------------------
 
 changed("ConstantFill", 9, "it was experimental, and is gone from then on; ConstantOfShape replaces it")
 
 
 @upward("ConstantFill", 9)
-def constant_of_shape_instead(context: AdapterContext) -> None:
-    """ConstantOfShape takes the value as a tensor, and the shape as its input: the attribute shape, the shape of the
-    input, or with input_as_shape what the input holds, each followed by extra_shape.
+def replace_by_constant_of_shape(context: AdapterContext) -> None:
+    """Replaces the experimental ConstantFill by ConstantOfShape, which takes the value as a tensor and the shape as an
+    input. The shape is the attribute shape, the shape of the input, or (with input_as_shape) the contents of the input,
+    each followed by extra_shape.
     """
     dtype, value = context.known_value("dtype", TensorProto.FLOAT), context.known_value("value", 0.0)
     if dtype != TensorProto.FLOAT and dtype not in _BOUNDS:
@@ -46,10 +48,11 @@ def constant_of_shape_instead(context: AdapterContext) -> None:
         raise Inexact(f"{value} is no element of its type, and ConstantFill does not say how it is rounded")
     held = helper.make_tensor("", dtype, [1], [value if dtype == TensorProto.FLOAT else int(value)])
     context.reasons["shape"] = "ConstantFill was experimental; ConstantOfShape replaces it"
-    context.replace("ConstantOfShape", [_shape(context)], value=held)
+    context.replace("ConstantOfShape", [_shape_to_fill(context)], value=held)
 
 
-def _shape(context: AdapterContext) -> str:
+def _shape_to_fill(context: AdapterContext) -> str:
+    """Gives the shape that ConstantFill means."""
     given, extra = context.known_value("shape"), [int(size) for size in context.known_value("extra_shape", ())]
     if not context.uses_input(0):
         if given is None or extra:
@@ -70,12 +73,16 @@ def _shape(context: AdapterContext) -> str:
     )
 
 
+# ConstantOfShape ----------------------------------------------------------------------------------------------------
+
 unchanged("ConstantOfShape", 20, 21, 23, 24, 25)
 
 
 @downward("ConstantOfShape", 9)
-def value_expanded(context: AdapterContext) -> None:
-    """Few elements whose number is known are a constant; others are one that is expanded."""
+def expand_value(context: AdapterContext) -> None:
+    """Writes ConstantOfShape as a constant where the elements are few and their number is known; otherwise expands one
+    element.
+    """
     held = context.known_value("value")
     value = np.zeros(1, np.float32) if held is None else elements_of(held)
     shape = context.integers(0)
@@ -87,8 +94,8 @@ def value_expanded(context: AdapterContext) -> None:
 
 
 @downward("ConstantOfShape", 20)
-def narrow_value_by_cast(context: AdapterContext) -> None:
-    """float32 holds every bfloat16 and float8, and is cast to them."""
+def fill_float32_and_cast(context: AdapterContext) -> None:
+    """Fills with float32, which holds every bfloat16 and float8, and casts to these types."""
     value = context.known_value("value")
     dtype = "" if value is None else DTYPE_NAMES.get(value.data_type, "")
     if not dtype.startswith(("bfloat16", "float8e")):
@@ -98,27 +105,29 @@ def narrow_value_by_cast(context: AdapterContext) -> None:
     _cast_back(context, dtype)
 
 
+# EyeLike ------------------------------------------------------------------------------------------------------------
+
 unchanged("EyeLike", 22)
 
 
 @downward("EyeLike", 9)
-def diagonal_as_constant(context: AdapterContext) -> None:
-    """Of a shape that is known, the ones and zeros are a constant."""
+def write_diagonal_as_constant(context: AdapterContext) -> None:
+    """Writes the ones and zeros as a constant where the shape is known."""
     shape = static_shape(context, context.inputs[0])
     if shape is None or math.prod(shape) > _KEPT:
         raise Inexact("the shape of its input is not known, or large", "declare the shape of the input")
-    number = context.known_value("dtype", None)
+    number = context.known_value("dtype")
     kind = helper.tensor_dtype_to_np_dtype(DTYPE_NUMBERS[context.known_dtype()] if number is None else number)
-    # As float32 first, for NumPy has no ones of every type.
+    # NumPy makes ones of few types, so that they start as float32.
     rows, columns = shape
-    ones = np.eye(rows, columns, context.known_value("k", 0), np.float32).astype(kind)
+    ones = np.eye(rows, columns, context.known_value_or_default("k"), np.float32).astype(kind)
     context.replace("Identity", [context.tensor(numpy_helper.from_array(ones), "diagonal")])
 
 
 @downward("EyeLike", 22)
-def ones_by_cast(context: AdapterContext) -> None:
-    """Of a bfloat16 input only the shape is taken, and 0 and 1 are the same in every type."""
-    number = context.known_value("dtype", None)
+def make_ones_and_cast(context: AdapterContext) -> None:
+    """Makes ones and zeros in float32 and casts to bfloat16; of a bfloat16 input only the shape matters."""
+    number = context.known_value("dtype")
     dtype = context.known_dtype() if number is None else DTYPE_NAMES.get(number, "")
     if "bfloat16" not in (dtype, context.known_dtype()):
         raise Inexact(f"it does not make {dtype} {context.side}")
@@ -131,19 +140,16 @@ def ones_by_cast(context: AdapterContext) -> None:
         context.set("dtype", DTYPE_NUMBERS[dtype], "the input was cast")
 
 
-def _cast_back(context: AdapterContext, dtype: str) -> None:
-    result = context.redirect(0, "wide")
-    # Infinities of float8 stay what they are.
-    saturate = 0 if dtype.startswith("float8") else None
-    context.emit_after("Cast", [context.outputs[0]], result, to=DTYPE_NUMBERS[dtype], saturate=saturate)
-
+# Range --------------------------------------------------------------------------------------------------------------
 
 unchanged("Range", 27)
 
 
 @downward("Range", 11)
-def range_by_counting(context: AdapterContext) -> None:
-    """start + i * delta for i below ceil((limit - start) / delta), where i counts the ones of a tensor of ones."""
+def count_range(context: AdapterContext) -> None:
+    """Writes start + i * delta for i below ceil((limit - start) / delta). i comes from the positions in a tensor of
+    ones.
+    """
     dtype = context.known_dtype(0)
     integer = dtype.startswith("int")
     kind = DTYPE_NUMBERS["int64"] if integer else DTYPE_NUMBERS[dtype]
@@ -153,7 +159,7 @@ def range_by_counting(context: AdapterContext) -> None:
     )
     distance = context.emit("Sub", [limit, start], "distance")
     if integer:
-        # Rounded up by adding all but one of the step, of the sign of the step.
+        # Adding the step less one (with the sign of the step) rounds the quotient up.
         step_but_one = context.emit("Sub", [delta, context.emit("Sign", [delta], "sign")], "all_but_one")
         count = context.emit("Div", [context.emit("Add", [distance, step_but_one], "raised"), delta], "count")
     else:
@@ -172,13 +178,15 @@ def range_by_counting(context: AdapterContext) -> None:
         context.replace("Add", [scaled, start])
 
 
+# Constant -----------------------------------------------------------------------------------------------------------
+
 unchanged("Constant", 9, 11, 13, 19, 21, 23, 24, 25)
 
 
 @downward("Constant", 9)
-def constant_of_floats(context: AdapterContext) -> None:
-    """Below 9, Constant gives floating-point numbers only: integers and booleans are cast from them where they are
-    exact, what is left becomes an initializer.
+def write_constant_with_floats(context: AdapterContext) -> None:
+    """Casts integers and booleans from floats where this is exact, and makes everything else an initializer. Below 9,
+    Constant gives floats only.
     """
     if not context.has("value") or context.attributes["value"].ref_attr_name:
         raise Inexact("its value is an attribute of the enclosing function", INLINE_FIRST)
@@ -196,14 +204,15 @@ def constant_of_floats(context: AdapterContext) -> None:
 
 
 def _initializer(context: AdapterContext, held: TensorProto) -> str:
+    """Makes an initializer of a tensor; raises Inexact in functions, which have none."""
     if context.emission.in_function:
         raise Inexact("its elements are not floating-point numbers, and no initializer can hold them here")
     return context.tensor(held, "value")
 
 
 @downward("Constant", 11)
-def dense_constant(context: AdapterContext) -> None:
-    """A sparse tensor is written with its zeros."""
+def write_zeros_of_sparse_tensor(context: AdapterContext) -> None:
+    """Writes a sparse tensor with its zeros."""
     sparse = context.attributes.get("sparse_value")
     if sparse is None or sparse.ref_attr_name:
         raise Inexact("its value is an attribute of the enclosing function", INLINE_FIRST)
@@ -225,8 +234,8 @@ changed("Constant", 12, "constants given as value_int, value_floats and so on we
 
 
 @exact_downward("Constant", 12)
-def constant_as_tensor(crossing: Crossing) -> bool:
-    """Constant 11|12, downward: numbers and strings are written as the tensor that they mean."""
+def can_be_a_tensor(crossing: Crossing) -> bool:
+    """True when the value is known. Writes numbers and strings (value_int and so on) as the tensor that they mean."""
     name = next((name for name in crossing.attributes if name.startswith("value_")), None)
     if name is None:
         return True
@@ -239,3 +248,14 @@ def constant_as_tensor(crossing: Crossing) -> bool:
     held = helper.make_tensor("", DTYPE_NUMBERS[CONSTANT_DTYPES[name]], dims, elements)
     crossing.set("value", held, f"what {name} means")
     return True
+
+
+# Helpers of several operators ---------------------------------------------------------------------------------------
+
+
+def _cast_back(context: AdapterContext, dtype: str) -> None:
+    """Casts the output of the node to the type that the model expects."""
+    result = context.redirect(0, "wide")
+    # Without saturation, infinities of float8 stay.
+    saturate = 0 if dtype.startswith("float8") else None
+    context.emit_after("Cast", [context.outputs[0]], result, to=DTYPE_NUMBERS[dtype], saturate=saturate)

@@ -1,4 +1,4 @@
-"""Einsum below opset 12."""
+"""Einsum: below its first opset, written with MatMul, Mul and ReduceSum; MatMul does not change."""
 
 from __future__ import annotations
 
@@ -7,10 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 
-from splitgraph.conversion.operators.registry import (
-    downward,
-    unchanged,
-)
+from splitgraph.conversion.operators.registry import downward, unchanged
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
 from splitgraph.deferred import helper
 from splitgraph.value_type import DTYPE_NUMBERS
@@ -18,21 +15,24 @@ from splitgraph.value_type import DTYPE_NUMBERS
 
 @dataclass(frozen=True, slots=True)
 class _Term:
-    """An operand: its name, and the label of each of its dimensions. Those of an ellipsis are "0", "1", ... counted
-    from the last.
+    """An operand: its name, and one label for each dimension. The dimensions of an ellipsis have the labels "0", "1",
+    ... counted from the last.
     """
 
     name: str
     labels: str
 
 
+unchanged("MatMul", 9, 13)
+
 unchanged("Einsum", 28)
 
 
 @downward("Einsum", 12)
-def einsum_by_products(context: AdapterContext) -> None:
-    """Diagonals of repeated labels; two operands at a time multiplied as matrices, or elementwise where no label is
-    summed; sums over labels that no other operand and not the result has; a last transposition.
+def write_einsum_with_products(context: AdapterContext) -> None:
+    """Writes Einsum with older operators: takes the diagonals of repeated labels, multiplies two operands at a time (as
+    matrices, or elementwise where no label is summed), sums over labels that neither another operand nor the result
+    has, and transposes the result.
     """
     dtype = context.known_dtype()
     written = str(context.known_value("equation")).replace(" ", "")
@@ -40,7 +40,7 @@ def einsum_by_products(context: AdapterContext) -> None:
     subscripts = left.split(",")
     ranks = [context.known_rank(index) for index in range(len(subscripts))]
     terms = [
-        _Term(name, _spelled(text, rank)) for name, text, rank in zip(context.inputs, subscripts, ranks, strict=True)
+        _Term(name, _labels(text, rank)) for name, text, rank in zip(context.inputs, subscripts, ranks, strict=True)
     ]
     widest = max((sum(label.isdigit() for label in term.labels) for term in terms), default=0)
     ellipsis = "".join(str(index) for index in reversed(range(widest)))
@@ -53,18 +53,19 @@ def einsum_by_products(context: AdapterContext) -> None:
         raise Inexact(f"the equation {written!r} sums over its ellipsis")
     _check_sizes(context, terms)
     terms = [_without_repeats(context, term, dtype) for term in terms]
-    last = reduce(lambda one, other: _contracted(context, one, other, _kept(terms, one, other, wanted)), terms)
-    last = _summed(context, last, wanted)
+    last = reduce(lambda one, other: _multiply(context, one, other, _needed_labels(terms, one, other, wanted)), terms)
+    last = _sum_out(context, last, wanted)
     if set(last.labels) != set(wanted):
         raise Inexact(f"the equation {written!r} gives a label that no operand has")
     perm = [last.labels.index(label) for label in wanted]
-    context.replace("Transpose", [last.name], perm=perm) if perm != sorted(perm) else context.replace(
-        "Identity", [last.name]
-    )
+    if perm == sorted(perm):
+        context.replace("Identity", [last.name])
+    else:
+        context.replace("Transpose", [last.name], perm=perm)
 
 
-def _spelled(text: str, rank: int) -> str:
-    """The labels of an operand with those of its ellipsis written out."""
+def _labels(text: str, rank: int) -> str:
+    """Gives the labels of an operand; its ellipsis is written out."""
     hidden = rank - len(text.replace("...", ""))
     if not 0 <= hidden <= 9 or (hidden and "..." not in text):
         raise Inexact(f"the subscripts {text!r} do not fit an operand of rank {rank}")
@@ -72,7 +73,7 @@ def _spelled(text: str, rank: int) -> str:
 
 
 def _check_sizes(context: AdapterContext, terms: Sequence[_Term]) -> None:
-    """A dimension of 1 is broadcast by engines: what has one label must be known to have one size."""
+    """Raises Inexact unless all dimensions with one label are known to be equal: engines broadcast a dimension of 1."""
     sizes: dict[str, object] = {}
     for term in terms:
         shape = context.values.type_of(term.name).shape or ()
@@ -85,8 +86,8 @@ def _check_sizes(context: AdapterContext, terms: Sequence[_Term]) -> None:
 
 
 def _without_repeats(context: AdapterContext, term: _Term, dtype: str) -> _Term:
-    """The diagonals of an operand: what is off the diagonal becomes the neutral element of the sum over one of two
-    dimensions of a label.
+    """Takes the diagonals of an operand: elements off the diagonal become the neutral element of the sum, and one of
+    the two dimensions is summed over.
     """
     repeated = next((label for label, count in Counter(term.labels).items() if count > 1), None)
     if repeated is None:
@@ -114,33 +115,27 @@ def _without_repeats(context: AdapterContext, term: _Term, dtype: str) -> _Term:
     return _without_repeats(context, _Term(name, term.labels[:second] + term.labels[second + 1 :]), dtype)
 
 
-def _kept(terms: Sequence[_Term], one: _Term, other: _Term, wanted: str) -> set[str]:
-    """The labels that are still needed after two operands have been multiplied."""
-    position = next(index for index, term in enumerate(terms) if term is other)
-    return set(wanted).union(*(term.labels for term in terms[position + 1 :]))
-
-
-def _contracted(context: AdapterContext, one: _Term, other: _Term, kept: set[str]) -> _Term:
-    """The product of two operands, summed over the labels that only they have."""
-    one = _summed(context, one, kept | set(other.labels))
-    other = _summed(context, other, kept | set(one.labels))
+def _multiply(context: AdapterContext, one: _Term, other: _Term, kept: set[str]) -> _Term:
+    """Multiplies two operands and sums over the labels that only they have."""
+    one = _sum_out(context, one, kept | set(other.labels))
+    other = _sum_out(context, other, kept | set(one.labels))
     summed = [label for label in one.labels if label in other.labels and label not in kept]
     batch = [label for label in dict.fromkeys(one.labels + other.labels) if label.isdigit()]
     batch += [label for label in one.labels if label in other.labels and label in kept and label not in batch]
     rows = [label for label in one.labels if label not in other.labels and label not in batch]
     columns = [label for label in other.labels if label not in one.labels and label not in batch]
     if len(summed) == 1 and len(rows) <= 1 and len(columns) <= 1 and summed[0] not in batch:
-        left = _aligned(context, one, [*batch, *(rows or ["-"]), *summed])
-        right = _aligned(context, other, [*batch, *summed, *(columns or ["+"])])
+        left = _align(context, one, [*batch, *(rows or ["-"]), *summed])
+        right = _align(context, other, [*batch, *summed, *(columns or ["+"])])
         labels = [*batch, *(rows or ["-"]), *(columns or ["+"])]
-        return _squeezed(context, context.emit("MatMul", [left, right], "product"), labels)
+        return _squeeze(context, context.emit("MatMul", [left, right], "product"), labels)
     labels = [*batch, *rows, *columns, *(label for label in summed if label not in batch)]
-    name = context.emit("Mul", [_aligned(context, one, labels), _aligned(context, other, labels)], "product")
-    return _summed(context, _Term(name, "".join(labels)), kept)
+    name = context.emit("Mul", [_align(context, one, labels), _align(context, other, labels)], "product")
+    return _sum_out(context, _Term(name, "".join(labels)), kept)
 
 
-def _summed(context: AdapterContext, term: _Term, kept: set[str] | str) -> _Term:
-    """An operand without the labels that are not kept."""
+def _sum_out(context: AdapterContext, term: _Term, kept: set[str] | str) -> _Term:
+    """Sums over the labels of an operand that are not needed."""
     axes = [index for index, label in enumerate(term.labels) if label not in kept]
     if not axes:
         return term
@@ -148,8 +143,8 @@ def _summed(context: AdapterContext, term: _Term, kept: set[str] | str) -> _Term
     return _Term(name, "".join(label for label in term.labels if label in kept))
 
 
-def _aligned(context: AdapterContext, term: _Term, labels: Sequence[str]) -> str:
-    """An operand with its dimensions in this order, and one of 1 for each label that it does not have."""
+def _align(context: AdapterContext, term: _Term, labels: Sequence[str]) -> str:
+    """Puts the dimensions of an operand in this order, with a 1 for each label that the operand lacks."""
     present = [label for label in labels if label in term.labels]
     perm = [term.labels.index(label) for label in present]
     name = term.name
@@ -159,12 +154,15 @@ def _aligned(context: AdapterContext, term: _Term, labels: Sequence[str]) -> str
     return context.emit("Unsqueeze", [name], "aligned", axes=axes) if axes else name
 
 
-def _squeezed(context: AdapterContext, name: str, labels: Sequence[str]) -> _Term:
-    """A product without the dimensions that stand for no label."""
+def _squeeze(context: AdapterContext, name: str, labels: Sequence[str]) -> _Term:
+    """Removes the dimensions of a product that stand for no label."""
     axes = [index for index, label in enumerate(labels) if label in "-+"]
     if axes:
         name = context.emit("Squeeze", [name], "without_ones", axes=axes)
     return _Term(name, "".join(label for label in labels if label not in "-+"))
 
 
-unchanged("MatMul", 9, 13)
+def _needed_labels(terms: Sequence[_Term], one: _Term, other: _Term, wanted: str) -> set[str]:
+    """Gives the labels that are still needed after two operands are multiplied."""
+    position = next(index for index, term in enumerate(terms) if term is other)
+    return set(wanted).union(*(term.labels for term in terms[position + 1 :]))

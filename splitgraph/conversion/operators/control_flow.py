@@ -1,4 +1,6 @@
-"""If and Loop below opsets 16 and 11, Scan below opset 16."""
+"""If and Loop: branches of one shape (If 11), a loop that carries nothing (Loop 11), and subgraphs that give bfloat16
+(16).
+"""
 
 from __future__ import annotations
 
@@ -17,6 +19,8 @@ from splitgraph.node_making import make_node
 from splitgraph.onnx_proto import GraphProto, NodeProto, TensorProto, ValueInfoProto
 from splitgraph.value_type import Shape, tensor
 
+# If -----------------------------------------------------------------------------------------------------------------
+
 unchanged("If", 13, 16, 19, 21, 23, 24, 25)
 changed(
     "If",
@@ -28,9 +32,9 @@ changed(
 
 
 @exact_downward("If", 11)
-def branches_give_equal_shapes(crossing: Crossing) -> bool:
-    """If 1|11, downward: both branches declare the same numbers. What is the same name in both, its author may have
-    used for two things.
+def branches_declare_equal_shapes(crossing: Crossing) -> bool:
+    """True when both branches declare the same static shapes. A name for a dimension does not count: the author may use
+    one name in both branches for two things.
     """
     branches = [crossing.value("then_branch"), crossing.value("else_branch")]
     if not all(isinstance(branch, GraphProto) for branch in branches):
@@ -40,17 +44,19 @@ def branches_give_equal_shapes(crossing: Crossing) -> bool:
 
 
 def _declared_shape(value: ValueInfoProto) -> tuple[int, ...] | None:
+    """Gives the shape that a value declares, None unless it is static."""
     shape = value.type.tensor_type.shape
     is_static = value.type.tensor_type.HasField("shape") and all(dim.HasField("dim_value") for dim in shape.dim)
     return tuple(dim.dim_value for dim in shape.dim) if is_static else None
 
 
 @downward("If", 11)
-def branches_of_one_shape(context: AdapterContext) -> None:
-    """Below 11, both branches give the same shapes: so they do where the shapes of the outputs are static and nothing
-    that is known of a branch contradicts them, and where those that are inferred in both branches are equal, whatever
-    names each of them declares. The shapes of the one branch that a known condition chooses say nothing of the other,
-    which never runs: any other will do.
+def require_branches_of_one_shape(context: AdapterContext) -> None:
+    """Checks that both branches give the same shapes, as they must below 11.
+
+    This holds where the shapes of the outputs are static and no inferred shape of a branch contradicts them, and where
+    the inferred shapes of both branches are equal. With a known condition one branch never runs: it is replaced by the
+    other one.
     """
     condition = context.elements(0)
     if condition is not None:
@@ -60,7 +66,7 @@ def branches_of_one_shape(context: AdapterContext) -> None:
     for index, name in enumerate(context.outputs):
         shape = context.output_type(index).shape
         is_static = shape is not None and all(isinstance(size, int) for size in shape)
-        may_be_it = is_static and all(_may_be(shape, each) for pairs in found for each in pairs[index])
+        may_be_it = is_static and all(_may_be_equal(shape, each) for pairs in found for each in pairs[index])
         if name and not may_be_it and not (found and all(_are_equal(context, *each[index]) for each in found)):
             raise Inexact(
                 "below it, both branches must give the same shapes", "declare the shapes of what the branches give"
@@ -68,7 +74,7 @@ def branches_of_one_shape(context: AdapterContext) -> None:
 
 
 def _give_one_branch_twice(context: AdapterContext, condition: bool) -> None:
-    """Let the branch that never runs be what the other one is."""
+    """Replaces the branch that never runs by a copy of the other one."""
     if context.form.original is None:
         raise Inexact("its branches are not the model's")
     taken, other = ("then_branch", "else_branch") if condition else ("else_branch", "then_branch")
@@ -82,7 +88,7 @@ def _give_one_branch_twice(context: AdapterContext, condition: bool) -> None:
 
 
 def _copied_nodes(graph: GraphProto) -> int:
-    """How many nodes a graph may have when of each If in it both branches are the larger one."""
+    """Counts the nodes of a graph in which the larger branch of each If stands in place of both."""
     total = len(graph.node)
     for node in graph.node:
         counts = [_copied_nodes(inner) for _, _, inner in subgraphs(node)]
@@ -91,6 +97,7 @@ def _copied_nodes(graph: GraphProto) -> int:
 
 
 def _copy_branch(taken: str, other: str, before: Callable[[NodeProto], None] | None, node: NodeProto) -> None:
+    """Copies one branch over the other one."""
     if before is not None:
         before(node)
     branches = {held.name: held.g for held in node.attribute}
@@ -98,8 +105,8 @@ def _copy_branch(taken: str, other: str, before: Callable[[NodeProto], None] | N
 
 
 def _shapes_of_branches(context: AdapterContext) -> list[list[tuple[Shape | None, Shape | None]]]:
-    """The shapes of each output in both branches, as inferred, which may be those of several nodes: where they stand in
-    the graph is not known, and the names in branches of different nodes may be the same.
+    """Gives the inferred shapes of each output in both branches. There may be several such pairs: branches of different
+    nodes may use the same names.
     """
     branches = [context.value(f"{side}_branch") for side in ("then", "else")]
     if not all(isinstance(branch, GraphProto) for branch in branches):
@@ -108,7 +115,9 @@ def _shapes_of_branches(context: AdapterContext) -> list[list[tuple[Shape | None
     found = []
     for details in context.values.branches():
         pair = [details.get(f"{side}_branch") for side in ("then", "else")]
-        walked = [each.types for each, branch in zip(pair, branches, strict=True) if each and _is_of(each, branch)]
+        walked = [
+            each.types for each, branch in zip(pair, branches, strict=True) if each and _may_describe(each, branch)
+        ]
         if len(walked) == len(branches):
             shapes = [
                 [(types.get(name) or context.values.type_of(name)).shape for name in names]
@@ -118,13 +127,13 @@ def _shapes_of_branches(context: AdapterContext) -> list[list[tuple[Shape | None
     return found
 
 
-def _is_of(detail: GraphDetail, graph: GraphProto) -> bool:
-    """True when the details may be of the graph: they have its values."""
+def _may_describe(detail: GraphDetail, graph: GraphProto) -> bool:
+    """True when inferred details may belong to a graph: they have all its values."""
     return all(name in detail.types for node in graph.node for name in node.output if name)
 
 
-def _may_be(shape: Shape | None, other: Shape | None) -> bool:
-    """False where what is known of two shapes is not the same."""
+def _may_be_equal(shape: Shape | None, other: Shape | None) -> bool:
+    """False where two shapes are known to differ."""
     if shape is None or other is None:
         return True
     pairs = zip(shape, other, strict=False)
@@ -132,16 +141,19 @@ def _may_be(shape: Shape | None, other: Shape | None) -> bool:
 
 
 def _are_equal(context: AdapterContext, one: Shape | None, other: Shape | None) -> bool:
+    """True when two shapes are equal and no symbol in them is a name that an author may have used twice."""
     if one is None or None in one or one != other:
         return False
-    # An author may have called what nobody knows by one name in both.
+    # An author may use one name in both branches for different unknown dimensions.
     symbols = frozenset[str]().union(*(symbols_of(dim) for dim in one if isinstance(dim, Dim)))
     return not context.values.are_named_within(symbols)
 
 
 @downward("If", 16)
-def branches_without_bfloat16(context: AdapterContext) -> None:
-    """Below 16 a branch gives no bfloat16: it gives float32, which holds it, and is cast back."""
+def cast_results_of_branches(context: AdapterContext) -> None:
+    """Casts bfloat16 results to float32 in both branches and back behind the node. Below 16, branches give no
+    bfloat16.
+    """
     if context.form.original is None:
         raise Inexact("its branches are not the model's")
     if any(context.output_type(index).kind != "tensor" for index, name in enumerate(context.outputs) if name):
@@ -152,26 +164,28 @@ def branches_without_bfloat16(context: AdapterContext) -> None:
             casts[index] = (context.new_name("as_float32"), context.new_name("as_float32"))
             shape = context.output_type(index).shape
             old = context.redirect(index, "as_float32")
-            # The branches give bfloat16 until everything else is done.
+            # The branches give bfloat16 until `wrap` runs at the end.
             context.values.define(context.outputs[index], tensor("float32", shape))
             context.emit_after("Cast", [context.outputs[index]], old, to=TensorProto.BFLOAT16)
     context.form.wrap = partial(_cast_results, casts)
 
 
 def _cast_results(casts: Mapping[int, tuple[str, str]], node: NodeProto) -> None:
-    """Let both branches of an If give float32: index of the output to the new name in each branch."""
+    """Appends casts to float32 to both branches of an If. casts: index of the output to the new name in each branch."""
     branches = (next(held.g for held in node.attribute if held.name == f"{side}_branch") for side in ("then", "else"))
     for side, branch in enumerate(branches):
         for index, names in casts.items():
             branch.node.append(_given_as_float32(branch.output[index], names[side]))
 
 
+# Loop ---------------------------------------------------------------------------------------------------------------
+
 unchanged("Loop", 11, 13, 16, 19, 21, 23, 24, 25)
 
 
 @downward("Loop", 11)
-def something_to_carry(context: AdapterContext) -> None:
-    """Below 11, a loop carries at least one value: a number that nobody reads."""
+def carry_a_number(context: AdapterContext) -> None:
+    """Adds a number that the loop carries and nobody reads. Below 11, a loop carries at least one value."""
     if len(context.inputs) > 2:
         raise Inexact("its element types are not allowed below it")
     if context.form.original is None:
@@ -182,7 +196,7 @@ def something_to_carry(context: AdapterContext) -> None:
 
 
 def _carry(before: str, after: str, node: NodeProto) -> None:
-    """Let the body of a loop hand a number on."""
+    """Lets the body of a loop pass a number on."""
     body = next(held.g for held in node.attribute if held.name == "body")
     body.node.append(make_node("Identity", [before], [after]))
     body.input.append(helper.make_tensor_value_info(before, TensorProto.INT64, []))
@@ -193,13 +207,15 @@ def _carry(before: str, after: str, node: NodeProto) -> None:
 
 
 @downward("Loop", 16)
-def bodies_without_bfloat16(context: AdapterContext) -> None:
-    """Below 16 no bfloat16 goes into a body or out of it: it goes as float32, and is cast on both sides."""
+def cast_around_body(context: AdapterContext) -> None:
+    """Casts bfloat16 to float32 at the inputs and outputs of a body, outside and inside. Below 16, bodies take and give
+    no bfloat16.
+    """
     body = context.value("body")
     if context.form.original is None or not isinstance(body, GraphProto):
         raise Inexact("its body is not the model's")
     is_loop = context.form.op_type == "Loop"
-    # The first input of a body counts the steps, and the first output says whether to go on.
+    # In the body of a Loop, the first input counts the steps, and the first output tells whether to go on.
     own = int(is_loop)
     states = len(context.inputs) - 2 if is_loop else len(context.inputs) - context.known_value("num_scan_inputs")
     given = [index for index in range(2 * own, len(context.inputs)) if context.input_type(index).dtype == "bfloat16"]
@@ -213,7 +229,7 @@ def bodies_without_bfloat16(context: AdapterContext) -> None:
         if index < len(context.outputs) and context.outputs[index]:
             shape = context.output_type(index).shape
             old = context.redirect(index, "as_float32")
-            # The body gives bfloat16 until everything else is done.
+            # The body gives bfloat16 until `wrap` runs at the end.
             context.values.define(context.outputs[index], tensor("float32", shape))
             context.emit_after("Cast", [context.outputs[index]], old, to=TensorProto.BFLOAT16)
     into = {index: context.new_name("as_float32") for index in given}
@@ -221,7 +237,7 @@ def bodies_without_bfloat16(context: AdapterContext) -> None:
 
 
 def _is_bfloat16(context: AdapterContext, index: int, declared: ValueInfoProto) -> bool:
-    """Whether an output is bfloat16, which of one that is left out only the body says."""
+    """True when an output is bfloat16. Only the body tells the type of an omitted output."""
     dtype = context.output_type(index).dtype
     if dtype is None and not declared.type.tensor_type.elem_type:
         raise Inexact("the element type of an output is unknown")
@@ -229,7 +245,7 @@ def _is_bfloat16(context: AdapterContext, index: int, declared: ValueInfoProto) 
 
 
 def _cast_around(into: Mapping[int, str], out: Mapping[int, str], node: NodeProto) -> None:
-    """Let float32 into a body and out of it: index of its input or output to the new name."""
+    """Lets float32 into a body and out of it. into, out: index of the body's input or output to its new name."""
     body = next(held.g for held in node.attribute if held.name == "body")
     nodes = []
     for index, name in into.items():
@@ -244,8 +260,11 @@ def _cast_around(into: Mapping[int, str], out: Mapping[int, str], node: NodeProt
     body.node.extend(nodes)
 
 
+# Helpers of several operators ---------------------------------------------------------------------------------------
+
+
 def _given_as_float32(result: ValueInfoProto, name: str) -> NodeProto:
-    """The cast that gives the result of a graph, which is renamed, in float32."""
+    """Makes the cast of a graph's result to float32, and renames the result."""
     node = make_node("Cast", [result.name], [name], to=TensorProto.FLOAT)
     result.name = name
     result.type.tensor_type.elem_type = TensorProto.FLOAT

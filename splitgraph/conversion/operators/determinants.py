@@ -1,43 +1,38 @@
-"""Det below opset 11, where it does not exist."""
+"""Det: below its first opset, written out for small matrices."""
 
 from __future__ import annotations
 
-from splitgraph.conversion.operators.registry import (
-    downward,
-    unchanged,
-)
+from splitgraph.conversion.operators.registry import downward, unchanged
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
-from splitgraph.value_type import DTYPE_NUMBERS
+from splitgraph.conversion.writing.shape_nodes import replace_by_cast, widened
 
-# Of a matrix of 4 rows there are 40 products, and each further row has as many times more as it is long.
+# A matrix of 4 rows takes 40 products, and one of n rows n times as many as one of n - 1 rows.
 _MOST_ROWS = 3
-
 
 unchanged("Det", 22)
 
 
 @downward("Det", 11)
-def determinant_by_minors(context: AdapterContext) -> None:
-    """The sum of the products of the elements of the first row and the determinants of what the others leave, with
-    alternating signs.
+def expand_by_minors(context: AdapterContext) -> None:
+    """Sums the products of each element in the first row and the determinant of the matrix without its row and column,
+    with alternating signs.
     """
     dtype, shape = context.known_dtype(), context.input_type(0).shape or ()
     rows = shape[-1] if shape and isinstance(shape[-1], int) else shape[-2] if len(shape) > 1 else None
     if not isinstance(rows, int) or not 1 <= rows <= _MOST_ROWS:
         raise Inexact(f"only a matrix of at most {_MOST_ROWS} rows is written out", "declare the shape of the input")
     rank, data = len(shape), context.inputs[0]
-    if dtype == "float16":
-        data = context.emit("Cast", [data], "wide", to=DTYPE_NUMBERS["float32"])
+    wide = "float32" if dtype == "float16" else dtype
+    data = widened(context, data, dtype, wide)
     places = [context.constant(place, "place") for place in range(rows)]
     lines = [context.emit("Gather", [data, place], "row", axis=rank - 2) for place in places]
     matrix = [[context.emit("Gather", [line, place], "element", axis=rank - 2) for place in places] for line in lines]
     result = _determinant(context, matrix)
-    context.replace("Cast", [result], to=DTYPE_NUMBERS[dtype]) if data != context.inputs[0] else context.replace(
-        "Identity", [result]
-    )
+    replace_by_cast(context, result, wide, dtype)
 
 
 def _determinant(context: AdapterContext, matrix: list[list[str]]) -> str:
+    """Emits the determinant of a matrix of names."""
     first, *others = matrix
     if not others:
         return first[0]

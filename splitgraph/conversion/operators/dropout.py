@@ -1,4 +1,4 @@
-"""Dropout: what tells training from inference, and the type of its mask."""
+"""Dropout: is_test disappeared (7), the mask became boolean (10), and ratio and training_mode became inputs (12)."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ changed("Dropout", 7, "below it, is_test tells inference from training, and infe
 
 
 @exact("Dropout", 7)
-def dropout_test_mode(crossing: Crossing) -> bool:
-    """Dropout 6|7: in test mode and without mask it copies its input."""
+def copies_its_input(crossing: Crossing) -> bool:
+    """True when the node is in test mode and has no mask: it copies its input. Sets or drops is_test."""
     if crossing.uses_output(1) or (crossing.upward and not crossing.is_set("is_test")):
         return False
     if crossing.upward:
@@ -26,12 +26,12 @@ def dropout_test_mode(crossing: Crossing) -> bool:
 
 
 @upward("Dropout", 7)
-def training_as_input(context: AdapterContext) -> None:
-    """Below 7 a node is in training unless is_test is set, and then gives no mask; from 12 on training_mode says so,
-    and between them nothing does.
+def make_training_an_input(context: AdapterContext) -> None:
+    """Sets the input training_mode, which exists from 12 on. Below 7, a node is in training unless is_test is set.
+    Between 7 and 11, no attribute tells.
     """
     context.require_types()
-    ratio, is_test = context.known_value("ratio", 0.5), context.known_value("is_test", 0)
+    ratio, is_test = context.known_value_or_default("ratio"), context.known_value_or_default("is_test")
     if _mask_is_read(context) and is_test:
         raise Inexact("in test mode it gives no mask, and here the mask is read")
     context.drop("is_test", "consumed_inputs", why=f"it does not exist {context.side}")
@@ -41,23 +41,28 @@ def training_as_input(context: AdapterContext) -> None:
     if context.facts.target < 12:
         raise Inexact("from opset 7 to 11 nothing says that a node is in training", "go to opset 12 or above")
     context.dialect = 12
-    boolean_mask(context)
+    cast_boolean_mask(context)
     inputs = [context.inputs[0], context.like_data(ratio, "ratio"), context.constant(True, "training", np.bool_)]
     context.replace("Dropout", inputs)
+
+
+def _mask_is_read(context: AdapterContext) -> bool:
+    """True when anything reads the mask."""
+    return context.uses_output(1) and context.is_read(context.outputs[1])
 
 
 changed("Dropout", 10, "the mask became boolean")
 
 
 @exact("Dropout", 10)
-def mask_unused(crossing: Crossing) -> bool:
-    """Nobody reads Dropout's mask."""
+def has_no_mask(crossing: Crossing) -> bool:
+    """True when the node has no mask."""
     return not crossing.uses_output(1)
 
 
 @upward("Dropout", 10)
-def boolean_mask(context: AdapterContext) -> None:
-    """From 10 on the mask is boolean, cast to the type of the data, which it was; those of the data are the same."""
+def cast_boolean_mask(context: AdapterContext) -> None:
+    """Casts the mask to the type of the data. From 10 on the mask is boolean."""
     if not _mask_is_read(context):
         del context.outputs[1:]
         return
@@ -67,8 +72,8 @@ def boolean_mask(context: AdapterContext) -> None:
 
 
 @downward("Dropout", 10)
-def typed_mask(context: AdapterContext) -> None:
-    """Below 10 the mask is of the type of the data, 0 or 1; those of the data are the same."""
+def cast_mask_to_boolean(context: AdapterContext) -> None:
+    """Casts the mask to boolean. Below 10 the mask has the type of the data and holds 0 and 1."""
     if not _mask_is_read(context):
         del context.outputs[1:]
         return
@@ -82,8 +87,8 @@ changed(
 
 
 @exact("Dropout", 12)
-def dropout_without_ratio(crossing: Crossing) -> bool:
-    """Dropout 10|12: no mask, and the ratio is the default on both sides."""
+def ratio_is_the_default(crossing: Crossing) -> bool:
+    """True when the node has no mask and its ratio is the default, which is the same on both sides."""
     if crossing.uses_output(1):
         return False
     if crossing.upward:
@@ -95,23 +100,23 @@ def dropout_without_ratio(crossing: Crossing) -> bool:
 
 
 @upward("Dropout", 12)
-def ratio_as_input(context: AdapterContext) -> None:
-    """The attribute ratio becomes a constant, which only training reads; without training_mode the data is copied. The
-    mask that inference gives below 12 is not specified.
+def make_ratio_an_input(context: AdapterContext) -> None:
+    """Turns the attribute ratio into a constant, which only training reads. Without training_mode the node copies the
+    data. Below 12 the document does not say what mask inference gives.
     """
     context.require_types()
     if _mask_is_read(context):
         raise Inexact("what mask a node gives that does not drop is specified only from it on, and here it is read")
     del context.outputs[1:]
-    if context.known_value("ratio", 0.5) != 0.5 and context.input_type(0).dtype is not None:
+    if context.known_value_or_default("ratio") != 0.5 and context.input_type(0).dtype is not None:
         context.inputs.append(context.like_data(context.known_value("ratio"), "ratio"))
     context.drop("ratio", why=f"it is an input {context.side}")
 
 
 @downward("Dropout", 12)
 def copy_or_draw(context: AdapterContext) -> None:
-    """Without training the data is copied, and every element of the mask is true. In training, elements stay where a
-    uniform number from 0 to 1 is not below the ratio, multiplied by 1 / (1 - ratio).
+    """Copies the data without training, with a mask that is all true. In training, compares uniform numbers from 0 to 1
+    with the ratio, and multiplies the elements that stay by 1 / (1 - ratio).
     """
     context.require_types()
     training = np.zeros(1, bool) if not context.uses_input(2) else context.elements(2)
@@ -122,6 +127,7 @@ def copy_or_draw(context: AdapterContext) -> None:
 
 
 def _copy(context: AdapterContext) -> None:
+    """Copies the data."""
     data = context.inputs[0]
     if not _mask_is_read(context):
         del context.outputs[1:]
@@ -136,7 +142,7 @@ def _copy(context: AdapterContext) -> None:
 
 
 def _draw(context: AdapterContext, is_optional: bool) -> None:
-    """Drop at random, if training_mode says so in this run."""
+    """Drops elements at random. is_optional: training_mode decides at run time."""
     data, dtype = context.inputs[0], context.known_dtype(0)
     number = DTYPE_NUMBERS[dtype]
     seed = context.value("seed")
@@ -159,7 +165,3 @@ def _draw(context: AdapterContext, is_optional: bool) -> None:
     del context.outputs[1:]
     scaled = context.emit("Mul", [data, scale], "scaled")
     context.replace("Where", [kept, scaled, context.like_data(0, "zero")])
-
-
-def _mask_is_read(context: AdapterContext) -> bool:
-    return context.uses_output(1) and context.is_read(context.outputs[1])

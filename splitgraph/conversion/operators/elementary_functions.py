@@ -1,4 +1,4 @@
-"""Functions of one number: Abs, Exp, Sin and the like."""
+"""Abs, Exp, Sin and other functions of one number: they do not change."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Fourier transforms: DFT along an axis that is known only at run time; DFT, STFT and
-MelWeightMatrix below the opset at which they came to be.
+"""DFT, STFT and MelWeightMatrix: the axis of DFT became an input (20), and all are written with older operators below
+their first opset.
 """
 
 from __future__ import annotations
@@ -12,165 +12,21 @@ from splitgraph.conversion.operators.predicates import RANK_HINT
 from splitgraph.conversion.operators.registry import changed, downward, exact, upward
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
 from splitgraph.conversion.writing.formula import Formula, Term
-from splitgraph.conversion.writing.reshaping import reshaped
-from splitgraph.conversion.writing.shape_nodes import has_no_zero
+from splitgraph.conversion.writing.reshaping import replace_by_reshape, reshape
+from splitgraph.conversion.writing.shape_nodes import has_no_zero, replace_by_cast, wide_float, widened
 from splitgraph.deferred import np
-from splitgraph.onnx_proto import TensorProto
-from splitgraph.value_type import DTYPE_NUMBERS
 
-# A matrix of more elements is worked out at run time, from the sines and cosines of one turn.
+# Larger matrices are computed at run time, from the sines and cosines of one turn.
 _MOST_ELEMENTS = 2**16
-
-
-@downward("DFT", 17)
-def transform_by_matrices(context: AdapterContext) -> None:
-    """The sum that the document gives, as a product with a matrix: of the cosines, and of the sines, of the angles that
-    the transform turns by. What is missing of the length counts as 0 and is left out; what is too much is cut off.
-    """
-    dtype, rank = context.known_dtype(), context.known_rank()
-    parts = (context.input_type(0).shape or (None,))[-1]
-    if parts not in (1, 2):
-        raise Inexact("whether the signal is real or complex is not known", "declare the shape of the input")
-    inverse, half = bool(context.known_value("inverse", 0)), bool(context.known_value("onesided", 0))
-    if half and not inverse and parts == 2:
-        raise Inexact("half of a transform is for real input only")
-    axis, formula = context.known_value("axis", 1) % rank, Formula(context)
-    sizes = formula.sizes(context.inputs[0], rank)
-    room, length = sizes[axis], (sizes[axis] - 1) * 2 if inverse and half else sizes[axis]
-    if context.uses_input(1):
-        length = _number(context, formula, 1, "int64")
-    if length.elements is not None and length.elements <= 0:
-        raise Inexact("it has no length, as has the inverse of half a transform of one element")
-    bins = length // 2 + 1
-    taken = room.at_most(bins if inverse and half else length) if context.uses_input(1) else room
-    given = bins if half and not inverse else length
-    wide = "float64" if dtype == "float64" else "float32"
-    transform = _Transform(formula, wide, inverse, half, length, taken, given)
-    before, behind = formula.product(sizes[:axis]), formula.product(sizes[axis + 1 : -1])
-    data = (
-        context.inputs[0]
-        if dtype == wide
-        else context.emit("Cast", [context.inputs[0]], "wide", to=DTYPE_NUMBERS[wide])
-    )
-    three = formula.vector([before, room, behind])
-    dense = has_no_zero(context, context.inputs[0])
-    signals = []
-    for part in range(parts):
-        signal = data
-        if parts == 2:
-            signal = context.emit("Gather", [data, context.constant([part], "part")], "part", axis=rank - 1)
-        signal = _reshaped(context, signal, three, dense)
-        if taken is not room:
-            bounds = [formula.vector([bound]).name for bound in (0, taken, 1)]
-            signal = context.emit("Slice", [signal, *bounds], "taken")
-        signals.append(signal)
-    results = _products(context, *transform.matrices(), signals, real_only=inverse and half)
-    shape = formula.vector([*sizes[:axis], given, *sizes[axis + 1 : -1], 1])
-    shaped = [_reshaped(context, result, shape, dense) for result in results]
-    whole = context.emit("Concat", shaped, "whole", axis=rank - 1)
-    context.replace("Cast", [whole], to=DTYPE_NUMBERS[dtype]) if dtype != wide else context.replace("Identity", [whole])
-
-
-def _products(context: AdapterContext, cosines: Term, sines: Term, signals: list[str], *, real_only: bool) -> list[str]:
-    """The real and the imaginary part of the products, or the real one."""
-
-    def times(matrix: Term, signal: str) -> str:
-        return context.emit("MatMul", [matrix.name, signal], "product")
-
-    real, *imaginary = signals
-    result = [times(cosines, real), *([] if real_only else [times(sines, real)])]
-    if imaginary:
-        result[0] = context.emit("Sub", [result[0], times(sines, imaginary[0])], "real")
-        if not real_only:
-            result[1] = context.emit("Add", [result[1], times(cosines, imaginary[0])], "imaginary")
-    return result
-
-
-def _reshaped(context: AdapterContext, data: str, shape: Term, dense: bool) -> str:
-    operator, inputs, attributes = reshaped(context, data, shape.name, dense=dense)
-    return context.emit(operator, inputs, "reshaped", **attributes)
-
-
-changed(
-    "DFT",
-    20,
-    "the attribute axis became an input, and the default axis changed from 1 to the last but one",
-    hint=RANK_HINT,
-)
-
-
-@exact("DFT", 20)
-def dft_axis(crossing: Crossing) -> bool:
-    """DFT 17|20: the axis is the last but one, the default from opset 20 on; needs the rank."""
-    rank = crossing.rank(0)
-    if rank is None or rank < 3:
-        return False
-    if not crossing.upward:
-        if crossing.uses_input(2):
-            return False
-        crossing.set("axis", rank - 2, "below opset 20 the default axis is 1, not the last but one")
-        return True
-    if crossing.value("axis", 1) not in (rank - 2, -2):
-        return False
-    crossing.drop("axis", why="it is the default axis from opset 20 on")
-    return True
-
-
-@upward("DFT", 20)
-def transform_axis_as_input(context: AdapterContext) -> None:
-    """The attribute axis, 1 when absent, becomes a constant; the default of the input is the last but one."""
-    context.require_types()
-    context.inputs.extend([""] * (2 - len(context.inputs)))
-    has = context.has("axis")
-    context.inputs.append(context.attribute_as_input("axis") if has else context.constant(1, "axis"))
-
-
-@downward("DFT", 20)
-def transform_axis_as_attribute(context: AdapterContext) -> None:
-    """A constant axis becomes an attribute; the default, the last but one, is -2 there. Along an axis that is known
-    only at run time the signal is transformed in four dimensions, of which the axis is the second: those before it and
-    those behind it are made one each.
-    """
-    context.require_types()
-    if context.uses_input(2) and context.elements(2) is None:
-        _transform_folded(context)
-        return
-    axis = context.constant_ints(2, "axis")[0] if context.uses_input(2) else -2
-    del context.inputs[2:]
-    while context.inputs[-1] == "":
-        context.inputs.pop()
-    context.set("axis", axis, f"it is an attribute {context.side}")
-
-
-def _transform_folded(context: AdapterContext) -> None:
-    data, length, axis_input = context.inputs
-    rank, formula = context.known_rank(), Formula(context)
-    modes = {name: context.known_value(name, 0) for name in ("inverse", "onesided")}
-    sizes, places = formula.sizes(data, rank), formula.number(range(rank))
-    axis = formula.given(axis_input, "int64").reshape(1)
-    axis = formula.where(axis < 0, axis + rank, axis)
-    signal, is_axis = formula.vector([*sizes[:-1], 1]), places.equals(axis)
-    sides = [formula.where(side, signal, formula.number([1])) for side in (places < axis, is_axis, places > axis)]
-    folds = [context.emit("ReduceProd", [side.name], "size", keepdims=1) for side in sides]
-    four = context.emit("Concat", [*folds, formula.vector(sizes[-1:]).name], "folded_shape", axis=0)
-    operator, inputs, attributes = reshaped(context, data, four, dense=has_no_zero(context, data))
-    folded = context.emit(operator, inputs, "folded", **attributes)
-    found = context.emit("DFT", [folded, length] if length else [folded], "found", axis=1, **modes)
-    found_shape = formula.held(context.emit("Shape", [found], "found_shape"), "int64")
-    shape = formula.where(is_axis, formula.element(found_shape, 1), formula.vector(sizes))
-    shape = formula.where(places.equals(rank - 1), formula.element(found_shape, 3), shape)
-    operator, inputs, attributes = reshaped(context, found, shape.name, dense=False)
-    context.reasons["axis"] = f"the axis is an attribute {context.side}, and known only at run time"
-    context.replace(operator, inputs, **attributes)
 
 
 @dataclass(frozen=True, slots=True)
 class _Transform:
     """A transform along the second of three dimensions.
 
-    dtype: to compute in. inverse, half: with onesided, the forward transform gives the first half of the frequencies,
-    and the inverse one takes it and gives real numbers. length: of the whole transform. taken, given: how many
-    elements of the signal, or of the spectrum, count, and how many there are afterwards.
+    dtype: to compute in. inverse, half: with onesided, the forward transform gives the first half of the frequencies;
+    the inverse one takes that half and gives real numbers. length: of the whole transform. taken, given: the number of
+    elements of the signal (or of the spectrum) that count, and the number of elements of the result.
     """
 
     formula: Formula
@@ -182,7 +38,9 @@ class _Transform:
     given: Term
 
     def matrices(self) -> tuple[Term, Term]:
-        """What real and imaginary parts are multiplied with: the cosines, and the sines as they turn."""
+        """Gives the matrices for real and imaginary parts: the cosines, and the sines with the sign of the
+        direction.
+        """
         formula = self.formula
         rows, columns = (formula.counting(count) for count in (self.given, self.taken))
         known = [places.elements.size for places in (rows, columns) if places.elements is not None]
@@ -200,21 +58,169 @@ class _Transform:
         cosines, sines = (formula.gather(table.cast(self.dtype), place, 0) for table in tables)
         if not (self.inverse and self.half):
             return cosines, sines
-        # Every frequency but 0 and half of the length stands for its mirror image, too.
+        # Every frequency, except 0 and half of the length, also stands for its mirror image.
         doubled = (columns > 0) & (columns * 2 < self.length)
         weights = doubled.cast(self.dtype) + 1.0
         return cosines * weights, sines * weights
 
 
+# DFT ----------------------------------------------------------------------------------------------------------------
+
+
+@downward("DFT", 17)
+def transform_by_matrices(context: AdapterContext) -> None:
+    """Multiplies the signal with a matrix of cosines and one of sines, the sum that the document gives. Missing
+    elements count as 0 and are omitted; excess elements are cut off.
+    """
+    dtype, rank = context.known_dtype(), context.known_rank()
+    parts = (context.input_type(0).shape or (None,))[-1]
+    if parts not in (1, 2):
+        raise Inexact("whether the signal is real or complex is not known", "declare the shape of the input")
+    inverse, half = bool(context.known_value_or_default("inverse")), bool(context.known_value_or_default("onesided"))
+    if half and not inverse and parts == 2:
+        raise Inexact("half of a transform is for real input only")
+    axis, formula = context.known_value_or_default("axis") % rank, Formula(context)
+    sizes = formula.sizes(context.inputs[0], rank)
+    room, length = sizes[axis], (sizes[axis] - 1) * 2 if inverse and half else sizes[axis]
+    if context.uses_input(1):
+        length = _number(context, formula, 1, "int64")
+    if length.elements is not None and length.elements <= 0:
+        raise Inexact("it has no length, as has the inverse of half a transform of one element")
+    bins = length // 2 + 1
+    taken = room.at_most(bins if inverse and half else length) if context.uses_input(1) else room
+    given = bins if half and not inverse else length
+    wide = wide_float(dtype)
+    transform = _Transform(formula, wide, inverse, half, length, taken, given)
+    before, behind = formula.product(sizes[:axis]), formula.product(sizes[axis + 1 : -1])
+    data = widened(context, context.inputs[0], dtype, wide)
+    three = formula.vector([before, room, behind])
+    dense = has_no_zero(context, context.inputs[0])
+    signals = []
+    for part in range(parts):
+        signal = data
+        if parts == 2:
+            signal = context.emit("Gather", [data, context.constant([part], "part")], "part", axis=rank - 1)
+        signal = _reshaped(context, signal, three, dense)
+        if taken is not room:
+            bounds = [formula.vector([bound]).name for bound in (0, taken, 1)]
+            signal = context.emit("Slice", [signal, *bounds], "taken")
+        signals.append(signal)
+    results = _multiply_by_matrices(context, *transform.matrices(), signals, real_only=inverse and half)
+    shape = formula.vector([*sizes[:axis], given, *sizes[axis + 1 : -1], 1])
+    shaped = [_reshaped(context, result, shape, dense) for result in results]
+    whole = context.emit("Concat", shaped, "whole", axis=rank - 1)
+    replace_by_cast(context, whole, wide, dtype)
+
+
+def _reshaped(context: AdapterContext, data: str, shape: Term, dense: bool) -> str:
+    """Emits a Reshape to a shape that the formula gives."""
+    return reshape(context, data, shape.name, "reshaped", dense=dense)
+
+
+def _multiply_by_matrices(
+    context: AdapterContext, cosines: Term, sines: Term, signals: list[str], *, real_only: bool
+) -> list[str]:
+    """Gives the real and the imaginary part of the products; real_only: the real part only."""
+
+    def times(matrix: Term, signal: str) -> str:
+        return context.emit("MatMul", [matrix.name, signal], "product")
+
+    real, *imaginary = signals
+    result = [times(cosines, real), *([] if real_only else [times(sines, real)])]
+    if imaginary:
+        result[0] = context.emit("Sub", [result[0], times(sines, imaginary[0])], "real")
+        if not real_only:
+            result[1] = context.emit("Add", [result[1], times(cosines, imaginary[0])], "imaginary")
+    return result
+
+
+changed(
+    "DFT",
+    20,
+    "the attribute axis became an input, and the default axis changed from 1 to the last but one",
+    hint=RANK_HINT,
+)
+
+
+@exact("DFT", 20)
+def axis_is_last_but_one(crossing: Crossing) -> bool:
+    """True when the axis is the last but one, the default from 20 on. The rank must be known."""
+    rank = crossing.rank(0)
+    if rank is None or rank < 3:
+        return False
+    if not crossing.upward:
+        if crossing.uses_input(2):
+            return False
+        crossing.set("axis", rank - 2, "below opset 20 the default axis is 1, not the last but one")
+        return True
+    if crossing.value("axis", 1) not in (rank - 2, -2):
+        return False
+    crossing.drop("axis", why="it is the default axis from opset 20 on")
+    return True
+
+
+@upward("DFT", 20)
+def make_axis_an_input(context: AdapterContext) -> None:
+    """Turns the attribute axis, 1 when absent, into a constant. The default of the input is another one: the last but
+    one.
+    """
+    context.require_types()
+    context.inputs.extend([""] * (2 - len(context.inputs)))
+    has = context.has("axis")
+    context.inputs.append(context.attribute_as_input("axis") if has else context.constant(1, "axis"))
+
+
+@downward("DFT", 20)
+def make_axis_an_attribute(context: AdapterContext) -> None:
+    """Turns a constant axis into an attribute; the default of the input becomes -2.
+
+    An axis that is known only at run time: the signal is reshaped to four dimensions, the second of which is the axis,
+    the first those before it, and the third those behind it.
+    """
+    context.require_types()
+    if context.uses_input(2) and context.elements(2) is None:
+        _transform_in_four_dimensions(context)
+        return
+    axis = context.constant_ints(2, "axis")[0] if context.uses_input(2) else -2
+    del context.inputs[2:]
+    while context.inputs[-1] == "":
+        context.inputs.pop()
+    context.set("axis", axis, f"it is an attribute {context.side}")
+
+
+def _transform_in_four_dimensions(context: AdapterContext) -> None:
+    """Transforms along an axis that is known only at run time."""
+    data, length, axis_input = context.inputs
+    rank, formula = context.known_rank(), Formula(context)
+    modes = {name: context.known_value(name, 0) for name in ("inverse", "onesided")}
+    sizes, places = formula.sizes(data, rank), formula.number(range(rank))
+    axis = formula.given(axis_input, "int64").reshape(1)
+    axis = formula.where(axis < 0, axis + rank, axis)
+    signal, is_axis = formula.vector([*sizes[:-1], 1]), places.equals(axis)
+    sides = [formula.where(side, signal, formula.number([1])) for side in (places < axis, is_axis, places > axis)]
+    folds = [context.emit("ReduceProd", [side.name], "size", keepdims=1) for side in sides]
+    four = context.emit("Concat", [*folds, formula.vector(sizes[-1:]).name], "folded_shape", axis=0)
+    folded = reshape(context, data, four, "folded", dense=has_no_zero(context, data))
+    found = context.emit("DFT", [folded, length] if length else [folded], "found", axis=1, **modes)
+    found_shape = formula.held(context.emit("Shape", [found], "found_shape"), "int64")
+    shape = formula.where(is_axis, formula.element(found_shape, 1), formula.vector(sizes))
+    shape = formula.where(places.equals(rank - 1), formula.element(found_shape, 3), shape)
+    context.reasons["axis"] = f"the axis is an attribute {context.side}, and known only at run time"
+    replace_by_reshape(context, found, shape.name, dense=False)
+
+
+# STFT ---------------------------------------------------------------------------------------------------------------
+
+
 @downward("STFT", 17)
 def transform_frames(context: AdapterContext) -> None:
-    """The frames are gathered, multiplied with the window, and transformed by DFT."""
+    """Gathers the frames, multiplies them with the window, and transforms them by DFT."""
     context.dialect = 17
     signal, shape = context.inputs[0], context.input_type(0).shape
     is_flat = shape is not None and len(shape) == 2
     if is_flat:
         signal = context.emit("Unsqueeze", [signal, context.constant([2], "axis")], "signal")
-    onesided = context.known_value("onesided", 1)
+    onesided = context.known_value_or_default("onesided")
     if onesided and not is_flat and (shape or (None,))[-1] != 1:
         raise Inexact("half of a transform is for real input only")
     formula = Formula(context)
@@ -233,10 +239,13 @@ def transform_frames(context: AdapterContext) -> None:
     context.replace("DFT", [framed], axis=2, onesided=onesided)
 
 
+# MelWeightMatrix ----------------------------------------------------------------------------------------------------
+
+
 @downward("MelWeightMatrix", 17)
-def triangles_written_out(context: AdapterContext) -> None:
-    """The edges of the triangles, whole numbers of frequencies, are found in float64; each column rises from one to the
-    next, where it is 1, and falls to the one after that.
+def write_triangles(context: AdapterContext) -> None:
+    """Computes the edges of the triangles, whole numbers of frequencies, in float64. Each column rises from one edge to
+    the next, where it is 1, and falls to the edge after that.
     """
     formula = Formula(context)
     bands, length, rate = (_number(context, formula, index, "int64") for index in range(3))
@@ -254,9 +263,12 @@ def triangles_written_out(context: AdapterContext) -> None:
     weights = formula.where(falls, (end - place) / (end - peak), zero)
     weights = formula.where(rises, (place - start) / (peak - start), weights)
     weights = formula.where(~((place < peak) | (place > peak)), one, weights)
-    context.replace("Cast", [weights.name], to=context.known_value("output_datatype", TensorProto.FLOAT))
+    context.replace("Cast", [weights.name], to=context.known_value_or_default("output_datatype"))
+
+
+# Helpers of several operators ---------------------------------------------------------------------------------------
 
 
 def _number(context: AdapterContext, formula: Formula, index: int, dtype: str) -> Term:
-    """An input of one element as a scalar."""
+    """Gives an input of one element as a scalar."""
     return formula.given(context.inputs[index], context.known_dtype(index)).cast(dtype).reshape()

@@ -1,4 +1,6 @@
-"""Operators that take or put elements at indices: TopK, OneHot, Compress, Gather*, Scatter*, ReverseSequence."""
+"""TopK, OneHot, Compress, ReverseSequence, NonZero, GatherElements and GatherND: inputs that were attributes, negative
+indices, and what to write below their first opsets.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +15,12 @@ from splitgraph.conversion.operators.registry import (
     unchanged,
     upward,
 )
-from splitgraph.conversion.operators.sorting import topmost_of_long_integers
+from splitgraph.conversion.operators.sorting import sort_long_integers
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
 from splitgraph.conversion.writing.formula import Formula
-from splitgraph.conversion.writing.reshaping import reshaped
+from splitgraph.conversion.writing.reshaping import replace_by_reshape, reshape
 from splitgraph.conversion.writing.shape_nodes import (
+    GREATEST_INT64,
     as_int64,
     counted_from_front,
     counting,
@@ -29,26 +32,31 @@ from splitgraph.conversion.writing.shape_nodes import (
 )
 from splitgraph.deferred import np
 
-_GREATEST = 2**63 - 1
+_UNSIGNED = frozenset({"uint8", "uint16", "uint32", "uint64"})
 
+unchanged("Gather", 11, 13)
+
+# TopK ---------------------------------------------------------------------------------------------------------------
 
 unchanged("TopK", 11, 24)
 changed("TopK", 10, "the attribute k became an input")
 
 
 @upward("TopK", 10)
-def k_as_input(context: AdapterContext) -> None:
-    """The attribute k becomes a constant of one element."""
+def make_k_an_input(context: AdapterContext) -> None:
+    """Turns the attribute k into a constant of one element."""
     context.require_types()
     k = context.attribute_as_input("k")
     context.inputs.append(context.emit("Reshape", [k, context.constant([1], "one")], "k_row"))
 
 
 @downward("TopK", 10)
-def k_as_attribute(context: AdapterContext) -> None:
-    """A constant second input becomes the attribute k; of a k known only at run time, the first of all are taken."""
+def make_k_an_attribute(context: AdapterContext) -> None:
+    """Turns a constant second input into the attribute k. With a k that is known only at run time, the node sorts all
+    elements and Gather takes the first k.
+    """
     context.require_types()
-    found, axis = context.elements(1), context.known_value("axis", -1)
+    found, axis = context.elements(1), context.known_value_or_default("axis")
     if found is not None:
         count = int(found.reshape(-1)[0])
         if count < 1:
@@ -72,16 +80,16 @@ def k_as_attribute(context: AdapterContext) -> None:
 
 
 @downward("TopK", 11)
-def smallest_by_negation(context: AdapterContext) -> None:
-    """Below 11 the largest are given, in order: the smallest are the largest of the negated. Any order will do where
-    none is asked for. Equal elements come in the order of their indices on both sides.
+def negate_to_find_smallest(context: AdapterContext) -> None:
+    """Negates the data and the result to find the smallest: below 11, TopK gives the largest, in order. Any order will
+    do with sorted=0. Equal elements come in the order of their indices on both sides.
     """
     if context.dtype(0) in ("int64", "uint64"):
-        topmost_of_long_integers(context)
+        sort_long_integers(context)
         return
     context.require_types()
-    largest, axis = context.known_value("largest", 1), context.known_value("axis", -1)
-    context.known_value("sorted", 1)
+    largest, axis = context.known_value_or_default("largest"), context.known_value_or_default("axis")
+    context.known_value_or_default("sorted")
     context.drop("largest", "sorted", why=f"it does not exist {context.side}")
     if axis < -1:
         context.set("axis", axis + context.known_rank(0), f"axes are counted from the front {context.side}")
@@ -93,45 +101,47 @@ def smallest_by_negation(context: AdapterContext) -> None:
         context.emit_after("Neg", [context.outputs[0]], old)
 
 
-unchanged("OneHot Compress ReverseSequence", 28)
+# OneHot -------------------------------------------------------------------------------------------------------------
+
+unchanged("OneHot", 28)
 changed("OneHot", 11, "below it, negative indices give no hot value; from then on they count from the end")
-_UNSIGNED = frozenset({"uint8", "uint16", "uint32", "uint64"})
 
 
 @exact_upward("OneHot", 11)
 def index_cannot_be_negative(crossing: Crossing) -> bool:
-    """OneHot 9|11: indices of an unsigned type."""
+    """True when the indices have an unsigned type."""
     return crossing.dtype(0) in _UNSIGNED
 
 
 @exact_downward("OneHot", 11)
-def one_hot_downward(crossing: Crossing) -> bool:
-    """OneHot 9|11, downward: unsigned indices, and an axis that the older version knows."""
+def index_and_axis_are_from_front(crossing: Crossing) -> bool:
+    """True when the indices have an unsigned type, and the axis is -1 or can be counted from the front."""
     # -1 is the default of the older version, so it has a meaning there.
     return index_cannot_be_negative(crossing) and (
-        crossing.value("axis", -1) == -1 or count_from_front(crossing, "axis", True)
+        crossing.value_or_default("axis") == -1 or count_from_front(crossing, "axis", True)
     )
 
 
 @upward("OneHot", 11)
-def negative_indices_beyond(context: AdapterContext) -> None:
-    """Below 11 negative indices give no hot value: they become an index that is beyond every depth."""
+def move_negative_indices_beyond(context: AdapterContext) -> None:
+    """Replaces negative indices, which give no hot value below 11, by an index beyond every depth."""
     context.require_types()
     context.inputs[0] = _beyond_where_negative(context, as_int64(context, context.inputs[0], "index"))
 
 
 def _beyond_where_negative(context: AdapterContext, index: str) -> str:
+    """Replaces negative indices by the greatest int64."""
     is_negative = context.emit("Less", [index, context.constant(0, "zero")], "is_negative")
-    return context.emit("Where", [is_negative, context.constant(_GREATEST, "beyond"), index], "indices")
+    return context.emit("Where", [is_negative, context.constant(GREATEST_INT64, "beyond"), index], "indices")
 
 
 @downward("OneHot", 11)
-def negative_indices_from_front(context: AdapterContext) -> None:
-    """Below 11 indices are counted from the front: the depth is added to those from -depth to -1; what is less gives no
-    hot value, as an index beyond every depth does (a negative one too, but onnxruntime counts it from the end).
+def count_indices_from_front(context: AdapterContext) -> None:
+    """Adds the depth to indices from -depth to -1. Lesser indices give no hot value, as an index beyond every depth
+    does. (So does a negative index, but onnxruntime counts it from the end.)
     """
     context.require_types()
-    axis = context.known_value("axis", -1)
+    axis = context.known_value_or_default("axis")
     if axis < -1:
         context.set("axis", axis + context.known_rank(0) + 1, f"axes are counted from the front {context.side}")
     found = context.elements(0)
@@ -141,9 +151,14 @@ def negative_indices_from_front(context: AdapterContext) -> None:
         context.inputs[0] = _beyond_where_negative(context, index)
 
 
+# Compress -----------------------------------------------------------------------------------------------------------
+
+unchanged("Compress", 28)
+
+
 @downward("Compress", 9)
-def gathered_where_true(context: AdapterContext) -> None:
-    """A condition that is constant says which elements are taken."""
+def gather_where_true(context: AdapterContext) -> None:
+    """Gathers the elements for which a constant condition is true."""
     condition = context.elements(1)
     if condition is None:
         raise Inexact("its condition is known only at run time")
@@ -154,102 +169,19 @@ def gathered_where_true(context: AdapterContext) -> None:
 
 
 changed("Compress", 11, MINUS_AXIS, up=always, down=axes_counted_from_front("axis"), hint=RANK_HINT)
-unchanged("NonZero GatherElements", 13)
 
+# ReverseSequence ----------------------------------------------------------------------------------------------------
 
-@downward("NonZero", 9)
-def places_as_constant(context: AdapterContext) -> None:
-    """Of elements that are known, as of the ones that are counted, the places are a constant."""
-    elements = context.elements(0)
-    if elements is None:
-        raise Inexact("its input is known only at run time")
-    context.replace("Identity", [context.constant(np.stack(np.nonzero(elements)), "places")])
-
-
-def from_front(context: AdapterContext, axis: int) -> str:
-    """The node's indices, its second input, without negative ones."""
-    found = context.elements(1)
-    if found is not None and np.all(found >= 0):
-        return context.inputs[1]
-    if axis < 0:
-        axis += context.known_rank(0)
-    length = dimension(context, context.emit("Shape", [context.inputs[0]], "shape"), axis, "length")
-    return counted_from_front(context, as_int64(context, context.inputs[1], "given_indices"), length, "indices")
-
-
-@downward("GatherElements", 11)
-def gathered_from_flat_data(context: AdapterContext) -> None:
-    """Each element is found in the flat data: its coordinates are those of its index, but along the axis, where the
-    index says it; multiplied by the strides of the data they add up to its place.
-    """
-    rank, axis = context.known_rank(0), context.known_value("axis", 0)
-    axis %= rank
-    shape, index_shape = (context.emit("Shape", [name], "shape") for name in context.inputs[:2])
-    indices = flat(context, from_front(context, axis), "flat_indices")
-    places = as_int64(context, indices, "along_axis")
-    where = context.emit("NonZero", [filled(context, index_shape, 1, "ones")], "coordinates")
-    strides = [context.constant(1, "stride")]
-    for place in range(rank - 1, 0, -1):
-        strides.append(context.emit("Mul", [strides[-1], dimension(context, shape, place, "length")], "stride"))
-    total = None
-    for place, stride in enumerate(reversed(strides)):
-        row = places if place == axis else dimension(context, where, place, "row")
-        part = context.emit("Mul", [row, stride], "offset")
-        total = part if total is None else context.emit("Add", [total, part], "place")
-    assert total is not None
-    _gather_flat(context, flat(context, context.inputs[0], "flat_data"), total, index_shape)
-
-
-unchanged("GatherND", 12, 13)
-
-
-@downward("GatherND", 11)
-def gathered_by_offsets(context: AdapterContext) -> None:
-    """The last dimension of the indices counts into the first dimensions of the data, which are made one."""
-    rank, depth = context.known_rank(0), tuple_length(context)
-    shape = context.emit("Shape", [context.inputs[0]], "shape")
-    operator, inputs, attributes = _merged(context, shape, depth, rank)
-    data = context.emit(operator, inputs, "merged_data", **attributes)
-    context.replace("Gather", [data, offsets(context, shape, depth)], axis=0)
-
-
-def _merged(context: AdapterContext, shape: str, depth: int, rank: int) -> tuple[str, list[str], dict[str, int]]:
-    """The node that makes the first dimensions of the data one, by operator, inputs and attributes."""
-    rest = (
-        [context.emit("Gather", [shape, context.constant(range(depth, rank), "rest")], "rest")] if depth < rank else []
-    )
-    # What is left for -1 is 0 where one of the first dimensions is; where one of the others is, it could be anything.
-    dense = all(isinstance(dim, int) and dim > 0 for dim in (context.input_type(0).shape or ())[depth:])
-    first = context.constant([-1], "merged")
-    if not dense:
-        sizes = context.emit("Gather", [shape, context.constant(range(depth), "first")], "first")
-        first = context.emit("ReduceProd", [sizes], "merged", axes=[0], keepdims=1)
-    merged = context.emit("Concat", [first, *rest], "merged_shape", axis=0)
-    return reshaped(context, context.inputs[0], merged, dense=dense)
-
-
-@downward("GatherND", 12)
-def gathered_without_batch(context: AdapterContext) -> None:
-    """The indices into the dimensions of the batch, which are those of the indices themselves, go before the others."""
-    context.require_types()
-    batch, rank, formula = context.known_value("batch_dims", 0), context.known_rank(1), Formula(context)
-    context.drop("batch_dims", why=f"it does not exist {context.side}")
-    sizes = formula.sizes(context.inputs[1], rank)
-    shape = formula.vector([*sizes[:-1], 1])
-    parts = [context.inputs[1]]
-    for axis in reversed(range(batch)):
-        places = formula.counting(sizes[axis]).reshape(*[1] * axis, -1, *[1] * (rank - axis - 1))
-        parts.insert(0, context.emit("Expand", [places.name, shape.name], "batch_index"))
-    context.inputs[1] = context.emit("Concat", parts, "indices", axis=rank - 1)
+unchanged("ReverseSequence", 28)
 
 
 @downward("ReverseSequence", 10)
-def reversed_by_gather(context: AdapterContext) -> None:
-    """Time and batch are made one dimension, of which the elements are gathered: backwards up to the length of each
-    sequence, and as they are from there on. Flatten and what is copied by Reshape may be 0.
+def reverse_by_gather(context: AdapterContext) -> None:
+    """Merges time and batch into one dimension and gathers its elements: backwards up to the length of each sequence,
+    unchanged behind it.
     """
     rank, formula = context.known_rank(), Formula(context)
-    time, batch = context.known_value("time_axis", 0), context.known_value("batch_axis", 1)
+    time, batch = context.known_value_or_default("time_axis"), context.known_value_or_default("batch_axis")
     if {time, batch} != {0, 1}:
         raise Inexact("its axes are not the first two")
     sizes = formula.sizes(context.inputs[0], rank)
@@ -271,8 +203,84 @@ def reversed_by_gather(context: AdapterContext) -> None:
         context.replace("Reshape", [found, formula.vector([0, 0, *sizes[2:]]).name])
 
 
+# NonZero ------------------------------------------------------------------------------------------------------------
+
+unchanged("NonZero", 13)
+
+
+@downward("NonZero", 9)
+def write_places_as_constant(context: AdapterContext) -> None:
+    """Writes the places as a constant where the elements are known."""
+    elements = context.elements(0)
+    if elements is None:
+        raise Inexact("its input is known only at run time")
+    context.replace("Identity", [context.constant(np.stack(np.nonzero(elements)), "places")])
+
+
+# GatherElements -----------------------------------------------------------------------------------------------------
+
+unchanged("GatherElements", 13)
+
+
+@downward("GatherElements", 11)
+def gather_from_flat_data(context: AdapterContext) -> None:
+    """Gathers each element from the flat data. Its coordinates are those of its index, except along the axis, where the
+    index gives the coordinate; multiplied by the strides of the data they add up to its place.
+    """
+    rank, axis = context.known_rank(0), context.known_value_or_default("axis")
+    axis %= rank
+    shape, index_shape = (context.emit("Shape", [name], "shape") for name in context.inputs[:2])
+    indices = flat(context, indices_from_front(context, axis), "flat_indices")
+    places = as_int64(context, indices, "along_axis")
+    where = context.emit("NonZero", [filled(context, index_shape, 1, "ones")], "coordinates")
+    strides = [context.constant(1, "stride")]
+    for place in range(rank - 1, 0, -1):
+        strides.append(context.emit("Mul", [strides[-1], dimension(context, shape, place, "length")], "stride"))
+    total = None
+    for place, stride in enumerate(reversed(strides)):
+        row = places if place == axis else dimension(context, where, place, "row")
+        part = context.emit("Mul", [row, stride], "offset")
+        total = part if total is None else context.emit("Add", [total, part], "place")
+    assert total is not None
+    _gather_flat(context, flat(context, context.inputs[0], "flat_data"), total, index_shape)
+
+
+def indices_from_front(context: AdapterContext, axis: int) -> str:
+    """Gives the indices, the second input, with negative ones counted from the front."""
+    found = context.elements(1)
+    if found is not None and np.all(found >= 0):
+        return context.inputs[1]
+    if axis < 0:
+        axis += context.known_rank(0)
+    length = dimension(context, context.emit("Shape", [context.inputs[0]], "shape"), axis, "length")
+    return counted_from_front(context, as_int64(context, context.inputs[1], "given_indices"), length, "indices")
+
+
+def _gather_flat(context: AdapterContext, data: str, places: str, shape: str) -> None:
+    """Gathers from flat data and gives the result a shape."""
+    taken = context.emit("Gather", [data, places], "taken", axis=0)
+    dense = has_no_zero(context, context.inputs[1])
+    replace_by_reshape(context, taken, shape, dense=dense)
+
+
+# GatherND -----------------------------------------------------------------------------------------------------------
+
+unchanged("GatherND", 12, 13)
+
+
+@downward("GatherND", 11)
+def gather_by_offsets(context: AdapterContext) -> None:
+    """Gathers from data whose first dimensions are merged into one: the last dimension of the indices counts into
+    these.
+    """
+    rank, depth = context.known_rank(0), tuple_length(context)
+    shape = context.emit("Shape", [context.inputs[0]], "shape")
+    data = _merge_first_dimensions(context, shape, depth, rank)
+    context.replace("Gather", [data, offsets(context, shape, depth)], axis=0)
+
+
 def tuple_length(context: AdapterContext) -> int:
-    """How many dimensions of the data an index into it counts."""
+    """Gives the number of data dimensions that one tuple of indices names."""
     shape = context.input_type(1).shape
     depth = shape[-1] if shape else None
     if not isinstance(depth, int) or depth == 0 or context.known_value("batch_dims", 0):
@@ -282,8 +290,23 @@ def tuple_length(context: AdapterContext) -> int:
     return depth
 
 
+def _merge_first_dimensions(context: AdapterContext, shape: str, depth: int, rank: int) -> str:
+    """Merges the first dimensions of the data into one."""
+    rest = (
+        [context.emit("Gather", [shape, context.constant(range(depth, rank), "rest")], "rest")] if depth < rank else []
+    )
+    # The -1 becomes 0 where one of the first dimensions is 0. Where one of the others is 0, the -1 could be anything.
+    dense = all(isinstance(dim, int) and dim > 0 for dim in (context.input_type(0).shape or ())[depth:])
+    first = context.constant([-1], "merged")
+    if not dense:
+        sizes = context.emit("Gather", [shape, context.constant(range(depth), "first")], "first")
+        first = context.emit("ReduceProd", [sizes], "merged", axes=[0], keepdims=1)
+    merged = context.emit("Concat", [first, *rest], "merged_shape", axis=0)
+    return reshape(context, context.inputs[0], merged, "merged_data", dense=dense)
+
+
 def offsets(context: AdapterContext, shape: str, depth: int) -> str:
-    """Tuples of indices as one index into as many dimensions made one."""
+    """Computes one index from each tuple of indices: into the named dimensions, merged into one."""
     last = len(context.input_type(1).shape or ()) - 1
     total = ""
     for place in range(depth):
@@ -295,11 +318,18 @@ def offsets(context: AdapterContext, shape: str, depth: int) -> str:
     return total
 
 
-def _gather_flat(context: AdapterContext, data: str, places: str, shape: str) -> None:
-    taken = context.emit("Gather", [data, places], "taken", axis=0)
-    dense = has_no_zero(context, context.inputs[1])
-    operator, inputs, attributes = reshaped(context, taken, shape, dense=dense)
-    context.replace(operator, inputs, **attributes)
-
-
-unchanged("Gather", 11, 13)
+@downward("GatherND", 12)
+def index_batch_too(context: AdapterContext) -> None:
+    """Puts indices into the batch dimensions before the other indices. The batch of an element is the batch of its
+    index.
+    """
+    context.require_types()
+    batch, rank, formula = context.known_value_or_default("batch_dims"), context.known_rank(1), Formula(context)
+    context.drop("batch_dims", why=f"it does not exist {context.side}")
+    sizes = formula.sizes(context.inputs[1], rank)
+    shape = formula.vector([*sizes[:-1], 1])
+    parts = [context.inputs[1]]
+    for axis in reversed(range(batch)):
+        places = formula.counting(sizes[axis]).reshape(*[1] * axis, -1, *[1] * (rank - axis - 1))
+        parts.insert(0, context.emit("Expand", [places.name, shape.name], "batch_index"))
+    context.inputs[1] = context.emit("Concat", parts, "indices", axis=rank - 1)

@@ -1,4 +1,4 @@
-"""NegativeLogLikelihoodLoss, SoftmaxCrossEntropyLoss."""
+"""NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss: they do not change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Batch, instance, group and mean variance normalization."""
+"""BatchNormalization, InstanceNormalization, GroupNormalization, MeanVarianceNormalization and LayerNormalization:
+training modes, scales for channels, and what to write below their first opsets.
+"""
 
 from __future__ import annotations
 
@@ -17,27 +19,35 @@ from splitgraph.conversion.operators.registry import (
 )
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
 from splitgraph.conversion.writing.function_bodies import expand
+from splitgraph.conversion.writing.shape_nodes import widened
 from splitgraph.deferred import np
 from splitgraph.onnx_proto import AttributeProto, TensorProto
 from splitgraph.value_type import DTYPE_NUMBERS
 
 _HALVES = frozenset({"float16", "bfloat16"})
 
+unchanged("LpNormalization", 22)
+unchanged("LRN", 13)
+
+# BatchNormalization, InstanceNormalization --------------------------------------------------------------------------
 
 unchanged("BatchNormalization", 9)
-changed("BatchNormalization", 6, "below it, the input has four dimensions", up=always, hint=RANK_HINT)
+unchanged("InstanceNormalization", 22)
+changed(
+    "BatchNormalization InstanceNormalization", 6, "below it, the input has four dimensions", up=always, hint=RANK_HINT
+)
 
 
-@exact_downward("BatchNormalization", 6)
+@exact_downward("BatchNormalization InstanceNormalization", 6)
 def rank_is_4(crossing: Crossing) -> bool:
-    """The older version takes images only."""
+    """True when the input has four dimensions, as it must below 6."""
     return crossing.rank(0) == 4
 
 
 @downward("BatchNormalization InstanceNormalization", 6)
-def as_images(context: AdapterContext) -> None:
-    """Below 6, the input is an image: dimensions of 1 behind two or three change neither which elements share their
-    statistics nor how many they are.
+def reshape_to_images(context: AdapterContext) -> None:
+    """Adds dimensions of 1 behind two or three, because below 6 the input has four dimensions. These change neither
+    which elements share their statistics nor how many elements there are.
     """
     rank = context.known_rank(0)
     if context.form.op_type == "BatchNormalization":
@@ -58,10 +68,12 @@ changed(
 
 
 @exact("BatchNormalization", 7)
-def batch_normalization_mode(crossing: Crossing) -> bool:
-    """BatchNormalization 6|7: test mode with one output, or training with all five; one scale for each channel."""
+def mode_and_outputs_agree(crossing: Crossing) -> bool:
+    """True when the node is in test mode with one output or in training with all five, and has one scale for each
+    channel. Sets or drops is_test.
+    """
     others = _outputs_after_first(crossing)
-    if crossing.value("spatial", 1) != 1 or others not in (0, 4):
+    if crossing.value_or_default("spatial") != 1 or others not in (0, 4):
         return False
     if not crossing.upward:
         if others == 0:
@@ -74,17 +86,19 @@ def batch_normalization_mode(crossing: Crossing) -> bool:
 
 
 def _outputs_after_first(crossing: Crossing) -> int:
+    """Counts the outputs after the first one."""
     return sum(crossing.uses_output(index) for index in range(1, len(crossing.facts.node.output)))
 
 
 @upward("BatchNormalization", 7)
-def mode_by_outputs(context: AdapterContext) -> None:
-    """Below 7, is_test tells inference from training; from then on whether there are outputs after the first. Where
-    these are not read, inference loses them and training gets them. spatial=0 is as in `activations_as_channels`.
+def fit_outputs_to_mode(context: AdapterContext) -> None:
+    """Drops is_test, which below 7 tells inference from training; from 7 on the number of outputs does. Inference loses
+    the outputs after the first, which nobody may read; training gets them. spatial=0 is handled as in
+    `fold_activations_into_channels`.
     """
-    if context.known_value("spatial", 1) == 0:
+    if context.known_value_or_default("spatial") == 0:
         _follow_scale(context)
-    if context.known_value("is_test", 0):
+    if context.known_value_or_default("is_test"):
         read = [name for name in context.outputs[1:] if name and context.is_read(name)]
         if read:
             raise Inexact(f"inference gives one output, and {read[0]!r} is read")
@@ -95,7 +109,9 @@ def mode_by_outputs(context: AdapterContext) -> None:
 
 
 def _follow_scale(context: AdapterContext) -> None:
-    """spatial=0 below 7, where the document gives scale one dimension: of channels or of all activations."""
+    """Handles spatial=0 below 7, where the scale has one dimension: one for each channel, or one for each
+    activation.
+    """
     shape, scale = context.shape(0), context.shape(1)
     known = shape is not None and scale is not None and len(scale) == 1 and len(shape) >= 2 and scale[0] is not None
     if known and shape is not None and scale is not None:
@@ -104,19 +120,26 @@ def _follow_scale(context: AdapterContext) -> None:
             return
         sizes = [size for size in shape[1:] if isinstance(size, int)]
         if len(sizes) == len(shape) - 1 and scale[0] == np.prod(sizes):
-            activations_as_channels(context)
+            fold_activations_into_channels(context)
             return
     raise Inexact("spatial=0 needs shapes that say whether scale is for channels or for activations", "declare them")
 
 
+def _name_statistics(context: AdapterContext) -> None:
+    """Names the outputs of training: there are five, and the last two may stay unnamed."""
+    context.outputs.extend([""] * (5 - len(context.outputs)))
+    for index, hint in ((1, "mean"), (2, "var")):
+        context.outputs[index] = context.outputs[index] or context.new_name(hint)
+
+
 @upward("BatchNormalization", 9)
 @downward("BatchNormalization", 7)
-def activations_as_channels(context: AdapterContext) -> None:
-    """spatial=0 normalizes each activation by itself, as the operator does for channels when the input is folded into
-    a matrix and everything else into rows, as the document advises.
+def fold_activations_into_channels(context: AdapterContext) -> None:
+    """Reshapes the input to a matrix and everything else to rows, so that each activation is a channel: spatial=0
+    normalizes each activation by itself. The document gives this advice.
     """
-    if context.known_value("spatial", 1) != 0:
-        _mode_by_is_test(context)
+    if context.known_value_or_default("spatial") != 0:
+        _set_is_test(context)
         return
     data, scale = context.inputs[0], context.inputs[1]
     context.inputs[0] = context.emit("Flatten", [data], "folded", axis=1)
@@ -129,11 +152,11 @@ def activations_as_channels(context: AdapterContext) -> None:
             context.emit_after("Reshape", [context.outputs[index], shape], unfolded)
     context.drop("spatial", why=f"the activations are channels of a matrix {context.side}")
     if not context.upward:
-        _mode_by_is_test(context)
+        _set_is_test(context)
 
 
-def _mode_by_is_test(context: AdapterContext) -> None:
-    """Below 7: inference says so; training names all five outputs."""
+def _set_is_test(context: AdapterContext) -> None:
+    """Sets is_test for inference, and names all five outputs for training, as below 7."""
     if context.upward:
         raise Inexact("spatial is known only at run time")
     if not any(context.outputs[1:]):
@@ -142,26 +165,19 @@ def _mode_by_is_test(context: AdapterContext) -> None:
     _name_statistics(context)
 
 
-def _name_statistics(context: AdapterContext) -> None:
-    """Training has five outputs, of which the last two stay unnamed where they are."""
-    context.outputs.extend([""] * (5 - len(context.outputs)))
-    for index, hint in ((1, "mean"), (2, "var")):
-        context.outputs[index] = context.outputs[index] or context.new_name(hint)
-
-
 changed("BatchNormalization", 14, "below it, training has five outputs; from then on three, with training_mode=1")
 
 
 @exact("BatchNormalization", 14)
-def batch_normalization_inference(crossing: Crossing) -> bool:
-    """BatchNormalization 9|14: inference, which has one output on both sides."""
+def is_inference(crossing: Crossing) -> bool:
+    """True when the node is in inference, which has one output on both sides."""
     return _outputs_after_first(crossing) == 0 and crossing.value("training_mode", 0) == 0
 
 
 @upward("BatchNormalization", 14)
-def training_of_three_outputs(context: AdapterContext) -> None:
-    """Below 14, training has five outputs, of which 14 lacks the last two: nobody may read the variance, which was
-    each runtime's own business; the mean is computed again.
+def leave_out_saved_statistics(context: AdapterContext) -> None:
+    """Removes the last two of the five training outputs. The mean is computed again; nobody may read the variance,
+    because runtimes disagree about it.
     """
     mean, variance = (context.outputs[index] if index < len(context.outputs) else "" for index in (3, 4))
     if variance and context.is_read(variance):
@@ -176,9 +192,9 @@ def training_of_three_outputs(context: AdapterContext) -> None:
 
 
 @downward("BatchNormalization", 14, 15)
-def training_written_out(context: AdapterContext) -> None:
-    """Training is written as what the document says that it computes: below 14 runtimes have none. From 15 on, 16-bit
-    floats are computed in float32.
+def write_training(context: AdapterContext) -> None:
+    """Writes training with the operators of the document, because runtimes have no training below 14. From 15 on,
+    16-bit floats are computed in float32.
     """
     if not context.known_is_set("training_mode"):
         raise Inexact("its element types are not allowed below it")
@@ -186,7 +202,7 @@ def training_written_out(context: AdapterContext) -> None:
     kept = [context.input_type(index).dtype for index in range(5)]
     wide = "float32" if dtype in _HALVES and context.upper.since_version == 15 else dtype
     data, scale, bias, old_mean, old_var = (
-        _cast(context, name, kept[i], wide) for i, name in enumerate(context.inputs)
+        widened(context, name, kept[i], wide) for i, name in enumerate(context.inputs)
     )
     axes = [0, *range(2, rank)]
     columns = context.constant([-1, *[1] * (rank - 2)], "columns")
@@ -201,7 +217,7 @@ def training_written_out(context: AdapterContext) -> None:
     momentum = context.known_value("momentum", 0.9)
     for index, (old, current) in enumerate(((old_mean, mean), (old_var, var)), 1):
         if index < len(context.outputs) and context.outputs[index]:
-            _running(context, index, old, current, momentum, wide, kept[index + 2])
+            _write_running(context, index, old, current, momentum, wide, kept[index + 2])
     del context.outputs[1:]
     if wide == dtype:
         context.replace("Add", shifted)
@@ -209,10 +225,10 @@ def training_written_out(context: AdapterContext) -> None:
         context.replace("Cast", [context.emit("Add", shifted, "y")], to=DTYPE_NUMBERS[dtype])
 
 
-def _running(
+def _write_running(
     context: AdapterContext, index: int, old: str, current: str, momentum: float, wide: str, kept: str | None
 ) -> None:
-    """The running mean or variance: a weighted sum of the old one and that of this batch."""
+    """Writes the running mean or variance: a weighted sum of the old one and the one of this batch."""
     row = context.emit("Reshape", [current, context.constant([-1], "row")], "current")
     parts = [
         context.emit("Mul", [old, context.constant(momentum, "momentum", wide)], "old"),
@@ -226,29 +242,24 @@ def _running(
         )
 
 
-def _cast(context: AdapterContext, name: str, dtype: str | None, wide: str) -> str:
-    return name if dtype == wide else context.emit("Cast", [name], "wide", to=DTYPE_NUMBERS[wide])
-
-
 changed("BatchNormalization", 15, "from it on, training computes the statistics of 16-bit inputs in float32")
 
 
 @exact("BatchNormalization", 15)
-def batch_statistics_in_float(crossing: Crossing) -> bool:
-    """BatchNormalization 14|15: no statistics are computed, or they are computed in the type of the input anyway."""
-    return crossing.value("training_mode", 0) == 0 or crossing.dtype(0) in ("float32", "float64")
+def statistics_have_type_of_input(crossing: Crossing) -> bool:
+    """True when the node computes no statistics, or has an input of float32 or float64."""
+    return crossing.value_or_default("training_mode") == 0 or crossing.dtype(0) in ("float32", "float64")
 
 
-unchanged("InstanceNormalization LpNormalization", 22)
-changed("InstanceNormalization", 6, "below it, the input has four dimensions", up=always, hint=RANK_HINT)
-exact_downward("InstanceNormalization", 6)(rank_is_4)
+# GroupNormalization -------------------------------------------------------------------------------------------------
+
 changed("GroupNormalization", 21, "scale and bias are for each channel, not for each group, from then on")
 
 
 @upward("GroupNormalization", 21)
-def scales_of_channels(context: AdapterContext) -> None:
-    """Below 21, scale and bias are for each group: each is repeated for the channels of its group. The statistics are
-    computed in the type of the input, which from 21 on is float32 unless stash_type says otherwise.
+def repeat_scales_for_channels(context: AdapterContext) -> None:
+    """Repeats scale and bias, which are for each group below 21, for the channels of the group. Sets stash_type: below
+    21 the statistics are computed in the type of the input, from 21 on in float32 by default.
     """
     dtype = context.known_dtype(0)
     if dtype != "float32":
@@ -264,18 +275,21 @@ def scales_of_channels(context: AdapterContext) -> None:
         context.inputs[index] = context.emit("Reshape", [repeated, context.constant([-1], "row")], "of_channels")
 
 
+# MeanVarianceNormalization ------------------------------------------------------------------------------------------
+
+
 @downward("MeanVarianceNormalization", 9)
-def mean_and_deviation(context: AdapterContext) -> None:
-    """Mean, deviation, variance of the deviation, as the document has it. The function body takes the variance as the
-    mean of the squares less the square of the mean, which rounding makes negative where the elements are alike, and
-    its constants are float32 for every type. 16-bit types, in which its epsilon is 0, are computed in float32.
+def write_mean_variance(context: AdapterContext) -> None:
+    """Computes the mean, the deviation, and the variance of the deviation, as the document says.
+
+    The function body computes the variance as the mean of the squares less the square of the mean: rounding makes it
+    negative where the elements are alike, and its constants are float32 for every type. 16-bit types, in which its
+    epsilon is 0, are computed in float32.
     """
     dtype = context.known_dtype()
     axes = context.attributes.get("axes")
     computed = "float32" if dtype in _HALVES else dtype
-    data = context.inputs[0]
-    if computed != dtype:
-        data = context.emit("Cast", [data], "wide", to=DTYPE_NUMBERS[computed])
+    data = widened(context, context.inputs[0], dtype, computed)
     deviation = context.emit("Sub", [data, _mean(context, data, axes, "mean")], "deviation")
     variance = _mean(context, context.emit("Mul", [deviation, deviation], "square"), axes, "variance")
     spread = context.emit("Sqrt", [variance], "spread")
@@ -287,9 +301,10 @@ def mean_and_deviation(context: AdapterContext) -> None:
 
 
 def _mean(context: AdapterContext, data: str, axes: AttributeProto | None, hint: str) -> str:
+    """Emits the mean over the axes of the node."""
     name = context.emit("ReduceMean", [data], hint, axes=[0, 2, 3] if axes is None else None)
     if axes is not None:
-        # As the node has it, which may be a reference to an attribute of the enclosing function.
+        # The attribute of the node may refer to an attribute of the enclosing function.
         context.before[-1].attributes["axes"] = axes
     return name
 
@@ -298,24 +313,28 @@ changed("MeanVarianceNormalization", 13, "from then on, onnx's shape inference f
 
 
 @exact_upward("MeanVarianceNormalization", 13)
-def mean_variance_axes(crossing: Crossing) -> bool:
-    """MeanVarianceNormalization 9|13, upward: the function body that onnx infers types by refers to axes, also where a
-    node leaves it out; its default is written out.
+def write_default_axes(crossing: Crossing) -> bool:
+    """True for every node. Writes out the default of axes: from 13 on, onnx infers types by a function body that refers
+    to axes.
     """
     if not crossing.has("axes"):
         crossing.set("axes", [0, 2, 3], "onnx infers no types from opset 13 on unless axes is written")
     return True
 
 
+# LayerNormalization -------------------------------------------------------------------------------------------------
+
+
 @downward("LayerNormalization", 17)
-def layer_normalization_written_out(context: AdapterContext) -> None:
-    """Mean, deviation, variance of the deviation. The specification's function body takes the variance as the mean of
-    the squares less the square of the mean, which is the same but for rounding: where the mean is large it cancels, and
-    what runtimes compute does not.
+def write_layer_normalization(context: AdapterContext) -> None:
+    """Computes the mean, the deviation, and the variance of the deviation.
+
+    The function body computes the variance as the mean of the squares less the square of the mean. Rounding cancels
+    this where the mean is large; what runtimes compute does not cancel.
     """
     axes = _axes(context)
     dtype = context.input_type(0).dtype
-    stash = context.known_value("stash_type", TensorProto.FLOAT)
+    stash = context.known_value_or_default("stash_type")
     if axes is None or dtype is None or stash not in (TensorProto.FLOAT, TensorProto.DOUBLE):
         expand(context)
         return
@@ -347,11 +366,8 @@ def layer_normalization_written_out(context: AdapterContext) -> None:
 
 
 def _axes(context: AdapterContext) -> list[int] | None:
-    """The axes from `axis` to the last, None where their number is not known."""
-    axis, rank = context.known_value("axis", -1), context.rank(0)
+    """Gives the axes from `axis` to the last, None where their number is unknown."""
+    axis, rank = context.known_value_or_default("axis"), context.rank(0)
     if axis < 0:
         return list(range(axis, 0))
     return None if rank is None else list(range(axis - rank, 0))
-
-
-unchanged("LRN", 13)

@@ -1,4 +1,4 @@
-"""Optional, OptionalGetElement, OptionalHasElement."""
+"""OptionalHasElement and OptionalGetElement: tensors and sequences as inputs (18); Optional does not change."""
 
 from __future__ import annotations
 
@@ -6,13 +6,17 @@ from splitgraph.conversion.operators.registry import downward, unchanged
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
 from splitgraph.deferred import np, numpy_helper
 
-unchanged("OptionalHasElement OptionalGetElement", 18, 28)
+unchanged("Optional", 28)
+
+# OptionalHasElement -------------------------------------------------------------------------------------------------
+
+unchanged("OptionalHasElement", 18, 28)
 
 
 @downward("OptionalHasElement", 18)
-def has_what_it_is_given(context: AdapterContext) -> None:
-    """Below 18 there is always an input, and it is an optional: a tensor or a sequence is always there, an input that
-    is left out never.
+def write_answer_as_constant(context: AdapterContext) -> None:
+    """Writes the answer as a constant: a tensor or a sequence is always there, an omitted input never. Below 18 the
+    input is required, and is an optional.
     """
     if context.uses_input(0) and context.input_type(0).kind not in ("tensor", "sequence"):
         context.require_types()
@@ -21,13 +25,15 @@ def has_what_it_is_given(context: AdapterContext) -> None:
     context.replace("Constant", [], value=numpy_helper.from_array(np.array(has)))
 
 
+# OptionalGetElement -------------------------------------------------------------------------------------------------
+
+unchanged("OptionalGetElement", 18, 28)
+
+
 @downward("OptionalGetElement", 18)
-def element_that_is_given(context: AdapterContext) -> None:
-    """A tensor or sequence that is no optional is itself what it gives."""
+def copy_element(context: AdapterContext) -> None:
+    """Copies a tensor or sequence that is no optional: it is the element itself."""
     if context.input_type(0).kind not in ("tensor", "sequence"):
         context.require_types()
         raise Inexact("whether its input is an optional is unknown")
     context.replace("Identity", context.inputs)
-
-
-unchanged("Optional", 28)

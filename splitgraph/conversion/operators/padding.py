@@ -1,17 +1,13 @@
-"""Pad, CenterCropPad and Clip: attributes that became inputs, axes, and padding by wrapping around."""
+"""Pad and CenterCropPad: paddings became pads (2) and an input (11), axes (18) and mode=wrap (19) were added; sizes of
+CenterCropPad may be int32.
+"""
 
 from __future__ import annotations
 
 from splitgraph.contents import MAX_WRITTEN
 from splitgraph.conversion.nodes.known_values import Array
-from splitgraph.conversion.operators.predicates import value_in
-from splitgraph.conversion.operators.registry import (
-    always,
-    changed,
-    downward,
-    unchanged,
-    upward,
-)
+from splitgraph.conversion.operators.predicates import value_is_one_of
+from splitgraph.conversion.operators.registry import always, changed, downward, unchanged, upward
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
 from splitgraph.conversion.writing.function_bodies import expand
 from splitgraph.conversion.writing.shape_nodes import (
@@ -26,14 +22,16 @@ from splitgraph.conversion.writing.shape_nodes import (
 )
 from splitgraph.deferred import np, numpy_helper
 
+# Pad ----------------------------------------------------------------------------------------------------------------
+
 unchanged("Pad", 13, 18, 21, 23, 24, 25)
 changed("Pad", 2, "paddings was renamed to pads, and Pad-1's document contradicts its own example on their order")
 
 
 @upward("Pad", 2)
-def pads_from_paddings(context: AdapterContext) -> None:
-    """The attribute was renamed. Both documents of it say that all beginnings come before all ends; the example of
-    Pad-1, with the two of an axis together, is older than opset 1 (onnx/onnx#261, #268).
+def rename_paddings(context: AdapterContext) -> None:
+    """Renames paddings to pads. Both documents say that all beginnings come before all ends. The example of Pad-1, with
+    both pads of an axis together, is older than opset 1 (onnx/onnx#261, #268).
     """
     context.require_types()
     paddings = context.known_value("paddings")
@@ -42,8 +40,8 @@ def pads_from_paddings(context: AdapterContext) -> None:
 
 
 @downward("Pad", 2)
-def paddings_from_pads(context: AdapterContext) -> None:
-    """The attribute was renamed; Pad-1 does not say that negative pads remove elements."""
+def rename_pads(context: AdapterContext) -> None:
+    """Renames pads to paddings. Pad-1 does not say that negative pads remove elements."""
     context.require_types()
     pads = context.known_value("pads")
     if min(pads, default=0) < 0:
@@ -56,10 +54,10 @@ changed("Pad", 11, "the attributes pads and value became inputs")
 
 
 @upward("Pad", 11)
-def pads_as_input(context: AdapterContext) -> None:
-    """pads becomes a constant; value, where it is not 0, another one of the type of the data."""
+def make_pads_an_input(context: AdapterContext) -> None:
+    """Turns pads into a constant, and a value that is not 0 into another constant of the type of the data."""
     context.require_types()
-    value = context.known_value("value", 0.0)
+    value = context.known_value_or_default("value")
     context.inputs.append(context.attribute_as_input("pads"))
     context.drop("value", why=f"it is an input {context.side}")
     if value != 0 or np.signbit(value):
@@ -67,12 +65,12 @@ def pads_as_input(context: AdapterContext) -> None:
 
 
 @downward("Pad", 11)
-def pads_as_attribute(context: AdapterContext) -> None:
-    """A constant pads becomes an attribute; so does a constant value that a float32 holds. What is known only at run
-    time, and what is no floating-point number, is padded by gathering.
+def make_pads_an_attribute(context: AdapterContext) -> None:
+    """Turns constant pads into an attribute, and a constant value that float32 holds. Gathers the padded tensor where
+    they are known only at run time, and for other types than floats.
     """
     pads, value = context.elements(1), context.elements(2) if context.uses_input(2) else np.zeros(1)
-    mode = context.known_value("mode", "constant")
+    mode = context.known_value_or_default("mode")
     number = 0.0 if mode != "constant" else _as_float32(value)
     if context.known_dtype(0) not in FLOATS or pads is None or number is None:
         _pad_by_gathering(context, mode)
@@ -83,6 +81,7 @@ def pads_as_attribute(context: AdapterContext) -> None:
 
 
 def _as_float32(value: Array | None) -> float | None:
+    """Gives the number that a value holds, None unless float32 holds it."""
     if value is None or value.dtype.kind not in "fV":
         return None
     number = float(value.reshape(-1)[0])
@@ -90,48 +89,9 @@ def _as_float32(value: Array | None) -> float | None:
         return number if np.isnan(number) or float(np.float32(number)) == number else None
 
 
-@downward("Pad", 18)
-def pads_of_all_axes(context: AdapterContext) -> None:
-    """Below 18 there are pads for all axes: none for those that are left out."""
-    context.require_types()
-    rank = context.known_rank(0)
-    none = context.constant([0] * 2 * rank, "no_pads")
-    axes, pads = context.elements(3), context.elements(1)
-    if axes is None:
-        size = context.constant(rank, "rank")
-        begins = counted_from_front(context, as_int64(context, context.inputs[3], "given_axes"), size, "axes")
-        both = [begins, context.emit("Add", [begins, size], "ends")]
-        places = context.emit("Concat", both, "places", axis=0)
-        context.inputs[1] = context.emit("ScatterElements", [none, places, context.inputs[1]], "pads")
-    elif pads is None:
-        found = context.constant([*(axes % rank), *(axes % rank + rank)], "places")
-        context.inputs[1] = context.emit("ScatterElements", [none, found, context.inputs[1]], "pads")
-    else:
-        whole = np.zeros(2 * rank, np.int64)
-        whole[[*(axes % rank), *(axes % rank + rank)]] = pads
-        context.inputs[1] = context.constant(whole, "pads")
-    del context.inputs[3:]
-
-
-changed("Pad", 19, "mode=wrap was added", up=always, down=value_in("mode", "constant", "constant", "reflect", "edge"))
-
-
-@downward("Pad", 19)
-def wrapped_by_gathering(context: AdapterContext) -> None:
-    """Each axis is gathered at the indices from -begin to length + end, modulo its length.
-
-    The document does not say whether what negative pads remove still comes back round the other end; as in onnxruntime,
-    it does not.
-    """
-    if context.known_value("mode", "constant") != "wrap":
-        context.require_types()
-        raise Inexact("its mode is unknown")
-    _pad_by_gathering(context, "wrap")
-
-
 def _pad_by_gathering(context: AdapterContext, mode: str) -> None:
-    """Take the elements of the padded tensor axis by axis; an element that is none of the data comes from a slice of
-    the constant value that is appended to it. Needs opset 9, and opset 10 to wrap.
+    """Gathers the padded tensor axis by axis. Elements that are not from the data come from a slice of the constant
+    value, appended to the data. Needs opset 9, and opset 10 to wrap.
     """
     rank = context.known_rank(0)
     given = context.constant_ints(3, "axes") if context.uses_input(3) else list(range(rank))
@@ -149,17 +109,18 @@ def _pad_by_gathering(context: AdapterContext, mode: str) -> None:
             beyond = context.emit("Expand", [value, one], "slice_beyond")
         size = 0 if sizes is None else sizes[axis]
         if begin is not None and end is not None and size > 0 and max(size, size + begin + end) <= MAX_WRITTEN:
-            indices = context.constant(_padded(size, begin, end, mode), "indices")
+            indices = context.constant(_source_indices(size, begin, end, mode), "indices")
         else:
             length = dimension(context, shape, axis, "length")
             first, past = (dimension(context, context.inputs[1], at, "pad") for at in (place, place + len(axes)))
-            indices = _padded_at_run_time(context, length, first, past, mode)
+            indices = _source_indices_at_run_time(context, length, first, past, mode)
         source = context.emit("Concat", [data, beyond], "with_slice", axis=axis) if value else data
         data = context.emit("Gather", [source, indices], "padded", axis=axis)
     context.replace("Identity", [data])
 
 
 def _padding_value(context: AdapterContext) -> str:
+    """Gives the value to pad with, as a scalar."""
     if context.uses_input(2):
         return scalar(context, context.inputs[2], "value")
     dtype = context.known_dtype(0)
@@ -169,15 +130,17 @@ def _padding_value(context: AdapterContext) -> str:
 
 
 def _with_one(context: AdapterContext, shape: str, axis: int, rank: int) -> list[str]:
-    """The parts of a shape of which one dimension is 1."""
+    """Gives the parts of a shape in which one dimension is 1."""
     before = [context.emit("Gather", [shape, context.constant(range(axis), "before")], "before")] if axis else []
     after = range(axis + 1, rank)
     behind = [context.emit("Gather", [shape, context.constant(after, "behind")], "behind")] if after else []
     return [*before, context.constant([1], "one"), *behind]
 
 
-def _padded(length: int, begin: int, end: int, mode: str) -> Array:
-    """Where the elements along a padded axis come from; `length` is the slice that was appended."""
+def _source_indices(length: int, begin: int, end: int, mode: str) -> Array:
+    """Gives the index from which each element along a padded axis comes; `length` is the index of the
+    appended slice.
+    """
     places = np.arange(-begin, length + end)
     if mode == "edge":
         return np.clip(places, 0, length - 1)
@@ -189,13 +152,14 @@ def _padded(length: int, begin: int, end: int, mode: str) -> Array:
             raise Inexact("negative pads remove all, and nothing is left that could be wrapped around")
         return kept
     if mode == "reflect":
-        # Backwards and forwards again is a period; a single element is its own reflection.
+        # The period is once forwards and once backwards; a single element is its own reflection.
         period = max(2 * (length - 1), 1)
         return np.minimum(places % period, -places % period)
     return np.where((places < 0) | (places >= length), length, places)
 
 
-def _padded_at_run_time(context: AdapterContext, length: str, begin: str, end: str, mode: str) -> str:
+def _source_indices_at_run_time(context: AdapterContext, length: str, begin: str, end: str, mode: str) -> str:
+    """Computes at run time the index from which each element along a padded axis comes."""
     zero, one = context.constant(0, "zero"), context.constant(1, "one")
     total = context.emit("Add", [context.emit("Add", [length, begin], "longer"), end], "count")
     none = context.emit("Less", [total, zero], "is_none")
@@ -224,7 +188,7 @@ def _padded_at_run_time(context: AdapterContext, length: str, begin: str, end: s
 
 
 def _wrapped_at_run_time(context: AdapterContext, length: str, begin: str, end: str, numbers: str) -> str:
-    """Round and round what negative pads leave of the axis."""
+    """Computes at run time the indices of mode=wrap. Negative pads shorten the axis first."""
     zero, one = context.constant(0, "zero"), context.constant(1, "one")
     parts = []
     for pad in (begin, end):
@@ -232,15 +196,57 @@ def _wrapped_at_run_time(context: AdapterContext, length: str, begin: str, end: 
         parts.append(context.emit("Where", [removes, pad, zero], "minus_removed"))
     added = context.emit("Sub", [begin, parts[0]], "added_before")
     kept = context.emit("Add", [context.emit("Add", [length, parts[0]], "without_front"), parts[1]], "kept")
-    # Of nothing that is left there are no numbers, but engines look at the divisor all the same.
+    # Where nothing is left there is nothing to divide, but engines check the divisor.
     divisor = context.emit("Where", [context.emit("Less", [zero, kept], "is_left"), kept, one], "divisor")
     around = context.emit("Mod", [context.emit("Sub", [numbers, added], "places"), divisor], "around")
     return context.emit("Sub", [around, parts[0]], "indices")
 
 
+@downward("Pad", 18)
+def pad_all_axes(context: AdapterContext) -> None:
+    """Adds pads of 0 for the axes that the node does not name. Below 18 there are pads for all axes."""
+    context.require_types()
+    rank = context.known_rank(0)
+    none = context.constant([0] * 2 * rank, "no_pads")
+    axes, pads = context.elements(3), context.elements(1)
+    if axes is None:
+        size = context.constant(rank, "rank")
+        begins = counted_from_front(context, as_int64(context, context.inputs[3], "given_axes"), size, "axes")
+        both = [begins, context.emit("Add", [begins, size], "ends")]
+        places = context.emit("Concat", both, "places", axis=0)
+        context.inputs[1] = context.emit("ScatterElements", [none, places, context.inputs[1]], "pads")
+    elif pads is None:
+        found = context.constant([*(axes % rank), *(axes % rank + rank)], "places")
+        context.inputs[1] = context.emit("ScatterElements", [none, found, context.inputs[1]], "pads")
+    else:
+        whole = np.zeros(2 * rank, np.int64)
+        whole[[*(axes % rank), *(axes % rank + rank)]] = pads
+        context.inputs[1] = context.constant(whole, "pads")
+    del context.inputs[3:]
+
+
+changed("Pad", 19, "mode=wrap was added", up=always, down=value_is_one_of("mode", "constant", "reflect", "edge"))
+
+
+@downward("Pad", 19)
+def wrap_by_gathering(context: AdapterContext) -> None:
+    """Gathers each axis at the indices from -begin to length + end, modulo its length.
+
+    The document does not say whether elements that negative pads remove come back at the other end. In onnxruntime they
+    do not, and here neither.
+    """
+    if context.known_value_or_default("mode") != "wrap":
+        context.require_types()
+        raise Inexact("its mode is unknown")
+    _pad_by_gathering(context, "wrap")
+
+
+# CenterCropPad ------------------------------------------------------------------------------------------------------
+
+
 @downward("CenterCropPad", 18)
-def sizes_as_int64(context: AdapterContext) -> None:
-    """Its function body computes with the sizes and the shape of the data, which is int64: sizes of int32 are cast."""
+def cast_sizes_to_int64(context: AdapterContext) -> None:
+    """Casts sizes of int32: the function body computes with the sizes and the shape of the data, which is int64."""
     if context.known_dtype(1) == "int64":
         expand(context)
         return

@@ -1,8 +1,7 @@
-"""Predicates and texts that several families of operators use.
+"""Predicates and texts that several families use.
 
-A predicate looks at the node alone: its attributes, which inputs and outputs it has, and what is known of their types
-and shapes. It returns True when the node, after the edits that the predicate made to its attributes, provably means
-the same.
+A predicate looks at one node: its attributes, its inputs and outputs, and what is known of their types and shapes. A
+predicate may edit the attributes. It returns True when the edited node provably means the same on both sides.
 """
 
 from __future__ import annotations
@@ -16,8 +15,10 @@ RANK_HINT = "or declare the shape of the input"
 
 
 def limited_broadcast_is_numpy(crossing: Crossing) -> bool:
-    """Upward: NumPy broadcasts equal shapes, a suffix and one element the same way; `axis` must put B there."""
-    broadcast = crossing.value("broadcast", 0)
+    """True when the limited broadcasting of a node gives the same under NumPy's rules: without `axis`, or with an
+    `axis` that aligns B with the last dimensions of A. Drops both attributes.
+    """
+    broadcast = crossing.value_or_default("broadcast")
     if broadcast is UNRESOLVED:
         return False
     if broadcast and crossing.has("axis"):
@@ -29,7 +30,9 @@ def limited_broadcast_is_numpy(crossing: Crossing) -> bool:
 
 
 def numpy_broadcast_is_limited(crossing: Crossing) -> bool:
-    """Downward: equal shapes, or a B that is one element or a suffix of A's shape."""
+    """True when NumPy's broadcasting of a node is also limited broadcasting: equal shapes, or a B that is one element
+    or a suffix of A's shape.
+    """
     if crossing.shapes_are_equal():
         return True
     shape_a, shape_b = crossing.shape(0), crossing.shape(1)
@@ -44,15 +47,16 @@ def numpy_broadcast_is_limited(crossing: Crossing) -> bool:
     return True
 
 
-def shapes_equal(crossing: Crossing) -> bool:
-    """All inputs have the same shape, or there is only one."""
+def shapes_are_equal(crossing: Crossing) -> bool:
+    """True when all inputs have the same shape, or when there is only one input."""
     return len(crossing.facts.node.input) == 1 or crossing.shapes_are_equal()
 
 
 def axes_counted_from_front(name: str, *, rank_of_output: bool = False) -> Predicate:
-    """Below opset 11, downward: every axis is at least 0, or the rank is known and the axis can be written so.
+    """Makes a predicate: the axes in an attribute are at least 0, or the rank is known, so that the axes can be counted
+    from the front, as they must be below opset 11.
 
-    rank_of_output: the axes are those of the output, which has one more dimension for each.
+    rank_of_output: the axes are those of the output, which has one more dimension for each axis.
     """
 
     def predicate(crossing: Crossing) -> bool:
@@ -62,6 +66,7 @@ def axes_counted_from_front(name: str, *, rank_of_output: bool = False) -> Predi
 
 
 def count_from_front(crossing: Crossing, name: str, rank_of_output: bool) -> bool:
+    """Counts the axes in an attribute from the front; False where the rank is needed and unknown."""
     value = crossing.value(name)
     if value is UNRESOLVED:
         return False
@@ -79,8 +84,8 @@ def count_from_front(crossing: Crossing, name: str, rank_of_output: bool) -> boo
     return True
 
 
-def no_axes_input(index: int) -> Predicate:
-    """The optional input that holds the axes is absent."""
+def input_is_omitted(index: int) -> Predicate:
+    """Makes a predicate: the node omits an input."""
 
     def predicate(crossing: Crossing) -> bool:
         return not crossing.uses_input(index)
@@ -88,10 +93,10 @@ def no_axes_input(index: int) -> Predicate:
     return predicate
 
 
-def value_in(name: str, default: str, *allowed: str) -> Predicate:
-    """A string attribute has one of the values that the other version knows."""
+def value_is_one_of(name: str, *allowed: str) -> Predicate:
+    """Makes a predicate: a string attribute has one of the values that the other version knows."""
 
     def predicate(crossing: Crossing) -> bool:
-        return crossing.value(name, default) in allowed
+        return crossing.value_or_default(name) in allowed
 
     return predicate

@@ -1,4 +1,6 @@
-"""Bernoulli below opset 15, and bfloat16 of it below opset 22."""
+"""Bernoulli: written with RandomUniformLike below its first opset, and for bfloat16 below 22; the other random
+operators do not change.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +9,15 @@ from splitgraph.conversion.writing.adapter_context import AdapterContext
 from splitgraph.onnx_proto import TensorProto
 from splitgraph.value_type import DTYPE_NUMBERS
 
-unchanged("Bernoulli Multinomial RandomNormal RandomNormalLike RandomUniform RandomUniformLike", 22)
+unchanged("Multinomial RandomNormal RandomNormalLike RandomUniform RandomUniformLike", 22)
+
+unchanged("Bernoulli", 22)
 
 
 @downward("Bernoulli", 15, 22)
-def bernoulli_by_uniform(context: AdapterContext) -> None:
-    """1 where a number drawn from [0, 1) is less than the probability: exact in distribution, as the numbers that a
-    seed gives are left to the runtime. Not the function body, which compares the other way round.
+def draw_bernoulli_from_uniform(context: AdapterContext) -> None:
+    """Gives 1 where a number from [0, 1) is less than the probability. The distribution is exact; the document leaves
+    open which numbers a seed gives. The function body compares the other way round.
     """
     dtype = context.known_dtype()
     wide = dtype if dtype == "float64" else "float32"

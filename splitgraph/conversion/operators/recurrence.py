@@ -1,4 +1,4 @@
-"""RNN, GRU and LSTM."""
+"""RNN, GRU and LSTM: a misspelt default of GRU (3), output_sequence (7), and layout (14)."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ from splitgraph.conversion.nodes.crossing import Crossing
 from splitgraph.conversion.operators.registry import always, changed, downward, exact, exact_upward, unchanged
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
 
-# Where the states stand among the inputs of each operator.
+# The positions of the states among the inputs.
 _STATES = {"RNN": (5,), "GRU": (5,), "LSTM": (5, 6)}
-
 
 unchanged("GRU LSTM RNN", 14, 22)
 changed("GRU", 3, "the default direction was misspelt below it", down=always)
 
 
 @exact_upward("GRU", 3)
-def gru_direction(crossing: Crossing) -> bool:
-    """GRU 1|3, upward: the first schema misspelt "forward"."""
+def direction_can_be_respelled(crossing: Crossing) -> bool:
+    """True when the direction is known. Corrects "foward", as the schema of GRU-1 has it."""
     crossing.accept_default("direction")
     if crossing.value("direction") is UNRESOLVED:
         return False
@@ -27,8 +26,8 @@ def gru_direction(crossing: Crossing) -> bool:
 
 
 @downward("GRU", 3)
-def last_state_named(context: AdapterContext) -> None:
-    """Below 3, Y_h is an output that must be named."""
+def name_last_state(context: AdapterContext) -> None:
+    """Names the output Y_h, which is required below 3."""
     if context.known_is_set("linear_before_reset"):
         raise Inexact("linear_before_reset does not exist below it")
     context.drop("linear_before_reset", why="it has its default value, and does not exist below opset 3")
@@ -40,8 +39,10 @@ changed("GRU LSTM RNN", 7, "below it, output_sequence=1 says that Y is wanted")
 
 
 @exact("GRU LSTM RNN", 7)
-def sequence_output(crossing: Crossing) -> bool:
-    """RNN, LSTM, GRU at 7: without output_sequence, Y is optional, so it is given where it is named."""
+def y_is_given_where_named(crossing: Crossing) -> bool:
+    """True for every node: without output_sequence, Y is optional, and a node gives it when the node names it. Sets or
+    drops output_sequence.
+    """
     if not crossing.upward:
         if crossing.uses_output(0):
             crossing.set("output_sequence", 1, "below opset 7 Y is only given when it is asked for")
@@ -51,9 +52,9 @@ def sequence_output(crossing: Crossing) -> bool:
 
 
 @downward("GRU LSTM RNN", 14)
-def time_first(context: AdapterContext) -> None:
-    """Below 14, time comes first: layout=1, where the batch does, is the same with Transpose around it."""
-    if context.known_value("layout", 0) == 0:
+def bring_time_first(context: AdapterContext) -> None:
+    """Transposes inputs and outputs, because below 14 time comes first. With layout=1 the batch comes first."""
+    if context.known_value_or_default("layout") == 0:
         raise Inexact("its element types are not allowed below it")
     context.drop("layout", why=f"time comes first {context.side}")
     for index in (0, *_STATES[context.form.op_type]):

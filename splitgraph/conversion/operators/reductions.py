@@ -1,26 +1,27 @@
-"""The reductions, ArgMax and ArgMin: axes that were an attribute and became an input."""
+"""The reductions (ReduceSum, ReduceMean, ...), ArgMax and ArgMin: negative axes (11), axes became an input (13 for
+ReduceSum, 18 for the others), and select_last_index (12).
+"""
 
 from __future__ import annotations
 
 from splitgraph.conversion.nodes.crossing import Crossing
-from splitgraph.conversion.operators.axes import axes_as_input
+from splitgraph.conversion.operators.axes import make_axes_an_input
 from splitgraph.conversion.operators.predicates import MINUS_AXIS, RANK_HINT, axes_counted_from_front
 from splitgraph.conversion.operators.registry import always, changed, downward, exact, unchanged, upward
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
-from splitgraph.conversion.writing.reshaping import reshaped
-from splitgraph.conversion.writing.shape_nodes import (
-    dimension,
-    has_no_zero,
-    mask_of_axes,
-    positions,
-)
+from splitgraph.conversion.writing.reshaping import replace_by_reshape, reshape
+from splitgraph.conversion.writing.shape_nodes import dimension, has_no_zero, kept_dimensions, mask_of_axes
 from splitgraph.deferred import np
 
 _REDUCTIONS_18 = (
     "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSumSquare"
 )
 
+# The reductions -----------------------------------------------------------------------------------------------------
 
+unchanged("ReduceL1 ReduceL2 ReduceMean ReduceProd ReduceSumSquare", 13)
+unchanged("ReduceLogSum ReduceLogSumExp", 13, 28)
+unchanged("ReduceMax ReduceMin", 12, 13, 20)
 changed(
     f"ReduceSum {_REDUCTIONS_18}",
     11,
@@ -34,25 +35,26 @@ changed("ReduceSum", 13, "the attribute axes became an input")
 
 @exact("ReduceSum", 13)
 def reduces_all_axes(crossing: Crossing) -> bool:
-    """No axes are given and that means all of them."""
+    """True when the node has no axes, which means all axes."""
     if crossing.upward:
         return not crossing.has("axes")
     return not crossing.uses_input(1) and crossing.value("noop_with_empty_axes", 0) == 0
 
 
-upward("ReduceSum", 13)(axes_as_input)
+upward("ReduceSum", 13)(make_axes_an_input)
 
 
 @downward("ReduceSum", 13)
 @downward(_REDUCTIONS_18, 18)
-def reduced_axes_as_attribute(context: AdapterContext) -> None:
-    """A constant second input becomes the attribute axes; axes known only at run time become those of a tensor with
-    two dimensions for each of the data: the one that is kept and the one that is reduced, of which one is 1.
+def make_reduced_axes_an_attribute(context: AdapterContext) -> None:
+    """Turns a constant second input into the attribute axes. Without axes and with noop_with_empty_axes, nothing is
+    reduced, but the elements are still squared and so on.
 
-    With noop_with_empty_axes, no axes at all reduce nothing, but the elements are still squared and so on.
+    Axes that are known only at run time: the data gets two dimensions for each of its dimensions, one that is kept and
+    one that is reduced; one of the two is 1.
     """
     context.require_types()
-    is_noop = context.known_value("noop_with_empty_axes", 0) == 1
+    is_noop = context.known_value_or_default("noop_with_empty_axes") == 1
     context.drop("noop_with_empty_axes", why=f"it does not exist {context.side}")
     axes = context.integers(1)
     if context.uses_input(1) and axes is None:
@@ -65,25 +67,13 @@ def reduced_axes_as_attribute(context: AdapterContext) -> None:
         _reduce_nothing(context)
 
 
-def _reduce_nothing(context: AdapterContext) -> None:
-    """Reduce a dimension of 1 behind all others, which leaves what the operator does besides reducing."""
-    if context.form.op_type in ("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd"):
-        context.replace("Identity", context.inputs)
-        return
-    rank = context.known_rank(0)
-    context.inputs[0] = context.emit("Unsqueeze", [context.inputs[0], context.constant([rank], "behind")], "with_one")
-    context.set(
-        "axes", [rank], f"nothing is reduced, which below opset {context.upper.since_version} a dimension of 1 does"
-    )
-    context.set("keepdims", 0, "the dimension of 1 was added")
-
-
 def _reduce_at_run_time(context: AdapterContext, is_noop: bool) -> None:
+    """Reduces along axes that are known only at run time."""
     data, axes = context.inputs
-    rank, keeps = context.known_rank(0), context.known_value("keepdims", 1)
+    rank, keeps = context.known_rank(0), context.known_value_or_default("keepdims")
     del context.inputs[1:]
     if rank == 0:
-        # A scalar has no axes; over none or all is the same.
+        # A scalar has no axes: reducing none or all is the same.
         return
     shape = context.emit("Shape", [data], "shape")
     mask = mask_of_axes(context, axes, context.constant([rank], "rank"), "is_reduced")
@@ -99,38 +89,47 @@ def _reduce_at_run_time(context: AdapterContext, is_noop: bool) -> None:
         "Reshape", [context.emit("Concat", pairs, "pairs", axis=1), context.constant([-1], "row")], "paired"
     )
     dense = has_no_zero(context, data)
-    operator, inputs, attributes = reshaped(context, data, paired, dense=dense)
-    in_pairs = context.emit(operator, inputs, "in_pairs", **attributes)
+    in_pairs = reshape(context, data, paired, "in_pairs", dense=dense)
     reduced = {"axes": list(range(1, 2 * rank, 2)), "keepdims": 0}
     context.reasons["axes"] = "the axes are known only at run time"
     if keeps:
         context.replace(context.form.op_type, [in_pairs], **reduced)
         return
     with_ones = context.emit(context.form.op_type, [in_pairs], "with_ones", **reduced)
-    left = context.emit(
-        "Gather", [shape, positions(context, context.emit("Not", [mask], "is_kept"), "kept_axes")], "left"
+    left = kept_dimensions(context, shape, mask)
+    replace_by_reshape(context, with_ones, left, dense=dense)
+
+
+def _reduce_nothing(context: AdapterContext) -> None:
+    """Reduces an added dimension of 1, so that the operator does everything else that it does."""
+    if context.form.op_type in ("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd"):
+        context.replace("Identity", context.inputs)
+        return
+    rank = context.known_rank(0)
+    context.inputs[0] = context.emit("Unsqueeze", [context.inputs[0], context.constant([rank], "behind")], "with_one")
+    context.set(
+        "axes", [rank], f"nothing is reduced, which below opset {context.upper.since_version} a dimension of 1 does"
     )
-    operator, inputs, attributes = reshaped(context, with_ones, left, dense=dense)
-    context.replace(operator, inputs, **attributes)
+    context.set("keepdims", 0, "the dimension of 1 was added")
 
 
-unchanged("ReduceL1 ReduceL2 ReduceMean ReduceProd ReduceSumSquare", 13)
 changed(_REDUCTIONS_18, 18, "the attribute axes became an input")
 exact(_REDUCTIONS_18, 18)(reduces_all_axes)
-upward(_REDUCTIONS_18, 18)(axes_as_input)
-unchanged("ReduceLogSum ReduceLogSumExp", 13, 28)
-unchanged("ReduceMax ReduceMin", 12, 13, 20)
+upward(_REDUCTIONS_18, 18)(make_axes_an_input)
+
+# ArgMax, ArgMin -----------------------------------------------------------------------------------------------------
+
 unchanged("ArgMax ArgMin", 12, 13)
 changed("ArgMax ArgMin", 11, MINUS_AXIS, up=always, down=axes_counted_from_front("axis"), hint=RANK_HINT)
 
 
 @downward("ArgMax ArgMin", 12)
-def last_index_in_reverse(context: AdapterContext) -> None:
-    """The last of several equal elements is the first of them in the reversed tensor."""
+def find_last_index_in_reverse(context: AdapterContext) -> None:
+    """Reverses the tensor: the last of several equal elements is the first one there."""
     context.require_types()
     if not context.known_is_set("select_last_index"):
         raise Inexact("the first of several equal elements is not what stands in the way")
-    axis = context.known_value("axis", 0)
+    axis = context.known_value_or_default("axis")
     if axis < 0 and context.input_type(0).rank is not None:
         axis += context.known_rank(0)
     shape = context.emit("Shape", [context.inputs[0]], "shape")

@@ -1,16 +1,16 @@
-"""What is decided about each boundary: a place where an operator of ai.onnx changed, named by the first opset of the
-newer version.
+"""The registry of decisions: one for each boundary. A boundary is a place where an operator of ai.onnx changed; its
+name is the first opset of the newer version.
 
-`unchanged`: the operator means the same wherever both schemas allow the node (attributes, inputs, outputs, types: the
-schema guard). An attribute that one version lacks means at its default what the operator does without it, and what a
-later document only words better is the same.
+`unchanged` says that the operator means the same on both sides, wherever both schemas allow the node (attributes,
+inputs, outputs, types: the schema guard checks them). Where one version lacks an attribute, the default of the other
+means what the operator does without the attribute.
 
-`changed`: the meaning changed, or which values are allowed. A function under `@exact_upward`, `@exact_downward` or
-`@exact` (both ways) tells whether a node means the same all the same, after the edits that the function makes to its
-attributes. A function under `@upward` or `@downward` is an adapter: it writes the node in another way where the guard
-cannot keep it, or raises `Inexact`.
+`changed` says that the meaning changed, or the allowed values. Two kinds of functions stand below it. A predicate under
+`@exact_upward`, `@exact_downward` or `@exact` (both ways) tells whether a node means the same on both sides; the
+predicate may edit the attributes of the node first. An adapter under `@upward` or `@downward` writes the node in
+another way where the guard cannot keep it, or raises `Inexact`.
 
-Each decision was derived from the signatures of both versions and the differences between their documents (onnx.defs).
+Each decision comes from the signatures of both versions and the differences between their documents (onnx.defs).
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ Adapter = Callable[[AdapterContext], None]
 
 
 def always(_: Crossing) -> bool:
-    """In this direction only the schemas differ."""
+    """True for every node: in this direction only the schemas differ."""
     return True
 
 
 def never(_: Crossing) -> bool:
-    """The node alone cannot be exact: other nodes or inputs would be needed."""
+    """False for every node: the node alone cannot be exact, it needs other nodes or inputs."""
     return False
 
 
 @dataclass(slots=True)
 class Rule:
-    """A boundary at which keeping a node is exact only when a predicate says so.
+    """A boundary at which a node may stay only when a predicate says so.
 
-    reason: what changed, completing "<operator> changes at opset N: ...". up, down: when keeping is exact in that
+    reason: what changed, completing "<operator> changes at opset N: ...". up, down: when a node may stay in that
     direction. hint: what else could help the user besides stopping before the boundary.
     """
 
@@ -54,12 +54,12 @@ UNDECIDED = Rule("this version of splitgraph does not know what changed", hint="
 Boundary = tuple[str, int]
 UNCHANGED: set[Boundary] = set()
 RULES: dict[Boundary, Rule] = {}
-# By boundary, and whether the node goes up.
+# Operator, version, and whether the node goes up.
 _ADAPTERS: dict[tuple[str, int, bool], Adapter] = {}
 
 
 def unchanged(operators: str, *versions: int) -> None:
-    """Say that only the schemas of operators (separated by spaces) differ at the boundaries of these versions."""
+    """Says that only the schemas of operators (separated by spaces) differ at the boundaries of these versions."""
     for version in versions:
         for boundary in _boundaries(operators, version):
             if boundary in UNCHANGED or boundary in RULES:
@@ -70,7 +70,7 @@ def unchanged(operators: str, *versions: int) -> None:
 def changed(
     operators: str, version: int, reason: str, *, up: Predicate = never, down: Predicate = never, hint: str = ""
 ) -> None:
-    """Say what changed in operators (separated by spaces) at the boundary of a version: see `Rule`."""
+    """Says what changed in operators (separated by spaces) at the boundary of a version: see `Rule`."""
     for boundary in _boundaries(operators, version):
         if boundary in UNCHANGED or boundary in RULES:
             raise ValueError(f"two decisions about {boundary}")
@@ -78,7 +78,7 @@ def changed(
 
 
 def exact_upward(operators: str, version: int) -> Callable[[Predicate], Predicate]:
-    """Register a predicate: a node for which it returns True is exact as it is when it goes up."""
+    """Registers a predicate that tells whether a node may stay as it is when the node goes up."""
 
     def register(predicate: Predicate) -> Predicate:
         for boundary in _boundaries(operators, version):
@@ -89,7 +89,7 @@ def exact_upward(operators: str, version: int) -> Callable[[Predicate], Predicat
 
 
 def exact_downward(operators: str, version: int) -> Callable[[Predicate], Predicate]:
-    """Register a predicate: a node for which it returns True is exact as it is when it goes down."""
+    """Registers a predicate that tells whether a node may stay as it is when the node goes down."""
 
     def register(predicate: Predicate) -> Predicate:
         for boundary in _boundaries(operators, version):
@@ -100,7 +100,7 @@ def exact_downward(operators: str, version: int) -> Callable[[Predicate], Predic
 
 
 def exact(operators: str, version: int) -> Callable[[Predicate], Predicate]:
-    """Register a predicate for both directions."""
+    """Registers a predicate for both directions."""
 
     def register(predicate: Predicate) -> Predicate:
         return exact_upward(operators, version)(exact_downward(operators, version)(predicate))
@@ -109,13 +109,13 @@ def exact(operators: str, version: int) -> Callable[[Predicate], Predicate]:
 
 
 def upward(operators: str, *versions: int) -> Callable[[Adapter], Adapter]:
-    """Register an adapter for operators (separated by spaces) that go up over the boundaries of these versions."""
+    """Registers an adapter for operators (separated by spaces) that go up over the boundaries of these versions."""
     return _register(operators, versions, going_up=True)
 
 
 def downward(operators: str, *versions: int) -> Callable[[Adapter], Adapter]:
-    """Register an adapter for operators (separated by spaces) that go down over the boundaries of these versions; for
-    the first version of an operator, the adapter writes the node with others.
+    """Registers an adapter for operators (separated by spaces) that go down over the boundaries of these versions. At
+    the first version of an operator, the adapter writes the node with other operators.
     """
     return _register(operators, versions, going_up=False)
 

@@ -1,4 +1,6 @@
-"""Upsample and Resize: five sets of inputs, and coordinates that were implicit below opset 11."""
+"""Upsample and Resize: scales became an input (Upsample 9), Resize replaced Upsample (10), and coordinates became an
+attribute (11) with more and more modes.
+"""
 
 from __future__ import annotations
 
@@ -23,18 +25,24 @@ from splitgraph.deferred import np
 
 _TO_NEW_MODES = {"nearest": "nearest", "bilinear": "linear"}
 
-# Rounding modes for which a scale that is a whole number repeats each element, from the middle of a pixel on.
+# With these rounding modes and half_pixel, a scale that is a whole number repeats each element.
 _ROUNDING = ("round_prefer_floor", "round_prefer_ceil")
 
+# From the rounding of a coordinate to the rounding that gives the same for a coordinate less a half.
+_HALF_LESS = {"floor": "round_prefer_ceil", "round_prefer_floor": "ceil"}
+
+# Upsample -----------------------------------------------------------------------------------------------------------
 
 changed("Upsample", 7, "the attributes height_scale and width_scale became scales")
 
 
 @upward("Upsample", 7)
-def scales_of_all_axes(context: AdapterContext) -> None:
-    """height_scale and width_scale are two of four scales, the others are 1; "bilinear" became "linear"."""
+def join_scales(context: AdapterContext) -> None:
+    """Joins height_scale and width_scale to four scales, the first two of which are 1. Renames "bilinear" to
+    "linear".
+    """
     context.require_types()
-    mode = context.known_value("mode", "nearest")
+    mode = context.known_value_or_default("mode")
     scales = [1.0, 1.0, context.known_value("height_scale"), context.known_value("width_scale")]
     if mode not in _TO_NEW_MODES or None in scales:
         raise Inexact(f"mode {mode} with scales {scales[2:]} has no meaning")
@@ -44,10 +52,10 @@ def scales_of_all_axes(context: AdapterContext) -> None:
 
 
 @downward("Upsample", 7)
-def scales_of_an_image(context: AdapterContext) -> None:
-    """Four scales of which the first two are 1 are height_scale and width_scale."""
+def split_scales(context: AdapterContext) -> None:
+    """Splits four scales, the first two of which are 1, into height_scale and width_scale."""
     context.require_types()
-    scales, mode = context.known_value("scales"), context.known_value("mode", "nearest")
+    scales, mode = context.known_value("scales"), context.known_value_or_default("mode")
     old_modes = {new: old for old, new in _TO_NEW_MODES.items()}
     if len(scales) != 4 or scales[0] != 1 or scales[1] != 1 or mode not in old_modes:
         raise Inexact("below it, only height and width of images are resized")
@@ -61,15 +69,15 @@ changed("Upsample", 9, "the attribute scales became an input")
 
 
 @upward("Upsample", 9)
-def scales_as_input(context: AdapterContext) -> None:
-    """The attribute scales becomes a constant."""
+def make_scales_an_input(context: AdapterContext) -> None:
+    """Turns the attribute scales into a constant."""
     context.require_types()
     context.inputs.append(context.attribute_as_input("scales", np.float32))
 
 
 @downward("Upsample", 9)
-def scales_as_attribute(context: AdapterContext) -> None:
-    """A constant second input becomes the attribute scales."""
+def make_scales_an_attribute(context: AdapterContext) -> None:
+    """Turns a constant second input into the attribute scales."""
     context.require_types()
     scales = context.elements(1)
     if scales is None:
@@ -82,17 +90,19 @@ changed("Upsample", 10, "it is deprecated from then on; Resize replaces it")
 
 
 @upward("Upsample", 10)
-def resize_instead(context: AdapterContext) -> None:
-    """Resize-10 does what Upsample-9 does, for scales below 1 too."""
+def replace_by_resize(context: AdapterContext) -> None:
+    """Renames the node: Resize-10 does what Upsample-9 does, also for scales below 1."""
     context.rename("Resize")
 
+
+# Resize -------------------------------------------------------------------------------------------------------------
 
 unchanged("Resize", 18)
 
 
 @downward("Resize", 10)
-def upsample_instead(context: AdapterContext) -> None:
-    """Upsample-9 takes scales of 1 and more; with others, elements are gathered."""
+def replace_by_upsample(context: AdapterContext) -> None:
+    """Renames the node where all scales are at least 1, which Upsample-9 needs; gathers elements otherwise."""
     scales = context.elements(1)
     if scales is None or np.any(scales < 1):
         resize_by_gathering(context)
@@ -109,14 +119,16 @@ changed(
 
 
 @upward("Resize", 11)
-def asymmetric_coordinates(context: AdapterContext) -> None:
-    """Below 11 coordinates are divided by the scale; the nearest element is rounded down where the tensor grows and up
-    where it shrinks (as onnx's own test of Resize-10 and onnxruntime have it), axis by axis: two nodes, one for the
-    axes that grow and one for those that shrink, where the scales are of both kinds or not known.
+def set_asymmetric_coordinates(context: AdapterContext) -> None:
+    """Sets the attributes that mean what Resize-10 does: coordinates are divided by the scale, and the nearest element
+    is rounded down where an axis grows and up where it shrinks (as in onnx's own test of Resize-10 and in onnxruntime).
+
+    Where axes of both kinds exist, or the scales are unknown, the node becomes two nodes: one for the axes that grow
+    and one for those that shrink.
     """
     context.require_types()
     data, scales = context.inputs
-    mode = context.known_value("mode", "nearest")
+    mode = context.known_value_or_default("mode")
     if mode not in ("nearest", "linear"):
         raise Inexact(f"Resize knows no mode {mode} {context.opset - 1}")
     roi = context.constant(np.zeros(0), "roi", np.float32)
@@ -128,25 +140,18 @@ def asymmetric_coordinates(context: AdapterContext) -> None:
             one = context.constant([1], "one", np.float32)
             up = context.emit("Max", [scales, one], "scales_up")
             least = None if found is not None else context.emit("ReduceMin", [scales], "least", keepdims=1)
-            data, shrinks = _grown(context, data, roi, up, least, is_larger=_is_larger(context, found)), True
+            data, shrinks = _grow(context, data, roi, up, least, is_larger=_is_larger(context, found)), True
             scales = context.emit("Min", [scales, one], "scales_down")
         context.set("nearest_mode", "ceil" if shrinks else "floor", "what Resize did before it had a choice")
     context.inputs[:] = [data, roi, scales]
 
 
-def _is_larger(context: AdapterContext, scales: Array | None) -> bool:
-    """True when it is certain that some axis has more elements than before."""
-    shape = context.input_type(0).shape
-    if scales is None or shape is None:
-        return False
-    known = zip(shape, scales, strict=True)
-    return any(scale >= 2 or (isinstance(dim, int) and math.floor(dim * float(scale)) > dim) for dim, scale in known)
+def _grow(context: AdapterContext, data: str, roi: str, scales: str, least: str | None, *, is_larger: bool) -> str:
+    """Resizes the axes that grow.
 
-
-def _grown(context: AdapterContext, data: str, roi: str, scales: str, least: str | None, *, is_larger: bool) -> str:
-    """What the axes that grow give. onnxruntime copies a tensor that keeps its size, whatever the scales are, which
-    the one node did not do where it shrank other axes: a further axis, of which there are two where the least scale is
-    below 1, keeps the size from being the same. least: that scale, None where it is below 1.
+    onnxruntime copies a tensor that keeps its size, whatever the scales are; the one node did not do so where other
+    axes shrank. So the tensor gets a further axis, which changes the size: two copies where the least scale is below 1.
+    least: this scale; None where it is below 1.
     """
     chosen = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor", "mode": "nearest"}
     if is_larger:
@@ -164,22 +169,33 @@ def _grown(context: AdapterContext, data: str, roi: str, scales: str, least: str
     return context.emit("Gather", [grown, context.constant(0, "first")], "grown", axis=0)
 
 
+def _is_larger(context: AdapterContext, scales: Array | None) -> bool:
+    """True when some axis certainly gets more elements."""
+    shape = context.input_type(0).shape
+    if scales is None or shape is None:
+        return False
+    known = zip(shape, scales, strict=True)
+    return any(scale >= 2 or (isinstance(dim, int) and math.floor(dim * float(scale)) > dim) for dim, scale in known)
+
+
 @downward("Resize", 11)
-def implicit_coordinates(context: AdapterContext) -> None:
-    """Below 11 only asymmetric coordinates exist, rounded down where the tensor grows and up where it shrinks. Scales
-    that are whole numbers repeat each element also from the middle of a pixel on. All else is gathered.
+def leave_out_coordinates(context: AdapterContext) -> None:
+    """Leaves out asymmetric coordinates that are rounded down where the tensor grows and up where it shrinks, the only
+    ones below 11. Scales that are whole numbers repeat each element also with half_pixel. Everything else is gathered.
     """
     context.require_types()
-    scales = _scales(context)
-    mode = context.known_value("mode", "nearest")
-    coordinates = context.known_value("coordinate_transformation_mode", "half_pixel")
-    rounding = context.known_value("nearest_mode", "round_prefer_floor")
+    scales = _exact_scales(context)
+    mode = context.known_value_or_default("mode")
+    coordinates = context.known_value_or_default("coordinate_transformation_mode")
+    rounding = context.known_value_or_default("nearest_mode")
     if mode == "linear":
         scaled = scales is not None or not is_sized(context)
-        fits = coordinates == "asymmetric" and scaled and not context.known_value("exclude_outside", 0)
+        fits = coordinates == "asymmetric" and scaled and not context.known_value_or_default("exclude_outside")
     else:
-        before = scales is not None and coordinates == "asymmetric" and _as_before(rounding, scales)
-        fits = mode == "nearest" and (before or (scales is not None and _repeats(coordinates, rounding, scales)))
+        before = scales is not None and coordinates == "asymmetric" and _rounds_as_resize_10(rounding, scales)
+        fits = mode == "nearest" and (
+            before or (scales is not None and _repeats_elements(coordinates, rounding, scales))
+        )
     if not fits:
         resize_by_gathering(context)
         return
@@ -187,9 +203,9 @@ def implicit_coordinates(context: AdapterContext) -> None:
     context.replace("Resize", [context.inputs[0], given], mode=mode)
 
 
-def _scales(context: AdapterContext) -> Array | None:
-    """The scales, those that the sizes mean included, each giving exactly the size that is asked for; None where they
-    are not known.
+def _exact_scales(context: AdapterContext) -> Array | None:
+    """Gives the scales, also those that sizes mean, if each gives exactly the wanted size; None where they
+    are unknown.
     """
     scales = context.elements(2)
     if scales is not None and scales.size:
@@ -199,27 +215,26 @@ def _scales(context: AdapterContext) -> Array | None:
         return None
     found = np.asarray(sizes, dtype=np.float32) / np.asarray(shape, dtype=np.float32)
     given = zip(shape, found, sizes, strict=True)
-    # Some multiply in float32, and some in float64.
+    # Some engines multiply in float32, others in float64.
     exact = all(
         math.floor(dim * float(scale)) == math.floor(np.float32(dim) * scale) == size for dim, scale, size in given
     )
     return found if exact else None
 
 
-def _as_before(rounding: str, scales: Array) -> bool:
-    """True when the rounding is the one that Resize-10 chooses, or no scale but 1 is there to make a difference."""
+def _rounds_as_resize_10(rounding: str, scales: Array) -> bool:
+    """True when the rounding is that of Resize-10, or the scales are 1 where it could differ."""
     grows, shrinks = bool(np.any(scales > 1)), bool(np.any(scales < 1))
     return (rounding == "floor" and not shrinks) or (rounding == "ceil" and not grows)
 
 
-def _repeats(coordinates: str, rounding: str, scales: Array) -> bool:
+def _repeats_elements(coordinates: str, rounding: str, scales: Array) -> bool:
+    """True when the scales are whole numbers and each element is repeated."""
     whole = bool(np.all((scales >= 1) & (scales == np.floor(scales))))
     centred = coordinates in ("half_pixel", "pytorch_half_pixel") and rounding in _ROUNDING
     return whole and (centred or (coordinates == "tf_half_pixel_for_nn" and rounding == "floor"))
 
 
-# How a coordinate is rounded, by how one that is less by a half is rounded to the same.
-_HALF_LESS = {"floor": "round_prefer_ceil", "round_prefer_floor": "ceil"}
 changed(
     "Resize",
     13,
@@ -229,32 +244,34 @@ changed(
 
 
 @exact_upward("Resize", 13)
-def resize_mode_survives(crossing: Crossing) -> bool:
-    """Resize 11|13, upward: the coordinate mode still exists, and scales (not sizes) tell the output's size."""
-    mode = crossing.value("coordinate_transformation_mode", "half_pixel")
+def mode_exists_at_13(crossing: Crossing) -> bool:
+    """True when the coordinate mode exists from 13 on, and scales (not sizes) tell the size of the output."""
+    mode = crossing.value_or_default("coordinate_transformation_mode")
     return mode not in (UNRESOLVED, "tf_half_pixel_for_nn") and not crossing.uses_input(3)
 
 
 @upward("Resize", 13)
-def one_of_scales_and_sizes(context: AdapterContext) -> None:
-    """With sizes, the scales, empty below 13, are left out. tf_half_pixel_for_nn is half_pixel without the subtraction
-    of a half: to round it down is to round half_pixel to the nearest, the nearest of it is half_pixel rounded up.
+def keep_scales_or_sizes(context: AdapterContext) -> None:
+    """Omits the scales where sizes are given.
+
+    tf_half_pixel_for_nn is half_pixel without the subtraction of a half: rounded down it is half_pixel rounded to the
+    nearest, and rounded to the nearest it is half_pixel rounded up.
     """
     context.require_types()
     if context.uses_input(3):
         context.inputs[2] = ""
-    if context.known_value("coordinate_transformation_mode", "half_pixel") != "tf_half_pixel_for_nn":
+    if context.known_value_or_default("coordinate_transformation_mode") != "tf_half_pixel_for_nn":
         return
-    rounding = context.known_value("nearest_mode", "round_prefer_floor")
-    if context.known_value("mode", "nearest") != "nearest" or rounding not in _HALF_LESS:
+    rounding = context.known_value_or_default("nearest_mode")
+    if context.known_value_or_default("mode") != "nearest" or rounding not in _HALF_LESS:
         raise Inexact("tf_half_pixel_for_nn was removed, and without it only some ways of rounding are expressible")
     context.set("coordinate_transformation_mode", "half_pixel", "tf_half_pixel_for_nn was removed")
     context.set("nearest_mode", _HALF_LESS[rounding], f"what {rounding} was of a coordinate greater by a half")
 
 
 @downward("Resize", 13)
-def roi_and_scales_are_there(context: AdapterContext) -> None:
-    """Below 13 roi and scales must be there, and may be empty."""
+def add_empty_roi_and_scales(context: AdapterContext) -> None:
+    """Adds empty constants: below 13 roi and scales are required, and may be empty."""
     context.require_types()
     context.inputs.extend([""] * (3 - len(context.inputs)))
     for index, hint in ((1, "roi"), (2, "scales")):
@@ -263,19 +280,21 @@ def roi_and_scales_are_there(context: AdapterContext) -> None:
 
 
 @downward("Resize", 18)
-def all_axes(context: AdapterContext) -> None:
-    """Below 18, roi, scales and sizes are for all axes: 0 to 1, 1 and the size of the data for those left out. Sizes
-    that keep the aspect ratio are worked out for a known shape. What shrinks with antialiasing is gathered, and so is
-    what has a policy and sizes that are known only at run time, or rounded.
+def resize_all_axes(context: AdapterContext) -> None:
+    """Adds roi, scales and sizes that change nothing for the axes that the node does not name. Below 18 they are for
+    all axes.
+
+    Sizes that keep the aspect ratio are computed for a known shape. Gathers where antialiasing shrinks, and where a
+    policy comes with sizes that are rounded or known only at run time.
     """
     context.require_types()
-    policy = context.known_value("keep_aspect_ratio_policy", "stretch")
+    policy = context.known_value_or_default("keep_aspect_ratio_policy")
     axes, rank = context.known_value("axes"), context.rank(0)
     if axes is not None:
         rank = context.known_rank(0)
         axes = [axis % rank for axis in axes]
     sizes = _sizes_of_policy(context, policy, axes) if policy != "stretch" and context.uses_input(3) else []
-    if sizes is None or _smooths(context):
+    if sizes is None or _is_antialiased(context):
         resize_by_gathering(context)
         return
     if axes is not None:
@@ -285,27 +304,9 @@ def all_axes(context: AdapterContext) -> None:
     context.drop("axes", "antialias", "keep_aspect_ratio_policy", why=f"it does not exist {context.side}")
 
 
-def _smooths(context: AdapterContext) -> bool:
-    """True where antialiasing may make a difference: where the tensor may shrink; and where exclude_outside comes with
-    it, which runtimes take for linear resizing only then.
-    """
-    if not context.known_value("antialias", 0) or context.known_value("mode", "nearest") == "nearest":
-        return False
-    if context.known_value("exclude_outside", 0):
-        return True
-    scales, sizes, shape = context.elements(2), context.elements(3), static_shape(context, context.inputs[0])
-    if scales is not None:
-        return bool(np.any(scales < 1))
-    if sizes is None or shape is None or context.known_value("keep_aspect_ratio_policy", "stretch") != "stretch":
-        return True
-    axes = context.known_value("axes")
-    chosen = shape if axes is None else [shape[axis] for axis in axes]
-    return any(size < dim for size, dim in zip(sizes, chosen, strict=True))
-
-
 def _sizes_of_policy(context: AdapterContext, policy: str, axes: list[int] | None) -> list[int] | None:
-    """The sizes of all axes; None where they are not known, or are rounded: below 18 the scale of an axis is that of
-    its sizes, the policy's one scale for all where nothing was rounded.
+    """Gives the sizes of all axes; None where they are unknown or rounded. Below 18 each axis has the scale of its
+    sizes, which equals the one scale of the policy where nothing was rounded.
     """
     sizes, shape = context.elements(3), static_shape(context, context.inputs[0])
     if sizes is None or shape is None or 0 in shape:
@@ -321,8 +322,26 @@ def _sizes_of_policy(context: AdapterContext, policy: str, axes: list[int] | Non
     return new
 
 
+def _is_antialiased(context: AdapterContext) -> bool:
+    """True where antialiasing may make a difference: where the tensor may shrink, and with exclude_outside, which
+    runtimes accept for linear resizing only then.
+    """
+    if not context.known_value_or_default("antialias") or context.known_value_or_default("mode") == "nearest":
+        return False
+    if context.known_value_or_default("exclude_outside"):
+        return True
+    scales, sizes, shape = context.elements(2), context.elements(3), static_shape(context, context.inputs[0])
+    if scales is not None:
+        return bool(np.any(scales < 1))
+    if sizes is None or shape is None or context.known_value_or_default("keep_aspect_ratio_policy") != "stretch":
+        return True
+    axes = context.known_value("axes")
+    chosen = shape if axes is None else [shape[axis] for axis in axes]
+    return any(size < dim for size, dim in zip(sizes, chosen, strict=True))
+
+
 def _spread(context: AdapterContext, axes: list[int], rank: int) -> None:
-    """Put what is given for some axes among what means no change for the others."""
+    """Puts the values for some axes among values that change nothing for the others."""
     where = context.constant(axes, "axes")
     if context.uses_input(1):
         rest = context.constant([0] * rank + [1] * rank, "no_roi", np.float32)
@@ -341,6 +360,7 @@ def _spread(context: AdapterContext, axes: list[int], rank: int) -> None:
 
 
 def _put(context: AdapterContext, rest: str, where: str, given: str, hint: str) -> str:
+    """Puts values at places of a tensor, now if everything is known."""
     before, places, updates = (context.values.elements(name) for name in (rest, where, given))
     if before is None or places is None or updates is None:
         return context.emit("ScatterElements", [rest, where, given], hint, axis=0)
@@ -353,19 +373,19 @@ changed("Resize", 19, "half_pixel_symmetric was added", up=always)
 
 
 @exact_downward("Resize", 19)
-def resize_mode_existed(crossing: Crossing) -> bool:
-    """Resize 18|19, downward: the coordinate mode is not the one that opset 19 added."""
-    return crossing.value("coordinate_transformation_mode", "half_pixel") not in (UNRESOLVED, "half_pixel_symmetric")
+def mode_exists_below_19(crossing: Crossing) -> bool:
+    """True when the coordinate mode is not half_pixel_symmetric, which 19 added."""
+    return crossing.value_or_default("coordinate_transformation_mode") not in (UNRESOLVED, "half_pixel_symmetric")
 
 
 @downward("Resize", 19)
-def symmetric_without_rounding(context: AdapterContext) -> None:
-    """half_pixel_symmetric is half_pixel where no size was rounded; else the coordinates are worked out."""
+def replace_half_pixel_symmetric(context: AdapterContext) -> None:
+    """Replaces half_pixel_symmetric by half_pixel where no size was rounded; computes the coordinates otherwise."""
     context.require_types()
     if context.known_value("coordinate_transformation_mode") != "half_pixel_symmetric":
         raise Inexact("half_pixel_symmetric was added")
     shape, scales, axes = static_shape(context, context.inputs[0]), context.elements(2), context.known_value("axes")
-    exact = context.uses_input(3) and context.known_value("keep_aspect_ratio_policy", "stretch") == "stretch"
+    exact = context.uses_input(3) and context.known_value_or_default("keep_aspect_ratio_policy") == "stretch"
     if not exact and shape is not None and scales is not None:
         chosen = shape if axes is None else [shape[axis] for axis in axes]
         exact = all((float(scale) * dim).is_integer() for scale, dim in zip(scales, chosen, strict=True))

@@ -1,5 +1,5 @@
-"""Operators that sample images at places known at run time, and that make such places: GridSample, AffineGrid,
-DeformConv, RoiAlign.
+"""GridSample, AffineGrid, DeformConv and RoiAlign: they sample images at places that are known only at run time, or
+make such places.
 """
 
 from __future__ import annotations
@@ -13,28 +13,29 @@ from splitgraph.conversion.operators.registry import changed, downward, exact, u
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact, require_few
 from splitgraph.conversion.writing.formula import Formula, Term
 from splitgraph.conversion.writing.interpolation import Images
-from splitgraph.conversion.writing.shape_nodes import FLOATS, static_shape
+from splitgraph.conversion.writing.shape_nodes import FLOATS, static_shape, wide_float
 from splitgraph.deferred import np
 
-# The names of opset 20 by those of 16, which were not all renamed.
+# From the names of opset 16 to those of opset 20; other modes kept their names.
 _MODES = {"bilinear": "linear", "bicubic": "cubic"}
 
-# The bins of RoiAlign along an axis, which are written out as a constant.
+# The most bins of RoiAlign along an axis that a constant holds.
 _MOST_BINS = 2**16
 
+# GridSample ---------------------------------------------------------------------------------------------------------
 
-unchanged("GridSample DeformConv RoiAlign", 22)
+unchanged("GridSample", 22)
 
 
 @downward("GridSample", 16, 20)
-def sampled_by_gathering(context: AdapterContext) -> None:
-    """The images, one behind the other, are gathered from at the elements around each place, which are weighted and
-    added up. Below 20, only images of two axes are sampled, below 16 none.
+def sample_by_gathering(context: AdapterContext) -> None:
+    """Gathers the elements around each place from the images in one row, weights them and adds them up. Below 20,
+    GridSample takes images of two axes only; below 16, it does not exist.
     """
     dtype, rank = context.known_dtype(0), context.known_rank(0)
     mode = context.known_value("mode", "linear")
-    mode, padding = _MODES.get(mode, mode), context.known_value("padding_mode", "zeros")
-    aligned = bool(context.known_value("align_corners", 0))
+    mode, padding = _MODES.get(mode, mode), context.known_value_or_default("padding_mode")
+    aligned = bool(context.known_value_or_default("align_corners"))
     if mode not in ("nearest", "linear", "cubic") or padding not in ("zeros", "border", "reflection"):
         raise Inexact(f"GridSample knows no mode {mode} with padding {padding}")
     if mode != "nearest" and dtype not in (*FLOATS, "bfloat16"):
@@ -45,13 +46,13 @@ def sampled_by_gathering(context: AdapterContext) -> None:
     batch, _, *sizes = formula.sizes(context.inputs[0], rank)
     data = formula.held(context.inputs[0], dtype)
     if mode != "nearest":
-        data = data.cast(_wide(dtype))
+        data = data.cast(wide_float(dtype))
     pixels = formula.product(sizes)
     images = Images(formula, _rows(formula, data, rank, batch * pixels), sizes, mode, padding, aligned)
-    grid = formula.held(context.inputs[1], context.known_dtype(1)).cast(_wide(context.known_dtype(1)))
+    grid = formula.held(context.inputs[1], context.known_dtype(1)).cast(wide_float(context.known_dtype(1)))
     places = []
     for axis, size in enumerate(sizes):
-        # The last axis comes first.
+        # The coordinate of the last axis comes first.
         place = formula.gather(grid, formula.number(rank - 3 - axis), rank - 1) + 1
         length = size.cast(place.dtype)
         places.append(place / 2 * (length - 1) if aligned else (place * length - 1) / 2)
@@ -63,8 +64,10 @@ changed("GridSample", 20, "modes were renamed, and inputs that are not images we
 
 
 @exact("GridSample", 20)
-def grid_sample_mode(crossing: Crossing) -> bool:
-    """GridSample 16|20: images only, and "linear" and "cubic" are spelt "bilinear" and "bicubic" below 20."""
+def mode_can_be_respelled(crossing: Crossing) -> bool:
+    """True for images of two axes whose mode is known. Respells the mode: "linear" and "cubic" are "bilinear" and
+    "bicubic" below 20.
+    """
     if not crossing.upward and crossing.rank(0) != 4:
         return False
     new_names = {"bilinear": "linear", "bicubic": "cubic", "nearest": "nearest"}
@@ -80,44 +83,19 @@ def grid_sample_mode(crossing: Crossing) -> bool:
     return True
 
 
-@downward("AffineGrid", 20)
-def grid_by_multiplication(context: AdapterContext) -> None:
-    """Positions from -1 to 1 along each axis, and 1, times the matrices. The specification's function body takes a
-    batch of one for no batch.
-    """
-    dtype, shape, sizes = context.known_dtype(0), context.shape(0) or (), static_shape(context, context.inputs[1])
-    axes = sizes[0] - 2 if sizes else shape[1] if len(shape) == 3 else None
-    if not isinstance(axes, int):
-        raise Inexact("how many axes the grid has is unknown", "declare the shape of theta")
-    formula, wide = Formula(context), _wide(dtype)
-    size, aligned = formula.given(context.inputs[1], "int64"), context.known_value("align_corners", 0)
-    positions = []
-    for axis in range(axes):
-        count = formula.element(size, 2 + axis)
-        if aligned and count.elements is not None and count.elements == 1:
-            raise Inexact("runtimes and the document disagree about an axis of one element with align_corners")
-        numbers = formula.counting(count).cast(wide).reshape(1, *[1] * axis, -1, *[1] * (axes - axis))
-        length = count.cast(wide)
-        gap = formula.number(2, wide) / (length - 1 if aligned else length)
-        gap = formula.where(length > 1, gap, formula.number(0, wide)) if aligned else gap
-        positions.append(numbers * gap - 1 if aligned else numbers * gap + (gap / 2 - 1))
-    blank = reduce(Term.__add__, [position * 0 for position in positions])
-    listed = [*(position + blank for position in positions[::-1]), blank + 1]
-    whole = formula.apply("Concat", lambda *held: np.concatenate(held, axis=-1), listed, axis=axes + 1)
-    matrix = formula.transposed(formula.held(context.inputs[0], dtype).cast(wide), [0, 2, 1])
-    matrix = matrix.reshape(0, *[1] * (axes - 1), axes + 1, axes)
-    grid = formula.held(context.emit("MatMul", [whole.name, matrix.name], "grid"), wide)
-    formula.give(grid.cast(dtype))
+# DeformConv ---------------------------------------------------------------------------------------------------------
+
+unchanged("DeformConv", 22)
 
 
 @downward("DeformConv", 19)
-def deformed_by_gathering(context: AdapterContext) -> None:
-    """The elements that a kernel falls on are sampled between those of the image, 0 beyond it; a convolution with a
-    kernel of 1 weights and adds up what all places of the kernel gave.
+def deform_by_gathering(context: AdapterContext) -> None:
+    """Samples the elements under the kernel between those of the image, 0 beyond it. A convolution with a kernel of 1
+    weights and adds up the samples of all places in the kernel.
     """
     dtype, rank = context.known_dtype(0), context.known_rank(0)
-    kernel, group = _kernel(context, rank - 2), context.known_value("offset_group", 1)
-    wide, formula = _wide(dtype), Formula(context)
+    kernel, group = _kernel(context, rank - 2), context.known_value_or_default("offset_group")
+    wide, formula = wide_float(dtype), Formula(context)
     data, weight, offset = (formula.held(name, dtype).cast(wide) for name in context.inputs[:3])
     bias, mask = (
         formula.held(context.inputs[index], dtype).cast(wide) if context.uses_input(index) else None for index in (3, 4)
@@ -134,7 +112,7 @@ def deformed_by_gathering(context: AdapterContext) -> None:
     places = []
     for axis in range(axes):
         moved = formula.gather(offset, formula.number(axis), 3)
-        places.append(moved + _undeformed(context, formula, kernel, axis, results[axis]).cast(wide))
+        places.append(moved + _undeformed_places(context, formula, kernel, axis, results[axis]).cast(wide))
     groups = formula.number(np.arange(group)).reshape(1, -1, 1, *[1] * axes)
     first = (formula.counting(batch).reshape(0, 1, 1, *[1] * axes) * group + groups) * pixels
     found = Images(formula, flat, sizes, "linear").sample(first, places, axes + 3)
@@ -143,13 +121,15 @@ def deformed_by_gathering(context: AdapterContext) -> None:
     found = formula.transposed(found, [1, 2, 0, *range(3, axes + 4)])
     columns = formula.shaped(found, [formula.number(0), channels * spots, *results])
     inputs = [columns, weight.reshape(0, -1, *[1] * axes), *([] if bias is None else [bias])]
-    result = context.emit("Conv", [term.name for term in inputs], "convolved", group=context.known_value("group", 1))
+    result = context.emit(
+        "Conv", [term.name for term in inputs], "convolved", group=context.known_value_or_default("group")
+    )
     formula.give(formula.held(result, wide).cast(dtype))
 
 
 def _kernel(context: AdapterContext, axes: int) -> list[int]:
-    """The shape of the kernel."""
-    given = context.known_value("kernel_shape", None) or (context.shape(1) or ())[2:]
+    """Gives the shape of the kernel."""
+    given = context.known_value("kernel_shape") or (context.shape(1) or ())[2:]
     kernel = [size for size in given if isinstance(size, int)]
     if len(kernel) != axes or len(given) != axes:
         raise Inexact("the shape of the kernel is unknown", "give kernel_shape")
@@ -157,8 +137,8 @@ def _kernel(context: AdapterContext, axes: int) -> list[int]:
     return kernel
 
 
-def _undeformed(context: AdapterContext, formula: Formula, kernel: list[int], axis: int, count: Term) -> Term:
-    """Where each place of the kernel falls along an axis, int64[1, 1, places, 1, ..., results, ..., 1]."""
+def _undeformed_places(context: AdapterContext, formula: Formula, kernel: list[int], axis: int, count: Term) -> Term:
+    """Gives the place of each kernel element along an axis, int64[1, 1, places, 1, ..., results, ..., 1]."""
     ones = [1] * len(kernel)
     pads, strides = context.known_value("pads", [0, 0] * len(kernel)), context.known_value("strides", ones)
     stride: int = strides[axis]
@@ -168,20 +148,25 @@ def _undeformed(context: AdapterContext, formula: Formula, kernel: list[int], ax
     return formula.number(spots) + starts.reshape(*[1] * (3 + axis), -1, *ones[axis + 1 :])
 
 
+# RoiAlign -----------------------------------------------------------------------------------------------------------
+
+unchanged("RoiAlign", 22)
+
+
 @downward("RoiAlign", 10, 16)
-def aligned_by_gathering(context: AdapterContext) -> None:
-    """In each bin of a region, as many samples as sampling_ratio says or, for 0, as there are elements along an axis,
-    are interpolated and averaged; those more than an element beyond the image are 0. The shift by half an element came
-    with opset 16.
+def align_by_gathering(context: AdapterContext) -> None:
+    """Interpolates several samples in each bin of a region and averages them: sampling_ratio along an axis or, for 0,
+    as many as the bin has elements. Samples more than one element beyond the image are 0. The shift by half an element
+    came with opset 16.
     """
-    if context.known_value("mode", "avg") != "avg":
+    if context.known_value_or_default("mode") != "avg":
         raise Inexact("runtimes and the document disagree about mode=max")
     dtype, rank = context.known_dtype(0), context.known_rank(0)
-    formula, wide = Formula(context), _wide(dtype)
+    formula, wide = Formula(context), wide_float(dtype)
     default = "half_pixel" if context.old.since_version >= 16 else "output_half_pixel"
     shifted = context.known_value("coordinate_transformation_mode", default) == "half_pixel"
     batch, _, *sizes = formula.sizes(context.inputs[0], rank)
-    regions = formula.held(context.inputs[1], dtype).cast(wide) * context.known_value("spatial_scale", 1.0)
+    regions = formula.held(context.inputs[1], dtype).cast(wide) * context.known_value_or_default("spatial_scale")
     places, counts, kept = [], [], []
     for axis, name in enumerate(("output_height", "output_width")):
         # Dimensions: regions, bins along each axis, samples of a bin along each axis.
@@ -209,8 +194,8 @@ def aligned_by_gathering(context: AdapterContext) -> None:
 
 
 def _samples(context: AdapterContext, formula: Formula, width: Term) -> tuple[Term, Term]:
-    """How many samples there are in a bin along an axis, for each region or for all, and their numbers, int64."""
-    ratio = context.known_value("sampling_ratio", 0)
+    """Gives the number of samples in a bin along an axis, for each region or for all, and their indices, int64."""
+    ratio = context.known_value_or_default("sampling_ratio")
     if ratio > 0:
         require_few(ratio)
         return formula.number(np.full((1, 1, 1, 1, 1), ratio), width.dtype), formula.number(np.arange(ratio))
@@ -220,27 +205,15 @@ def _samples(context: AdapterContext, formula: Formula, width: Term) -> tuple[Te
     return count, formula.counting(most.cast("int64"))
 
 
-def _wide(dtype: str) -> str:
-    """The type that floating-point numbers are interpolated in."""
-    return "float64" if dtype == "float64" else "float32"
-
-
-def _rows(formula: Formula, data: Term, rank: int, length: Term) -> Term:
-    """The images of a batch, [batch, channels, ...], one behind the other: a row for each channel."""
-    return formula.shaped(formula.transposed(data, [1, 0, *range(2, rank)]), [formula.number(0), length])
-
-
-def _channels_behind(formula: Formula, found: Term, rank: int) -> Term:
-    return formula.transposed(found, [1, 0, *range(2, rank)])
-
-
 changed("RoiAlign", 16, "the default shift by half a pixel was added, and runtimes changed what mode=max computes")
 
 
 @exact("RoiAlign", 16)
-def roi_pixel_shift(crossing: Crossing) -> bool:
-    """RoiAlign 10|16: average pooling without the shift by half a pixel, which is the default from 16 on."""
-    if crossing.value("mode", "avg") != "avg":
+def has_no_pixel_shift(crossing: Crossing) -> bool:
+    """True for average pooling without the shift by half a pixel, the default from 16 on. Sets or drops the
+    attribute.
+    """
+    if crossing.value_or_default("mode") != "avg":
         return False
     name = "coordinate_transformation_mode"
     if crossing.upward:
@@ -250,3 +223,49 @@ def roi_pixel_shift(crossing: Crossing) -> bool:
         return False
     crossing.drop(name, why="RoiAlign-10 does not shift by half a pixel")
     return True
+
+
+# AffineGrid ---------------------------------------------------------------------------------------------------------
+
+
+@downward("AffineGrid", 20)
+def multiply_positions(context: AdapterContext) -> None:
+    """Multiplies positions from -1 to 1 along each axis, and 1, with the matrices. The function body confuses a batch
+    of one with no batch.
+    """
+    dtype, shape, sizes = context.known_dtype(0), context.shape(0) or (), static_shape(context, context.inputs[1])
+    axes = sizes[0] - 2 if sizes else shape[1] if len(shape) == 3 else None
+    if not isinstance(axes, int):
+        raise Inexact("how many axes the grid has is unknown", "declare the shape of theta")
+    formula, wide = Formula(context), wide_float(dtype)
+    size, aligned = formula.given(context.inputs[1], "int64"), context.known_value_or_default("align_corners")
+    positions = []
+    for axis in range(axes):
+        count = formula.element(size, 2 + axis)
+        if aligned and count.elements is not None and count.elements == 1:
+            raise Inexact("runtimes and the document disagree about an axis of one element with align_corners")
+        numbers = formula.counting(count).cast(wide).reshape(1, *[1] * axis, -1, *[1] * (axes - axis))
+        length = count.cast(wide)
+        gap = formula.number(2, wide) / (length - 1 if aligned else length)
+        gap = formula.where(length > 1, gap, formula.number(0, wide)) if aligned else gap
+        positions.append(numbers * gap - 1 if aligned else numbers * gap + (gap / 2 - 1))
+    blank = reduce(Term.__add__, [position * 0 for position in positions])
+    listed = [*(position + blank for position in positions[::-1]), blank + 1]
+    whole = formula.apply("Concat", lambda *held: np.concatenate(held, axis=-1), listed, axis=axes + 1)
+    matrix = formula.transposed(formula.held(context.inputs[0], dtype).cast(wide), [0, 2, 1])
+    matrix = matrix.reshape(0, *[1] * (axes - 1), axes + 1, axes)
+    grid = formula.held(context.emit("MatMul", [whole.name, matrix.name], "grid"), wide)
+    formula.give(grid.cast(dtype))
+
+
+# Helpers of several operators ---------------------------------------------------------------------------------------
+
+
+def _rows(formula: Formula, data: Term, rank: int, length: Term) -> Term:
+    """Puts the images of a batch, [batch, channels, ...], into one row for each channel."""
+    return formula.shaped(formula.transposed(data, [1, 0, *range(2, rank)]), [formula.number(0), length])
+
+
+def _channels_behind(formula: Formula, found: Term, rank: int) -> Term:
+    """Moves the channels behind the batch."""
+    return formula.transposed(found, [1, 0, *range(2, rank)])

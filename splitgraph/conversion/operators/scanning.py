@@ -1,4 +1,6 @@
-"""Scan: the batch axis and the lengths of sequences that it had at opset 8; axes counted from the end."""
+"""Scan: the batch axis and sequence_lens disappeared (9), negative axes were allowed (11), and bodies may give bfloat16
+(16).
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ from functools import partial
 
 from splitgraph.attribute_values import UNRESOLVED
 from splitgraph.conversion.nodes.crossing import Crossing
-from splitgraph.conversion.operators.control_flow import bodies_without_bfloat16
+from splitgraph.conversion.operators.control_flow import cast_around_body
 from splitgraph.conversion.operators.predicates import MINUS_AXIS
 from splitgraph.conversion.operators.registry import always, changed, downward, exact_downward, unchanged, upward
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
@@ -17,18 +19,41 @@ from splitgraph.node_making import make_attribute, make_node
 from splitgraph.onnx_proto import GraphProto, NodeProto, TensorProto, ValueInfoProto
 from splitgraph.value_type import UNKNOWN, ValueType, tensor
 
+
+class _Inner:
+    """The Scan of one sequence, as it stands in the body of the outer one."""
+
+    def __init__(
+        self,
+        number: int,
+        states: int,
+        directions: Sequence[int] | None,
+        types: Sequence[ValueType],
+        inputs: Sequence[str],
+        outputs: Sequence[str],
+        names: Sequence[str],
+        kept_states: Sequence[str],
+        has_lengths: bool,
+    ) -> None:
+        self.number, self.states, self.directions, self.types = number, states, directions, types
+        self.inputs, self.outputs, self.kept_states, self.has_lengths = inputs, outputs, kept_states, has_lengths
+        self.body, self.scan, self.t, self.zero, self.one, self.next, self.running, self.count = names
+
+
 unchanged("Scan", 16, 19, 21, 23, 24, 25)
 changed("Scan", 9, "the batch axis and sequence_lens were removed")
 
 
 @upward("Scan", 9)
-def batch_by_an_outer_scan(context: AdapterContext) -> None:
-    """At 8, every input has a batch axis first, and each sequence of the batch is scanned by itself: an outer Scan over
-    that axis runs the scan of one sequence. Where sequences have lengths, the states stay as they are behind the end;
-    what is scanned out there, the document leaves open.
+def scan_batch_by_outer_scan(context: AdapterContext) -> None:
+    """Wraps the scan of one sequence in a Scan over the batch: at 8 every input has a batch axis first, and each
+    sequence is scanned by itself.
+
+    Where sequences have lengths, the states stay as they are behind the end. The document leaves open what is scanned
+    out there.
     """
     number = context.known_value("num_scan_inputs")
-    directions = context.known_value("directions", None)
+    directions = context.known_value("directions")
     states = len(context.inputs) - 1 - number
     has_lengths = context.uses_input(0)
     if has_lengths and directions and any(directions):
@@ -53,33 +78,14 @@ def batch_by_an_outer_scan(context: AdapterContext) -> None:
     context.form.wrap = partial(_wrap, inner)
 
 
-class _Inner:
-    """The Scan of one sequence, as it is written into the body of the outer one."""
-
-    def __init__(
-        self,
-        number: int,
-        states: int,
-        directions: Sequence[int] | None,
-        types: Sequence[ValueType],
-        inputs: Sequence[str],
-        outputs: Sequence[str],
-        names: Sequence[str],
-        kept_states: Sequence[str],
-        has_lengths: bool,
-    ) -> None:
-        self.number, self.states, self.directions, self.types = number, states, directions, types
-        self.inputs, self.outputs, self.kept_states, self.has_lengths = inputs, outputs, kept_states, has_lengths
-        self.body, self.scan, self.t, self.zero, self.one, self.next, self.running, self.count = names
-
-
 def _without_batch(context: AdapterContext, name: str) -> ValueType:
+    """Gives the type of a value without its first dimension."""
     known = context.values.type_of(name)
     return UNKNOWN if known.dtype is None else tensor(known.dtype, None if known.shape is None else known.shape[1:])
 
 
 def _wrap(inner: _Inner, node: NodeProto) -> None:
-    """Put the node's body, by now at the target opset, into a Scan in the body of another."""
+    """Puts the body of the node, already at the target opset, into a Scan in the body of another Scan."""
     attribute = next(held for held in node.attribute if held.name == "body")
     body = GraphProto()
     body.CopyFrom(attribute.g)
@@ -89,7 +95,7 @@ def _wrap(inner: _Inner, node: NodeProto) -> None:
         _keep_states_behind_the_end(inner, body, inputs[0])
         nodes.append(_number(inner.zero, 0))
         inputs[0] = inner.zero
-        # The count of steps is a state of the inner scan that nobody reads.
+        # The inner scan carries the count of steps; nobody reads its last value.
         outputs.insert(0, inner.count)
     scan = make_node("Scan", inputs, outputs, inner.scan, body=body, num_scan_inputs=inner.number)
     if inner.directions:
@@ -103,7 +109,7 @@ def _wrap(inner: _Inner, node: NodeProto) -> None:
 
 
 def _keep_states_behind_the_end(inner: _Inner, body: GraphProto, length: str) -> None:
-    """Count the steps, and choose the old states from the end of the sequence on."""
+    """Adds a count of the steps to a body, and keeps the old states behind the end of the sequence."""
     count = helper.make_tensor_value_info(inner.t, TensorProto.INT64, [])
     nodes = [
         _number(inner.one, 1),
@@ -126,13 +132,14 @@ def _keep_states_behind_the_end(inner: _Inner, body: GraphProto, length: str) ->
 
 
 def _number(name: str, number: int) -> NodeProto:
+    """Makes a Constant."""
     value = numpy_helper.from_array(np.array(number, dtype=np.int64))
     return make_node("Constant", [], [name], value=value)
 
 
 @downward("Scan", 9)
-def batch_of_one(context: AdapterContext) -> None:
-    """At 8, every input has a batch axis first and time second: a batch of one sequence, with time brought there."""
+def add_batch_of_one(context: AdapterContext) -> None:
+    """Adds a batch of one sequence, with time as the second axis: at 8, every input has a batch axis first."""
     number = context.known_value("num_scan_inputs")
     states = len(context.inputs) - number
     scanned_out = len(context.outputs) - states
@@ -142,14 +149,14 @@ def batch_of_one(context: AdapterContext) -> None:
     output_axes = context.known_value("scan_output_axes", (0,) * scanned_out)
     for index, name in enumerate(context.inputs):
         axis = input_axes[index - states] if index >= states else 0
-        moved = name if axis == 0 else _transposed(context, name, axis, context.known_rank(index))
+        moved = name if axis == 0 else _bring_time_first(context, name, axis, context.known_rank(index))
         context.inputs[index] = context.emit("Unsqueeze", [moved], "batch", axes=[0])
     for index, name in enumerate(context.outputs):
         if name:
             axis = output_axes[index - states] if index >= states else 0
-            _unbatch(context, index, axis)
+            _remove_batch(context, index, axis)
     context.inputs.insert(0, "")
-    directions = context.known_value("scan_input_directions", None)
+    directions = context.known_value("scan_input_directions")
     context.drop(
         "scan_input_axes",
         "scan_output_axes",
@@ -161,13 +168,14 @@ def batch_of_one(context: AdapterContext) -> None:
         context.set("directions", list(directions), "scan_input_directions is called so at opset 8")
 
 
-def _transposed(context: AdapterContext, name: str, axis: int, rank: int) -> str:
+def _bring_time_first(context: AdapterContext, name: str, axis: int, rank: int) -> str:
+    """Moves an axis of a value to the front."""
     order = [axis % rank, *(index for index in range(rank) if index != axis % rank)]
     return context.emit("Transpose", [name], "time_first", perm=order)
 
 
-def _unbatch(context: AdapterContext, index: int, axis: int) -> None:
-    """Give an output without its batch of one, and with time on its axis."""
+def _remove_batch(context: AdapterContext, index: int, axis: int) -> None:
+    """Removes the batch of one from an output and moves time to its axis."""
     rank = _rank_of_output(context, index) if axis else 0
     given = context.redirect(index, "batch")
     if not axis:
@@ -180,6 +188,7 @@ def _unbatch(context: AdapterContext, index: int, axis: int) -> None:
 
 
 def _rank_of_output(context: AdapterContext, index: int) -> int:
+    """Gives the rank of an output; raises Inexact when it is unknown."""
     shape = context.output_type(index).shape
     if shape is None:
         raise Inexact(f"the rank of {context.outputs[index]!r} is unknown", "declare it")
@@ -190,15 +199,15 @@ changed("Scan", 11, MINUS_AXIS, up=always)
 
 
 @exact_downward("Scan", 11)
-def scan_axes_counted_from_front(crossing: Crossing) -> bool:
-    """Scan 9|11, downward: no axis is negative (the rank of what is scanned is the body's affair)."""
+def has_no_negative_axes(crossing: Crossing) -> bool:
+    """True when no axis is negative. The rank of what the body scans out is not known here."""
     axes = [crossing.value(name, ()) for name in ("scan_input_axes", "scan_output_axes")]
     return all(value is not UNRESOLVED and all(axis >= 0 for axis in value) for value in axes)
 
 
 @downward("Scan", 11)
-def axes_from_the_front(context: AdapterContext) -> None:
-    """Below 11, axes are counted from the front, which the ranks tell."""
+def count_scan_axes_from_front(context: AdapterContext) -> None:
+    """Counts the axes from the front, as below 11. The ranks must be known."""
     number = context.known_value("num_scan_inputs")
     states = len(context.inputs) - number
     inputs, outputs = context.known_value("scan_input_axes", ()), context.known_value("scan_output_axes", ())
@@ -211,4 +220,4 @@ def axes_from_the_front(context: AdapterContext) -> None:
         context.set("scan_output_axes", axes, why)
 
 
-downward("Scan", 16)(bodies_without_bfloat16)
+downward("Scan", 16)(cast_around_body)

@@ -1,81 +1,50 @@
-"""ScatterElements and ScatterND, where reductions do not exist: slice by slice, in order."""
+"""Scatter, ScatterElements and ScatterND: Scatter was renamed (11), and reductions were added (16, 18)."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 
-from splitgraph.conversion.operators.indexing import from_front, offsets, tuple_length
-from splitgraph.conversion.operators.predicates import value_in
+from splitgraph.conversion.operators.indexing import indices_from_front, offsets, tuple_length
+from splitgraph.conversion.operators.predicates import value_is_one_of
 from splitgraph.conversion.operators.registry import always, changed, downward, unchanged, upward
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
-from splitgraph.conversion.writing.reshaping import reshaped
-from splitgraph.conversion.writing.shape_nodes import (
-    has_no_zero,
-)
+from splitgraph.conversion.writing.reshaping import replace_by_reshape, reshape
+from splitgraph.conversion.writing.shape_nodes import has_no_zero
 from splitgraph.dim import DimLike
 
-# As many slices are scattered one after the other as a reader of the model may be expected to bear.
+# More slices would make the model too long to read.
 _MOST_SLICES = 32
-
 _OPERATORS = {"add": "Add", "mul": "Mul", "max": "Max", "min": "Min"}
 
+# ScatterElements, ScatterND -----------------------------------------------------------------------------------------
 
 unchanged("ScatterElements ScatterND", 13, 16)
 
 
 @downward("ScatterElements", 11)
-def scatter_instead(context: AdapterContext) -> None:
-    """Scatter, below 11, says nothing of negative indices, which are counted from the front."""
-    axis = context.known_value("axis", 0)
-    inputs = [context.inputs[0], from_front(context, axis), context.inputs[2]]
+def replace_by_scatter(context: AdapterContext) -> None:
+    """Replaces the node by Scatter, with indices counted from the front: Scatter does not define negative ones."""
+    axis = context.known_value_or_default("axis")
+    inputs = [context.inputs[0], indices_from_front(context, axis), context.inputs[2]]
     context.replace("Scatter", inputs, axis=axis)
 
 
-@downward("ScatterElements", 16, 18)
-def elements_slice_by_slice(context: AdapterContext) -> None:
-    """The updates of one slice along the axis meet different elements: gathered, combined with the updates and
-    scattered, slice after slice, they are reduced in the order of their indices.
-    """
-    axis, shape = context.known_value("axis", 0), context.input_type(1).shape
-    count = shape[axis] if shape else None
-
-    def update(data: str, place: str, operator: str) -> str:
-        indices, updates = (context.emit("Gather", [name, place], "slice", axis=axis) for name in context.inputs[1:])
-        found = context.emit("GatherElements", [data, indices], "found", axis=axis)
-        combined = context.emit(operator, [found, updates], "combined")
-        return context.emit("ScatterElements", [data, indices, combined], "scattered", axis=axis)
-
-    _one_after_the_other(context, count, update)
-
-
-changed(
-    "ScatterElements ScatterND",
-    18,
-    "reduction=max and min were added",
-    up=always,
-    down=value_in("reduction", "none", "none", "add", "mul"),
-)
-
-
 @downward("ScatterND", 11)
-def scattered_by_offsets(context: AdapterContext) -> None:
-    """The data in two dimensions, those that the tuples of indices count into and the rest, is scattered into row by
-    row.
-    """
+def scatter_by_offsets(context: AdapterContext) -> None:
+    """Scatters into the rows of the data in two dimensions: those that the tuples of indices name, and the rest."""
     rank, depth = context.known_rank(0), tuple_length(context)
     shape = context.emit("Shape", [context.inputs[0]], "shape")
     places = context.emit("Reshape", [offsets(context, shape, depth), context.constant([-1, 1], "column")], "places")
     rest = (context.input_type(0).shape or ())[depth:]
     width = _product(context, shape, range(depth, rank))
-    # Where the rows are known to have elements, how many there are need not be known.
+    # Where the rows have elements, -1 can stand for the number of rows.
     dense = all(isinstance(dim, int) and dim > 0 for dim in rest)
     any_number = context.constant([-1], "rows")
 
     def in_rows(data: str, rows: str) -> str:
         row_shape = context.emit("Concat", [any_number if dense else rows, width], "row_shape", axis=0)
-        operator, inputs, attributes = reshaped(context, data, row_shape, dense=dense)
-        return context.emit(operator, inputs, "in_rows", **attributes)
+        return reshape(context, data, row_shape, "in_rows", dense=dense)
 
     data = in_rows(context.inputs[0], _product(context, shape, range(depth)))
     count = context.emit(
@@ -84,12 +53,11 @@ def scattered_by_offsets(context: AdapterContext) -> None:
     wide = context.emit("Concat", [context.constant([1], "one"), width], "wide", axis=0)
     indices = context.emit("Expand", [places, wide], "indices")
     scattered = context.emit("Scatter", [data, indices, in_rows(context.inputs[2], count)], "scattered", axis=0)
-    operator, inputs, attributes = reshaped(context, scattered, shape, dense=has_no_zero(context, context.inputs[0]))
-    context.replace(operator, inputs, **attributes)
+    replace_by_reshape(context, scattered, shape, dense=has_no_zero(context, context.inputs[0]))
 
 
 def _product(context: AdapterContext, shape: str, axes: range) -> str:
-    """How many elements some dimensions of the first input hold, as a list of one."""
+    """Gives the number of elements in some dimensions of the first input, as int64[1]."""
     dims = (context.input_type(0).shape or ())[axes.start : axes.stop]
     known = [dim for dim in dims if isinstance(dim, int)]
     if len(known) == len(dims):
@@ -98,31 +66,27 @@ def _product(context: AdapterContext, shape: str, axes: range) -> str:
     return context.emit("ReduceProd", [sizes], "product", axes=[0], keepdims=1)
 
 
-@downward("ScatterND", 16, 18)
-def tuples_one_after_the_other(context: AdapterContext) -> None:
-    """The update of one tuple of indices meets each element once: tuple after tuple, all are reduced in order."""
-    shape = context.input_type(1).shape
-    if shape is None or len(shape) != 2:
-        raise Inexact(
-            "a reduction is written as one scatter for each tuple of indices, and how many there are is not known, or "
-            "they are not in one dimension"
-        )
+@downward("ScatterElements", 16, 18)
+def reduce_slice_by_slice(context: AdapterContext) -> None:
+    """Reduces one slice of updates after the other, in the order of their indices: the updates of one slice along the
+    axis go to different elements. Each slice is gathered, combined and scattered.
+    """
+    axis, shape = context.known_value_or_default("axis"), context.input_type(1).shape
+    count = shape[axis] if shape else None
 
     def update(data: str, place: str, operator: str) -> str:
-        indices, updates = (context.emit("Gather", [name, place], "slice", axis=0) for name in context.inputs[1:])
-        found = context.emit("GatherND", [data, indices], "found")
+        indices, updates = (context.emit("Gather", [name, place], "slice", axis=axis) for name in context.inputs[1:])
+        found = context.emit("GatherElements", [data, indices], "found", axis=axis)
         combined = context.emit(operator, [found, updates], "combined")
-        return context.emit("ScatterND", [data, indices, combined], "scattered")
+        return context.emit("ScatterElements", [data, indices, combined], "scattered", axis=axis)
 
-    _one_after_the_other(context, shape[0], update)
+    _reduce_in_order(context, count, update)
 
 
-def _one_after_the_other(
-    context: AdapterContext, count: DimLike | None, update: Callable[[str, str, str], str]
-) -> None:
-    """Apply the updates of slices 0 to count - 1, in order."""
+def _reduce_in_order(context: AdapterContext, count: DimLike | None, update: Callable[[str, str, str], str]) -> None:
+    """Applies the updates of slices 0 to count - 1, in order."""
     context.require_types()
-    reduction, dtype = context.known_value("reduction", "none"), context.known_dtype(0)
+    reduction, dtype = context.known_value_or_default("reduction"), context.known_dtype(0)
     if reduction not in _OPERATORS or (reduction in ("add", "mul") and context.upper.since_version == 18):
         raise Inexact(f"reduction={reduction} does not exist {context.side}")
     if dtype in ("bool", "string", "complex64", "complex128") or dtype == "bfloat16":
@@ -136,10 +100,39 @@ def _one_after_the_other(
     context.replace("Identity", [data])
 
 
+@downward("ScatterND", 16, 18)
+def reduce_tuple_by_tuple(context: AdapterContext) -> None:
+    """Reduces one tuple of indices after the other: the update of one tuple goes to each element once."""
+    shape = context.input_type(1).shape
+    if shape is None or len(shape) != 2:
+        raise Inexact(
+            "a reduction is written as one scatter for each tuple of indices, and how many there are is not known, or "
+            "they are not in one dimension"
+        )
+
+    def update(data: str, place: str, operator: str) -> str:
+        indices, updates = (context.emit("Gather", [name, place], "slice", axis=0) for name in context.inputs[1:])
+        found = context.emit("GatherND", [data, indices], "found")
+        combined = context.emit(operator, [found, updates], "combined")
+        return context.emit("ScatterND", [data, indices, combined], "scattered")
+
+    _reduce_in_order(context, shape[0], update)
+
+
+changed(
+    "ScatterElements ScatterND",
+    18,
+    "reduction=max and min were added",
+    up=always,
+    down=value_is_one_of("reduction", "none", "add", "mul"),
+)
+
+# Scatter ------------------------------------------------------------------------------------------------------------
+
 changed("Scatter", 11, "it is deprecated from then on; ScatterElements replaces it")
 
 
 @upward("Scatter", 11)
-def scatter_elements_instead(context: AdapterContext) -> None:
-    """The operator was renamed."""
+def rename_to_scatter_elements(context: AdapterContext) -> None:
+    """Renames the node."""
     context.rename("ScatterElements")

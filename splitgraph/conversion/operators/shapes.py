@@ -1,5 +1,5 @@
-"""Operators that change shapes, and those that make tensors from shapes: Reshape, Tile, Expand, Range, Constant and so
-on.
+"""Reshape, Tile, Expand, Identity and Shape: inputs that were attributes, allowzero (14), sequences in Identity (14),
+and parts of Shape (15); Size does not change.
 """
 
 from __future__ import annotations
@@ -9,27 +9,24 @@ from collections.abc import Sequence
 from splitgraph.conversion.operators.registry import changed, downward, unchanged, upward
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
 from splitgraph.conversion.writing.formula import Formula, Term
-from splitgraph.conversion.writing.reshaping import copying, reshaped
-from splitgraph.conversion.writing.shape_nodes import (
-    filled,
-    has_no_zero,
-    static_shape,
-)
+from splitgraph.conversion.writing.reshaping import replace_by_reshape, reshape_by_copying
+from splitgraph.conversion.writing.shape_nodes import filled, has_no_zero, static_shape
 from splitgraph.deferred import helper, np, numpy_helper
 from splitgraph.dim import DimLike
 from splitgraph.onnx_proto import TensorProto
 from splitgraph.value_type import DTYPE_NUMBERS, Shape
 
-_FLOATS = ("float16", "float32", "float64")
+unchanged("Size", 13, 19, 21, 23, 24, 25)
 
+# Reshape ------------------------------------------------------------------------------------------------------------
 
 unchanged("Reshape", 13, 14, 19, 21, 23, 24, 25)
 changed("Reshape", 5, "the attribute shape became an input")
 
 
 @upward("Reshape", 5)
-def shape_as_input(context: AdapterContext) -> None:
-    """The attribute shape becomes a constant."""
+def make_shape_an_input(context: AdapterContext) -> None:
+    """Turns the attribute shape into a constant."""
     context.require_types()
     if not context.has("shape"):
         raise Inexact("the node has no attribute shape")
@@ -38,8 +35,8 @@ def shape_as_input(context: AdapterContext) -> None:
 
 
 @downward("Reshape", 5)
-def shape_as_attribute(context: AdapterContext) -> None:
-    """A constant second input becomes the attribute shape."""
+def make_shape_an_attribute(context: AdapterContext) -> None:
+    """Turns a constant second input into the attribute shape."""
     context.require_types()
     shape = context.constant_ints(1, "shape")
     del context.inputs[1:]
@@ -49,31 +46,36 @@ def shape_as_attribute(context: AdapterContext) -> None:
 
 
 @downward("Reshape", 14)
-def dimensions_of_zero(context: AdapterContext) -> None:
-    """Below 14, a 0 in the shape copies a dimension: where none is 0 unless that dimension is, it makes no difference;
-    elsewhere a tensor without elements is made by other means.
+def write_dimensions_of_zero(context: AdapterContext) -> None:
+    """Drops allowzero. Below 14, a 0 in the shape copies a dimension. Where that dimension is 0, or the shape has no 0,
+    the node stays; otherwise other nodes make the empty tensor.
     """
     context.require_types()
     if 0 in (context.integers(1) or (0,)):
-        # Without a 0 it makes no difference what each call of a function says.
+        # Without a 0 in the shape, allowzero has no effect, whatever each call of a function says.
         context.known_is_set("allowzero")
     context.drop("allowzero", why=f"it does not exist {context.side}")
-    # Data without a dimension of 0 can only take on shapes without one.
+    # Data without a dimension of 0 only fits shapes without one.
     dense = has_no_zero(context, context.inputs[0])
     if dense and 0 in (context.integers(1) or ()):
         raise Inexact("it makes no elements of some")
-    written = None if dense else copying(context)
-    operator, inputs, attributes = written or reshaped(context, *context.inputs, dense=dense)
-    context.replace(operator, list(inputs), **attributes)
+    written = None if dense else reshape_by_copying(context)
+    if written is None:
+        replace_by_reshape(context, *context.inputs, dense=dense)
+    else:
+        operator, inputs, attributes = written
+        context.replace(operator, list(inputs), **attributes)
 
 
-unchanged("Tile Expand", 13)
+# Tile ---------------------------------------------------------------------------------------------------------------
+
+unchanged("Tile", 13)
 changed("Tile", 6, "the inputs tiles and axis became one input repeats")
 
 
 @upward("Tile", 6)
-def repeats_from_axis(context: AdapterContext) -> None:
-    """tiles, along axis, is an element of repeats, all others of which are 1."""
+def make_repeats_from_axis(context: AdapterContext) -> None:
+    """Computes repeats: tiles at the axis, 1 elsewhere."""
     context.require_types()
     rank = context.known_rank(0)
     data, tiles, axis = context.inputs
@@ -94,13 +96,13 @@ def repeats_from_axis(context: AdapterContext) -> None:
 
 
 def _limited(context: AdapterContext) -> dict[str, int]:
-    """What lets the second operand broadcast below opset 7."""
+    """Gives the attribute that lets the second operand broadcast below opset 7."""
     return {"broadcast": 1} if context.opset < 7 else {}
 
 
 @downward("Tile", 6)
-def one_axis_at_a_time(context: AdapterContext) -> None:
-    """A constant repeats becomes a Tile for each axis along which anything is repeated."""
+def tile_axis_by_axis(context: AdapterContext) -> None:
+    """Turns constant repeats into a Tile for each axis that is repeated."""
     context.require_types()
     dtype = context.known_dtype(0)
     repeats = context.constant_ints(1, "repeats")
@@ -117,9 +119,14 @@ def one_axis_at_a_time(context: AdapterContext) -> None:
         context.replace("Identity", [data])
 
 
+# Expand -------------------------------------------------------------------------------------------------------------
+
+unchanged("Expand", 13)
+
+
 @downward("Expand", 8)
-def repeated_instead(context: AdapterContext) -> None:
-    """Along each axis the one element is repeated as often as the result is long, or nothing is."""
+def expand_by_tile(context: AdapterContext) -> None:
+    """Repeats the one element along each axis with Tile. Expand does not exist below 8."""
     sizes, lengths = context.input_type(0).shape, context.output_type(0).shape
     if sizes is None or lengths is None:
         raise Inexact("the rank of its input, or that of its result, is unknown", "declare the shape of the input")
@@ -134,6 +141,7 @@ def repeated_instead(context: AdapterContext) -> None:
 def _repeats(
     context: AdapterContext, formula: Formula, sizes: Sequence[DimLike | None], lengths: Shape
 ) -> list[Term | int]:
+    """Gives the number of repeats along each axis."""
     asked, known = formula.given(context.inputs[1], "int64"), static_shape(context, context.inputs[1])
     repeats: list[Term | int] = []
     for axis, (size, length) in enumerate(zip(sizes, lengths, strict=True)):
@@ -142,7 +150,7 @@ def _repeats(
         elif size != 1:
             raise Inexact(f"whether dimension {axis} of its input is 1 is not known", "declare the shape of the input")
         elif known is not None:
-            # As it is asked for, which may be another length than the author declared.
+            # The shape input counts: the author may have declared another length.
             place = axis - len(lengths) + known[0]
             repeats.append(1 if place < 0 else formula.element(asked, place))
         elif isinstance(length, int):
@@ -152,12 +160,14 @@ def _repeats(
     return repeats
 
 
+# Identity -----------------------------------------------------------------------------------------------------------
+
 unchanged("Identity", 13, 14, 16, 19, 21, 23, 24, 25)
 
 
 @downward("Identity", 14)
-def sequence_with_one_more(context: AdapterContext) -> None:
-    """A sequence is copied by an insertion at its end that is taken back."""
+def copy_sequence(context: AdapterContext) -> None:
+    """Copies a sequence: inserts an element at its end and erases it. Identity takes tensors only below 14."""
     known = context.input_type(0)
     if known.kind != "sequence" or known.dtype is None or known.element is not None:
         context.require_types()
@@ -171,16 +181,15 @@ def sequence_with_one_more(context: AdapterContext) -> None:
     context.replace("SequenceErase", [longer])
 
 
+# Shape --------------------------------------------------------------------------------------------------------------
+
 unchanged("Shape", 13, 15, 19, 21, 23, 24, 25)
 
 
 @downward("Shape", 15)
-def part_of_shape_by_slice(context: AdapterContext) -> None:
-    """start and end clamp as the bounds of a Slice do, which takes the part of the whole shape below 15."""
+def slice_shape(context: AdapterContext) -> None:
+    """Takes the part of the shape with Slice, which clamps its bounds as start and end do."""
     context.require_types()
-    start, end = context.known_value("start", 0), context.known_value("end", 2**63 - 1)
+    start, end = context.known_value_or_default("start"), context.known_value("end", 2**63 - 1)
     shape = context.emit("Shape", [context.inputs[0]], "shape")
     context.replace("Slice", [shape, context.constant([start], "start"), context.constant([end], "end")])
-
-
-unchanged("Size", 13, 19, 21, 23, 24, 25)

@@ -1,4 +1,6 @@
-"""Pooling: how many windows there are, what of the padding counts, holes in windows; ConvTranspose's padding."""
+"""AveragePool, MaxPool, LpPool and ConvTranspose: padding that counts (7), rounding up (10), windows with holes (10,
+18, 19), windows in the padding (22), and padding that follows from auto_pad (11).
+"""
 
 from __future__ import annotations
 
@@ -13,13 +15,7 @@ from splitgraph.contents import MAX_ITEMS, MAX_WRITTEN
 from splitgraph.conversion.nodes.crossing import Crossing
 from splitgraph.conversion.nodes.known_values import Array
 from splitgraph.conversion.nodes.omitted_arguments import INLINE_FIRST
-from splitgraph.conversion.operators.registry import (
-    changed,
-    downward,
-    exact,
-    unchanged,
-    upward,
-)
+from splitgraph.conversion.operators.registry import changed, downward, exact, unchanged, upward
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact, require_few
 from splitgraph.deferred import np, numpy_helper
 from splitgraph.dim import Facts
@@ -30,7 +26,7 @@ _NO_WINDOW = "a window is larger than the input with its padding"
 
 @dataclass(slots=True)
 class _Window:
-    """The windows along one axis: how many elements they span, how far they are apart, and the padding."""
+    """The windows along one axis: the number of elements that they span, their distance, and the padding."""
 
     span: int
     stride: int
@@ -38,7 +34,7 @@ class _Window:
     end: int
 
     def count(self, size: int, *, up: bool) -> int:
-        """How many there are on so many elements, with a last one that reaches beyond the padding or without."""
+        """Gives the number of windows on so many elements; up: with a last one that reaches beyond the padding."""
         room = size + self.begin + self.end - self.span
         return (-(-room // self.stride) if up else room // self.stride) + 1
 
@@ -47,14 +43,22 @@ class _Window:
         return (count - 1) * self.stride < size + self.begin
 
 
+unchanged("GlobalAveragePool GlobalMaxPool MaxRoiPool", 22)
+unchanged("Conv MaxUnpool", 11, 22)
+unchanged("GlobalLpPool", 2, 22)
+
+# AveragePool, MaxPool, LpPool ---------------------------------------------------------------------------------------
+
 unchanged("AveragePool", 7, 10, 11, 19)
+unchanged("LpPool", 2, 11, 18)
+unchanged("MaxPool", 8, 10, 11, 12)
 
 
 @downward("AveragePool", 7)
-def padding_counts(context: AdapterContext) -> None:
-    """Below 7, padding never counts: zeros that Pad adds do."""
+def pad_with_zeros_that_count(context: AdapterContext) -> None:
+    """Pads with zeros, which count, by Pad. Below 7, padding of the node never counts."""
     pads, kernel = context.known_value("pads", ()), context.known_value("kernel_shape")
-    if context.value("auto_pad", "NOTSET") not in ("NOTSET", "VALID"):
+    if context.value_or_default("auto_pad") not in ("NOTSET", "VALID"):
         raise Inexact("count_include_pad does not exist below it, and here the padding is worked out from auto_pad")
     context.drop("count_include_pad", "pads", why="Pad adds the padding that counts")
     if any(pads):
@@ -64,21 +68,161 @@ def padding_counts(context: AdapterContext) -> None:
         )
 
 
+@downward("MaxPool", 8)
+def drop_indices(context: AdapterContext) -> None:
+    """Drops the output Indices, which does not exist below 8, and their order."""
+    if context.uses_output(1) and context.is_read(context.outputs[1]):
+        raise Inexact("the output Indices does not exist below it")
+    del context.outputs[1:]
+    context.drop("storage_order", why="it is the order of the indices, which nobody reads")
+
+
 @downward("AveragePool", 10)
 @downward("MaxPool", 10)
-def ceiling_written_out(context: AdapterContext) -> None:
-    """Below 10, there is no ceil_mode: more padding at the end makes as many windows; neither the greatest element nor
-    the mean of those outside the padding depends on how much of it there is; a mean of those in it is counted again.
+def write_ceiling_as_padding(context: AdapterContext) -> None:
+    """Writes more padding at the end in place of ceil_mode, which does not exist below 10. The maximum and the mean of
+    the elements outside the padding do not depend on the padding; a mean that includes padding is corrected.
     """
-    _count_again(context, _write_ceiling(context))
+    _correct_mean(context, _write_ceiling(context))
     if any(dilation != 1 for dilation in context.known_value("dilations", ())):
         _greatest_of_slices(context)
     else:
         context.drop("dilations", why="all are 1, and they do not exist below opset 10")
 
 
+def _correct_mean(context: AdapterContext, counted: Array | None) -> None:
+    """Corrects a mean over whole windows to a mean over the elements that count."""
+    if counted is None:
+        return
+    whole = prod(context.known_value("kernel_shape"))
+    factor = context.constant(whole / counted, "factor", context.known_dtype(0))
+    mean = context.redirect(0, "mean_of_all")
+    context.emit_after("Mul", [context.outputs[0], factor], mean)
+
+
+def _write_ceiling(context: AdapterContext) -> Array | None:
+    """Removes ceil_mode. Gives the number of elements that count in each window, as `_write_padding` does."""
+    if context.value_or_default("ceil_mode") is UNRESOLVED or context.value_or_default("auto_pad") is UNRESOLVED:
+        raise Inexact("ceil_mode is an attribute of the enclosing function", INLINE_FIRST)
+    if not context.known_is_set("ceil_mode") or context.value_or_default("auto_pad").startswith("SAME"):
+        context.drop("ceil_mode", why="both roundings give as many windows")
+        return None
+    if _fits_every_size(context):
+        _write_padding_of_every_size(context)
+        return None
+    sizes = _spatial_sizes(context)
+    if context.old.since_version < 22 and not _windows_start_inside(context, sizes):
+        raise Inexact("here a window starts in the padding, and what it gives below 22 is not said")
+    return _write_padding(context, sizes)
+
+
+def _fits_every_size(context: AdapterContext) -> bool:
+    """True where the size of the input is not static, and more padding gives the same windows as ceil_mode for every
+    size.
+
+    Padding of one element less than a stride makes as many windows as rounding up does. The last window begins at most
+    this far behind the last place where a whole window fits; it begins inside when this distance and the padding at the
+    end are less than its span. The number of elements that count must not depend on the padding: so padding that counts
+    is excluded.
+    """
+    shape, pads = context.shape(0), context.known_value("pads", ())
+    if shape is None or all(isinstance(size, int) for size in shape[2:]):
+        return False
+    if context.value_or_default("auto_pad") != "NOTSET" or (context.known_is_set("count_include_pad") and any(pads)):
+        return False
+    return all(window.end + window.stride - 1 < window.span for window in _windows(context))
+
+
+def _windows(context: AdapterContext) -> list[_Window]:
+    """Gives the windows along each axis."""
+    kernel = context.known_value("kernel_shape")
+    ones, zeros = (1,) * len(kernel), (0,) * 2 * len(kernel)
+    strides, dilations = context.known_value("strides", ones), context.known_value("dilations", ones)
+    pads = context.known_value("pads", zeros)
+    ends = pads[len(kernel) :]
+    rows = zip(kernel, strides, dilations, pads, ends, strict=False)
+    return [_Window((k - 1) * d + 1, stride, begin, end) for k, stride, d, begin, end in rows]
+
+
+def _write_padding_of_every_size(context: AdapterContext) -> None:
+    """Writes padding that replaces ceil_mode for every size of the input."""
+    windows, why = _windows(context), "as many windows as with ceil_mode"
+    context.drop("ceil_mode", why=why)
+    context.drop("count_include_pad", why="there was no padding, and what is beyond the input does not count")
+    for window in windows:
+        window.end += window.stride - 1
+    pads = _pads(windows)
+    if any(pads):
+        context.set("pads", pads, why)
+    _leave_out_windows_that_do_not_fit(context, windows)
+
+
+def _leave_out_windows_that_do_not_fit(context: AdapterContext, windows: list[_Window]) -> None:
+    """Removes windows that do not fit even with the padding. onnxruntime rounds a negative room towards 0, and so has a
+    window there without ceil_mode, but not with it.
+    """
+    # With a stride of 1 nothing is rounded.
+    spare = [window.begin + window.end - window.span if window.stride > 1 else 0 for window in windows]
+    rooms = [0, 0, *spare]
+    sizes = zip(context.shape(0) or (), rooms, strict=True)
+    if all(room >= 0 or (size is not None and Facts().prove_ge(size + room, 0)) for size, room in sizes):
+        return
+    room = context.emit(
+        "Add", [context.emit("Shape", [context.inputs[0]], "shape"), context.constant(rooms, "padding")], "room"
+    )
+    is_missing = context.emit("Less", [room, context.constant([0], "zero")], "is_missing")
+    is_there = context.emit(
+        "Cast", [context.emit("Not", [is_missing], "is_there")], "one_or_none", to=TensorProto.INT64
+    )
+    for index in range(len(context.outputs)):
+        if context.uses_output(index):
+            old = context.redirect(index, "of_all_windows")
+            context.emit_after("Tile", [context.outputs[index], is_there], old)
+
+
+def _windows_start_inside(context: AdapterContext, sizes: list[int]) -> bool:
+    """True when no window, counted as ceil_mode does, starts in the padding at the end."""
+    pairs = zip(_windows(context), sizes, strict=True)
+    return all(window.last_starts_inside(size, window.count(size, up=True)) for window, size in pairs)
+
+
+def _pads(windows: Sequence[_Window]) -> list[int]:
+    """Gives the attribute pads of windows."""
+    return [window.begin for window in windows] + [window.end for window in windows]
+
+
+def _write_padding(context: AdapterContext, sizes: list[int]) -> Array | None:
+    """Writes the padding that gives, without ceil_mode, each window that starts inside.
+
+    Gives the number of elements that count in each window, [1, 1, windows along each axis], where padding counts
+    (count_include_pad) and the added padding must not; None where no padding is added.
+    """
+    windows, counted = _windows(context), []
+    for window, size, kernel in zip(windows, sizes, context.known_value("kernel_shape"), strict=True):
+        count, padded = window.count(size, up=True), size + window.end
+        if context.value_or_default("auto_pad") == "VALID" and count > window.count(size, up=False):
+            raise Inexact("runtimes and the document disagree about ceil_mode with auto_pad=VALID", "give pads")
+        if window.last_starts_inside(size, count) and count > window.count(size, up=False):
+            window.end = (count - 1) * window.stride + window.span - size - window.begin
+        require_few(count)
+        distance = max((window.span - 1) // max(kernel - 1, 1), 1)
+        starts = np.arange(window.count(size, up=False)) * window.stride - window.begin
+        # The number of places in a window, `distance` apart, that lie before the end.
+        counted.append(np.clip(-((starts - padded) // distance), 0, kernel))
+    context.drop("ceil_mode", why="as many windows as with ceil_mode")
+    pads = _pads(windows)
+    if any(pads):
+        context.set("pads", pads, "as many windows as with ceil_mode")
+    require_few(*map(len, counted))
+    counts = reduce(np.multiply.outer, counted)[None, None]
+    beyond = context.known_is_set("count_include_pad") and bool(
+        (counts < prod(context.known_value("kernel_shape"))).any()
+    )
+    return counts if beyond else None
+
+
 def _greatest_of_slices(context: AdapterContext) -> None:
-    """Windows with holes: for each place in the window, the elements that fall on it, the greatest of all of which."""
+    """Writes windows with holes as the maximum of slices, one for each place in the window."""
     _drop_auto_pad(context)
     if context.uses_output(1) and context.is_read(context.outputs[1]):
         raise Inexact("the positions in windows with holes are not given below it")
@@ -115,15 +259,56 @@ def _greatest_of_slices(context: AdapterContext) -> None:
     context.replace("Max", slices)
 
 
+def _drop_auto_pad(context: AdapterContext) -> None:
+    """Drops an auto_pad that pads nothing. Runtimes disagree about the others where windows have holes."""
+    if context.known_value_or_default("auto_pad") not in ("NOTSET", "VALID"):
+        raise Inexact(
+            "windows with holes do not exist below it, and runtimes disagree about their auto_pad", "give pads"
+        )
+    context.drop("auto_pad", why="it pads nothing")
+
+
+@downward("LpPool", 18)
+def write_lp_pool_as_convolution(context: AdapterContext) -> None:
+    """Replaces ceil_mode by more padding of zeros, and windows with holes by a convolution with ones that sums the
+    powers. Below 18, LpPool has neither.
+    """
+    _write_ceiling(context)
+    if all(dilation == 1 for dilation in context.known_value("dilations", ())):
+        context.drop("dilations", why="all are 1, and they do not exist below opset 18")
+        return
+    _drop_auto_pad(context)
+    dtype, p = context.known_dtype(0), context.known_value_or_default("p")
+    exponent, root = context.constant(p, "p", dtype), context.constant(1 / p, "root", dtype)
+    powers = context.emit("Pow", [context.emit("Abs", [context.inputs[0]], "magnitude"), exponent], "powers")
+    context.replace("Pow", [_sum_windows(context, powers), root])
+
+
+def _sum_windows(context: AdapterContext, data: str) -> str:
+    """Sums the elements in each window, by a convolution of each channel with ones."""
+    shape, kernel = context.shape(0), context.known_value("kernel_shape")
+    channels = shape[1] if shape is not None and len(shape) > 1 else None
+    if not isinstance(channels, int) or channels == 0:
+        found = "0" if channels == 0 else "unknown"
+        raise Inexact(f"windows with holes do not exist below it, and the number of channels is {found}")
+    spans = zip(_windows(context), (shape or ())[2:], strict=True)
+    if any(isinstance(size, int) and window.count(size, up=False) < 1 for window, size in spans):
+        raise Inexact(_NO_WINDOW)
+    require_few(channels, *kernel)
+    ones = context.constant(np.ones((channels, 1, *kernel)), "ones", context.known_dtype(0))
+    kept = {name: context.known_value(name, None) for name in ("strides", "pads", "dilations")}
+    return context.emit("Conv", [data, ones], "sums", group=channels, **kept)
+
+
 @downward("AveragePool", 19)
-def mean_with_holes(context: AdapterContext) -> None:
-    """Below 19, windows have no holes: a convolution with ones adds the elements up, and another one, of ones, counts
-    them where the padding does not count.
+def write_mean_as_convolution(context: AdapterContext) -> None:
+    """Writes a mean over windows with holes, which do not exist below 19: a convolution with ones sums the elements,
+    and another one counts them where padding does not count.
     """
     counted = _write_ceiling(context)
     _drop_auto_pad(context)
     data, dtype = context.inputs[0], context.known_dtype(0)
-    sums = _sums(context, data)
+    sums = _sum_windows(context, data)
     if counted is not None:
         counts = context.constant(counted, "counts", dtype)
     elif context.known_is_set("count_include_pad") or not any(context.known_value("pads", ())):
@@ -131,7 +316,7 @@ def mean_with_holes(context: AdapterContext) -> None:
     else:
         one = numpy_helper.from_array(np.ones(1, dtype))
         ones = context.emit("ConstantOfShape", [context.emit("Shape", [data], "shape")], "ones", value=one)
-        counts = _sums(context, ones)
+        counts = _sum_windows(context, ones)
     context.replace("Div", [sums, counts])
 
 
@@ -144,21 +329,21 @@ changed(
 
 @exact("AveragePool LpPool MaxPool", 22)
 def windows_start_inside(crossing: Crossing) -> bool:
-    """Pools at 22: no window starts in the padding at the end, which ceil_mode might make one do.
+    """True when no window starts in the padding at the end, which can happen with ceil_mode only.
 
-    The last window starts less than one stride after the last place where a whole window fits, so it starts inside
-    when stride + padding at the end <= size of the (dilated) window.
+    The last window starts less than one stride after the last place where a whole window fits, so it starts inside when
+    stride + padding at the end <= size of the (dilated) window.
     """
-    if crossing.value("ceil_mode", 0) == 0:
+    if crossing.value_or_default("ceil_mode") == 0:
         return True
-    auto_pad = crossing.value("auto_pad", "NOTSET")
+    auto_pad = crossing.value_or_default("auto_pad")
     if auto_pad in ("SAME_UPPER", "SAME_LOWER", "VALID"):
         if not crossing.upward and _is_ceiling_idle(crossing, auto_pad):
-            # onnx's own inference below 22 takes it for a window more.
+            # With ceil_mode, onnx's shape inference below 22 counts one window more.
             crossing.drop("ceil_mode", why=f"with auto_pad={auto_pad} there are as many windows without it")
         return True
     kernel = crossing.value("kernel_shape", ())
-    if kernel is UNRESOLVED or crossing.value("auto_pad", "NOTSET") is UNRESOLVED:
+    if kernel is UNRESOLVED or crossing.value_or_default("auto_pad") is UNRESOLVED:
         return False
     ones, zeros = (1,) * len(kernel), (0,) * 2 * len(kernel)
     strides, dilations, pads = (
@@ -174,8 +359,8 @@ def windows_start_inside(crossing: Crossing) -> bool:
 
 
 def _is_ceiling_idle(crossing: Crossing, auto_pad: str) -> bool:
-    """True when a pool with auto_pad has as many windows without ceil_mode, also for onnxruntime, which counts those
-    with holes in its own way, and one more of VALID than the document where it starts inside.
+    """True when a pool with auto_pad has as many windows without ceil_mode. onnxruntime counts windows with holes in
+    its own way, and with VALID one more window than the document where it starts inside.
     """
     shape, kernel = crossing.shape(0), crossing.value("kernel_shape", ())
     ones = (1,) * len(kernel) if kernel is not UNRESOLVED else ()
@@ -189,82 +374,61 @@ def _is_ceiling_idle(crossing: Crossing, auto_pad: str) -> bool:
         return False
     spans = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
     rests = zip(sizes, spans, strides, strict=True)
-    # The next window after the last whole one: it is there when a part of it is, and it starts inside.
+    # The window after the last whole one exists when a part of it lies inside and it starts inside.
     return all((size - span) % stride == 0 or size - span - (size - span) % stride + stride >= size
                for size, span, stride in rests)  # fmt: skip
 
 
 @upward("AveragePool LpPool MaxPool", 22)
-def windows_in_padding_up(context: AdapterContext) -> None:
-    """From 22 on, windows that start in the padding at the end are left out. Below, the document counts them without
-    saying what they give: where static sizes show that there are none, the node stays as it is.
+def check_no_window_starts_in_padding(context: AdapterContext) -> None:
+    """Keeps the node where static sizes show that no window starts in the padding at the end. From 22 on such windows
+    are left out; below, the document counts them without saying what they give.
     """
     _check_ceiling(context)
     sizes = _spatial_sizes(context)
-    if not all(window.last_starts_inside(n, window.count(n, up=True)) for window, n in _sized(context, sizes)):
+    if not _windows_start_inside(context, sizes):
         raise Inexact("here a window starts in the padding, and what it gives below 22 is not said")
 
 
+def _check_ceiling(context: AdapterContext) -> None:
+    """Raises Inexact unless ceil_mode is known to be set and auto_pad is NOTSET."""
+    if not context.known_is_set("ceil_mode") or context.value_or_default("auto_pad") != "NOTSET":
+        raise Inexact("ceil_mode or auto_pad is an attribute of the enclosing function", INLINE_FIRST)
+
+
 @downward("AveragePool LpPool MaxPool", 22)
-def windows_in_padding_down(context: AdapterContext) -> None:
-    """From 22 on, windows that start in the padding at the end are left out: static sizes tell which, and the padding
-    is written so that ceil_mode is not needed.
+def leave_out_windows_in_padding(context: AdapterContext) -> None:
+    """Writes the padding for which ceil_mode is not needed, from static sizes: from 22 on, windows that start in the
+    padding at the end are left out.
     """
     _check_ceiling(context)
     sizes = _spatial_sizes(context)
-    if not all(window.last_starts_inside(n, window.count(n, up=True)) for window, n in _sized(context, sizes)):
-        _count_again(context, _write_padding(context, sizes))
+    if not _windows_start_inside(context, sizes):
+        _correct_mean(context, _write_padding(context, sizes))
 
 
-unchanged("LpPool", 2, 11, 18)
+# ConvTranspose ------------------------------------------------------------------------------------------------------
 
-
-@downward("LpPool", 18)
-def lp_pool_written_out(context: AdapterContext) -> None:
-    """Below 18, there is neither ceil_mode, for which there is more padding, of zeros, nor are there holes in windows:
-    a convolution with ones adds the powers up.
-    """
-    _write_ceiling(context)
-    if all(dilation == 1 for dilation in context.known_value("dilations", ())):
-        context.drop("dilations", why="all are 1, and they do not exist below opset 18")
-        return
-    _drop_auto_pad(context)
-    dtype, p = context.known_dtype(0), context.known_value("p", 2)
-    exponent, root = context.constant(p, "p", dtype), context.constant(1 / p, "root", dtype)
-    powers = context.emit("Pow", [context.emit("Abs", [context.inputs[0]], "magnitude"), exponent], "powers")
-    context.replace("Pow", [_sums(context, powers), root])
-
-
-unchanged("MaxPool", 8, 10, 11, 12)
-
-
-@downward("MaxPool", 8)
-def one_output(context: AdapterContext) -> None:
-    """Below 8, there are no indices, without which their order does not matter."""
-    if context.uses_output(1) and context.is_read(context.outputs[1]):
-        raise Inexact("the output Indices does not exist below it")
-    del context.outputs[1:]
-    context.drop("storage_order", why="it is the order of the indices, which nobody reads")
-
-
-unchanged("ConvTranspose GlobalAveragePool GlobalMaxPool MaxRoiPool", 22)
+unchanged("ConvTranspose", 22)
 changed("ConvTranspose", 11, "padding worked out from auto_pad or output_shape is distributed the other way round")
 
 
 @exact("ConvTranspose", 11)
-def transposed_padding_is_explicit(crossing: Crossing) -> bool:
-    """ConvTranspose 1|11: the padding is given, not worked out from an output shape."""
-    return crossing.value("auto_pad", "NOTSET") in ("NOTSET", "VALID") and not crossing.has("output_shape")
+def padding_is_explicit(crossing: Crossing) -> bool:
+    """True when the node gives its padding, and does not leave it to auto_pad or output_shape."""
+    return crossing.value_or_default("auto_pad") in ("NOTSET", "VALID") and not crossing.has("output_shape")
 
 
 @downward("ConvTranspose", 11)
 @upward("ConvTranspose", 11)
-def padding_of_output_shape(context: AdapterContext) -> None:
-    """At 11, the document exchanged which end gets the odd element of the padding. Where static sizes leave none, the
-    node stays as it is; an odd one is written out as 11 has it. Where the output is larger than what there is to pad,
-    releases of onnx before and after 11 test the same node with the same numbers.
+def write_odd_padding(context: AdapterContext) -> None:
+    """Keeps the node where static sizes give an even padding, and writes out an odd one as 11 does: at 11, the document
+    exchanged the end that gets the odd element.
+
+    Where the output is larger than what there is to pad, releases of onnx before and after 11 test the same node with
+    the same numbers.
     """
-    mode = context.known_value("auto_pad", "NOTSET")
+    mode = context.known_value_or_default("auto_pad")
     total = _total_padding(context)
     if all(n < 0 or n % 2 == 0 for n in total):
         return
@@ -281,179 +445,27 @@ def padding_of_output_shape(context: AdapterContext) -> None:
 
 
 def _total_padding(context: AdapterContext) -> list[int]:
+    """Gives the padding of each axis, both ends together."""
     weights, spatial = context.shape(1), context.known_rank(0) - 2
-    kernel = context.known_value("kernel_shape", None) or (weights or ())[2:]
+    kernel = context.known_value("kernel_shape") or (weights or ())[2:]
     ones = (1,) * spatial
     sizes, strides = _spatial_sizes(context), context.known_value("strides", ones)
     dilations, extra = context.known_value("dilations", ones), context.known_value("output_padding", (0,) * spatial)
-    wanted = context.known_value("output_shape", None) or [n * stride for n, stride in zip(sizes, strides, strict=True)]
+    wanted = context.known_value("output_shape") or [n * stride for n, stride in zip(sizes, strides, strict=True)]
     if len(kernel) != spatial or len(wanted) != spatial or not all(isinstance(n, int) for n in kernel):
         raise Inexact("the padding depends on the shape of the weights, which is unknown")
     rows = zip(strides, sizes, extra, kernel, dilations, wanted, strict=True)
     return [stride * (n - 1) + more + (k - 1) * dilation + 1 - out for stride, n, more, k, dilation, out in rows]
 
 
-def _check_ceiling(context: AdapterContext) -> None:
-    if not context.known_is_set("ceil_mode") or context.value("auto_pad", "NOTSET") != "NOTSET":
-        raise Inexact("ceil_mode or auto_pad is an attribute of the enclosing function", INLINE_FIRST)
+# Helpers of several operators ---------------------------------------------------------------------------------------
 
 
 def _spatial_sizes(context: AdapterContext) -> list[int]:
-    """The sizes of the axes behind the first two; raises Inexact unless all are numbers."""
+    """Gives the sizes of the axes behind the first two; raises Inexact unless all are numbers."""
     context.known_rank(0)
     shape = context.shape(0) or ()
     sizes = [size for size in shape[2:] if isinstance(size, int)]
     if len(sizes) != len(shape) - 2:
         raise Inexact("how the padding falls depends on the input's size, which is not static", "make it static")
     return sizes
-
-
-def _windows(context: AdapterContext) -> list[_Window]:
-    kernel = context.known_value("kernel_shape")
-    ones, zeros = (1,) * len(kernel), (0,) * 2 * len(kernel)
-    strides, dilations = context.known_value("strides", ones), context.known_value("dilations", ones)
-    pads = context.known_value("pads", zeros)
-    ends = pads[len(kernel) :]
-    rows = zip(kernel, strides, dilations, pads, ends, strict=False)
-    return [_Window((k - 1) * d + 1, stride, begin, end) for k, stride, d, begin, end in rows]
-
-
-def _sized(context: AdapterContext, sizes: list[int]) -> list[tuple[_Window, int]]:
-    return list(zip(_windows(context), sizes, strict=True))
-
-
-def _write_ceiling(context: AdapterContext) -> Array | None:
-    """Do without ceil_mode; how many elements count in each window, as `_write_padding` gives it."""
-    if context.value("ceil_mode", 0) is UNRESOLVED or context.value("auto_pad", "NOTSET") is UNRESOLVED:
-        raise Inexact("ceil_mode is an attribute of the enclosing function", INLINE_FIRST)
-    if not context.known_is_set("ceil_mode") or context.value("auto_pad", "NOTSET").startswith("SAME"):
-        context.drop("ceil_mode", why="both roundings give as many windows")
-        return None
-    if _fits_every_size(context):
-        _write_padding_of_every_size(context)
-        return None
-    sizes = _spatial_sizes(context)
-    if context.old.since_version < 22 and not all(
-        window.last_starts_inside(n, window.count(n, up=True)) for window, n in _sized(context, sizes)
-    ):
-        raise Inexact("here a window starts in the padding, and what it gives below 22 is not said")
-    return _write_padding(context, sizes)
-
-
-def _fits_every_size(context: AdapterContext) -> bool:
-    """True where the input's size is not static, and more padding gives the same windows as ceil_mode, whatever it is.
-
-    One element less than a stride more makes as many windows as rounding up does. The last begins at most so far behind
-    the last place where a whole window fits: inside, when with what is there at the end this is less than its span. How
-    many elements count must not depend on it: without padding that counts it does not.
-    """
-    shape, pads = context.shape(0), context.known_value("pads", ())
-    if shape is None or all(isinstance(size, int) for size in shape[2:]):
-        return False
-    if context.value("auto_pad", "NOTSET") != "NOTSET" or (context.known_is_set("count_include_pad") and any(pads)):
-        return False
-    return all(window.end + window.stride - 1 < window.span for window in _windows(context))
-
-
-def _write_padding_of_every_size(context: AdapterContext) -> None:
-    windows, why = _windows(context), "as many windows as with ceil_mode"
-    context.drop("ceil_mode", why=why)
-    context.drop("count_include_pad", why="there was no padding, and what is beyond the input does not count")
-    for window in windows:
-        window.end += window.stride - 1
-    pads = [window.begin for window in windows] + [window.end for window in windows]
-    if any(pads):
-        context.set("pads", pads, why)
-    _leave_out_windows_that_do_not_fit(context, windows)
-
-
-def _leave_out_windows_that_do_not_fit(context: AdapterContext, windows: list[_Window]) -> None:
-    """Where not even the padding makes room for a window there are none: but onnxruntime, which rounds a room of less
-    than nothing towards 0, has one there without ceil_mode, as it does not have with it.
-    """
-    # Steps of 1 leave nothing to round.
-    spare = [window.begin + window.end - window.span if window.stride > 1 else 0 for window in windows]
-    rooms = [0, 0, *spare]
-    sizes = zip(context.shape(0) or (), rooms, strict=True)
-    if all(room >= 0 or (size is not None and Facts().prove_ge(size + room, 0)) for size, room in sizes):
-        return
-    room = context.emit(
-        "Add", [context.emit("Shape", [context.inputs[0]], "shape"), context.constant(rooms, "padding")], "room"
-    )
-    is_missing = context.emit("Less", [room, context.constant([0], "zero")], "is_missing")
-    is_there = context.emit(
-        "Cast", [context.emit("Not", [is_missing], "is_there")], "one_or_none", to=TensorProto.INT64
-    )
-    for index in range(len(context.outputs)):
-        if context.uses_output(index):
-            old = context.redirect(index, "of_all_windows")
-            context.emit_after("Tile", [context.outputs[index], is_there], old)
-
-
-def _write_padding(context: AdapterContext, sizes: list[int]) -> Array | None:
-    """Write the padding that gives, without ceil_mode, each window that starts inside.
-
-    Gives how many elements count in each window, where those of the padding do (count_include_pad) and those beyond it,
-    which is padding now too, do not: [1, 1, windows along each axis]; None where there are none beyond it.
-    """
-    windows, counted = _windows(context), []
-    for window, size, kernel in zip(windows, sizes, context.known_value("kernel_shape"), strict=True):
-        count, padded = window.count(size, up=True), size + window.end
-        if context.value("auto_pad", "NOTSET") == "VALID" and count > window.count(size, up=False):
-            raise Inexact("runtimes and the document disagree about ceil_mode with auto_pad=VALID", "give pads")
-        if window.last_starts_inside(size, count) and count > window.count(size, up=False):
-            window.end = (count - 1) * window.stride + window.span - size - window.begin
-        require_few(count)
-        distance = max((window.span - 1) // max(kernel - 1, 1), 1)
-        starts = np.arange(window.count(size, up=False)) * window.stride - window.begin
-        # Of the places of a window, distance apart, those that lie before the end.
-        counted.append(np.clip(-((starts - padded) // distance), 0, kernel))
-    context.drop("ceil_mode", why="as many windows as with ceil_mode")
-    pads = [window.begin for window in windows] + [window.end for window in windows]
-    if any(pads):
-        context.set("pads", pads, "as many windows as with ceil_mode")
-    require_few(*map(len, counted))
-    counts = reduce(np.multiply.outer, counted)[None, None]
-    beyond = context.known_is_set("count_include_pad") and bool(
-        (counts < prod(context.known_value("kernel_shape"))).any()
-    )
-    return counts if beyond else None
-
-
-def _count_again(context: AdapterContext, counted: Array | None) -> None:
-    """Make a mean over whole windows one over the elements that count."""
-    if counted is None:
-        return
-    whole = prod(context.known_value("kernel_shape"))
-    factor = context.constant(whole / counted, "factor", context.known_dtype(0))
-    mean = context.redirect(0, "mean_of_all")
-    context.emit_after("Mul", [context.outputs[0], factor], mean)
-
-
-def _drop_auto_pad(context: AdapterContext) -> None:
-    """Leave out an auto_pad that pads nothing; where windows have holes, runtimes disagree about the others."""
-    if context.known_value("auto_pad", "NOTSET") not in ("NOTSET", "VALID"):
-        raise Inexact(
-            "windows with holes do not exist below it, and runtimes disagree about their auto_pad", "give pads"
-        )
-    context.drop("auto_pad", why="it pads nothing")
-
-
-def _sums(context: AdapterContext, data: str) -> str:
-    """The sums of the elements in each window, from a convolution of each channel with ones."""
-    shape, kernel = context.shape(0), context.known_value("kernel_shape")
-    channels = shape[1] if shape is not None and len(shape) > 1 else None
-    if not isinstance(channels, int) or channels == 0:
-        found = "0" if channels == 0 else "unknown"
-        raise Inexact(f"windows with holes do not exist below it, and the number of channels is {found}")
-    spans = zip(_windows(context), (shape or ())[2:], strict=True)
-    if any(isinstance(size, int) and window.count(size, up=False) < 1 for window, size in spans):
-        raise Inexact(_NO_WINDOW)
-    require_few(channels, *kernel)
-    ones = context.constant(np.ones((channels, 1, *kernel)), "ones", context.known_dtype(0))
-    kept = {name: context.known_value(name, None) for name in ("strides", "pads", "dilations")}
-    return context.emit("Conv", [data, ones], "sums", group=channels, **kept)
-
-
-unchanged("Conv MaxUnpool", 11, 22)
-unchanged("GlobalLpPool", 2, 22)

@@ -1,4 +1,6 @@
-"""Softmax, LogSoftmax and Hardmax: all dimensions from an axis on together, or one axis."""
+"""Softmax, LogSoftmax and Hardmax: below 13 they normalize all dimensions from an axis on together, from 13 on one
+axis.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +15,9 @@ from splitgraph.value_type import Shape
 
 _OPERATORS = "Hardmax LogSoftmax Softmax"
 
-
-changed("Hardmax LogSoftmax Softmax", 11, MINUS_AXIS, up=always, down=axes_counted_from_front("axis"), hint=RANK_HINT)
+changed(_OPERATORS, 11, MINUS_AXIS, up=always, down=axes_counted_from_front("axis"), hint=RANK_HINT)
 changed(
-    "Hardmax LogSoftmax Softmax",
+    _OPERATORS,
     13,
     (
         "below it, all dimensions from axis (1 by default) on are normalized together; from then on, only the"
@@ -26,9 +27,9 @@ changed(
 )
 
 
-@exact("Hardmax LogSoftmax Softmax", 13)
+@exact(_OPERATORS, 13)
 def normalizes_last_axis(crossing: Crossing) -> bool:
-    """Softmax, LogSoftmax, Hardmax at 13: flattening changes nothing when all dimensions after the axis are 1."""
+    """True when all dimensions after the axis are 1, so that folding changes nothing."""
     axis = crossing.value("axis", 1 if crossing.upward else -1)
     if axis is UNRESOLVED:
         return False
@@ -41,11 +42,11 @@ def normalizes_last_axis(crossing: Crossing) -> bool:
 
 
 @upward(_OPERATORS, 13)
-def flattened(context: AdapterContext) -> None:
-    """Below 13 the input is a matrix, folded at `axis` (1 by default): Flatten folds it there, with the same default
-    and of any rank, the operator works on the last axis, and Reshape unfolds what comes out.
+def fold_into_matrix(context: AdapterContext) -> None:
+    """Folds the input into a matrix at `axis` (1 by default) with Flatten, which has the same default and takes every
+    rank; normalizes the last axis, and unfolds the result with Reshape.
     """
-    data, place = context.inputs[0], context.value("axis", 1)
+    data, place = context.inputs[0], context.value_or_default("axis")
     axis = context.attributes.pop("axis", None)
     context.reasons["axis"] = f"only one axis is normalized {context.side}"
     context.inputs[0] = context.emit("Flatten", [data], "folded")
@@ -54,28 +55,33 @@ def flattened(context: AdapterContext) -> None:
     shape = context.emit("Shape", [data], "shape")
     unfolded = context.redirect(0, "normalized")
     reshape_behind(
-        context, context.outputs[0], shape, unfolded, copies=_is_copied(context.values.type_of(data).shape, place)
+        context,
+        context.outputs[0],
+        shape,
+        unfolded,
+        copies=_unfolds_by_copying(context.values.type_of(data).shape, place),
     )
 
 
-def _is_copied(dims: Shape | None, axis: object) -> bool:
-    """True when Reshape to these dimensions, of what was folded at the axis, copies no 0 but for one that is meant."""
+def _unfolds_by_copying(dims: Shape | None, axis: object) -> bool:
+    """True when Reshape to these dimensions, after a fold at the axis, copies a 0 only where it is meant."""
     if dims is None or not isinstance(axis, int):
         return False
     return copies_zeros(dims, (_product(dims[:axis]), _product(dims[axis:])))
 
 
 def _product(dims: Shape) -> DimLike | None:
+    """Gives the product of dimensions, None where one is unknown."""
     known = [dim for dim in dims if dim is not None]
     return product(known) if len(known) == len(dims) else None
 
 
 @downward(_OPERATORS, 13)
-def axis_moved_to_the_end(context: AdapterContext) -> None:
-    """Below 13 the last axis alone is only normalized where it is given as the last: Transpose exchanges the axis for
-    it before and after.
+def move_axis_to_the_end(context: AdapterContext) -> None:
+    """Exchanges the axis with the last one by Transpose, before and behind the node. Below 13 only the last axis can be
+    normalized alone.
     """
-    axis = context.known_value("axis", -1)
+    axis = context.known_value_or_default("axis")
     rank = context.known_rank(0)
     if not -rank <= axis < rank:
         raise Inexact(f"axis {axis} is out of range")

@@ -1,4 +1,4 @@
-"""NonMaxSuppression below opset 10, where it does not exist."""
+"""NonMaxSuppression: below its first opset, written as a Loop."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ unchanged("NonMaxSuppression", 11)
 
 
 @downward("NonMaxSuppression", 10)
-def suppression_by_loop(context: AdapterContext) -> None:
-    """A Loop over the boxes of each class in the order of their scores: a box that is left is selected, as long as
-    there is room, and those that overlap it are left out. The areas are computed and compared as onnxruntime does.
+def suppress_by_loop(context: AdapterContext) -> None:
+    """Writes a Loop over the boxes of each class in the order of their scores: selects a box that is left, as long as
+    there is room, and leaves out those that overlap it. Computes and compares areas as onnxruntime does.
     """
     context.dialect = 10
     scores, formula = context.inputs[1], Formula(context)
@@ -32,12 +32,12 @@ def suppression_by_loop(context: AdapterContext) -> None:
     if context.uses_input(2):
         most = scalar(context, as_int64(context, context.inputs[2], "as_integer"), "most")
     first = (formula.counting(batches) * count).reshape(-1, 1)
-    body = _body(context, [order, first.name, overlap, formula.counting(count).name, most])
+    body = _loop_body(context, [order, first.name, overlap, formula.counting(count).name, most])
     going = context.constant(True, "going", np.bool_)
     _, _, chosen = context.emit_many(
         "Loop", [count.name, going, left, selected], ["left", "count", "chosen"], body=body
     )
-    # Of each chosen box the batch, the class and the place in the order.
+    # Each chosen box has a batch, a class and a place in the order.
     by_class = context.emit("Transpose", [chosen], "by_class", perm=[1, 2, 0])
     places = context.emit("NonZero", [by_class], "places")
     rows = [
@@ -51,7 +51,7 @@ def suppression_by_loop(context: AdapterContext) -> None:
 
 
 def _overlaps(context: AdapterContext) -> str:
-    """Whether the intersection over the union of each two boxes of a batch is above the threshold."""
+    """Tells for each two boxes of a batch whether their intersection over union is above the threshold."""
     sides = [
         context.emit("Gather", [context.inputs[0], context.constant([place], "place")], "side", axis=2)
         for place in range(4)
@@ -59,7 +59,7 @@ def _overlaps(context: AdapterContext) -> str:
     bounds = []
     for axis in range(2):
         one, other = sides[axis], sides[axis + 2]
-        if context.known_value("center_point_box", 0):
+        if context.known_value_or_default("center_point_box"):
             half = context.emit("Div", [other, context.constant(2.0, "two", np.float32)], "half")
             bounds.append([context.emit(operator, [one, half], "bound") for operator in ("Sub", "Add")])
         else:
@@ -81,11 +81,12 @@ def _overlaps(context: AdapterContext) -> str:
     return result
 
 
-def _body(context: AdapterContext, outer: list[str]) -> GraphProto:
-    """One step for each class: the box that is next in order, what is left, and how many were chosen; whether it was.
+def _loop_body(context: AdapterContext, outer: list[str]) -> GraphProto:
+    """Makes the body of the Loop: one step for each class takes the next box in order. It gives the boxes that are
+    left, the number of selected boxes, and whether this box was selected.
 
-    outer: the order of the boxes, the first box of each batch, the rows of overlaps, the numbers of the boxes, and how
-    many are to be selected at most.
+    outer: the order of the boxes, the first box of each batch, the rows of overlaps, the indices of the boxes, and the
+    maximal number to select.
     """
     order, first, overlaps, numbers, most = outer
     number, going, left, count = (context.new_name(hint) for hint in ("number", "going", "left", "count"))
@@ -122,4 +123,5 @@ def _body(context: AdapterContext, outer: list[str]) -> GraphProto:
 
 
 def _declared(name: str, kind: int, rank: int) -> ValueInfoProto:
+    """Declares a value of a rank."""
     return helper.make_tensor_value_info(name, kind, [None] * rank)

@@ -1,1 +1,3 @@
-"""What conversions write nodes with: shapes computed by nodes, formulas, interpolation, Reshape and its like."""
+"""Building blocks with which adapters write nodes: shapes computed by nodes, formulas, interpolation, Reshape and
+function bodies.
+"""

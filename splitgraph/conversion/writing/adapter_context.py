@@ -1,4 +1,4 @@
-"""What an adapter sees and edits: a node at one boundary between two versions of its operator."""
+"""`AdapterContext`: what an adapter sees and edits, a node at one boundary between two versions of its operator."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _FLOATS = (TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16)
 
 
 class Inexact(Exception):
-    """Raised by an adapter for a node that it cannot carry over exactly.
+    """An adapter raises it for a node that it cannot convert exactly.
 
     reason: completes "<operator> changes at opset N: ...". help: what the user could do besides stopping there.
     """
@@ -41,7 +41,9 @@ class Inexact(Exception):
 
 
 def elements_of(tensor: TensorProto) -> Array:
-    """The elements of a tensor that is an attribute. Raises Inexact where they are in another file, or malformed."""
+    """Gives the elements of a tensor that is an attribute. Raises Inexact where they are in another file, or
+    malformed.
+    """
     if is_in_other_file(tensor):
         raise Inexact("its value is external data, which is not read")
     try:
@@ -52,35 +54,42 @@ def elements_of(tensor: TensorProto) -> Array:
 
 
 def require_few(*sizes: int) -> None:
-    """Raise Inexact for a constant of this shape, or for so many nodes, where these are too many to be written out."""
+    """Raises Inexact where a constant of this shape, or this number of nodes, is too large to be written out."""
     many = math.prod(sizes)
     if many > MAX_WRITTEN:
         raise Inexact(f"it takes {many:,} constants, and at most {MAX_WRITTEN:,} are written out")
 
 
+def _require_known(name: str, value: Any) -> Any:
+    """Gives the value of an attribute; raises Inexact when it refers to an attribute of the enclosing function."""
+    if value is UNRESOLVED:
+        raise Inexact(f"{name} is an attribute of the enclosing function", INLINE_FIRST)
+    return value
+
+
 @dataclass(slots=True)
 class AdapterContext(Crossing, NodeBuilder):
-    """A node at one boundary, with all that an adapter may do to it.
+    """A node at one boundary, with everything that an adapter may do to it.
 
-    The node is edited by `form` (operator, inputs, outputs, attributes); `emit` puts nodes before it, `emit_after`
-    behind it, and `drop_node` leaves the node itself out. Everything that is written is in the dialect of the side that
-    the node goes to, and is taken further from there.
+    `form` holds the node for editing (operator, inputs, outputs, attributes). `emit` puts nodes before it, `emit_after`
+    behind it, and `drop_node` removes the node. Everything is written for the side that the node goes to; the climb
+    converts it further from there.
     """
 
     form: NodeForm = field(kw_only=True)
     values: KnownValues = field(kw_only=True)
     emission: Emission = field(kw_only=True)
-    # Whether anything in the model reads a value of this name.
+    # Tells whether anything in the model reads a value.
     is_read: Callable[[str], bool] = field(kw_only=True)
     before: list[NodeForm] = field(default_factory=list)
     after: list[NodeForm] = field(default_factory=list)
     dropped: bool = False
-    # The opset that the nodes are written for where it is another than the one next to the boundary.
+    # The opset of the written nodes, if not the one next to the boundary.
     dialect: int | None = None
 
     @property
     def opset(self) -> int:  # type: ignore[override]
-        """The opset next to the boundary on the side that the node goes to."""
+        """The opset next to the boundary, on the side that the node goes to."""
         version = self.upper.since_version
         return version if self.upward else version - 1
 
@@ -91,68 +100,71 @@ class AdapterContext(Crossing, NodeBuilder):
 
     @property
     def inputs(self) -> list[str]:
-        """Names of the node's inputs, to be edited."""
+        """The names of the inputs, which the adapter may edit."""
         return self.form.inputs
 
     @property
     def outputs(self) -> list[str]:
-        """Names of the node's outputs, to be edited."""
+        """The names of the outputs, which the adapter may edit."""
         return self.form.outputs
 
     # What is known -------------------------------------------------------------------------------------------------
 
     def input_type(self, index: int) -> ValueType:
-        """The type of an input; UNKNOWN without one."""
+        """Gives the type of an input; UNKNOWN where the node omits it."""
         return self.values.type_of(self.inputs[index] if index < len(self.inputs) else "")
 
     def output_type(self, index: int = 0) -> ValueType:
-        """The type of an output; UNKNOWN without one."""
+        """Gives the type of an output; UNKNOWN where the node omits it."""
         return self.values.type_of(self.outputs[index] if index < len(self.outputs) else "")
 
     def elements(self, index: int) -> Array | None:
-        """The elements of an input that is the same in every run, None where that is not certain."""
+        """Gives the elements of an input that is the same in every run; None where this is not certain."""
         return self.values.elements(self.inputs[index]) if self.uses_input(index) else None
 
     def integers(self, index: int) -> list[int] | None:
-        """The elements of an input of integers that is the same in every run, None where that is not certain."""
+        """Gives the elements of an input of integers that is the same in every run; None where this is not certain."""
         return self.values.integers(self.inputs[index]) if self.uses_input(index) else None
 
     def constant_ints(self, index: int, what: str) -> list[int]:
-        """The elements of an input of integers; raises Inexact when they are known only at run time."""
+        """Gives the elements of an input of integers; raises Inexact when they are known only at run time."""
         found = self.integers(index)
         if found is None:
             raise Inexact(f"{what} is an attribute {self.side}, and here it is known only at run time")
         return found
 
     def known_dtype(self, index: int = 0) -> str:
-        """The element type of an input; raises Inexact when it is unknown."""
+        """Gives the element type of an input; raises Inexact when it is unknown."""
         dtype = self.input_type(index).dtype
         if dtype is None:
             raise Inexact(f"the element type of {self.inputs[index]!r} is unknown")
         return dtype
 
     def known_rank(self, index: int = 0) -> int:
-        """The rank of an input; raises Inexact when it is unknown."""
+        """Gives the rank of an input; raises Inexact when it is unknown."""
         shape = self.input_type(index).shape
         if shape is None:
             raise Inexact(f"the rank of {self.inputs[index]!r} is unknown", "declare the shape of the input")
         return len(shape)
 
     def known_value(self, name: str, absent: Any = None) -> Any:
-        """An attribute's value; raises Inexact for one that refers to an attribute of the enclosing function."""
-        value = self.value(name, absent)
-        if value is UNRESOLVED:
-            raise Inexact(f"{name} is an attribute of the enclosing function", INLINE_FIRST)
-        return value
+        """Gives the value of an attribute; raises Inexact when it refers to an attribute of the enclosing function."""
+        return _require_known(name, self.value(name, absent))
+
+    def known_value_or_default(self, name: str) -> Any:
+        """Gives the value of an attribute; where the node omits the attribute, the default of the version that the node
+        comes from. Raises Inexact when it refers to an attribute of the enclosing function.
+        """
+        return _require_known(name, self.value_or_default(name))
 
     def known_is_set(self, name: str) -> bool:
-        """True when an integer attribute is not 0; raises Inexact for one that refers to an attribute of the enclosing
-        function, which may be either.
+        """True when an integer attribute is not 0; raises Inexact when it refers to an attribute of the enclosing
+        function.
         """
         return bool(self.known_value(name, 0))
 
     def require_types(self) -> None:
-        """Raise Inexact for an element type that the new version may not take."""
+        """Raises Inexact for an element type that the new version does not take."""
         for slot in misfits(slots_of(self.facts, self.old), self.new, skip_renamed=True):
             raise Inexact(f"it does not take {slot.found or 'every element type'} {self.side} ({slot.label})")
 
@@ -163,7 +175,7 @@ class AdapterContext(Crossing, NodeBuilder):
         return self.emission.new_name(hint)
 
     def constant(self, values: ArrayLike, hint: str, dtype: DTypeLike = "int64") -> str:
-        """The name of a new constant: an initializer, or a Constant node where there are none."""
+        """Adds a constant and gives its name: an initializer, or a Constant node in functions."""
         if isinstance(values, range):
             require_few(len(values))
         if dtype == "int64" and isinstance(values, (int, list, tuple)):
@@ -173,11 +185,11 @@ class AdapterContext(Crossing, NodeBuilder):
         return self.tensor(numpy_helper.from_array(np.asarray(values, dtype=dtype)), hint)
 
     def tensor(self, held: TensorProto, hint: str) -> str:
-        """The name of a new constant that holds a tensor."""
+        """Adds a constant that holds a tensor, and gives its name."""
         tensor, name = self.emission.drafts.initializer.add(), self.new_name(hint)
         tensor.CopyFrom(held)
         if self.emission.in_function:
-            # What a node holds is used again for nodes that are like it, whose constants have other names.
+            # The conversion of a node is reused for equal nodes, whose constants have other names.
             tensor.ClearField("name")
             self._constant_node(tensor, name, hint)
         else:
@@ -187,11 +199,13 @@ class AdapterContext(Crossing, NodeBuilder):
         return name
 
     def like_data(self, value: float, hint: str) -> str:
-        """The name of a scalar of the element type of the first input, which CastLike finds where it is unknown."""
+        """Adds a scalar of the element type of the first input, and gives its name. Where the type is unknown, CastLike
+        finds it.
+        """
         dtype = self.input_type(0).dtype
         if dtype is not None:
             kind = helper.tensor_dtype_to_np_dtype(DTYPE_NUMBERS[dtype])
-            # What is beyond a float16 is infinite there.
+            # Numbers beyond float16 become infinite.
             with np.errstate(over="ignore"):
                 return self.tensor(numpy_helper.from_array(np.asarray(value).astype(kind)), hint)
         if not self.upward or self.facts.target < 15:
@@ -200,7 +214,7 @@ class AdapterContext(Crossing, NodeBuilder):
         return self.emit("CastLike", [self.constant(value, hint, np.float32), self.inputs[0]], f"{hint}_typed")
 
     def _constant_node(self, tensor: TensorProto, name: str, hint: str) -> None:
-        """Put a Constant before the node; below opset 9 Constant gives floats only, and others are cast from them."""
+        """Puts a Constant before the node. Below opset 9 Constant gives floats only, and Cast makes the others."""
         given, output = tensor, name
         is_cast = self.opset < 9 and tensor.data_type not in _FLOATS
         if is_cast:
@@ -215,7 +229,7 @@ class AdapterContext(Crossing, NodeBuilder):
             self.before.append(cast)
 
     def attribute_as_input(self, name: str, dtype: DTypeLike = "int64") -> str:
-        """The name of a tensor with the value of an attribute, which the node loses: 1-D for a list, 0-D for one."""
+        """Turns an attribute of the node into a constant, and gives its name: 1-D for a list, 0-D for one number."""
         attribute = self.attributes.pop(name)
         self.reasons[name] = f"it is an input {self.side}"
         if not attribute.ref_attr_name:
@@ -233,26 +247,26 @@ class AdapterContext(Crossing, NodeBuilder):
         self.before.append(added(op_type, inputs, outputs, self.new_name(f"{hint}_node"), attributes))
 
     def emit_after(self, op_type: str, inputs: Sequence[str], output: str, **attributes: object) -> None:
-        """Put a node behind the node that gives a value of this name."""
+        """Puts a node behind the node; its output has this name."""
         self.after.append(added(op_type, inputs, [output], self.new_name(f"{op_type.lower()}_node"), attributes))
 
     def rename(self, op_type: str) -> None:
-        """Make the node another operator, of the same inputs, outputs and attributes."""
+        """Makes the node another operator with the same inputs, outputs and attributes."""
         self.form.op_type = op_type
 
     def replace(self, op_type: str, inputs: Sequence[str], **attributes: object) -> None:
-        """Make the node another operator, of the same outputs and of these attributes only."""
+        """Makes the node another operator with the same outputs, these inputs and only these attributes."""
         self.form.op_type = op_type
         self.form.inputs[:] = inputs
         self.attributes.clear()
         self.attributes |= added(op_type, [], [], "", attributes).attributes
 
     def redirect(self, index: int, hint: str) -> str:
-        """Rename an output, so that a node behind this one can give the value of the old name, which is returned."""
+        """Renames an output, so that a node behind can give the old name, and gives the old name."""
         old = self.outputs[index]
         self.outputs[index] = self.new_name(hint)
         return old
 
     def drop_node(self) -> None:
-        """Leave the node itself out; others must give its outputs."""
+        """Removes the node; other nodes must give its outputs."""
         self.dropped = True

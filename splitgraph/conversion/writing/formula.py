@@ -1,4 +1,6 @@
-"""Formulas that adapters write as nodes: what is known at conversion is computed there, the rest at run time."""
+"""Formulas that adapters write: what is known at conversion is computed there, and nodes compute the rest at
+run time.
+"""
 
 from __future__ import annotations
 
@@ -18,16 +20,16 @@ from splitgraph.value_type import DTYPE_NUMBERS
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-# As many elements are kept in a model rather than worked out at run time from fewer.
+# Up to this number of elements, the model holds a result; beyond, nodes compute it at run time.
 _KEPT = 2**16
 
 
 @dataclass(slots=True, eq=False)
 class Term:
-    """A tensor in a formula: its elements where they are known, else the value that holds them.
+    """A tensor in a formula: its elements where they are known, otherwise the name of the value that holds them.
 
-    Operators are elementwise, broadcast, and take tensors of one element type, or a number on the right. What NumPy
-    computes of known elements is what the operators of ONNX would: the same IEEE arithmetic in the same type.
+    Python operators are elementwise and broadcast; both sides have one element type, or the right one is a number.
+    NumPy computes known elements with the same IEEE arithmetic in the same type as the operators of ONNX.
     """
 
     formula: Formula
@@ -37,7 +39,7 @@ class Term:
 
     @property
     def name(self) -> str:
-        """The name of the value; a constant where the elements are known."""
+        """The name of the value; adds a constant where the elements are known."""
         return self.value if self.elements is None else self.formula.constant(self.elements)
 
     def __add__(self, other: Term | float) -> Term:
@@ -50,11 +52,11 @@ class Term:
         return self._with("Mul", np.multiply, other)
 
     def __truediv__(self, other: Term | float) -> Term:
-        """The quotient of floating-point numbers."""
+        """Divides floating-point numbers."""
         return self._with("Div", np.true_divide, other)
 
     def __floordiv__(self, other: Term | float) -> Term:
-        """The quotient of integers that are not negative."""
+        """Divides integers that are not negative."""
         return self._with("Div", np.floor_divide, other)
 
     def __lt__(self, other: Term | float) -> Term:
@@ -73,30 +75,30 @@ class Term:
         return self.formula.apply("Not", np.logical_not, [self])
 
     def equals(self, other: Term | float) -> Term:
-        """Where integers are equal."""
+        """Tells where integers are equal."""
         return self._with("Equal", np.equal, other, "bool")
 
     def floor(self) -> Term:
-        """The greatest whole numbers that are not greater."""
+        """Rounds down."""
         return self.formula.apply("Floor", np.floor, [self])
 
     def ceil(self) -> Term:
-        """The least whole numbers that are not less."""
+        """Rounds up."""
         return self.formula.apply("Ceil", np.ceil, [self])
 
     def size(self) -> Term:
-        """The numbers without their signs."""
+        """Gives the absolute values."""
         return self.formula.apply("Abs", np.abs, [self])
 
     def cast(self, dtype: str) -> Term:
-        """The same numbers in another element type."""
+        """Casts to another element type."""
         if dtype == self.dtype:
             return self
         to = DTYPE_NUMBERS[dtype]
         return self.formula.apply("Cast", lambda held: held.astype(dtype), [self], dtype, to=to)
 
     def reshape(self, *sizes: int) -> Term:
-        """The same elements in another shape: -1 is what is left, 0 the dimension at the same place."""
+        """Gives the elements another shape: -1 stands for the rest, 0 for the dimension at the same place."""
         if self.elements is not None:
             found = [self.elements.shape[place] if size == 0 else size for place, size in enumerate(sizes)]
             return Term(self.formula, self.dtype, self.elements.reshape(found))
@@ -106,16 +108,16 @@ class Term:
         )
 
     def clipped(self, low: Term | float, high: Term | float) -> Term:
-        """The numbers brought within bounds; where no number is within both, the upper one."""
+        """Brings the numbers within bounds; where the bounds cross, the upper one counts."""
         return self.at_least(low).at_most(high)
 
     def at_least(self, low: Term | float) -> Term:
-        """The numbers, raised to a bound; NaN stays."""
+        """Raises the numbers to a bound; NaN stays."""
         bound = self._other(low)
         return self.formula.where(self < bound, bound, self)
 
     def at_most(self, high: Term | float) -> Term:
-        """The numbers, lowered to a bound; NaN stays."""
+        """Lowers the numbers to a bound; NaN stays."""
         bound = self._other(high)
         return self.formula.where(self > bound, bound, self)
 
@@ -127,40 +129,40 @@ class Term:
 
 
 def _is_small(known: Sequence[Array]) -> bool:
-    """Whether what follows from these elements can be worked out in little memory, to see how many they are."""
+    """True when the result from these elements needs little memory."""
     try:
         return math.prod(np.broadcast_shapes(*(elements.shape for elements in known))) <= MAX_WRITTEN
     except ValueError:
-        # They are joined, or one of them picks from the other.
+        # The arrays do not broadcast: Concat joins them, or Gather takes from one of them.
         return math.prod(elements.size for elements in known) <= MAX_WRITTEN
 
 
 @dataclass(slots=True)
 class Formula:
-    """Makes terms in one step, and the nodes that compute them, in the step's own opset (9 or more)."""
+    """Makes terms at one boundary, and the nodes that compute them, in the opset of the context (9 or more)."""
 
     context: AdapterContext
     _constants: dict[tuple[str, tuple[int, ...], bytes], str] = field(default_factory=dict)
 
     def term(self, elements: Array) -> Term:
-        """Known elements."""
+        """Makes a term of known elements."""
         return Term(self, str(elements.dtype), elements)
 
     def number(self, value: ArrayLike, dtype: str = "int64") -> Term:
-        """One number, or several, of an element type."""
+        """Makes a term of one or several known numbers."""
         return self.term(np.array(value, dtype=dtype))
 
     def given(self, name: str, dtype: str) -> Term:
-        """What a value of the model holds."""
+        """Makes a term of a value of the model, which may be known."""
         elements = self.context.values.elements(name)
         return Term(self, dtype, None, name) if elements is None else self.term(np.asarray(elements))
 
     def held(self, name: str, dtype: str) -> Term:
-        """A value that was written."""
+        """Makes a term of a value that was written."""
         return Term(self, dtype, None, name)
 
     def sizes(self, name: str, rank: int) -> list[Term]:
-        """The dimensions of a value, each as an int64 scalar."""
+        """Gives the dimensions of a value, each as an int64 scalar."""
         known = self.context.values.type_of(name).shape or (None,) * rank
         found: list[Term] = []
         shape = ""
@@ -173,49 +175,49 @@ class Formula:
         return found
 
     def element(self, vector: Term, place: int) -> Term:
-        """One element of a term of one dimension, as a scalar."""
+        """Gives one element of a 1-D term, as a scalar."""
         if vector.elements is not None:
             return self.term(np.asarray(vector.elements[place]))
         return self.held(dimension(self.context, vector.name, place, "element"), vector.dtype)
 
     def vector(self, scalars: Sequence[Term | int]) -> Term:
-        """int64 scalars as the elements of a term of one dimension."""
+        """Joins int64 scalars to a 1-D term."""
         terms = [term.reshape(1) if isinstance(term, Term) else self.number([term]) for term in scalars]
         return self.apply("Concat", lambda *held: np.concatenate(held), terms, axis=0)
 
     def counting(self, count: Term) -> Term:
-        """0, 1, 2, ...: as many as a scalar says, int64."""
+        """Counts 0, 1, 2, ... up to a scalar, which is excluded; int64."""
         if count.elements is not None and count.elements <= MAX_WRITTEN:
             return self.term(np.arange(int(count.elements), dtype=np.int64))
         return self.held(counting(self.context, count.reshape(1).name, "numbers"), "int64")
 
     def where(self, condition: Term, one: Term, other: Term) -> Term:
-        """Elements of one term where a condition holds, of another where it does not."""
+        """Chooses elements of `one` where a condition holds, and of `other` where it does not."""
         if condition.elements is not None and condition.elements.ndim == 0:
             return one if condition.elements else other
         return self.apply("Where", np.where, [condition, one, other], one.dtype)
 
     def gather(self, data: Term, places: Term, axis: int) -> Term:
-        """Parts of a tensor along an axis; its length is known to be more than any of the places."""
+        """Gathers parts of a tensor along an axis. All places must be less than its length."""
         return self.apply("Gather", lambda held, at: np.take(held, at, axis=axis), [data, places], axis=axis)
 
     def transposed(self, term: Term, order: Sequence[int]) -> Term:
-        """The same elements with the dimensions in another order."""
+        """Transposes the dimensions."""
         return self.apply("Transpose", lambda held: held.transpose(order), [term], perm=list(order))
 
     def shaped(self, term: Term, sizes: Sequence[Term | int]) -> Term:
-        """The same elements in a shape that is worked out; a size of 0 is that of the dimension at the same place."""
+        """Gives the elements a shape of terms; 0 stands for the dimension at the same place."""
         shape = self.vector(sizes)
         if term.elements is not None and shape.elements is not None:
             return term.reshape(*shape.elements.tolist())
         return self.held(self.context.emit("Reshape", [term.name, shape.name], "shaped"), term.dtype)
 
     def product(self, terms: Sequence[Term]) -> Term:
-        """The product of int64 scalars."""
+        """Multiplies int64 scalars."""
         return reduce(lambda one, other: one * other, terms, self.number(1))
 
     def total(self, term: Term, axes: Sequence[int], hint: str = "total") -> Term:
-        """The sum of the elements along axes, which are left out."""
+        """Sums the elements along axes, which disappear."""
         if term.elements is not None:
             return self.term(np.asarray(term.elements.sum(tuple(axes), dtype=term.elements.dtype)))
         if self.context.opset < 13:
@@ -224,7 +226,7 @@ class Formula:
         return self.held(self.context.emit("ReduceSum", inputs, hint, keepdims=0), term.dtype)
 
     def give(self, term: Term) -> None:
-        """Make the step's node itself the one that gives a term, and its only output."""
+        """Makes the node give a term as its only output."""
         del self.context.outputs[1:]
         last = self.context.before[-1] if self.context.before else None
         if last is None or last.outputs != [term.name]:
@@ -242,11 +244,11 @@ class Formula:
         dtype: str | None = None,
         **attributes: object,
     ) -> Term:
-        """What an operator gives: computed where all elements are known and few, otherwise written as a node."""
+        """Applies an operator: computes the result where all elements are known and few, otherwise emits a node."""
         dtype = dtype or terms[0].dtype
         known = [term.elements for term in terms if term.elements is not None]
         if len(known) == len(terms) and _is_small(known):
-            # Infinities and NaN of a branch that is not taken are as good here as at run time.
+            # Infinities and NaN may stand in a branch that Where does not choose.
             with np.errstate(all="ignore"):
                 found = np.asarray(compute(*known), dtype=dtype)
             if found.size <= max(_KEPT, *(elements.size for elements in known)):
@@ -255,7 +257,7 @@ class Formula:
         return self.held(name, dtype)
 
     def constant(self, elements: Array) -> str:
-        """The name of a constant; equal ones are one."""
+        """Adds a constant and gives its name; equal constants become one."""
         key = (str(elements.dtype), elements.shape, elements.tobytes())
         if key not in self._constants:
             self._constants[key] = self.context.tensor(numpy_helper.from_array(elements), "constant")

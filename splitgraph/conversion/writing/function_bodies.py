@@ -1,4 +1,4 @@
-"""Writing a node as the body of the function that the specification gives for its operator."""
+"""Function bodies: a node is replaced by the body that the specification gives for its operator."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from splitgraph.schemas.history import version_at
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# Bodies that hold nodes of the model, which are in the dialect that the node comes from.
+# Operators whose bodies hold nodes of the model, which are written for the opset of the model.
 _HOLDS_NODES_OF_MODEL = frozenset({"SequenceMap"})
 
 
 def expand(context: AdapterContext) -> None:
-    """Put the function body of the node's operator, at the version that it comes from, in the node's place.
+    """Replaces the node by the function body of its operator, at the version that the node comes from.
 
-    Raises Inexact without a body, and where the body depends on what is not known.
+    Raises Inexact where there is no body, and where the body depends on something unknown.
     """
     check_body(context)
     own = _set_apart(context) if context.form.op_type in _HOLDS_NODES_OF_MODEL else {}
@@ -56,7 +56,9 @@ def has_body(op_type: str, since_version: int) -> bool:
 
 
 def _schema_with_body(op_type: str, since_version: int) -> Any:
-    """The schema that holds the body; raises Inexact where there is none, or the installed onnx is older than that."""
+    """Gives the schema that holds the body; raises Inexact where there is none, or where the installed onnx
+    is too old.
+    """
     if not has_body(op_type, since_version):
         raise Inexact("has no function body to expand")
     schema: Any = defs.get_schema(op_type, since_version, "") if defs.has(op_type, since_version, "") else None
@@ -66,8 +68,8 @@ def _schema_with_body(op_type: str, since_version: int) -> Any:
 
 
 def _body(context: AdapterContext) -> tuple[Any, int]:
-    """The body, and the opset that its nodes are written for: of those that it is given for the nearest to the
-    target.
+    """Gives the body and the opset of its nodes: the specification has bodies for several opsets, and this is the one
+    nearest to the target.
     """
     op = context.form.op_type
     schema = _schema_with_body(op, context.old.since_version)
@@ -91,8 +93,8 @@ def _body(context: AdapterContext) -> tuple[Any, int]:
 
 
 def _set_apart(context: AdapterContext) -> dict[str, str]:
-    """Give the names in the subgraphs of a node new ones, which no name in the function body can be; the names that
-    they read from outside, and those of the new ones that are to stay, by what they are now.
+    """Renames everything in the subgraphs of a node, so that no name in the function body can clash. Gives what each
+    new name means: the outer name that the subgraphs read, or the new name itself.
     """
     own: dict[str, str] = {}
     for name, attribute in context.attributes.items():
@@ -114,7 +116,7 @@ def _set_apart(context: AdapterContext) -> dict[str, str]:
 
 
 def _defined(graph: GraphProto) -> Iterator[str]:
-    """Every name that a graph and its subgraphs define."""
+    """Gives every name that a graph and its subgraphs define."""
     yield from (value.name for value in graph.input)
     yield from (tensor.name for tensor in graph.initializer)
     for node in graph.node:
@@ -124,7 +126,7 @@ def _defined(graph: GraphProto) -> Iterator[str]:
 
 
 def _all_attributes(node: NodeProto) -> Iterator[AttributeProto]:
-    """The attributes of a node and of those in its subgraphs."""
+    """Gives the attributes of a node and of the nodes in its subgraphs."""
     yield from node.attribute
     for _, _, graph in subgraphs(node):
         for inner in graph.node:
@@ -132,17 +134,19 @@ def _all_attributes(node: NodeProto) -> Iterator[AttributeProto]:
 
 
 def _nearest(opsets: Sequence[int], target: int) -> int:
+    """Gives the opset nearest to the target."""
     return min(opsets, key=lambda opset: abs(opset - target))
 
 
 def _parsed(written: Any) -> Any:
+    """Parses a function."""
     body = FunctionProto()
     body.ParseFromString(written if isinstance(written, bytes) else written.SerializeToString())
     return body
 
 
 def _renaming(context: AdapterContext, body: Any) -> dict[str, str]:
-    """The names of the node for the formal inputs and outputs of the body."""
+    """Maps the formal inputs and outputs of the body to the names of the node."""
     names = {"": ""}
     for position, name in enumerate(body.input):
         names[name] = context.inputs[position] if position < len(context.inputs) else ""
@@ -155,7 +159,7 @@ def _renaming(context: AdapterContext, body: Any) -> dict[str, str]:
 def _attributes(
     context: AdapterContext, body: Any, attributes: Sequence[AttributeProto], names: Mapping[str, str]
 ) -> dict[str, AttributeProto]:
-    """The attributes of a node of the body, with the node's own values where they refer to them."""
+    """Gives the attributes of a node in the body; references take the node's own values."""
     made: dict[str, AttributeProto] = {}
     for attribute in attributes:
         held = AttributeProto()
@@ -178,13 +182,14 @@ def _attributes(
 
 
 def _default(context: AdapterContext, body: Any, name: str) -> AttributeProto | None:
+    """Gives the default of an attribute that the node omits."""
     own: dict[str, AttributeProto] = {attribute.name: attribute for attribute in body.attribute_proto}
     formal = context.old.attributes.get(name)
     return own.get(name) or (formal.default if formal is not None else None)
 
 
 def _literal(attributes: Mapping[str, AttributeProto]) -> TensorProto | None:
-    """The tensor that a Constant of these attributes is, None for one that only a call gives and for strings."""
+    """Gives the tensor of a Constant with these attributes; None for strings, and where only a call tells."""
     for name, attribute in attributes.items():
         if attribute.ref_attr_name:
             return None
@@ -198,9 +203,7 @@ def _literal(attributes: Mapping[str, AttributeProto]) -> TensorProto | None:
 
 
 def _rewrite_graph(context: AdapterContext, body: Any, graph: GraphProto, outer: Mapping[str, str]) -> None:
-    """Give every name in a subgraph of the body a new one, where it is not new already, and every attribute its
-    value.
-    """
+    """Renames everything in a subgraph of the body and gives every attribute its value."""
     names = dict(outer)
 
     def define(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Operators whose function body in the specification differs from their documentation for some nodes."""
+"""Function bodies that differ from the document of their operator for some nodes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _REAL = frozenset({TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16, T
 
 
 def check_body(context: AdapterContext) -> None:
-    """Raise Inexact where the function body is not exact for this node. Remove attributes without effect that would
+    """Raises Inexact where the function body is not exact for this node. Drops attributes without effect that would
     change the result of the body.
     """
     check = _CHECKS.get(context.form.op_type)
@@ -32,8 +32,10 @@ def _affine_grid(context: AdapterContext) -> NoReturn:
 
 
 def _attention(context: AdapterContext) -> None:
-    """The body needs one type for weights and values, and casts -inf to the type of an integer mask. It
-    recognizes inputs of rank 3 by the attributes that only they need: these are removed where the rank is 4.
+    """Checks that weights and values have one type, as the body needs, and that a mask is boolean or real: the body
+    casts -inf to the type of the mask.
+
+    The body recognizes inputs of rank 3 by the numbers of heads, so these are dropped from inputs of rank 4.
     """
     if context.input_type(0).dtype != context.input_type(2).dtype:
         raise Inexact("its function body multiplies values that have another type than Q")
@@ -52,16 +54,18 @@ def _rms_normalization(context: AdapterContext) -> None:
 
 
 def _window(context: AdapterContext) -> None:
-    if context.known_value("output_datatype", TensorProto.FLOAT) not in _REAL:
+    if context.known_value_or_default("output_datatype") not in _REAL:
         raise Inexact("its function body computes in float32, and its final cast to an integer can be off by 1")
 
 
 def _shrink(context: AdapterContext) -> None:
-    """The body casts lambd, its negative and bias to the type of the input; runtimes do not."""
+    """Checks that lambd, its negative and bias are exact in the type of the input: the body casts them, runtimes do
+    not.
+    """
     dtype = context.input_type(0).dtype
     if dtype in FLOATS:
         return
-    threshold, bias = context.known_value("lambd", 0.5), context.known_value("bias", 0.0)
+    threshold, bias = context.known_value_or_default("lambd"), context.known_value_or_default("bias")
     has_no_negatives = not (dtype or "").startswith("int")
     if threshold < 0 or not bias.is_integer() or (has_no_negatives and (threshold >= 1 or bias < 0)):
         raise Inexact("its function body rounds lambd and bias to the type of the input, and runtimes do not")
@@ -87,8 +91,8 @@ _CHECKS: dict[str, Callable[[AdapterContext], None]] = {
 
 
 def drop_heads_of_rank_4(crossing: Crossing) -> bool:
-    """Attention: leave out the numbers of heads where the inputs have them on an axis, as 25 requires; False when that
-    is not known.
+    """Drops the numbers of heads from an Attention whose inputs have rank 4 and so a dimension for the heads, as from
+    25 on; False when the rank is unknown.
     """
     names, rank = ("q_num_heads", "kv_num_heads"), crossing.rank(0)
     if crossing.old.since_version >= 25 or rank == 3 or not any(map(crossing.has, names)):

@@ -1,4 +1,4 @@
-"""Interpolation: the kernels of Resize and GridSample, and sampling of images at places worked out at run time."""
+"""Interpolation: the kernels of Resize and GridSample, and images that are sampled at places known only at run time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ REACH = {"linear": 1, "cubic": 2}
 
 
 def weights(formula: Formula, mode: str, distance: Term, cubic_coeff_a: float = -0.75) -> Term:
-    """The weights of elements at a distance, by the triangular kernel or the cubic one of Keys; 0 out of reach."""
+    """Gives the weights of elements at a distance: by the triangular kernel, or by the cubic one of Keys. Beyond the
+    kernel's reach they are 0.
+    """
     distance = distance.size()
     one = formula.number(1, distance.dtype)
     if mode == "linear":
@@ -30,11 +32,11 @@ def weights(formula: Formula, mode: str, distance: Term, cubic_coeff_a: float = 
 
 @dataclass(slots=True)
 class Images:
-    """Images of several channels, and how they go on beyond their borders.
+    """Images of several channels, and how they continue beyond their borders.
 
     elements: [channels, images x elements of one]. sizes: of the axes of one image, int64 scalars. mode: "nearest",
-    "linear" or "cubic". padding: "zeros", "border" or "reflection". aligned: whether an image ends in the middle of its
-    outermost elements, which is where it is reflected.
+    "linear" or "cubic". padding: "zeros", "border" or "reflection". aligned: the borders of an image are the centres of
+    its outermost elements, and reflect there.
     """
 
     formula: Formula
@@ -45,10 +47,10 @@ class Images:
     aligned: bool = False
 
     def sample(self, first: Term, places: Sequence[Term], rank: int) -> Term:
-        """The images at places, [channels, ...].
+        """Samples the images at places: [channels, ...].
 
-        first: where the image begins in which each place is, int64. places: the coordinate along each axis of an image,
-        floating-point. All have `rank` dimensions and broadcast to those of the result.
+        first: the index of the first element of the image in which each place lies, int64. places: the coordinate along
+        each axis of an image, floating-point. All have `rank` dimensions and broadcast to those of the result.
         """
         if any(size.elements is not None and size.elements == 0 for size in self.sizes):
             raise Inexact("an image without elements has nothing to sample")
@@ -60,7 +62,7 @@ class Images:
                 inside.append((taken > -1) & (taken < self.sizes[axis].cast(taken.dtype)))
             if self.padding == "reflection":
                 taken = self._reflected(taken, axis)
-            # What is no number must be within the image all the same.
+            # The index must be within the image also where the place is NaN.
             index = index + taken.cast("int64").clipped(0, self.sizes[axis] - 1) * stride
             stride = stride * self.sizes[axis]
             shares += [] if share is None else [share]
@@ -72,8 +74,8 @@ class Images:
         return self.formula.total(found, range(1, len(self.sizes) + 1), "sampled") if shares else found
 
     def _taken(self, place: Term, axis: int, rank: int) -> tuple[Term, Term | None]:
-        """The elements in reach along an axis, as whole numbers, and their weights; an axis of the result for each axis
-        of an image is put in front. The nearest, half to even, has no weight.
+        """Gives the elements in reach along an axis, as whole numbers, and their weights. Each axis of an image adds an
+        axis in front of the result. The nearest element (half to even) has no weight.
         """
         last = self.sizes[axis].cast(place.dtype) - 1
         if self.mode == "nearest":
@@ -88,7 +90,7 @@ class Images:
         return whole + offsets, weights(self.formula, self.mode, offsets - (place - whole))
 
     def _reflected(self, taken: Term, axis: int) -> Term:
-        """Whole numbers reflected by the borders until they are within them."""
+        """Reflects whole numbers at the borders until they are within them."""
         low = self.formula.number(0 if self.aligned else -0.5, taken.dtype)
         span = self.sizes[axis].cast(taken.dtype) - (1 if self.aligned else 0)
         past = taken - low

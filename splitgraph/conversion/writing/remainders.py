@@ -1,32 +1,34 @@
-"""The exact remainder of floating-point numbers, below opset 10, where Mod does not exist."""
+"""Mod of floating-point numbers: the exact remainder below opset 10, where Mod does not exist."""
 
 from __future__ import annotations
 
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
+from splitgraph.conversion.writing.shape_nodes import widened
 from splitgraph.deferred import helper, np
 from splitgraph.node_making import make_node
 from splitgraph.onnx_proto import GraphProto, NodeProto, TensorProto
 from splitgraph.value_type import DTYPE_NUMBERS
 
-# How many times the smallest number of each type must be doubled to exceed the greatest one.
+# The number of times that the smallest number of each type is doubled to exceed the greatest one.
 _DOUBLINGS = {"float16": 40, "float32": 277, "float64": 2098}
 # The largest power of 2 to multiply by at once.
 _MOST = 700
 
 
-def remainder_by_long_division(context: AdapterContext) -> None:
-    """A Loop takes the divisor, doubled as often as there is room for and then ever less, from what is left of the
-    dividend, where it is not less. Then it is not less than half of that either, and the difference is exact.
+def divide_by_long_division(context: AdapterContext) -> None:
+    """Computes the remainder in a Loop. Each step subtracts the divisor, doubled ever fewer times, from what is left of
+    the dividend, where that is not less. The doubled divisor is then at least half of it, so that the difference is
+    exact.
 
-    float64 holds the doubled divisors of narrower types; its own become infinite, which is never taken.
+    float64 holds the doubled divisors of narrower types; those of float64 become infinite, and are never subtracted.
     """
     dtype = context.known_dtype()
     ranks = [context.known_rank(index) for index in range(2)]
-    if dtype not in _DOUBLINGS or not context.known_value("fmod", 0):
+    if dtype not in _DOUBLINGS or not context.known_value_or_default("fmod"):
         raise Inexact(f"there is no remainder of {dtype}")
-    one, other = (_in_float64(context, name, dtype) for name in context.inputs)
+    one, other = (widened(context, name, dtype, "float64") for name in context.inputs)
     size, divisor = (context.emit("Abs", [name], "size") for name in (one, other))
-    # All it does is to give the dividend the shape of the result.
+    # This Where gives the dividend the shape of the result.
     left = context.emit("Where", [context.emit("Less", [one, other], "is_less"), size, size], "dividend")
     doublings = range(_DOUBLINGS[dtype], -1, -1)
     trips, going = context.constant(len(doublings), "trips"), context.constant(True, "going", np.bool_)
@@ -34,7 +36,7 @@ def remainder_by_long_division(context: AdapterContext) -> None:
         context.constant([2.0 ** min(max(count - below, 0), _MOST) for count in doublings], "powers", np.float64)
         for below in range(0, _DOUBLINGS[dtype], _MOST)
     ]
-    rest = context.emit("Loop", [trips, going, left], "rest", body=_body(context, divisor, powers, max(ranks)))
+    rest = context.emit("Loop", [trips, going, left], "rest", body=_loop_body(context, divisor, powers, max(ranks)))
     # The sign is a factor: onnxruntime's Where gives 0 for -0.
     inverse = context.emit("Div", [context.constant(1.0, "one", np.float64), one], "inverse")
     zero, infinite, nan = (context.constant(value, "limit", np.float64) for value in (0.0, np.inf, np.nan))
@@ -47,12 +49,8 @@ def remainder_by_long_division(context: AdapterContext) -> None:
     context.replace("Cast", [result], to=DTYPE_NUMBERS[dtype])
 
 
-def _in_float64(context: AdapterContext, name: str, dtype: str) -> str:
-    return name if dtype == "float64" else context.emit("Cast", [name], "wide", to=TensorProto.DOUBLE)
-
-
-def _body(context: AdapterContext, divisor: str, powers: list[str], rank: int) -> GraphProto:
-    """One step of the division: what is left, less the doubled divisor where that is not more."""
+def _loop_body(context: AdapterContext, divisor: str, powers: list[str], rank: int) -> GraphProto:
+    """Makes the body of the Loop: subtracts the doubled divisor from what is left, where it is not more."""
     count, going, left, kept, found = (context.new_name(hint) for hint in ("count", "going", "left", "kept", "found"))
     nodes: list[NodeProto] = []
 

@@ -1,4 +1,4 @@
-"""Resize by gathering: along each axis a weighted sum of elements, whose places and weights the specification gives."""
+"""Resize by gathering: a weighted sum of elements along each axis; the specification gives their places and weights."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from functools import reduce
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
 from splitgraph.conversion.writing.formula import Formula, Term
 from splitgraph.conversion.writing.interpolation import REACH, weights
-from splitgraph.conversion.writing.shape_nodes import FLOATS, static_shape, typed
+from splitgraph.conversion.writing.shape_nodes import FLOATS, static_shape, typed, wide_float
 from splitgraph.deferred import np
 
 _CROP = "tf_crop_and_resize"
-# A coordinate that should be halfway may miss it by rounding: what onnxruntime takes for halfway.
+# Rounding may move a coordinate away from halfway: onnxruntime accepts this distance.
 _HALF_WITHIN = 1e-6
 
 
@@ -35,11 +35,11 @@ class _Axis:
 
 
 def resize_by_gathering(context: AdapterContext) -> None:
-    """Write a Resize of any version as arithmetic, axis by axis; coordinates are float32, as scales are.
+    """Writes a Resize of any version as arithmetic, axis by axis. Coordinates are float32, as scales are.
 
-    Raises Inexact where the document leaves open what integers are rounded to, or contradicts its own tests.
+    Raises Inexact where the document leaves open how integers are rounded, or contradicts its own tests.
     """
-    dtype, mode = context.known_dtype(0), context.known_value("mode", "nearest")
+    dtype, mode = context.known_dtype(0), context.known_value_or_default("mode")
     if mode not in ("nearest", *REACH):
         raise Inexact(f"Resize knows no mode {mode}")
     if mode != "nearest" and dtype not in (*FLOATS, "bfloat16"):
@@ -47,32 +47,32 @@ def resize_by_gathering(context: AdapterContext) -> None:
     formula = Formula(context)
     data = formula.held(context.inputs[0], dtype)
     if mode != "nearest":
-        data = data.cast("float64" if dtype == "float64" else "float32")
+        data = data.cast(wide_float(dtype))
     outside = []
-    for axis in _resized(context, formula):
+    for axis in _resized_axes(context, formula):
         places = _coordinates(context, formula, axis)
-        if _way(context) == _CROP:
+        if _coordinate_mode(context) == _CROP:
             beyond = (places < 0) | (places > axis.last)
             outside.append(beyond.reshape(0, *_ones_behind(context, axis)))
-        take = _nearest if mode == "nearest" else _interpolated
+        take = _nearest if mode == "nearest" else _interpolate
         data = take(context, formula, data, axis, places)
     for beyond in outside:
         data = formula.where(beyond, _extrapolation(context, formula, data.dtype), data)
     formula.give(data.cast(dtype))
 
 
-def _resized(context: AdapterContext, formula: Formula) -> list[_Axis]:
-    """The axes that may change."""
+def _resized_axes(context: AdapterContext, formula: Formula) -> list[_Axis]:
+    """Gives the axes that may change."""
     rank = context.known_rank(0)
-    places = [axis % rank for axis in context.known_value("axes", None) or range(rank)]
-    coordinates, by_sizes = _way(context), is_sized(context)
+    places = [axis % rank for axis in context.known_value("axes") or range(rank)]
+    coordinates, by_sizes = _coordinate_mode(context), is_sized(context)
     stretched = by_sizes and context.known_value("keep_aspect_ratio_policy", "stretch") == "stretch"
     lengths = [formula.sizes(context.inputs[0], rank)[place] for place in places]
     sizes, scales = (_by_sizes if by_sizes else _by_scales)(context, formula, lengths)
     axes = []
     for index, (place, length, size, scale) in enumerate(zip(places, lengths, sizes, scales, strict=True)):
         axis = _Axis(place, length, size, scale, *_region(context, formula, index, len(places)))
-        kept = stretched and _same_size(context, place)
+        kept = stretched and _keeps_size(context, place)
         kept = kept or (scale.elements is not None and bool(scale.elements == 1))
         whole = _is_whole(axis)
         if coordinates == _CROP and not stretched and not whole:
@@ -86,7 +86,7 @@ def _resized(context: AdapterContext, formula: Formula) -> list[_Axis]:
 
 
 def _by_sizes(context: AdapterContext, formula: Formula, lengths: Sequence[Term]) -> tuple[list[Term], list[Term]]:
-    """The new sizes and the scales that they mean, of each axis."""
+    """Gives the new sizes and their scales, for each axis."""
     given = formula.given(context.inputs[3], "int64")
     sizes = [formula.element(given, index) for index in range(len(lengths))]
     scales = [size.cast("float32") / length.cast("float32") for size, length in zip(sizes, lengths, strict=True)]
@@ -99,8 +99,8 @@ def _by_sizes(context: AdapterContext, formula: Formula, lengths: Sequence[Term]
 
 
 def _by_scales(context: AdapterContext, formula: Formula, lengths: Sequence[Term]) -> tuple[list[Term], list[Term]]:
-    """The new sizes that the scales mean, and the scales, of each axis."""
-    # Until opset 11 they came second.
+    """Gives the sizes that the scales mean, and the scales, for each axis."""
+    # Below opset 11 the scales are the second input.
     given = formula.given(context.inputs[1 if len(context.inputs) == 2 else 2], "float32")
     scales = [formula.element(given, index) for index in range(len(lengths))]
     scaled = [length.cast("float32") * scale for length, scale in zip(lengths, scales, strict=True)]
@@ -108,7 +108,7 @@ def _by_scales(context: AdapterContext, formula: Formula, lengths: Sequence[Term
 
 
 def is_sized(context: AdapterContext) -> bool:
-    """True where sizes are given, not scales; below 13, both may be there, one of them empty."""
+    """True where the node has sizes, not scales; below 13 it may have both, one of them empty."""
     if not context.uses_input(3) or not context.uses_input(2):
         return context.uses_input(3)
     for index, other in ((2, True), (3, False)):
@@ -119,7 +119,8 @@ def is_sized(context: AdapterContext) -> bool:
 
 
 def _region(context: AdapterContext, formula: Formula, index: int, count: int) -> tuple[Term, Term]:
-    if _way(context) != _CROP:
+    """Gives the start and the end of the region of interest along an axis, 0 and 1 without a region."""
+    if _coordinate_mode(context) != _CROP:
         return formula.number(0, "float32"), formula.number(1, "float32")
     if not context.uses_input(1) or static_shape(context, context.inputs[1]) == (0,):
         raise Inexact(f"{_CROP} without a region of interest has no meaning")
@@ -128,11 +129,12 @@ def _region(context: AdapterContext, formula: Formula, index: int, count: int) -
 
 
 def _is_whole(axis: _Axis) -> bool:
+    """True when the region of interest is the whole axis."""
     start, end = axis.start.elements, axis.end.elements
     return start is not None and end is not None and bool(start == 0 and end == 1)
 
 
-def _same_size(context: AdapterContext, place: int) -> bool:
+def _keeps_size(context: AdapterContext, place: int) -> bool:
     """True where inference knows that an axis keeps its size."""
     before, after = context.input_type(0).shape, context.output_type(0).shape
     if before is None or after is None or len(before) != len(after):
@@ -141,7 +143,9 @@ def _same_size(context: AdapterContext, place: int) -> bool:
 
 
 def _check_whole_size(axis: _Axis) -> None:
-    """The document divides by the size, its own tests by the product of length and scale before it is rounded."""
+    """Raises Inexact where the size is rounded: the document divides by the size, its own tests by the product of
+    length and scale before it is rounded.
+    """
     scale, length = axis.scale.elements, axis.length.elements
     if scale is not None and (scale == np.floor(scale) or (length is not None and float(scale * length).is_integer())):
         return
@@ -149,16 +153,16 @@ def _check_whole_size(axis: _Axis) -> None:
 
 
 def _coordinates(context: AdapterContext, formula: Formula, axis: _Axis) -> Term:
-    """Where each element of the new axis is on the old one, float32."""
+    """Gives the place of each new element on the old axis, float32."""
     places, size = formula.counting(axis.size).cast("float32"), axis.size.cast("float32")
-    coordinates = _way(context)
+    coordinates = _coordinate_mode(context)
     centred, nothing = (places + 0.5) / axis.scale, places * 0
     if coordinates == "asymmetric":
         return places / axis.scale
     if coordinates == "half_pixel":
         return centred - 0.5
     if coordinates == "tf_half_pixel_for_nn":
-        if context.value("mode", "nearest") != "nearest" or "ceil" in context.known_value(
+        if context.value_or_default("mode") != "nearest" or "ceil" in context.known_value(
             "nearest_mode", "prefer_floor"
         ):
             raise Inexact(f"runtimes and the document disagree about {coordinates} where it is not rounded down")
@@ -168,7 +172,7 @@ def _coordinates(context: AdapterContext, formula: Formula, axis: _Axis) -> Term
     if coordinates == "align_corners":
         return formula.where(size > 1, places * axis.last / (size - 1), nothing)
     if coordinates == "half_pixel_symmetric":
-        # What the document's terms amount to: the middle goes to the middle.
+        # The terms of the document say: the middle goes to the middle.
         return (places - (size - 1) / 2) / axis.scale + axis.last / 2
     if coordinates == _CROP:
         among = axis.start * axis.last + places * (axis.end - axis.start) * axis.last / (size - 1)
@@ -176,13 +180,16 @@ def _coordinates(context: AdapterContext, formula: Formula, axis: _Axis) -> Term
     raise Inexact(f"Resize knows no coordinates {coordinates}")
 
 
-def _way(context: AdapterContext) -> str:
-    """How coordinates are transformed; Resize-10 has no choice, and rounds them up where the tensor shrinks."""
+def _coordinate_mode(context: AdapterContext) -> str:
+    """Gives the coordinate mode. Resize-10 has none: it divides by the scale, and rounds up where the tensor
+    shrinks.
+    """
     default = "half_pixel" if context.old.since_version > 10 else "asymmetric"
     return str(context.known_value("coordinate_transformation_mode", default))
 
 
 def _nearest(context: AdapterContext, formula: Formula, data: Term, axis: _Axis, places: Term) -> Term:
+    """Gathers the nearest elements."""
     whole = places.floor()
     rest = places - whole
     rounding = context.known_value(
@@ -201,9 +208,9 @@ def _nearest(context: AdapterContext, formula: Formula, data: Term, axis: _Axis,
     return formula.gather(data, nearest.clipped(0, axis.length - 1), axis.place)
 
 
-def _interpolated(context: AdapterContext, formula: Formula, data: Term, axis: _Axis, places: Term) -> Term:
-    """The elements in reach times their weights, added up; what is before the first element is the first, what is
-    behind the last the last.
+def _interpolate(context: AdapterContext, formula: Formula, data: Term, axis: _Axis, places: Term) -> Term:
+    """Sums the elements in reach with their weights. Before the first element the first one continues, behind the last
+    the last one.
     """
     mode, antialias = context.known_value("mode"), bool(context.known_value("antialias", 0))
     behind = _ones_behind(context, axis)
@@ -226,16 +233,18 @@ def _interpolated(context: AdapterContext, formula: Formula, data: Term, axis: _
     is_none = is_none if antialias or exclude else is_none & is_outside
     beyond_reach = antialias or exclude or mode == "linear"
     if beyond_reach and (is_none.elements is None or is_none.elements.any()):
-        # An element that is beyond reach adds nothing: infinity times 0 would be no number.
+        # An element beyond reach adds nothing; infinity times 0 would give NaN.
         weighted = formula.where(is_none, formula.number(0, data.dtype), weighted)
     return formula.total(weighted, [axis.place], "interpolated")
 
 
 def _ones_behind(context: AdapterContext, axis: _Axis) -> Sequence[int]:
+    """Gives a 1 for each dimension behind an axis."""
     return [1] * (context.known_rank(0) - 1 - axis.place)
 
 
 def _extrapolation(context: AdapterContext, formula: Formula, dtype: str) -> Term:
+    """Gives the value beyond the region of interest."""
     value = float(context.known_value("extrapolation_value", 0.0))
     if dtype not in FLOATS and (not dtype.startswith(("int", "uint")) or not value.is_integer()):
         raise Inexact(f"what {value} is as {dtype} is not said")

@@ -1,6 +1,5 @@
-"""Reshape where a 0 among the lengths means a dimension of 0, which Reshape does not take it for below opset 14.
-
-There a 0 copies the dimension of the data at the same place: that is the same where that dimension is 0 too.
+"""Reshape to shapes in which a 0 means a dimension of 0, also below opset 14, where a 0 copies the dimension of the
+data at the same place.
 """
 
 from __future__ import annotations
@@ -16,17 +15,29 @@ from splitgraph.value_type import Shape
 
 # Operator, inputs and attributes.
 _Written = tuple[str, list[str], dict[str, object]]
-# What is known of every dimension: it is not negative.
+# All that is known of every dimension: it is not negative.
 _ANY = Facts()
 
 
-def reshaped(context: AdapterContext, data: str, shape: str, *, dense: bool) -> tuple[str, list[str], dict[str, int]]:
-    """The operator, inputs and attributes that give `data` the shape that the contents of `shape` are, where a 0 means
-    a dimension of 0. dense: the data has no dimension of 0, so that Reshape cannot meet one.
+def reshape(context: AdapterContext, data: str, shape: str, hint: str, *, dense: bool) -> str:
+    """Emits a Reshape of `data` to the shape that `shape` holds; a 0 means a dimension of 0. dense: the data has no
+    dimension of 0, so that no shape for it has a 0.
+    """
+    operator, inputs, attributes = _parts(context, data, shape, dense=dense)
+    return context.emit(operator, inputs, hint, **attributes)
 
-    From opset 14 on Reshape does so with allowzero=1. Below, data without elements first gets a dimension of 0 wherever
-    the shape has one, for Reshape to copy: Expand to 0 there and to 1 elsewhere does so, and leaves elements as they
-    are. Needs opset 8.
+
+def replace_by_reshape(context: AdapterContext, data: str, shape: str, *, dense: bool) -> None:
+    """Makes the node a Reshape of `data`, as `reshape` writes it."""
+    operator, inputs, attributes = _parts(context, data, shape, dense=dense)
+    context.replace(operator, inputs, **attributes)
+
+
+def _parts(context: AdapterContext, data: str, shape: str, *, dense: bool) -> tuple[str, list[str], dict[str, int]]:
+    """Gives operator, inputs and attributes of a Reshape in which a 0 means a dimension of 0.
+
+    From opset 14 on this is Reshape with allowzero=1. Below, Expand first gives empty data a dimension of 0 wherever
+    the shape has one, so that Reshape copies it. Needs opset 8.
     """
     if dense:
         return "Reshape", [data, shape], {}
@@ -37,17 +48,17 @@ def reshaped(context: AdapterContext, data: str, shape: str, *, dense: bool) -> 
 
 
 def one_or_zero(context: AdapterContext, shape: str) -> str:
-    """1 for each length of a shape that is not 0, which may be -1."""
+    """Gives 1 for each length of a shape that is not 0 (it may be -1), and 0 for the others."""
     if context.opset >= 13:
-        # onnx and onnxruntime take numbers that were cast to bool and back for what they were before.
+        # onnx and onnxruntime remove a cast to bool and back, and keep the numbers.
         return context.emit("Abs", [context.emit("Sign", [shape], "sign")], "one_or_zero")
     is_filled = context.emit("Cast", [shape], "is_not_zero", to=TensorProto.BOOL)
     return context.emit("Cast", [is_filled], "one_or_zero", to=TensorProto.INT64)
 
 
 def reshape_behind(context: AdapterContext, data: str, shape: str, output: str, *, copies: bool) -> None:
-    """Give what a node gives the shape that the contents of `shape` are, as `reshaped` does, under the name `output`.
-    copies: no length is 0, or it copies a 0. The node must mean the same at opset 14.
+    """Puts the nodes of `reshape` behind the node, with the output `output`. copies: no length is 0, or each 0
+    copies a 0. The node must mean the same at opset 14.
     """
     if copies:
         context.emit_after("Reshape", [data, shape], output)
@@ -62,9 +73,9 @@ def reshape_behind(context: AdapterContext, data: str, shape: str, output: str, 
         context.emit_after("Reshape", [with_zeros, shape], output)
 
 
-def copying(context: AdapterContext) -> _Written | None:
-    """The operator, inputs and attributes that give what the node, a Reshape for which a 0 is a dimension of 0, gives,
-    from a Reshape that copies a dimension where a length is 0; None where it might copy another than 0.
+def reshape_by_copying(context: AdapterContext) -> _Written | None:
+    """Gives the operator, inputs and attributes of a Reshape that copies dimensions, and gives the same as the node,
+    for which a 0 is a dimension of 0. None where it might copy another dimension than 0.
     """
     lengths, dims = _lengths(context), context.input_type(0).shape
     if lengths is None:
@@ -76,14 +87,15 @@ def copying(context: AdapterContext) -> _Written | None:
     found = _with_the_rest(context, lengths, dims)
     if found is not None:
         return found
-    return _lined_up(context, lengths, dims) if len(lengths) > len(dims) else _folded(context, lengths, dims)
+    return _line_up(context, lengths, dims) if len(lengths) > len(dims) else _fold(context, lengths, dims)
 
 
 def _lengths(context: AdapterContext) -> Sequence[DimLike | None] | None:
-    """The lengths as far as they are known, None where not even their number is.
+    """Gives the lengths as far as they are known; None where their number is unknown.
 
-    They are those that were followed, not the dimensions of the result: inference works one that it cannot follow out
-    of the others, of which a 0 would leave it open. Of several it takes the author's word, which says what is no 0.
+    Inference follows these lengths. The dimensions of the result are less certain: inference computes one unknown
+    dimension from the others, which a 0 among them would leave open. For several unknown lengths the declaration tells
+    which are not 0.
     """
     known = context.integers(1)
     if known is not None:
@@ -98,11 +110,12 @@ def _lengths(context: AdapterContext) -> Sequence[DimLike | None] | None:
 
 
 def copies_zeros(lengths: Sequence[DimLike | None], dims: Shape | None) -> bool:
-    """True when a length is never 0, or 0 only where the dimension of the data at its place is."""
+    """True when no length is 0, except where the dimension of the data at its place is 0 too."""
     return all(_copies_zero(place, lengths, dims) for place in range(len(lengths)))
 
 
 def _copies_zero(place: int, lengths: Sequence[DimLike | None], dims: Shape | None) -> bool:
+    """True when a length is not 0, or the dimension of the data at its place is 0 too."""
     length = lengths[place]
     if length is not None and _ANY.prove_ne(length, 0):
         return True
@@ -111,8 +124,8 @@ def _copies_zero(place: int, lengths: Sequence[DimLike | None], dims: Shape | No
     dim = dims[place]
     if dim == 0 or _is_zero_with(dim, length):
         return True
-    # A length of 0 is only fit for data without elements: here, with a dimension of 0 at this place, or, where another
-    # 0 is copied beside a -1, which is valid on neither side, at that place.
+    # A length of 0 needs data without elements: a dimension of 0 at this place. Or another dimension is 0 and is copied
+    # beside a -1, which is valid on neither side.
     others = [axis for axis, dim in enumerate(dims) if axis != place and not _is_positive(dim)]
     return not others or (-1 in lengths and all(_is_copied(axis, lengths, dims) for axis in others))
 
@@ -123,20 +136,20 @@ def _is_copied(place: int, lengths: Sequence[DimLike | None], dims: Shape) -> bo
 
 
 def _with_the_rest(context: AdapterContext, lengths: Sequence[DimLike | None], dims: Shape) -> _Written | None:
-    """With -1 for one length that is not a number: what is left, also where that is 0."""
+    """Writes -1 for the one length that is not a number. The rest is right also where it is 0."""
     computed = [length for length in lengths if not isinstance(length, int) or length <= 0]
     known = [dim for dim in dims if dim is not None]
     if len(computed) != 1 or not isinstance(computed[0], Dim) or len(known) < len(dims):
         return None
-    # Of lengths that contradict the data a -1 would make something.
+    # Lengths that contradict the data must fail; with a -1 they would not.
     if product(length for length in lengths if length is not None) != product(known):
         return None
     rest = context.constant([length if isinstance(length, int) else -1 for length in lengths], "lengths")
     return "Reshape", [context.inputs[0], rest], {}
 
 
-def _lined_up(context: AdapterContext, lengths: Sequence[DimLike | None], dims: Shape) -> _Written | None:
-    """With dimensions of 1 put in, so that those that may be 0 are where they are copied."""
+def _line_up(context: AdapterContext, lengths: Sequence[DimLike | None], dims: Shape) -> _Written | None:
+    """Inserts dimensions of 1 into the data, so that dimensions that may be 0 stand where they are copied."""
     for axes in combinations(range(len(lengths)), len(lengths) - len(dims)):
         if copies_zeros(lengths, _with_ones(dims, axes)):
             data = context.emit("Unsqueeze", [context.inputs[0], context.constant(axes, "axes")], "lined_up")
@@ -144,8 +157,10 @@ def _lined_up(context: AdapterContext, lengths: Sequence[DimLike | None], dims: 
     return None
 
 
-def _folded(context: AdapterContext, lengths: Sequence[DimLike | None], dims: Shape) -> _Written | None:
-    """With lengths of 1 put in, so that those that may be 0 are where they are copied; they are taken out again."""
+def _fold(context: AdapterContext, lengths: Sequence[DimLike | None], dims: Shape) -> _Written | None:
+    """Inserts lengths of 1, so that dimensions that may be 0 stand where they are copied, and removes these
+    1s again.
+    """
     for axes in combinations(range(len(dims)), len(dims) - len(lengths)):
         pairs = list(zip(_with_ones(lengths, axes), dims, strict=True))
         if all(
@@ -158,18 +173,21 @@ def _folded(context: AdapterContext, lengths: Sequence[DimLike | None], dims: Sh
 
 
 def _with_ones(dims: Sequence[DimLike | None], axes: Sequence[int]) -> Shape:
+    """Inserts 1 at the axes."""
     others = iter(dims)
     return tuple(1 if axis in axes else next(others) for axis in range(len(dims) + len(axes)))
 
 
 def _is_zero_with(dim: DimLike | None, length: DimLike | None) -> bool:
-    """True when a number of times the dimension is a multiple of the length: 0 where that is."""
+    """True when some multiple of the dimension is a multiple of the length: the dimension is then 0 wherever the length
+    is 0.
+    """
     if dim is None or not isinstance(length, Dim):
         return False
     if dim == length:
         return True
     try:
-        # Whatever number all terms of the length have as a factor, its value where every symbol is 1 has too.
+        # A common factor of all terms also divides the value for which every symbol is 1.
         multiple = evaluate(length, dict.fromkeys(length.symbols, 1)) * dim
     except ArithmeticError:
         return False
@@ -177,4 +195,5 @@ def _is_zero_with(dim: DimLike | None, length: DimLike | None) -> bool:
 
 
 def _is_positive(dim: DimLike | None) -> bool:
+    """True when a dimension is known to be at least 1."""
     return dim is not None and _ANY.prove_ge(dim, 1)

@@ -1,7 +1,7 @@
-"""Nodes that adapters write to work out at run time what an attribute would have said: shapes, masks of axes, ranges.
+"""Nodes that compute at run time what an attribute would say: shapes, masks of axes, ranges.
 
-Everything is written for the context's own opset, from operators that are the same on both sides of the opsets where it
-is used: a shape is changed by Reshape, never by Squeeze, and a part of one is taken by Gather, never by Slice.
+Everything is written for the opset of the context, with operators that are the same on both sides of the opsets where
+they are used: Reshape changes a shape, never Squeeze, and Gather takes a part of one, never Slice.
 """
 
 from __future__ import annotations
@@ -14,12 +14,15 @@ from splitgraph.onnx_proto import TensorProto
 from splitgraph.value_type import DTYPE_NUMBERS
 
 FLOATS = ("float16", "float32", "float64")
-# What ConstantOfShape makes below opset 20.
-_FILLED = {f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)} | {"bool", *FLOATS}
+# The number of bits of each integer type that old opsets know.
+INTEGER_BITS = {f"{kind}{bits}": bits for kind in ("int", "uint") for bits in (8, 16, 32, 64)}
+GREATEST_INT64 = 2**63 - 1
+# The types that ConstantOfShape makes below opset 20.
+_FILLED = {*INTEGER_BITS, "bool", *FLOATS}
 
 
 def filled(context: AdapterContext, shape: str, value: int, hint: str, dtype: str = "int64") -> str:
-    """A tensor of one value; its shape is the contents of `shape`, int64[rank]. Needs opset 9."""
+    """Makes a tensor of one value; `shape`, int64[rank], holds its shape. Needs opset 9."""
     if dtype not in _FILLED and (context.opset < 20 or dtype != "bfloat16"):
         raise Inexact(f"ConstantOfShape does not make {dtype} {context.side}")
     held = helper.make_tensor("", DTYPE_NUMBERS[dtype], [1], [value])
@@ -27,53 +30,78 @@ def filled(context: AdapterContext, shape: str, value: int, hint: str, dtype: st
 
 
 def flat(context: AdapterContext, value: str, hint: str) -> str:
-    """The elements of a tensor in one dimension."""
+    """Reshapes a tensor to one dimension."""
     return context.emit("Reshape", [value, context.constant([-1], "flat_shape")], hint)
 
 
 def scalar(context: AdapterContext, value: str, hint: str) -> str:
-    """A tensor of one element as a tensor of rank 0."""
+    """Reshapes a tensor of one element to rank 0."""
     return context.emit("Reshape", [value, context.constant(np.zeros(0), "scalar_shape")], hint)
 
 
 def dimension(context: AdapterContext, shape: str, axis: int, hint: str) -> str:
-    """One element of a shape, as a scalar."""
+    """Takes one element of a shape, as a scalar."""
     return context.emit("Gather", [shape, context.constant(axis, "axis")], hint, axis=0)
 
 
 def as_int64(context: AdapterContext, value: str, hint: str) -> str:
-    """The elements as int64: an input that is of this type as it is. The bits of uint64 stay what they are."""
+    """Casts to int64, unless the value is an input of this type. uint64 keeps its bits."""
     if value in context.inputs and context.values.type_of(value).dtype == "int64":
         return value
     return context.emit("Cast", [value], hint, to=TensorProto.INT64)
 
 
+def wide_float(dtype: str) -> str:
+    """Gives the type in which floating-point numbers are computed: float64 for float64, float32 for the others."""
+    return "float64" if dtype == "float64" else "float32"
+
+
+def widened(context: AdapterContext, value: str, dtype: str | None, wide: str) -> str:
+    """Casts a value to a wider type, unless the value has this type."""
+    return value if dtype == wide else context.emit("Cast", [value], "wide", to=DTYPE_NUMBERS[wide])
+
+
+def replace_by_cast(context: AdapterContext, value: str, dtype: str, wanted: str) -> None:
+    """Makes the node a Cast of a value to the wanted type, or an Identity where the value has this type."""
+    if dtype == wanted:
+        context.replace("Identity", [value])
+    else:
+        context.replace("Cast", [value], to=DTYPE_NUMBERS[wanted])
+
+
 def counting(context: AdapterContext, count: str, hint: str) -> str:
-    """0, 1, 2, ... as int64[count]; count is int64[1]. Needs opset 9."""
+    """Counts 0, 1, 2, ... as int64[count]; count is int64[1]. Needs opset 9."""
     return flat(context, context.emit("NonZero", [filled(context, count, 1, "ones")], "positions"), hint)
 
 
 def positions(context: AdapterContext, mask: str, hint: str) -> str:
-    """Where a mask of one dimension is true, as int64[number of true elements]. Needs opset 9."""
+    """Gives the positions where a 1-D mask is true, as int64[number of true elements]. Needs opset 9."""
     return flat(context, context.emit("NonZero", [mask], f"{hint}_row"), hint)
 
 
 def counted_from_front(context: AdapterContext, indices: str, size: str, hint: str) -> str:
-    """int64 indices into a dimension of `size` elements, the negative ones counted from its end. Needs opset 9."""
+    """Counts negative int64 indices into a dimension of `size` elements from the front. Needs opset 9."""
     is_negative = context.emit("Less", [indices, context.constant(0, "zero")], f"{hint}_is_negative")
     return context.emit("Where", [is_negative, context.emit("Add", [indices, size], f"{hint}_from_end"), indices], hint)
 
 
 def mask_of_axes(context: AdapterContext, axes: str, rank: str, hint: str) -> str:
-    """A boolean for each of `rank` (int64[1]) dimensions: is it among the axes? They may be negative, and none.
+    """Gives a boolean for each of `rank` (int64[1]) dimensions: whether the axes name it. Axes may be negative, and
+    there may be none.
 
-    Needs opset 11, and any number of axes in one dimension.
+    Needs opset 11, and the axes in one dimension.
     """
     ones = filled(context, context.emit("Shape", [axes], "axes_count"), 1, "axes_ones")
     marked = context.emit(
         "ScatterElements", [filled(context, rank, 0, "no_axes"), axes, ones], f"{hint}_marked", axis=0
     )
     return context.emit("Cast", [marked], hint, to=TensorProto.BOOL)
+
+
+def kept_dimensions(context: AdapterContext, shape: str, mask: str) -> str:
+    """Gives the dimensions of a shape for which a mask is false."""
+    kept = positions(context, context.emit("Not", [mask], "is_kept"), "kept_axes")
+    return context.emit("Gather", [shape, kept], "left")
 
 
 def has_no_zero(context: AdapterContext, name: str) -> bool:
@@ -83,17 +111,17 @@ def has_no_zero(context: AdapterContext, name: str) -> bool:
 
 
 def without_empty(context: AdapterContext, data: str, shape: str, dtype: str) -> tuple[str, str]:
-    """The data and its shape (int64[rank]) as they are; or, where a dimension is 0, zeros of a shape with 1 for each
-    such dimension. `cut_to` undoes it. Needs opset 9, and at least one dimension.
+    """Gives the data and its shape (int64[rank]). Where a dimension is 0, gives zeros of a shape with 1 for each such
+    dimension; `cut_to` undoes this. Needs opset 9, and at least one dimension.
     """
     elements, solid = _with_elements(context, data, shape, dtype)
     return context.emit("Reshape", [elements, solid], "not_empty"), solid
 
 
 def cut_to(context: AdapterContext, data: str, shape: str, like: str) -> str:
-    """What `data` has within `shape`, the shape of the value `like`: it may have more along dimensions that may be 0.
+    """Cuts `data` to `shape`, the shape of the value `like`. The data may be longer along dimensions that may be 0.
 
-    Written without Slice, whose ends can only be computed from opset 10 on.
+    Slice is not used: its ends can only be computed from opset 10 on.
     """
     sizes = context.values.type_of(like).shape or ()
     for axis in [axis for axis, size in enumerate(sizes) if not isinstance(size, int) or size <= 0]:
@@ -103,14 +131,14 @@ def cut_to(context: AdapterContext, data: str, shape: str, like: str) -> str:
 
 
 def _with_elements(context: AdapterContext, data: str, shape: str, dtype: str) -> tuple[str, str]:
-    """The elements of data in one dimension, and where there are none as many as `shape` has with 1 for each 0; and
-    that shape.
+    """Gives the elements of data in one dimension, and the shape with 1 for each 0. Empty data gets as many zeros as
+    this shape holds.
     """
     zero = context.emit("Equal", [shape, context.constant([0], "zero")], "is_zero")
     total = context.emit("ReduceSum", [as_int64(context, zero, "zeros")], "zero_count", keepdims=1)
     hollow = context.emit("Cast", [total], "is_empty", to=TensorProto.BOOL)
     solid = context.emit("Where", [zero, context.constant([1], "one"), shape], "without_zeros")
-    # Without a dimension of 0 one of the shape may be -1, and no element is put in.
+    # Without a dimension of 0, the shape may have a -1, and no element is added.
     product = context.emit("ReduceProd", [solid], "element_count", keepdims=1)
     count = context.emit("Where", [hollow, product, context.constant([0], "none")], "added_count")
     added = filled(context, count, 0, "added", dtype)
@@ -118,7 +146,7 @@ def _with_elements(context: AdapterContext, data: str, shape: str, dtype: str) -
 
 
 def static_shape(context: AdapterContext, name: str) -> tuple[int, ...] | None:
-    """The shape of a value where every dimension of it is known."""
+    """Gives the shape of a value, None unless every dimension is known."""
     shape = context.values.type_of(name).shape
     if shape is None:
         return None
@@ -127,5 +155,5 @@ def static_shape(context: AdapterContext, name: str) -> tuple[int, ...] | None:
 
 
 def typed(values: Sequence[float], dtype: str) -> TensorProto:
-    """A scalar (of one value) of any element type that NumPy or onnx knows."""
+    """Makes a scalar (from a list of one value) of any element type that NumPy or onnx knows."""
     return helper.make_tensor("", DTYPE_NUMBERS[dtype], [], list(values))

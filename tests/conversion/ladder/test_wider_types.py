@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from conversion.adapters.execute import assert_same, build, converted, operators, refusal, run, run_reference
+from conversion.operators.execute import assert_same, build, converted, operators, refusal, run, run_reference
 from onnx import helper
 
 from splitgraph.conversion.opset import convert_opset

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import onnx
-from conversion.adapters.execute import assert_same, build, converted, operators, run_reference
+from conversion.operators.execute import assert_same, build, converted, operators, run_reference
 from onnx import helper
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from conversion.adapters.execute import Array, assert_same, build, converted, operators, random_array, refusal, run
+from conversion.operators.execute import Array, assert_same, build, converted, operators, random_array, refusal, run
 from onnx import helper
 
 from splitgraph.conversion.opset import convert_opset

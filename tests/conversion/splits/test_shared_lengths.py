@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import onnx
 import pytest
-from conversion.adapters.execute import Array, assert_same, run
+from conversion.operators.execute import Array, assert_same, run
 from onnx import parser
 
 import splitgraph
