@@ -424,7 +424,7 @@ _code(
     "SG413",
     "local functions inlined",
     "Calls of local functions were replaced by the functions' nodes, for one of three reasons: the conversion depends "
-    "on the arguments of each call; the IR version of the target has no functions; or --explicit-lengths was given, "
+    "on the arguments of each call; the IR version of the target has no functions; or explicit lengths were requested, "
     "because runtimes such as OpenVINO cannot read local functions.",
     "Nothing to do.",
 )

@@ -252,7 +252,7 @@ def test_what_verification_decides(
     assert (document["verification"] is None) == ("--no-verify" in arguments)
     assert document["verified"] is (None if "--no-verify" in arguments else False)
     warned = "NOT VERIFIED: model.opset18.onnx was written, but is not verified to equal model.onnx."
-    assert [text.endswith("Use --verify to refuse that.\n") and warned in text for text in (err, again)] == [
+    assert [text.endswith("Use --verify to refuse this.\n") and warned in text for text in (err, again)] == [
         written and finding is not None
     ] * 2
 
