@@ -128,7 +128,7 @@ def _parse_dimension(text: str, argument: str, names: Collection[str]) -> int | 
     try:
         return parse_given_dim(text, names)
     except ValueError as error:
-        wrong = f"{_shortened(text.strip())!r} is no dimension: {error}" if text.strip() else "a dimension is empty"
+        wrong = f"{_shortened(text.strip())!r} is not a dimension: {error}" if text.strip() else "a dimension is empty"
         several = "Give one --input-shape for each input. " if re.search("[=:].*[=:;]", argument) else ""
         allowed = f"{several}Write for example x=1,3,H,W; allowed are {_DIMENSION}"
         raise _usage(f"--input-shape {_shortened(argument)}: {wrong}. {allowed}") from error
