@@ -21,13 +21,12 @@ Generated from `splitgraph/cli.py` by `docs/make_reference.py`; do not edit by h
 `splitgraph`, `python -m splitgraph` and, in a checkout, `python cli.py` are the same program. A model is an ONNX file
 or an OpenVINO IR (`.xml`, with its `.bin` beside it).
 
-Results go to stdout, and everything else to stderr. With `--json` a command prints exactly one [JSON
-document](json.md) on stdout. An output that exists is only written over with `--force`, and the model itself only
-with `--in-place`.
+Results go to stdout, all other texts to stderr. With `--json` a command prints exactly one [JSON document](json.md)
+on stdout. Only `--force` overwrites an existing output, and only `--in-place` overwrites the model itself.
 
 | Option | Meaning |
 |---|---|
-| `-h`, `--help` | Show what the program or a command takes. Every command has it. |
+| `-h`, `--help` | Show the options of the program or a command. Every command has this option. |
 | `-V`, `--version` | Show the version. |
 """
 _EXIT_CODES = """\
@@ -37,12 +36,11 @@ _EXIT_CODES = """\
 |---|---|"""
 _OTHER_CODES = """\
 
-A signal to stop ends the program with 128 and the number of the signal: 143 for SIGTERM, 129 for SIGHUP.
+After a signal to stop, the exit code is 128 plus the number of the signal: 143 for SIGTERM, 129 for SIGHUP.
 
-`infer` ends with 1 when the model has an error, and `verify` when the models are different. A rewriting command ends
-with 1 when the conversion is blocked, or when the result was run and is different: then nothing is written. A result
-that no engine could run is written with a warning and ends with 0; with `--verify` it is not written, and ends with
-3.
+`infer` ends with 1 if the model has an error, `verify` if the models differ. A rewriting command ends with 1 if the
+conversion is blocked, or if the result differs in a run: then nothing is written. If no engine can run the models, the
+result is written with a warning, and the exit code is 0; with `--verify` nothing is written, and the exit code is 3.
 """
 # Classes of click's types, and what a value of each is called.
 _TYPE_NAMES = ((click.FloatRange, "NUMBER"), (click.IntRange, "INTEGER"), (click.Path, "PATH"))

@@ -1,4 +1,4 @@
-"""The verbs of the Python API, which are those of the command line. Every one takes a model source and changes none."""
+"""The functions of the Python API: the commands of the command line. No function changes the model that it takes."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from splitgraph.inference.analysis import Analysis
     from splitgraph.model_kinds import ConvertOptions, InferOptions, InMemory, M, RewriteOptions, Source, StrPath
 
-# What only one verb needs is imported by that verb: inferring must not pay for converting, nor either for running.
-# Each verb is declared twice for type checkers: for a model in memory, and for a path, which may lead to either format.
+# Each function imports the modules that only this function needs: infer must not import conversion or execution.
+# Each function has two overloads: for a model in memory, and for a path, which may have either format.
 
 
 class _Checks(NamedTuple):
-    """How a rewrite is to be verified: keywords of `verify_rewrite`."""
+    """How to verify a rewrite: keywords of `verify_rewrite`."""
 
     bind: Mapping[str, int] | None
     samples: int
@@ -56,16 +56,16 @@ def infer(
     empty_chunks: Literal["clamp", "error"] = "clamp",
     assume_defaults: bool = False,
 ) -> Analysis:
-    """Infer the types and shapes of every value of a model, and report every split and everything that is wrong.
+    """Infer the types and shapes of all values of a model, and report every split and every error.
 
     model: onnx.ModelProto, path to either format, OpenVINOModel, ov.Model, onnx_graphsurgeon.Graph, or onnx_ir.Model;
-    not changed. bind: values for symbols. input_shapes: shapes in place of the declared ones, each dimension an int, an
-    expression ("N + 2"), or None. `Analysis.model` has these sizes in its inputs, too. empty_chunks: whether
-    num_outputs chunks that overrun the dimension are empty ("clamp", as the reference evaluator has it) or an error.
-    assume_defaults: take initializers that are also inputs for constants, which a caller of the model may replace; an
-    IR has none.
+    not changed. bind: values for symbols. input_shapes: shapes that replace the declared ones, each dimension an int,
+    an expression ("N + 2"), or None. The inputs of `Analysis.model` have these sizes, too. empty_chunks: num_outputs
+    chunks beyond the dimension are empty ("clamp", as in the reference evaluator) or an error ("error").
+    assume_defaults: treat initializers that are also inputs as constants, although a caller of the model may replace
+    them; an IR has none.
 
-    Does not raise for a wrong model; raises ModelError for a file that cannot be read, SplitgraphError for wrong
+    Does not raise for a wrong model. Raises ModelError for a file that cannot be read, SplitgraphError for wrong
     arguments.
     """
     from splitgraph.inference import infer_model
@@ -107,19 +107,19 @@ def upgrade(
     atol: float | None = None,
     timeout: float = 300,
 ) -> Rewrite:
-    """Convert a model to a newer opset of ai.onnx, every node exact.
+    """Convert a model to a newer opset of ai.onnx; every node is converted exactly.
 
     model: as in `infer`; not changed. opset: the version of ai.onnx to convert to.
-    ir_version: of the result; None keeps the model's own, or raises it to what the opset needs, and so does "keep".
+    ir_version: of the result; None and "keep" keep the model's own, or raise it if the opset needs a newer one.
 
-    verify: run the model and the result, and compare them. It is off by default here and on in the command line, which
-    writes a file that somebody will use: a program decides for itself when to spend the time, and a conversion needs no
-    engine installed. With it, `Rewrite.verification` holds the verdict; "not-run" raises nothing.
-    bind, samples, seed, engine, timeout: of the verification, as in `verify`. rtol, atol: None for as close as this
-    rewrite must be (`Rewrite.tolerance`).
+    verify: run the model and the result, and compare them. The default is off here and on in the command line, because
+    a program decides when to spend the time, and a conversion needs no engine. If it is on, `Rewrite.verification`
+    holds the verdict; "not-run" raises nothing.
+    bind, samples, seed, engine, timeout: of the verification, as in `verify`. rtol, atol: None for the tolerance of
+    this rewrite (`Rewrite.tolerance`).
 
-    Raises ConversionError with every blocker and changes nothing when any part cannot be converted exactly; with
-    `verify`, VerificationError when the result gives something else. A model at that opset already comes back as it is.
+    Raises ConversionError with every blocker if any part cannot be converted exactly; then nothing is changed. With
+    `verify`, raises VerificationError if the results differ. A model that has this opset already is returned unchanged.
     """
     checks = _Checks(bind, samples, seed, engine, rtol, atol, timeout) if verify else None
     return _convert_opset(model, opset, ir_version, checks, newer=True)
@@ -143,10 +143,10 @@ def downgrade(
     atol: float | None = None,
     timeout: float = 300,
 ) -> Rewrite:
-    """Convert a model to an older opset of ai.onnx, every node exact; arguments and errors as `upgrade`.
+    """Convert a model to an older opset of ai.onnx; every node is converted exactly. Arguments and errors as `upgrade`.
 
-    ir_version: None lowers the model's own to the newest that came with the opset, as exporters do, unless something in
-    the model needs a newer one. "keep" keeps the model's own.
+    ir_version: None lowers the model's own to the newest one of the opset, as exporters do, unless a part of the model
+    needs a newer one. "keep" keeps the model's own.
     """
     checks = _Checks(bind, samples, seed, engine, rtol, atol, timeout) if verify else None
     return _convert_opset(model, opset, ir_version, checks, newer=False)
@@ -174,11 +174,11 @@ def convert(
 ) -> Rewrite:
     """Convert a model's splits to plain Split nodes or to VariadicSplit, a model to another opset of ai.onnx, or both.
 
-    to: the form of the splits; in ONNX functions stand for VariadicSplit, in OpenVINO IR it is a layer. opset: newer or
-    older than the model's own, which None keeps. At least one of the two must be given.
-    explicit_lengths: write the lengths of every split out, for runtimes that know neither equal parts nor num_outputs,
-    and inline local functions, which those do not know either. ir_version: of the result; None and "keep" for the
-    model's own, raised to 8 where there are functions.
+    to: the form of the splits; VariadicSplit is a function in ONNX and a layer in OpenVINO IR. opset: newer or older;
+    None keeps the model's own. Give at least one of the two.
+    explicit_lengths: give every split explicit lengths, for runtimes that support neither equal parts nor num_outputs,
+    and inline local functions, which these runtimes do not support either. ir_version: of the result; None and "keep"
+    keep the model's own, raised to 8 if the result has functions.
 
     Other arguments and errors as `upgrade`.
     """
@@ -216,15 +216,15 @@ def verify(
     atol: float = 1e-6,
     timeout: float = 300,
 ) -> Verification:
-    """Run two models on the same inputs and compare what they give.
+    """Run two models on the same inputs and compare the results.
 
     before, after: the models, each as in `infer`; not changed.
     samples: sets of inputs; dimensions differ between them. seed: of the random inputs. bind: values for symbols.
-    inputs: arrays for inputs by name; the others are made up to fit. engine: which runtime; "auto" tries one after the
+    inputs: arrays for inputs by name; the other inputs are generated. engine: the runtime; "auto" tries one after the
     other. rtol, atol: tolerances for floating point. timeout: seconds.
 
-    "equal" shows something: each output is a number, and changes with the inputs and with the model's weights, or the
-    diagnostics name it; where none does, the verdict is "not-run".
+    "equal" proves something: each output contains numbers and changes with the inputs and the model's weights;
+    diagnostics name other outputs. If no output does so, the verdict is "not-run".
 
     Raises ModelError for a file that cannot be read, SplitgraphError for wrong arguments.
     """
@@ -256,17 +256,17 @@ def save(
     *,
     external_data: Literal["beside", "link"] | None = None,
 ) -> None:
-    """Write a model to a file of its own format, replacing what is there, all or nothing; an ONNX model to an .xml as
-    the OpenVINO IR that OpenVINO makes of it: VariadicSplit functions become real layers, and so does num_outputs that
-    may be uneven, which OpenVINO itself takes for equal parts.
+    """Write a model to a file of its own format and replace an existing file, all or nothing. For an ONNX model and a
+    path that ends in .xml, OpenVINO creates the IR: VariadicSplit functions become real layers, and so does num_outputs
+    that may be uneven, which OpenVINO itself would read as equal parts.
 
-    model: anything that the other verbs take but a path, or what they give back: of an Analysis or a Rewrite its model
-    is written, without loading weights that are in files. path: of the file; that of an OpenVINO IR ends in .xml.
-    external_data: of an ONNX model, "beside" writes its weights into `<name>.data` beside it; "link" makes hard links
-    to the data files of a model that came with some, which are copied otherwise.
+    model: a model of any kind that the other functions take, but no path; or an Analysis or a Rewrite, whose model is
+    written without loading weights that are in files. path: of the file; that of an OpenVINO IR ends in .xml.
+    external_data: of an ONNX model, "beside" writes the weights to `<name>.data` beside the model; "link" makes hard
+    links to the model's data files, which are copied otherwise.
 
-    Raises ModelError for what cannot be written, ConversionError for an ONNX model that OpenVINO refuses,
-    SplitgraphError where that needs OpenVINO and it is not installed.
+    Raises ModelError if the model cannot be written, ConversionError for an ONNX model that OpenVINO refuses,
+    SplitgraphError if OpenVINO is needed but not installed.
     """
     result = getattr(model, "held", model)
     if formats.is_ir_name(path) and not isinstance(result, (str, os.PathLike)):
@@ -288,7 +288,7 @@ def _convert_opset(
     to: Form | None = None,
     explicit_lengths: bool = False,
 ) -> Rewrite:
-    """newer: which way the conversion must go, None for either. to: the form of the splits at the new opset."""
+    """newer: the direction of the conversion, None for both. to: the form of the splits at the new opset."""
     from splitgraph.conversion.opset import convert_opset
     from splitgraph.schemas import newest_opset
 
@@ -300,7 +300,7 @@ def _convert_opset(
     if not isinstance(opened, ModelProto):
         raise SplitgraphError("OpenVINO IR has no opset of ONNX; only ONNX models go from opset to opset")
     source = opset_imports(opened.opset_import).get("", opset)
-    # An opset that does not exist is a finding about the model, whichever way the conversion would go.
+    # An opset that does not exist is a finding about the model, in both directions.
     newest = newest_opset(max(source, opset))
     exist = 1 <= source <= newest and 1 <= opset <= newest
     if exist and newer is not None and opset != source and newer != (opset > source):
@@ -326,21 +326,21 @@ def _with_form(rewrite: Rewrite, to: Form, explicit_lengths: bool, ir_version: i
 
 
 def _other_way(source: int, opset: int) -> ConversionError:
-    """That a model is beyond the opset that it was to be upgraded or downgraded to."""
+    """The error of an upgrade to an older opset, or a downgrade to a newer one."""
     way, verb = ("older", "downgrade") if opset < source else ("newer", "upgrade")
     text = f"the model is at opset {source}, and {opset} is {way}; use {verb}"
-    help = f"Run splitgraph {verb} --opset {opset}, or convert --opset {opset}, which goes either way."
+    help = f"Run splitgraph {verb} --opset {opset}, or convert --opset {opset}, which converts in both directions."
     return ConversionError(text, [diagnostic("SG418", text, help=help)])
 
 
 def _finish(loaded: LoadedModel, rewrite: Rewrite, checks: _Checks | None) -> Rewrite:
-    """The rewrite with its model of the kind that went in, verified when asked."""
+    """The rewrite with a model of the caller's kind, verified on request."""
     if checks is not None:
         verification = verify_rewrite(loaded, rewrite, **checks._asdict())
         if verification.verdict == "different":
             found = verification.first_difference
             told = () if found is None else filter(None, (found.name, found.reason))
-            text = ": ".join(("the rewritten model gives something else than the original", *told))
+            text = ": ".join(("the rewritten model and the original give different results", *told))
             raise VerificationError(text, [diagnostic("SG502", text)])
         warned = (*rewrite.diagnostics, *verification.warnings)
         rewrite = replace(rewrite, verification=verification, diagnostics=warned)
@@ -355,10 +355,10 @@ def verify_rewrite(
     atol: float | None = None,
     **options: Any,
 ) -> Verification:
-    """Run a model and its rewrite on the same inputs, as close as the rewrite must be. Where operators were written as
-    arithmetic, a difference beyond the tolerances is measured against what rounding does to the model itself.
+    """Run a model and its rewrite on the same inputs and compare the results. Some rewrites round differently: then a
+    difference beyond the tolerances is compared with the measured effect of rounding on the original.
 
-    rtol, atol: None for what the rewrite must keep. options: other keywords of `verify`. Raises SplitgraphError for
+    rtol, atol: None for the tolerances of the rewrite. options: other keywords of `verify`. Raises SplitgraphError for
     wrong arguments.
     """
     from splitgraph.execution import verify_models
@@ -381,8 +381,8 @@ def verify_rewrite(
 
 
 def tolerance_of(rewrite: Rewrite) -> Tolerance:
-    """How far the results of a rewrite may be from the original's: its tolerance, or where operators were written out
-    in a model that computes in halves, what these have.
+    """How far the results of a rewrite may be from the original's: the tolerance of the rewrite, or a larger one if
+    operators were written as arithmetic in a model that computes in float16 or bfloat16.
     """
     if not rewrite.rounding or not isinstance(rewrite.model, ModelProto):
         return rewrite.tolerance

@@ -1,4 +1,4 @@
-"""What the command line's arguments mean: bindings, input shapes, and where a result is written."""
+"""Parses command line arguments: bindings, input shapes, output paths."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def parse_input_shapes(
 
 
 def _input_and_shape(text: str, inputs: Collection[str] | None) -> tuple[str, str]:
-    """The name of an input and the text of its shape. A name may have = and : in it, and a dimension : too."""
+    """The name of an input and the text of its shape. A name may contain = and :, a dimension may contain :."""
     for sign in "=:":
         places = [place for place, char in enumerate(text) if char == sign]
         for place in reversed(places[-1:] if inputs is None else places):
@@ -69,28 +69,28 @@ def _input_and_shape(text: str, inputs: Collection[str] | None) -> tuple[str, st
 
 
 _SEPARATORS = tuple(filter(None, (os.sep, os.altsep)))
-# The tag that an earlier conversion gave a name.
+# The tag of an earlier conversion.
 _OPSET_TAG = re.compile(r"\.opset\d+$")
 
 
 def rewritten_path(model: Path, output: str | None, *, in_place: bool, tag: str) -> Path:
-    """Where a rewritten model goes: the output, the model itself, or its name with the tag ("model.opset18.onnx"),
-    which takes the place of the tag of an earlier opset.
+    """The path of a rewritten model: the output, the model itself, or its name with the tag ("model.opset18.onnx"),
+    which replaces the tag of an earlier opset.
 
     Raises SplitgraphError (SG601, SG109) before any work is done when that is not allowed.
     """
     if in_place:
         if output is not None:
-            raise _usage("--in-place writes to the model itself, so -o has no meaning beside it; give one of the two")
+            raise _usage("--in-place overwrites the model, so -o has no meaning; give one of the two")
         return model
     name = f"{_OPSET_TAG.sub('', model.stem)}.{tag}{model.suffix or '.onnx'}"
     return model.with_name(name) if output is None else output_path(output, name)
 
 
 def output_path(output: str, name: str) -> Path:
-    """The file that an output means: a folder, or what ends as one, means this name in it.
+    """The file for an output. A folder, or a path with a separator at its end, means this name in the folder.
 
-    Raises SplitgraphError (SG109) where nothing can be written there.
+    Raises SplitgraphError (SG109) if nothing can be written there.
     """
     if output.endswith(_SEPARATORS):
         path = Path(output) / name
@@ -111,10 +111,10 @@ def output_path(output: str, name: str) -> Path:
 
 
 def refuse_existing(path: Path, model: Path, *, force: bool, advice: str) -> None:
-    """Raises SplitgraphError when the path is the model itself (SG601), or when something is there already and force is
-    not given (SG108). advice: what to do about the former.
+    """Raises SplitgraphError if the path is the model itself (SG601), or if the path exists and force is not given
+    (SG108). advice: help for SG601.
     """
-    # Not with Path.exists, which a name that is too long makes raise.
+    # Path.exists raises for a name that is too long.
     if os.path.exists(path) and os.path.exists(model) and os.path.samefile(path, model):
         raise _usage(f"{path} is the model itself; {advice}")
     if not force and os.path.lexists(path):
@@ -128,7 +128,7 @@ def _parse_dimension(text: str, argument: str, names: Collection[str]) -> int | 
     try:
         return parse_given_dim(text, names)
     except ValueError as error:
-        wrong = f"{_shortened(text.strip())!r} is no dimension: {error}" if text.strip() else "a dimension is empty"
+        wrong = f"{_shortened(text.strip())!r} is not a dimension: {error}" if text.strip() else "a dimension is empty"
         several = "Give one --input-shape for each input. " if re.search("[=:].*[=:;]", argument) else ""
         allowed = f"{several}Write for example x=1,3,H,W; allowed are {_DIMENSION}"
         raise _usage(f"--input-shape {_shortened(argument)}: {wrong}. {allowed}") from error
@@ -149,8 +149,8 @@ def _dimensions(text: str, names: Collection[str]) -> list[str]:
 
 
 def _split_at_x(text: str, names: Collection[str]) -> list[str]:
-    """The dimensions of 4x3x640x640, 1x3xHxW or Nx3x224: numbers, names of the model, and behind a number new ones.
-    Any other text is one dimension.
+    """The dimensions of 4x3x640x640, 1x3xHxW or Nx3x224: numbers and names of the model; after a number also new
+    names. Any other text is one dimension.
     """
     if text in names:
         return [text]

@@ -95,23 +95,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _say("interrupted")
         return INTERRUPTED
     except OSError as error:
-        # Models are read and written with errors of their own: what is left is the output, or the machine.
+        # Model files have their own errors: this one comes from the output stream or the machine.
         _say(f"error: {_printable(error.strerror or str(error))}")
         return WRONG_USAGE
     except MemoryError:
         _say("error: out of memory")
         return WRONG_USAGE
     except Exception as error:
-        # The last resort: a fault of splitgraph's own is told in one line, and in full on request.
+        # An internal error is one line on stderr; with SPLITGRAPH_DEBUG the traceback, too.
         if os.environ.get("SPLITGRAPH_DEBUG"):
             raise
         text = _printable(f"{type(error).__name__}: {error}")
-        _say(f"internal error: {text} (please report it; SPLITGRAPH_DEBUG=1 shows where it happened)")
+        _say(f"internal error: {text} (please report it; SPLITGRAPH_DEBUG=1 shows a traceback)")
         return INTERNAL_ERROR
 
 
 def _say(text: str) -> None:
-    """Print a line on stderr; where that is full, there is nobody to tell."""
+    """Print a line on stderr; ignore a full disk or a closed pipe."""
     with contextlib.suppress(OSError):
         print(text, file=sys.stderr, flush=True)
 
@@ -119,11 +119,11 @@ def _say(text: str) -> None:
 def _prepare_streams() -> None:
     """Make sure that there are two streams, and that they can take any text."""
     for name in ("stdout", "stderr"):
-        # A stream that the caller closed before the start is None; what goes there goes nowhere.
+        # A stream that the caller closed before the start is None; its text is discarded.
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115  # open until the process ends
     for stream in (sys.stdout, sys.stderr):
-        # A name that the terminal's encoding lacks is printed as an escape; it is no reason to fail.
+        # Characters that the terminal cannot encode are printed as escapes.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
@@ -135,7 +135,7 @@ def _printable(text: str) -> str:
 
 
 def _meant_as_a_file(error: click.UsageError, typed: Sequence[str]) -> str:
-    """What to write for a file whose name begins as options do; "" where there is none."""
+    """Advice for a file whose name begins with a dash; "" if there is no such file."""
     if not isinstance(error, click.NoSuchOption):
         return ""
     named = next((text for text in typed if text.startswith("-") and os.path.lexists(text)), None)
@@ -163,7 +163,7 @@ def program(context: click.Context) -> int:
 
 
 def _run(command: Command) -> Command:
-    """The command as click calls it, with what every command needs around it."""
+    """The command for click, with the error handling that all commands share."""
 
     @functools.wraps(command)
     def run(**options: Any) -> int:
@@ -186,10 +186,10 @@ def _run(command: Command) -> Command:
     "--input-shape",
     multiple=True,
     metavar="x=1,3,H,W",
-    help="Give an input a shape, ? for unknown; also x=[1,3,H,W], x=1x3xHxW; repeatable.",
+    help="Set the shape of an input, ? for unknown; also x=[1,3,H,W], x=1x3xHxW; repeatable.",
 )
 @click.option(
-    "--assume-defaults", is_flag=True, help="Take initializers that are also inputs for constants (explain SG305)."
+    "--assume-defaults", is_flag=True, help="Treat initializers that are also inputs as constants (explain SG305)."
 )
 @_run
 def infer(model: Path, **options: Any) -> int:
@@ -249,7 +249,7 @@ def downgrade(opset: int, ir_version: _Version, **options: Any) -> int:
 @parameters.model_argument("model")
 @click.option("--to", type=click.Choice(["split", "variadic-split"]), help="The form of the splits.")
 @click.option("--opset", type=int, metavar="N", help="The ai.onnx opset to convert to, newer or older.")
-@click.option("--explicit-lengths", is_flag=True, help="Write lengths out, inline functions.")
+@click.option("--explicit-lengths", is_flag=True, help="Give every split explicit lengths; inline functions.")
 @parameters.ir_version
 @parameters.rewriting_options
 @_run
@@ -271,7 +271,7 @@ def convert(
     if to is None and opset is None:
         raise click.UsageError("Give the form of the splits with --to, an opset with --opset, or both.")
     if to is None and explicit_lengths:
-        raise click.UsageError("--explicit-lengths says how splits are written; give their form with --to as well.")
+        raise click.UsageError("--explicit-lengths needs --to, the form of the splits.")
     from splitgraph import api
     from splitgraph.commands import rewrite
 
@@ -304,7 +304,7 @@ def verify(before: Path, after: Path, **options: Any) -> int:
 @click.argument("code", required=False)
 @_run
 def explain(code: str | None) -> int:
-    """Say what a diagnostic CODE means, or list all codes."""
+    """Explain a diagnostic CODE, or list all codes."""
     from splitgraph.commands import explain
 
     return explain.explain(code)

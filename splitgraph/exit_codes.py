@@ -1,4 +1,4 @@
-"""Exit codes of the command line, and what each means. They are part of the contract: a code keeps its meaning."""
+"""Exit codes of the command line and their meanings. They are part of the contract: a code keeps its meaning."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ BROKEN_PIPE = 141
 
 # One sentence for each, which `--help` and the reference show.
 MEANINGS: dict[int, str] = {
-    CLEAN: "Done, and nothing is wrong.",
+    CLEAN: "Success: nothing is wrong.",
     FINDINGS: "The model is wrong, the conversion is blocked, or the models differ.",
     WRONG_USAGE: "The call is wrong, or a file cannot be read or written.",
     NOT_CHECKED: "The models could not be compared.",
-    INTERNAL_ERROR: "A fault of splitgraph itself; please report it.",
+    INTERNAL_ERROR: "A bug in splitgraph; please report it.",
     INTERRUPTED: "Interrupted by Ctrl+C.",
     BROKEN_PIPE: "The program that reads the output stopped reading.",
 }

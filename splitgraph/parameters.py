@@ -1,6 +1,6 @@
 """The arguments and options that commands share, and their types.
 
-Whatever `splitgraph --help` imports, it pays for: this module needs click and nothing else.
+Imports make `splitgraph --help` slower: this module needs click and nothing else.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ Command = Callable[..., int]
 
 
 class _File(click.Path):
-    """The path of a file. An empty one, as of a shell variable that is not set, would be the current folder; and "-",
-    by which other programs mean a standard stream, would be a file of that name.
+    """The path of a file. Refused: an empty path, as of an unset shell variable, which would mean the current folder;
+    and "-", which means a standard stream in other programs.
     """
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
@@ -34,7 +34,7 @@ class _ModelFile(_File):
     """The path of a model, as a `pathlib.Path`."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The path; fails as that of any file does."""
+        """The path; fails for the paths that `_File` refuses."""
         # No help text needs a Path.
         from pathlib import Path
 
@@ -64,18 +64,18 @@ class _IRVersion(_VersionType):
 
 
 def model_argument(name: str) -> Callable[[Command], Command]:
-    """An argument that is the file of a model."""
+    """An argument for a model file."""
     return click.argument(name, type=_ModelFile())
 
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-bind = click.option("--bind", multiple=True, metavar="N=4", help="Give a symbolic dimension a value; repeatable.")
+bind = click.option("--bind", multiple=True, metavar="N=4", help="Set a symbolic dimension to a number; repeatable.")
 output = click.option(
     "-o",
     "--output",
     type=_File(),
     metavar="OUT",
-    help="Write the model here: a file, or a folder for its default name.",
+    help="Output file, or a folder for the default file name.",
 )
 force = click.option("--force", is_flag=True, help="Overwrite an existing output.")
 external_data = click.option(
@@ -83,16 +83,16 @@ external_data = click.option(
     type=click.Choice(["beside", "link"]),
     is_flag=False,
     flag_value="beside",
-    help="beside, or no value: put the weights into OUT.data, beside the model. link: make hard links to the model's "
-    "data files in place of copies.",
+    help="beside, or no value: write the weights to OUT.data, beside the model. link: make hard links to the model's "
+    "data files instead of copies.",
 )
 opset = click.option("--opset", type=int, required=True, metavar="N", help="The ai.onnx opset to convert to.")
 ir_version = click.option(
     "--ir-version",
     type=_IRVersion(),
     metavar="N|keep",
-    help="IR version of the result. Default: the model's own, raised to what the opset needs; a downgrade lowers it to "
-    "what came with the opset. keep: lower nothing.",
+    help="IR version of the result. Default: the model's own, raised if the opset needs more; a downgrade lowers it to "
+    "the opset's. keep: never lower it.",
 )
 _timeout = click.option(
     "--timeout",
@@ -105,15 +105,15 @@ _timeout = click.option(
 
 
 def _tolerance(name: str, kind: str, default: float | None, shown: float) -> Callable[[Command], Command]:
-    """An option for a tolerance; without a default, a rewrite that rounds otherwise is given more."""
-    told: bool | str = True if default is not None else f"{shown:g}, or more where a rewrite rounds otherwise"
+    """An option for a tolerance; without a default, rewrites that round differently get a larger one."""
+    told: bool | str = True if default is not None else f"{shown:g}, or more if a rewrite rounds differently"
     return click.option(
         name, type=click.FloatRange(min=0), default=default, show_default=told, help=f"{kind} tolerance."
     )
 
 
 def running_options(rtol: float | None, atol: float | None) -> Callable[[Command], Command]:
-    """The options that say how two models are run and compared."""
+    """The options for running and comparing two models."""
     options = (
         click.option("--samples", type=click.IntRange(min=1), default=3, show_default=True, help="Sets of inputs."),
         click.option(
@@ -121,7 +121,7 @@ def running_options(rtol: float | None, atol: float | None) -> Callable[[Command
         ),
         click.option("--bind", multiple=True, metavar="N=4", help="Run with this size of a dimension; repeatable."),
         click.option(
-            "--engine", type=click.Choice(ENGINES), default="auto", show_default=True, help="What runs the models."
+            "--engine", type=click.Choice(ENGINES), default="auto", show_default=True, help="Runtime for both models."
         ),
         _tolerance("--rtol", "Relative", rtol, RTOL),
         _tolerance("--atol", "Absolute", atol, ATOL),
@@ -132,7 +132,7 @@ def running_options(rtol: float | None, atol: float | None) -> Callable[[Command
 
 def rewriting_options(command: Command) -> Command:
     """The options of every command that rewrites a model."""
-    in_place = click.option("--in-place", is_flag=True, help="Write to the model itself.")
+    in_place = click.option("--in-place", is_flag=True, help="Overwrite the input model.")
     verify = click.option(
         "--verify/--no-verify",
         default=None,
@@ -154,5 +154,5 @@ def _all_of(options: Sequence[Callable[[Command], Command]]) -> Callable[[Comman
 
 
 def has_json(command: click.Command) -> bool:
-    """True for a command that prints a JSON document on request."""
+    """True for a command with the option --json."""
     return any(param.name == "as_json" for param in command.params)

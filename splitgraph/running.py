@@ -1,4 +1,4 @@
-"""Running a command: what ends it early, and what it prints and returns when it fails."""
+"""Runs a command: handles signals and errors, prints the failure, returns the exit code."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from splitgraph.exit_codes import FINDINGS, WRONG_USAGE
 from splitgraph.garbage_collection import collection_paused
 from splitgraph.standard_output import OutputError
 
-# What says that a call is wrong or that the program ends, and what leaves no way to print anything.
+# Wrong calls and the end of the program; errors after which nothing can be printed.
 _NO_FAILURES = (click.ClickException, click.exceptions.Exit, click.Abort, OutputError, BrokenPipeError)
 
 
 def run_command(command: Callable[..., int], options: Mapping[str, Any]) -> int:
-    """The exit code of a command. Its error is a line on stderr, an exit code, and with --json a document. Raises what
-    is no error of a model or a call, for the program to tell.
+    """Run a command and return its exit code. An error is a line on stderr, an exit code, and with --json a document.
+    Raises every exception that is not an error of the model or the call; the program reports those.
     """
-    # What is imported and made here lives as long as the process does: there is no garbage to look for.
+    # Objects that a command makes live as long as the process: there is no garbage to collect.
     with _stopped_cleanly(), collection_paused():
         try:
             return command(**options)
@@ -48,24 +48,22 @@ def _report_error(command: str, options: Mapping[str, Any], error: SplitgraphErr
 
 
 def _unexpected(error: Exception) -> Diagnostic:
-    """What is told of an error that has nothing to do with the model or the call."""
+    """The diagnostic of an error that has nothing to do with the model or the call."""
     if isinstance(error, MemoryError):
         return diagnostic("SG602", "out of memory")
     if isinstance(error, OSError):
-        # Models are read and written with errors of their own: what is left is the machine.
+        # Model files have their own errors: this one comes from the machine.
         return diagnostic("SG602", error.strerror or str(error))
     return diagnostic("SG603", f"{type(error).__name__}: {error}")
 
 
 def print_usage_failure(command: str, message: str) -> None:
-    """Print the document of a call that is wrong. Which model was meant is not known: what was typed wrongly may be an
-    option before it.
-    """
+    """Print the document of a wrong call. The model is unknown: the error may be in an option before the model."""
     _print_failure(command, {"as_json": True}, [Diagnostic("SG601", "error", message)])
 
 
 def _print_failure(command: str, options: Mapping[str, Any], diagnostics: Sequence[Diagnostic]) -> None:
-    """Print the document of a command that failed, if it is to print one."""
+    """With --json, print the document of a command that failed."""
     if not options.get("as_json"):
         return
     from splitgraph.report.documents import failed_document
@@ -76,8 +74,8 @@ def _print_failure(command: str, options: Mapping[str, Any], diagnostics: Sequen
 
 @contextmanager
 def _stopped_cleanly() -> Iterator[None]:
-    """Let what asks the process to stop (`timeout`, a container, a closed terminal) end it as an exception does, which
-    ends engines and removes temporary files.
+    """Turn signals that stop the process (`timeout`, a container, a closed terminal) into an exception, which ends
+    engines and removes temporary files.
     """
 
     def stop(number: int, _: object) -> None:
@@ -87,7 +85,7 @@ def _stopped_cleanly() -> Iterator[None]:
         yield
         return
     asked = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    # What is ignored, as `nohup` has it, stays so.
+    # Ignored signals, as under `nohup`, stay ignored.
     earlier = {number: signal.getsignal(number) for number in asked if signal.getsignal(number) is signal.SIG_DFL}
     for number in earlier:
         signal.signal(number, stop)

@@ -1,1 +1,1 @@
-"""What the commands do: call the API, write the result, print the report. Each is a module and returns an exit code."""
+"""The commands: each module calls the API, writes the result, prints the report and returns an exit code."""

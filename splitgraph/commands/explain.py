@@ -9,7 +9,7 @@ from splitgraph.report.printing import print_result, say_error
 
 
 def explain(code: str | None) -> int:
-    """Print what a code means, or without one the list of all codes."""
+    """Print the meaning of a code, or without a code the list of all codes."""
     if code is None:
         print_result(codes_page(CODES))
         return CLEAN

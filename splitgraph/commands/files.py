@@ -1,4 +1,4 @@
-"""Writing the model that a command made."""
+"""Writes the result of a command."""
 
 from __future__ import annotations
 
@@ -14,6 +14,6 @@ if TYPE_CHECKING:
 def write_model(
     model: Model, path: Path, loaded: LoadedModel, *, overwrite: bool, external_data: ExternalData | None
 ) -> None:
-    """Write a model, in a folder that is made for it where it was named with a separator at its end."""
+    """Write a model. The folder is created if the path names a new folder."""
     path.parent.mkdir(parents=True, exist_ok=True)
     write(model, path, source=loaded, overwrite=overwrite, external_data=external_data)

@@ -33,14 +33,14 @@ def infer(
     with_values: bool,
     as_json: bool,
 ) -> int:
-    """Infer a model and report; write it with its types only when it has no errors."""
+    """Infer a model and print a report; write the model with its types only if it has no errors."""
     bindings = parse_bindings(bind)
     path = None if output is None else output_path(output, model.name)
     if path is not None:
         refuse_existing(path, model, force=force, advice="give another name with -o")
     loaded = open_model(model, weights="leave")
     shapes = parse_input_shapes(input_shape, *_known_names(loaded.content)) if input_shape else {}
-    # Not its content, which would be looked at once more.
+    # Not its content, which the verb would check once more.
     opened: Any = loaded
     analysis = api.infer(opened, bind=bindings, input_shapes=shapes, assume_defaults=assume_defaults)
     written = path if analysis.ok else None

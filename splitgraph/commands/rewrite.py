@@ -25,13 +25,13 @@ from splitgraph.report.printing import LONG, print_document, print_notice, print
 if TYPE_CHECKING:
     from splitgraph.formats import Model
 
-_ANOTHER_NAME = "pass --in-place to overwrite it, or another name with -o"
+_ANOTHER_NAME = "pass --in-place to overwrite the model, or another name with -o"
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What a rewriting command does. tag: of the default output's name. opset: the target, None for the model's own.
-    to: the form of the splits, None for their own.
+    """What a rewriting command does. tag: part of the default output's name. opset: the target, None keeps the
+    model's. to: the form of the splits, None keeps their form.
     """
 
     rewrite: Callable[[Any], Rewrite]
@@ -42,7 +42,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """Where a rewritten model comes from and goes to. verify: None writes what no engine can run, True does not."""
+    """Paths and options of a rewrite. verify: without a verdict None writes the result, True does not."""
 
     model: Path
     output: str | None
@@ -68,7 +68,7 @@ def rewrite(
     bind: Sequence[str],
     **running: Any,
 ) -> int:
-    """Load, rewrite, verify, save and report; a model is written only after everything else went well.
+    """Load, rewrite, verify, save and report; the model is written only if all other steps succeed.
 
     running: other keywords of `api.verify_rewrite`.
     """
@@ -87,7 +87,7 @@ def _rewrite(task: Task, destination: Destination) -> int:
     if destination.output is None and not destination.in_place and not is_there:
         refuse_existing(path, model, force=force, advice=_ANOTHER_NAME)
     try:
-        # Not its content, which would be looked at once more.
+        # Not its content, which the verb would check once more.
         result = task.rewrite(loaded)
         if is_ir_name(path) and isinstance(result.model, ModelProto):
             result = _as_ir(result, model)
@@ -106,7 +106,7 @@ def _rewrite(task: Task, destination: Destination) -> int:
 
 
 def _report_there(result: Rewrite, task: Task, destination: Destination, path: Path, loaded: LoadedModel) -> int:
-    """Say that a model is at the opset already: it is written only where another file was asked for."""
+    """Report that the model has this opset already; write a copy only if -o names another file."""
     model = destination.model
     output = None if destination.output is None else path
     if output is not None:
@@ -119,7 +119,7 @@ def _report_there(result: Rewrite, task: Task, destination: Destination, path: P
         print_document({**document, "ok": True, "already_there": True})
     else:
         ending = "nothing was written." if output is None else f"wrote a copy, {output}."
-        print_result([line(f"{model} is at opset {task.opset} already; {ending}")])
+        print_result([line(f"{model} already has opset {task.opset}; {ending}")])
     if result.diagnostics:
         print_notice([findings_table(result.diagnostics)])
     return CLEAN
@@ -130,7 +130,7 @@ def _opset_of(model: Model) -> Mapping[str, int]:
 
 
 def _as_ir(result: Rewrite, source: Path) -> Rewrite:
-    """The result as IR, its changes with those that OpenVINO needs; a split that is changed twice is one change."""
+    """The result as IR, with the changes that OpenVINO needs; a split that changes twice counts as one change."""
     from splitgraph.execution.engines.openvino_import import import_onnx
 
     with working("converting to OpenVINO IR"):
@@ -144,7 +144,7 @@ def _as_ir(result: Rewrite, source: Path) -> Rewrite:
 
 
 def _verified(before: LoadedModel, result: Rewrite, destination: Destination) -> tuple[Rewrite, int]:
-    """The result with its verification, and an exit code: only a clean one may be written."""
+    """The result with its verification, and an exit code: the result may be written only if the code is CLEAN."""
     wanted = bool(destination.verify)
     began = time.monotonic()
     with working("running both models", hint="--no-verify skips this") as say:
@@ -162,7 +162,7 @@ def _verified(before: LoadedModel, result: Rewrite, destination: Destination) ->
         code = FINDINGS
         first = verification.first_difference
         told = () if first is None else filter(None, (first.name, first.reason))
-        reason = ": ".join(told) or "the rewritten model gives something else"
+        reason = ": ".join(told) or "the rewritten model gives another result"
         findings = (*findings, diagnostic("SG502", reason))
     else:
         findings = (*findings, *verification.warnings)
@@ -202,7 +202,5 @@ def _report_rewrite(result: Rewrite, task: Task, destination: Destination, writt
         print_notice([line("Nothing was written.")])
     elif result.verified is False:
         warning = ("NOT VERIFIED: ", SEVERITY_STYLES["warning"])
-        text = (
-            f"{written} was written, but nothing shows that it equals {destination.model}. Use --verify to refuse that."
-        )
+        text = f"{written} was written, but is not verified to equal {destination.model}. Use --verify to refuse this."
         print_notice([line(warning, text)])

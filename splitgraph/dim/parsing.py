@@ -102,10 +102,10 @@ def parse_given_dim(text: str, names: Collection[str]) -> DimLike | None:
     if _NUMERIC.fullmatch(text):
         if not is_size(text):
             unknown = "; write ? for an unknown dimension" if text.startswith("-") else ""
-            raise ValueError(f"not an integer of at least 0 and at most 19 digits{unknown}")
+            raise ValueError(f"a size is an integer of at least 0 with at most 19 digits{unknown}")
         return int(text)
     if marks_unknown(text):
-        raise ValueError("models mark unknown dimensions with it, so it is no name; write ? for an unknown dimension")
+        raise ValueError("this text marks unknown dimensions in models; write ? for an unknown dimension")
     if is_identifier(text):
         return symbol(text)
     dim = _given_expression(text, names)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from importlib import metadata
 
-INPUTS = "Give sizes that fit with --bind, or arrays for the inputs: splitgraph.verify(..., inputs={...})."
+INPUTS = "Give real sizes with --bind, or arrays for the inputs: splitgraph.verify(..., inputs={...})."
 SMALLER = "Give smaller sizes with --bind."
 MORE_MEMORY = "Run it on a machine with more memory."
 SEEDS = "Give every operator that draws random numbers a seed, in both models."

@@ -160,7 +160,7 @@ def _given_dim(dim: Any, what: str, names: Collection[str]) -> DimLike | None:
     try:
         parsed = parse_given_dim(dim, names)
     except ValueError as error:
-        raise SplitgraphError(f"{dim!r} is no dimension: {error}") from None
+        raise SplitgraphError(f"{dim!r} is not a dimension: {error}") from None
     return _number(parsed, what) if isinstance(parsed, int) else parsed
 
 

@@ -11,17 +11,17 @@ from campaign_results import counted_lines
 # What may become of a model, and the words for it.
 STATUSES: Mapping[str, str] = {
     "equal": "loaded, run, and equal to the original",
-    "close": "close: loaded, run, and equal with what `verify` allows between two engines",
+    "close": "close: loaded, run, and equal with the tolerance of `verify` for two engines",
     "equal with --ir-version": "equal, after a conversion with `--ir-version`",
     "refused": "refused by the conversion, which says why",
-    "random": "draws random numbers, and is not compared",
-    "no original": "the original runs in no engine that is installed",
-    "original too": "fails in the old runtime, as the original does there",
+    "random": "draws random numbers; not compared",
+    "no original": "no installed engine runs the original",
+    "original too": "fails in the old runtime, like the original",
     "no kernel": "the old runtime has no kernel for an operator of the original",
     "silent": "equal, but the outputs show nothing",
     "not loaded": "not loaded by the old runtime",
-    "not run": "loaded, and fails on inputs on which the original runs",
-    "different": "gives something else than the original",
+    "not run": "loaded, but fails on inputs on which the original runs",
+    "different": "gives another result than the original",
 }
 # What must not be.
 FAILURES = ("silent", "not loaded", "not run", "different")
@@ -46,7 +46,8 @@ def told(outcome: Outcome) -> str:
     if status == "original too":
         return f"{outcome['of']}, as the original: {outcome['reason']}"
     if status == "close":
-        return f"equal with what `verify` allows between two engines. With what it allows one: {outcome['reason']}"
+        reason = outcome["reason"]
+        return f"equal with the tolerance of `verify` for two engines. With the tolerance for one engine: {reason}"
     return f"{status}: {outcome['reason']}" if "reason" in outcome else status
 
 
@@ -65,10 +66,10 @@ def _lines(results: Mapping[str, Any]) -> Iterator[str]:
     yield ""
     yield (
         f"The {len(results['models'])} models in `models/`, converted for old opsets and run in onnxruntimes of that "
-        "time. `tests/campaigns/old_runtimes.py` makes the environments and writes this page. Every export runs in a "
-        f"process of its own, with all optimisations. The original runs in onnxruntime {results['onnxruntime']} on the "
-        "same inputs, or in onnx's reference evaluator where onnxruntime does not run it. Inputs and tolerances are "
-        "those of `verify`."
+        "time. `tests/campaigns/old_runtimes.py` makes the environments and writes this page. Each export runs in its "
+        f"own process, with all optimizations. The original runs in onnxruntime {results['onnxruntime']} on the same "
+        "inputs, or in onnx's reference evaluator if onnxruntime cannot run it. Inputs and tolerances are those of "
+        "`verify`."
     )
     yield ""
     yield f"Measured at {results['at']}, with Python {results['python']}."
@@ -99,8 +100,8 @@ def _ir_version(results: Mapping[str, Any]) -> Iterator[str]:
         return
     yield ""
     yield (
-        "A model that is at the opset already, or goes to a newer one, keeps its IR version. `--ir-version` lowers it "
-        "where the old runtime does not read it:"
+        "A model that has the opset already, or is upgraded, keeps its IR version. `--ir-version` lowers it if the old "
+        "runtime cannot read it:"
     )
     yield ""
     for found, outcome in lowered:

@@ -60,7 +60,7 @@ def test_what_is_at_the_opset_already_is_not_written_again(
     command: str, verify: list[str], run: Run, folder: Path
 ) -> None:
     code, out, err = run(command, "model.onnx", "--opset", "13", *verify)
-    assert (code, out) == (0, "model.onnx is at opset 13 already; nothing was written.\n")
+    assert (code, out) == (0, "model.onnx already has opset 13; nothing was written.\n")
     assert "the IR version 8 stays, and opset 13 came with 7" in err and "Give --ir-version 7" in err
     assert files(folder) == {"model.onnx"}
     code, out, _ = run(command, "model.onnx", "--opset", "13", "--json", *verify)
@@ -71,7 +71,7 @@ def test_what_is_at_the_opset_already_is_not_written_again(
 
 def test_a_copy_of_what_is_there_already(run: Run, folder: Path) -> None:
     code, out, _ = run("upgrade", "model.onnx", "--opset", "13", "-o", "copy.onnx")
-    assert (code, out) == (0, "model.onnx is at opset 13 already; wrote a copy, copy.onnx.\n")
+    assert (code, out) == (0, "model.onnx already has opset 13; wrote a copy, copy.onnx.\n")
     assert Path("copy.onnx").read_bytes() == Path("model.onnx").read_bytes()
 
 
@@ -251,8 +251,8 @@ def test_what_verification_decides(
     assert [found["code"] for found in document["diagnostics"]] == ([finding] if finding else [])
     assert (document["verification"] is None) == ("--no-verify" in arguments)
     assert document["verified"] is (None if "--no-verify" in arguments else False)
-    warned = "NOT VERIFIED: model.opset18.onnx was written, but nothing shows that it equals model.onnx."
-    assert [text.endswith("Use --verify to refuse that.\n") and warned in text for text in (err, again)] == [
+    warned = "NOT VERIFIED: model.opset18.onnx was written, but is not verified to equal model.onnx."
+    assert [text.endswith("Use --verify to refuse this.\n") and warned in text for text in (err, again)] == [
         written and finding is not None
     ] * 2
 

@@ -61,7 +61,7 @@ GROUPS = (
     Group(
         "refuses",
         "splitgraph",
-        "the operator was removed before this opset; onnx infers it by its last version",
+        "the operator was removed before this opset; onnx uses its last version",
         _named(_INFER, "upsample", "upsample_raw_data", "scatter", "scatter_axis1"),
     ),
     Group(
@@ -101,8 +101,8 @@ GROUPS = (
     Group(
         "accepts",
         "splitgraph",
-        "the conversion is exact: the operator is written with others, in another type, or as its function body; "
-        "onnx's converter has no such rewriting",
+        "the conversion is exact: other operators, another type or the function body replace the operator; "
+        "onnx's converter has no such rewrite",
         _named(
             _CONVERT,
             *("quantize_21_20", "dequantize_21_20", "where_bfloat16_16_15_fails", "scatter_16_15_bfloat16_fails"),
@@ -130,7 +130,7 @@ GROUPS = (
     Group(
         "accepts",
         "both",
-        "a value of no declared element type, which onnx refuses in strict mode only",
+        "a value without a declared element type; onnx refuses it only in strict mode",
         _named(_INFER, "empty_graph", "concat_missing_shape"),
     ),
     Group(
@@ -160,7 +160,7 @@ GROUPS = (
     Group(
         "accepts",
         "both",
-        "the test registers a schema of its own with onnx, which is not there when the record is read",
+        "the test registers its own schema with onnx; the record does not contain this schema",
         _named(_INFER, "check_type_when_schema_has_empty_io"),
     ),
     Group(
@@ -173,7 +173,7 @@ GROUPS = (
     Group(
         "less",
         "splitgraph",
-        "the axes are computed at run time, and any order of them is possible; onnx reads bounds for the first axes",
+        "the axes are computed at run time, in any order; onnx reads bounds for the first axes",
         _named(_INFER, "slice_with_input_shape_steps", "slice_with_input_shape_axes"),
     ),
     Group(

@@ -54,9 +54,9 @@ def page() -> str:
         "# Compared with onnx's own tests",
         "",
         "onnx's tests of shape inference, data propagation and its version converter, recorded from the source",
-        "package of onnx 1.23.2 (`tests/campaigns/record_onnx_suites.py`): each call that a test makes, and what onnx",
-        "answered. splitgraph agrees where it infers the same types, or more dimensions; where both convert and the",
-        "checker takes the result; and where both refuse.",
+        "package of onnx 1.23.2 (`tests/campaigns/record_onnx_suites.py`): each call of a test, and onnx's answer.",
+        "splitgraph agrees if it infers the same types or more dimensions, if both convert and the checker accepts",
+        "the result, or if both refuse.",
         "",
         "| | inference | conversion |",
         "|---|---|---|",
@@ -75,9 +75,9 @@ def page() -> str:
         lines.append(f"| {_WORDS[group.outcome]} | {group.right} | {group.why} | {names} |")
     lines += [
         "",
-        "The cases of onnxruntime's symbolic shape tool and of OpenVINO's type propagation of splits are rebuilt as",
-        "tests, too (`tests/conformance/test_symbolic_shape_tool.py`, `test_openvino_type_prop.py`): of the tool's",
-        "answers three do not hold at every size; of OpenVINO's all hold, and three of splitgraph's are tighter.",
+        "Tests also rebuild the cases of onnxruntime's symbolic shape tool and of OpenVINO's type propagation of",
+        "splits (`tests/conformance/test_symbolic_shape_tool.py`, `test_openvino_type_prop.py`). Three of the tool's",
+        "answers are wrong at some sizes. All of OpenVINO's answers hold; three of splitgraph's answers are tighter.",
     ]
     return "\n".join(lines) + "\n"
 
@@ -86,6 +86,6 @@ _WORDS = {
     "agree": "agrees",
     "less": "knows less",
     "other": "infers another type",
-    "refuses": "refuses what onnx takes",
-    "accepts": "takes what onnx refuses",
+    "refuses": "refuses what onnx accepts",
+    "accepts": "accepts what onnx refuses",
 }

@@ -46,7 +46,7 @@ def test_a_shape_that_fits_is_used(declared: list[Any] | None, given: list[Any],
 @pytest.mark.parametrize("text", ["batch-size", "2N", "seq:0", "[4", "4x3", "a b", "", "None", "unk", "-1", "1.5"])
 def test_a_new_name_is_an_identifier(text: str) -> None:
     """Any other text is a slip, or a spelling of something else."""
-    with pytest.raises(SplitgraphError, match="is no dimension"):
+    with pytest.raises(SplitgraphError, match="is not a dimension"):
         splitgraph.infer(relu_of(["N", 4]), input_shapes={"x": [text, 4]})
 
 

@@ -92,8 +92,9 @@ def _reduce_in_order(context: AdapterContext, count: DimLike | None, update: Cal
     if dtype in ("bool", "string", "complex64", "complex128") or dtype == "bfloat16":
         raise Inexact(f"{_OPERATORS[reduction]} does not take {dtype}")
     if not isinstance(count, int) or count > _MOST_SLICES:
-        many = f"there are {count}" if isinstance(count, int) else "how many there are is not known"
-        raise Inexact(f"reduction={reduction} is written as one scatter for each slice of updates, and {many}")
+        allowed = f"at most {_MOST_SLICES}" if isinstance(count, int) else "a fixed number of"
+        found = f"has {count}" if isinstance(count, int) else "has a dynamic number"
+        raise Inexact(f"reduction={reduction} needs {allowed} slices of updates; this node {found}")
     data = context.inputs[0]
     for place in range(count):
         data = update(data, context.constant([place], "place"), _OPERATORS[reduction])
@@ -106,8 +107,8 @@ def reduce_tuple_by_tuple(context: AdapterContext) -> None:
     shape = context.input_type(1).shape
     if shape is None or len(shape) != 2:
         raise Inexact(
-            "a reduction is written as one scatter for each tuple of indices, and how many there are is not known, or "
-            "they are not in one dimension"
+            "a reduction needs a fixed number of index tuples in one dimension; here the number is dynamic, or indices "
+            "have more dimensions"
         )
 
     def update(data: str, place: str, operator: str) -> str:

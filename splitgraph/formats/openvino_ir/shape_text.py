@@ -53,5 +53,5 @@ def _interval(part: str) -> Interval:
 
 def _size(text: str, part: str) -> int:
     if not _SIZE.fullmatch(text) or int(text) > _LARGEST:
-        raise ValueError(f"{part[:80]!r} is no dimension")
+        raise ValueError(f"{part[:80]!r} is not a dimension")
     return int(text)
