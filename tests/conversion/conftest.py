@@ -19,7 +19,6 @@ if onnx.defs.onnx_opset_version() < 28:
         "operators/test_accumulation.py",
         "operators/test_integers.py",
         "operators/test_attention.py",
-        "ladder/test_wider_types_recent.py",
     ]
 if not onnxruntime_can_judge():
     collect_ignore += ["test_opset_random_graphs.py"]

@@ -139,3 +139,15 @@ def test_16_bit_floats_of_images(op: str, shapes: list[tuple[int, ...]]) -> None
     after = converted(build(node, 22, inputs, {"y": ("bfloat16", [None] * 4)}), 21)
     assert [each for each in operators(after) if each != "Cast"] == [op]
     assert operators(after).count("Cast") == (2 if op == "MaxUnpool" else 4)
+
+
+@pytest.mark.skipif(onnx.defs.onnx_opset_version() < 28, reason="this onnx has no opset 28")
+def test_unique_16_bit_floats() -> None:
+    node = helper.make_node("Unique", ["x"], ["y", "first", "place", "count"])
+    outputs = {"y": ("bfloat16", [None]), **{name: ("int64", [None]) for name in ("first", "place", "count")}}
+    before = build(node, 28, {"x": ("bfloat16", ("n",))}, outputs)
+    after = converted(before, 27)
+    assert operators(after) == ["Cast", "Unique", "Cast"]
+    kind = helper.tensor_dtype_to_np_dtype(onnx.TensorProto.BFLOAT16)
+    x = np.array([2.5, -1.0, 2.5, 1e38, np.inf, 1e-40, -np.inf, 0.0, -1.0], np.float32).astype(kind)
+    assert_same(run_reference(before, {"x": x}), run_reference(after, {"x": x}))
