@@ -131,13 +131,13 @@ def test_models(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     check(to_others([onnx.load(path)], TARGETS), monkeypatch)
 
 
-def test_every_tenth_node_test(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert check(to_others([case.model for case in node_cases()[::10]], TARGETS), monkeypatch) > 100
+def test_a_sample_of_node_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert check(to_others([case.model for case in node_cases()[::40]], TARGETS), monkeypatch) > 25
 
 
 @pytest.mark.slow
-def test_all_node_tests(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert check(to_others([case.model for case in node_cases()], TARGETS), monkeypatch) > 1000
+def test_every_fifth_node_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert check(to_others([case.model for case in node_cases()[::5]], TARGETS), monkeypatch) > 200
 
 
 def reductions(axes: list[list[int]]) -> onnx.ModelProto:
