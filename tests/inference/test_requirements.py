@@ -36,7 +36,8 @@ def named(model: onnx.ModelProto, **names: str) -> onnx.ModelProto:
     """The model with other names of dimensions, which the text format of onnx 1.20 cannot have."""
     for value in model.graph.input:
         for dim in value.type.tensor_type.shape.dim:
-            dim.dim_param = names.get(dim.dim_param, dim.dim_param)
+            if dim.dim_param in names:
+                dim.dim_param = names[dim.dim_param]
     return model
 
 
