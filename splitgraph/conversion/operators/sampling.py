@@ -237,6 +237,8 @@ def multiply_positions(context: AdapterContext) -> None:
     axes = sizes[0] - 2 if sizes else shape[1] if len(shape) == 3 else None
     if not isinstance(axes, int):
         raise Inexact("how many axes the grid has is unknown", "declare the shape of theta")
+    if axes > 3:
+        raise Inexact(f"the grid has {axes:,} axes, and AffineGrid knows grids of 2 and 3")
     formula, wide = Formula(context), wide_float(dtype)
     size, aligned = formula.given(context.inputs[1], "int64"), context.known_value_or_default("align_corners")
     positions = []
