@@ -24,7 +24,7 @@ from z3_judge import Z3Judge
 
 from splitgraph.dim import Facts, parse_expression
 
-COUNT = 1_075
+COUNT = 2_000
 EVERY_DAY = 150
 AT_ONCE = 150
 LARGE = 925

@@ -213,7 +213,7 @@ def test_commands_that_race_for_one_model(tmp_path: Path, system: str) -> None:
     target = tmp_path / "out" / "new.onnx"
     told = race(tmp_path, 3, system, "upgrade", external_model(tmp_path / "in"), target)
     assert sorted(status for _, status, _ in told) == [0, 2, 2]
-    assert sum("exists already" in said and "[SG108]" in said for _, _, said in told) == 2
+    assert sum("new.onnx: exists already" in said and "[SG108]" in said for _, _, said in told) == 2
     assert listing(tmp_path / "out") == ["m.data", "new.onnx"] and load_onnx(target).opset_import[0].version == 18
 
 

@@ -136,8 +136,8 @@ def test_a_sample_of_node_tests(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
-def test_every_fifth_node_test(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert check(to_others([case.model for case in node_cases()[::5]], TARGETS), monkeypatch) > 200
+def test_all_node_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert check(to_others([case.model for case in node_cases()], TARGETS), monkeypatch) > 1000
 
 
 def reductions(axes: list[list[int]]) -> onnx.ModelProto:
