@@ -353,7 +353,7 @@ def _check_answers(bounds: Bounds, obligations: list[Obligation], left: DimLike,
         assert not thirds or a % 3 == 0
 
 
-@settings(derandomize=True, deadline=None, max_examples=100)
+@settings(derandomize=True, deadline=None, max_examples=200)
 @given(OBLIGATIONS)
 def test_the_spelling_of_an_obligation_means_the_same(one: Obligation) -> None:
     left, right = str(one).split(f" {one.relation} ")

@@ -175,7 +175,7 @@ KINDS: dict[str, Callable[[int], Obligation]] = {
 @pytest.mark.parametrize("kind", KINDS)
 def test_many_obligations_take_linear_time(kind: str) -> None:
     make = KINDS[kind]
-    few, many = (_calls(partial(_require, make, count)) for count in (50, 150))
+    few, many = (_calls(partial(_require, make, count)) for count in (100, 300))
     assert many < 4.5 * few
 
 
