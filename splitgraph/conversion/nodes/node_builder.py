@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from splitgraph.onnx_proto import AttributeProto
@@ -15,7 +16,7 @@ _CONSTANT_ATTRIBUTES: Mapping[int, str] = {
 }
 
 
-class NodeBuilder:
+class NodeBuilder(ABC):
     """Writes nodes for one node of the model; a subclass says how it keeps them and which names they get.
 
     Splits, repairs and loops write messages at once (`Emission`). Adapters write forms, which go on climbing
@@ -24,20 +25,15 @@ class NodeBuilder:
 
     __slots__ = ()
 
-    # Of ai.onnx: the opset that nodes are written for.
-    opset: int
-    # Whether an attribute of the enclosing function has a value in every call.
-    is_given: Callable[[str], bool]
-
+    @abstractmethod
     def new_name(self, hint: str) -> str:
         """A name that is new in every scope of the model and begins with the name of the node."""
-        raise NotImplementedError
 
+    @abstractmethod
     def add(
         self, op_type: str, inputs: Sequence[str], outputs: Sequence[str], hint: str, attributes: Mapping[str, Any]
     ) -> None:
         """Keep a node. Attributes of None are left out."""
-        raise NotImplementedError
 
     def emit(self, op_type: str, inputs: Sequence[str], hint: str, **attributes: Any) -> str:
         """Write a node with one output; returns the name of the output."""
@@ -51,17 +47,20 @@ class NodeBuilder:
         self.add(op_type, inputs, outputs, hints[0], attributes)
         return outputs
 
-    def obstacle_to_reference(self, attribute: str, kind: int) -> str:
-        """Why a Constant cannot refer to an attribute of the enclosing function; "" where it can."""
-        if kind not in _CONSTANT_ATTRIBUTES:
-            return "Constant cannot refer to one of its type"
-        if self.opset >= 12 and self.is_given(attribute):
-            return ""
-        return f"Constant cannot refer to one {'below opset 12' if self.opset < 12 else 'that a call leaves out'}"
-
     def refer(self, attribute: str, kind: int, hint: str) -> str:
         """The name of a constant with the value of an attribute of the enclosing function, of the type `kind`."""
         return self.emit("Constant", [], hint, **{_CONSTANT_ATTRIBUTES[kind]: reference(attribute, kind)})
+
+
+def obstacle_to_reference(kind: int, opset: int, *, is_given: bool) -> str:
+    """Why a Constant at an opset cannot refer to an attribute of the enclosing function; "" where it can. kind: the type
+    of the attribute. is_given: whether the attribute has a value in every call.
+    """
+    if kind not in _CONSTANT_ATTRIBUTES:
+        return "Constant cannot refer to one of its type"
+    if opset >= 12 and is_given:
+        return ""
+    return f"Constant cannot refer to one {'below opset 12' if opset < 12 else 'that a call leaves out'}"
 
 
 def reference(attribute: str, kind: int) -> AttributeProto:

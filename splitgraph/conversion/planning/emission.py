@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from splitgraph.conversion.nodes.node_builder import NodeBuilder, reference
+from splitgraph.conversion.nodes.node_builder import NodeBuilder, obstacle_to_reference, reference
 from splitgraph.conversion.nodes.omitted_arguments import INLINE_FIRST, is_given
 from splitgraph.conversion.planning.shared_lengths import SharedLengths
 from splitgraph.dim import DimLike
@@ -103,10 +103,13 @@ class Emission(NodeBuilder):
         if attribute not in self._references:
             self._references[attribute] = (
                 self._marked_axis(attribute, data, hint)
-                if self.obstacle_to_reference(attribute, AttributeProto.INT)
+                if self._obstacle_to(attribute, AttributeProto.INT)
                 else self._constant_axis(attribute, hint)
             )
         return self._references[attribute]
+
+    def _obstacle_to(self, attribute: str, kind: int) -> str:
+        return obstacle_to_reference(kind, self.opset, is_given=self.is_given(attribute))
 
     def _constant_axis(self, attribute: str, hint: str) -> str:
         number = self.refer(attribute, AttributeProto.INT, f"{hint}_number")
@@ -118,7 +121,7 @@ class Emission(NodeBuilder):
 
     def lengths_reference(self, attribute: str) -> str:
         """The name of a 1-D int64 tensor with the lengths that an attribute of the enclosing function gives."""
-        obstacle = self.obstacle_to_reference(attribute, AttributeProto.INTS)
+        obstacle = self._obstacle_to(attribute, AttributeProto.INTS)
         if obstacle:
             text = f"the lengths are an attribute of the enclosing function, and {obstacle}"
             raise NotRepresentable("SG402", text, f"{INLINE_FIRST.capitalize()}.")

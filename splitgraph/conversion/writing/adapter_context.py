@@ -12,7 +12,7 @@ from splitgraph.contents import MAX_WRITTEN
 from splitgraph.conversion.nodes.crossing import Crossing
 from splitgraph.conversion.nodes.element_types import misfits, slots_of
 from splitgraph.conversion.nodes.known_values import Array, KnownValues
-from splitgraph.conversion.nodes.node_builder import NodeBuilder
+from splitgraph.conversion.nodes.node_builder import NodeBuilder, obstacle_to_reference
 from splitgraph.conversion.nodes.node_form import NodeForm, added
 from splitgraph.conversion.nodes.omitted_arguments import INLINE_FIRST
 from splitgraph.conversion.planning.emission import Emission
@@ -88,15 +88,10 @@ class AdapterContext(Crossing, NodeBuilder):
     dialect: int | None = None
 
     @property
-    def opset(self) -> int:  # type: ignore[override]
+    def opset(self) -> int:
         """The opset next to the boundary, on the side that the node goes to."""
         version = self.upper.since_version
         return version if self.upward else version - 1
-
-    @property
-    def is_given(self) -> Callable[[str], bool]:  # type: ignore[override]
-        """Whether an attribute of the enclosing function has a value in every call."""
-        return self.emission.is_given
 
     @property
     def inputs(self) -> list[str]:
@@ -235,7 +230,8 @@ class AdapterContext(Crossing, NodeBuilder):
         if not attribute.ref_attr_name:
             return self.constant(attribute_value(attribute), name, dtype)
         kind = attribute.type
-        obstacle = self.obstacle_to_reference(attribute.ref_attr_name, kind)
+        is_given = self.emission.is_given(attribute.ref_attr_name)
+        obstacle = obstacle_to_reference(kind, self.opset, is_given=is_given)
         if obstacle:
             raise Inexact(f"{name} is an attribute of the enclosing function, and {obstacle}", INLINE_FIRST)
         return self.refer(attribute.ref_attr_name, kind, name)
