@@ -53,8 +53,8 @@ class NodeBuilder(ABC):
 
 
 def obstacle_to_reference(kind: int, opset: int, *, is_given: bool) -> str:
-    """Why a Constant at an opset cannot refer to an attribute of the enclosing function; "" where it can. kind: the type
-    of the attribute. is_given: whether the attribute has a value in every call.
+    """Why a Constant at an opset cannot refer to an attribute of the enclosing function; "" where it can. kind: its
+    type. is_given: whether the attribute has a value in every call.
     """
     if kind not in _CONSTANT_ATTRIBUTES:
         return "Constant cannot refer to one of its type"
