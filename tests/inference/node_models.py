@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import onnx
+import pytest
 from onnx import parser
 
 from splitgraph.inference import infer_model
@@ -29,3 +32,18 @@ def shape_text(inputs: str, body: str, *, opset: int = 18, constants: str = "", 
     if not analysis.ok:
         return f"{analysis.diagnostics[0].code} {analysis.diagnostics[0].message}"
     return str(analysis.types[name])
+
+
+def each(table: Sequence[tuple[str, str, str, int, str]]) -> pytest.MarkDecorator:
+    """A test for each row of a table (name, inputs, nodes, opset, expectation) whose opset the installed onnx has."""
+    rows = [row for row in table if row[3] <= NEWEST_OPSET]
+    arguments = ("inputs", "body", "opset", "expected")
+    return pytest.mark.parametrize(arguments, [row[1:] for row in rows], ids=[row[0] for row in rows])
+
+
+def assert_invalid(analysis: Analysis, said: str) -> None:
+    """The only finding is an invalid node and says so; nothing is known of the shape of `y`."""
+    (found,) = analysis.diagnostics
+    assert found.code == "SG302"
+    assert said in found.message
+    assert analysis.types["y"].shape is None

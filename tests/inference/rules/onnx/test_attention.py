@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-from node_models import NEWEST_OPSET, infer_nodes, shape_text
+from node_models import assert_invalid, each, infer_nodes, shape_text
 
 INVALID = [
     ("attention-ranks", "float[2,3,4,8] q, float[2,4,24] k", "y = Attention(q, k, k)", 23, "the ranks [3, 4]"),
@@ -37,18 +36,11 @@ INVALID = [
         "it must be none, silu or swish",
     ),
 ]
-INVALID_HERE = [case for case in INVALID if case[3] <= NEWEST_OPSET]
 
 
-@pytest.mark.parametrize(
-    ("inputs", "body", "opset", "said"), [c[1:] for c in INVALID_HERE], ids=[c[0] for c in INVALID_HERE]
-)
-def test_an_invalid_node_is_a_finding(inputs: str, body: str, opset: int, said: str) -> None:
-    analysis = infer_nodes(inputs, body, opset=opset)
-    (found,) = analysis.diagnostics
-    assert found.code == "SG302"
-    assert said in found.message
-    assert analysis.types["y"].shape is None
+@each(INVALID)
+def test_an_invalid_node_is_a_finding(inputs: str, body: str, opset: int, expected: str) -> None:
+    assert_invalid(infer_nodes(inputs, body, opset=opset), expected)
 
 
 SHAPES = [
@@ -97,11 +89,8 @@ SHAPES = [
     ("causal-conv", "float[B,C,T] x, float[C,1,4] w", "s, y = CausalConvWithState(x, w)", 27, "float32[B, C, 3]"),
     ("rotary", "float[B,H,S,8] x, float[9,4] c", "y = RotaryEmbedding(x, c, c)", 23, "float32[B, H, S, 8]"),
 ]
-SHAPES_HERE = [case for case in SHAPES if case[3] <= NEWEST_OPSET]
 
 
-@pytest.mark.parametrize(
-    ("inputs", "body", "opset", "expected"), [c[1:] for c in SHAPES_HERE], ids=[c[0] for c in SHAPES_HERE]
-)
+@each(SHAPES)
 def test_shapes(inputs: str, body: str, opset: int, expected: str) -> None:
     assert shape_text(inputs, body, opset=opset) == expected

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-from node_models import NEWEST_OPSET, infer_nodes, shape_text
+from node_models import assert_invalid, each, infer_nodes, shape_text
 
 INVALID = [
     ("multinomial", "float[4] x", "y = Multinomial(x)", 18, "rank 1; it must have rank 2"),
@@ -11,18 +10,11 @@ INVALID = [
     ("random-type", "float[4] x", "y = RandomNormal<shape=[2], dtype=99>()", 18, "99, which is no element type"),
     ("random-shape", "float[4] x", "y = RandomNormal<shape=[-2]>()", 18, "negative dimension"),
 ]
-INVALID_HERE = [case for case in INVALID if case[3] <= NEWEST_OPSET]
 
 
-@pytest.mark.parametrize(
-    ("inputs", "body", "opset", "said"), [c[1:] for c in INVALID_HERE], ids=[c[0] for c in INVALID_HERE]
-)
-def test_an_invalid_node_is_a_finding(inputs: str, body: str, opset: int, said: str) -> None:
-    analysis = infer_nodes(inputs, body, opset=opset)
-    (found,) = analysis.diagnostics
-    assert found.code == "SG302"
-    assert said in found.message
-    assert analysis.types["y"].shape is None
+@each(INVALID)
+def test_an_invalid_node_is_a_finding(inputs: str, body: str, opset: int, expected: str) -> None:
+    assert_invalid(infer_nodes(inputs, body, opset=opset), expected)
 
 
 SHAPES = [
@@ -32,11 +24,8 @@ SHAPES = [
     ("multinomial", "float[N,4] x", "y = Multinomial<sample_size=7>(x)", 7, "int32[N, 7]"),
     ("eye", "float[N,4] x", "y = EyeLike<dtype=7>(x)", 9, "int64[N, 4]"),
 ]
-SHAPES_HERE = [case for case in SHAPES if case[3] <= NEWEST_OPSET]
 
 
-@pytest.mark.parametrize(
-    ("inputs", "body", "opset", "expected"), [c[1:] for c in SHAPES_HERE], ids=[c[0] for c in SHAPES_HERE]
-)
+@each(SHAPES)
 def test_shapes(inputs: str, body: str, opset: int, expected: str) -> None:
     assert shape_text(inputs, body, opset=opset) == expected

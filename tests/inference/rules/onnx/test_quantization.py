@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-from node_models import NEWEST_OPSET, infer_nodes, shape_text
+from node_models import assert_invalid, each, infer_nodes, shape_text
 
 HELD = "float[1] scale = {1}, uint8 zp = {0}, int8 zp8 = {0}, float[3] scales = {1, 1, 1}, float rate = {1}"
 
@@ -14,18 +13,11 @@ INVALID = [
     ("quantize-precision", "float[2,4] x", "y = QuantizeLinear<precision=99>(x, scale)", 23, "is no element type"),
     ("dequantize-types", "uint8[2,4] x", "y = DequantizeLinear(x, scale, zp8)", 13, "one element type"),
 ]
-INVALID_HERE = [case for case in INVALID if case[3] <= NEWEST_OPSET]
 
 
-@pytest.mark.parametrize(
-    ("inputs", "body", "opset", "said"), [c[1:] for c in INVALID_HERE], ids=[c[0] for c in INVALID_HERE]
-)
-def test_an_invalid_node_is_a_finding(inputs: str, body: str, opset: int, said: str) -> None:
-    analysis = infer_nodes(inputs, body, opset=opset, constants=HELD)
-    (found,) = analysis.diagnostics
-    assert found.code == "SG302"
-    assert said in found.message
-    assert analysis.types["y"].shape is None
+@each(INVALID)
+def test_an_invalid_node_is_a_finding(inputs: str, body: str, opset: int, expected: str) -> None:
+    assert_invalid(infer_nodes(inputs, body, opset=opset, constants=HELD), expected)
 
 
 SHAPES = [
@@ -50,11 +42,8 @@ SHAPES = [
         "uint8[B, 3, N - 2]",
     ),
 ]
-SHAPES_HERE = [case for case in SHAPES if case[3] <= NEWEST_OPSET]
 
 
-@pytest.mark.parametrize(
-    ("inputs", "body", "opset", "expected"), [c[1:] for c in SHAPES_HERE], ids=[c[0] for c in SHAPES_HERE]
-)
+@each(SHAPES)
 def test_shapes(inputs: str, body: str, opset: int, expected: str) -> None:
     assert shape_text(inputs, body, opset=opset, constants=HELD) == expected

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import pytest
-from node_models import NEWEST_OPSET, infer_nodes, shape_text
+from node_models import assert_invalid, each, infer_nodes, shape_text
 
 INVALID = [
     ("lstm-rank", "float[2,3] x, float[1,8,3] w, float[1,8,2] r", "y = LSTM<hidden_size=2>(x, w, r)", 14, "rank 3"),
     ("gru-gates", "float[2,1,3] x, float[1,8,3] w, float[1,6,2] r", "y = GRU(x, w, r)", 14, "not 6 and 8"),
 ]
-INVALID_HERE = [case for case in INVALID if case[3] <= NEWEST_OPSET]
 
 
-@pytest.mark.parametrize(
-    ("inputs", "body", "opset", "said"), [c[1:] for c in INVALID_HERE], ids=[c[0] for c in INVALID_HERE]
-)
-def test_an_invalid_node_is_a_finding(inputs: str, body: str, opset: int, said: str) -> None:
-    analysis = infer_nodes(inputs, body, opset=opset)
-    (found,) = analysis.diagnostics
-    assert found.code == "SG302"
-    assert said in found.message
-    assert analysis.types["y"].shape is None
+@each(INVALID)
+def test_an_invalid_node_is_a_finding(inputs: str, body: str, opset: int, expected: str) -> None:
+    assert_invalid(infer_nodes(inputs, body, opset=opset), expected)
 
 
 SHAPES = [
@@ -40,11 +32,8 @@ SHAPES = [
         "float32[B, T, 1, 2]",
     ),
 ]
-SHAPES_HERE = [case for case in SHAPES if case[3] <= NEWEST_OPSET]
 
 
-@pytest.mark.parametrize(
-    ("inputs", "body", "opset", "expected"), [c[1:] for c in SHAPES_HERE], ids=[c[0] for c in SHAPES_HERE]
-)
+@each(SHAPES)
 def test_shapes(inputs: str, body: str, opset: int, expected: str) -> None:
     assert shape_text(inputs, body, opset=opset) == expected

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-import pytest
-from node_models import NEWEST_OPSET, infer_nodes, shape_text
+from node_models import assert_invalid, each, infer_nodes, shape_text
 
 INVALID = [
     ("strings", "string[2,2,2] x", "y = StringNormalizer(x)", 10, "it must be [C] or [1, C]"),
 ]
-INVALID_HERE = [case for case in INVALID if case[3] <= NEWEST_OPSET]
 
 
-@pytest.mark.parametrize(
-    ("inputs", "body", "opset", "said"), [c[1:] for c in INVALID_HERE], ids=[c[0] for c in INVALID_HERE]
-)
-def test_an_invalid_node_is_a_finding(inputs: str, body: str, opset: int, said: str) -> None:
-    analysis = infer_nodes(inputs, body, opset=opset)
-    (found,) = analysis.diagnostics
-    assert found.code == "SG302"
-    assert said in found.message
-    assert analysis.types["y"].shape is None
+@each(INVALID)
+def test_an_invalid_node_is_a_finding(inputs: str, body: str, opset: int, expected: str) -> None:
+    assert_invalid(infer_nodes(inputs, body, opset=opset), expected)
 
 
 SHAPES = [
@@ -36,11 +28,8 @@ SHAPES = [
         "float32[N, 3]",
     ),
 ]
-SHAPES_HERE = [case for case in SHAPES if case[3] <= NEWEST_OPSET]
 
 
-@pytest.mark.parametrize(
-    ("inputs", "body", "opset", "expected"), [c[1:] for c in SHAPES_HERE], ids=[c[0] for c in SHAPES_HERE]
-)
+@each(SHAPES)
 def test_shapes(inputs: str, body: str, opset: int, expected: str) -> None:
     assert shape_text(inputs, body, opset=opset) == expected
