@@ -68,7 +68,7 @@ def _find_changed(run: Run, inputs: Path, outputs: Path, comparison: Comparison)
     """Return for each output whether it changed (None: undecided); None if the model does not run."""
     try:
         values = normalise(run(read_values(inputs)))
-    except Exception:
+    except Exception:  # engines raise errors of their own types; a run that fails shows no change
         return None
     before = list(read_values(outputs).values())
     return [_has_changed(*pair, comparison) for pair in zip(before, values, strict=True)]
