@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from splitgraph.diagnostics import LONGEST_TEXT, CodeInfo, Diagnostic, abridged
+from splitgraph.diagnostic_codes import CodeInfo
+from splitgraph.diagnostics import LONGEST_TEXT, Diagnostic, abridged
 from splitgraph.report.layout import BLANK, SEVERITY_STYLES, Block, Cell, Line, line, table
 from splitgraph.report.text import count, dim_text, opset_text, parts_text, shortened
 

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Any, Final
 
+from chain_models import model_of_chain
 from chain_simulator import Chain, DoesNotRun, Values, evaluate_chain
-from random_chains import model_of_chain, random_chain
+from random_chains import random_chain
 
 import splitgraph
 from splitgraph.inference.analysis import Analysis

@@ -13,7 +13,8 @@ import json
 import sys
 from types import ModuleType
 
-from random_chains import model_of_chain, random_chain
+from chain_models import model_of_chain
+from random_chains import random_chain
 
 import splitgraph
 from splitgraph.dim import Dim

@@ -82,6 +82,8 @@ def exact_upward(operators: str, version: int) -> Callable[[Predicate], Predicat
 
     def register(predicate: Predicate) -> Predicate:
         for boundary in _boundaries(operators, version):
+            if RULES[boundary].up is not never:
+                raise ValueError(f"two predicates for {boundary} upward")
             RULES[boundary].up = predicate
         return predicate
 
@@ -93,6 +95,8 @@ def exact_downward(operators: str, version: int) -> Callable[[Predicate], Predic
 
     def register(predicate: Predicate) -> Predicate:
         for boundary in _boundaries(operators, version):
+            if RULES[boundary].down is not never:
+                raise ValueError(f"two predicates for {boundary} downward")
             RULES[boundary].down = predicate
         return predicate
 

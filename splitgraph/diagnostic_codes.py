@@ -1,0 +1,466 @@
+"""The table of diagnostic codes: for each a title, its meaning, and advice. A code never changes its meaning."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class CodeInfo(NamedTuple):
+    """One row of the table of codes: a title, its meaning, and advice."""
+
+    title: str
+    meaning: str
+    help: str
+
+
+CODES: dict[str, CodeInfo] = {}
+
+
+def _code(code: str, title: str, meaning: str, help: str) -> None:
+    CODES[code] = CodeInfo(title, meaning, help)
+
+
+# 1xx: the file and the model as a whole ------------------------------------------------------------------------
+_code(
+    "SG101",
+    "not a readable model file",
+    "The file is missing, empty or truncated, or its content is not a model of this format.",
+    "Check the path; export or download the model again.",
+)
+_code(
+    "SG102",
+    "cycle",
+    "A node reads a value that depends on its own output, or a function calls itself.",
+    "Remove the cycle; export the model again.",
+)
+_code(
+    "SG103",
+    "opset that does not exist",
+    "The model imports two opsets of ai.onnx, one below 1, or one that splitgraph and the installed onnx do not know.",
+    "Install a newer onnx, or export the model at an older opset.",
+)
+_code(
+    "SG104",
+    "name defined twice",
+    "Two outputs, inputs or initializers of one graph have the same name. ONNX graphs assign each name once.",
+    "Rename one of the two values.",
+)
+_code(
+    "SG105",
+    "value that nothing produces",
+    "A node or a graph output reads a name that no input, initializer or earlier node defines.",
+    "Export the model again, or add the missing input.",
+)
+_code(
+    "SG106",
+    "IR version that does not exist",
+    "The file declares an IR version that is newer than the installed onnx knows.",
+    "Install a newer onnx, or export the model for an older IR version.",
+)
+_code(
+    "SG107",
+    "external data cannot be read",
+    "A tensor's external data file is missing, too short, or lies outside the model's folder.",
+    "Put the data file beside the model, at the relative path that the model names.",
+)
+_code(
+    "SG108",
+    "file exists",
+    "The output file exists. splitgraph overwrites a file only on request.",
+    "Choose another name with -o, or pass --force.",
+)
+_code(
+    "SG109",
+    "file cannot be written",
+    "The output could not be written. An earlier file of that name is unchanged.",
+    "Check the folder, its permissions and the free space.",
+)
+_code(
+    "SG110",
+    "opset import missing",
+    "A node's domain is not among the opset imports of its model or function.",
+    "Add the opset import, or export the model again.",
+)
+_code(
+    "SG111",
+    "malformed model",
+    "The file was read, but a part of the model violates the format.",
+    "Export the model again; onnx.checker may say more.",
+)
+_code(
+    "SG112",
+    "nodes out of order",
+    "A node precedes the producer of its input. ONNX requires topological order; onnxruntime and OpenVINO sort the "
+    "nodes. splitgraph infers and converts the model as if its nodes were sorted. infer -o keeps their order.",
+    "Run upgrade, downgrade or convert: these commands write the nodes sorted.",
+)
+_code(
+    "SG113",
+    "weights removed",
+    "Most tensors of the model have a shape but no elements. Such models serve for display or to estimate sizes. "
+    "splitgraph infers and converts as much as the shapes determine. Such a model cannot be run.",
+    "Nothing to do for shapes. To run or verify, use the model that has its weights.",
+)
+_code(
+    "SG114",
+    "nested too deep",
+    "Subgraphs, function calls or types are nested deeper than splitgraph supports. protobuf refuses files with so "
+    "many nested subgraphs. Functions that call functions in branches and loops can nest deeper, and so can models "
+    "that were made in memory.",
+    "Reduce the nesting of subgraphs or functions.",
+)
+
+# 2xx: the split operators ----------------------------------------------------------------------------------------
+_code(
+    "SG201",
+    "axis out of range",
+    "The axis must lie in [-rank, rank - 1]. A scalar has no axis to split.",
+    "Correct the axis.",
+)
+_code(
+    "SG202",
+    "number of lengths is not the number of outputs",
+    "There must be exactly one length for each output.",
+    "Give one length for each output. Unused outputs count, too.",
+)
+_code(
+    "SG203",
+    "empty chunk",
+    "num_outputs parts of ceil(d / num_outputs) exceed the dimension, so the last parts are empty. By the "
+    "specification, a length is negative. The reference evaluator clamps the lengths; onnxruntime refuses the node.",
+    "Give explicit lengths (convert --to split --explicit-lengths): every runtime accepts explicit lengths.",
+)
+_code(
+    "SG204",
+    "lengths do not sum to the dimension",
+    "The sum of the lengths must equal the dimension on the split axis.",
+    "Correct the lengths, or the shape of the input.",
+)
+_code(
+    "SG205",
+    "negative length",
+    "Every length must be at least 0. Only VariadicSplit allows one -1, which means the rest.",
+    "Correct the lengths.",
+)
+_code(
+    "SG206",
+    "dimension is not divisible into equal parts",
+    "Without lengths the parts are equal, so the number of parts must divide the dimension.",
+    "Give explicit lengths, or use Split-18 with num_outputs, whose last part may be smaller.",
+)
+_code(
+    "SG207",
+    "neither split nor num_outputs",
+    "From opset 18 on, Split requires either the input split or the attribute num_outputs. If no chunk would be empty, "
+    "the node has only one reading: upgrade, downgrade and convert write that reading.",
+    "Run upgrade or convert to repair the node, or set num_outputs to the number of outputs.",
+)
+_code(
+    "SG208",
+    "both split and num_outputs",
+    "From opset 18 on, Split takes either the input split or the attribute num_outputs, not both. If both are known to "
+    "agree, the finding is a warning: upgrade, downgrade and convert then remove num_outputs.",
+    "Remove one of the two.",
+)
+_code(
+    "SG209",
+    "num_outputs is not the number of outputs",
+    "num_outputs must be at least 1 and equal the node's number of outputs.",
+    "Correct num_outputs or the list of outputs.",
+)
+_code(
+    "SG210",
+    "element type not allowed",
+    "This version of the operator does not allow this element type.",
+    "Cast the input, or use a version of the operator that allows the type.",
+)
+_code(
+    "SG211",
+    "lengths input of the wrong type or rank",
+    "The lengths must be an integer tensor of the type and rank that the operator version requires.",
+    "Cast or reshape the lengths.",
+)
+_code(
+    "SG212",
+    "inputs, outputs or attributes do not fit the operator version",
+    "The node has an attribute, input or output that this version does not define, or lacks a required one.",
+    "Compare the node with the operator's schema. The exporter may have meant another opset.",
+)
+_code(
+    "SG213",
+    "input is not a tensor",
+    "The operator splits tensors. This input is a sequence, an optional or a map.",
+    "Take the tensor out of the sequence or optional first.",
+)
+_code(
+    "SG214",
+    "operator does not exist at this opset",
+    "The operator was introduced after the opset that the model imports, or removed before that opset. "
+    "LayerNormalization is accepted below 17, because onnxruntime's optimizer writes it there and onnxruntime runs it.",
+    "Export the model at an opset that has the operator. Raising only the opset number would change the meaning of "
+    "other operators.",
+)
+_code(
+    "SG215",
+    "chunk size is not positive",
+    "A scalar split of SplitToSequence is the size of each chunk. It must be at least 1.",
+    "Correct the chunk size.",
+)
+_code(
+    "SG216",
+    "more than one -1",
+    "At most one length of VariadicSplit may be -1, which means the rest.",
+    "Give numbers for all lengths but one.",
+)
+_code(
+    "SG218",
+    "axis input of the wrong type or rank",
+    "The axis input must be an integer scalar. VariadicSplit also allows the shape [1].",
+    "Cast or reshape the axis.",
+)
+_code(
+    "SG219",
+    "runtimes disagree on keepdims beside a chunk size",
+    "By the specification, SplitToSequence ignores keepdims if split is given. onnxruntime still drops the axis of "
+    "chunks of length 1, and refuses other chunks. PyTorch's exporter relies on that for unbind.",
+    "Remove split, which means chunks of length 1, or remove keepdims: runtimes agree on both forms.",
+)
+_code(
+    "SG220",
+    "output of a split without a name",
+    "In ONNX, an empty name means an omitted output, and the checker accepts it. Every onnxruntime from 1.15 to 1.32 "
+    "crashes on such a Split.",
+    "Give the output a name, even if nothing reads it. The rewriting commands do so.",
+)
+
+# 3xx: inference of everything else -----------------------------------------------------------------------------
+_code(
+    "SG301",
+    "declared and inferred types differ",
+    "The model declares a type or shape that contradicts its nodes. A wrong shape is a warning: runtimes warn and use "
+    "the inferred shape, infer writes the inferred shape, and conversion keeps the declaration. A wrong shape of a "
+    "split's part is an error, because its lengths and the declaration contradict each other. A wrong element type is "
+    "an error, because runtimes do not load the model.",
+    "Correct the declaration (infer -o does so for shapes), or the node.",
+)
+_code(
+    "SG302",
+    "invalid node",
+    "The operator does not allow the inputs or attributes of the node.",
+    "Correct the node; the message says what is allowed.",
+)
+_code(
+    "SG303",
+    "unknown operator",
+    "The operator has no schema and no function body, so the types of its outputs are unknown.",
+    "Declare its output types in value_info, or add a model-local function.",
+)
+_code(
+    "SG304",
+    "binding that fits nothing",
+    "A name given with --bind or --input-shape does not occur in the model, or the shape contradicts the declared one.",
+    "Check the name against the model's inputs and symbols.",
+)
+_code(
+    "SG305",
+    "inputs with defaults",
+    "From IR version 4 on, an initializer that is also an input is a default value, which a caller may replace. Its "
+    "value is therefore unknown, and so are dimensions that depend on the value. Some exporters still list all "
+    "initializers as inputs.",
+    "If no caller replaces the defaults, infer with --assume-defaults, or remove these inputs from the model.",
+)
+_code(
+    "SG306",
+    "branch that cannot run",
+    "With these sizes a branch of an If is invalid, and the condition is unknown. The model is valid if the other "
+    "branch runs. onnxruntime checks both branches when it loads a model, and refuses a model that is fixed to such "
+    "sizes.",
+    "Nothing to do if the condition never selects this branch. Do not fix the model to these sizes.",
+)
+
+# 4xx: conversion -------------------------------------------------------------------------------------------------
+_code(
+    "SG401",
+    "invalid node repaired",
+    "The exporter wrote an invalid node that has only one reading. A Split-18 without split and num_outputs received "
+    "num_outputs; redundant attributes were removed.",
+    "Nothing to do. Please report the bug to the project whose exporter wrote the model.",
+)
+_code(
+    "SG402",
+    "lengths known only at run time",
+    "The target version takes the lengths as an attribute, so nodes cannot compute them at run time.",
+    "Stop at a newer opset, or fix the dimension before converting.",
+)
+_code(
+    "SG403",
+    "element type not allowed at the target",
+    "At the target opset the operator does not allow this element type.",
+    "Stop at a newer opset, or cast the input.",
+)
+_code(
+    "SG404",
+    "operator does not exist at the target",
+    "The operator was introduced after the target opset and has no equivalent there.",
+    "Stop at a newer opset.",
+)
+_code(
+    "SG405",
+    "operator changed its meaning",
+    "The operator changed between the two opsets: the same node means something else at the target opset.",
+    "Stop before that opset, or rewrite the node by hand.",
+)
+_code(
+    "SG406",
+    "attribute does not exist at the target",
+    "The node uses an attribute, input or output that the operator does not have at the target opset, and its value "
+    "changes the result.",
+    "Stop at a newer opset, or change the node.",
+)
+_code(
+    "SG407",
+    "invalid split",
+    "The split is invalid, so an exact conversion does not exist.",
+    "Correct the node first. infer reports the error.",
+)
+_code(
+    "SG408",
+    "split cannot be written in this form",
+    "The requested form cannot express this split.",
+    "Keep this node's form.",
+)
+_code(
+    "SG409",
+    "model cannot be read by the converter",
+    "An error makes the meaning of the model unclear, so nothing is converted.",
+    "Run infer and correct the errors that it reports.",
+)
+_code(
+    "SG411",
+    "OpenVINO cannot read the model",
+    "OpenVINO's ONNX frontend creates the IR. It refused the model, crashed, or took too long.",
+    "Give every split explicit lengths first (convert --to split --explicit-lengths): OpenVINO reads more of those. "
+    "Or give dimensions fixed sizes.",
+)
+_code(
+    "SG412",
+    "IR version too old for the model",
+    "The model's opset, or a part of the model, needs a newer IR version than the requested one.",
+    "Request a newer IR version, or omit --ir-version.",
+)
+_code(
+    "SG413",
+    "local functions inlined",
+    "Calls of local functions were replaced by the functions' nodes, for one of three reasons: the conversion depends "
+    "on the arguments of each call; the IR version of the target has no functions; or explicit lengths were requested, "
+    "because runtimes such as OpenVINO cannot read local functions.",
+    "Nothing to do.",
+)
+_code(
+    "SG416",
+    "attribute that does not belong here",
+    "The operator version has no such attribute, but the attribute changes nothing: num_outputs of a Split-13 with as "
+    "many outputs, or the default value of a later version. onnxruntime refuses the node.",
+    "Remove the attribute, or run upgrade, downgrade or convert, which remove it.",
+)
+_code(
+    "SG414",
+    "parts that older readers skip",
+    "The result has an older IR version, but contains fields of a newer one, such as metadata_props of nodes. Readers "
+    "skip fields that they do not know, and these fields do not change the model's results, so they stay.",
+    "Nothing to do. --ir-version keep keeps the IR version.",
+)
+_code(
+    "SG415",
+    "IR version newer than that of the opset",
+    "A downgrade lowers the IR version to the newest one of the target opset, unless older readers would misread a "
+    "part of the model. A model that stays at its opset keeps its IR version, unless --ir-version is given.",
+    "If a runtime needs the older IR version, remove the part that the message names, or give --ir-version.",
+)
+_code(
+    "SG418",
+    "opset on the other side",
+    "upgrade received an opset older than the model's, or downgrade a newer one.",
+    "Use the other command, or convert --opset, which converts in both directions.",
+)
+
+# 5xx: verification ----------------------------------------------------------------------------------------------
+_code(
+    "SG501",
+    "could not be verified",
+    "No engine could run both models, so nothing was compared.",
+    "Install onnxruntime (pip install onnxruntime), or give inputs that the model accepts.",
+)
+_code(
+    "SG502",
+    "result differs",
+    "The rewritten model and the original gave different results. This is a bug in splitgraph.",
+    "Please report the bug with the model. Nothing was written.",
+)
+_code(
+    "SG503",
+    "engine failed",
+    "An engine is not installed, crashed, timed out or refused the model.",
+    "splitgraph tries the next engine, if there is one.",
+)
+_code(
+    "SG504",
+    "differs by rounding only",
+    "Some rewrites round differently. The model amplifies rounding, for example by the logarithm of a sum that "
+    "cancels, or by a quantization step, so some results exceed the tolerances. The original was run again with noise "
+    "of about a rounding error at the rewritten operators, to measure the effect of rounding. Each element differs by "
+    "at most 8 times the measured rounding effect; a whole output by at most twice.",
+    "Nothing to do. If the last digits matter, compare the two models on your own data.",
+)
+_code(
+    "SG505",
+    "compared at sizes of 1 only",
+    "Only size 1 worked for the dynamic dimensions; the model has a size rule that we cannot see. At size 1 the models "
+    "are equal, but size 1 hides errors: a wrong axis, stride, window or order of elements.",
+    "Give real sizes with --bind, or arrays for the inputs: splitgraph.verify(..., inputs={...}).",
+)
+
+_code(
+    "SG506",
+    "equal results that show nothing",
+    "Both models gave the same results, but a wrong model could give these results, too. On all tested inputs the "
+    "outputs are NaN, infinite or empty, or do not change with the inputs, or do not change if the model's weights "
+    "grow by 20 to 40 per cent. Other inputs did not help (other amplitudes and signs, the model's own constants, "
+    "rates and powers of ten). The models are not verified.",
+    "Give realistic inputs: splitgraph.verify(..., inputs={...}); or sizes with --bind.",
+)
+_code(
+    "SG507",
+    "some outputs show nothing",
+    "The models are equal, as other outputs show. The named outputs show nothing: they are empty, or the same on all "
+    "tested inputs. All weights that affect these outputs affect other outputs, too.",
+    "Give inputs on which these outputs differ: splitgraph.verify(..., inputs={...}).",
+)
+_code(
+    "SG508",
+    "loads only with fewer optimizations",
+    "onnxruntime does not load the result at its default optimization level. At a lower level it runs the result, and "
+    "the results are equal. The fault lies in onnxruntime's optimizer; the model is correct.",
+    "Set SessionOptions.graph_optimization_level to the level that the message names, or use another version of "
+    "onnxruntime.",
+)
+
+# 6xx: how the program was called ---------------------------------------------------------------------------------
+_code(
+    "SG601",
+    "argument not allowed",
+    "A command line argument has the wrong form, or contradicts another argument.",
+    "The message says what is allowed. --help lists the arguments.",
+)
+_code(
+    "SG602",
+    "not enough resources",
+    "The machine lacked memory or space for temporary files, or the operating system refused another request.",
+    "The message names the missing resource.",
+)
+_code(
+    "SG603",
+    "fault of splitgraph",
+    "splitgraph failed in an unexpected way. No model should cause this.",
+    "Please report the bug with the model. The environment variable SPLITGRAPH_DEBUG=1 shows a traceback.",
+)
