@@ -78,6 +78,8 @@ def has_no_rest(producers: Producers, node: NodeProto, data: ValueType, opset: i
     """True when the lengths of a VariadicSplit call come from the nodes that replace a -1 by the rest along the axis of
     the call, so that none of them is -1.
     """
+    if len(node.input) < 3:
+        return False
     # From the lengths up to the lengths that were given, and to the axis.
     given = _above(producers, node.input[2], ("Where", 2), ("Cast", 0))
     axis = _above(
