@@ -19,7 +19,6 @@ from splitgraph.conversion.prepare.inlining import inline_functions, told_inline
 from splitgraph.conversion.prepare.repair import repaired
 from splitgraph.conversion.rewrite import Rewrite, followed_by
 from splitgraph.conversion.splits.lengths_pattern import (
-    Producers,
     axis_reference,
     has_no_rest,
     lengths_are_computed,
@@ -30,6 +29,7 @@ from splitgraph.conversion.splits.sequences import plan_sequences
 from splitgraph.diagnostics import Diagnostic, SplitgraphError, diagnostic
 from splitgraph.dim import ceildiv
 from splitgraph.graph.names import FreshNames, used_names
+from splitgraph.graph.producers import Producers
 from splitgraph.graph.scopes import Scope, opset_imports, plain_domain, scopes
 from splitgraph.inference import Walked, walk_model
 from splitgraph.inference.walk_results import SplitDetail
