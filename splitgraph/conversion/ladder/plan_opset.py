@@ -18,7 +18,6 @@ from splitgraph.conversion.nodes.omitted_arguments import find_left_out
 from splitgraph.conversion.planning.edits import attribute_edits, edit_in_place, exchange
 from splitgraph.conversion.planning.emission import Emission, new_emission
 from splitgraph.conversion.planning.plan import NodeEdit, Plan, errors_of, opset_of
-from splitgraph.conversion.planning.roots import roots
 from splitgraph.conversion.planning.use_counts import UseCounts
 from splitgraph.conversion.rewrite import Change
 from splitgraph.conversion.splits.to_opset import plan_splits
@@ -33,6 +32,7 @@ from splitgraph.graph.scopes import (
     function_location,
     node_label,
     plain_domain,
+    roots,
 )
 from splitgraph.inference import Walked
 from splitgraph.inference.operators import plugin_advice

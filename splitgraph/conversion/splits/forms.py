@@ -13,7 +13,6 @@ from splitgraph.conversion.nodes.omitted_arguments import find_left_out
 from splitgraph.conversion.planning.apply import apply_plan
 from splitgraph.conversion.planning.emission import Emission
 from splitgraph.conversion.planning.plan import Plan, opset_of
-from splitgraph.conversion.planning.roots import roots
 from splitgraph.conversion.planning.use_counts import UseCounts
 from splitgraph.conversion.prepare.inlining import inline_functions, told_inlined
 from splitgraph.conversion.prepare.repair import repaired
@@ -30,7 +29,7 @@ from splitgraph.diagnostics import Diagnostic, SplitgraphError, diagnostic
 from splitgraph.dim import ceildiv
 from splitgraph.graph.names import FreshNames, used_names
 from splitgraph.graph.producers import Producers
-from splitgraph.graph.scopes import Scope, opset_imports, plain_domain, scopes
+from splitgraph.graph.scopes import Scope, opset_imports, plain_domain, roots, scopes
 from splitgraph.inference import Walked, walk_model
 from splitgraph.inference.walk_results import SplitDetail
 from splitgraph.node_making import make_attribute

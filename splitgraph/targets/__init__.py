@@ -1,0 +1,1 @@
+"""Targets: the runtimes that models are for, and what each of them reads."""
