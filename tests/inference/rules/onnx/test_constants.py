@@ -11,7 +11,7 @@ INVALID = [
     ("negative", "float[2] x", "y = ConstantFill<shape=[-2]>()", 6, "negative dimension -2"),
     ("negative-extra", "float[2] x", "y = ConstantFill<extra_shape=[-2]>(x)", 6, "negative dimension -2"),
     ("rank", "int64[2,2] x", "y = ConstantFill<input_as_shape=1>(x)", 6, "it must have rank 1"),
-    ("type", "float[2] x", "y = ConstantFill<dtype=99>(x)", 6, "99, which is no element type"),
+    ("type", "float[2] x", "y = ConstantFill<dtype=99>(x)", 6, "99, which is not an element type"),
 ]
 
 

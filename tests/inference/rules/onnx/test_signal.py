@@ -13,7 +13,13 @@ INVALID = [
     ("stft-rank", "float[128] x", "y = STFT(x, step, , n16)", 17, "input 0 has rank 1"),
     ("stft-step", "float[1,128,1] x", "y = STFT(x, zero, , n16)", 17, "frame_step is 0"),
     ("stft-frame", "float[1,12,1] x", "y = STFT(x, step, , n16)", 17, "does not fit a signal of 12"),
-    ("stft-window", "float[1,128,1] x, float[15] w", "y = STFT(x, step, w, n16)", 17, "frame_length and the window"),
+    (
+        "stft-window",
+        "float[1,128,1] x, float[15] w",
+        "y = STFT(x, step, w, n16)",
+        17,
+        "frame_length and the length of the window",
+    ),
     ("window-negative", "float[1] x", "m = Neg(n8) y = HannWindow(m)", 17, "negative dimension -8"),
 ]
 
