@@ -153,12 +153,12 @@ class _Reader:
     def _check_end(self, entry: Mapping[str, str], attribute: str, kind: str, known: set[int], where: str) -> None:
         text = entry.get(attribute, "").strip()
         if not _NUMBER.fullmatch(text) or int(text) not in known:
-            raise self.refuse(where, f"maps to its body by {attribute} {quoted(text)}, which is not its {kind}")
+            raise self.refuse(where, f"maps to its body by {attribute} {quoted(text)}, which is no {kind} of it")
 
     def _check_external(self, entry: Mapping[str, str], known: set[int], where: str) -> None:
         text = entry.get("external_port_id", "").strip()
         if text != "-1" and (not _NUMBER.fullmatch(text) or int(text) not in known):
-            raise self.refuse(where, f"maps the external_port_id {quoted(text)}, which is not its {entry['tag']} port")
+            raise self.refuse(where, f"maps the external_port_id {quoted(text)}, which is no {entry['tag']} port of it")
 
     # Edges -----------------------------------------------------------------------------------------------------------
 

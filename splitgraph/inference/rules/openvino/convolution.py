@@ -58,7 +58,7 @@ def _spatial_rank(data: Dims | None, filters: Dims | None, more: int) -> int | N
     ranks = {len(dims) - 2 for dims in (data, None if filters is None else filters[more:]) if dims is not None}
     if len(ranks) > 1:
         raise InvalidNode(
-            f"data and filters have {' and '.join(map(str, sorted(ranks)))} spatial dimensions; the numbers must be equal"
+            f"data and filters have {' and '.join(map(str, sorted(ranks)))} spatial dimensions; both must be equal"
         )
     rank = next(iter(ranks), None)
     if rank is not None and rank < 1:
@@ -141,7 +141,7 @@ def pool(ctx: NodeContext) -> Sequence[ValueType]:
     if dims is not None:
         if len(kernel) != len(dims) - 2:
             raise InvalidNode(
-                f"kernel {list(kernel)} does not fit an input of rank {len(dims)}; it must have 2 elements fewer than the rank"
+                f"kernel {list(kernel)} does not fit rank {len(dims)}; it must have 2 elements fewer than the rank"
             )
         shape = (*dims[:2], *_pooled(ctx, dims[2:], kernel))
     positions = tensor(element_type(ctx, "index_element_type", "int64"), shape)

@@ -26,7 +26,7 @@ INVALID = [
     ("conv-channels", "float[1,3,8] x, float[4,2,3] w", "y = Conv(x, w)", 18, "not 3 and 2"),
     ("conv-too-small", "float[1,3,2] x, float[4,3,3] w", "y = Conv(x, w)", 18, "window of 3 does not fit"),
     ("conv-strides", "float[1,3,8] x, float[4,3,3] w", "y = Conv<strides=[1,1]>(x, w)", 18, "2 strides for 1"),
-    ("conv-groups", "float[1,4,8] x, float[3,2,3] w", "y = Conv<group=2>(x, w)", 18, "do not divide into 2 groups"),
+    ("conv-groups", "float[1,4,8] x, float[3,2,3] w", "y = Conv<group=2>(x, w)", 18, "cannot be divided into 2 groups"),
     ("conv-pads", "float[1,3,8] x, float[4,3,3] w", 'y = Conv<auto_pad="SOME">(x, w)', 18, "SOME"),
     ("conv-negative-pads", "float[1,3,8] x, float[4,3,3] w", "y = Conv<pads=[-1,0]>(x, w)", 18, "pads are [-1, 0]"),
     ("conv-strides-zero", "float[1,3,8] x, float[4,3,3] w", "y = Conv<strides=[0]>(x, w)", 18, "strides are [0]"),

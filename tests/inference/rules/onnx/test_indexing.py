@@ -17,9 +17,15 @@ HELD = "int64 zero = {0}, int64 two = {2}, int64 minus = {-1}, int64[1] k = {3},
 
 INVALID = [
     ("gather-scalar", "float x", "y = Gather(x, zero)", 18, "at least one axis"),
-    ("gather-axis", "float[2] x", "y = Gather<axis=1>(x, zero)", 18, "out of range [-1, 0]"),
+    ("gather-axis", "float[2] x", "y = Gather<axis=1>(x, zero)", 18, "it must be in [-1, 0]"),
     ("gather-shape-index", "float[2] x", "d = Shape(x) y = Gather(d, two)", 18, "index 2 is out of range"),
-    ("gather-index-of-the-length", "float x", "y = Gather(pair, two)", 18, "index 2 is out of range [-2, 1]"),
+    (
+        "gather-index-of-the-length",
+        "float x",
+        "y = Gather(pair, two)",
+        18,
+        "index 2 is out of range on axis 0; it must be in [-2, 1]",
+    ),
     ("gather-elements-rank", "float[2,3] x", "y = GatherElements(x, pair)", 18, "rank 2 and the indices rank 1"),
     ("gather-nd-depth", "float[2] x", "y = GatherND(x, pair)", 18, "2 entries"),
     ("top-k", "float[2] x", "y, i = TopK(x, k)", 18, "k is 3, more than the 2"),
