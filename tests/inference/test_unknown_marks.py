@@ -201,7 +201,7 @@ def test_marks_in_sequences_and_in_functions() -> None:
 @pytest.mark.parametrize("mark", ["?", "None", "-1", "unk"])
 def test_a_mark_cannot_be_bound(mark: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model = convolution(mark)
-    with pytest.raises(SplitgraphError, match=r"where a dimension is unknown.*--input-shape"):
+    with pytest.raises(SplitgraphError, match=r"marks unknown dimensions.*--input-shape"):
         splitgraph.infer(model, bind={mark: 4})
     with pytest.raises(SplitgraphError, match="marks unknown dimensions and names none; it has: unk0, unk1, unk2"):
         splitgraph.verify(model, model, bind={mark: 4})

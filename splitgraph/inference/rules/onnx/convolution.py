@@ -200,7 +200,7 @@ def max_unpool(ctx: NodeContext) -> Sequence[ValueType]:
     for held in (dims, indices):
         if held is not None and len(kernel) != len(held) - 2:
             raise InvalidNode(
-                f"kernel_shape {list(kernel)} does not fit rank {len(held)}; it must have 2 elements fewer than the rank"
+                f"kernel_shape {list(kernel)} does not fit rank {len(held)}; it must have 2 elements fewer"
             )
     windows = read_windows(ctx, len(kernel))
     shape = target_shape(ctx, 2) if ctx.has_input(2) else None
@@ -230,9 +230,7 @@ def pooled_dims(ctx: NodeContext, dims: Dims | None) -> tuple[DimLike | None, ..
         return (None,) * (len(kernel) + 2)
     rank = len(dims) - 2
     if rank < 1 or len(kernel) != rank:
-        raise InvalidNode(
-            f"kernel_shape {list(kernel)} does not fit rank {len(dims)}; it must have 2 elements fewer than the rank"
-        )
+        raise InvalidNode(f"kernel_shape {list(kernel)} does not fit rank {len(dims)}; it must have 2 elements fewer")
     round_up = bool(int_attribute(ctx, "ceil_mode", 0))
     return (*dims[:2], *window_counts(ctx, dims[2:], kernel, read_windows(ctx, rank), round_up=round_up))
 

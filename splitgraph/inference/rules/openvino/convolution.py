@@ -140,9 +140,7 @@ def pool(ctx: NodeContext) -> Sequence[ValueType]:
     shape: tuple[DimLike | None, ...] = (None,) * (len(kernel) + 2)
     if dims is not None:
         if len(kernel) != len(dims) - 2:
-            raise InvalidNode(
-                f"kernel {list(kernel)} does not fit rank {len(dims)}; it must have 2 elements fewer than the rank"
-            )
+            raise InvalidNode(f"kernel {list(kernel)} does not fit rank {len(dims)}; it must have 2 elements fewer")
         shape = (*dims[:2], *_pooled(ctx, dims[2:], kernel))
     positions = tensor(element_type(ctx, "index_element_type", "int64"), shape)
     return [tensor(dtype, shape), positions][: len(ctx.node.output)]

@@ -11,7 +11,7 @@ INVALID = [
     ("quantize-scales", "float[2,4] x", "y = QuantizeLinear(x, scales)", 13, "equal, not 4 and 3"),
     ("quantize-types", "float[2,4] x", "y = QuantizeLinear<output_dtype=3>(x, scale, zp)", 21, "output_dtype is int8"),
     ("quantize-precision", "float[2,4] x", "y = QuantizeLinear<precision=99>(x, scale)", 23, "is not an element type"),
-    ("dequantize-types", "uint8[2,4] x", "y = DequantizeLinear(x, scale, zp8)", 13, "one element type"),
+    ("dequantize-types", "uint8[2,4] x", "y = DequantizeLinear(x, scale, zp8)", 13, "same element type"),
 ]
 
 

@@ -58,7 +58,7 @@ def test_a_scale_that_does_not_fit(
     assert (found.code, found.severity) == ("SG302", "error")
     assert words in found.message
     for target in (23, 20, 18, 12, 9):
-        with pytest.raises(splitgraph.ConversionError, match="the scale is of"):
+        with pytest.raises(splitgraph.ConversionError, match="the scale has"):
             (splitgraph.upgrade if target > 21 else splitgraph.downgrade)(model, target)
 
 

@@ -19,7 +19,7 @@ from splitgraph.inference.rules.onnx.slicing import slice_length
 INVALID = [
     ("reshape-count", "float[2,3] x", "y = Reshape(x, s)", "int64[2] s = {4, 2}", 18, "6 elements"),
     ("reshape-two-rests", "float[2,3] x", "y = Reshape(x, s)", "int64[2] s = {-1, -1}", 18, "more than one -1"),
-    ("reshape-negative", "float[2,3] x", "y = Reshape(x, s)", "int64[2] s = {-2, 3}", 18, "only -1 is allowed"),
+    ("reshape-negative", "float[2,3] x", "y = Reshape(x, s)", "int64[2] s = {-2, 3}", 18, "value allowed is -1"),
     ("reshape-not-a-multiple", "float[2,3] x", "y = Reshape(x, s)", "int64[2] s = {4, -1}", 18, "multiple of 4"),
     ("reshape-zero-past-the-rank", "float[6] x", "y = Reshape(x, s)", "int64[2] s = {6, 0}", 18, "position 1"),
     ("reshape-matrix", "float[6] x", "y = Reshape(x, s)", "int64[1,2] s = {6, 1}", 18, "rank 1"),
@@ -48,7 +48,14 @@ INVALID = [
     ("transpose-rank", "float[2,3] x", "y = Transpose<perm=[0,2,1]>(x)", "", 18, "3 axes"),
     ("slice-step", "float[4] x", "y = Slice(x, z, e, z, z)", "int64[1] z = {0}, int64[1] e = {4}", 18, "step is 0"),
     ("slice-axis", "float[4] x", "y = Slice<starts=[0], ends=[1], axes=[1]>(x)", "", 9, "out of range"),
-    ("slice-counts", "float[4,4] x", "y = Slice(x, s, e)", "int64[1] s = {0}, int64[2] e = {1, 1}", 18, "as many"),
+    (
+        "slice-counts",
+        "float[4,4] x",
+        "y = Slice(x, s, e)",
+        "int64[1] s = {0}, int64[2] e = {1, 1}",
+        18,
+        "numbers must be equal",
+    ),
     ("a-sequence", "seq(float[4]) x", "y = Shape(x)", "", 18, "is a sequence"),
 ]
 
