@@ -291,7 +291,9 @@ def _report_given(
 ) -> None:
     dims, known = given.shape or (), declared.shape or ()
     if len(dims) != len(known):
-        text = f"the shape given for {name!r} has rank {len(dims)}; the model declares {declared}, of rank {len(known)}"
+        text = (
+            f"the shape of the input {name!r} has rank {len(dims)}; the model declares {declared}, of rank {len(known)}"
+        )
         help = f"Give {len(known)} dimensions for {name!r}, or correct its declared shape in the model."
     else:
         wrong = [axis for axis, dim in enumerate(dims) if dim is not None and _excluded(values, dim, known[axis])]

@@ -190,7 +190,7 @@ def _lines(results: Mapping[str, Any]) -> Iterator[str]:
         "`tests/campaigns/real_models.py` downloads the models and writes this page; the project contains none of them."
     )
     yield ""
-    yield f"Date: {results['at']}."
+    yield f"Measured at {results['at']}."
     yield ""
     yield "| | |"
     yield "|---|---|"
