@@ -235,7 +235,7 @@ def _check_order(state: WalkState, scope: Scope) -> None:
     moved = next((position for position, index in enumerate(order) if position != index), None)
     if moved is not None:
         first = node_label(scope.nodes[moved], moved)
-        text = f"the nodes are out of order: {first} reads what a later node produces"
+        text = f"the nodes are out of order: {first} reads a value that a later node produces"
         state.report(diagnostic("SG112", text, scope.location, severity="warning"))
 
 
@@ -265,7 +265,7 @@ def _opsets_known(state: WalkState) -> bool:
 def _check_outputs(main: Walk, graph: GraphProto) -> None:
     for value in graph.output:
         if not main.is_defined(value.name):
-            main.report(diagnostic("SG105", f"the output {value.name!r} is defined by nothing in the model", "main"))
+            main.report(diagnostic("SG105", f"nothing in the model defines the output {value.name!r}", "main"))
 
 
 __all__ = ["NodeContext", "Walked", "infer_model", "walk_model"]

@@ -299,7 +299,7 @@ class Walk(GraphWalk):
         self.detail.having_bodies.append(ctx.index)
         if walks_bodies(operator, node):
             if operator.domain == "" and outputs and count > len(outputs):
-                ctx.find("SG212", f"{node.op_type} has {count} outputs, and its body gives {len(outputs)}")
+                ctx.find("SG212", f"{node.op_type} has {count} outputs, but its body has {len(outputs)}")
             return True
         if not self.may_look_into(ctx.location):
             return True

@@ -77,10 +77,10 @@ def sliced(
     steps = (1,) * len(starts) if steps is None else steps
     if not len(starts) == len(ends) == len(axes) == len(steps):
         raise InvalidNode(
-            f"{len(starts)} starts, {len(ends)} ends, {len(axes)} axes, {len(steps)} steps; they must be as many"
+            f"{len(starts)} starts, {len(ends)} ends, {len(axes)} axes, {len(steps)} steps; the numbers must be equal"
         )
     if 0 in steps:
-        raise InvalidNode("a step is 0")
+        raise InvalidNode("a step is 0; steps must not be 0")
     if dims is None:
         return [tensor(dtype, None)]
     result = list(dims)
@@ -98,9 +98,9 @@ def _require_a_direction(ctx: NodeContext, step: DimLike | None) -> None:
     if not isinstance(step, Dim):
         return
     if ctx.facts.prove_ge(step, 0):
-        ctx.require(step, ">=", 1, message="a step is 0")
+        ctx.require(step, ">=", 1, message="a step is 0; steps must not be 0")
     elif ctx.facts.prove_ge(0, step):
-        ctx.require(-1, ">=", step, message="a step is 0")
+        ctx.require(-1, ">=", step, message="a step is 0; steps must not be 0")
 
 
 def slice_contents(
