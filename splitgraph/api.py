@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 from splitgraph import formats
-from splitgraph.diagnostics import ConversionError, SplitgraphError, VerificationError, diagnostic
+from splitgraph.diagnostics import ConversionError, Diagnostic, SplitgraphError, VerificationError, diagnostic
 from splitgraph.formats import LoadedModel, give_back, held, load, open_model
 from splitgraph.garbage_collection import collection_paused
 from splitgraph.graph.scopes import opset_imports
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from splitgraph.formats import Model
     from splitgraph.inference.analysis import Analysis
     from splitgraph.model_kinds import ConvertOptions, InferOptions, InMemory, M, RewriteOptions, Source, StrPath
+    from splitgraph.targets.check import Examined
+    from splitgraph.targets.target import Target
 
 # Each function imports the modules that only this function needs: infer must not import conversion or execution.
 # Each function has two overloads: for a model in memory, and for a path, which may have either format.
@@ -250,6 +252,42 @@ def verify(
     return verification
 
 
+def check(model: Source, target: str | Sequence[str]) -> tuple[Diagnostic, ...]:
+    """Say what a runtime will refuse in a model or compute wrong, node by node. Without an error, nothing is known to be
+    in the way.
+
+    model: an ONNX model, as in `infer`; not changed. target: the name of a runtime, such as "mnn" or "openvino@2023.3",
+    or several. `targets` lists them. What is wrong with the model itself is reported once, before all else.
+
+    Raises SplitgraphError for a target that is not known, and for an OpenVINO IR; ModelError for a file that cannot be
+    read.
+    """
+    from splitgraph.targets.check import check_model
+    from splitgraph.targets.target import find_target
+
+    wanted = [find_target(each) for each in ([target] if isinstance(target, str) else target)]
+    examined = examine_source(model)
+    found = [each for one in wanted for each in check_model(examined, one)]
+    return tuple(dict.fromkeys(found))
+
+
+def examine_source(model: Source) -> Examined:
+    """A model as checks of targets see it. Raises SplitgraphError for an OpenVINO IR."""
+    from splitgraph.targets.check import examine
+
+    opened = open_model(model, weights="leave").content
+    if not isinstance(opened, ModelProto):
+        raise SplitgraphError("targets read ONNX models; this is an OpenVINO IR, which only OpenVINO reads")
+    return examine(opened)
+
+
+def targets() -> Mapping[str, Target]:
+    """Every runtime that is known, by name: the newest version of each as "mnn", older ones as "openvino@2023.3.0"."""
+    from splitgraph.targets.target import targets as known
+
+    return known()
+
+
 def save(
     model: InMemory | Analysis | Rewrite,
     path: str | os.PathLike[str],
@@ -392,4 +430,4 @@ def tolerance_of(rewrite: Rewrite) -> Tolerance:
     return Tolerance(*rounding_tolerances(rewrite.model, *rewrite.tolerance))
 
 
-__all__ = ["convert", "downgrade", "infer", "load", "save", "upgrade", "verify"]
+__all__ = ["check", "convert", "downgrade", "infer", "load", "save", "targets", "upgrade", "verify"]

@@ -283,6 +283,26 @@ def convert(
 
 
 @program.command()
+@parameters.model_argument("model")
+@parameters.targets
+@click.option("--all-targets", is_flag=True, help="Check for every known target, one line each.")
+@parameters.as_json
+@_run
+def check(model: Path, target: Sequence[str], all_targets: bool, as_json: bool) -> int:
+    """Say what a runtime will refuse in MODEL, or silently compute wrong.
+
+    \b
+    splitgraph check model.onnx --target mnn --target openvino@2023.3
+    splitgraph check model.onnx --all-targets
+    """
+    if bool(target) == all_targets:
+        raise click.UsageError("Give one or more runtimes with --target, or --all-targets.")
+    from splitgraph.commands import check
+
+    return check.check(model, target=target, all_targets=all_targets, as_json=as_json)
+
+
+@program.command()
 @parameters.model_argument("before")
 @parameters.model_argument("after")
 @parameters.running_options(RTOL, ATOL)
