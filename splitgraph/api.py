@@ -253,8 +253,8 @@ def verify(
 
 
 def check(model: Source, target: str | Sequence[str]) -> tuple[Diagnostic, ...]:
-    """Say what a runtime will refuse in a model or compute wrong, node by node. Without an error, nothing is known to be
-    in the way.
+    """Say what a runtime will refuse in a model or compute wrong, node by node. Without an error, nothing is known to
+    be in the way.
 
     model: an ONNX model, as in `infer`; not changed. target: the name of a runtime, such as "mnn" or "openvino@2023.3",
     or several. `targets` lists them. What is wrong with the model itself is reported once, before all else.
