@@ -99,8 +99,8 @@ def lower_split(
                 diagnostic(refusal.code, f"{detail.variant.label}: {refusal.message}", location, help=refusal.help),
             )
         )
-    mains = {made.op_type for made in emission.mains}
-    after = mains.pop() if len(mains) == 1 and not mains.isdisjoint(("Slice", "Gather")) else target.label
+    mains = {made.op_type for made in emission.mains} - {target.op_type}
+    after = mains.pop() if len(mains) == 1 and not mains.isdisjoint(("Slice", "Gather", "Identity")) else target.label
     return Lowered(emission, Change(location, detail.variant.label, after, why))
 
 
