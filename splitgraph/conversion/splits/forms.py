@@ -18,6 +18,7 @@ from splitgraph.conversion.planning.use_counts import UseCounts
 from splitgraph.conversion.prepare.inlining import inline_functions, told_inlined
 from splitgraph.conversion.prepare.repair import repaired
 from splitgraph.conversion.rewrite import Rewrite, followed_by
+from splitgraph.conversion.splits.joined_slices import plan_partitions
 from splitgraph.conversion.splits.lengths_pattern import (
     Producers,
     axis_reference,
@@ -153,6 +154,8 @@ def _plan_plain(
             _to_plain_domain(emission)
     rewrites.settle(uses)
     plan_sequences(plan, model, walked, root, names, uses, why, target_at, explicit_lengths=explicit_lengths)
+    if to == "split":
+        plan_partitions(plan, model, walked, root, names, uses, why, explicit_lengths=explicit_lengths)
 
 
 def _of_read_parts(found: SplitNode, uses: UseCounts) -> SplitNode:

@@ -15,8 +15,8 @@ from splitgraph.onnx_proto import NodeProto, TensorProto
 from splitgraph.variants import Variant
 from splitgraph.variants.lowering import LowerRequest, NotRepresentable
 
-# By operator, the input that holds the lengths at run time.
-LENGTHS_INPUT = {"Split": 1, "SplitToSequence": 1, "VariadicSplit": 2}
+# By operator, the input that holds the lengths at run time. Of slices, it is that of the Split that stands for them.
+LENGTHS_INPUT = {"Split": 1, "SplitToSequence": 1, "VariadicSplit": 2, "Slice": 1}
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Writing SplitToSequence as Split or as slices, where every reader uses known positions or joins the whole sequence."""
+"""Writing SplitToSequence as Split or slices, where all readers use known positions or join the whole sequence."""
 
 from __future__ import annotations
 
