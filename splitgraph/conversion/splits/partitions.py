@@ -78,8 +78,8 @@ def find_partitions(walked: Walked, scope: Scope, known: Facts | None = None) ->
     more than the graph itself says.
 
     All slices of a value along one axis count: one that overlaps others prevents a partition. A node with steps, of
-    several axes, or of bounds that inference does not know is no part of one. Values whose elements inference knows, as
-    in shape arithmetic, have none.
+    several axes, or of bounds that inference does not know is no part of one. Shapes, and values that are computed from
+    them, have none.
     """
     facts = walked.facts.get(scope.path, Facts()) if known is None else known
     values = KnownValues(walked, scope.path)
@@ -88,7 +88,7 @@ def find_partitions(walked: Walked, scope: Scope, known: Facts | None = None) ->
         if node.op_type not in ("Slice", "Gather") or plain_domain(node.domain) or not any(node.output):
             continue
         data = values.type_of(node.input[0])
-        if data.kind != "tensor" or not data.shape or values.knows_elements(node.input[0]):
+        if data.kind != "tensor" or not data.shape or _is_of_shapes(node.input[0], data, values):
             continue
         found = _part_of(index, node, data.shape, values, facts, opset_of(scope.imports))
         if found is not None:
@@ -98,6 +98,11 @@ def find_partitions(walked: Walked, scope: Scope, known: Facts | None = None) ->
         partition = _partition(scope, name, values.type_of(name), axis, parts, facts)
         if partition is not None:
             yield partition
+
+
+def _is_of_shapes(name: str, data: ValueType, values: KnownValues) -> bool:
+    """Whether a value may be a shape or computed from one, and so is read element by element: a Split helps nobody."""
+    return values.knows_elements(name) or (data.rank == 1 and data.dtype in ("int64", "int32"))
 
 
 def _partition(
