@@ -69,15 +69,22 @@ def write_slices(request: LowerRequest, bounds: Sequence[BoundsForm] = PLAINEST_
     if request.parts == 1:
         request.builder.main(copy_node(request, request.node.input[:1], "Identity", keep=()))
         return
-    reason = NotRepresentable("SG402", "no form of the bounds of its slices may be written")
+    reason: NotRepresentable | None = None
     for form in bounds:
+        numbers = _NUMBERS[form](request.split) if form in _NUMBERS else None
+        if numbers is None and form in _NUMBERS:
+            continue
         try:
-            _FORMS[form](request)
+            emit_slices(request) if numbers is None else _write_numbers(request, numbers)
         except NotRepresentable as refusal:
-            reason = refusal
+            reason = reason or refusal
         else:
             return
-    raise reason
+    raise reason or NotRepresentable(
+        "SG402",
+        "the lengths depend on a dynamic dimension, so that the bounds of the slices are no numbers",
+        "Give the dimension a fixed size before converting.",
+    )
 
 
 def constant_bounds(split: CanonicalSplit) -> list[tuple[int, int]] | None:
@@ -111,21 +118,13 @@ def open_bounds(split: CanonicalSplit) -> list[tuple[int, int]] | None:
     return bounds
 
 
-def _write_constant(request: LowerRequest) -> None:
-    _write_numbers(request, constant_bounds(request.split))
+_NUMBERS: Mapping[BoundsForm, Callable[[CanonicalSplit], Sequence[tuple[int, int]] | None]] = {
+    "constant": constant_bounds,
+    "open": open_bounds,
+}
 
 
-def _write_open(request: LowerRequest) -> None:
-    _write_numbers(request, open_bounds(request.split))
-
-
-def _write_numbers(request: LowerRequest, bounds: Sequence[tuple[int, int]] | None) -> None:
-    if bounds is None:
-        raise NotRepresentable(
-            "SG402",
-            "the lengths depend on a dynamic dimension, so that the bounds of slices are no numbers",
-            "Give the dimension a fixed size before converting.",
-        )
+def _write_numbers(request: LowerRequest, bounds: Sequence[tuple[int, int]]) -> None:
     builder, axis = request.builder, written_axis(request)
     _refuse_negative_axis(request, axis)
     if builder.opset < _INPUTS_SINCE:
@@ -198,13 +197,6 @@ def emit_slices(request: LowerRequest) -> None:
         return _gathered(request, [data, _places(request.builder, start, end)], pattern)
 
     _write_parts(request, between)
-
-
-_FORMS: Mapping[BoundsForm, Callable[[LowerRequest], None]] = {
-    "constant": _write_constant,
-    "open": _write_open,
-    "computed": emit_slices,
-}
 
 
 def _gathered(request: LowerRequest, inputs: Sequence[str], pattern: NodeProto) -> NodeProto:
