@@ -92,7 +92,7 @@ def constant_bounds(split: CanonicalSplit) -> list[tuple[int, int]] | None:
     lengths = split.static_lengths
     if lengths is None:
         return None
-    return [(end - length, end) if length else (0, 0) for length, end in zip(lengths, accumulate(lengths), strict=True)]
+    return [(end - length, end) for length, end in zip(lengths, accumulate(lengths), strict=True)]
 
 
 def open_bounds(split: CanonicalSplit) -> list[tuple[int, int]] | None:
@@ -112,8 +112,8 @@ def open_bounds(split: CanonicalSplit) -> list[tuple[int, int]] | None:
         else:
             start, behind = -behind, behind - length
             end = -behind or OPEN_END
-        # An empty part behind the rest would begin at -0.
-        bounds.append((start, end) if length else (0, 0))
+        # An empty part at the end would begin at -0.
+        bounds.append((start, end) if start or length else (0, 0))
         start = end
     return bounds
 
