@@ -179,7 +179,7 @@ def _position(emission: Emission, found: Partition, bound: Bound, dim: str) -> s
     name = emission.constant([given], "bound") if isinstance(given, int) else bound.name
     if bound.position == given:
         return name
-    if isinstance(given, int) and given >= 0:
+    if not bound.counts_from_end:
         return emission.emit("Min", [name, dim], "bound")
     from_start = emission.emit("Add", [dim, name], "bound")
     if bound.position == total + given:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from splitgraph.attribute_values import attribute_value
@@ -24,13 +24,16 @@ _MOST_PROVED = 32
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A start or end. position: from the first element, at most the dimension. given: as the node has it, negative if
-    it counts from the end. name: of the int64 tensor with what is given; "" where there is none.
+    """A start or end.
+
+    position: from the first element, at most the dimension. given: as the node has it. name: of the int64 tensor with
+    what is given; "" where there is none, or where its sign is not known. counts_from_end: what is given is negative.
     """
 
     position: DimLike
     given: DimLike
     name: str = ""
+    counts_from_end: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +140,11 @@ def _part_of(
 
 def _positioned(bound: Bound, dim: DimLike, facts: Facts) -> Bound | None:
     position = clamped_position(facts, dim, bound.given)
-    return None if position is None else replace(bound, position=position)
+    if position is None:
+        return None
+    is_negative = facts.prove_ge(-1, bound.given)
+    name = bound.name if is_negative or facts.prove_ge(bound.given, 0) else ""
+    return Bound(position, bound.given, name, is_negative)
 
 
 def _slice_attributes(node: NodeProto) -> _Cut | None:

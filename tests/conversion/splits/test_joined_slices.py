@@ -207,6 +207,25 @@ def test_halves_at_run_time(opset: int, shape: str) -> None:
     assert_same(model, after, *(data(size, 4) for size in ((2, 4, 6) if shape == "2*N" else range(1, 8))))
 
 
+@pytest.mark.parametrize(("dim", "is_joined"), [("N + 2", True), ("N", False)])
+def test_bounds_that_are_negative_at_run_time(dim: str, is_joined: bool) -> None:
+    """Half of a dimension from its end. Half of 1 is 0, which is the start and not the end."""
+    nodes = [
+        helper.make_node("Shape", ["x"], ["s"]),
+        constant("first", [0]),
+        constant("two", [2]),
+        helper.make_node("Gather", ["s", "first"], ["n"], axis=0),
+        helper.make_node("Div", ["n", "two"], ["half"]),
+        helper.make_node("Neg", ["half"], ["cut"]),
+        *slice_node("y0", 0, "cut"),
+        *slice_node("y1", "cut", END),
+    ]
+    model = model_of(nodes, ["y0", "y1"], (dim, 4))
+    after = splitgraph.convert(model, "split").model
+    assert ("Split" in operators(after)) == is_joined
+    assert_same(model, after, *(data(size, 4) for size in range(2, 7)))
+
+
 @pytest.mark.parametrize("opset", [9, 11, 13, 18])
 def test_gathers_of_each_element_are_a_split_and_squeezes(opset: int) -> None:
     nodes = nodes_of(*(gather_node(f"y{index}", index, 1) for index in (2, 0, 3, 1)))

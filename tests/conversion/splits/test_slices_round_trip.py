@@ -99,8 +99,11 @@ def cuts_of_a_rest(draw: st.DrawFn) -> Cut:
 
 @st.composite
 def computed_cuts(draw: st.DrawFn) -> Cut:
-    """Equal parts, or parts of size N//k with a longer last one, whose bounds are computed from the shape."""
-    parts, is_equal = draw(st.integers(2, 4)), draw(st.booleans())
+    """Equal parts, parts of size N//k with a longer last one, or chunks of ceil(N / k) that may overrun the dimension;
+    bounds are computed from the shape.
+    """
+    parts, form = draw(st.integers(2, 4)), draw(st.sampled_from(["equal", "down", "up"]))
+    is_equal = form == "equal"
     rank = draw(st.integers(1, 3))
     axis = draw(st.integers(0, rank - 1))
     nodes = [
@@ -108,7 +111,9 @@ def computed_cuts(draw: st.DrawFn) -> Cut:
         constant("axis", [axis]),
         helper.make_node("Gather", ["shape", "axis"], ["dim"], axis=0),
         constant("parts", [parts]),
-        helper.make_node("Div", ["dim", "parts"], ["at1"]),
+        constant("added", [parts - 1 if form == "up" else 0]),
+        helper.make_node("Add", ["dim", "added"], ["raised"]),
+        helper.make_node("Div", ["raised", "parts"], ["at1"]),
     ]
     for index in range(2, parts):
         nodes.append(constant(f"factor{index}", [index]))
