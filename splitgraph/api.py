@@ -174,10 +174,12 @@ def convert(
     atol: float | None = None,
     timeout: float = 300,
 ) -> Rewrite:
-    """Convert a model's splits to plain Split nodes or to VariadicSplit, a model to another opset of ai.onnx, or both.
+    """Convert a model's splits to plain Split nodes, to VariadicSplit or to slices, a model to another opset of
+    ai.onnx, or both.
 
-    to: the form of the splits; VariadicSplit is a function in ONNX and a layer in OpenVINO IR. opset: newer or older;
-    None keeps the model's own. Give at least one of the two.
+    to: the form of the splits. "split" also makes one Split of slices that are all parts of a value. "variadic-split"
+    is a function in ONNX and a layer in OpenVINO IR. "slice" is a Slice for each part that is read, in ONNX only.
+    opset: newer or older; None keeps the model's own. Give at least one of the two.
     explicit_lengths: give every split explicit lengths, for runtimes that support neither equal parts nor num_outputs,
     and inline local functions, which these runtimes do not support either. ir_version: of the result; None and "keep"
     keep the model's own, raised to 8 if the result has functions.

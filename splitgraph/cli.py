@@ -247,14 +247,14 @@ def downgrade(opset: int, ir_version: _Version, **options: Any) -> int:
 
 @program.command()
 @parameters.model_argument("model")
-@click.option("--to", type=click.Choice(["split", "variadic-split"]), help="The form of the splits.")
+@click.option("--to", type=click.Choice(["split", "variadic-split", "slice"]), help="The form of the splits.")
 @click.option("--opset", type=int, metavar="N", help="The ai.onnx opset to convert to, newer or older.")
 @click.option("--explicit-lengths", is_flag=True, help="Give every split explicit lengths; inline functions.")
 @parameters.ir_version
 @parameters.rewriting_options
 @_run
 def convert(
-    to: Literal["split", "variadic-split"] | None,
+    to: Literal["split", "variadic-split", "slice"] | None,
     opset: int | None,
     explicit_lengths: bool,
     ir_version: _Version,
@@ -265,6 +265,7 @@ def convert(
     \b
     splitgraph convert model.onnx --opset 17                          (up or down)
     splitgraph convert model.onnx --to split --explicit-lengths
+    splitgraph convert model.onnx --to slice                          (a Slice for each part)
     splitgraph convert model.onnx --to variadic-split
     splitgraph convert model.onnx --to variadic-split -o model.xml    (OpenVINO IR, by OpenVINO)
     """

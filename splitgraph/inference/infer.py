@@ -82,6 +82,7 @@ class Walked:
     imported version of each domain. scopes: every graph of the model. graphs: the results for each graph, by path.
     misdeclared: declarations with only a wrong shape; if there are any, no declared shape of a node's output was
     believed. named: declared names of dimensions that are otherwise unknown, each with the graphs that declare it.
+    facts: what is known of the symbols in each graph.
     """
 
     diagnostics: tuple[Diagnostic, ...]
@@ -91,6 +92,7 @@ class Walked:
     graphs: Mapping[GraphPath, GraphDetail]
     misdeclared: tuple[Diagnostic, ...]
     named: Mapping[str, Collection[GraphPath]]
+    facts: Mapping[GraphPath, Facts]
 
     def visits(self, scope: Scope) -> Sequence[Visit | None]:
         """The visit of each node of a graph, as in `GraphDetail.visits`."""
@@ -109,7 +111,9 @@ def walk_model(model: ModelProto) -> Walked:
     named = {name: frozenset(graphs) for name, graphs in state.adopted.items()}
     found, avoided = state.branches.settled(state.diagnostics, lambda error: False)
     never_run = (*state.never_run, *avoided)
-    return Walked(tuple(found), never_run, dict(state.imports), state.scopes, state.details, misdeclared, named)
+    return Walked(
+        tuple(found), never_run, dict(state.imports), state.scopes, state.details, misdeclared, named, state.facts
+    )
 
 
 def _analyse(

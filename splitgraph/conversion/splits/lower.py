@@ -13,10 +13,10 @@ from splitgraph.graph.scopes import Scope, node_label
 from splitgraph.inference.walk_results import SplitDetail
 from splitgraph.onnx_proto import NodeProto, TensorProto
 from splitgraph.variants import Variant
-from splitgraph.variants.lowering import LowerRequest, NotRepresentable
+from splitgraph.variants.lowering import LowerRequest, NotRepresentable, lengths_with_rest
 
-# By operator, the input that holds the lengths at run time.
-LENGTHS_INPUT = {"Split": 1, "SplitToSequence": 1, "VariadicSplit": 2}
+# By operator, the input that holds the lengths at run time. Of slices, it is that of the Split that stands for them.
+LENGTHS_INPUT = {"Split": 1, "SplitToSequence": 1, "VariadicSplit": 2, "Slice": 1}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,13 +79,15 @@ def lower_split(
         return Lowered()
     if reads_left_out(node, emission.left_out):
         return Lowered(blockers=(blocker(node, emission.left_out, "SG408", location),))
+    # Numbers, or what the dimension leaves of them, make better bounds than a tensor of lengths.
+    needs_no_lengths = target.op_type == "Slice" and lengths_with_rest(split) is not None
     try:
         request = LowerRequest(
             node=node,
             split=split,
             data=detail.data,
             builder=emission,
-            lengths=_counted_lengths(node, detail, split, emission, counted),
+            lengths=None if needs_no_lengths else _counted_lengths(node, detail, split, emission, counted),
             divisible=detail.divisible,
             explicit_lengths=explicit_lengths,
             axis_attribute=next((attribute for attribute in node.attribute if attribute.name == "axis"), None),
@@ -99,8 +101,8 @@ def lower_split(
                 diagnostic(refusal.code, f"{detail.variant.label}: {refusal.message}", location, help=refusal.help),
             )
         )
-    mains = {made.op_type for made in emission.mains}
-    after = mains.pop() if len(mains) == 1 and not mains.isdisjoint(("Slice", "Gather")) else target.label
+    mains = {made.op_type for made in emission.mains} - {target.op_type}
+    after = mains.pop() if len(mains) == 1 and not mains.isdisjoint(("Slice", "Gather", "Identity")) else target.label
     return Lowered(emission, Change(location, detail.variant.label, after, why))
 
 

@@ -138,7 +138,7 @@ def slice_length(
         return _backward_length(facts, dim, start, end, -step)
     if not facts.prove_ge(step, 1):
         return None
-    low, high = _clamped(facts, dim, start), _clamped(facts, dim, end)
+    low, high = clamped_position(facts, dim, start), clamped_position(facts, dim, end)
     if low is None or high is None:
         return None
     in_order = _in_order(facts, start, end) or facts.prove_ge(high, low)
@@ -154,7 +154,7 @@ def _in_order(facts: Facts, start: DimLike, end: DimLike) -> bool:
     return same_side and facts.prove_ge(end, start)
 
 
-def _clamped(facts: Facts, dim: DimLike, position: DimLike) -> DimLike | None:
+def clamped_position(facts: Facts, dim: DimLike, position: DimLike) -> DimLike | None:
     """A start or end of a forward slice as a position between 0 and the dimension; None when its sign is not known."""
     if isinstance(position, int) and isinstance(dim, int):
         return min(max(position + dim if position < 0 else position, 0), dim)
