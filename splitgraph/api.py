@@ -163,6 +163,7 @@ def convert(
     to: Form | None = None,
     *,
     opset: int | None = None,
+    target: str | None = None,
     explicit_lengths: bool = False,
     ir_version: int | Literal["keep"] | None = None,
     verify: bool = False,
@@ -174,12 +175,14 @@ def convert(
     atol: float | None = None,
     timeout: float = 300,
 ) -> Rewrite:
-    """Convert a model's splits to plain Split nodes, to VariadicSplit or to slices, a model to another opset of
-    ai.onnx, or both.
+    """Convert a model for a runtime; or its splits to plain Split nodes, to VariadicSplit or to slices; or to another
+    opset of ai.onnx.
 
     to: the form of the splits. "split" also makes one Split of slices that are all parts of a value. "variadic-split"
     is a function in ONNX and a layer in OpenVINO IR. "slice" is a Slice for each part that is read, in ONNX only.
-    opset: newer or older; None keeps the model's own. Give at least one of the two.
+    opset: newer or older; None keeps the model's own. target: the name of a runtime, such as "mnn" or "openvino@2023.3"
+    (`targets` lists them): what it does not read gets a form that it reads, all else stays. Give `to`, `opset` or both,
+    or `target`, with or without `opset`.
     explicit_lengths: give every split explicit lengths, for runtimes that support neither equal parts nor num_outputs,
     and inline local functions, which these runtimes do not support either. ir_version: of the result; None and "keep"
     keep the model's own, raised to 8 if the result has functions.
@@ -189,10 +192,14 @@ def convert(
     from splitgraph.conversion.splits.forms import convert_forms
 
     checks = _Checks(bind, samples, seed, engine, rtol, atol, timeout) if verify else None
+    if target is not None:
+        if to is not None or explicit_lengths:
+            raise SplitgraphError("a target says which forms of splits it reads; leave `to` and explicit_lengths out")
+        return _convert_for(model, target, opset, ir_version, checks)
     if opset is not None:
         return _convert_opset(model, opset, ir_version, checks, newer=None, to=to, explicit_lengths=explicit_lengths)
     if to is None:
-        raise SplitgraphError("convert needs a form of the splits (to), an opset, or both")
+        raise SplitgraphError("convert needs a form of the splits (to), an opset, both, or a target")
     with collection_paused():
         loaded = open_model(model, weights="leave")
         opened = loaded.content
@@ -351,6 +358,21 @@ def _convert_opset(
         rewrite = convert_opset(opened, opset, ir_version, owned=owned)
         if to is not None:
             rewrite = _with_form(rewrite, to, explicit_lengths, ir_version)
+    return _finish(loaded, rewrite, checks)
+
+
+def _convert_for(
+    model: Any, target: str, opset: int | None, ir_version: int | Literal["keep"] | None, checks: _Checks | None
+) -> Rewrite:
+    from splitgraph.conversion.targets.convert import convert_for_target
+    from splitgraph.targets.target import find_target
+
+    wanted = find_target(target)
+    loaded = open_model(model, weights="leave")
+    if not isinstance(loaded.content, ModelProto):
+        raise SplitgraphError("targets read ONNX models; this is an OpenVINO IR, which only OpenVINO reads")
+    with collection_paused():
+        rewrite = convert_for_target(loaded.content, wanted, opset, ir_version)
     return _finish(loaded, rewrite, checks)
 
 

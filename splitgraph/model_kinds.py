@@ -85,4 +85,5 @@ class ConvertOptions(RewriteOptions, total=False):
     """The keywords of `convert`."""
 
     opset: int | None
+    target: str | None
     explicit_lengths: bool

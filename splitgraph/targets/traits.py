@@ -72,6 +72,7 @@ MODIFIERS = {
     "bounds-open": "end of INT64_MAX",
     "bounds-negative": "bounds counted from the end",
     "gather-list": "indices as a list",
+    "constant-empty": "constant without elements",
     "local-function": "local function",
 }
 TITLES = {**FORMS, **MODIFIERS}

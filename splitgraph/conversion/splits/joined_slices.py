@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -15,6 +15,7 @@ from splitgraph.conversion.planning.use_counts import UseCounts
 from splitgraph.conversion.rewrite import Change
 from splitgraph.conversion.splits.lower import SplitNode, lower_split
 from splitgraph.conversion.splits.partitions import Bound, Partition, find_partitions
+from splitgraph.conversion.splits.sequences import Place
 from splitgraph.dim import DimLike
 from splitgraph.graph.names import FreshNames
 from splitgraph.graph.scopes import Scope, node_label
@@ -41,14 +42,20 @@ def plan_partitions(
     why: str,
     *,
     explicit_lengths: bool = False,
+    only: Container[Place] | None = None,
 ) -> None:
-    """Plan a Split in place of the slices of each partition; partitions that no Split can express are left alone."""
+    """Plan a Split in place of the slices of each partition; partitions that no Split can express are left alone. only:
+    the partitions with one of these nodes; None for all.
+    """
     for scope in root:
         target = variant_at("Split", opset_of(scope.imports))
         if target is None:
             continue
         for found in find_partitions(walked, scope):
-            if any(part.index in plan.at(scope.path).replaced for part in found.parts):
+            places = [(scope.path, part.index) for part in found.parts]
+            if only is not None and not any(place in only for place in places):
+                continue
+            if any(index in plan.at(path).replaced for path, index in places):
                 continue
             joined = _join(plan, model, found, target, names, explicit_lengths)
             if joined is not None:

@@ -51,11 +51,12 @@ def lower_split(
     *,
     explicit_lengths: bool = False,
     counted: bool = True,
+    afresh: bool = False,
 ) -> Lowered:
     """Write a split node as the target variant.
 
     explicit_lengths: write lengths out even where the target has a shorter form. counted: False where the lengths do
-    not show how many they are, so that their number is written out.
+    not show how many they are, so that their number is written out. afresh: also a node that has this form already.
     """
     node, detail, location = found.node, found.detail, found.location
     split = detail.split
@@ -73,9 +74,9 @@ def lower_split(
     blocked = _types_blocked(detail, target, location)
     if blocked:
         return Lowered(blockers=blocked)
-    if target == detail.variant and not explicit_lengths:
+    if target == detail.variant and not explicit_lengths and not afresh:
         return Lowered()
-    if explicit_lengths and target == detail.variant and _is_written_out(node, split, target, counted):
+    if not afresh and explicit_lengths and target == detail.variant and _is_written_out(node, split, target, counted):
         return Lowered()
     if reads_left_out(node, emission.left_out):
         return Lowered(blockers=(blocker(node, emission.left_out, "SG408", location),))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -20,13 +20,15 @@ from splitgraph.deferred import helper
 from splitgraph.diagnostics import diagnostic
 from splitgraph.graph.definitions import Definitions
 from splitgraph.graph.names import FreshNames
-from splitgraph.graph.scopes import Scope, node_label
+from splitgraph.graph.scopes import GraphPath, Scope, node_label
 from splitgraph.inference import Walked
 from splitgraph.inference.walk_results import GraphDetail, SplitDetail
 from splitgraph.node_making import make_attribute, make_node
 from splitgraph.onnx_proto import ModelProto, NodeProto, TensorProto
 from splitgraph.variants import Variant, variant_at
 
+# A node: the path of its graph, and its index there.
+Place = tuple[GraphPath, int]
 # What a split becomes at an opset; None where the operator does not exist there.
 TargetAt = Callable[[int], "Variant | None"]
 
@@ -70,15 +72,17 @@ def plan_sequences(
     target_at: TargetAt = plain_split_at,
     *,
     explicit_lengths: bool = False,
+    only: Container[Place] | None = None,
 ) -> None:
     """Plan the conversion of every SplitToSequence whose readers allow it; the others are kept, with a note that says
-    why. why: the reason of the changes. target_at: what a sequence becomes at an opset.
+    why. why: the reason of the changes. target_at: what a sequence becomes at an opset. only: the nodes to convert, by
+    path of the graph and index; None for all.
     """
     definitions: Definitions | None = None
     for scope in root:
         details: GraphDetail = walked.graphs.get(scope.path) or GraphDetail()
         for index, found in details.splits.items():
-            if found.variant.op_type != "SplitToSequence":
+            if found.variant.op_type != "SplitToSequence" or (only is not None and (scope.path, index) not in only):
                 continue
             node = scope.nodes[index]
             location = f"{scope.location}/{node_label(node, index)}"
