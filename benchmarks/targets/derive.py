@@ -50,7 +50,7 @@ def derive(rows: Iterable[Row]) -> Derived:
         others = [trait for trait in suspects if not is_operator(trait)]
         # An operator is to blame alone only in a model with nothing unusual.
         unusual = [trait for trait in traits if trait in MODIFIERS]
-        blame(forms or others or {*suspects, *unusual, *(_form_of(traits) if unusual else ())}, answer)
+        blame(forms or others or [*unusual, *(_form_of(traits) if unusual else suspects)], answer)
     for traits, answer in failing:
         if not _is_explained(traits, found):
             blame(_together(traits, right), answer)
@@ -74,7 +74,11 @@ def _is_explained(traits: Traits, found: Collection[Traits]) -> bool:
 
 def _together(traits: Traits, right: Sequence[Traits]) -> Collection[str]:
     """The smallest part of the traits that no model that is read has; else the form with what is unusual."""
-    ordered = sorted(traits, key=lambda trait: (is_operator(trait), trait not in FORMS, trait not in MODIFIERS, trait))
+    if "local-function" in traits:
+        return ["local-function"]
+    # Operators are traits of other nodes of the model.
+    own = [trait for trait in traits if not is_operator(trait)]
+    ordered = sorted(own, key=lambda trait: (trait not in FORMS, trait not in MODIFIERS, trait))
     for count in (2, 3):
         for part in combinations(ordered, count):
             if not any(set(part) <= each for each in right):

@@ -28,6 +28,8 @@ from splitgraph.targets.traits import FORMS, MODIFIERS
 TABLE = Path(__file__).parents[2] / "splitgraph" / "targets" / "table"
 # Forms of this prefix only probe opsets and IR versions.
 _PROBE = "zz_"
+# Forms of this prefix are models that the specification forbids.
+_INVALID = "x_"
 
 
 def main(folder: Path, results: Sequence[Path]) -> None:
@@ -58,8 +60,10 @@ def entry_of(measured: Mapping[str, Any], seen: Mapping[str, frozenset[str] | No
     prose, answers = PROSE[measured["runtime"]], measured["answers"]
     newest_opset, newest_ir = _limits(folder, {form: answer for form, (answer, _) in answers.items()})
     rows: list[Row] = []
-    for form, (answer, _) in sorted(answers.items()):
-        traits = None if form.startswith(_PROBE) else seen[form]
+    for form, (answer, reason) in sorted(answers.items()):
+        # What an adapter cannot give to the runtime says nothing of the runtime.
+        is_told = not form.startswith((_PROBE, _INVALID)) and "harness" not in reason
+        traits = seen[form] if is_told else None
         if traits and (newest_opset is None or _opset(folder, form) <= newest_opset):
             rows.append((traits, "dies" if answer == "hangs" else answer))
     found = derive(rows)

@@ -17,7 +17,7 @@ from splitgraph.targets.traits import Given, data_traits, part_traits, split_for
 from splitgraph.value_type import UNKNOWN
 
 _GREATEST = 2**63 - 1
-_WORST: Sequence[Given] = ("", "attribute", "constant", "folded", "computed", "input")
+_WORST: Sequence[Given] = ("", "attribute", "constant", "folded", "fixed", "computed", "input")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +41,10 @@ def traits_of(model: ModelProto, walked: Walked) -> Iterator[NodeTraits]:
     """The traits of every node of a model, in graph order; bodies of functions are looked at as written."""
     functions = {function_key(function) for function in model.functions}
     for root in roots(walked.scopes):
-        producers, read = Producers(root), _read_values(root)
+        producers, (read, joined) = Producers(root), _read_values(root)
         for scope in root:
             detail = walked.graphs.get(scope.path) or GraphDetail()
-            reader = _Reader(scope, detail, producers.seen_from(scope), read, _inputs(root), _outputs(scope))
+            reader = _Reader(scope, detail, producers.seen_from(scope), read, joined, _inputs(root), _outputs(scope))
             for index, node in enumerate(scope.nodes):
                 found = reader.traits(index, node)
                 if called_function(node) in functions and "variadic-split" not in found:
@@ -62,14 +62,15 @@ def _versioned(node: NodeProto, scope: Scope) -> str | None:
     return None if version is None else f"{node.op_type}-{version.since_version}"
 
 
-def _read_values(root: Sequence[Scope]) -> set[str]:
-    """The names of all values of a root that a node reads or that are outputs."""
+def _read_values(root: Sequence[Scope]) -> tuple[set[str], set[str]]:
+    """The names of all values of a root that a node reads or that are outputs; and of those that only Concat reads."""
     read: set[str] = set()
+    joined: set[str] = set()
     for scope in root:
         read |= _outputs(scope)
         for node in scope.nodes:
-            read.update(node.input)
-    return read
+            (joined if node.op_type == "Concat" else read).update(node.input)
+    return read | joined, joined - read
 
 
 def _outputs(scope: Scope) -> set[str]:
@@ -85,12 +86,13 @@ def _inputs(root: Sequence[Scope]) -> Collection[str]:
 
 @dataclass(slots=True)
 class _Reader:
-    """Reads the traits of the nodes of one graph. read: as `_read_values`. inputs: those of the root."""
+    """Reads the traits of the nodes of one graph. read, joined: as `_read_values`. inputs: those of the root."""
 
     scope: Scope
     detail: GraphDetail
     producers: Producers
     read: set[str]
+    joined: set[str]
     inputs: Collection[str]
     outputs: Collection[str]
     _versions: dict[str, set[str]] = field(default_factory=dict)
@@ -118,7 +120,7 @@ class _Reader:
             return {"string-split"}
         if split is None:
             return set()
-        traits = data_traits(found.data, split.axis) | part_traits(split, node.output)
+        traits = data_traits(found.data, split.axis) | part_traits(split, node.output, self.joined)
         traits |= self._of_axis(node)
         if "" in node.input:
             traits.add("input-unnamed")
@@ -213,7 +215,22 @@ class _Reader:
         if node is not None and node.op_type == "Constant":
             return "constant"
         held = self._contents(name)
-        return "computed" if held is None or held.integers is None else "folded"
+        if held is None or held.integers is None:
+            return "computed"
+        return "fixed" if self._depends_on_shape(name) else "folded"
+
+    def _depends_on_shape(self, name: str) -> bool:
+        """True for a value that is computed from the shape of another."""
+        seen, waiting = set(), [name]
+        while waiting:
+            node = self.producers.node(waiting.pop())
+            if node is None or node.output[0] in seen:
+                continue
+            if node.op_type in ("Shape", "Size"):
+                return True
+            seen.add(node.output[0])
+            waiting.extend(filter(None, node.input))
+        return False
 
     def _is_caller_given(self, name: str) -> bool:
         """True for an input that has no default."""

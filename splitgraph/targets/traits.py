@@ -6,15 +6,15 @@ operator with its version is a trait too ("Relu-13"). A runtime reads a node if 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Literal
 
 from splitgraph.canonical import CanonicalSplit
 from splitgraph.value_type import ValueType
 
-# How the lengths (or the bounds of a Slice) are given: not at all, as an attribute, as a constant, computed but known
-# to inference, computed from dimensions that only the run tells, by a graph input.
-Given = Literal["", "attribute", "constant", "folded", "computed", "input"]
+# How the lengths (or the bounds of a Slice) are given: not at all, as an attribute, as a constant, computed from
+# constants, from fixed dimensions, from dimensions that only the run tells, by a graph input.
+Given = Literal["", "attribute", "constant", "folded", "fixed", "computed", "input"]
 
 # The traits that say how a split is written. Each node has one of them.
 FORMS = {
@@ -25,6 +25,7 @@ FORMS = {
     "split-13-equal": "Split-13 without lengths",
     "split-13-constant": "Split-13 with constant lengths",
     "split-13-folded": "Split-13 with lengths computed from constants",
+    "split-13-fixed": "Split-13 with lengths computed from fixed dimensions",
     "split-13-computed": "Split-13 with lengths computed at run time",
     "split-13-input": "Split-13 with lengths as a graph input",
     "split-18-even": "Split-18 with num_outputs that divides the dimension",
@@ -32,6 +33,7 @@ FORMS = {
     "split-18-either": "Split-18 with num_outputs on a dimension that may be uneven",
     "split-18-constant": "Split-18 with constant lengths",
     "split-18-folded": "Split-18 with lengths computed from constants",
+    "split-18-fixed": "Split-18 with lengths computed from fixed dimensions",
     "split-18-computed": "Split-18 with lengths computed at run time",
     "split-18-input": "Split-18 with lengths as a graph input",
     "sequence-lengths": "SplitToSequence with a list of lengths",
@@ -40,6 +42,7 @@ FORMS = {
     "slice-attributes": "Slice-1 with attributes",
     "slice-constant": "Slice-10 or newer with constant bounds",
     "slice-folded": "Slice-10 or newer with bounds computed from constants",
+    "slice-fixed": "Slice-10 or newer with bounds computed from fixed dimensions",
     "slice-computed": "Slice-10 or newer with bounds computed at run time",
     "gather-range": "Gather with constant indices",
     "string-split": "StringSplit",
@@ -55,6 +58,7 @@ MODIFIERS = {
     "rank-unknown": "data of unknown rank",
     "rank-1": "data of rank 1",
     "part-empty": "part of length 0",
+    "part-empty-joined": "part of length 0 that a Concat reads",
     "parts-overrun": "num_outputs that leaves nothing for the last part",
     "data-empty": "data without elements",
     "input-unnamed": "lengths left out by an empty name",
@@ -118,13 +122,17 @@ def data_traits(data: ValueType, axis: int | None) -> set[str]:
     return found
 
 
-def part_traits(split: CanonicalSplit, outputs: Sequence[str]) -> set[str]:
-    """The traits of the parts. outputs: their names, "" for an omitted one."""
+def part_traits(split: CanonicalSplit, outputs: Sequence[str], joined: Container[str]) -> set[str]:
+    """The traits of the parts. outputs: their names, "" for an omitted one. joined: values that only Concat reads."""
     found = set()
     if "" in outputs:
         found.add("output-omitted")
     if split.lengths is not None and len(split.lengths) == 1:
         found.add("part-single")
-    if 0 in (split.lengths or ()) and split.total != 0:
-        found.add("parts-overrun" if split.form == "chunks" else "part-empty")
+    if split.total != 0 and split.lengths is not None and len(split.lengths) == len(outputs):
+        empty = [name for name, length in zip(outputs, split.lengths, strict=True) if length == 0]
+        if empty and split.form == "chunks":
+            found.add("parts-overrun")
+        elif empty:
+            found.add("part-empty-joined" if all(name in joined for name in empty) else "part-empty")
     return found

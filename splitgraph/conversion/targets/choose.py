@@ -46,6 +46,8 @@ def _choices(node: NodeTraits, detail: SplitDetail, opset: int) -> Iterator[Choi
     if split is None or variant is None:
         return
     kept = _kept_traits(node, detail, split)
+    # Parts that overrun the dimension are empty parts where their lengths are written out.
+    written_out = kept - {"parts-overrun"} | ({"part-empty"} if "parts-overrun" in kept else set())
     divisible = detail.divisible or (split.form == "equal")
     is_short = split.form == "equal" or (split.form == "chunks" and (variant.since_version >= 18 or divisible))
     if is_short:
@@ -54,11 +56,11 @@ def _choices(node: NodeTraits, detail: SplitDetail, opset: int) -> Iterator[Choi
     if given is not None:
         explicit = replace(split, form="lengths") if split.static_lengths is not None else split
         form = split_form(variant.since_version, given, split, divisible)
-        yield Choice(variant, explicit, True, kept | {form})
+        yield Choice(variant, explicit, True, written_out | {form})
     if not is_short and split.static_lengths is not None and len(set(split.static_lengths)) == 1:
         equal = replace(split, form="equal")
         yield Choice(variant, equal, False, kept | {split_form(variant.since_version, "", equal, True)})
-    yield from _slices(split, opset, kept - _OF_ALL_PARTS)
+    yield from _slices(split, opset, written_out - _OF_ALL_PARTS)
 
 
 def _slices(split: CanonicalSplit, opset: int, kept: frozenset[str]) -> Iterator[Choice]:
@@ -84,9 +86,7 @@ def _slices(split: CanonicalSplit, opset: int, kept: frozenset[str]) -> Iterator
 def _kept_traits(node: NodeTraits, detail: SplitDetail, split: CanonicalSplit) -> frozenset[str]:
     """The traits that the split has in any form."""
     found = data_traits(detail.data, split.axis)
-    own = {trait for trait in node.traits if trait in _OF_ALL_PARTS or trait in ("part-single", "part-empty")}
-    if "parts-overrun" in node.traits or (split.static_lengths is not None and 0 in split.static_lengths):
-        own.add("part-empty" if split.form != "chunks" else "parts-overrun")
+    own = {trait for trait in node.traits if trait in _OF_ALL_PARTS or trait.startswith("part")}
     return frozenset(found | own) - _REWRITTEN
 
 

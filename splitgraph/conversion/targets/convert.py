@@ -10,6 +10,7 @@ from splitgraph.conversion.opset import convert_opset
 from splitgraph.conversion.planning.apply import apply_plan
 from splitgraph.conversion.planning.plan import Plan
 from splitgraph.conversion.prepare.inlining import inline_functions, told_inlined
+from splitgraph.conversion.prepare.repair import repaired
 from splitgraph.conversion.rewrite import Rewrite, followed_by
 from splitgraph.conversion.splits.forms import convert_forms
 from splitgraph.conversion.targets.write import TargetPlanner
@@ -22,8 +23,8 @@ from splitgraph.variants.variadic_function import is_variadic_function
 
 # A round can show what the next one mends: a sequence becomes a Split, and that gets its own form.
 _MOST_ROUNDS = 6
-# Opsets at which splits, slices or many other operators get other forms; tried where the model's own does not do.
-_TRIED = (13, 18, 11, 10, 17, 9, 7)
+# Opsets at which splits or slices get other forms, newer and older ones in the order in which they are tried.
+_NEWER, _OLDER = (10, 11, 13, 18), (17, 13, 11)
 
 
 def convert_for_target(
@@ -49,14 +50,17 @@ def convert_for_target(
 
 def _opsets(own: int, target: Target) -> list[int]:
     """The opsets to try: the model's own, or the newest that the target reads, and others that may do."""
-    newest = target.newest_opset or max(own, *_TRIED)
+    newest = target.newest_opset or max(own, *_NEWER)
     start = min(own, newest)
-    return [start, *(each for each in _TRIED if each != start and each <= newest)]
+    newer = [each for each in _NEWER if start < each <= newest]
+    return [start, *newer, *(each for each in _OLDER if each < start)]
 
 
 def _at_opset(model: ModelProto, target: Target, opset: int | None) -> Rewrite:
     """The model for the target at one opset. Raises ConversionError with every blocker."""
-    rewrite = _unchanged(model) if opset is None else convert_opset(model, opset)
+    own = opset_imports(model.opset_import).get("")
+    # At its own opset, a model is only repaired.
+    rewrite = _repaired(model) if opset in (None, own) else convert_opset(model, opset)
     joins = True
     for _ in range(_MOST_ROUNDS):
         examined = examine(rewrite.model)
@@ -75,6 +79,15 @@ def _at_opset(model: ModelProto, target: Target, opset: int | None) -> Rewrite:
         rewrite = _followed(rewrite, further)
     _raise_what_is_left(rewrite, target)
     return rewrite
+
+
+def _repaired(model: ModelProto) -> Rewrite:
+    """The model with its nodes repaired. Raises ConversionError for a model that is wrong."""
+    found = repaired(model)
+    plan = Plan()
+    plan.refuse_errors(found.walked)
+    plan.raise_blockers("the model is wrong")
+    return replace(_unchanged(found.model), changes=tuple(found.changes), diagnostics=tuple(found.notes))
 
 
 def _unchanged(model: ModelProto) -> Rewrite:
