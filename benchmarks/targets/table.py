@@ -70,7 +70,7 @@ def entry_of(measured: Mapping[str, Any], seen: Mapping[str, frozenset[str] | No
     alone = {next(iter(traits)): answer for traits, answer in found.failures.items() if len(traits) == 1}
     known = {**dict.fromkeys(found.reads, "reads"), **alone}
     ordered = {trait: known[trait] for trait in (*FORMS, *MODIFIERS) if trait in known}
-    operators = {trait: known[trait] for trait in sorted(known) if is_operator(trait) and known[trait] != "reads"}
+    operators = {trait: known[trait] for trait in sorted(known) if is_operator(trait)}
     types = {trait: known[trait] for trait in sorted(known) if trait not in ordered and not is_operator(trait)}
     together = [(sorted(traits), answer) for traits, answer in found.failures.items() if len(traits) > 1]
     return {

@@ -36,8 +36,9 @@ def choose(node: NodeTraits, detail: SplitDetail, opset: int, target: Target) ->
 
 
 def _is_read(choice: Choice, target: Target) -> bool:
-    forms = choice.traits & FORMS.keys()
-    return forms <= target.reads and not target.failures_of(choice.traits)
+    # Not known is not read: what splitgraph itself writes must be known to be.
+    written = {trait for trait in choice.traits if trait in FORMS or trait.startswith(("Slice-", "bounds-"))}
+    return written <= target.reads and not target.failures_of(choice.traits)
 
 
 def _choices(node: NodeTraits, detail: SplitDetail, opset: int) -> Iterator[Choice]:

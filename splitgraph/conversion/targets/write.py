@@ -13,6 +13,7 @@ from splitgraph.conversion.splits.same_opset import SplitRewrites
 from splitgraph.conversion.splits.sequences import plan_sequences
 from splitgraph.conversion.targets.choose import Choice, choose
 from splitgraph.conversion.targets.empty_parts import without_empty_parts
+from splitgraph.conversion.targets.plain_slices import plan_plain_slice
 from splitgraph.graph.names import FreshNames, used_names
 from splitgraph.graph.scopes import GraphPath, Scope, roots
 from splitgraph.onnx_proto import NodeProto
@@ -22,6 +23,7 @@ from splitgraph.targets.target import Target
 from splitgraph.variants.lowering import set_int
 
 _JOINED = {"slice-attributes", "slice-constant", "slice-folded", "slice-computed", "gather-range"}
+_EMPTY = {"part-empty", "part-empty-joined", "parts-overrun", "output-omitted"}
 _SEQUENCES = {"sequence-lengths", "sequence-size", "sequence-each"}
 
 
@@ -66,6 +68,11 @@ class TargetPlanner:
             plan_sequences(self.plan, model, walked, root, names, uses, why, only=failing.keys())
         if traits & _JOINED and self.joins:
             plan_partitions(self.plan, model, walked, root, names, uses, why, only=failing.keys())
+        for node in failing.values():
+            is_planned = node.index in self.plan.at(node.scope.path).replaced
+            if node.node.op_type == "Slice" and not is_planned:
+                detail = walked.graphs[node.scope.path]
+                plan_plain_slice(self.plan, model, node, detail, self.target, names, uses, why)
 
     def _write(self, rewrites: SplitRewrites, node: NodeTraits, root: Sequence[Scope], uses: UseCounts) -> None:
         detail, opset = node.detail, opset_of(node.scope.imports)
@@ -77,7 +84,7 @@ class TargetPlanner:
             shorter = without_empty_parts(self.plan, root, found, self.target, rewrites.names)
             if shorter is None:
                 return
-            traits = (node.traits - {"part-empty", "parts-overrun", "output-omitted"}) | _single(shorter)
+            traits = (node.traits - _EMPTY) | _single(shorter)
             found, node = shorter, replace(node, traits=frozenset(traits), node=shorter.node, detail=shorter.detail)
             choice = choose(node, shorter.detail, opset, self.target)
             if choice is None:
