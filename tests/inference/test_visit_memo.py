@@ -146,6 +146,44 @@ def test_many_layers_that_almost_repeat(part: int, without_memo: Any) -> None:
     assert differing_layers(seeds, without_memo) == []
 
 
+def in_functions(model: onnx.ModelProto) -> onnx.ModelProto:
+    """A model that calls three functions with the nodes of the model's graph. The third imports an older opset."""
+    made = onnx.ModelProto()
+    made.CopyFrom(model)
+    graph = made.graph
+    own = {name for node in graph.node for name in node.output if name}
+    read = dict.fromkeys(name for node in graph.node for name in node.input if name and name not in own)
+    outputs = [value.name for value in graph.output if value.name in own]
+    imports = list(model.opset_import)
+    older = [onnx.helper.make_opsetid(entry.domain, entry.version - (entry.domain == "")) for entry in imports]
+    del graph.node[:], graph.value_info[:], graph.output[:]
+    for name, opsets in (("first", imports), ("second", imports), ("older", older)):
+        body = onnx.helper.make_function("f", name, [*read], outputs, model.graph.node, opsets)
+        made.functions.append(body)
+        graph.node.add(op_type=name, domain="f", input=read, output=[f"{name}_{output}" for output in outputs])
+    made.opset_import.append(onnx.helper.make_opsetid("f", 1))
+    return made
+
+
+def differing_functions(seeds: range, without_memo: Any) -> list[str]:
+    found = []
+    for seed in seeds:
+        found += [f"{seed}: {what}" for what in differences(in_functions(almost_repeating(seed)), without_memo)]
+    return found
+
+
+def test_functions_with_equal_nodes(without_memo: Any) -> None:
+    assert differing_functions(range(FEW), without_memo) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(PARTS))
+def test_many_functions_with_equal_nodes(part: int, without_memo: Any) -> None:
+    seeds = range(FEW + part, MANY, PARTS)
+    assert seeds
+    assert differing_functions(seeds, without_memo) == []
+
+
 def test_the_switch_turns_the_memo_off(without_memo: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Or the comparisons above would compare nothing."""
     model = onnx.parser.parse_model(

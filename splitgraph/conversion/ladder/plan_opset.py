@@ -142,7 +142,8 @@ def _affected(
 
     nodes = scope.nodes
     # Nodes of one visit have one operator, so that one of them is asked. Most nodes do not change.
-    lists = {visit: list_for(nodes[visit.index]) for visit in dict.fromkeys(visits) if visit is not None}
+    first = dict(zip(reversed(visits), reversed(range(len(visits))), strict=True))
+    lists = {visit: list_for(nodes[first[visit]]) for visit in dict.fromkeys(visits) if visit is not None}
     wanted = {None, *(visit for visit, indices in lists.items() if indices is not None)}
     for index in [index for index, visit in enumerate(visits) if visit in wanted]:
         visit = visits[index]
