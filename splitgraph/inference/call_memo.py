@@ -69,7 +69,7 @@ class CallMemo:
         self.facts = facts
         self.around = around
         # Of single nodes, by the same rules.
-        self.settled = SettledVisits(facts, None if around is None else around.settled)
+        self.settled: SettledVisits = SettledVisits(facts, None if around is None else around.settled)
         self._visits: dict[CallKey, CallVisit] = {}
         # By key, the inputs whose elements a body looked at: what is known of them tells calls apart, too.
         self._read: dict[CallKey, frozenset[int]] = {}
