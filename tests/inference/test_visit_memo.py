@@ -21,7 +21,7 @@ from splitgraph.inference.analysis import Analysis
 from splitgraph.inference.visit_memo import VisitMemo
 from splitgraph.inference.walk import Walk
 from splitgraph.inference.walk_state import WalkState
-from tests.inference.memo_models import WAYS, almost_repeating
+from tests.inference.memo_models import WAYS, almost_repeating, in_functions
 
 MODELS = sorted((Path(__file__).parents[2] / "models").glob("*.onnx"))
 # Seeds of generated models, of the node tests: in the tests of every day, and in all.
@@ -146,29 +146,12 @@ def test_many_layers_that_almost_repeat(part: int, without_memo: Any) -> None:
     assert differing_layers(seeds, without_memo) == []
 
 
-def in_functions(model: onnx.ModelProto) -> onnx.ModelProto:
-    """A model that calls three functions with the nodes of the model's graph. The third imports an older opset."""
-    made = onnx.ModelProto()
-    made.CopyFrom(model)
-    graph = made.graph
-    own = {name for node in graph.node for name in node.output if name}
-    read = dict.fromkeys(name for node in graph.node for name in node.input if name and name not in own)
-    outputs = [value.name for value in graph.output if value.name in own]
-    imports = list(model.opset_import)
-    older = [onnx.helper.make_opsetid(entry.domain, entry.version - (entry.domain == "")) for entry in imports]
-    del graph.node[:], graph.value_info[:], graph.output[:]
-    for name, opsets in (("first", imports), ("second", imports), ("older", older)):
-        body = onnx.helper.make_function("f", name, [*read], outputs, model.graph.node, opsets)
-        made.functions.append(body)
-        graph.node.add(op_type=name, domain="f", input=read, output=[f"{name}_{output}" for output in outputs])
-    made.opset_import.append(onnx.helper.make_opsetid("f", 1))
-    return made
-
-
 def differing_functions(seeds: range, without_memo: Any) -> list[str]:
     found = []
     for seed in seeds:
-        found += [f"{seed}: {what}" for what in differences(in_functions(almost_repeating(seed)), without_memo)]
+        found += [
+            f"{seed}: {what}" for what in differences(in_functions(almost_repeating(seed), is_older=True), without_memo)
+        ]
     return found
 
 
