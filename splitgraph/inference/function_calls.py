@@ -65,8 +65,8 @@ def _walked(
         # What the body looked at, the graph around it did.
         ctx.contents(position)
     given = _outputs(body, function)
-    made = sorted(name for name in given.symbols() if state.ordinals.get(name, -1) >= made_before)
     is_reported, has_made = len(journal.entries) > start, len(state.generated) > made_before
+    made = sorted(name for name in given.symbols() if state.ordinals.get(name, -1) >= made_before) if has_made else ()
     if version == facts.version and unrepeatable == journal.unrepeatable and not (is_reported and has_made):
         counts = {
             label: count - unknown_before.get(label, 0)

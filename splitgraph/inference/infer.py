@@ -209,6 +209,8 @@ def _walk(
         main.run(model.graph.node)
         _check_outputs(main, model.graph)
         walk_function_bodies(state, main)
+        # Nothing is read there any more, and a large model has as many visits as values.
+        main.calls.settled.forget()
     else:
         define_graph_values(main, model.graph, None)
     lacking = state.tensors.finding()
