@@ -20,6 +20,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from derive import Row, derive, is_operator
 from prose import PROSE
+from whole_models import PREFIX
 
 from splitgraph.inference import walk_model
 from splitgraph.targets.node_traits import traits_of
@@ -60,13 +61,15 @@ def entry_of(measured: Mapping[str, Any], seen: Mapping[str, frozenset[str] | No
     prose, answers = PROSE[measured["runtime"]], measured["answers"]
     newest_opset, newest_ir = _limits(folder, {form: answer for form, (answer, _) in answers.items()})
     rows: list[Row] = []
+    whole: list[Row] = []
     for form, (answer, reason) in sorted(answers.items()):
         # What an adapter cannot give to the runtime says nothing of the runtime.
         is_told = not form.startswith((_PROBE, _INVALID)) and "harness" not in reason
         traits = seen[form] if is_told else None
         if traits and (newest_opset is None or _opset(folder, form) <= newest_opset):
-            rows.append((traits, "dies" if answer == "hangs" else answer))
-    found = derive(rows)
+            answered = traits, "dies" if answer == "hangs" else answer
+            (whole if form.startswith(PREFIX) else rows).append(answered)
+    found = derive(rows, whole)
     alone = {next(iter(traits)): answer for traits, answer in found.failures.items() if len(traits) == 1}
     known = {**dict.fromkeys(found.reads, "reads"), **alone}
     ordered = {trait: known[trait] for trait in (*FORMS, *MODIFIERS) if trait in known}

@@ -47,7 +47,7 @@ def traits_of(model: ModelProto, walked: Walked) -> Iterator[NodeTraits]:
             reader = _Reader(scope, detail, producers.seen_from(scope), read, joined, _inputs(root), _outputs(scope))
             for index, node in enumerate(scope.nodes):
                 found = reader.traits(index, node)
-                if called_function(node) in functions and "variadic-split" not in found:
+                if called_function(node) in functions:
                     found = {*found, "local-function"}
                 if found:
                     label = _versioned(node, scope) or node.op_type

@@ -1,0 +1,45 @@
+"""MNN: converted by mnnconvert, run by its expression module."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import _tools
+import MNN
+import numpy as np
+from MNN import expr, nn
+
+_KINDS = {"float32": "float", "int32": "int", "int64": "int", "bool": "int", "uint8": "uint8", "int8": "int8"}
+
+
+def version() -> str:
+    """The version of the library."""
+    return str(MNN.version())
+
+
+def run(path: str, inputs: dict[str, Any], outputs: list[str]) -> list[Any]:
+    """Run a model; int64 and bool go in as int32, which MNN computes with."""
+    with tempfile.TemporaryDirectory() as folder:
+        converted = Path(folder, "model.mnn")
+        arguments = ["mnnconvert", "-f", "ONNX", "--modelFile", path, "--MNNModel", str(converted), "--bizCode", "x"]
+        _tools.mnnconvert(arguments)
+        if not converted.exists():
+            raise RuntimeError("mnnconvert wrote no file")
+        module = nn.load_module_from_file(str(converted), list(inputs), outputs)
+        return [_array(each) for each in module.forward([_placeholder(array) for array in inputs.values()])]
+
+
+def _placeholder(array: Any) -> Any:
+    kind = getattr(expr, _KINDS.get(str(array.dtype), "float"))
+    held = array.astype(np.int32) if array.dtype in (np.int64, np.bool_) else array
+    made = expr.placeholder(list(array.shape), expr.NCHW, kind)
+    made.write(np.ascontiguousarray(held))
+    return made
+
+
+def _array(value: Any) -> Any:
+    # The layout of four channels side by side is one of MNN's own.
+    plain = expr.convert(value, expr.NCHW) if value.data_format == expr.NC4HW4 else value
+    return np.array(plain.read()).reshape(list(plain.shape))

@@ -1,0 +1,22 @@
+"""OpenCV: its module dnn. OpenCV 5 chooses one of its two engines by itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cv2
+
+
+def version() -> str:
+    """The version of the library."""
+    return str(cv2.__version__)
+
+
+def run(path: str, inputs: dict[str, Any], outputs: list[str]) -> list[Any]:
+    """Run a model."""
+    net = cv2.dnn.readNetFromONNX(path)
+    for name, array in inputs.items():
+        # Newer releases take an array as it is; older ones need to be told that the last axis holds no channels.
+        is_old = tuple(map(int, cv2.__version__.split(".")[:2])) < (4, 11)
+        net.setInput(cv2.Mat(array, wrap_channels=False) if is_old else array, name)
+    return list(net.forward(outputs))

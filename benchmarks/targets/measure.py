@@ -1,0 +1,99 @@
+"""Measures which models runtimes read: every model of a folder, in each runtime, compared with what NumPy expects.
+
+    python benchmarks/targets/measure.py --forms FOLDER                              (writes all forms, and models/)
+    python benchmarks/targets/measure.py --models FOLDER --runtime mnn@3.6.1 -o mnn.json
+    python benchmarks/targets/measure.py --models FOLDER --all --results FOLDER
+
+A folder holds NAME.onnx, NAME.in.npz and NAME.exp.npz. The answers are reads, refuses, wrong, rank (right data of
+another rank), dies and hangs, each with its reason. `table.py` makes the table of targets of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from runtimes import ADAPTERS, RUNTIMES, environment
+
+_WORKER = Path(__file__).with_name("worker.py")
+
+
+class Answer(NamedTuple):
+    """What a runtime does with a model, and the reason in its own words ("" for none)."""
+
+    answer: str
+    reason: str
+
+
+def measure(
+    name: str, folder: Path, cache: Path, *, models: Sequence[str] | None = None, seconds: float = 90
+) -> dict[str, Answer]:
+    """The answer of a runtime to each model of a folder.
+
+    name: a key of `RUNTIMES`. cache: where environments are, or are made. models: names of models, None for all.
+    seconds: that one model may take.
+    """
+    runtime = RUNTIMES[name]
+    python, variables = environment(runtime, cache)
+    adapter = ADAPTERS / f"{runtime.adapter}.py"
+    wanted = models if models is not None else sorted(path.stem for path in folder.glob("*.onnx"))
+    lines = "".join(f"{folder.resolve() / each}\n" for each in wanted)
+    command = [python, _WORKER, adapter, str(seconds)]
+    done = subprocess.run(command, input=lines, stdout=subprocess.PIPE, text=True, env=variables, cwd=folder)
+    told = [json.loads(line) for line in done.stdout.splitlines()]
+    if not told:
+        raise RuntimeError(f"{name} did not start; TARGETS_DEBUG=1 shows why")
+    return {Path(path).name: Answer(answer, reason) for path, answer, reason in told[1:]}
+
+
+def _result(name: str, answers: Mapping[str, Answer]) -> str:
+    """The result as JSON, one model a line."""
+    runtime, _, version = name.partition("@")
+    head = {"runtime": runtime, "version": version, "date": datetime.date.today().isoformat()}
+    lines = ",\n".join(f"  {json.dumps(form)}: {json.dumps(list(answers[form]))}" for form in sorted(answers))
+    return json.dumps(head)[:-1] + ',\n "answers": {\n' + lines + "\n }}\n"
+
+
+def main() -> None:
+    """Measure what the command line says."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--forms", type=Path, help="write the models of all forms into this folder")
+    parser.add_argument("--models", type=Path, help="the folder of the models")
+    parser.add_argument("--runtime", action="append", default=[], choices=list(RUNTIMES), help="repeatable")
+    parser.add_argument("--all", action="store_true", help="every runtime")
+    parser.add_argument("--form", action="append", help="only this model; repeatable")
+    parser.add_argument("--cache", type=Path, help="where the environments are; a temporary folder otherwise")
+    parser.add_argument("--seconds", type=float, default=90, help="that one model may take")
+    parser.add_argument("--results", type=Path, help="write NAME@VERSION.json of each runtime into this folder")
+    given = parser.parse_args()
+    if given.forms is not None:
+        from forms import write
+        from whole_models import write_models
+
+        given.forms.mkdir(parents=True, exist_ok=True)
+        count, models = len(write(given.forms)), write_models(given.forms)
+        print(f"{count} forms and {models} models of models/ in {given.forms}")
+    with tempfile.TemporaryDirectory() as scratch:
+        for name in RUNTIMES if given.all else given.runtime:
+            answers = measure(
+                name, given.models, given.cache or Path(scratch), models=given.form, seconds=given.seconds
+            )
+            counts = Counter(each.answer for each in answers.values())
+            print(f"{name}: {', '.join(f'{number} {answer}' for answer, number in counts.most_common())}", flush=True)
+            if given.results is not None:
+                given.results.mkdir(parents=True, exist_ok=True)
+                Path(given.results, f"{name}.json").write_text(_result(name, answers), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
