@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from splitgraph.execution.verification import Difference, Verification
     from splitgraph.formats.openvino_ir import OpenVINOModel
     from splitgraph.inference.analysis import Analysis, Completeness, SplitReport
-    from splitgraph.targets.target import Target
+    from splitgraph.runtimes.target import Target
     from splitgraph.value_type import ValueType
 
 # The public names, each imported when it is first used: `splitgraph --help` must not pay for onnx.
@@ -32,7 +32,7 @@ _HOMES = {
     "splitgraph.execution.verification": ("Difference", "Verification"),
     "splitgraph.formats.openvino_ir": ("OpenVINOModel",),
     "splitgraph.inference.analysis": ("Analysis", "Completeness", "SplitReport"),
-    "splitgraph.targets.target": ("Target",),
+    "splitgraph.runtimes.target": ("Target",),
     "splitgraph.value_type": ("ValueType",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

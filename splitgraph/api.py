@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from splitgraph.formats import Model
     from splitgraph.inference.analysis import Analysis
     from splitgraph.model_kinds import ConvertOptions, InferOptions, InMemory, M, RewriteOptions, Source, StrPath
-    from splitgraph.targets.check import Examined
-    from splitgraph.targets.target import Target
+    from splitgraph.runtimes.check import Examined
+    from splitgraph.runtimes.target import Target
 
 # Each function imports the modules that only this function needs: infer must not import conversion or execution.
 # Each function has two overloads: for a model in memory, and for a path, which may have either format.
@@ -271,8 +271,8 @@ def check(model: Source, target: str | Sequence[str]) -> tuple[Diagnostic, ...]:
     Raises SplitgraphError for a target that is not known, and for an OpenVINO IR; ModelError for a file that cannot be
     read.
     """
-    from splitgraph.targets.check import check_model
-    from splitgraph.targets.target import find_target
+    from splitgraph.runtimes.check import check_model
+    from splitgraph.runtimes.target import find_target
 
     wanted = [find_target(each) for each in ([target] if isinstance(target, str) else target)]
     examined = examine_source(model)
@@ -282,7 +282,7 @@ def check(model: Source, target: str | Sequence[str]) -> tuple[Diagnostic, ...]:
 
 def examine_source(model: Source) -> Examined:
     """A model as checks of targets see it. Raises SplitgraphError for an OpenVINO IR."""
-    from splitgraph.targets.check import examine
+    from splitgraph.runtimes.check import examine
 
     opened = open_model(model, weights="leave").content
     if not isinstance(opened, ModelProto):
@@ -292,7 +292,7 @@ def examine_source(model: Source) -> Examined:
 
 def targets() -> Mapping[str, Target]:
     """Every runtime that is known, by name: the newest version of each as "mnn", older ones as "openvino@2023.3.0"."""
-    from splitgraph.targets.target import targets as known
+    from splitgraph.runtimes.target import targets as known
 
     return known()
 
@@ -365,7 +365,7 @@ def _convert_for(
     model: Any, target: str, opset: int | None, ir_version: int | Literal["keep"] | None, checks: _Checks | None
 ) -> Rewrite:
     from splitgraph.conversion.targets.convert import convert_for_target
-    from splitgraph.targets.target import find_target
+    from splitgraph.runtimes.target import find_target
 
     wanted = find_target(target)
     loaded = open_model(model, weights="leave")

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import NamedTuple
 
-from splitgraph.targets.target import ANSWERS, Answer
-from splitgraph.targets.traits import FORMS, MODIFIERS
+from splitgraph.runtimes.target import ANSWERS, Answer
+from splitgraph.runtimes.traits import FORMS, MODIFIERS
 
 Traits = frozenset[str]
 Row = tuple[Traits, Answer]

@@ -3,7 +3,8 @@
     python benchmarks/targets/table.py FORMS RESULT...
 
 FORMS is the folder of the models that were measured (`forms.py` writes it), each RESULT a file that `measure.py` wrote.
-A release of a runtime that reads more or less than the one before is a diff of its file in `splitgraph/targets/table/`.
+A release of a runtime that reads more or less than the one before is a diff of its file in
+`splitgraph/runtimes/table/`.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ from prose import PROSE
 from whole_models import PREFIX
 
 from splitgraph.inference import walk_model
-from splitgraph.targets.node_traits import traits_of
-from splitgraph.targets.traits import FORMS, MODIFIERS
+from splitgraph.runtimes.node_traits import traits_of
+from splitgraph.runtimes.traits import FORMS, MODIFIERS
 
-TABLE = Path(__file__).parents[2] / "splitgraph" / "targets" / "table"
+TABLE = Path(__file__).parents[2] / "splitgraph" / "runtimes" / "table"
 # Forms of this prefix only probe opsets and IR versions.
 _PROBE = "zz_"
 # Forms of this prefix are models that the specification forbids.

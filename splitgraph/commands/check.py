@@ -12,8 +12,8 @@ from splitgraph.exit_codes import CLEAN, FINDINGS
 from splitgraph.report.layout import Block, Cell, line, table
 from splitgraph.report.pages import findings_phrase, findings_table
 from splitgraph.report.printing import print_document, print_result
-from splitgraph.targets.check import Examined, check_model
-from splitgraph.targets.target import Target, find_target, targets
+from splitgraph.runtimes.check import Examined, check_model
+from splitgraph.runtimes.target import Target, find_target, targets
 
 Checked = list[tuple[Target, list[Diagnostic]]]
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from splitgraph.dim import Dim
     from splitgraph.execution.verification import Verification
     from splitgraph.inference.analysis import Analysis, SplitReport
-    from splitgraph.targets.target import Target
+    from splitgraph.runtimes.target import Target
     from splitgraph.value_type import ValueType
 
 Document = dict[str, Any]

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 from splitgraph.canonical import CanonicalSplit
 from splitgraph.inference.walk_results import SplitDetail
-from splitgraph.targets.node_traits import NodeTraits
-from splitgraph.targets.target import Target
-from splitgraph.targets.traits import FORMS, Given, data_traits, split_form
+from splitgraph.runtimes.node_traits import NodeTraits
+from splitgraph.runtimes.target import Target
+from splitgraph.runtimes.traits import FORMS, Given, data_traits, split_form
 from splitgraph.variants import Variant, variant_at
 from splitgraph.variants.lowering import lengths_with_rest
 from splitgraph.variants.slices import BoundsForm, open_bounds, slice_variant

@@ -17,8 +17,8 @@ from splitgraph.conversion.targets.write import TargetPlanner
 from splitgraph.diagnostics import ConversionError, Diagnostic, diagnostic
 from splitgraph.graph.scopes import opset_imports
 from splitgraph.onnx_proto import ModelProto
-from splitgraph.targets.check import Examined, check_model, examine
-from splitgraph.targets.target import Target
+from splitgraph.runtimes.check import Examined, check_model, examine
+from splitgraph.runtimes.target import Target
 from splitgraph.variants.variadic_function import is_variadic_function
 
 # A round can show what the next one mends: a sequence becomes a Split, and that gets its own form.

@@ -11,7 +11,7 @@ from splitgraph.graph.definitions import Definitions
 from splitgraph.graph.names import FreshNames
 from splitgraph.graph.scopes import Scope, plain_domain
 from splitgraph.onnx_proto import NodeProto, TensorProto
-from splitgraph.targets.target import Target
+from splitgraph.runtimes.target import Target
 from splitgraph.value_type import DTYPE_NUMBERS
 
 

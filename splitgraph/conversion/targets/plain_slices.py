@@ -13,8 +13,8 @@ from splitgraph.graph.tensors import tensor_contents
 from splitgraph.inference.walk_results import GraphDetail
 from splitgraph.node_making import make_node
 from splitgraph.onnx_proto import ModelProto, TensorProto
-from splitgraph.targets.node_traits import NodeTraits
-from splitgraph.targets.target import Target
+from splitgraph.runtimes.node_traits import NodeTraits
+from splitgraph.runtimes.target import Target
 from splitgraph.value_type import UNKNOWN
 
 # What is gone where all bounds are constants within the dimension.

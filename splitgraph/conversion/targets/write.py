@@ -17,9 +17,9 @@ from splitgraph.conversion.targets.plain_slices import plan_plain_slice
 from splitgraph.graph.names import FreshNames, used_names
 from splitgraph.graph.scopes import GraphPath, Scope, roots
 from splitgraph.onnx_proto import NodeProto
-from splitgraph.targets.check import Examined
-from splitgraph.targets.node_traits import NodeTraits
-from splitgraph.targets.target import Target
+from splitgraph.runtimes.check import Examined
+from splitgraph.runtimes.node_traits import NodeTraits
+from splitgraph.runtimes.target import Target
 from splitgraph.variants.lowering import set_int
 
 _JOINED = {"slice-attributes", "slice-constant", "slice-folded", "slice-computed", "gather-range"}

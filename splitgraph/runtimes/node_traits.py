@@ -12,8 +12,8 @@ from splitgraph.graph.tensors import tensor_contents
 from splitgraph.inference import Walked
 from splitgraph.inference.walk_results import GraphDetail, SplitDetail
 from splitgraph.onnx_proto import ModelProto, NodeProto, TensorProto
+from splitgraph.runtimes.traits import Given, data_traits, part_traits, split_form
 from splitgraph.schemas.history import version_at
-from splitgraph.targets.traits import Given, data_traits, part_traits, split_form
 from splitgraph.value_type import UNKNOWN
 
 _GREATEST = 2**63 - 1

@@ -101,7 +101,7 @@ def names() -> list[str]:
 
 @cache
 def _table() -> Mapping[str, Target]:
-    folder = files("splitgraph.targets").joinpath("table")
+    folder = files("splitgraph.runtimes").joinpath("table")
     held = [json.loads(entry.read_text("utf-8")) for entry in folder.iterdir() if entry.name.endswith(".json")]
     found = sorted((read_target(each) for each in held), key=_newest_first)
     table: dict[str, Target] = {}

@@ -8,9 +8,9 @@ from typing import NamedTuple
 from splitgraph.diagnostics import Diagnostic, Severity, diagnostic
 from splitgraph.inference import Walked, walk_model
 from splitgraph.onnx_proto import ModelProto
-from splitgraph.targets.node_traits import NodeTraits, traits_of
-from splitgraph.targets.target import Answer, Failure, Target
-from splitgraph.targets.traits import FORMS, MODIFIERS, title
+from splitgraph.runtimes.node_traits import NodeTraits, traits_of
+from splitgraph.runtimes.target import Answer, Failure, Target
+from splitgraph.runtimes.traits import FORMS, MODIFIERS, title
 
 _CODES: dict[Answer, str] = {"refuses": "SG701", "wrong": "SG702", "rank": "SG702", "dies": "SG703"}
 _VERBS: dict[Answer, str] = {

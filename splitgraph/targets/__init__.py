@@ -1,1 +1,0 @@
-"""Targets: the runtimes that models are for, and what each of them reads."""
