@@ -18,12 +18,12 @@ import onnx
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from derive import Row, derive, is_operator  # noqa: E402, the folder above is on the path only now
-from prose import PROSE  # noqa: E402
+from derive import Row, derive, is_operator
+from prose import PROSE
 
-from splitgraph.inference import walk_model  # noqa: E402
-from splitgraph.targets.node_traits import traits_of  # noqa: E402
-from splitgraph.targets.traits import FORMS, MODIFIERS  # noqa: E402
+from splitgraph.inference import walk_model
+from splitgraph.targets.node_traits import traits_of
+from splitgraph.targets.traits import FORMS, MODIFIERS
 
 TABLE = Path(__file__).parents[2] / "splitgraph" / "targets" / "table"
 # Forms of this prefix only probe opsets and IR versions.
