@@ -32,8 +32,9 @@ class Failure:
 class Target:
     """One version of a runtime and what it reads.
 
-    name: as in `--target`. title: the runtime's own name. version: None where nothing was measured. measured: the date,
-    None likewise. how: the way it was run. sources: where that is known from which was not measured.
+    name: as in `--target`. title: the runtime's own name. version: None where the sources are about no single version.
+    measured: the date, None where nothing was measured. how: the way it was run. sources: where that is known from
+    which was not measured.
     newest_opset, newest_ir_version: the newest that it reads, None for no known limit. reads: traits that are read.
     failures: traits that are not, smallest sets first. What is in neither is not known.
     """
