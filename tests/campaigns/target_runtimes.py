@@ -41,6 +41,7 @@ def main() -> int:
     parser.add_argument("--models", type=Path, required=True, help="the folder of the models")
     parser.add_argument("--cache", type=Path, required=True, help="the folder of the environments")
     parser.add_argument("--runtime", action="append", choices=list(RUNTIMES), help="repeatable; all by default")
+    parser.add_argument("--before", type=Path, help="results of measure.py, so that only converted models are run")
     parser.add_argument("--seconds", type=float, default=120, help="that one model may take")
     parser.add_argument("--results", type=Path, help="write every answer into this file")
     given = parser.parse_args()
@@ -48,7 +49,8 @@ def main() -> int:
     wrong = 0
     with tempfile.TemporaryDirectory() as scratch:
         for name in given.runtime or RUNTIMES:
-            answers = trial(name, given.models, Path(scratch, name), given.cache, given.seconds)
+            before = _read(given.before, name) or measure(name, given.models, given.cache, seconds=given.seconds)
+            answers = trial(name, given.models, before, Path(scratch, name), given.cache, given.seconds)
             kept[name] = answers
             wrong += report(name, answers)
             if given.results is not None:
@@ -56,9 +58,18 @@ def main() -> int:
     return 1 if wrong else 0
 
 
-def trial(name: str, folder: Path, after: Path, cache: Path, seconds: float) -> dict[str, list[str]]:
+def _read(folder: Path | None, name: str) -> dict[str, Answer]:
+    """The answers that were measured before; none where there is no file of them."""
+    path = Path("" if folder is None else folder, f"{name}.json")
+    if folder is None or not path.exists():
+        return {}
+    return {model: Answer(*answer) for model, answer in json.loads(path.read_text())["answers"].items()}
+
+
+def trial(
+    name: str, folder: Path, before: Mapping[str, Answer], after: Path, cache: Path, seconds: float
+) -> dict[str, list[str]]:
     """By model: its answer as it is, its answer when converted, and the reason of the last."""
-    before = measure(name, folder, cache, seconds=seconds)
     after.mkdir(parents=True)
     refused, same = {}, set()
     for model in before:

@@ -10,9 +10,9 @@ import pytest
 from json_schemas import SCHEMAS, wrong
 
 from splitgraph import SplitgraphError
-from splitgraph.schemas import versions_of
 from splitgraph.runtimes.target import ANSWERS, Answer, find_target, names, read_target, targets
 from splitgraph.runtimes.traits import FORMS, MODIFIERS
+from splitgraph.schemas import versions_of
 from splitgraph.value_type import DTYPE_NAMES
 
 FOLDER = Path(__file__).parents[2] / "splitgraph" / "runtimes" / "table"

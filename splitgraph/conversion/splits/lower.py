@@ -135,6 +135,9 @@ def run_time_lengths(node: NodeProto, detail: SplitDetail, split: CanonicalSplit
         # The model's own tensor is kept if it can be used as it is. Otherwise a constant is better than a computation.
         return name if detail.lengths_dtype == "int64" and not detail.rest_possible else None
     if detail.variant.op_type == "VariadicSplit":
+        if detail.rest_possible and split.total is not None and lengths_with_rest(split) is not None:
+            # What the known lengths leave of the dimension takes fewer nodes than to look for the -1 at run time.
+            return None
         return without_rest(node, name, emission) if detail.rest_possible else _as_int64(name, detail, emission)
     return _as_int64(name, detail, emission)
 
