@@ -56,19 +56,10 @@ def targets_page() -> str:
 
 
 _HARNESS = """\
-`benchmarks/targets/` has the models and one adapter for each runtime. Each model runs in a process of its own, so
-that a death or a hang is an answer, too. The table is made anew by:
-
-```
-python benchmarks/targets/measure.py --forms forms
-python benchmarks/targets/measure.py --models forms --all --cache environments --results results
-python benchmarks/targets/table.py forms results/*.json && python docs/make_targets.py
-```
-
-A trait of a split is read if a model with it is read. Of a model that is not read, the trait is to blame that no
-other model shows as read; `benchmarks/targets/derive.py` says how this is decided. An answer that depends on several
-traits together is in the section "In words". A runtime that is not in the table can be added by a pull request with
-one file; `docs/reference/schemas/target.schema.json` describes it.
+Each model ran in a process of its own, so that a death or a hang is an answer, too. `benchmarks/targets/` has the
+models and one adapter for each runtime, and [says how](../benchmarks/targets/README.md) the table is made anew. A
+runtime that is not in the table can be added by a pull request with one file;
+`docs/reference/schemas/target.schema.json` describes it.
 """
 
 

@@ -8,6 +8,7 @@ that no trait tells, and the form with what is unusual about it counts as not re
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -17,6 +18,7 @@ from splitgraph.runtimes.target import ANSWERS, Answer
 from splitgraph.runtimes.traits import FORMS, MODIFIERS
 
 Traits = frozenset[str]
+_MISSING = re.compile("unsupported|not supported|unimplemented|not.?implemented", re.IGNORECASE)
 Row = tuple[Traits, Answer]
 
 
@@ -27,22 +29,25 @@ class Derived(NamedTuple):
     failures: Mapping[Traits, Answer]
 
 
-def derive(rows: Iterable[Row], whole: Iterable[Row] = ()) -> Derived:
-    """What models with these traits and these answers say. rows: models of one form. whole: models of many nodes, which
-    say what is read; what is not read they say only of a single operator that no other model has.
+def derive(rows: Iterable[Row], whole: Iterable[tuple[Traits, Answer, str]] = ()) -> Derived:
+    """What models with these traits and these answers say. rows: models of one form. whole: models of many nodes, with
+    the reasons. They say what is read; what is not read they say only of a single operator that no model that is read
+    has, where the process dies or the reason says that this operator is not there.
     """
     rows, whole = list(rows), list(whole)
     right = [traits for traits, answer in rows if answer == "reads"]
-    good = frozenset().union(*right, *(traits for traits, answer in whole if answer == "reads"))
+    good = frozenset().union(*right, *(traits for traits, answer, _ in whole if answer == "reads"))
     found = _Blame(good, right)
     failing = sorted((row for row in rows if row[1] != "reads"), key=lambda row: -ANSWERS.index(row[1]))
     for find in (found.only_suspect, found.suspects, found.together, found.worst):
         for traits, answer in failing:
             find(traits, answer)
-    for traits, answer in whole:
-        suspects = traits - good
-        if answer != "reads" and not found.explains(traits) and len(suspects) == 1:
-            found.blame(suspects, answer)
+    for traits, answer, reason in whole:
+        suspects = _plainest(traits - good)
+        if answer in ("refuses", "dies") and not found.explains(traits) and len(suspects) == 1:
+            (suspect,) = suspects
+            if answer == "dies" or (suspect.partition("-")[0] in reason and _MISSING.search(reason)):
+                found.blame(suspects, answer)
     smallest = {each: answer for each, answer in found.found.items() if not any(other < each for other in found.found)}
     return Derived(frozenset(good - {trait for each in smallest if len(each) == 1 for trait in each}), smallest)
 
@@ -77,7 +82,9 @@ class _Blame:
             return
         others = [trait for trait in suspects if not is_operator(trait)]
         unusual = [trait for trait in traits if trait in MODIFIERS]
-        operator = suspects if len(suspects) == 1 and not unusual else ()
+        # A missing operator is missing in all versions; a wrong result may be of one version only.
+        operators = _plainest(suspects) if answer == "refuses" else frozenset(_versions(suspects))
+        operator = operators if len(operators) == 1 and not unusual else ()
         self.blame(_forms(suspects) or others or operator or [*unusual, *_forms(traits)], answer)
 
     def together(self, traits: Traits, answer: Answer) -> None:
@@ -93,9 +100,13 @@ class _Blame:
 
 
 def is_operator(trait: str) -> bool:
-    """True for an operator with its version, such as "Relu-13"."""
-    name, dash, version = trait.rpartition("-")
-    return bool(dash) and version.isdigit() and name[:1].isupper()
+    """True for an operator, with its version or without: "Relu-13", "Relu"."""
+    return trait[:1].isupper()
+
+
+def _plainest(suspects: Traits) -> Traits:
+    """Suspects without the versions of operators of which no version is read."""
+    return frozenset(trait for trait in suspects if trait.rpartition("-")[0] not in suspects)
 
 
 def _together(traits: Traits, right: Sequence[Traits]) -> Collection[str]:
@@ -109,7 +120,12 @@ def _together(traits: Traits, right: Sequence[Traits]) -> Collection[str]:
         for part in combinations(ordered, count):
             if not any(set(part) <= each for each in right):
                 return part
-    return [*_forms(traits), *(trait for trait in traits if trait in MODIFIERS)] or traits
+    return [*_forms(traits), *(trait for trait in traits if trait in MODIFIERS)] or _versions(traits)
+
+
+def _versions(traits: Traits) -> list[str]:
+    """The operators with their versions."""
+    return [trait for trait in traits if is_operator(trait) and "-" in trait]
 
 
 def _forms(traits: Traits) -> list[str]:

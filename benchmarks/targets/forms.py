@@ -17,6 +17,7 @@ The first letters of a name group the forms:
     w       no attribute `axis`
     x       models that are not valid
     y       a split between other nodes
+    z       other operators
     zz      opsets and IR versions
 """
 
@@ -25,6 +26,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 from cases import Case, write_case
 from other_recipes import (
     add,
@@ -34,7 +36,10 @@ from other_recipes import (
     function_of_slices,
     function_of_split,
     gathers,
+    joined_sequence,
+    reduced,
     sequence,
+    sequence_at_last,
     slices,
     slices_with_attributes,
     string_split,
@@ -211,6 +216,14 @@ OTHERS = {
     "w_s9_defaxis": split(9, TWO, {"split": TWO}, shape=LARGE),
 }
 
+# Operators around splits of which a runtime was seen to compute something else.
+AROUND = {
+    "z_concat_from_sequence": joined_sequence(),
+    "z_reduce_max18": reduced("ReduceMax", np.max),
+    "z_reduce_mean18": reduced("ReduceMean", np.mean),
+    "z_sequence_at_last": sequence_at_last(),
+}
+
 # What a runtime that does not refuse them is likely to give is taken as expected.
 INVALID = {
     "x_op11_input_split": split(11, TWO, source=initializer),
@@ -268,6 +281,7 @@ FORMS: dict[str, Recipe] = {
     **TYPES,
     **RANKS,
     **OTHERS,
+    **AROUND,
     **INVALID,
     **BETWEEN,
     **_versions(),

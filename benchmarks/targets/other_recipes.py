@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -110,6 +110,29 @@ def sequence(
         return [part.squeeze(1) if dropped else part for part in cut(x, lengths, 1)]
 
     return Recipe(opset, body, expect)
+
+
+def sequence_at_last() -> Recipe:
+    """The last part of a sequence, read by a position that counts from the end."""
+    body = Body()
+    body.node("SplitToSequence", ["x", body.weight("s", [2, 4])], ["q"], axis=1)
+    body.node("SequenceAt", ["q", body.weight("k", -1)], ["y0"])
+    return Recipe(13, body, lambda x: [cut(x, [2, 4], 1)[1]])
+
+
+def joined_sequence() -> Recipe:
+    """A sequence of parts that is joined again."""
+    body = Body()
+    body.node("SplitToSequence", ["x", body.weight("s", [2, 4])], ["q"], axis=1)
+    body.node("ConcatFromSequence", ["q"], ["y0"], axis=1)
+    return Recipe(13, body, lambda x: [x])
+
+
+def reduced(operator: str, compute: Callable[..., Array]) -> Recipe:
+    """A reduction of opset 18 along axis 1, which is an input."""
+    body = Body()
+    body.node(operator, ["x", body.weight("along", [1])], ["y0"], keepdims=1)
+    return Recipe(18, body, lambda x: [compute(x, axis=1, keepdims=True)])
 
 
 def empty_constant() -> Recipe:

@@ -25,6 +25,7 @@ from whole_models import PREFIX
 
 from splitgraph.inference import walk_model
 from splitgraph.runtimes.node_traits import traits_of
+from splitgraph.runtimes.target import Answer
 from splitgraph.runtimes.traits import FORMS, MODIFIERS
 
 TABLE = Path(__file__).parents[2] / "splitgraph" / "runtimes" / "table"
@@ -62,14 +63,17 @@ def entry_of(measured: Mapping[str, Any], seen: Mapping[str, frozenset[str] | No
     prose, answers = PROSE[measured["runtime"]], measured["answers"]
     newest_opset, newest_ir = _limits(folder, {form: answer for form, (answer, _) in answers.items()})
     rows: list[Row] = []
-    whole: list[Row] = []
+    whole: list[tuple[frozenset[str], Answer, str]] = []
     for form, (answer, reason) in sorted(answers.items()):
         # What an adapter cannot give to the runtime says nothing of the runtime.
         is_told = not form.startswith((_PROBE, _INVALID)) and "harness" not in reason
         traits = seen[form] if is_told else None
         if traits and (newest_opset is None or _opset(folder, form) <= newest_opset):
-            answered = traits, "dies" if answer == "hangs" else answer
-            (whole if form.startswith(PREFIX) else rows).append(answered)
+            told: Answer = "dies" if answer == "hangs" else answer
+            if form.startswith(PREFIX):
+                whole.append((traits, told, reason))
+            else:
+                rows.append((traits, told))
     found = derive(rows, whole)
     alone = {next(iter(traits)): answer for traits, answer in found.failures.items() if len(traits) == 1}
     known = {**dict.fromkeys(found.reads, "reads"), **alone}

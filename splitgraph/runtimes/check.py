@@ -63,6 +63,21 @@ def check_model(examined: Examined, target: Target) -> Iterator[Diagnostic]:
         for trait in target.unknown(trait for trait in node.traits if trait in FORMS or trait in MODIFIERS):
             unknown.setdefault(trait, node)
     yield from _not_known(unknown, target)
+    yield from _empty_at_run_time(examined, target)
+
+
+def _empty_at_run_time(examined: Examined, target: Target) -> Iterator[Diagnostic]:
+    """One note for all parts whose length only the run tells, where the target does not read empty parts."""
+    failure = next((each for each in target.failures if each.traits == {"part-empty"}), None)
+    open_lengths = [
+        node
+        for node in examined.nodes
+        if node.detail is not None and not all(isinstance(length, int) for length in node.detail.lengths)
+    ]
+    if failure is not None and open_lengths:
+        text = f"{target.label} {_VERBS[failure.answer]} parts that are empty at run time"
+        advice = "Run the model with dimensions of which each part gets something."
+        yield diagnostic(_CODES[failure.answer], text, open_lengths[0].location, severity="info", help=advice)
 
 
 def _limits(examined: Examined, target: Target) -> Iterator[Diagnostic]:

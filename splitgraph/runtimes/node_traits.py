@@ -106,8 +106,12 @@ class _Reader:
             return set()
         if node.op_type not in self._versions:
             version = _versioned(node, self.scope)
-            self._versions[node.op_type] = set() if version is None else {version}
+            self._versions[node.op_type] = set() if version is None else {version, node.op_type}
         versions = self._versions[node.op_type]
+        if node.op_type in ("Identity", "Concat") and any(map(self._is_empty, node.input)):
+            return versions | {"constant-empty"}
+        if node.op_type == "SequenceAt" and self.detail.positions.get(index, 0) < 0:
+            return versions | {"position-negative"}
         if node.op_type == "Slice" and not self._is_known(node.input[:1]):
             return versions | self._of_slice(node)
         if node.op_type == "Gather" and not self._is_known(node.input[:1]):
@@ -143,7 +147,7 @@ class _Reader:
         return {*traits, split_form(variant.since_version, kind, split, found.divisible)}
 
     def _of_sequence(self, node: NodeProto, found: SplitDetail, given: str) -> set[str]:
-        traits, split = {f"SplitToSequence-{found.variant.since_version}"}, found.split
+        traits, split = {f"SplitToSequence-{found.variant.since_version}", "SplitToSequence"}, found.split
         if any(attribute.name == "keepdims" and attribute.i == 0 for attribute in node.attribute):
             traits.add("keepdims-0")
         if not given:
@@ -168,7 +172,7 @@ class _Reader:
             return {"slice-attributes", *data_traits(data, _only(bounds.get("axes")))}
         given = [self._given(name) for name in node.input[1:] if name]
         worst = max(given, key=_WORST.index, default="constant")
-        kind = "slice-computed" if worst in ("computed", "input") else f"slice-{worst}"
+        kind = f"slice-{worst}"
         known = [self._contents(name) for name in node.input[1:]]
         starts, ends, axes, steps = (*(None if held is None else held.integers for held in known), None, None, None)[:4]
         traits = {kind, *data_traits(data, _only(axes))}
@@ -239,6 +243,11 @@ class _Reader:
     def _is_known(self, names: Sequence[str]) -> bool:
         """True for data whose elements inference follows: that is arithmetic of shapes, which runtimes fold."""
         return any(self.detail.constants.get(name) is not None for name in names)
+
+    def _is_empty(self, name: str) -> bool:
+        """True for a constant without elements."""
+        held = self.producers.constant(name)
+        return held is not None and 0 in held.dims
 
     def _contents(self, name: str) -> Contents | None:
         held = self.detail.constants.get(name)

@@ -1,7 +1,8 @@
 """The traits of a split: the words in which a table says what a runtime reads.
 
-A node has several: how it is written ("split-18-uneven"), and what is unusual about it ("omitted-axis", "rank-1"). Each
-operator with its version is a trait too ("Relu-13"). A runtime reads a node if it reads all of them.
+A node has several: how it is written ("split-18-uneven"), and what is unusual about it ("axis-omitted", "rank-1"). Each
+operator is a trait, too, with its version and without ("Relu-13", "Relu"). A runtime reads a node if it reads all of
+them.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ FORMS = {
     "slice-folded": "Slice-10 or newer with bounds computed from constants",
     "slice-fixed": "Slice-10 or newer with bounds computed from fixed dimensions",
     "slice-computed": "Slice-10 or newer with bounds computed at run time",
+    "slice-input": "Slice-10 or newer with bounds as a graph input",
     "gather-range": "Gather with constant indices",
     "string-split": "StringSplit",
     "variadic-split": "VariadicSplit as a local function",
@@ -77,6 +79,7 @@ MODIFIERS = {
     "bounds-negative": "bounds counted from the end",
     "gather-list": "indices as a list",
     "constant-empty": "constant without elements",
+    "position-negative": "position in a sequence that counts from the end",
     "local-function": "local function",
 }
 TITLES = {**FORMS, **MODIFIERS}

@@ -36,9 +36,10 @@ def named_traits(held: dict[str, Any]) -> set[str]:
 
 
 def exists(trait: str) -> bool:
-    """True for an operator with its version: "Relu-13"."""
-    op, _, version = trait.rpartition("-")
-    return version.isdigit() and int(version) in {known.since_version for known in versions_of("", op)}
+    """True for an operator, with its version or without: "Relu-13", "Relu"."""
+    op, _, version = trait.partition("-")
+    known = {each.since_version for each in versions_of("", op)}
+    return bool(known) if not version else version.isdigit() and int(version) in known
 
 
 @EVERY_FILE

@@ -21,5 +21,8 @@ def version() -> str:
 
 def run(path: str, inputs: dict[str, Any], outputs: list[str]) -> list[Any]:
     """Run a model."""
-    found = OnnxRunner(path)({name: Tensor(array) for name, array in inputs.items()})
-    return [found[name].numpy() if hasattr(found[name], "numpy") else found[name] for name in outputs]
+    try:
+        found = OnnxRunner(path)({name: Tensor(array) for name, array in inputs.items()})
+        return [found[name].numpy() if hasattr(found[name], "numpy") else found[name] for name in outputs]
+    except FileNotFoundError as error:
+        raise RuntimeError(f"harness: there is no compiler on this machine ({error})") from error

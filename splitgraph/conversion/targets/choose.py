@@ -61,11 +61,12 @@ def _choices(node: NodeTraits, detail: SplitDetail, opset: int) -> Iterator[Choi
     if not is_short and split.static_lengths is not None and len(set(split.static_lengths)) == 1:
         equal = replace(split, form="equal")
         yield Choice(variant, equal, False, kept | {split_form(variant.since_version, "", equal, True)})
-    yield from _slices(split, opset, written_out - _OF_ALL_PARTS)
+    yield from _slices(split, opset, written_out - _OF_ALL_PARTS, given == "input")
 
 
-def _slices(split: CanonicalSplit, opset: int, kept: frozenset[str]) -> Iterator[Choice]:
-    """The forms with a Slice for each part."""
+def _slices(split: CanonicalSplit, opset: int, kept: frozenset[str], is_input: bool) -> Iterator[Choice]:
+    """The forms with a Slice for each part. is_input: the lengths are a graph input."""
+    computed = "slice-input" if is_input else "slice-computed"
     forms: list[tuple[BoundsForm, set[str]]] = []
     bounds = open_bounds(split)
     if split.static_lengths is not None:
@@ -77,7 +78,7 @@ def _slices(split: CanonicalSplit, opset: int, kept: frozenset[str]) -> Iterator
     forms.append(("computed", set()))
     for form, unusual in forms:
         variant = slice_variant(opset, (form,))
-        written = "slice-attributes" if opset < 10 else "slice-computed" if form == "computed" else "slice-constant"
+        written = "slice-attributes" if opset < 10 else computed if form == "computed" else "slice-constant"
         if form == "computed" and opset < 10:
             continue
         traits = {f"Slice-{variant.since_version}", written, *unusual}

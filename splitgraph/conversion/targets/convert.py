@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from splitgraph.conversion.finish.ir_version import IRVersion, check_ir_version, fit_ir_version
@@ -19,6 +20,7 @@ from splitgraph.graph.scopes import opset_imports
 from splitgraph.onnx_proto import ModelProto
 from splitgraph.runtimes.check import Examined, check_model, examine
 from splitgraph.runtimes.target import Target
+from splitgraph.runtimes.traits import FORMS, title
 from splitgraph.variants.variadic_function import is_variadic_function
 
 # A round can show what the next one mends: a sequence becomes a Split, and that gets its own form.
@@ -61,24 +63,20 @@ def _at_opset(model: ModelProto, target: Target, opset: int | None) -> Rewrite:
     own = opset_imports(model.opset_import).get("")
     # At its own opset, a model is only repaired.
     rewrite = _repaired(model) if opset in (None, own) else convert_opset(model, opset)
-    joins = True
+    examined, joins, reasons = examine(rewrite.model), True, dict[str, str]()
     for _ in range(_MOST_ROUNDS):
-        examined = examine(rewrite.model)
         failing = [node for node in examined.nodes if target.failures_of(node.traits)]
-        if not failing:
-            break
         traits = frozenset().union(*(node.traits for node in failing))
-        further = None
-        if traits & {"local-function", "variadic-split"}:
-            further = _without_functions(rewrite.model)
-        if further is None:
-            further = _with_other_forms(examined, target, joins)
+        further = _without_functions(rewrite.model) if traits & {"local-function", "variadic-split"} else None
+        if further is None and failing:
+            further = _with_other_forms(examined, target, joins, reasons)
             joins = False
         if further is None:
             break
         rewrite = _followed(rewrite, further)
-    _raise_what_is_left(rewrite, target)
-    return rewrite
+        examined = examine(rewrite.model)
+    notes = _raise_what_is_left(examined, target, reasons, is_own=opset in (None, own))
+    return replace(rewrite, diagnostics=tuple(dict.fromkeys((*rewrite.diagnostics, *notes))))
 
 
 def _repaired(model: ModelProto) -> Rewrite:
@@ -95,10 +93,13 @@ def _unchanged(model: ModelProto) -> Rewrite:
     return Rewrite(model, (), (), None, opsets, opsets)
 
 
-def _with_other_forms(examined: Examined, target: Target, joins: bool) -> Rewrite | None:
-    """The model after one round of planning; None where nothing is left to do."""
+def _with_other_forms(examined: Examined, target: Target, joins: bool, reasons: dict[str, str]) -> Rewrite | None:
+    """The model after one round of planning; None where nothing is left to do. reasons: gets by location why a node
+    stays as it is.
+    """
     plan = Plan(left_out=find_left_out(examined.model, examined.walked.scopes))
     TargetPlanner(plan, examined, target, joins).run()
+    reasons.update((note.location, note.message) for note in (*plan.notes, *plan.blockers))
     if not plan.changes:
         return None
     opsets = dict(examined.walked.opset)
@@ -126,20 +127,35 @@ def _followed(first: Rewrite, second: Rewrite) -> Rewrite:
     return replace(first, held=second.model, changes=changes, diagnostics=found, to_opset=second.to_opset)
 
 
-def _raise_what_is_left(rewrite: Rewrite, target: Target) -> None:
-    """Raise ConversionError for what the target still does not read, except for the IR version, which comes last."""
-    left = [found for found in check_model(examine(rewrite.model), target) if found.severity == "error"]
+def _raise_what_is_left(
+    examined: Examined, target: Target, reasons: Mapping[str, str], *, is_own: bool
+) -> list[Diagnostic]:
+    """Raise ConversionError for what the target still does not read, except for the IR version, which comes last.
+    Returns the notes of the check. is_own: the model has its own opset; at another one, a form that is not known to be
+    read is in the way, too.
+    """
+    checked = list(check_model(examined, target))
+    left = [found for found in checked if found.severity == "error"]
+    if not is_own:
+        left += [
+            diagnostic("SG705", f"it is not known whether {target.label} reads this: {title(trait)}", node.location)
+            for node in examined.nodes
+            for trait in target.unknown(node.traits & FORMS.keys())
+        ]
     left = [found for found in left if found.code != "SG704" or "IR version" not in found.message]
     if left:
-        blockers = [_blocker(found) for found in left]
+        blockers = [_blocker(found, reasons.get(found.location)) for found in left]
         lines = "".join(f"\n  {found.code}  {found.location}  {found.message}" for found in blockers)
-        raise ConversionError(f"{target.label} reads no form of the model: {len(blockers)} blockers{lines}", blockers)
+        count = f"{len(blockers)} blocker" + ("s" if len(blockers) > 1 else "")
+        raise ConversionError(f"{target.label} reads no form of the model that is known: {count}{lines}", blockers)
+    return [found for found in checked if found.severity != "error" and found.code != "SG705"]
 
 
-def _blocker(found: Diagnostic) -> Diagnostic:
+def _blocker(found: Diagnostic, reason: str | None) -> Diagnostic:
     if not found.code.startswith("SG70"):
         return found
-    return diagnostic("SG706", f"{found.message}; no other form of it is known to be read", found.location)
+    why = "no other form of it is known to be read" if reason is None else reason
+    return diagnostic("SG706", f"{found.message}; {why}", found.location)
 
 
 def _with_ir_version(rewrite: Rewrite, target: Target, version: IRVersion) -> Rewrite:
