@@ -219,22 +219,25 @@ class _Reader:
         if node is not None and node.op_type == "Constant":
             return "constant"
         held = self._contents(name)
+        of_shapes, of_inputs = self._origins(name)
         if held is None or held.integers is None:
-            return "computed"
-        return "fixed" if self._depends_on_shape(name) else "folded"
+            return "input" if of_inputs else "computed"
+        return "fixed" if of_shapes else "folded"
 
-    def _depends_on_shape(self, name: str) -> bool:
-        """True for a value that is computed from the shape of another."""
-        seen, waiting = set(), [name]
+    def _origins(self, name: str) -> tuple[bool, bool]:
+        """Whether a value is computed from shapes, and whether from the elements of inputs."""
+        seen, waiting, of_shapes, of_inputs = set(), [name], False, False
         while waiting:
-            node = self.producers.node(waiting.pop())
-            if node is None or node.output[0] in seen:
-                continue
-            if node.op_type in ("Shape", "Size"):
-                return True
-            seen.add(node.output[0])
-            waiting.extend(filter(None, node.input))
-        return False
+            value = waiting.pop()
+            node = self.producers.node(value)
+            if node is None:
+                of_inputs |= value in self.inputs and self._is_caller_given(value)
+            elif node.op_type in ("Shape", "Size"):
+                of_shapes = True
+            elif node.output[0] not in seen:
+                seen.add(node.output[0])
+                waiting.extend(filter(None, node.input))
+        return of_shapes, of_inputs
 
     def _is_caller_given(self, name: str) -> bool:
         """True for an input that has no default."""

@@ -14,7 +14,7 @@ from splitgraph.canonical import CanonicalSplit
 from splitgraph.value_type import ValueType
 
 # How the lengths (or the bounds of a Slice) are given: not at all, as an attribute, as a constant, computed from
-# constants, from fixed dimensions, from dimensions that only the run tells, by a graph input.
+# constants, from fixed dimensions, from dimensions that only the run tells, from the elements of an input.
 Given = Literal["", "attribute", "constant", "folded", "fixed", "computed", "input"]
 
 # The traits that say how a split is written. Each node has one of them.
@@ -28,7 +28,7 @@ FORMS = {
     "split-13-folded": "Split-13 with lengths computed from constants",
     "split-13-fixed": "Split-13 with lengths computed from fixed dimensions",
     "split-13-computed": "Split-13 with lengths computed at run time",
-    "split-13-input": "Split-13 with lengths as a graph input",
+    "split-13-input": "Split-13 with lengths that depend on the elements of an input",
     "split-18-even": "Split-18 with num_outputs that divides the dimension",
     "split-18-uneven": "Split-18 with num_outputs that does not divide the dimension",
     "split-18-either": "Split-18 with num_outputs on a dimension that may be uneven",
@@ -36,7 +36,7 @@ FORMS = {
     "split-18-folded": "Split-18 with lengths computed from constants",
     "split-18-fixed": "Split-18 with lengths computed from fixed dimensions",
     "split-18-computed": "Split-18 with lengths computed at run time",
-    "split-18-input": "Split-18 with lengths as a graph input",
+    "split-18-input": "Split-18 with lengths that depend on the elements of an input",
     "sequence-lengths": "SplitToSequence with a list of lengths",
     "sequence-size": "SplitToSequence with the size of a part",
     "sequence-each": "SplitToSequence into parts of length 1",
@@ -45,7 +45,7 @@ FORMS = {
     "slice-folded": "Slice-10 or newer with bounds computed from constants",
     "slice-fixed": "Slice-10 or newer with bounds computed from fixed dimensions",
     "slice-computed": "Slice-10 or newer with bounds computed at run time",
-    "slice-input": "Slice-10 or newer with bounds as a graph input",
+    "slice-input": "Slice-10 or newer with bounds that depend on the elements of an input",
     "gather-range": "Gather with constant indices",
     "string-split": "StringSplit",
     "variadic-split": "VariadicSplit as a local function",
