@@ -105,5 +105,6 @@ def test_forms_go_by_the_nodes_too(to: str) -> None:
 def run(made: onnx.ModelProto, given: dict[str, np.ndarray]) -> list[np.ndarray]:
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
+    options.intra_op_num_threads = 1
     found: list[np.ndarray] = onnxruntime.InferenceSession(made.SerializeToString(), options).run(None, given)
     return found
