@@ -40,6 +40,7 @@ def test_nothing_is_said_of_a_right_shape(declared: str) -> None:
     assert splitgraph.upgrade(model(SPLIT, declared), 18).diagnostics == ()
 
 
+@pytest.mark.usefixtures("in_process")
 @pytest.mark.parametrize(
     ("body", "declared", "inside"),
     [
