@@ -1,4 +1,4 @@
-"""What all tests have in common: hundreds of processes that they start find splitgraph compiled."""
+"""What all tests have in common: processes that they start find splitgraph compiled, and engines that need none."""
 
 from __future__ import annotations
 
@@ -17,3 +17,18 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     if not hasattr(config, "workerinput"):
         compileall.compile_dir(PACKAGE, quiet=2)
+
+
+@pytest.fixture
+def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run engines in this process, which saves the start of a child; for models that crash nothing, where the process
+    of an engine is not what a test is about.
+    """
+    from splitgraph.execution.engines import engine_process, worker
+
+    def run_worker(folder: Path, seconds: float) -> str:
+        worker.main(folder)
+        return ""
+
+    monkeypatch.setattr(worker, "_limit", lambda seconds, memory: None)
+    monkeypatch.setattr(engine_process, "_run_worker", run_worker)

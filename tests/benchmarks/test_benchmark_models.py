@@ -47,7 +47,9 @@ GIVEN = {"explicit lengths": {"N": 10}}
 def test_models_of_the_benchmarks_run_and_have_the_inferred_shapes(name: str) -> None:
     model, sizes = MODELS[name], SIZES | GIVEN.get(name, {})
     onnx.checker.check_model(model, full_check=True)
-    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
     given = {value.name: _array(value, sizes) for value in model.graph.input}
     results = session.run(None, given)
     analysis = splitgraph.infer(model)

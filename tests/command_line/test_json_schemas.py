@@ -154,12 +154,14 @@ def schema_of(command: str) -> str:
     return {"infer": "infer", "verify": "verify"}.get(command, "rewrite")
 
 
+@pytest.mark.usefixtures("in_process")
 @pytest.mark.parametrize(("typed", "code"), RESULTS)
 def test_a_result_is_what_its_schema_says(typed: str, code: int, run: Run, models: Path) -> None:
     document = printed(typed, code, run)
     assert wrong(document, "failure") != []
 
 
+@pytest.mark.usefixtures("in_process")
 @pytest.mark.parametrize(("typed", "code"), FAILURES)
 def test_a_failure_is_what_its_schemas_say(typed: str, code: int, run: Run, models: Path) -> None:
     document = printed(typed, code, run)

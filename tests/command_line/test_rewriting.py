@@ -364,6 +364,7 @@ def test_the_help_states_the_three_ways_of_verifying(command: str, run: Run) -> 
     assert "Default: verify, warn if impossible. --verify: fail if impossible. --no-verify: skip." in told
 
 
+@pytest.mark.usefixtures("in_process")
 def test_a_result_that_shows_nothing_is_not_verified(run: Run, folder: Path) -> None:
     """Of a logarithm of what is negative, both models give NaN."""
     nodes = [

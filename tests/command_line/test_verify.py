@@ -83,6 +83,7 @@ def test_verify_hands_its_options_on(run: Run, folder: Path, monkeypatch: pytest
     }
 
 
+@pytest.mark.usefixtures("in_process")
 def test_verify_says_that_only_sizes_of_1_were_compared(run: Run, folder: Path) -> None:
     """A vector of one element alone has the shape that is computed from its elements."""
     body = "zero = Sub(x, x) sum = ReduceSum(zero) one = Cos(sum) shape = Cast<to = 7>(one) y = Reshape(x, shape)"

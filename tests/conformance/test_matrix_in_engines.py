@@ -38,11 +38,13 @@ def assert_equal(case: Case, after: onnx.ModelProto) -> None:
     assert (verification.verdict, verification.engine) == ("equal", "onnxruntime"), f"{case}: {verification}"
 
 
+@pytest.mark.usefixtures("in_process")
 @pytest.mark.parametrize(("case", "target"), EVERY[::19], ids=str)
 def test_equal_in_onnxruntime(case: Case, target: int) -> None:
     assert_equal(case, convert(build(case), case.opset, target).model)
 
 
+@pytest.mark.usefixtures("in_process")
 @pytest.mark.slow
 @pytest.mark.parametrize(("case", "target"), EVERY[::3], ids=str)
 def test_many_equal_in_onnxruntime(case: Case, target: int) -> None:

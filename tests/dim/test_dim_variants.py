@@ -1,6 +1,6 @@
 """Other names, another order of facts, other questions before, an inner scope: `Facts` gives the same answers.
 
-50 cases by default and 350 others with `-m slow`; `tests/campaigns/dim_oracles.py --variants` asks this of any number.
+50 cases by default and 150 others with `-m slow`; `tests/campaigns/dim_oracles.py --variants` asks this of any number.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from random_cases import random_case
 
 from splitgraph.dim import DimLike, Facts, symbols_of
 
-COUNT = 400
+COUNT = 200
 EVERY_DAY = 50
-LARGE = 175
+LARGE = 75
 
 
 def _differing_in_100(seeds: range) -> dict[str, float]:

@@ -131,6 +131,7 @@ MODELS = {
 }
 
 
+@pytest.mark.usefixtures("in_process")
 @pytest.mark.parametrize("verb", VERBS)
 @pytest.mark.parametrize("model", MODELS)
 def test_the_result_is_that_of_a_model_proto(model: str, verb: str) -> None:
@@ -204,6 +205,7 @@ def large_model(folder: Path) -> ir.Model:
     return ir.load(path)
 
 
+@pytest.mark.usefixtures("in_process")
 @pytest.mark.parametrize("verb", VERBS)
 def test_external_tensors_stay_in_their_file(verb: str, tmp_path: Path) -> None:
     model = large_model(tmp_path)

@@ -17,6 +17,7 @@ _DTYPES = {"tensor(float)": np.float32, "tensor(int64)": np.int64, "tensor(bool)
 def main(paths: list[str]) -> None:
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 2
+    options.intra_op_num_threads = 1
     told = []
     for path in paths:
         session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])

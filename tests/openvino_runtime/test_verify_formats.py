@@ -120,6 +120,7 @@ PAIRS: dict[str, tuple[Make, Make, str, str]] = {
 }
 
 
+@pytest.mark.usefixtures("in_process")
 @pytest.mark.parametrize("name", PAIRS)
 def test_verdict(name: str, tmp_path: Path) -> None:
     before, after, verdict, engine = PAIRS[name]
@@ -177,6 +178,7 @@ UNEVEN: dict[str, tuple[Make, dict[str, int], str, str]] = {
 }
 
 
+@pytest.mark.usefixtures("in_process")
 @pytest.mark.parametrize("name", UNEVEN)
 def test_an_ir_that_fails_where_the_model_before_runs(name: str, tmp_path: Path) -> None:
     make, sizes, verdict, engine = UNEVEN[name]
@@ -189,6 +191,7 @@ def test_an_ir_that_fails_where_the_model_before_runs(name: str, tmp_path: Path)
         assert not found.diagnostics
 
 
+@pytest.mark.usefixtures("in_process")
 def test_what_only_the_second_ir_takes_is_no_difference(tmp_path: Path) -> None:
     found = verify_models(halves_as_openvino_reads_them(tmp_path), halves_with_lengths(tmp_path))
     assert (found.verdict, found.cases) == ("equal", 3)
@@ -202,6 +205,7 @@ def test_an_output_that_is_in_one_model_only(tmp_path: Path) -> None:
     assert "the first model has 2 outputs, the second 3" in found.first_difference.reason
 
 
+@pytest.mark.usefixtures("in_process")
 def test_an_input_with_a_default_may_be_a_constant_afterwards(tmp_path: Path) -> None:
     model = onnx_split([2, 4])
     model.graph.input.append(helper.make_tensor_value_info("lengths", TensorProto.INT64, [2]))

@@ -119,7 +119,9 @@ def run_onnxruntime(model: onnx.ModelProto, inputs: list[Any], opset: int) -> li
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
     copy.ir_version = minimum_ir_version(opset)
-    session = onnxruntime.InferenceSession(copy.SerializeToString(), providers=["CPUExecutionProvider"])
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    session = onnxruntime.InferenceSession(copy.SerializeToString(), options, providers=["CPUExecutionProvider"])
     names = [value.name for value in session.get_inputs()]
     feeds = dict(zip(names, map(np.asarray, inputs), strict=True))
     return list(session.run(None, feeds))

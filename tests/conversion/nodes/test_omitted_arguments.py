@@ -72,6 +72,7 @@ def test_refused(opset: int, body: str, outputs: str, calls: list[str], results:
     assert f"{op} reads 'l', an input of the function that a call leaves out, and would have to change" in texts
 
 
+@pytest.mark.usefixtures("in_process")
 @pytest.mark.parametrize(
     ("opset", "body", "outputs", "calls", "results", "target", "op"), REFUSED.values(), ids=REFUSED
 )
@@ -84,6 +85,7 @@ def test_inlined(opset: int, body: str, outputs: str, calls: list[str], results:
     assert result.verification.verdict == ("not-run" if any("other." in call for call in calls) else "equal")
 
 
+@pytest.mark.usefixtures("in_process")
 @pytest.mark.parametrize(("opset", "body", "outputs", "calls", "results", "target"), KEPT.values(), ids=KEPT)
 def test_kept(opset: int, body: str, outputs: str, calls: list[str], results: str, target: int) -> None:
     made = model(opset, body, outputs, calls, results)

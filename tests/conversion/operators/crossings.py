@@ -45,6 +45,13 @@ class Crossing:
 
     def model(self) -> onnx.ModelProto:
         """The model at the source opset; its outputs are declared without dimensions."""
+        model = self._undeclared()
+        if self.shapes != "unknown":
+            _declare_outputs(model, self._results(model))
+        return model
+
+    def _undeclared(self) -> onnx.ModelProto:
+        """The model, whose outputs have names alone."""
         names = list(self.given) + list(self.constants) if self.inputs is None else list(self.inputs)
         outputs = [f"y{index}" for index in range(self.outputs)]
         node = helper.make_node(self.op_type, names, outputs, "node", **self.attributes)
@@ -52,13 +59,7 @@ class Crossing:
         held = [numpy_helper.from_array(np.asarray(array), name) for name, array in self.constants.items()]
         graph = helper.make_graph([node], "g", inputs, [onnx.ValueInfoProto(name=name) for name in outputs], held)
         imports = [helper.make_opsetid("", self.source)]
-        model = helper.make_model(graph, opset_imports=imports, ir_version=max(minimum_ir_version(self.source), 4))
-        if self.shapes != "unknown":
-            for output, result in zip(model.graph.output, self._results(model), strict=True):
-                array = np.asarray(result)
-                number = helper.np_dtype_to_tensor_dtype(array.dtype)
-                output.CopyFrom(helper.make_tensor_value_info(output.name, number, [None] * array.ndim))
-        return model
+        return helper.make_model(graph, opset_imports=imports, ir_version=max(minimum_ir_version(self.source), 4))
 
     def _results(self, model: onnx.ModelProto) -> list[Any]:
         return _run(model, self._feeds()) if self.expected is None else list(self.expected)
@@ -75,15 +76,27 @@ class Crossing:
 
     def check(self) -> onnx.ModelProto:
         """Convert, compare what both models give, and return the converted model."""
-        model = self.model()
+        model = self._undeclared()
+        # Once: a session takes longer than all else that is done with so small a model.
+        results = self._results(model)
+        if self.shapes != "unknown":
+            _declare_outputs(model, results)
         # The checker wants a rank for everything.
         after = convert_opset(model, self.target).model if self.shapes == "unknown" else converted(model, self.target)
-        assert_same(self._results(model), _run(after, self._feeds()), self.tolerance)
+        assert_same(results, _run(after, self._feeds()), self.tolerance)
         return after
 
     def refused(self) -> str:
         """The words of the refusal, "" when it is converted."""
         return refusal(self.model(), self.target)
+
+
+def _declare_outputs(model: onnx.ModelProto, results: Sequence[Any]) -> None:
+    """Declare the type and rank of each output, which are those of its result."""
+    for output, result in zip(model.graph.output, results, strict=True):
+        array = np.asarray(result)
+        number = helper.np_dtype_to_tensor_dtype(array.dtype)
+        output.CopyFrom(helper.make_tensor_value_info(output.name, number, [None] * array.ndim))
 
 
 def _run(model: onnx.ModelProto, feeds: Mapping[str, Array]) -> list[Any]:

@@ -79,6 +79,7 @@ def run(model: onnx.ModelProto, feeds: Mapping[str, Any]) -> list[Any]:
     """The outputs of a model, from onnxruntime."""
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
+    options.intra_op_num_threads = 1
     # What optimization makes of a model is not what is tested.
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])

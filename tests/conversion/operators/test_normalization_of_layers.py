@@ -41,6 +41,7 @@ CASES = [
 ]
 
 
+@pytest.mark.usefixtures("in_process")
 @pytest.mark.parametrize("opset", [16, 11, 9])
 @pytest.mark.parametrize(("dtype", "axis", "outputs"), CASES)
 def test_equal(dtype: int, axis: int, outputs: list[str], opset: int) -> None:
@@ -50,6 +51,7 @@ def test_equal(dtype: int, axis: int, outputs: list[str], opset: int) -> None:
     assert splitgraph.verify(model, converted).verdict == "equal"
 
 
+@pytest.mark.usefixtures("in_process")
 @pytest.mark.parametrize(("before", "after"), [(14, 18), (14, 11)])
 @pytest.mark.parametrize(("dtype", "axis", "outputs"), CASES)
 def test_what_onnxruntime_optimized_stays_as_it_is(

@@ -40,6 +40,7 @@ def test_nothing_is_said_of_a_right_shape(declared: str) -> None:
     assert splitgraph.upgrade(model(SPLIT, declared), 18).diagnostics == ()
 
 
+@pytest.mark.usefixtures("in_process")
 @pytest.mark.parametrize(
     ("body", "declared", "inside"),
     [
@@ -105,5 +106,6 @@ def test_forms_go_by_the_nodes_too(to: str) -> None:
 def run(made: onnx.ModelProto, given: dict[str, np.ndarray]) -> list[np.ndarray]:
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
+    options.intra_op_num_threads = 1
     found: list[np.ndarray] = onnxruntime.InferenceSession(made.SerializeToString(), options).run(None, given)
     return found

@@ -153,6 +153,7 @@ def session_of(model: onnx.ModelProto) -> onnxruntime.InferenceSession | None:
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.log_severity_level = 4
+    options.intra_op_num_threads = 1
     try:
         return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
     except Exception:  # onnxruntime's errors have no common base of their own

@@ -77,6 +77,7 @@ def test_elements_are_followed(body: str, expected: str) -> None:
     model.graph.output.add(name="y")
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
+    options.intra_op_num_threads = 1
     session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
     for sizes in SIZES:
         (real,) = session.run(None, {"x": np.zeros((sizes["N"], sizes["M"], 4), np.float32)})

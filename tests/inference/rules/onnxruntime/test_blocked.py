@@ -112,6 +112,7 @@ def test_what_the_optimizer_makes_gives_what_was_inferred(tmp_path: Path) -> Non
     options = onnxruntime.SessionOptions()
     options.optimized_model_filepath = str(tmp_path / "optimized.onnx")
     options.log_severity_level = 3
+    options.intra_op_num_threads = 1
     session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
     optimized = onnx.load(options.optimized_model_filepath)
     for value in optimized.graph.output:

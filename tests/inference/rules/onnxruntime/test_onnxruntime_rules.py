@@ -402,6 +402,7 @@ def test_types_and_shapes_are_those_of_onnxruntime(case: Any) -> None:
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.log_severity_level = 4
+    options.intra_op_num_threads = 1
     session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
     fed = {value.name for value in model.graph.input}
     feeds = {f"i{i}": value_of(given) for i, given in enumerate(case[2]) if given is not None and f"i{i}" in fed}
