@@ -1,8 +1,8 @@
 """Cases of a measurement: a model, its inputs and its expected outputs, as files beside each other.
 
-`NAME.onnx`, `NAME.in.npz` (arrays by the names of the inputs) and `NAME.exp.npz` (arrays by the names of the outputs, in
-the model's order). Strings are stored as NumPy's fixed-width text, because objects need pickle, which no file of someone
-else should be given to.
+`NAME.onnx`, `NAME.in.npz` (arrays by the names of the inputs) and `NAME.exp.npz` (arrays by the names of the outputs,
+in the model's order). Strings are stored as NumPy's text of fixed width. Objects would need pickle, and unpickling a
+file of someone else can run code.
 """
 
 from __future__ import annotations

@@ -236,7 +236,7 @@ BETWEEN = {
 
 
 def _versions() -> dict[str, Recipe]:
-    """Opsets at an IR version of at most 8, IR versions at opset 13, and opsets with the IR version of their release."""
+    """Opsets with IR version 8 or older, IR versions with opset 13, and opsets with the IR version of their release."""
     old = {9: 4, 11: 6, 13: 7}
     opsets = [9, 11, 13, *range(17, 31), 40]
     adds = {f"zz_add_op{opset}_ir8": add(opset, old.get(opset, 8)) for opset in opsets}

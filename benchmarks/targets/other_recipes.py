@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,7 @@ def slices(
     starts, ends = bounds[:-1], [*bounds[1:-1], bounds[-1] if last_end is None else last_end]
     if shared:
         names = [body.weight(f"b{index}", [bound], integers) for index, bound in enumerate(bounds)]
-        pairs = list(zip(names[:-1], names[1:], strict=True))
+        pairs = list(pairwise(names))
     else:
         pairs = [
             (body.weight(f"start{index}", [start], integers), body.weight(f"end{index}", [end], integers))
