@@ -17,6 +17,7 @@ SECTIONS = {
     "4": "Conversion",
     "5": "Verification",
     "6": "How the program was called",
+    "7": "What a target reads",
 }
 
 

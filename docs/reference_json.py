@@ -11,7 +11,9 @@ Schema = dict[str, Any]
 
 _FOLDER = Path(__file__).with_name("reference") / "schemas"
 # In the order of the page; the parts that several documents have come last.
-_DOCUMENTS = ("infer", "rewrite", "verify", "failure")
+_DOCUMENTS = ("infer", "rewrite", "check", "verify", "failure")
+# Files that come with splitgraph.
+_FILES = ("target",)
 _COMMON = "common"
 
 _INTRODUCTION = """\
@@ -33,17 +35,19 @@ meaning, is listed in [CHANGELOG.md](../../CHANGELOG.md).
 
 There is no document where the name of the command is missing or wrong, where stdout cannot be written (exit code 2),
 and where the program is interrupted ([exit codes](command-line.md#exit-codes) 130 and above).
+
+The [table of targets](#table-of-targets), JSON files that come with splitgraph, has a schema too.
 """
 
 
 def json_page() -> str:
     """The page as Markdown: a section for each document, with every key, and a section for each part."""
-    schemas = {name: read_schema(name) for name in (*_DOCUMENTS, _COMMON)}
+    schemas = {name: read_schema(name) for name in (*_DOCUMENTS, *_FILES, _COMMON)}
     parts = [_INTRODUCTION]
-    for name in _DOCUMENTS:
+    for name in (*_DOCUMENTS, *_FILES):
         parts += _document(name, schemas[name], schemas[_COMMON])
     parts.append("## Parts of documents\n")
-    for name in (*_DOCUMENTS, _COMMON):
+    for name in (*_DOCUMENTS, *_FILES, _COMMON):
         for part in schemas[name].get("$defs", {}).values():
             if not _is_case(part):
                 parts += _part(part, schemas[name], schemas[_COMMON])

@@ -13,24 +13,26 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from splitgraph.api import convert, downgrade, infer, load, save, upgrade, verify
+    from splitgraph.api import check, convert, downgrade, infer, load, save, targets, upgrade, verify
     from splitgraph.conversion.rewrite import Change, Rewrite
     from splitgraph.diagnostics import ConversionError, Diagnostic, ModelError, SplitgraphError, VerificationError
     from splitgraph.dim import Dim, Obligation
     from splitgraph.execution.verification import Difference, Verification
     from splitgraph.formats.openvino_ir import OpenVINOModel
     from splitgraph.inference.analysis import Analysis, Completeness, SplitReport
+    from splitgraph.runtimes.target import Target
     from splitgraph.value_type import ValueType
 
 # The public names, each imported when it is first used: `splitgraph --help` must not pay for onnx.
 _HOMES = {
-    "splitgraph.api": ("convert", "downgrade", "infer", "load", "save", "upgrade", "verify"),
+    "splitgraph.api": ("check", "convert", "downgrade", "infer", "load", "save", "targets", "upgrade", "verify"),
     "splitgraph.conversion.rewrite": ("Change", "Rewrite"),
     "splitgraph.diagnostics": ("ConversionError", "Diagnostic", "ModelError", "SplitgraphError", "VerificationError"),
     "splitgraph.dim": ("Dim", "Obligation"),
     "splitgraph.execution.verification": ("Difference", "Verification"),
     "splitgraph.formats.openvino_ir": ("OpenVINOModel",),
     "splitgraph.inference.analysis": ("Analysis", "Completeness", "SplitReport"),
+    "splitgraph.runtimes.target": ("Target",),
     "splitgraph.value_type": ("ValueType",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
@@ -49,14 +51,17 @@ __all__ = [
     "Rewrite",
     "SplitReport",
     "SplitgraphError",
+    "Target",
     "ValueType",
     "Verification",
     "VerificationError",
+    "check",
     "convert",
     "downgrade",
     "infer",
     "load",
     "save",
+    "targets",
     "upgrade",
     "verify",
 ]

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 from splitgraph import formats
-from splitgraph.diagnostics import ConversionError, SplitgraphError, VerificationError, diagnostic
+from splitgraph.diagnostics import ConversionError, Diagnostic, SplitgraphError, VerificationError, diagnostic
 from splitgraph.formats import LoadedModel, give_back, held, load, open_model
 from splitgraph.garbage_collection import collection_paused
 from splitgraph.graph.scopes import opset_imports
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from splitgraph.formats import Model
     from splitgraph.inference.analysis import Analysis
     from splitgraph.model_kinds import ConvertOptions, InferOptions, InMemory, M, RewriteOptions, Source, StrPath
+    from splitgraph.runtimes.check import Examined
+    from splitgraph.runtimes.target import Target
 
 # Each function imports the modules that only this function needs: infer must not import conversion or execution.
 # Each function has two overloads: for a model in memory, and for a path, which may have either format.
@@ -161,6 +163,7 @@ def convert(
     to: Form | None = None,
     *,
     opset: int | None = None,
+    target: str | None = None,
     explicit_lengths: bool = False,
     ir_version: int | Literal["keep"] | None = None,
     verify: bool = False,
@@ -172,10 +175,14 @@ def convert(
     atol: float | None = None,
     timeout: float = 300,
 ) -> Rewrite:
-    """Convert a model's splits to plain Split nodes or to VariadicSplit, a model to another opset of ai.onnx, or both.
+    """Convert a model for a runtime; or its splits to plain Split nodes, to VariadicSplit or to slices; or to another
+    opset of ai.onnx.
 
-    to: the form of the splits; VariadicSplit is a function in ONNX and a layer in OpenVINO IR. opset: newer or older;
-    None keeps the model's own. Give at least one of the two.
+    to: the form of the splits. "split" also makes one Split of slices that are all parts of a value. "variadic-split"
+    is a function in ONNX and a layer in OpenVINO IR. "slice" is a Slice for each part that is read, in ONNX only.
+    opset: newer or older; None keeps the model's own. target: the name of a runtime, such as "mnn" or "openvino@2023.3"
+    (`targets` lists them): what it does not read gets a form that it reads, all else stays. Give `to`, `opset` or both,
+    or `target`, with or without `opset`.
     explicit_lengths: give every split explicit lengths, for runtimes that support neither equal parts nor num_outputs,
     and inline local functions, which these runtimes do not support either. ir_version: of the result; None and "keep"
     keep the model's own, raised to 8 if the result has functions.
@@ -185,10 +192,14 @@ def convert(
     from splitgraph.conversion.splits.forms import convert_forms
 
     checks = _Checks(bind, samples, seed, engine, rtol, atol, timeout) if verify else None
+    if target is not None:
+        if to is not None or explicit_lengths:
+            raise SplitgraphError("a target says which forms of splits it reads; leave `to` and explicit_lengths out")
+        return _convert_for(model, target, opset, ir_version, checks)
     if opset is not None:
         return _convert_opset(model, opset, ir_version, checks, newer=None, to=to, explicit_lengths=explicit_lengths)
     if to is None:
-        raise SplitgraphError("convert needs a form of the splits (to), an opset, or both")
+        raise SplitgraphError("convert needs a form of the splits (to), an opset, both, or a target")
     with collection_paused():
         loaded = open_model(model, weights="leave")
         opened = loaded.content
@@ -248,6 +259,42 @@ def verify(
     except ValueError as error:
         raise SplitgraphError(str(error)) from error
     return verification
+
+
+def check(model: Source, target: str | Sequence[str]) -> tuple[Diagnostic, ...]:
+    """Say what a runtime will refuse in a model or compute wrong, node by node. Without an error, nothing is known to
+    be in the way.
+
+    model: an ONNX model, as in `infer`; not changed. target: the name of a runtime, such as "mnn" or "openvino@2023.3",
+    or several. `targets` lists them. What is wrong with the model itself is reported once, before all else.
+
+    Raises SplitgraphError for a target that is not known, and for an OpenVINO IR; ModelError for a file that cannot be
+    read.
+    """
+    from splitgraph.runtimes.check import check_model
+    from splitgraph.runtimes.target import find_target
+
+    wanted = [find_target(each) for each in ([target] if isinstance(target, str) else target)]
+    examined = examine_source(model)
+    found = [each for one in wanted for each in check_model(examined, one)]
+    return tuple(dict.fromkeys(found))
+
+
+def examine_source(model: Source) -> Examined:
+    """A model as checks of targets see it. Raises SplitgraphError for an OpenVINO IR."""
+    from splitgraph.runtimes.check import examine
+
+    opened = open_model(model, weights="leave").content
+    if not isinstance(opened, ModelProto):
+        raise SplitgraphError("targets read ONNX models; this is an OpenVINO IR, which only OpenVINO reads")
+    return examine(opened)
+
+
+def targets() -> Mapping[str, Target]:
+    """Every runtime that is known, by name: the newest version of each as "mnn", older ones as "openvino@2023.3.0"."""
+    from splitgraph.runtimes.target import targets as known
+
+    return known()
 
 
 def save(
@@ -311,6 +358,21 @@ def _convert_opset(
         rewrite = convert_opset(opened, opset, ir_version, owned=owned)
         if to is not None:
             rewrite = _with_form(rewrite, to, explicit_lengths, ir_version)
+    return _finish(loaded, rewrite, checks)
+
+
+def _convert_for(
+    model: Any, target: str, opset: int | None, ir_version: int | Literal["keep"] | None, checks: _Checks | None
+) -> Rewrite:
+    from splitgraph.conversion.targets.convert import convert_for_target
+    from splitgraph.runtimes.target import find_target
+
+    wanted = find_target(target)
+    loaded = open_model(model, weights="leave")
+    if not isinstance(loaded.content, ModelProto):
+        raise SplitgraphError("targets read ONNX models; this is an OpenVINO IR, which only OpenVINO reads")
+    with collection_paused():
+        rewrite = convert_for_target(loaded.content, wanted, opset, ir_version)
     return _finish(loaded, rewrite, checks)
 
 
@@ -392,4 +454,4 @@ def tolerance_of(rewrite: Rewrite) -> Tolerance:
     return Tolerance(*rounding_tolerances(rewrite.model, *rewrite.tolerance))
 
 
-__all__ = ["convert", "downgrade", "infer", "load", "save", "upgrade", "verify"]
+__all__ = ["check", "convert", "downgrade", "infer", "load", "save", "targets", "upgrade", "verify"]

@@ -315,7 +315,7 @@ def resolve_axis(site: SplitSite, axis: Any, data: ValueType) -> tuple[bool, int
         return True, axis
     if not -rank <= axis < rank:
         site.find(
-            "SG201", f"axis {axis} is out of range for a tensor of rank {rank}; it must lie in [{-rank}, {rank - 1}]"
+            "SG201", f"axis {axis} is out of range for a tensor of rank {rank}; it must be in [{-rank}, {rank - 1}]"
         )
         return False, None
     return True, axis % rank

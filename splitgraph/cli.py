@@ -247,39 +247,70 @@ def downgrade(opset: int, ir_version: _Version, **options: Any) -> int:
 
 @program.command()
 @parameters.model_argument("model")
-@click.option("--to", type=click.Choice(["split", "variadic-split"]), help="The form of the splits.")
+@click.option("--to", type=click.Choice(["split", "variadic-split", "slice"]), help="The form of the splits.")
 @click.option("--opset", type=int, metavar="N", help="The ai.onnx opset to convert to, newer or older.")
 @click.option("--explicit-lengths", is_flag=True, help="Give every split explicit lengths; inline functions.")
+@click.option("--target", metavar="NAME[@VERSION]", help="The runtime that the model is for; `check` lists them.")
 @parameters.ir_version
 @parameters.rewriting_options
 @_run
 def convert(
-    to: Literal["split", "variadic-split"] | None,
+    to: Literal["split", "variadic-split", "slice"] | None,
     opset: int | None,
     explicit_lengths: bool,
+    target: str | None,
     ir_version: _Version,
     **options: Any,
 ) -> int:
-    """Convert the splits of MODEL to another form, MODEL to another opset, or both.
+    """Convert MODEL for a runtime, its splits to another form, or MODEL to another opset.
 
     \b
+    splitgraph convert model.onnx --target mnn                        (what MNN does not read, and nothing else)
+    splitgraph convert model.onnx --target openvino@2023.3 --opset 13
     splitgraph convert model.onnx --opset 17                          (up or down)
     splitgraph convert model.onnx --to split --explicit-lengths
+    splitgraph convert model.onnx --to slice                          (a Slice for each part)
     splitgraph convert model.onnx --to variadic-split
     splitgraph convert model.onnx --to variadic-split -o model.xml    (OpenVINO IR, by OpenVINO)
     """
-    if to is None and opset is None:
-        raise click.UsageError("Give the form of the splits with --to, an opset with --opset, or both.")
+    if to is None and opset is None and target is None:
+        raise click.UsageError(
+            "Give a runtime with --target, the form of the splits with --to, or an opset with --opset."
+        )
+    if target is not None and (to is not None or explicit_lengths):
+        raise click.UsageError("--target says which forms of splits are read; it goes with --opset only.")
     if to is None and explicit_lengths:
         raise click.UsageError("--explicit-lengths needs --to, the form of the splits.")
     from splitgraph import api
     from splitgraph.commands import rewrite
 
     def converted(model: Any) -> Any:
-        return api.convert(model, to, opset=opset, explicit_lengths=explicit_lengths, ir_version=ir_version)
+        return api.convert(
+            model, to, opset=opset, target=target, explicit_lengths=explicit_lengths, ir_version=ir_version
+        )
 
-    tag = ".".join(filter(None, (None if opset is None else f"opset{opset}", to)))
-    return rewrite.rewrite(rewrite.Task(converted, tag, opset, to), **options)
+    tag = ".".join(filter(None, (None if opset is None else f"opset{opset}", to, target)))
+    return rewrite.rewrite(rewrite.Task(converted, tag, opset, to, target), **options)
+
+
+@program.command()
+@parameters.model_argument("model")
+@parameters.targets
+@click.option("--all-targets", is_flag=True, help="Check for every known target, one line each.")
+@parameters.as_json
+@_run
+def check(model: Path, target: Sequence[str], all_targets: bool, as_json: bool) -> int:
+    """Say what a runtime will refuse in MODEL, or silently compute wrong.
+
+    \b
+    splitgraph check model.onnx --target mnn --target openvino@2023.3
+    splitgraph check model.onnx --all-targets
+    """
+    if bool(target) == all_targets:
+        raise click.UsageError("Give one or more runtimes with --target, or --all-targets.")
+    from splitgraph.commands import check
+
+    return check.check(model, target=target, all_targets=all_targets, as_json=as_json)
 
 
 @program.command()

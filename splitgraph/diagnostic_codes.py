@@ -464,3 +464,42 @@ _code(
     "splitgraph failed in an unexpected way. No model should cause this.",
     "Please report the bug with the model. The environment variable SPLITGRAPH_DEBUG=1 shows a traceback.",
 )
+
+# 7xx: what a target reads ----------------------------------------------------------------------------------------
+_code(
+    "SG701",
+    "refused by the target",
+    "The runtime that the model is for does not load a node of this kind, as a measurement or its own documents say.",
+    "Run splitgraph convert --target, which writes a form that the runtime reads.",
+)
+_code(
+    "SG702",
+    "wrong in the target",
+    "The runtime that the model is for loads a node of this kind and silently gives other results than the "
+    "specification.",
+    "Run splitgraph convert --target, which writes a form that the runtime computes correctly.",
+)
+_code(
+    "SG703",
+    "fatal for the target",
+    "The process of the runtime that the model is for ends at a node of this kind.",
+    "Run splitgraph convert --target, which writes a form that the runtime reads.",
+)
+_code(
+    "SG704",
+    "too new for the target",
+    "The opset or the IR version of the model is newer than the runtime that the model is for reads.",
+    "Run splitgraph convert --target, or use a newer version of the runtime.",
+)
+_code(
+    "SG705",
+    "not known of the target",
+    "Nobody measured whether the runtime that the model is for reads such a node, and its documents do not say.",
+    "Try the model in the runtime, and compare its results with those of ONNX Runtime.",
+)
+_code(
+    "SG706",
+    "no form that the target reads",
+    "The model cannot be converted for the target: the runtime reads this node in no form that splitgraph can write.",
+    "The message names what is in the way. Give the dimensions fixed sizes, change the model, or use another runtime.",
+)

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict
 
 Engine = Literal["auto", "reference", "onnxruntime", "openvino"]
-Form = Literal["split", "variadic-split"]
+Form = Literal["split", "variadic-split", "slice"]
 StrPath = str | os.PathLike[str]
 
 
@@ -85,4 +85,5 @@ class ConvertOptions(RewriteOptions, total=False):
     """The keywords of `convert`."""
 
     opset: int | None
+    target: str | None
     explicit_lengths: bool

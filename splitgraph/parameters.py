@@ -86,6 +86,12 @@ external_data = click.option(
     help="beside, or no value: write the weights to OUT.data, beside the model. link: make hard links to the model's "
     "data files instead of copies.",
 )
+targets = click.option(
+    "--target",
+    multiple=True,
+    metavar="NAME[@VERSION]",
+    help="The runtime that the model is for, such as mnn or openvino@2023.3; repeatable.",
+)
 opset = click.option("--opset", type=int, required=True, metavar="N", help="The ai.onnx opset to convert to.")
 ir_version = click.option(
     "--ir-version",

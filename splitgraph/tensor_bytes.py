@@ -102,7 +102,7 @@ def _fault_of_entries(tensor: TensorProto, field: str, found: int) -> str | None
         return f"its elements are in {field}; those of its type must be in {expected} or raw_data"
     times, per_entry = _ENTRIES.get(tensor.data_type, (1, 1))
     needed = -(-math.prod(tensor.dims) * times // per_entry)
-    return None if found == needed else f"it has {found} entries in {expected}, and its type and shape need {needed}"
+    return None if found == needed else f"it has {found} entries in {expected}, {_needing(needed)}"
 
 
 def _fault_of_bits(tensor: TensorProto) -> str | None:
@@ -170,4 +170,10 @@ def _fault_of_size(tensor: TensorProto, found: int) -> str | None:
     if tensor.data_type == _STRING:
         return "its elements are in raw_data; those of strings must be in string_data"
     needed = byte_size(tensor)
-    return None if found == needed else f"it has {found} bytes of data, and its type and shape need {needed}"
+    return None if found == needed else f"it has {found} bytes of data, {_needing(needed)}"
+
+
+def _needing(count: int | None) -> str:
+    # Python does not write numbers of more than 4,300 digits, which a shape of some hundred dimensions can need.
+    shown = "more than 2**63" if count is not None and count > 2**63 else count
+    return f"and its type and shape need {shown}"

@@ -47,3 +47,15 @@ def test_the_distribution_has_a_name_of_its_own() -> None:
     assert re.search(r'^name = "onnx-splitgraph"$', text, re.MULTILINE)
     assert re.search(r'^splitgraph = "splitgraph.cli:main"$', text, re.MULTILINE)
     assert 'packages = ["splitgraph"]' in text
+
+
+def test_the_wheel_has_the_data_of_the_package() -> None:
+    # hatchling packs every file below the package that nothing excludes.
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    wheel = text.partition("[tool.hatch.build.targets.wheel]\n")[2].partition("\n[")[0]
+    assert wheel.split("\n")[:1] == ['packages = ["splitgraph"]']
+    assert not re.search(r"^(?:exclude|only-include|only-packages)\b", text, re.MULTILINE)
+    ignored = (ROOT / ".gitignore").read_text(encoding="utf-8").split() if (ROOT / ".gitignore").exists() else []
+    for folder, suffix in (("schemas", "txt"), ("runtimes/table", "json")):
+        assert list((ROOT / "splitgraph" / folder).glob(f"*.{suffix}"))
+        assert not [line for line in ignored if line.endswith(suffix) or "splitgraph" in line]

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import cProfile
+import sys
+from collections import Counter
 from collections.abc import Callable
+from functools import partial, partialmethod
+from pathlib import Path
 from typing import Any, NamedTuple
 
+import onnx
 import pytest
 from growing_models import FAMILIES, Family
 from onnx import TensorProto, helper
 
 import splitgraph
+from splitgraph.conversion.ladder.conversion_cache import ConversionCache
+from splitgraph.conversion.ladder.ladder import Ladder
 from splitgraph.dim import (
     Dim,
     Facts,
@@ -26,6 +33,11 @@ from splitgraph.dim import (
     symbol,
 )
 from splitgraph.dim.atoms import LARGE, MOST_FACTORS, MOST_WRITTEN, all_atoms, degree_of, size_of
+from splitgraph.inference.walk import Walk
+
+sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
+
+from called_functions import MODELS as MODELS_OF_BLOCKS
 
 # Four times as much, and a logarithm of some thousands more.
 _GROWTH = 5.5
@@ -82,6 +94,40 @@ def test_four_times_the_model_is_four_times_the_work(family: Family, narrow: int
     dims = _dims_of(analysis)
     assert max(map(size_of, dims), default=0) <= narrow
     assert max(map(degree_of, dims), default=0) <= MOST_FACTORS
+
+
+@pytest.mark.parametrize("make", MODELS_OF_BLOCKS.values(), ids=MODELS_OF_BLOCKS)
+@pytest.mark.parametrize("target", [12, 18])
+def test_nodes_of_functions_are_inferred_and_converted_once(
+    make: Callable[[int], onnx.ModelProto], target: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Equal nodes are in another function each."""
+    done = list[str]()
+    for owner, name in ((Walk, "_visit"), (Ladder, "_convert"), (ConversionCache, "keep_edited")):
+        follow = getattr(owner, name)
+        counted = partial(_counted, follow, done, name)
+        monkeypatch.setattr(owner, name, partialmethod(counted))
+    change = splitgraph.upgrade if target > 13 else splitgraph.downgrade
+    counts = []
+    for blocks in (20, 80):
+        done.clear()
+        change(make(blocks), target)
+        counts.append(Counter(done))
+    assert counts[0] == counts[1]
+    assert counts[0]["_visit"] >= 8
+
+
+def _counted(follow: Callable[..., Any], done: list[str], name: str, owner: Any, *given: Any, **options: Any) -> Any:
+    done.append(name)
+    return follow(owner, *given, **options)
+
+
+@pytest.mark.parametrize("make", MODELS_OF_BLOCKS.values(), ids=MODELS_OF_BLOCKS)
+def test_four_times_the_functions_are_four_times_the_work(make: Callable[[int], onnx.ModelProto]) -> None:
+    for run in (splitgraph.infer, partial(splitgraph.upgrade, opset=18)):
+        run(make(2))
+        small, large = (_calls(partial(run, make(blocks))) for blocks in (50, 200))
+        assert large <= _GROWTH * small
 
 
 # Texts of dimensions, as a file may declare them: a text of n.

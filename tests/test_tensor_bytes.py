@@ -48,6 +48,13 @@ def test_data_that_fits(tensor: TensorProto) -> None:
     assert misfit(tensor) is None
 
 
+def test_a_shape_that_needs_more_digits_than_python_writes() -> None:
+    for given in ({"raw_data": bytes(4)}, {"float_data": [1.0]}):
+        said = misfit(TensorProto(data_type=TensorProto.FLOAT, dims=[2**62] * 300, **given))
+        assert said is not None
+        assert said.endswith("need more than 2**63")
+
+
 @pytest.mark.parametrize(("tensor", "found", "needed"), MISFITTING)
 def test_data_that_does_not_fit(tensor: TensorProto, found: int, needed: int) -> None:
     said = f"it has {found} bytes of data, and its type and shape need {needed}"

@@ -29,6 +29,7 @@ from cases import Case, write_case
 from other_recipes import (
     add,
     computed_slices,
+    empty_constant,
     function_of_lengths,
     function_of_slices,
     function_of_split,
@@ -140,6 +141,7 @@ SEQUENCE = {
     "m_seq_scalar1_keep0": sequence(11, SIX, 1, keepdims=0),
     "m_seq_scalar2": sequence(11, [2, 2, 2], 2),
     "m_seq_scalar4_uneven": sequence(11, [4, 2], 4),
+    "l_seq11_lens_int32": sequence(11, TWO, TWO, integers="int32"),
 }
 
 EMPTY = {
@@ -147,9 +149,11 @@ EMPTY = {
     "n_s13_zero_first": split(13, [0, 6], source=initializer),
     "n_s13_zero_mid": split(13, [2, 0, 4], source=initializer),
     "n_s13_zero_mid_concat": zero_then_concat(),
+    "n_const_empty": empty_constant(),
 }
 
 SLICE = {
+    "o_slice10": slices(10, TWO),
     "o_slice11": slices(11, TWO),
     "o_slice13": slices(13, TWO),
     "o_slice13_computed": computed_slices(),
@@ -157,6 +161,7 @@ SLICE = {
     "o_slice13_dynax": slices(13, TWO, dims=BATCH),
     "o_slice13_int32": slices(13, TWO, integers="int32"),
     "o_slice13_maxend": slices(13, TWO, last_end=LAST),
+    "o_slice13_negbounds": slices(13, [2, 1, 3], from_end=1),
     "o_slice13_negaxis": slices(13, TWO, axis=-2),
     "o_slice13_shared": slices(13, TWO, shared=True),
     "o_slice13_steps": slices(13, TWO, step=True),

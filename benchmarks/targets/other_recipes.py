@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx import helper
+from onnx import helper, numpy_helper
 from recipes import SHAPE, Array, Body, Recipe, cut
 from split_recipes import computed_third, negate, parts, stated
 
@@ -22,6 +22,7 @@ def slices(
     axis: int = 1,
     integers: str = "int64",
     last_end: int | None = None,
+    from_end: int = 0,
     step: bool = False,
     shared: bool = False,
     wrapped: bool = False,
@@ -29,11 +30,14 @@ def slices(
 ) -> Recipe:
     """A Slice for each part, with its bounds in initializers.
 
-    last_end: another end for the last part. step: whether a step of 1 is given. shared: whether an end is also the
+    last_end: another end for the last part. from_end: how many of the last bounds count from the end of the axis, not
+    the very last one. step: whether a step of 1 is given. shared: whether an end is also the
     start of the next part. more: fields of the Recipe.
     """
     body = Body()
     bounds = [int(bound) for bound in np.cumsum([0, *lengths])]
+    for index in range(len(bounds) - 1 - from_end, len(bounds) - 1):
+        bounds[index] -= bounds[-1]
     starts, ends = bounds[:-1], [*bounds[1:-1], bounds[-1] if last_end is None else last_end]
     if shared:
         names = [body.weight(f"b{index}", [bound], integers) for index, bound in enumerate(bounds)]
@@ -85,10 +89,17 @@ def gathers(opset: int, lengths: Sequence[int], wrapped: bool = False) -> Recipe
     return _finished(opset, body, lengths, 1, results, wrapped, {})
 
 
-def sequence(opset: int, lengths: Sequence[int], split: int | list[int] | None = None, **attributes: int) -> Recipe:
+def sequence(
+    opset: int,
+    lengths: Sequence[int],
+    split: int | list[int] | None = None,
+    *,
+    integers: str = "int64",
+    **attributes: int,
+) -> Recipe:
     """A SplitToSequence along axis 1 into parts of these lengths, and a SequenceAt for each part."""
     body = Body()
-    inputs = ["x"] if split is None else ["x", body.weight("s", split)]
+    inputs = ["x"] if split is None else ["x", body.weight("s", split, integers)]
     body.node("SplitToSequence", inputs, ["q"], axis=1, **attributes)
     for index in range(len(lengths)):
         body.node("SequenceAt", ["q", body.weight(f"k{index}", index)], [f"y{index}"])
@@ -99,6 +110,15 @@ def sequence(opset: int, lengths: Sequence[int], split: int | list[int] | None =
         return [part.squeeze(1) if dropped else part for part in cut(x, lengths, 1)]
 
     return Recipe(opset, body, expect)
+
+
+def empty_constant() -> Recipe:
+    """A part without elements as an initializer that the model returns, beside another part."""
+    body = Body()
+    body.weights.append(numpy_helper.from_array(np.zeros((2, 0, 8), np.float32), "empty"))
+    body.node("Identity", ["empty"], ["y0"])
+    body.node("Relu", ["x"], ["y1"])
+    return Recipe(13, body, lambda x: [np.zeros((2, 0, 8), np.float32), np.maximum(x, 0)])
 
 
 def function_of_slices() -> Recipe:

@@ -21,7 +21,7 @@ Expectation = Callable[[Array], list[Array]]
 
 SHAPE = (2, 6, 8)
 # The IR version of the onnx release that brought each opset.
-IR_VERSIONS = {7: 3, 9: 4, 11: 6, 13: 7, 17: 8, 18: 8, 20: 9, 21: 10, 22: 10, 23: 11, 24: 11, 25: 12, 26: 13}
+IR_VERSIONS = {7: 3, 9: 4, 10: 5, 11: 6, 13: 7, 17: 8, 18: 8, 20: 9, 21: 10, 22: 10, 23: 11, 24: 11, 25: 12, 26: 13}
 
 
 @dataclass

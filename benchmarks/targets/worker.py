@@ -1,14 +1,8 @@
-"""The process in a runtime's environment: `python -I worker.py ADAPTER JOB EVENTS`.
+"""Runs models in one runtime, by its own Python: `python worker.py ADAPTER SECONDS`, names of models on standard input.
 
-ADAPTER is the file of an adapter. JOB is a JSON file: {"timeout": seconds, "cases": [{"name", "model", "inputs",
-"outputs": [names], "folder"}]}. The adapter and its runtime are imported once. A forked process runs each case, so a
-crash or an endless loop ends only this case. The process writes its outputs, or the reason of a refusal, into the
-case's folder, where its standard output goes as well.
-
-EVENTS gets one JSON object a line: {"version": text} at first, then {"name", "ended": "returned" | "refused" | "died" |
-"hung", "detail": text} for each case.
-
-The process needs only NumPy and the runtime, and is written for Python 3.8.
+Each line of the input is the path of a model without `.onnx`; beside it are `.in.npz` and `.exp.npz`. Each line of the
+answer is JSON: the path, the answer, and its reason. The adapter is imported once; each model runs in a process of its
+own, so that a runtime that dies or hangs takes only that model with it. Imports nothing of the project.
 """
 
 from __future__ import annotations
@@ -16,129 +10,126 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
-import shutil
+import select
 import signal
 import sys
-import time
 import traceback
-from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import numpy as np
 
-# Seconds between two looks at a process.
-_PAUSE = 0.005
-# Characters of a reason.
 _LONGEST = 300
 
 
-def main(adapter_file, job_file, events_file):
-    """Run every case of the job."""
-    adapter = _module(adapter_file)
-    job = json.loads(Path(job_file).read_text("utf-8"))
-    with open(events_file, "w", encoding="utf-8") as events:
-        _write(events, {"version": str(adapter.VERSION())})
-        for case in job["cases"]:
-            ended, detail = _in_process(adapter, case, job["timeout"])
-            _write(events, {"name": case["name"], "ended": ended, "detail": detail})
+def main(adapter: str, seconds: float) -> None:
+    """Answer every line of the input."""
+    answers = os.fdopen(os.dup(1), "w")
+    # What runtimes print goes nowhere; the answers have a stream of their own.
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    if not os.environ.get("TARGETS_DEBUG"):
+        os.dup2(nowhere, 2)
+    module = _load(adapter)
+    print(json.dumps({"version": module.version()}), file=answers, flush=True)
+    for line in sys.stdin:
+        path = line.rstrip("\n")
+        answer, reason = _in_own_process(module, path, seconds)
+        print(json.dumps([path, answer, reason[:_LONGEST]]), file=answers, flush=True)
 
 
-def _module(path):
-    spec = importlib.util.spec_from_file_location("adapter", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+def _load(adapter: str) -> ModuleType:
+    # Under a name of its own: adapters are called like the packages that they import.
+    specification = importlib.util.spec_from_file_location("adapter_of_the_runtime", adapter)
+    assert specification is not None
+    assert specification.loader is not None
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
     return module
 
 
-def _write(events, event):
-    events.write(json.dumps(event) + "\n")
-    events.flush()
+def _in_own_process(module: ModuleType, path: str, seconds: float) -> tuple[str, str]:
+    receiving, sending = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(receiving)
+        os.setsid()
+        _answer(module, path, sending)
+    os.close(sending)
+    text = _read(receiving, seconds)
+    os.close(receiving)
+    if text is None:
+        os.killpg(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    if text is None:
+        return "hangs", f"no answer after {seconds:g} s"
+    if not text:
+        number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
+        return "dies", f"signal {number}" if number else f"exit code {os.WEXITSTATUS(status)}"
+    answer, reason = json.loads(text)
+    return str(answer), str(reason)
 
 
-def _in_process(adapter, case, timeout):
-    """How a process that runs the case ended, and what there is to say of the end."""
-    process = os.fork()
-    if process == 0:
-        _child(adapter, case)
-    status = _wait(process, time.monotonic() + timeout)
-    _end_group(process)  # what the runtime started and left
-    if status is None:
-        os.waitpid(process, 0)
-        return "hung", f"no end after {timeout:g} seconds"
-    if os.WIFSIGNALED(status):
-        number = os.WTERMSIG(status)
-        return "died", f"signal {number} ({signal.Signals(number).name})"
-    refusal = Path(case["folder"], "refusal.txt")
-    if refusal.exists():
-        return "refused", refusal.read_text("utf-8")
-    if os.WEXITSTATUS(status) != 0 or not Path(case["folder"], "outputs.npz").exists():
-        return "died", f"exit status {os.WEXITSTATUS(status)}"
-    return "returned", ""
+def _read(descriptor: int, seconds: float) -> bytes | None:
+    """Everything that the child writes; None where it takes too long."""
+    text = b""
+    while True:
+        ready, _, _ = select.select([descriptor], [], [], seconds)
+        if not ready:
+            return None
+        piece = os.read(descriptor, 65536)
+        if not piece:
+            return text
+        text += piece
 
 
-def _wait(process, deadline):
-    """The status of a process that has ended; None where it has not at the deadline."""
-    while time.monotonic() < deadline:
-        found, status = os.waitpid(process, os.WNOHANG)
-        if found:
-            return status
-        time.sleep(_PAUSE)
-    return None
-
-
-def _end_group(leader):
-    """End the processes of the group that a case began, the first of which may have ended by itself."""
+def _answer(module: ModuleType, path: str, sending: int) -> None:
     try:
-        os.killpg(leader, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
-    except PermissionError:  # macOS: only processes that have ended remain
-        pass
+        inputs, expected = _arrays(f"{path}.in.npz"), _arrays(f"{path}.exp.npz")
+        found = module.run(f"{path}.onnx", inputs, list(expected))
+        answer = compare(found, expected, getattr(module, "TOLERANCE", 1e-4))
+    except BaseException as error:
+        if os.environ.get("TARGETS_DEBUG"):
+            traceback.print_exc()
+        answer = ("refuses", " ".join(f"{type(error).__name__}: {error}".split()))
+    os.write(sending, json.dumps([answer[0], answer[1][:_LONGEST]]).encode())
+    os._exit(0)
 
 
-def _child(adapter, case):
-    """Run a case, write what came of it, and end the process without what the runtime does at its end."""
-    os.setsid()
-    folder = Path(case["folder"])
-    output = os.open(str(folder / "output.txt"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-    os.dup2(output, 1)
-    os.dup2(output, 2)
-    os.chdir(str(folder))
-    status = 0
-    try:
-        # A copy, because converters rewrite the file that they read.
-        model = shutil.copy(case["model"], str(folder / "model.onnx"))
-        outputs = adapter.run(model, _inputs(case["inputs"]), case["outputs"])
-        np.savez(str(folder / "outputs.npz"), **{str(index): _stored(array) for index, array in enumerate(outputs)})
-    except BaseException as error:  # a runtime may also end the process by SystemExit
-        traceback.print_exc()
-        Path(folder, "refusal.txt").write_text(_reason(error), "utf-8")
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(status)
+def _arrays(path: str) -> dict[str, Any]:
+    with np.load(path) as held:
+        found = {name: held[name] for name in held.files}
+    # Strings are in the file as text of fixed width.
+    return {name: array.astype(object) if array.dtype.kind == "U" else array for name, array in found.items()}
 
 
-def _inputs(path):
-    with np.load(path) as stored:
-        arrays = {key: stored[key] for key in stored.files}
-    return {key: array.astype(object) if array.dtype.kind == "U" else array for key, array in arrays.items()}
+def compare(found: list[Any], expected: dict[str, Any], tolerance: float) -> tuple[str, str]:
+    """What the results are: "reads", "wrong", or "rank" for right data of another rank; and in which way."""
+    if len(found) != len(expected):
+        return "wrong", f"{len(found)} outputs and not {len(expected)}"
+    notes, is_reshaped = [], False
+    for (name, wanted), given in zip(expected.items(), found, strict=True):
+        array = np.asarray(given)
+        if array.shape != wanted.shape:
+            same = array.size == wanted.size and _is_close(array.reshape(wanted.shape), wanted, tolerance)
+            if not same or not wanted.size:
+                return "wrong", f"{name} has the shape {array.shape} and not {wanted.shape}"
+            notes.append(f"{name} has the shape {array.shape} and not {wanted.shape}")
+            is_reshaped = True
+        elif not _is_close(array, wanted, tolerance):
+            return "wrong", f"{name} has other values"
+        elif wanted.dtype != object and array.dtype != wanted.dtype:
+            notes.append(f"{name} is {array.dtype} and not {wanted.dtype}")
+    return ("rank" if is_reshaped else "reads"), "; ".join(notes)
 
 
-def _stored(array):
-    """An output as a file can hold it: strings as text."""
-    array = np.asarray(array)
-    if array.dtype != object:
-        return array
-    texts = [item.decode() if isinstance(item, bytes) else str(item) for item in array.ravel()]
-    return np.array(texts, dtype=str).reshape(array.shape)
-
-
-def _reason(error):
-    """The first line of an error that says something, after the class of the error."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    text = lines[0] if lines else ""
-    own = type(error).__name__ == "Refused"
-    return text if own else f"{type(error).__name__}: {text}"
+def _is_close(array: Any, wanted: Any, tolerance: float) -> bool:
+    if wanted.dtype == object:
+        given = [each.decode() if isinstance(each, bytes) else str(each) for each in array.ravel()]
+        return given == [str(each) for each in wanted.ravel()]
+    allowed = max(tolerance, 1e-2) if wanted.dtype == np.float16 else tolerance
+    return bool(np.allclose(array.astype(float), wanted.astype(float), allowed, allowed, equal_nan=True))
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(sys.argv[1], float(sys.argv[2]))

@@ -30,14 +30,19 @@ _ANOTHER_NAME = "pass --in-place to overwrite the model, or another name with -o
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What a rewriting command does. tag: part of the default output's name. opset: the target, None keeps the
-    model's. to: the form of the splits, None keeps their form.
+    """What a rewriting command does. tag: part of the default output's name. opset: the new one, None keeps the
+    model's. to: the form of the splits, None keeps their form. target: the runtime that the model is for.
     """
 
     rewrite: Callable[[Any], Rewrite]
     tag: str
     opset: int | None
     to: str | None = None
+    target: str | None = None
+
+    def may_be_done(self, opset: int | None) -> bool:
+        """Whether a model with this opset may be what is wanted as it is."""
+        return self.target is not None or (self.to is None and self.opset is not None and self.opset == opset)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +88,7 @@ def _rewrite(task: Task, destination: Destination) -> int:
         refuse_existing(path, model, force=force, advice=_ANOTHER_NAME)
     loaded = open_model(model, weights="leave")
     before = loaded.content
-    is_there = task.to is None and task.opset is not None and _opset_of(before).get("") == task.opset
+    is_there = task.may_be_done(_opset_of(before).get(""))
     if destination.output is None and not destination.in_place and not is_there:
         refuse_existing(path, model, force=force, advice=_ANOTHER_NAME)
     try:
@@ -96,6 +101,8 @@ def _rewrite(task: Task, destination: Destination) -> int:
     code = CLEAN
     if is_there and not result.changes and result.model == before:
         return _report_there(result, task, destination, path, loaded)
+    if destination.output is None and not destination.in_place:
+        refuse_existing(path, model, force=force, advice=_ANOTHER_NAME)
     if destination.verify is not False:
         result, code = _verified(loaded, result, destination)
     if code == CLEAN:
@@ -119,7 +126,8 @@ def _report_there(result: Rewrite, task: Task, destination: Destination, path: P
         print_document({**document, "ok": True, "already_there": True})
     else:
         ending = "nothing was written." if output is None else f"wrote a copy, {output}."
-        print_result([line(f"{model} already has opset {task.opset}; {ending}")])
+        is_so = f"already has opset {task.opset}" if task.target is None else f"is as {task.target} reads it"
+        print_result([line(f"{model} {is_so}; {ending}")])
     if result.diagnostics:
         print_notice([findings_table(result.diagnostics)])
     return CLEAN
@@ -178,8 +186,8 @@ def _report_blockers(
 
         after = opset if task.opset is None else {**opset, "": task.opset}
         print_document(failed_rewrite_json(model, blockers, before=opset, after=after))
-    goal = f"be converted to {task.to}"
-    if task.opset is not None:
+    goal = f"be converted to {task.to}" if task.target is None else f"be converted for {task.target}"
+    if task.opset is not None and task.target is None:
         goal = f"go from opset {opset['']} to {task.opset}" if "" in opset else f"go to opset {task.opset}"
     print_notice(blockers_page(f"{model} cannot {goal}", blockers))
     return FINDINGS

@@ -122,7 +122,7 @@ def _given_expression(text: str, names: Collection[str]) -> DimLike:
     for name in names:
         if _LIKE_ARITHMETIC.search(name) and name in unbracketed and parse_dim(name) is symbol(name):
             spelled = text.replace(name, f"[{name}]")
-            raise ValueError(f"{name!r} is a name of the model; in an expression it stands in brackets: {spelled}")
+            raise ValueError(f"{name!r} is a name of the model; write it in brackets in an expression: {spelled}")
     try:
         dim = parse_expression(text)
     except ValueError as error:

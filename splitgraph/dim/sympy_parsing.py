@@ -103,13 +103,13 @@ def _read(node: ast.expr) -> _Ratio:
         return FUNCTIONS[node.func.id]([_read(each) for each in node.args])
     if isinstance(node, ast.BinOp):
         return _chain(node)
-    raise ValueError("no expression of SymPy's")
+    raise ValueError("not a SymPy expression")
 
 
 def _number(value: object) -> _Ratio:
     """A number; a fraction must be one that binary numbers have, as all others are rounded."""
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ValueError("no number")
+        raise ValueError("not a number")
     fraction = Fraction(value)
     if fraction.denominator > _LARGEST_DENOMINATOR:
         raise ValueError("rounded")
@@ -153,7 +153,7 @@ def _apply(operator: ast.operator, left: _Ratio, right: _Ratio) -> _Ratio:
         exponent = _exact(right)
         if isinstance(exponent, int) and 0 <= exponent <= _LARGEST_EXPONENT:
             return _Ratio(_power(left.top, exponent), _power(left.bottom, exponent))
-    raise ValueError("no such operator")
+    raise ValueError("unknown operator")
 
 
 def _negated(value: _Ratio) -> _Ratio:

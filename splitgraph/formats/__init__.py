@@ -255,9 +255,9 @@ def write(
         save_ir(model, path, overwrite=overwrite, kept=kept)
         return
     if is_ir_name(path):
-        raise model_error("SG101", "is the name of OpenVINO IR, and the model is ONNX", path, help=_ONNX_NAME)
+        raise model_error("SG101", "is the name of OpenVINO IR, but the model is ONNX", path, help=_ONNX_NAME)
     if path.suffix.lower() in _TEXT_NAMES:
-        text = "is the name of a model as text, which ONNX's tools would look for in it; splitgraph writes protobuf"
+        text = "is a name for models as text, and ONNX's tools would expect text; splitgraph writes protobuf"
         raise model_error("SG101", text, path, help=_ONNX_NAME)
     with put_back(model, {} if source is None else source.taken_in):
         save_onnx(model, path, source=origin, overwrite=overwrite, kept=kept, external_data=external_data)

@@ -174,9 +174,7 @@ def _empty_list(node: NodeProto, name: str, opsets: dict[str, int]) -> Attribute
         schema: Any = onnx.defs.get_schema(node.op_type, opsets.get(node.domain, 1), node.domain)
         kind = schema.attributes[name].type.value
     except (onnx.defs.SchemaError, KeyError):
-        message = (
-            f"attribute {name!r} of node {node.name!r} ({node.op_type}) is an empty list, and nothing says of what"
-        )
+        message = f"attribute {name!r} of node {node.name!r} ({node.op_type}) is an empty list, so its type is unknown"
         raise model_error("SG111", message) from None
     return onnx.helper.make_attribute(name, [], attr_type=kind)
 
@@ -188,7 +186,7 @@ def _write_type(value: ValueInfoProto, unwritten: dict[str, tuple[str, Any]], *,
     if kind == "optional_type" and isinstance(contents, TypeProto):
         value.type.optional_type.elem_type.CopyFrom(contents)
     elif required:
-        message = f"{value.name!r} is of {kind.replace('_', ' ')}, and graphsurgeon does not keep what that holds"
+        message = f"{value.name!r} is of {kind.replace('_', ' ')}, and graphsurgeon does not keep its contents"
         raise model_error("SG111", message)
 
 

@@ -233,7 +233,7 @@ def _require_model(model: ModelProto, nodes: bytes | None, path: StrPath, *, is_
     if model.ir_version > IR_VERSION:
         import onnx
 
-        message = f"is of IR version {model.ir_version}; the installed onnx {onnx.__version__} reads up to {IR_VERSION}"
+        message = f"has IR version {model.ir_version}; the installed onnx {onnx.__version__} reads up to {IR_VERSION}"
         raise model_error("SG106", message, path)
     if not (model.graph.node or model.graph.input or model.graph.output or model.graph.initializer):
         raise model_error("SG111", "has an empty graph: no nodes, inputs, outputs or initializers", path)

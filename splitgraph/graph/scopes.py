@@ -161,6 +161,21 @@ def _with_subgraphs(root: Scope, having_bodies: HavingBodies, functions: Contain
         waiting.extend(reversed(inner))
 
 
+def roots(every: Sequence[Scope]) -> Iterator[list[Scope]]:
+    """The scopes of the main graph, then those of each function, each with its subgraphs."""
+    group: list[Scope] = []
+    key: object = None
+    for scope in every:
+        mine = scope.path[:2] if scope.in_function else ()
+        if group and mine != key:
+            yield group
+            group = []
+        key = mine
+        group.append(scope)
+    if group:
+        yield group
+
+
 def graph_at(model: ModelProto, path: GraphPath) -> Any:
     """The GraphProto or FunctionProto at a path."""
     found: Any = model.graph

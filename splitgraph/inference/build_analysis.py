@@ -176,7 +176,7 @@ def _unknown_operators(state: WalkState) -> list[Diagnostic]:
         is_plugin = domain == AI_ONNX
         what = f"ai.onnx has no operator {op_type}" if is_plugin else f"{label} has no schema and no function body"
         help = plugin_advice(op_type) if is_plugin else None
-        text = f"{what}{times}, so nothing is claimed of what it gives"
+        text = f"{what}{times}, so the types of its outputs are unknown"
         found.append(diagnostic("SG303", text, "main", severity="warning", help=help))
     return found
 

@@ -12,7 +12,7 @@ from splitgraph.contents import Contents
 from splitgraph.dim import Facts
 from splitgraph.inference.call_outputs import CallOutputs
 from splitgraph.inference.knowledge import Knowledge
-from splitgraph.inference.visit_memo import VisitMemo
+from splitgraph.inference.visit_memo import SettledVisits, VisitMemo
 
 # The function, the attributes that it is called with, whether findings are reported, and one object for what is known
 # of each input.
@@ -68,6 +68,8 @@ class CallMemo:
     def __init__(self, facts: Facts, around: CallMemo | None = None) -> None:
         self.facts = facts
         self.around = around
+        # Of single nodes, by the same rules.
+        self.settled: SettledVisits = SettledVisits(facts, None if around is None else around.settled)
         self._visits: dict[CallKey, CallVisit] = {}
         # By key, the inputs whose elements a body looked at: what is known of them tells calls apart, too.
         self._read: dict[CallKey, frozenset[int]] = {}

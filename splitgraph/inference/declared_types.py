@@ -282,7 +282,7 @@ def _report_demand(values: GraphValues, demand: Obligation, declaration: Declara
     else:
         what, where = f"only where {demand}", "for the input"
     text = f"{name!r} is declared as {declaration.type}, which holds {what}"
-    help = f"Leave it open in the declaration of {name!r}, too, or declare that size {where} if there is no other."
+    help = f"Leave the dimension open in the declaration of {name!r}, too, or declare the size {where} as well."
     values.report(diagnostic("SG301", text, declaration.location, severity="warning", help=help))
 
 
@@ -291,7 +291,9 @@ def _report_given(
 ) -> None:
     dims, known = given.shape or (), declared.shape or ()
     if len(dims) != len(known):
-        text = f"the input {name!r} is given the rank {len(dims)}, but declared as {declared}, of rank {len(known)}"
+        text = (
+            f"the shape of the input {name!r} has rank {len(dims)}; the model declares {declared}, of rank {len(known)}"
+        )
         help = f"Give {len(known)} dimensions for {name!r}, or correct its declared shape in the model."
     else:
         wrong = [axis for axis, dim in enumerate(dims) if dim is not None and _excluded(values, dim, known[axis])]

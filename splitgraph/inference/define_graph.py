@@ -79,7 +79,7 @@ def _input_type(
 def _declared(values: GraphValues, value: ValueInfoProto, *, is_believed: bool = False) -> ValueType:
     declared = value_type(value.type)
     if declared is UNKNOWN and (depth := nested_types(value.type)) > MOST_NESTED:
-        text = f"the type of {value.name!r} is nested {depth:,} deep; at most {MOST_NESTED} are looked into"
+        text = f"the type of {value.name!r} is nested {depth:,} levels deep; at most {MOST_NESTED} levels are supported"
         values.report(diagnostic("SG114", text, values.location))
     if not values.is_repeated:
         # In a loop a name may have another value in each iteration: there it is no better known for being bound.

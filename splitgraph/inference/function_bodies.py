@@ -24,8 +24,8 @@ def walk_function_bodies(state: WalkState, main: Walk) -> None:
         calls = state.calls.get(key, [])
         imports = {**state.imports, **opset_imports(function.opset_import)}
         known = facts.child()
-        body = Walk(state, ("F", index), function_location(function), imports, known, calls=CallMemo(known, main.calls))
         state.quiet += bool(calls)
+        body = Walk(state, ("F", index), function_location(function), imports, known, calls=CallMemo(known, main.calls))
         state.calling.append(key)
         followed, symbols = calls if state.follows_every_call else [], _stand_ins(state)
         for position, name in enumerate(function.input):

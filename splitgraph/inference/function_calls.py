@@ -25,7 +25,7 @@ def infer_call(
     """Infer the output types of a call."""
     state, name = walk.state, called_function(ctx.node)
     if name in state.calling:
-        help = "Write the function without the call of itself; ONNX has no recursion."
+        help = "Remove the recursive call; ONNX does not support recursion."
         walk.report(diagnostic("SG102", f"the function {function.name!r} calls itself", ctx.location, help=help))
         # From another function, the call of this one would be the first.
         state.journal.unrepeatable += 1
@@ -65,8 +65,8 @@ def _walked(
         # What the body looked at, the graph around it did.
         ctx.contents(position)
     given = _outputs(body, function)
-    made = sorted(name for name in given.symbols() if state.ordinals.get(name, -1) >= made_before)
     is_reported, has_made = len(journal.entries) > start, len(state.generated) > made_before
+    made = sorted(name for name in given.symbols() if state.ordinals.get(name, -1) >= made_before) if has_made else ()
     if version == facts.version and unrepeatable == journal.unrepeatable and not (is_reported and has_made):
         counts = {
             label: count - unknown_before.get(label, 0)
@@ -163,9 +163,9 @@ def _fault_of_call(ctx: WalkedNode, function: FunctionProto) -> str | None:
     function does not declare is no error: onnxruntime and the reference evaluator ignore it.
     """
     if ctx.input_count > len(function.input):
-        return f"the function {function.name!r} takes {_counted(function.input, 'input')}, not {ctx.input_count}"
+        return f"the function {function.name!r} has {_counted(function.input, 'input')}, not {ctx.input_count}"
     if len(ctx.node.output) > len(function.output):
-        return f"the function {function.name!r} gives {_counted(function.output, 'output')}, not {len(ctx.node.output)}"
+        return f"the function {function.name!r} has {_counted(function.output, 'output')}, not {len(ctx.node.output)}"
     return None
 
 

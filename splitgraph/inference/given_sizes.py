@@ -82,9 +82,8 @@ def _read_bindings(
             text = f"no dimension of the model is named {name!r}{several}; it has: {known}"
             if isinstance(name, str) and marks_unknown(name):
                 text = (
-                    f"{name!r} is no name of a dimension: models write it where a dimension is unknown, and each such"
-                    " dimension may have another size. Give the input its shape with --input-shape."
-                    f" Names of the model: {known}"
+                    f"{name!r} does not name a dimension: it marks unknown dimensions, whose sizes can differ."
+                    f" Give the shape of the input with --input-shape. Named dimensions of the model: {known}"
                 )
             raise SplitgraphError(text, [diagnostic("SG304", f"no dimension {name!r}")])
     return {name: _number(value, f"the dimension {name!r}") for name, value in bind.items()}
@@ -171,5 +170,5 @@ def _number(value: Any, what: str, otherwise: str = "") -> int:
         number = operator.index(value)
     if number is None or not 0 <= number <= LARGEST_DIM:
         allowed = f"an integer of at least 0 and at most 2**63 - 1{otherwise}"
-        raise SplitgraphError(f"{what} cannot be {value!r}; it is {allowed}")
+        raise SplitgraphError(f"{what} cannot be {value!r}; it must be {allowed}")
     return number

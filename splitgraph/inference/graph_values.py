@@ -188,7 +188,7 @@ class GraphValues:
             text = (message() if callable(message) else message) or f"{obligation} can never hold"
             of_symbols = earlier and bool(self.facts.obligations)
             if of_symbols:
-                text += f" ({obligation} contradicts what is known of the symbols)"
+                text += f" ({obligation} contradicts other conditions on the symbols)"
             self.state.report(diagnostic(code, text, location), of_symbols=of_symbols)
             return False
         return True

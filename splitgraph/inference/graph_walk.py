@@ -72,5 +72,5 @@ class GraphWalk(GraphValues, ABC):
         """Report an output that the function's body does not define; called once the body has been walked."""
         for name in function.output:
             if not self.is_defined(name):
-                text = f"the output {name!r} of the function {function.name!r} is defined by nothing in its body"
+                text = f"nothing in the body of the function {function.name!r} defines its output {name!r}"
                 self.report(diagnostic("SG105", text, self.location))

@@ -82,6 +82,7 @@ class Walked:
     imported version of each domain. scopes: every graph of the model. graphs: the results for each graph, by path.
     misdeclared: declarations with only a wrong shape; if there are any, no declared shape of a node's output was
     believed. named: declared names of dimensions that are otherwise unknown, each with the graphs that declare it.
+    facts: what is known of the symbols in each graph.
     """
 
     diagnostics: tuple[Diagnostic, ...]
@@ -91,6 +92,7 @@ class Walked:
     graphs: Mapping[GraphPath, GraphDetail]
     misdeclared: tuple[Diagnostic, ...]
     named: Mapping[str, Collection[GraphPath]]
+    facts: Mapping[GraphPath, Facts]
 
     def visits(self, scope: Scope) -> Sequence[Visit | None]:
         """The visit of each node of a graph, as in `GraphDetail.visits`."""
@@ -109,7 +111,9 @@ def walk_model(model: ModelProto) -> Walked:
     named = {name: frozenset(graphs) for name, graphs in state.adopted.items()}
     found, avoided = state.branches.settled(state.diagnostics, lambda error: False)
     never_run = (*state.never_run, *avoided)
-    return Walked(tuple(found), never_run, dict(state.imports), state.scopes, state.details, misdeclared, named)
+    return Walked(
+        tuple(found), never_run, dict(state.imports), state.scopes, state.details, misdeclared, named, state.facts
+    )
 
 
 def _analyse(
@@ -205,6 +209,8 @@ def _walk(
         main.run(model.graph.node)
         _check_outputs(main, model.graph)
         walk_function_bodies(state, main)
+        # Nothing is read there any more, and a large model has as many visits as values.
+        main.calls.settled.forget()
     else:
         define_graph_values(main, model.graph, None)
     lacking = state.tensors.finding()
@@ -235,7 +241,7 @@ def _check_order(state: WalkState, scope: Scope) -> None:
     moved = next((position for position, index in enumerate(order) if position != index), None)
     if moved is not None:
         first = node_label(scope.nodes[moved], moved)
-        text = f"the nodes are out of order: {first} reads what a later node produces"
+        text = f"the nodes are out of order: {first} reads a value that a later node produces"
         state.report(diagnostic("SG112", text, scope.location, severity="warning"))
 
 
@@ -265,7 +271,7 @@ def _opsets_known(state: WalkState) -> bool:
 def _check_outputs(main: Walk, graph: GraphProto) -> None:
     for value in graph.output:
         if not main.is_defined(value.name):
-            main.report(diagnostic("SG105", f"the output {value.name!r} is defined by nothing in the model", "main"))
+            main.report(diagnostic("SG105", f"nothing in the model defines the output {value.name!r}", "main"))
 
 
 __all__ = ["NodeContext", "Walked", "infer_model", "walk_model"]

@@ -54,12 +54,12 @@ def defaults_left_open(count: int, dims: int) -> Diagnostic:
     """The finding that defaults leave dimensions unknown."""
     inputs = "1 input has a default" if count == 1 else f"{count} inputs have defaults"
     dimensions = "1 dimension is" if dims == 1 else f"{dims} dimensions are"
-    text = f"{inputs} that a caller may replace, so that {dimensions} unknown"
+    text = f"{inputs} that a caller may replace, so {dimensions} unknown"
     return diagnostic("SG305", text, "main", severity="info")
 
 
 def defaults_assumed(count: int) -> Diagnostic:
     """The finding that defaults were taken for constants."""
-    inputs = "the default of 1 input" if count == 1 else f"the defaults of {count} inputs"
-    help = "What is claimed holds for callers that replace none of them."
-    return diagnostic("SG305", f"took {inputs} for constants", "main", severity="info", help=help)
+    inputs = "the default of 1 input is" if count == 1 else f"the defaults of {count} inputs are"
+    help = "The result holds only if no caller replaces a default."
+    return diagnostic("SG305", f"{inputs} treated as constant", "main", severity="info", help=help)

@@ -29,8 +29,8 @@ def _warn(state: WalkState, location: str) -> None:
     if state.journal.is_cut:
         return
     state.journal.is_cut = True
-    help = "The others are those of earlier calls of the same functions."
-    text = f"of splits and findings in calls that repeat earlier ones, only {MOST_REPEATED:,} are listed"
+    help = "The others are the same as in the earlier calls of these functions."
+    text = f"only {MOST_REPEATED:,} splits and findings of repeated function calls are listed"
     state.diagnostics.append(diagnostic("SG303", text, location, severity="warning", help=help))
 
 

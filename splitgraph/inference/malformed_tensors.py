@@ -63,7 +63,7 @@ class TensorCheck:
             if self._is_read(name):
                 yield diagnostic("SG111", f"the initializer {name!r} is malformed: {problem}", location)
                 continue
-            text = f"the initializer {name!r}, which nothing reads, is malformed: {problem}"
+            text = f"the unused initializer {name!r} is malformed: {problem}"
             yield diagnostic("SG111", text, location, severity="warning", help="Remove the initializer.")
 
     def _is_read(self, name: str) -> bool:

@@ -46,7 +46,7 @@ def has_sound_attributes(walk: GraphWalk, ctx: WalkedNode, operator: Operator) -
     is_known = operator.schema is not None or operator.variant is not None or operator.function is not None
     if is_known and (untyped := untyped_attributes(ctx.node)):
         # Runtimes refuse it; to guess the type, or to take the attribute for absent, might change what it means.
-        text = f"attribute {untyped[0]!r} of {ctx.node.op_type} has no type, which it must have"
+        text = f"attribute {untyped[0]!r} of {ctx.node.op_type} has no type; a type is required"
         walk.report(diagnostic("SG212", text, ctx.location, help=_HOW_TO_TYPE))
         return False
     if ctx.node.attribute and (malformed := walk.state.tensors.of_node(ctx.node)) is not None:

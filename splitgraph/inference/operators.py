@@ -59,7 +59,7 @@ class Operator:
         if not schema.min_outputs <= given <= schema.max_outputs:
             allowed = _range(schema.min_outputs, schema.max_outputs)
             noun = "output" if allowed == "1" else "outputs"
-            ctx.find("SG212", f"{ctx.node.op_type}-{self.since_version} gives {allowed} {noun}, not {given}")
+            ctx.find("SG212", f"{ctx.node.op_type}-{self.since_version} has {allowed} {noun}, not {given}")
             return False
         if OMITTED in ctx.given and (fault := _fault_of_left_out(schema, ctx)) is not None:
             ctx.find("SG212", f"{ctx.node.op_type}-{self.since_version} {fault}")
@@ -105,7 +105,7 @@ def operator_of(state: WalkState, imports: Mapping[str, int], node: NodeProto) -
 
 # The name of the domain with the empty name, in texts.
 AI_ONNX = "ai.onnx"
-_HELP_IF_NEWER = "Install a splitgraph that knows it, or export the model at an older opset."
+_HELP_IF_NEWER = "Install a newer splitgraph, or export the model at an older opset."
 _OPENVINO_SPLITS = {
     "Split": openvino_split_1.VARIANT,
     "VariadicSplit": replace(variadic_split_1.VARIANT, domain=openvino_split_1.DOMAIN),
@@ -120,7 +120,7 @@ def _known_operator(domain: str, op_type: str, opset: int | None) -> Operator:
         if domain != "":
             return _of_another_version(domain, op_type, 0)
         return Operator(
-            domain, finding="SG110", message=f"{op_type} is of ai.onnx, of which the model imports no opset"
+            domain, finding="SG110", message=f"{op_type} belongs to ai.onnx, but the model imports no opset of ai.onnx"
         )
     schema = _schema(domain, op_type, meant_opset(op_type, opset) if domain == "" else opset)
     if schema is None and domain == "":
@@ -131,7 +131,7 @@ def _known_operator(domain: str, op_type: str, opset: int | None) -> Operator:
         if not later:
             # A plugin of a runtime: nodes of plugins are made with onnx_graphsurgeon, which asks for no domain.
             return Operator(domain, opset)
-        what = f"{op_type} exists from opset {min(later)} on, and the model imports opset {opset}"
+        what = f"{op_type} exists from opset {min(later)} on, but the model imports opset {opset}"
         if min(later) <= opset:
             what = f"{op_type} was removed from ai.onnx before opset {opset}"
         return Operator(domain, opset, finding="SG214", message=what)
@@ -159,7 +159,7 @@ def plugin_advice(op_type: str) -> str:
 
     close = get_close_matches(op_type, operator_names(), n=1)
     meant = f"Did you mean {close[0]}? " if close else ""
-    return f"{meant}Where a plugin of a runtime is meant, only that runtime reads the model."
+    return f"{meant}If it is a plugin of a runtime, only that runtime can run the model."
 
 
 def _outgrew_rule(schema: OperatorVersion) -> bool:
@@ -225,10 +225,10 @@ def _fault_of_left_out(schema: OperatorVersion, ctx: WalkedNode) -> str | None:
         if formal.option == "optional" or formal.name in optional:
             continue
         # The body of a function reads by name what the call leaves out.
-        called = " that the call of the function leaves out" if ctx.node.input[index] else ""
+        called = ", which the function call omits" if ctx.node.input[index] else ""
         if formal.option == "single":
             return f"needs the input {formal.name!r}{called}"
-        return f"has an empty name among its inputs{called}: input {index}; each of {formal.name!r} must be given"
+        return f"has an empty name for input {index}{called}; each of {formal.name!r} must be given"
     return None
 
 

@@ -59,7 +59,7 @@ def _superfluous(ctx: NodeContext, schema: OperatorVersion, name: str) -> Repair
     if not rule(ctx, schema, name, value):
         return None
     label = f"{schema.op}-{schema.since_version}"
-    text = f"{label} has no attribute {name!r}; it says nothing new here, and is passed over"
+    text = f"{label} has no attribute {name!r}; it changes nothing here and is ignored"
     return Repair("SG416", text, (name,))
 
 
@@ -173,7 +173,7 @@ def _of_split_18(ctx: NodeContext) -> Repair | None:
         return None
     if not _input_is(ctx, clamped_lengths(total, -(-total // parts), parts)):
         return None
-    text = "both the input split and the attribute num_outputs are given; they say the same, and num_outputs goes"
+    text = "both the input split and the attribute num_outputs are given and agree; num_outputs is removed"
     return Repair("SG208", text, ("num_outputs",))
 
 

@@ -21,7 +21,7 @@ def visit_split(ctx: WalkedNode, variant: Variant) -> tuple[SplitDetail, Sequenc
     split, types = infer_split(variant, ctx)
     errors = tuple(ctx.errors)
     if "" in ctx.outputs:
-        text = f"output {[*ctx.outputs].index('')} has no name: onnxruntime crashes on a split with an output left out"
+        text = f"output {[*ctx.outputs].index('')} has no name: onnxruntime crashes on a split with an omitted output"
         ctx.find("SG220", text, severity="warning")
     outputs = [ctx.complete(value) for value in types]
     data = ctx.input(0)

@@ -69,7 +69,7 @@ def _mismatch(schema: OperatorVersion, given: tuple[str | None, ...]) -> str | N
             continue
         earlier = bound.setdefault(formal.type_variable, (index, text))
         if earlier[1] != text:
-            return f"input {index} is {text} and input {earlier[0]} is {earlier[1]}; both must be of one type"
+            return f"input {index} is {text} and input {earlier[0]} is {earlier[1]}; both must have the same type"
     return None
 
 

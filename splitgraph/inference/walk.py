@@ -31,7 +31,7 @@ from splitgraph.inference.node_outputs import has_sound_attributes, infer_node, 
 from splitgraph.inference.operators import Operator, operator_of
 from splitgraph.inference.split_nodes import keep_split
 from splitgraph.inference.steps import Steps
-from splitgraph.inference.visit_memo import Key, VisitMemo
+from splitgraph.inference.visit_memo import Key, VisitMemo, setting_of
 from splitgraph.inference.walk_results import Visit
 from splitgraph.inference.walk_state import WalkState
 from splitgraph.inference.walked_node import WalkedNode
@@ -65,7 +65,8 @@ class Walk(GraphWalk):
         super().__init__(
             state, path, location, imports, facts, parent=parent, bindings=bindings, calls=calls, depth=depth
         )
-        self._memo = VisitMemo()
+        setting = setting_of(imports, (state.quiet > 0, state.muted > 0))
+        self._memo = VisitMemo(self.calls.settled, setting)
         self._reported_missing: set[str] = set()
 
     def inner(self, index: int, attribute: str, position: int, location: str) -> Walk:
@@ -85,7 +86,7 @@ class Walk(GraphWalk):
         order = sorted_order(nodes) if self.state.sorts else None
         known, types, declared, constants = self.known, self.types, self.declared, self.constants
         visits, read, note = self._memo.visits, self.known.__getitem__, self.detail.visits.append
-        earlier, functions, variadic = visits.get, self.state.functions, self.state.variadic
+        earlier, find, functions, variadic = visits.get, self._memo.find, self.state.functions, self.state.variadic
         key: Key | None
         each: Iterable[bytes]
         for index, node in enumerate(nodes) if order is None else [(index, nodes[index]) for index in order]:
@@ -93,10 +94,10 @@ class Walk(GraphWalk):
             constant = None
             if op_type == "Constant":
                 constant = constant_key(_WRITTEN_NODE(node), visits)
-                if constant is None or constant[1] not in visits:
+                if constant is None or (constant[1] not in visits and find(constant[1]) is None):
                     held = self._plain_tensor(node)
                     if held is not None:
-                        note(self._hold(*held, index, None if constant is None else constant[1]))
+                        note(self._hold(*held, None if constant is None else constant[1]))
                         continue
             if constant is not None:
                 outputs, key = [constant[0]], constant[1]
@@ -111,7 +112,7 @@ class Walk(GraphWalk):
                         key = (op_type, node.domain, len(outputs), *map(read, node.input[:]), *each)
                     except KeyError:
                         key = (op_type, node.domain, len(outputs), *self._given(node, index), *each)
-            visit = None if key is None else earlier(key)
+            visit = None if key is None else earlier(key) or find(key)
             if visit is None:
                 given = self._given(node, index)
                 if functions and called_function(node) in functions and called_function(node) not in variadic:
@@ -135,7 +136,7 @@ class Walk(GraphWalk):
             self.detail.visits[:] = [visited[index] for index in range(len(nodes))]
         # Nothing is read here any more, and a large model has as many of these as values.
         known.clear()
-        self._memo.forget_all()
+        self._memo.forget()
         self.state.details[self.path] = self.detail
         self.state.facts[self.path] = self.facts
 
@@ -157,7 +158,7 @@ class Walk(GraphWalk):
             return None
         return name, tensor
 
-    def _hold(self, name: str, tensor: TensorProto, index: int, written: bytes | None) -> Visit | None:
+    def _hold(self, name: str, tensor: TensorProto, written: bytes | None) -> Visit | None:
         """Define the output of a plain Constant node as an initializer is defined. Gives the visit that equal Constants
         repeat. written: the attribute as bytes; None where it is too long to look for equal ones.
         """
@@ -166,7 +167,7 @@ class Walk(GraphWalk):
         known = self.look_up(name)
         if written is None:
             return None
-        visit = Visit(index, [known], [type], None, self.constants.get(name))
+        visit = Visit([known], [type], None, self.constants.get(name))
         self._memo.keep(written, visit, settled=True)
         return visit
 
@@ -218,7 +219,7 @@ class Walk(GraphWalk):
                 of_split = node.op_type in SPLIT_OPERATORS
                 inferred = reconcile(self, name, inferred, declared, location, of_split=of_split)
                 if version != self.facts.version:
-                    self._memo.forget_unsettled()
+                    self._memo.forget()
             self.define(name, inferred, location)
             found = self.state.knowledge.of(self.types[name], found.contents, found.sequence, unread=found.unread)
         self.known[name] = found
@@ -242,10 +243,11 @@ class Walk(GraphWalk):
         self._give_each(ctx, found)
         if version != facts.version:
             # More is known of the symbols now, so that what asked about them may not give the same again.
-            self._memo.forget_unsettled()
+            self._memo.forget()
         elif key is not None and not did_more and "" not in names and self._is_repeatable(node, operator, has_bodies):
-            visit = Visit(index, found, outputs, ctx.split)
-            self._memo.keep(key, visit, settled=is_settled)
+            visit = Visit(found, outputs, ctx.split)
+            refers = any(attribute.ref_attr_name for attribute in node.attribute)
+            self._memo.keep(key, visit, settled=is_settled and not refers)
             if all(self.known.get(name) is held for name, held in zip(names, found, strict=True)):
                 return visit
         return None
@@ -261,7 +263,7 @@ class Walk(GraphWalk):
         self._look_into_bodies(ctx, operator, outputs)
         self._give_each(ctx, self._known_outputs(ctx, outputs))
         if version != self.facts.version:
-            self._memo.forget_unsettled()
+            self._memo.forget()
         return None
 
     def _context(self, node: NodeProto, index: int, given: list[Knowledge]) -> tuple[Operator, WalkedNode]:
@@ -299,7 +301,7 @@ class Walk(GraphWalk):
         self.detail.having_bodies.append(ctx.index)
         if walks_bodies(operator, node):
             if operator.domain == "" and outputs and count > len(outputs):
-                ctx.find("SG212", f"{node.op_type} has {count} outputs, and its body gives {len(outputs)}")
+                ctx.find("SG212", f"{node.op_type} has {count} outputs, but its body has {len(outputs)}")
             return True
         if not self.may_look_into(ctx.location):
             return True

@@ -62,21 +62,19 @@ class FoundSplit(NamedTuple):
 class Visit:
     """The result of inferring a node: what is known of each output, and the details of a split node.
 
-    index: the node's index in its graph. only: what is known of the only output, if it is a tensor and no part of a
+    only: what is known of the only output, if it is a tensor and no part of a
     split. content: the elements of that output, or the TensorProto while nobody has asked for its elements.
     """
 
-    __slots__ = ("content", "index", "only", "outputs", "split", "types")
+    __slots__ = ("content", "only", "outputs", "split", "types")
 
     def __init__(
         self,
-        index: int,
         outputs: Sequence[Knowledge],
         types: Sequence[ValueType],
         split: SplitDetail | None,
         content: Contents | TensorProto | None = None,
     ) -> None:
-        self.index = index
         self.outputs = outputs
         self.types = types
         self.split = split

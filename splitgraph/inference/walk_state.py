@@ -215,8 +215,8 @@ class WalkState:
             return
         self.is_too_deep = True
         text = (
-            f"{nested_depth(self.model):,} graphs are nested in one another, as bodies of nodes and of the functions "
-            f"that nodes in them call; at most {MOST_NESTED} are looked into"
+            f"subgraphs and called functions are nested {nested_depth(self.model):,} levels deep; "
+            f"at most {MOST_NESTED} levels are supported"
         )
         self.diagnostics.append(diagnostic("SG114", text, location))
 

@@ -227,7 +227,7 @@ class WalkedNode:
         body.run(graph.node)
         for value in graph.output:
             if not body.is_defined(value.name):
-                self.find("SG105", f"the {attribute} gives {value.name!r}, which nothing in it defines")
+                self.find("SG105", f"nothing in the {attribute} defines its output {value.name!r}")
         names = [value.name for value in graph.output]
         # What must hold in the body is not known around it, so that its dimensions are as plain as they can be here.
         types = [simplified(body.type_of(name), body.facts) for name in names]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import splitgraph
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from splitgraph.dim import Dim
     from splitgraph.execution.verification import Verification
     from splitgraph.inference.analysis import Analysis, SplitReport
+    from splitgraph.runtimes.target import Target
     from splitgraph.value_type import ValueType
 
 Document = dict[str, Any]
@@ -151,11 +152,50 @@ def failed_verification_json(diagnostics: Iterable[Diagnostic]) -> Document:
     }
 
 
+def check_json(
+    model_name: str, opset: Mapping[str, int], found: Iterable[tuple[Target, Sequence[Diagnostic]]]
+) -> Document:
+    """What `check --json` prints: for each target whether anything is in the way, and what."""
+    checked = [
+        {
+            "target": target.key,
+            "title": target.title,
+            "version": target.version,
+            "measured": target.measured,
+            "ok": all(each.severity != "error" for each in diagnostics),
+            "diagnostics": diagnostics_json(diagnostics),
+        }
+        for target, diagnostics in found
+    ]
+    return {
+        "splitgraph": splitgraph.__version__,
+        "model": model_name,
+        "opset": dict(opset),
+        "ok": all(each["ok"] for each in checked),
+        "targets": checked,
+        "diagnostics": [],
+    }
+
+
+def failed_check_json(model_name: str, diagnostics: Iterable[Diagnostic]) -> Document:
+    """What `check --json` prints where a model cannot be read, or a target is not known."""
+    return {
+        "splitgraph": splitgraph.__version__,
+        "model": model_name,
+        "opset": {},
+        "ok": False,
+        "targets": [],
+        "diagnostics": diagnostics_json(diagnostics),
+    }
+
+
 def failed_document(command: str, model_name: str, diagnostics: Iterable[Diagnostic]) -> Document:
     """What a command prints with `--json` when it fails before it has anything to tell of the model."""
     match command:
         case "infer":
             return failed_analysis_json(model_name, diagnostics)
+        case "check":
+            return failed_check_json(model_name, diagnostics)
         case "verify":
             return failed_verification_json(diagnostics)
         case _:

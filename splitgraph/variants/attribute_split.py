@@ -8,12 +8,12 @@ from splitgraph.variants.lowering import (
     LowerRequest,
     NotRepresentable,
     copy_node,
-    emit_slices,
     lengths_reference,
     set_int,
     set_ints,
     written_axis,
 )
+from splitgraph.variants.slices import emit_slices
 
 
 def lift_attribute_split(site: SplitSite) -> CanonicalSplit | None:

@@ -19,7 +19,7 @@ def count_matches(site: SplitSite, count: int) -> bool:
     """Report when the number of lengths is not the number of outputs; no shape is needed to know."""
     if count == len(site.outputs):
         return True
-    site.find("SG202", f"{count} length(s) for {len(site.outputs)} output(s); there must be one for each")
+    site.find("SG202", f"{count} length(s) for {len(site.outputs)} output(s); one is required for each")
     return False
 
 
@@ -38,18 +38,18 @@ def vector_size(site: SplitSite, index: int) -> int | None:
     contents = site.contents(index)
     shape = lengths.shape if contents is None else contents.shape
     if lengths.kind not in ("tensor", "unknown"):
-        site.find("SG211", f"the lengths are a tensor, not a value of kind {lengths.kind}")
+        site.find("SG211", f"the lengths must be a tensor, not a value of kind {lengths.kind}")
         return None
     if shape is None:
         return len(site.outputs)
     if len(shape) != 1:
-        site.find("SG211", f"the lengths are a 1-D tensor, not of rank {len(shape)}")
+        site.find("SG211", f"the lengths must be a 1-D tensor, not of rank {len(shape)}")
         return None
     size = shape[0]
     if isinstance(size, int):
         return size
     count = len(site.outputs)
-    message = f"{size} lengths for {count} output(s); there must be one for each"
+    message = f"{size} lengths for {count} output(s); one is required for each"
     if size is not None and not site.require(size, "==", count, code="SG202", message=message):
         return None
     return count
@@ -60,7 +60,7 @@ def lift_lengths_input(site: SplitSite) -> CanonicalSplit | None:
     data, lengths = site.input(0), site.input(1)
     typed = lengths.dtype in (None, "int64")
     if not typed:
-        site.find("SG211", f"the lengths are int64, not {lengths.dtype}")
+        site.find("SG211", f"the lengths must be int64, not {lengths.dtype}")
     size = vector_size(site, 1)
     counted = size is not None and count_matches(site, size)
     valid, axis = resolve_axis(site, site.attribute("axis", 0), data)

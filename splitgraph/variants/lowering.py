@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence, Set
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -245,85 +245,3 @@ def chunk_size(request: LowerRequest, dim: str) -> str:
     builder, parts = request.builder, request.parts
     raised = builder.emit("Add", [dim, builder.constant([parts - 1], "round")], "raised")
     return builder.emit("Div", [raised, builder.constant([parts], "parts")], "size")
-
-
-def emit_slices(request: LowerRequest) -> None:
-    """Write the split as a Slice for each output, with starts and ends computed at run time; at opset 9, where Slice
-    takes no inputs, as a Gather of the places in between.
-    """
-    if request.builder.opset < 9:
-        raise NotRepresentable(
-            "SG402",
-            "the lengths are known only at run time, which needs ConstantOfShape to count, from opset 9 on",
-            "Stop at opset 9, or give the dimension a fixed size before converting.",
-        )
-    if request.builder.opset == 10 and (written_axis(request) or 0) < 0:
-        raise NotRepresentable(
-            "SG402",
-            f"the axis is {written_axis(request)} on a tensor of unknown rank, and Slice-10 takes no negative axis",
-            "Stop at opset 11, or declare the shape of the input.",
-        )
-    kept = [index for index, output in enumerate(request.node.output) if output]
-    bounds = _run_time_bounds(request, {bound for index in kept for bound in (index, index + 1)})
-    data, is_sliced = request.node.input[0], request.builder.opset >= 10
-    axis, pattern = axis_tensor(request) if is_sliced else "", pattern_of(request)
-    for index in kept:
-        start, end = bounds[index], bounds[index + 1]
-        if is_sliced:
-            node = copy_node(request, [data, start, end, axis], "Slice", keep=(), pattern=pattern)
-        else:
-            node = _gathered(request, [data, _places(request.builder, start, end)], pattern)
-        node.output.append(request.node.output[index])
-        if node.name and index != kept[0]:
-            node.name = request.builder.fresh_name(f"{node.name}_part{index}")
-        request.builder.main(node)
-
-
-def _gathered(request: LowerRequest, inputs: Sequence[str], pattern: NodeProto) -> NodeProto:
-    axis = written_axis(request)
-    if axis is None:
-        return copy_node(request, inputs, "Gather", keep=("axis",), pattern=pattern)
-    node = copy_node(request, inputs, "Gather", keep=(), pattern=pattern)
-    set_int(node, "axis", axis)
-    return node
-
-
-def _places(builder: Builder, start: str, end: str) -> str:
-    """The name of a 1-D int64 tensor that counts from one bound to the next."""
-    count = builder.emit("Sub", [end, start], "count")
-    one = TensorProto(name="", data_type=TensorProto.INT64, dims=[1], int64_data=[1])
-    ones = builder.emit("ConstantOfShape", [count], "ones", value=one)
-    counted = builder.emit(
-        "Reshape", [builder.emit("NonZero", [ones], "found"), builder.constant([-1], "row")], "counted"
-    )
-    return builder.emit("Add", [counted, start], "places")
-
-
-def _run_time_bounds(request: LowerRequest, needed: Set[int]) -> dict[int, str]:
-    """Names of the bounds that are needed, each a 1-D int64 tensor of one element; the last ones may lie beyond the
-    end where Slice stops.
-    """
-    builder = request.builder
-    names = {0: builder.constant([0], "start")} if 0 in needed else {}
-    lengths = request.lengths
-    if lengths is None and request.split.form == "lengths":
-        lengths = own_lengths(request)
-    if lengths is None:
-        dim = dimension(request)
-        size = chunk_size(request, dim)
-        for bound in sorted(needed - {0}):
-            names[bound] = (
-                size if bound == 1 else builder.emit("Mul", [size, builder.constant([bound], "index")], "bound")
-            )
-            if builder.opset < 10:
-                inside = builder.emit("Less", [names[bound], dim], "inside")
-                names[bound] = builder.emit("Where", [inside, names[bound], dim], "bound")
-        return names
-    for bound in range(1, max(needed, default=0) + 1):
-        where = builder.constant([bound - 1], "index")
-        if builder.opset < 10:
-            length = builder.emit("Gather", [lengths, where], "length")
-        else:
-            length = builder.emit("Slice", [lengths, where, builder.constant([bound], "next")], "length")
-        names[bound] = length if bound == 1 else builder.emit("Add", [names[bound - 1], length], "bound")
-    return names

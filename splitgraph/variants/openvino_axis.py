@@ -32,18 +32,19 @@ def read_axis(site: SplitSite, *, vector_allowed: bool) -> tuple[bool, int | Non
     """Whether the axis input is valid, and the axis; None where only run time knows it."""
     axis = site.input(1)
     if axis.dtype is not None and axis.dtype not in INTEGER_TYPES:
-        site.find("SG218", f"the axis is an integer, not {axis.dtype}")
+        site.find("SG218", f"the axis must be an integer, not {axis.dtype}")
         return False, None
     contents = site.contents(1)
     shape = axis.shape if contents is None else contents.shape
     if shape is not None and len(shape) > (1 if vector_allowed else 0):
         site.find(
-            "SG218", f"the axis is a scalar{' or of shape [1]' if vector_allowed else ''}, not of rank {len(shape)}"
+            "SG218",
+            f"the axis must be a scalar{' or of shape [1]' if vector_allowed else ''}, not of rank {len(shape)}",
         )
         return False, None
     size = shape[0] if shape else None
     if size is not None and not site.require(
-        size, "==", 1, code="SG218", message=f"the axis is one number, not {size}"
+        size, "==", 1, code="SG218", message=f"the axis must be one number, not {size}"
     ):
         return False, None
     return resolve_axis(site, None if contents is None else contents.scalar, site.input(0))

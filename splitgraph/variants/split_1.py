@@ -22,11 +22,11 @@ def lift(site: SplitSite) -> CanonicalSplit | None:
     if not site.has_input(1):
         return lift_attribute_split(site)
     if "split" in site.attribute_names():
-        site.find("SG208", "Split-1 has its lengths twice: as attribute and as input")
+        site.find("SG208", "Split-1 has lengths both as an attribute and as an input; only one is allowed")
         return None
     data, lengths = site.input(0), site.input(1)
     if lengths.dtype is not None and data.dtype is not None and lengths.dtype != data.dtype:
-        site.find("SG211", f"the lengths of Split-1 are of the data's type {data.dtype}, not {lengths.dtype}")
+        site.find("SG211", f"the lengths of Split-1 must have the data's type {data.dtype}, not {lengths.dtype}")
         return None
     size = vector_size(site, 1)
     valid, axis = resolve_axis(site, site.attribute("axis", 0), data)

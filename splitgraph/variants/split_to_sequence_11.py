@@ -41,7 +41,7 @@ def lift(site: SplitSite) -> CanonicalSplit | None:
     if shape is None:
         return CanonicalSplit(axis, total, None, "lengths", None)
     if len(shape) > 1:
-        site.find("SG211", f"split is a scalar or a 1-D tensor, not of rank {len(shape)}")
+        site.find("SG211", f"split must be a scalar or a 1-D tensor, not of rank {len(shape)}")
         return None
     if len(shape) == 0:
         if site.attribute("keepdims", 1) != 1:
@@ -73,7 +73,7 @@ def _lengths_are_integers(site: SplitSite) -> bool:
         return True
     lengths = site.input(1)
     if lengths.kind not in ("tensor", "unknown") or lengths.dtype not in (None, "int32", "int64"):
-        site.find("SG211", f"split is a tensor of int32 or int64, not {lengths}")
+        site.find("SG211", f"split must be a tensor of int32 or int64, not {lengths}")
         return False
     return True
 

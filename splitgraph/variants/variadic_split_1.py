@@ -70,11 +70,11 @@ def _fits(facts: Facts, dim: DimLike, lengths: list[DimLike | None]) -> bool:
 def _read_lengths(site: SplitSite) -> list[DimLike | None] | None:
     lengths, contents = site.input(2), site.contents(2)
     if lengths.dtype is not None and lengths.dtype not in INTEGER_TYPES:
-        site.find("SG211", f"split_lengths are integers, not {lengths.dtype}")
+        site.find("SG211", f"split_lengths must be integers, not {lengths.dtype}")
         return None
     shape = lengths.shape if contents is None else contents.shape
     if shape is not None and len(shape) != 1:
-        site.find("SG211", f"split_lengths are a 1-D tensor, not of rank {len(shape)}")
+        site.find("SG211", f"split_lengths must be a 1-D tensor, not of rank {len(shape)}")
         return None
     outputs = len(site.outputs)
     count = shape[0] if shape else None

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import onnx.inliner
 import onnxruntime
 import pytest
 
@@ -16,6 +17,7 @@ from splitgraph.dim import Dim, evaluate, symbols_of
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 
+from called_functions import MODELS as CALLED
 from classic_gpt2 import classic_gpt2
 from detection import detection
 from families import FAMILIES
@@ -34,6 +36,7 @@ MODELS = {
     "detection, opset 13": detection(3, 13),
     "unrolled": unrolled(200),
     "squares": FAMILIES["squares"].make(1),
+    **{name: make(12) for name, make in CALLED.items()},
     **{name: family.make(4) for name, family in FAMILIES.items() if name != "squares"},
 }
 # A Split of 12 elements with these lengths, which are 1 + 2 + 3 + 4.
@@ -63,6 +66,19 @@ def test_the_unrolled_loop_has_no_node_that_repeats_another() -> None:
     analysis = splitgraph.infer(unrolled(500))
     visits = Counter(id(visit) for detail in analysis.details.graphs.values() for visit in detail.visits)
     assert set(visits.values()) == {1}
+
+
+def test_functions_give_what_the_inlined_blocks_give() -> None:
+    shapes, nodes = [], []
+    for make in CALLED.values():
+        model = make(12)
+        analysis = splitgraph.infer(model)
+        shapes.append(str(analysis.types[model.graph.output[0].name]))
+        inlined = onnx.inliner.inline_local_functions(model)
+        nodes.append([node.op_type for node in inlined.graph.node])
+    assert shapes == shapes[:1] * len(CALLED)
+    assert nodes == nodes[:1] * len(CALLED)
+    assert len(nodes[0]) == 8 * 12
 
 
 def _array(value: onnx.ValueInfoProto, sizes: dict[str, int]) -> np.ndarray:

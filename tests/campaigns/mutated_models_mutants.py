@@ -19,7 +19,7 @@ import splitgraph
 # So many of a hundred mutants are of each kind.
 KINDS = {"bytes": 44, "fields": 27, "objects": 21, "faults": 8}
 _OPSETS = (1, 7, 9, 11, 13, 17, 18, 21, 24, 28)
-_FORMS = ("split", "variadic-split")
+_FORMS = ("split", "variadic-split", "slice")
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ LIST = HERE / "real_models.json"
 RESULTS = HERE / "real_models_results.json"
 PAGE = HERE.parent.parent / "docs" / "real-models.md"
 OPSETS = (11, 13, 18, 21, 28)
-# What must not be.
+# Outcomes that fail the campaign.
 BAD = ("WRONG", "traceback", "hang")
 
 Entry = Mapping[str, Any]
@@ -81,7 +81,7 @@ def _member(archive: Path, name: str) -> bytes:
 
 
 def run(path: Path, scratch: Path, timeout: float) -> dict[str, Any]:
-    """What became of a model: its inference, the shapes of a run, and each conversion."""
+    """The results of one model: its inference, the shapes of a run, and each conversion."""
     found: dict[str, Any] = {"infer": _infer(path, timeout), "dims": _run_dims(path, timeout), "to": {}}
     source = found["infer"].get("opset")
     for opset in OPSETS if source is not None else ():
@@ -166,7 +166,7 @@ def _convert(path: Path, output: Path, opset: int, source: int, timeout: float) 
 
 
 def _by_kind(blockers: Sequence[str]) -> list[str]:
-    """The reasons of a refusal, each once with how often it stands."""
+    """The reasons of a refusal, each once, with its count."""
     counted = Counter(blockers)
     return [f"{text} ({count} times)" if count > 1 else text for text, count in counted.most_common(4)]
 
@@ -186,8 +186,8 @@ def _lines(results: Mapping[str, Any]) -> Iterator[str]:
     packages = len({found["package"] for found in models})
     yield (
         f"{len(models)} models from {packages} packages of the Python package index, "
-        "inferred, converted to opset " + ", ".join(map(str, OPSETS)) + ", and run before and after. "
-        "`tests/campaigns/real_models.py` fetches them and writes this page; none of them is part of the project."
+        "each inferred, converted to opset " + ", ".join(map(str, OPSETS)) + ", and run before and after conversion. "
+        "`tests/campaigns/real_models.py` downloads the models and writes this page; the project contains none of them."
     )
     yield ""
     yield f"Measured at {results['at']}."
@@ -201,8 +201,8 @@ def _lines(results: Mapping[str, Any]) -> Iterator[str]:
     yield f"| dimensions known, as a number or an expression | {known:,} of {total:,} |"
     compared = sum(found["dims"].get("compared", 0) for found in models)
     wrong = sum(len(found["dims"].get("wrong", [])) for found in models)
-    yield f"| dimensions compared with a run of onnxruntime, in {dims.get('ok', 0)} models | {compared:,} |"
-    yield f"| of these wrong | {wrong} |"
+    yield f"| dimensions compared with shapes from onnxruntime, in {dims.get('ok', 0)} models | {compared:,} |"
+    yield f"| wrong dimensions among these | {wrong} |"
     yield ""
     yield "## Each model"
     yield ""
@@ -223,7 +223,7 @@ def _lines(results: Mapping[str, Any]) -> Iterator[str]:
         ]
         yield "| " + " | ".join(map(str, row)) + " |"
     yield ""
-    yield "## Why conversions were refused, or not run"
+    yield "## Reasons for refused conversions and missing runs"
     yield ""
     reasons: Counter[str] = Counter()
     for outcome in every:
@@ -243,9 +243,9 @@ def _lines(results: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _differences(models: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Every result that is unlike a run, in full."""
+    """Every wrong result, in full."""
     yield ""
-    yield "## What differs"
+    yield "## Different results"
     yield ""
     for model in models:
         name = f"{model['package']} {model['file'].rpartition('/')[2]}"
@@ -259,12 +259,12 @@ def _differences(models: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 _WORDS = {
-    "equal": "run before and after: equal",
-    "there": "at the opset already",
-    "refused": "refused, with every reason",
-    "not run": "written, and not run",
-    "WRONG": "run before and after: different",
-    "traceback": "a traceback",
+    "equal": "equal results before and after",
+    "there": "already at the opset (`there`)",
+    "refused": "refused with reasons (the code)",
+    "not run": "written but not run",
+    "WRONG": "different results before and after (`WRONG`)",
+    "traceback": "traceback",
     "hang": "stopped by the time limit",
 }
 
@@ -276,7 +276,7 @@ def _cell(outcome: Mapping[str, Any]) -> str:
 
 
 def is_bad(found: Mapping[str, Any]) -> bool:
-    """True where something that must not be is among what became of a model."""
+    """True if a result of a model fails the campaign."""
     outcomes = [found["infer"], *found["to"].values()]
     return bool(found["dims"].get("wrong")) or any(outcome["status"] in BAD for outcome in outcomes)
 

@@ -61,7 +61,7 @@ def answers_for(item: tuple[str, bytes]) -> tuple[str, dict[str, str]]:
         verb = splitgraph.upgrade if target >= (opset or 0) else splitgraph.downgrade
         found[str(target)] = written(lambda target=target, verb=verb: verb(model, target))  # type: ignore[misc]
     if b"Split" in data:
-        for to in ("variadic-split", "split"):
+        for to in ("variadic-split", "split", "slice"):
             found[to] = written(lambda to=to: splitgraph.convert(model, to))  # type: ignore[misc]
         found["explicit"] = written(lambda: splitgraph.convert(model, "split", explicit_lengths=True))
     return name, found

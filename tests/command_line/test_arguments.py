@@ -130,7 +130,7 @@ def test_wrong_input_shapes(text: str, run: Run, folder: Path) -> None:
         ("x=-1,3", r"write \? for an unknown dimension"),
         ("x=None,3", r"write \? for an unknown dimension"),
         ("x=unk,3", "this text marks unknown dimensions in models"),
-        ("x=batch-size + 1", r"in an expression it stands in brackets: \[batch-size\] \+ 1"),
+        ("x=batch-size + 1", r"write it in brackets in an expression: \[batch-size\] \+ 1"),
         ("x=1,,3", "a dimension is empty"),
         ("x=1,3 y=2,4", "Give one --input-shape for each input"),
         ("x=1,3,y=2,4", "Give one --input-shape for each input"),

@@ -70,7 +70,7 @@ def test_a_model_that_is_nested_too_deep(command: str, run: Run, folder: Path) -
     document = json.loads(out)
     assert wrong(document, schema_of(command)) == []
     assert code == (3 if command == "verify" else 1)
-    assert any("250 graphs are nested" in found["message"] for found in document["diagnostics"])
+    assert any("nested 250 levels deep" in found["message"] for found in document["diagnostics"])
     assert files(folder) == {"model.onnx"}
 
 

@@ -120,7 +120,7 @@ def test_a_terminal_needs_a_few_parts_of_rich(arguments: list[str], used: set[st
     ("words", "completed"),
     [
         ("splitgraph in", ["infer"]),
-        ("splitgraph ", ["infer", "upgrade", "downgrade", "convert", "verify", "explain"]),
+        ("splitgraph ", ["infer", "upgrade", "downgrade", "convert", "check", "verify", "explain"]),
         ("splitgraph infer --js", ["--json"]),
         ("splitgraph verify a b --engine onnx", ["onnxruntime"]),
     ],

@@ -113,6 +113,7 @@ RESULTS = [
     ("downgrade split18_num_outputs.onnx --opset 11", 0),
     ("upgrade nan.onnx --opset 18", 0),
     ("convert model.onnx --to variadic-split", 0),
+    ("convert model.onnx --to slice", 0),
     ("convert model.onnx --opset 18 --to split --explicit-lengths", 0),
     ("convert split_to_sequence11_each.onnx --to split", 0),
     ("convert interval_split.xml --to variadic-split --no-verify", 0),

@@ -57,7 +57,7 @@ def misnamed(text: str, said_of: Collection[str] | None) -> list[tuple[str, str]
 @pytest.mark.parametrize(
     ("text", "said_of", "wrong"),
     [
-        ("Give sizes with --bind.", ALL, [("explain", "--bind")]),
+        ("Give sizes with --bind.", ALL, [("check", "--bind"), ("explain", "--bind")]),
         ("Give sizes with --bind.", ["downgrade"], []),
         ("Write lengths (convert --to split --explicit-lengths).", ["infer"], []),
         ("Run `infer --samples 3`", None, [("infer", "--samples")]),
@@ -85,7 +85,15 @@ def test_help_texts(name: str, run: Run) -> None:
 
 
 # The commands that give the codes which begin so.
-GIVEN_BY = {"SG1": WRITING, "SG2": ["infer"], "SG3": ["infer"], "SG4": REWRITING, "SG5": VERIFYING, "SG6": ALL}
+GIVEN_BY = {
+    "SG1": WRITING,
+    "SG2": ["infer"],
+    "SG3": ["infer"],
+    "SG4": REWRITING,
+    "SG5": VERIFYING,
+    "SG6": ALL,
+    "SG7": ["check"],
+}
 
 
 @pytest.mark.parametrize("code", CODES)

@@ -54,6 +54,25 @@ def test_convert_and_back(run: Run, folder: Path) -> None:
     assert run("verify", "model.onnx", "back.onnx")[0] == 0
 
 
+def test_convert_to_slices_and_back(run: Run, folder: Path) -> None:
+    code, out, _ = run("convert", "model.onnx", "--to", "slice")
+    assert code == 0
+    assert out.startswith("opset 13 · 1 split rewritten as slice · verified equal on ")
+    assert out.endswith("wrote model.slice.onnx\n")
+    code, out, _ = run("convert", "model.slice.onnx", "--to", "split", "-o", "back.onnx")
+    assert code == 0
+    assert "nodes rewritten as split · verified equal on " in out
+    code, out, _ = run("verify", "model.onnx", "model.slice.onnx")
+    assert code == 0
+    assert "1 split proved equal for every dimension value" in out
+
+
+def test_slices_have_no_explicit_lengths(run: Run, folder: Path) -> None:
+    code, _, err = run("convert", "model.onnx", "--to", "slice", "--explicit-lengths")
+    assert code == 2
+    assert "slices have bounds and no lengths" in err
+
+
 @pytest.mark.parametrize("command", ["upgrade", "downgrade", "convert"])
 @pytest.mark.parametrize("verify", [[], ["--verify"], ["--no-verify"]])
 def test_what_is_at_the_opset_already_is_not_written_again(

@@ -79,9 +79,22 @@ def explicit_failures(case: Case) -> list[str]:
     return wrong
 
 
+def slice_failures(case: Case) -> list[str]:
+    """What is wrong with a case as slices, and with what these are joined to."""
+    model, feeds = build(case), feeds_of(case)
+    expected = execute(model, feeds)
+    slices = splitgraph.convert(model, "slice").model
+    wrong = [*unsound(model, slices, case.opset), *differences(expected, execute(slices, feeds))]
+    if written_forms(slices):
+        wrong.append("a Split is left")
+    joined = splitgraph.convert(slices, "split").model
+    return [*wrong, *unsound(model, joined, case.opset), *differences(expected, execute(joined, feeds))]
+
+
 def failures(chosen: Iterable[Case]) -> list[str]:
     """Everything that is wrong with these cases."""
-    return [f"{case}: {what}" for case in chosen for what in (*variadic_failures(case), *explicit_failures(case))]
+    checks = (variadic_failures, explicit_failures, slice_failures)
+    return [f"{case}: {what}" for case in chosen for check in checks for what in check(case)]
 
 
 @pytest.mark.parametrize("scope", SCOPES)

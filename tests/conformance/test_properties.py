@@ -170,6 +170,21 @@ def test_there_and_back_gives_the_same_form(split: RandomSplit) -> None:
     assert form_of(splitgraph.convert(variadic, "split").model) == form_of(split.model)
 
 
+@PROFILE
+@given(splits())
+def test_slices_give_the_same_parts(split: RandomSplit) -> None:
+    before = splitgraph.infer(split.model)
+    try:
+        slices = splitgraph.convert(split.model, "slice").model
+    except splitgraph.ConversionError:
+        return
+    assert "Split" not in [node.op_type for node in slices.graph.node]
+    feeds = [split.data(size) for size in valid_sizes(before)[:4] if evaluate_fits(split, size)]
+    assert not list(differences(execute(split.model, feeds), execute(slices, feeds)))
+    joined = splitgraph.convert(slices, "split").model
+    assert not list(differences(execute(split.model, feeds), execute(joined, feeds)))
+
+
 def form_of(model: onnx.ModelProto) -> tuple[list[str], int, set[str]]:
     """Outputs, number of inputs and names of the attributes of the only Split of a model."""
     (node,) = (node for node in model.graph.node if node.op_type == "Split")

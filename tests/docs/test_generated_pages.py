@@ -4,19 +4,33 @@ from __future__ import annotations
 
 import importlib.util
 from pathlib import Path
+from typing import Any
 
+import splitgraph
 from splitgraph.diagnostics import CODES
 from splitgraph.schemas.table import newest_in_table
 
 DOCS = Path(__file__).parents[2] / "docs"
 
 
-def test_the_page_of_diagnostic_codes_is_up_to_date() -> None:
-    spec = importlib.util.spec_from_file_location("make_diagnostics", DOCS / "make_diagnostics.py")
+def maker(name: str) -> Any:
+    """A script of docs/ as a module."""
+    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    return module
+
+
+def test_the_page_of_targets_is_up_to_date() -> None:
+    written = (DOCS / "targets.md").read_text(encoding="utf-8")
+    assert written == maker("make_targets").targets_page(), "run: python docs/make_targets.py"
+    assert all(f"`{target.key}`" in written for target in splitgraph.targets().values())
+
+
+def test_the_page_of_diagnostic_codes_is_up_to_date() -> None:
+    module = maker("make_diagnostics")
     written = (DOCS / "diagnostics.md").read_text(encoding="utf-8")
     assert written == module.diagnostics_page(), "run: python docs/make_diagnostics.py"
     assert all(f"### {code}: {info.title}" in written for code, info in CODES.items())

@@ -21,7 +21,8 @@ from splitgraph.cli import program
 
 DOCS = Path(__file__).parents[2] / "docs"
 DOCUMENTS = ("infer", "rewrite", "verify", "failure")
-EXAMPLES = [(name, example) for name in DOCUMENTS for example in SCHEMAS[f"{name}.schema.json"]["examples"]]
+FILES = ("target",)
+EXAMPLES = [(name, example) for name in (*DOCUMENTS, *FILES) for example in SCHEMAS[f"{name}.schema.json"]["examples"]]
 # Their keys are names of the model, not of the contract.
 OF_THE_MODEL = ("opset", "from", "to", "values", "graphs", "symbols")
 # Keys that are there in some documents only.
@@ -133,6 +134,15 @@ CONTRADICTIONS = [
     ("failure", {"ok": True}),
     ("failure", {"diagnostics": []}),
     ("failure", {"verified": True}),
+    ("target", {"measured": "2026-11"}),
+    ("target", {"sources": []}),
+    ("target", {"how": "its Python package"}),
+    ("target", {"version": "latest"}),
+    ("target", {"forms": {"split-13": "reads"}}),
+    ("target", {"modifiers": {"axis-negative": "maybe"}}),
+    ("target", {"types": {"float32": "reads"}}),
+    ("target", {"notes": {"split": "..."}}),
+    ("target", {"together": [{"traits": ["part-empty"], "answer": "wrong", "note": ""}]}),
 ]
 
 

@@ -68,13 +68,13 @@ def test_inferred_types_make_no_file_that_protobuf_does_not_read(tmp_path: Path,
 @pytest.mark.parametrize("make", GRAPHS)
 def test_graphs_that_are_nested_too_deep(make: Make, depth: int) -> None:
     (message,) = nesting(make(depth))
-    assert message.startswith(f"{depth:,} graphs are nested") and f"at most {MOST_NESTED} are" in message
+    assert f"nested {depth:,} levels deep; at most {MOST_NESTED} levels" in message
 
 
 @pytest.mark.parametrize("depth", DEPTHS)
 @pytest.mark.parametrize("make", TYPES)
 def test_types_that_are_nested_too_deep(make: Make, depth: int) -> None:
-    ends = f"is nested {depth:,} deep; at most {MOST_NESTED} are looked into"
+    ends = f"is nested {depth:,} levels deep; at most {MOST_NESTED} levels are supported"
     assert nesting(make(depth)) == [f"the type of {name!r} {ends}" for name in ("x", "y")]
 
 

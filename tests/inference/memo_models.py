@@ -182,3 +182,25 @@ def tree_of_calls(
     )
     model.graph.initializer.append(numpy_helper.from_array(np.ones(3, np.float32), "few"))
     return model
+
+
+def in_functions(model: onnx.ModelProto, *, is_older: bool = False) -> onnx.ModelProto:
+    """A model that calls three functions with the nodes of the model's graph. is_older: the third imports the opset
+    before.
+    """
+    made = onnx.ModelProto()
+    made.CopyFrom(model)
+    graph = made.graph
+    own = {name for node in graph.node for name in node.output if name}
+    read = dict.fromkeys(name for node in graph.node for name in node.input if name and name not in own)
+    outputs = [value.name for value in graph.output if value.name in own]
+    imports = list(model.opset_import)
+    older = [onnx.helper.make_opsetid(entry.domain, entry.version - (entry.domain == "")) for entry in imports]
+    del graph.node[:], graph.value_info[:], graph.output[:]
+    for name, opsets in (("first", imports), ("second", imports), ("third", older if is_older else imports)):
+        body = onnx.helper.make_function("f", name, [*read], outputs, model.graph.node, opsets)
+        made.functions.append(body)
+        given = [f"{name}_{output}" for output in outputs]
+        graph.node.append(onnx.helper.make_node(name, [*read], given, domain="f"))
+    made.opset_import.append(onnx.helper.make_opsetid("f", 1))
+    return made

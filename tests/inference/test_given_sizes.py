@@ -60,8 +60,8 @@ CONTRADICTING: list[tuple[list[Any], list[Any], str, str]] = [
     ([3, 4], [4, 4], "error", "dimension 0 is given as 4, declared as 3"),
     ([3, 4], [4, 5], "error", "dimension 0 is given as 4, declared as 3; dimension 1 is given as 5, declared as 4"),
     ([4, 4], ["N + 5", 4], "error", "dimension 0 is given as N + 5, declared as 4"),
-    ([3, 4], [3], "error", "is given the rank 1, but declared as float32[3, 4], of rank 2"),
-    ([], [1], "error", "is given the rank 1, but declared as float32[], of rank 0"),
+    ([3, 4], [3], "error", "has rank 1; the model declares float32[3, 4], of rank 2"),
+    ([], [1], "error", "has rank 1; the model declares float32[], of rank 0"),
     (["2*N", 4], [5, 4], "warning", "dimension 0 is given as 5, declared as 2*N"),
 ]
 

@@ -66,7 +66,7 @@ def test_taken_for_constants(op_type: str, held: TensorProto, outputs: int, assu
     assert str(found.types["y0"]) == assumed
     (note,) = found.diagnostics
     assert (note.code, note.severity) == ("SG305", "info")
-    assert "took the default of 1 input" in note.message
+    assert "the default of 1 input is treated as constant" in note.message
 
 
 @pytest.mark.parametrize("assume_defaults", [False, True])

@@ -144,13 +144,13 @@ BRANCH = function(
 @pytest.mark.parametrize(
     ("made", "inputs", "outputs", "attributes", "said"),
     [
-        (ADD, ["x", "z", "x"], ["y"], {}, "takes 2 inputs, not 3"),
-        (CLIP, ["x", "", "", ""], ["y"], {}, "takes 2 inputs, not 4"),
-        (ADD, ["x", "z"], ["y", "w"], {}, "gives 1 output, not 2"),
+        (ADD, ["x", "z", "x"], ["y"], {}, "has 2 inputs, not 3"),
+        (CLIP, ["x", "", "", ""], ["y"], {}, "has 2 inputs, not 4"),
+        (ADD, ["x", "z"], ["y", "w"], {}, "has 1 output, not 2"),
         (ADD, ["x"], ["y"], {}, "needs the input 'B'"),
         (ADD, ["x", ""], ["y"], {}, "needs the input 'B'"),
         (ADD, ["", "x"], ["y"], {}, "needs the input 'A'"),
-        (CONCAT, ["x"], ["y"], {}, "input 1; each of 'inputs'"),
+        (CONCAT, ["x"], ["y"], {}, "input 1, which the function call omits; each of 'inputs'"),
         (BRANCH, ["x"], ["y"], {}, "needs the input 'B'"),
         (CAST, ["x"], ["y"], {}, "needs the attribute 'to'"),
         (CAST, ["x"], ["y"], {"to": 1.0}, "has the wrong type"),

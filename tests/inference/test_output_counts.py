@@ -11,11 +11,11 @@ from splitgraph.schemas import versions_of
 
 # Operator, inputs, outputs, attributes, and what is said of it.
 WRONG = [
-    ("Flatten", ["x"], [], {}, "Flatten-13 gives 1 output, not 0"),
-    ("Constant", [], [], {"value_int": 1}, "Constant-13 gives 1 output, not 0"),
-    ("Relu", ["x"], ["y", "z"], {}, "Relu-13 gives 1 output, not 2"),
-    ("TopK", ["x", "k"], ["y"], {}, "TopK-11 gives 2 outputs, not 1"),
-    ("Dropout", ["x"], ["y", "z", "w"], {}, "Dropout-13 gives 1 to 2 outputs, not 3"),
+    ("Flatten", ["x"], [], {}, "Flatten-13 has 1 output, not 0"),
+    ("Constant", [], [], {"value_int": 1}, "Constant-13 has 1 output, not 0"),
+    ("Relu", ["x"], ["y", "z"], {}, "Relu-13 has 1 output, not 2"),
+    ("TopK", ["x", "k"], ["y"], {}, "TopK-11 has 2 outputs, not 1"),
+    ("Dropout", ["x"], ["y", "z", "w"], {}, "Dropout-13 has 1 to 2 outputs, not 3"),
     ("Split", ["x"], [], {"axis": 0}, "Split-13 has 1 output(s) or more, not 0"),
 ]
 RIGHT = [("Dropout", ["x"], ["y"], {}), ("Identity", ["x"], [""], {}), ("Foo", ["x"], [], {"domain": "other"})]

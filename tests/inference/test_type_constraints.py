@@ -12,7 +12,7 @@ TYPES = [
     ("reshape", "float[2] x, int32[1] s", "y = Reshape(x, s)", 13, "input 1 is int32; it must be int64"),
     ("not", "int64[2] x", "y = Not(x)", 1, "input 0 is int64; it must be bool"),
     ("clip", "float[2] x, double m", "y = Clip(x, m)", 13, "input 1 is float64 and input 0 is float32"),
-    ("norm", "float[2,4] x, float16[4] s", "y = LayerNormalization(x, s)", 17, "both must be of one type"),
+    ("norm", "float[2,4] x, float16[4] s", "y = LayerNormalization(x, s)", 17, "both must have the same type"),
     ("pow", "bool[2] x, float e", "y = Pow(x, e)", 13, "input 0 is bool"),
     ("sequence", "seq(float[2]) x", "y = Reshape(x, x)", 13, "sequence"),
 ]

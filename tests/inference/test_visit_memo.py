@@ -21,7 +21,7 @@ from splitgraph.inference.analysis import Analysis
 from splitgraph.inference.visit_memo import VisitMemo
 from splitgraph.inference.walk import Walk
 from splitgraph.inference.walk_state import WalkState
-from tests.inference.memo_models import WAYS, almost_repeating
+from tests.inference.memo_models import WAYS, almost_repeating, in_functions
 
 MODELS = sorted((Path(__file__).parents[2] / "models").glob("*.onnx"))
 # Seeds of generated models, of the node tests: in the tests of every day, and in all.
@@ -144,6 +144,27 @@ def test_many_layers_that_almost_repeat(part: int, without_memo: Any) -> None:
     seeds = range(FEW + part, MANY, PARTS)
     assert seeds
     assert differing_layers(seeds, without_memo) == []
+
+
+def differing_functions(seeds: range, without_memo: Any) -> list[str]:
+    found = []
+    for seed in seeds:
+        found += [
+            f"{seed}: {what}" for what in differences(in_functions(almost_repeating(seed), is_older=True), without_memo)
+        ]
+    return found
+
+
+def test_functions_with_equal_nodes(without_memo: Any) -> None:
+    assert differing_functions(range(FEW), without_memo) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(PARTS))
+def test_many_functions_with_equal_nodes(part: int, without_memo: Any) -> None:
+    seeds = range(FEW + part, MANY, PARTS)
+    assert seeds
+    assert differing_functions(seeds, without_memo) == []
 
 
 def test_the_switch_turns_the_memo_off(without_memo: Any, monkeypatch: pytest.MonkeyPatch) -> None:

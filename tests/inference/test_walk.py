@@ -50,4 +50,4 @@ def test_an_output_of_a_function_that_its_body_does_not_define(is_called: bool) 
     )
     (found,) = infer_model(onnx.parser.parse_model(text)).diagnostics
     assert (found.code, found.location) == ("SG105", "main/f#0" if is_called else "my::f")
-    assert "the output 'c' of the function 'f' is defined by nothing in its body" in found.message
+    assert "nothing in the body of the function 'f' defines its output 'c'" in found.message

@@ -1,45 +1,44 @@
-"""IREE: its importer and compiler for the CPU as commands, and its runtime."""
+"""IREE: imported, compiled for any CPU, run on the local task system."""
 
-import os
+from __future__ import annotations
+
 import subprocess
 import sys
+import tempfile
+from importlib import metadata
+from pathlib import Path
+from typing import Any
 
-PACKAGES = {"3.13.0": ["iree-base-compiler==3.13.0", "iree-base-runtime==3.13.0", "onnx"]}
-DEVICE = ["--iree-hal-target-device=local", "--iree-hal-local-target-device-backends=llvm-cpu"]
+import iree.runtime
 
-
-class Refused(Exception):
-    """What a command says of a model that it does not read."""
-
-
-def VERSION():
-    import importlib.metadata
-
-    return importlib.metadata.version("iree-base-compiler")
-
-
-def run(model, inputs, outputs):
-    import iree.runtime as runtime
-
-    _command("iree-import-onnx", model, "-o", "model.mlir")
-    _command("iree-compile", "model.mlir", *DEVICE, "--iree-llvmcpu-target-cpu=generic", "-o", "model.vmfb")
-    context = runtime.SystemContext(config=runtime.Config("local-task"))
-    with open("model.vmfb", "rb") as compiled:
-        context.add_vm_module(runtime.VmModule.copy_buffer(context.instance, compiled.read()))
-    results = context.modules.module[_graph(model)](*inputs.values())
-    return [value.to_host() for value in (results if isinstance(results, (list, tuple)) else [results])]
+_TARGET = [
+    "--iree-hal-target-device=local",
+    "--iree-hal-local-target-device-backends=llvm-cpu",
+    "--iree-llvmcpu-target-cpu=generic",
+]
 
 
-def _graph(model):
-    """The name of the graph, which is the name of the compiled function."""
-    import onnx
-
-    return onnx.load(model, load_external_data=False).graph.name
+def version() -> str:
+    """The version of the compiler."""
+    return metadata.version("iree-base-compiler")
 
 
-def _command(name, *arguments):
-    done = subprocess.run([os.path.join(os.path.dirname(sys.executable), name), *arguments], capture_output=True)
+def run(path: str, inputs: dict[str, Any], outputs: list[str]) -> list[Any]:
+    """Run a model, whose graph is a function of its own name."""
+    with tempfile.TemporaryDirectory() as folder:
+        imported, compiled = Path(folder, "model.mlir"), Path(folder, "model.vmfb")
+        _call("iree-import-onnx", path, "-o", str(imported))
+        _call("iree-compile", str(imported), *_TARGET, "-o", str(compiled))
+        context = iree.runtime.SystemContext(config=iree.runtime.Config("local-task"))
+        context.add_vm_module(iree.runtime.VmModule.copy_buffer(context.instance, compiled.read_bytes()))
+        module = context.modules[-1] if not hasattr(context.modules, "module") else context.modules.module
+        names = [name for name in module.vm_module.function_names if not name.startswith("__") and "$" not in name]
+        found = module[names[0]](*inputs.values())
+        return [each.to_host() for each in (found if isinstance(found, (tuple, list)) else [found])]
+
+
+def _call(tool: str, *arguments: str) -> None:
+    done = subprocess.run([Path(sys.executable).with_name(tool), *arguments], capture_output=True, text=True)
     if done.returncode:
-        lines = done.stderr.decode(errors="replace").strip().splitlines()
-        errors = [line for line in lines if "error" in line.lower()] or lines[-1:]
-        raise Refused(f"{name}: {errors[-1] if name.endswith('onnx') and errors else ''.join(errors[:1])}")
+        told = [each for each in done.stderr.splitlines() if "error" in each.lower()] or done.stderr.splitlines()
+        raise RuntimeError(f"{tool} ends with {done.returncode}: {told[0] if told else ''}")

@@ -1,20 +1,21 @@
-"""jaxonnxruntime on JAX's CPU device. Its default, only initializers as static arguments, refuses nearly all Splits."""
+"""jaxonnxruntime: its backend; the lengths of a split need not be initializers."""
 
-PACKAGES = {"0.3.0": ["jaxonnxruntime==0.3.0", "jax==0.10.2", "absl-py"]}
+from __future__ import annotations
+
+from importlib import metadata
+from typing import Any
+
+import onnx
+from jaxonnxruntime import backend, config
+
+config.update("jaxort_only_allow_initializers_as_static_args", False)
 
 
-def VERSION():
-    import importlib.metadata
-
-    import jaxonnxruntime.backend  # noqa: F401 - imported once for all models
-
-    return importlib.metadata.version("jaxonnxruntime")
+def version() -> str:
+    """The version of the package."""
+    return metadata.version("jaxonnxruntime")
 
 
-def run(model, inputs, outputs):
-    import numpy as np
-    import onnx
-    from jaxonnxruntime import backend, config
-
-    config.update("jaxort_only_allow_initializers_as_static_args", False)
-    return [np.array(value) for value in backend.run_model(onnx.load(model), list(inputs.values()))]
+def run(path: str, inputs: dict[str, Any], outputs: list[str]) -> list[Any]:
+    """Run a model."""
+    return list(backend.run_model(onnx.load(path), list(inputs.values())))

@@ -1,50 +1,45 @@
-"""MNN: its converter, and the module API."""
+"""MNN: converted by mnnconvert, run by its expression module."""
 
-import os
+from __future__ import annotations
 
-PACKAGES = {"3.6.1": ["MNN==3.6.1", "numpy"]}
+import tempfile
+from pathlib import Path
+from typing import Any
 
+import _tools
+import MNN
+import numpy as np
+from MNN import expr, nn
 
-class Refused(Exception):
-    """A model that the runtime does not read, without an error of its own."""
-
-
-def VERSION():
-    import MNN
-
-    return MNN.version()
-
-
-def run(model, inputs, outputs):
-    import _tools as tools  # MNN's converter, by the name that its wheel gives it
-    import MNN.nn
-
-    tools.mnnconvert(["mnnconvert", "-f", "ONNX", "--modelFile", model, "--MNNModel", "model.mnn", "--bizCode", "x"])
-    if not os.path.exists("model.mnn"):
-        raise Refused("the converter wrote no file")
-    module = MNN.nn.load_module_from_file("model.mnn", list(inputs), list(outputs))
-    return [_array(value) for value in module.forward([_variable(value) for value in inputs.values()])]
+_KINDS = {"float32": "float", "int32": "int", "int64": "int", "bool": "int", "uint8": "uint8", "int8": "int8"}
 
 
-def _variable(value):
-    """An input of a type that MNN has: int64 and bool become int32."""
-    import MNN.expr as expr
-    import numpy as np
-
-    if value.dtype in (np.int64, np.bool_):
-        value = value.astype(np.int32)
-    kinds = {"float32": expr.float, "int32": expr.int, "uint8": expr.uint8, "int8": expr.int8, "float64": expr.double}
-    if value.dtype.name not in kinds:
-        raise Refused(f"MNN's Python has no {value.dtype}")
-    variable = expr.placeholder(list(value.shape), expr.NCHW, kinds[value.dtype.name])
-    variable.write(np.ascontiguousarray(value))
-    return variable
+def version() -> str:
+    """The version of the library."""
+    return str(MNN.version())
 
 
-def _array(value):
-    import MNN.expr as expr
-    import numpy as np
+def run(path: str, inputs: dict[str, Any], outputs: list[str]) -> list[Any]:
+    """Run a model; int64 and bool go in as int32, which MNN computes with."""
+    with tempfile.TemporaryDirectory() as folder:
+        converted = Path(folder, "model.mnn")
+        arguments = ["mnnconvert", "-f", "ONNX", "--modelFile", path, "--MNNModel", str(converted), "--bizCode", "x"]
+        _tools.mnnconvert(arguments)
+        if not converted.exists():
+            raise RuntimeError("mnnconvert wrote no file")
+        module = nn.load_module_from_file(str(converted), list(inputs), outputs)
+        return [_array(each) for each in module.forward([_placeholder(array) for array in inputs.values()])]
 
-    if value.data_format == expr.NC4HW4:
-        value = expr.convert(value, expr.NCHW)
-    return np.array(value.read()).reshape(value.shape)
+
+def _placeholder(array: Any) -> Any:
+    kind = getattr(expr, _KINDS.get(str(array.dtype), "float"))
+    held = array.astype(np.int32) if array.dtype in (np.int64, np.bool_) else array
+    made = expr.placeholder(list(array.shape), expr.NCHW, kind)
+    made.write(np.ascontiguousarray(held))
+    return made
+
+
+def _array(value: Any) -> Any:
+    # The layout of four channels side by side is one of MNN's own.
+    plain = expr.convert(value, expr.NCHW) if value.data_format == expr.NC4HW4 else value
+    return np.array(plain.read()).reshape(list(plain.shape))

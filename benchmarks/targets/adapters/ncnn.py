@@ -1,70 +1,55 @@
-"""ncnn, on what pnnx makes of the model, in float32 throughout."""
+"""ncnn: converted by pnnx for the shapes of the inputs, run in float32."""
 
-import importlib.util
-import os
+from __future__ import annotations
 
-PACKAGES = {"20261020": ["pnnx==20261020", "ncnn==1.0.20261020", "torch==2.13.0"]}
-SHARES = "pnnx"
+import shutil
+import subprocess
+import sys
+import tempfile
+from importlib import metadata
+from pathlib import Path
+from typing import Any
 
+import ncnn
+import numpy as np
 
-class Refused(Exception):
-    """A model that ncnn does not read, by the status of a call."""
-
-
-def VERSION():
-    import importlib.metadata
-
-    import ncnn  # noqa: F401 - imported once for all models
-
-    return importlib.metadata.version("ncnn")
-
-
-def run(model, inputs, outputs):
-    import numpy as np
-
-    _pnnx().convert(model, inputs)
-    if not os.path.exists("m.ncnn.param"):
-        raise Refused("pnnx wrote no file for ncnn")
-    if any(value.dtype != np.float32 for value in inputs.values()):
-        raise Refused("ncnn takes float32 only")
-    extractor = _net().create_extractor()
-    return _extract(extractor, inputs, len(outputs))
+_KINDS = {
+    "float32": "f32", "float64": "f64", "float16": "f16", "int64": "i64",
+    "int32": "i32", "uint8": "u8", "int8": "i8", "bool": "bool",
+}  # fmt: skip
 
 
-def _pnnx():
-    """The adapter beside this one, which holds the call of pnnx."""
-    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "pnnx.py")
-    spec = importlib.util.spec_from_file_location("pnnx_adapter", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def version() -> str:
+    """The version of the library."""
+    return metadata.version("ncnn")
 
 
-def _net():
-    import ncnn
+def run(path: str, inputs: dict[str, Any], outputs: list[str]) -> list[Any]:
+    """Run a model."""
+    if any(str(array.dtype) not in _KINDS for array in inputs.values()):
+        raise RuntimeError("pnnx has no name for this element type")
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copy(path, Path(folder, "m.onnx"))
+        shapes = ",".join(f"[{','.join(map(str, each.shape))}]{_KINDS[str(each.dtype)]}" for each in inputs.values())
+        pnnx = Path(sys.executable).with_name("pnnx")
+        done = subprocess.run([pnnx, "m.onnx", f"inputshape={shapes}", "fp16=0"], cwd=folder, capture_output=True)
+        if not Path(folder, "m.ncnn.param").exists():
+            raise (SystemError if done.returncode < 0 else RuntimeError)(f"pnnx wrote no file ({done.returncode})")
+        if any(array.dtype != np.float32 for array in inputs.values()):
+            raise RuntimeError("harness: the extractor of ncnn takes float32 only")
+        return _extracted(folder, inputs, outputs)
 
+
+def _extracted(folder: str, inputs: dict[str, Any], outputs: list[str]) -> list[Any]:
     net = ncnn.Net()
     for option in ("use_fp16_storage", "use_fp16_packed", "use_fp16_arithmetic", "use_bf16_storage"):
         setattr(net.opt, option, False)
-    if net.load_param("m.ncnn.param") or net.load_model("m.ncnn.bin"):
-        raise Refused("ncnn does not load what pnnx wrote")
-    _KEPT.append(net)  # an extractor does not keep its net
-    return net
-
-
-_KEPT = []
-
-
-def _extract(extractor, inputs, count):
-    import ncnn
-    import numpy as np
-
-    for index, value in enumerate(inputs.values()):
-        extractor.input(f"in{index}", ncnn.Mat(np.ascontiguousarray(value)).clone())
-    results = []
-    for index in range(count):
-        status, value = extractor.extract(f"out{index}")
-        if status:
-            raise Refused(f"ncnn gives no out{index}: status {status}")
-        results.append(np.array(value))
-    return results
+    if net.load_param(f"{folder}/m.ncnn.param") or net.load_model(f"{folder}/m.ncnn.bin"):
+        raise RuntimeError("ncnn does not load what pnnx wrote")
+    extractor = net.create_extractor()
+    for index, array in enumerate(inputs.values()):
+        extractor.input(f"in{index}", ncnn.Mat(np.ascontiguousarray(array)).clone())
+    found = [extractor.extract(f"out{index}") for index in range(len(outputs))]
+    if any(code for code, _ in found):
+        raise RuntimeError("ncnn cannot extract an output")
+    return [np.array(each) for _, each in found]

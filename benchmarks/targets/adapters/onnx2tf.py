@@ -1,52 +1,39 @@
-"""onnx2tf: a TFLite model, run by TensorFlow's interpreter."""
+"""onnx2tf: converted to TensorFlow Lite. It writes into the file that it reads, so that it gets a copy."""
 
-import glob
+from __future__ import annotations
 
-PACKAGES = {"1.29.24": ["onnx2tf==1.29.24"]}
+import shutil
+import tempfile
+from importlib import metadata
+from pathlib import Path
+from typing import Any
 
-
-class Refused(Exception):
-    """A model that onnx2tf does not convert."""
-
-
-def VERSION():
-    import importlib.metadata
-
-    import onnx2tf  # noqa: F401 - imported once for all models
-    import tensorflow  # noqa: F401
-
-    return importlib.metadata.version("onnx2tf")
+import onnx2tf
+import tensorflow
 
 
-def run(model, inputs, outputs):
-    import onnx2tf
+def version() -> str:
+    """The version of the package."""
+    return metadata.version("onnx2tf")
 
-    try:
+
+def run(path: str, inputs: dict[str, Any], outputs: list[str]) -> list[Any]:
+    """Run a model; the interpreter lists the outputs in an order of its own, and their names end in their numbers."""
+    with tempfile.TemporaryDirectory() as folder:
+        copy = shutil.copy(path, Path(folder, "model.onnx"))
         onnx2tf.convert(
-            input_onnx_file_path=model,
-            output_folder_path="converted",
+            input_onnx_file_path=str(copy),
+            output_folder_path=f"{folder}/converted",
             keep_shape_absolutely_input_names=list(inputs),
             non_verbose=True,
         )
-    except SystemExit as error:
-        raise Refused(f"onnx2tf exits with {error.code}") from error
-    written = glob.glob("converted/*float32.tflite")
-    if not written:
-        raise Refused("onnx2tf wrote no TFLite model")
-    return _run(written[0], inputs)
-
-
-def _run(path, inputs):
-    import tensorflow as tf
-
-    interpreter = tf.lite.Interpreter(path)
-    pairs = list(zip(interpreter.get_input_details(), inputs.values(), strict=True))
-    for detail, value in pairs:
-        interpreter.resize_tensor_input(detail["index"], value.shape)
-    interpreter.allocate_tensors()
-    for detail, value in pairs:
-        interpreter.set_tensor(detail["index"], value.astype(detail["dtype"]))
-    interpreter.invoke()
-    # The converter numbers the outputs in the model's order, and TFLite lists them in another one.
-    details = sorted(interpreter.get_output_details(), key=lambda detail: (len(detail["name"]), detail["name"]))
-    return [interpreter.get_tensor(detail["index"]) for detail in details]
+        interpreter = tensorflow.lite.Interpreter(str(next(Path(folder, "converted").glob("*float32.tflite"))))
+        details = interpreter.get_input_details()
+        for detail, array in zip(details, inputs.values(), strict=True):
+            interpreter.resize_tensor_input(detail["index"], array.shape)
+        interpreter.allocate_tensors()
+        for detail, array in zip(details, inputs.values(), strict=True):
+            interpreter.set_tensor(detail["index"], array.astype(detail["dtype"]))
+        interpreter.invoke()
+        found = sorted(interpreter.get_output_details(), key=lambda each: (len(each["name"]), each["name"]))
+        return [interpreter.get_tensor(each["index"]) for each in found]

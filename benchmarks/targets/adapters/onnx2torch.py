@@ -1,21 +1,23 @@
-"""onnx2torch: a torch module of the model, run on the CPU."""
+"""onnx2torch: converted to a module of PyTorch."""
 
-PACKAGES = {"1.5.15": ["onnx2torch==1.5.15", "torch==2.13.0"]}
+from __future__ import annotations
+
+from importlib import metadata
+from typing import Any
+
+import onnx2torch
+import torch
+
+torch.set_num_threads(1)
 
 
-def VERSION():
-    import importlib.metadata
-
-    import onnx2torch  # noqa: F401 - imported once for all models
-
-    return importlib.metadata.version("onnx2torch")
+def version() -> str:
+    """The version of the package."""
+    return metadata.version("onnx2torch")
 
 
-def run(model, inputs, outputs):
-    import onnx2torch
-    import torch
-
-    torch.set_num_threads(1)
+def run(path: str, inputs: dict[str, Any], outputs: list[str]) -> list[Any]:
+    """Run a model."""
     with torch.no_grad():
-        results = onnx2torch.convert(model)(*[torch.from_numpy(value) for value in inputs.values()])
-    return [value.numpy() for value in (results if isinstance(results, (list, tuple)) else [results])]
+        found = onnx2torch.convert(path)(*(torch.from_numpy(array) for array in inputs.values()))
+    return [each.numpy() for each in (found if isinstance(found, (tuple, list)) else [found])]

@@ -1,25 +1,21 @@
-"""onnxruntime on a CPU, with all its optimisations."""
+"""ONNX Runtime: a session on the CPU, at its default level of optimization."""
 
-# onnxruntimes up to 1.17 were built for NumPy 1.
-PACKAGES = {
-    "1.32.0": ["onnxruntime==1.32.0"],
-    "1.20.1": ["onnxruntime==1.20.1"],
-    "1.17.3": ["onnxruntime==1.17.3", "numpy<2"],
-    "1.15.1": ["onnxruntime==1.15.1", "numpy<2"],
-}
+from __future__ import annotations
+
+from typing import Any
+
+import onnxruntime
 
 
-def VERSION():
-    import onnxruntime
+def version() -> str:
+    """The version of the package."""
+    return str(onnxruntime.__version__)
 
-    return onnxruntime.__version__
 
-
-def run(model, inputs, outputs):
-    import onnxruntime
-
+def run(path: str, inputs: dict[str, Any], outputs: list[str]) -> list[Any]:
+    """Run a model."""
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     options.intra_op_num_threads = 1
-    session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-    return session.run(None, inputs)
+    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    return list(session.run(outputs, inputs))

@@ -1,51 +1,48 @@
-"""onnxruntime-web's WebAssembly in Node."""
+"""ONNX Runtime Web: the WebAssembly build, in Node, one process for each model."""
 
-import base64
+from __future__ import annotations
+
 import json
 import os
 import subprocess
-import sys
+from pathlib import Path
+from typing import Any
 
-PACKAGES = {"1.30.0": ["numpy"]}
-NPM = {"1.30.0": ["onnxruntime-web@1.30.0"]}
-SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "onnxruntime_web.mjs")
+import numpy as np
 
-
-class Refused(Exception):
-    """What Node says of a model that the runtime does not read."""
-
-
-def VERSION():
-    with open(os.path.join(_package(), "package.json"), encoding="utf-8") as described:
-        return json.load(described)["version"]
+_MODULES = Path(os.environ["NODE_MODULES"])
+_KINDS = {"float32", "float64", "int32", "int64", "uint8", "int8", "bool", "string"}
+_SCRIPT = Path(__file__).with_name("onnxruntime_web.cjs")
 
 
-def _package():
-    return os.path.join(os.path.dirname(os.path.dirname(sys.executable)), "node_modules", "onnxruntime-web")
+def version() -> str:
+    """The version of the package."""
+    return str(json.loads((_MODULES / "onnxruntime-web" / "package.json").read_text())["version"])
 
 
-def run(model, inputs, outputs):
-    with open("request.json", "w", encoding="utf-8") as request:
-        json.dump({"inputs": {name: _described(value) for name, value in inputs.items()}}, request)
-    library = os.path.join(_package(), "dist", "ort.node.min.mjs")
-    done = subprocess.run(["node", SCRIPT, library, os.path.dirname(model)], capture_output=True)
-    if done.returncode:
-        raise Refused((done.stdout or done.stderr).decode(errors="replace"))
-    with open("answer.json", encoding="utf-8") as answer:
-        results = json.load(answer)
-    return [_array(results[name]) for name in outputs]
+def run(path: str, inputs: dict[str, Any], outputs: list[str]) -> list[Any]:
+    """Run a model."""
+    if any(_kind(array) not in _KINDS for array in inputs.values()):
+        raise RuntimeError("harness: this adapter does not give this element type to JavaScript")
+    given = {name: [_kind(each), list(each.shape), [str(x) for x in each.ravel()]] for name, each in inputs.items()}
+    text = json.dumps({"model": path, "inputs": given, "outputs": outputs})
+    environment = {**os.environ, "NODE_PATH": str(_MODULES)}
+    done = subprocess.run(["node", str(_SCRIPT)], input=text, capture_output=True, text=True, env=environment)
+    if done.returncode < 0:
+        os.kill(os.getpid(), -done.returncode)
+    last = (done.stdout.strip().splitlines() or ["{}"])[-1]
+    found = json.loads(last) if last.startswith("{") else {}
+    if "outputs" not in found:
+        raise RuntimeError(found.get("error") or f"node ends with {done.returncode}: {done.stderr.strip()[-200:]}")
+    return [_array(*each) for each in found["outputs"]]
 
 
-def _described(value):
-    if value.dtype == object:
-        return {"type": "string", "dims": list(value.shape), "data": value.ravel().tolist()}
-    data = base64.b64encode(value.tobytes()).decode()
-    return {"type": value.dtype.name, "dims": list(value.shape), "data": data}
+def _kind(array: Any) -> str:
+    return "string" if array.dtype == object else str(array.dtype)
 
 
-def _array(value):
-    import numpy as np
-
-    if value["type"] == "string":
-        return np.array(value["data"], dtype=object).reshape(value["dims"])
-    return np.frombuffer(base64.b64decode(value["data"]), dtype=value["type"]).reshape(value["dims"])
+def _array(kind: str, shape: list[int], items: list[str]) -> Any:
+    if kind == "bool":
+        return np.array([item in ("1", "true") for item in items]).reshape(shape)
+    made = np.array(items, object) if kind == "string" else np.array([float(each) for each in items]).astype(kind)
+    return made.reshape(shape)

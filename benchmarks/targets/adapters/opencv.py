@@ -1,23 +1,22 @@
-"""OpenCV's dnn module with its default engine: the new one of OpenCV 5, which falls back to that of OpenCV 4."""
+"""OpenCV: its module dnn. OpenCV 5 chooses one of its two engines by itself."""
 
-PACKAGES = {
-    "5.0.0.93": ["opencv-python-headless==5.0.0.93"],
-    "4.14.0.94": ["opencv-python-headless==4.14.0.94"],
-    "4.10.0.84": ["opencv-python-headless==4.10.0.84"],
-}
+from __future__ import annotations
 
+from typing import Any
 
-def VERSION():
-    import cv2
-
-    return cv2.__version__
+import cv2
 
 
-def run(model, inputs, outputs):
-    import cv2
+def version() -> str:
+    """The version of the library."""
+    return str(cv2.__version__)
 
-    net = cv2.dnn.readNetFromONNX(model)
-    for name, value in inputs.items():
-        # OpenCV 4.10 takes the last axis of an array of three axes for channels, unless the array is a Mat.
-        net.setInput(cv2.Mat(value, wrap_channels=False) if VERSION().startswith("4.10") else value, name)
+
+def run(path: str, inputs: dict[str, Any], outputs: list[str]) -> list[Any]:
+    """Run a model."""
+    net = cv2.dnn.readNetFromONNX(path)
+    for name, array in inputs.items():
+        # Newer releases take an array as it is; older ones need to be told that the last axis holds no channels.
+        is_old = tuple(map(int, cv2.__version__.split(".")[:2])) < (4, 11)
+        net.setInput(cv2.Mat(array, wrap_channels=False) if is_old else array, name)
     return list(net.forward(outputs))

@@ -1,22 +1,21 @@
-"""OpenVINO's CPU device, computing in float32."""
+"""OpenVINO: its frontend for ONNX, compiled for the CPU in float32."""
 
-PACKAGES = {
-    "2026.4.1": ["openvino==2026.4.1"],
-    "2024.6.0": ["openvino==2024.6.0"],
-    "2023.3.0": ["openvino==2023.3.0", "numpy<2"],
-}
+from __future__ import annotations
 
+from importlib import metadata
+from typing import Any
 
-def VERSION():
-    import openvino
-
-    return openvino.__version__ if hasattr(openvino, "__version__") else openvino.runtime.get_version()
+import openvino
 
 
-def run(model, inputs, outputs):
-    import openvino
+def version() -> str:
+    """The version of the package."""
+    return metadata.version("openvino")
 
+
+def run(path: str, inputs: dict[str, Any], outputs: list[str]) -> list[Any]:
+    """Run a model."""
     core = openvino.Core()
-    compiled = core.compile_model(core.read_model(model), "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
-    results = compiled.create_infer_request().infer(inputs)
-    return [results[output] for output in compiled.outputs]
+    compiled = core.compile_model(core.read_model(path), "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    found = compiled.create_infer_request().infer(inputs)
+    return [found[port] for port in compiled.outputs]

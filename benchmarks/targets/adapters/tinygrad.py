@@ -1,20 +1,25 @@
-"""tinygrad, computing in Python: its other devices for a CPU need clang."""
+"""tinygrad: its runner of ONNX models. Without a compiler, DEV=PYTHON is set for it."""
 
-PACKAGES = {"0.14.0": ["tinygrad==0.14.0", "numpy"]}
-VARIABLES = {"DEV": "PYTHON"}
+from __future__ import annotations
+
+import os
+import shutil
+from importlib import metadata
+from typing import Any
+
+if shutil.which("clang") is None:
+    os.environ.setdefault("DEV", "PYTHON")
+
+from tinygrad import Tensor
+from tinygrad.nn.onnx import OnnxRunner
 
 
-def VERSION():
-    import importlib.metadata
-
-    import tinygrad.nn.onnx  # noqa: F401 - imported once for all models
-
-    return importlib.metadata.version("tinygrad")
+def version() -> str:
+    """The version of the package."""
+    return metadata.version("tinygrad")
 
 
-def run(model, inputs, outputs):
-    from tinygrad import Tensor
-    from tinygrad.nn.onnx import OnnxRunner
-
-    results = OnnxRunner(model)({name: Tensor(value) for name, value in inputs.items()})
-    return [value.numpy() if isinstance(value, Tensor) else value for value in results.values()]
+def run(path: str, inputs: dict[str, Any], outputs: list[str]) -> list[Any]:
+    """Run a model."""
+    found = OnnxRunner(path)({name: Tensor(array) for name, array in inputs.items()})
+    return [found[name].numpy() if hasattr(found[name], "numpy") else found[name] for name in outputs]

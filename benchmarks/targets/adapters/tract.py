@@ -1,16 +1,18 @@
-"""tract, in the order of its own command: read, make typed, optimise, run."""
+"""tract: its Python package, with the types and shapes that the model declares."""
 
-PACKAGES = {"0.23.9": ["tract==0.23.9", "numpy"]}
+from __future__ import annotations
 
+from typing import Any
 
-def VERSION():
-    import tract
-
-    return tract.version()
+import tract
 
 
-def run(model, inputs, outputs):
-    import tract
+def version() -> str:
+    """The version of the library."""
+    return str(tract.version())
 
-    runnable = tract.onnx().load(model).into_model().into_runnable()
-    return [value.to_numpy() for value in runnable.run(list(inputs.values()))]
+
+def run(path: str, inputs: dict[str, Any], outputs: list[str]) -> list[Any]:
+    """Run a model."""
+    runnable = tract.onnx().load(path).into_model().into_runnable()
+    return [each.to_numpy() for each in runnable.run(list(inputs.values()))]

@@ -1,22 +1,23 @@
-"""TVM: Relax's importer for ONNX, compiled for the CPU."""
+"""Apache TVM: the frontend of Relax for ONNX, compiled for the CPU by LLVM."""
 
-PACKAGES = {"0.27.0.post1": ["apache-tvm==0.27.0.post1", "onnx"]}
+from __future__ import annotations
+
+from typing import Any
+
+import onnx
+import tvm
+from tvm import relax
+from tvm.relax.frontend.onnx import from_onnx
 
 
-def VERSION():
-    import tvm
-    import tvm.relax.frontend.onnx
-
-    return tvm.__version__
+def version() -> str:
+    """The version of the package."""
+    return str(tvm.__version__)
 
 
-def run(model, inputs, outputs):
-    import onnx
-    import tvm
-    from tvm import relax
-    from tvm.relax.frontend.onnx import from_onnx
-
-    compiled = tvm.compile(from_onnx(onnx.load(model)), target="llvm")
+def run(path: str, inputs: dict[str, Any], outputs: list[str]) -> list[Any]:
+    """Run a model."""
+    compiled = tvm.compile(from_onnx(onnx.load(path)), target="llvm")
     machine = relax.VirtualMachine(compiled, tvm.cpu())
-    results = machine["main"](*[tvm.runtime.tensor(value) for value in inputs.values()])
-    return [value.numpy() for value in ([results] if hasattr(results, "numpy") else results)]
+    found = machine["main"](*(tvm.runtime.tensor(array) for array in inputs.values()))
+    return [found.numpy()] if hasattr(found, "numpy") else [each.numpy() for each in found]

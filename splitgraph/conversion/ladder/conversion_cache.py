@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, NamedTuple
 
 from splitgraph.conversion.ladder.guard import CONTRADICTIONS, check_node
@@ -105,6 +106,16 @@ class _WrittenEntry(NamedTuple):
     why: str
 
 
+class Entries:
+    """What nodes became, by key. unchanged: the node is kept, or only its attributes are edited, whatever it reads.
+    others: what an entry says for nodes that read the same constants.
+    """
+
+    def __init__(self) -> None:
+        self.unchanged: dict[Key, Converted] = {}
+        self.others: dict[Key, list[_EditedEntry | _WrittenEntry]] = {}
+
+
 class ConversionCache:
     """What the nodes of one graph became: kept, edited, or replaced by other nodes.
 
@@ -123,6 +134,11 @@ class ConversionCache:
     Shapes are part of the key, but most operators do not need them: where the guard keeps a node without looking at a
     shape, it keeps every node with the same operator, attributes and element types (`keeps_every_shape`).
 
+    What the graphs of functions have in common. Functions that import the same opset, and whose calls omit no input,
+    share the entries of visits, which inference shares, too: a visit that depends on an attribute of the call is of one
+    graph. An entry is not shared if it names a constant of its graph, or if an element type was assumed, which each
+    graph reports.
+
     When an entry is forgotten. Never: inference is complete before conversion begins, so that nothing above changes.
     The cache belongs to one graph and one conversion and ends with them.
 
@@ -133,14 +149,14 @@ class ConversionCache:
     # False only in the tests that compare conversions with and without the cache.
     remembers = True
 
-    def __init__(self, values: KnownValues, left_out: Collection[str] = ()) -> None:
+    def __init__(self, values: KnownValues, left_out: Collection[str] = (), shared: Entries | None = None) -> None:
         self.values = values
         self.left_out = left_out
+        self._own = Entries()
+        # Those of other graphs, too; only its own where calls omit inputs, which a visit knows nothing of.
+        self._shared = self._own if left_out or shared is None else shared
         # Visits whose nodes are kept. The loop over the nodes reads the set itself: a call for each node is slow.
         self.kept_visits: set[Visit] = set()
-        # What serves every node with the key as it is: the node is kept, or only its attributes are edited.
-        self._unchanged: dict[Key, Converted] = {}
-        self._entries: dict[Key, list[_EditedEntry | _WrittenEntry]] = {}
         self._kept_in_every_shape: dict[Key, bool] = {}
         self._stops: dict[Key, int] = {}
         # A number for each type, and for each object that is one: types are hashed once, their identity often.
@@ -158,8 +174,7 @@ class ConversionCache:
         # Equal names must be equal for the next node, too.
         equal = () if len(set(names)) == len(names) else tuple(map(names.index, names))
         if visit is not None:
-            # Inference holds the visit, so that no other object has its id.
-            return id(visit), equal
+            return visit, equal
         op_type = node.op_type
         if op_type in OPERATORS_WITH_BODIES or node.ByteSize() > _MOST_ATTRIBUTE_BYTES:
             return None
@@ -206,7 +221,7 @@ class ConversionCache:
         """The node kept or edited in place, as an earlier one was; None where no entry says so."""
         if key is None:
             return None
-        found = self._unchanged.get(key)
+        found = self._own.unchanged.get(key) or self._shared.unchanged.get(key)
         if found is None:
             entry = self._entry(key, node)
             found = _edited(entry, node) if isinstance(entry, _EditedEntry) else None
@@ -217,8 +232,12 @@ class ConversionCache:
         entry = None if key is None else self._entry(key, node)
         return _written(entry, node, emission) if isinstance(entry, _WrittenEntry) else None
 
+    def is_rewritten(self, key: Key | None) -> bool:
+        """True where a node with this key was not kept."""
+        return key in self._own.others or key in self._shared.others
+
     def _entry(self, key: Key, node: NodeProto) -> _EditedEntry | _WrittenEntry | None:
-        for entry in self._entries.get(key, ()):
+        for entry in chain(self._own.others.get(key, ()), self._shared.others.get(key, ())):
             read = entry.read
             if not read or all(self._fingerprint(node.input[place]) == known for place, known in read.items()):
                 return entry
@@ -227,17 +246,28 @@ class ConversionCache:
     def _fingerprint(self, name: str) -> bytes | None:
         return self.values.fingerprint(name, _MOST_CONSTANT_BYTES)
 
-    def keep(self, key: Key, node: NodeProto, converted: Converted, emission: Emission, log: NameLog) -> None:
+    def keep_unchanged(self, key: Key, converted: Converted) -> None:
+        """Remember that nodes with this key are kept. Nothing may have been assumed."""
+        self._place(key).unchanged[key] = converted
+
+    def keep(
+        self, key: Key, node: NodeProto, converted: Converted, emission: Emission, log: NameLog, *, is_sure: bool
+    ) -> None:
         """Remember what a node became, unless that depends on more than the key and the constants that it looked at.
-        log: all names that were made for it.
+        log: all names that were made for it. is_sure: nothing was assumed.
         """
+        entries = self._place(key) if is_sure and not emission.initializers else self._own
         if converted.forms is None:
-            self._unchanged[key] = converted
+            entries.unchanged[key] = converted
             return
-        read = self._read(node, log) if len(self._entries.get(key, ())) < _MOST_ENTRIES else None
+        read = self._read(node, log) if len(entries.others.get(key, ())) < _MOST_ENTRIES else None
         entry = None if read is None else _entry_of(node, converted, emission, log, read)
         if entry is not None:
-            self._add(key, entry)
+            _add(entries, key, entry)
+
+    def _place(self, key: Key) -> Entries:
+        """The entries that a new one may belong to. Keys without a visit mean something in one graph only."""
+        return self._shared if isinstance(key[0], Visit) else self._own
 
     def _read(self, node: NodeProto, log: NameLog) -> dict[int, bytes] | None:
         """By input, the fingerprints of the constants that the conversion looked at; None where another was."""
@@ -264,13 +294,8 @@ class ConversionCache:
             return
         inputs = [numbers.get(name, name) for name in written.input]
         attributes = {attribute.name: attribute for attribute in written.attribute}
-        self._add(key, _edited_entry({}, node, written.op_type, inputs, attributes, why))
-
-    def _add(self, key: Key, entry: _EditedEntry | _WrittenEntry) -> None:
-        if isinstance(entry, _EditedEntry) and entry.inputs is None and not entry.read:
-            self._unchanged[key] = Converted(in_place=InPlace(entry.op_type, None, entry.edits), why=entry.why)
-        else:
-            self._entries.setdefault(key, []).append(entry)
+        entries = self._own if any(isinstance(each, str) for each in inputs) else self._place(key)
+        _add(entries, key, _edited_entry({}, node, written.op_type, inputs, attributes, why))
 
     def stop(self, key: Key | None, find_stop: Callable[[], int]) -> int:
         """The opset where a node that cannot be converted must stop."""
@@ -279,6 +304,13 @@ class ConversionCache:
         if key not in self._stops:
             self._stops[key] = find_stop()
         return self._stops[key]
+
+
+def _add(entries: Entries, key: Key, entry: _EditedEntry | _WrittenEntry) -> None:
+    if isinstance(entry, _EditedEntry) and entry.inputs is None and not entry.read:
+        entries.unchanged[key] = Converted(in_place=InPlace(entry.op_type, None, entry.edits), why=entry.why)
+    else:
+        entries.others.setdefault(key, []).append(entry)
 
 
 class _ShapeAskedError(Exception):

@@ -31,8 +31,12 @@ class Ladder:
     def find(self, key: Key | None, node: NodeProto) -> Converted | None:
         """The node kept or edited in place, as the cache says; None where the node must be converted."""
         found = self.cache.find(key, node)
-        if found is None and self.cache.keeps_every_shape(node, self._facts_of_original):
+        if found is not None or self.cache.is_rewritten(key):
+            return found
+        if self.cache.keeps_every_shape(node, self._facts_of_original):
             found = Converted()
+            if key is not None and not self.graph.assumptions:
+                self.cache.keep_unchanged(key, found)
         return found
 
     def _facts_of_original(self, node: NodeProto) -> NodeFacts:
@@ -50,7 +54,7 @@ class Ladder:
         if converted.blockers:
             return Converted(blockers=self._in_its_own_name(node, key, climb, converted.blockers))
         if key is not None and not climb.asked_for_readers:
-            self.cache.keep(key, node, converted, emission, log)
+            self.cache.keep(key, node, converted, emission, log, is_sure=not self.graph.assumptions)
         return converted
 
     def _convert(self, node: NodeProto, climb: Climb) -> Converted:

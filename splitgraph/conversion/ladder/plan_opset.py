@@ -9,7 +9,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from splitgraph.conversion.finish.declared_casts import declare_casts, loses_cast_types
-from splitgraph.conversion.ladder.conversion_cache import ConversionCache, Converted
+from splitgraph.conversion.ladder.conversion_cache import ConversionCache, Converted, Entries
 from splitgraph.conversion.ladder.graph_context import GraphContext
 from splitgraph.conversion.ladder.guard import CONTRADICTIONS, is_unknown, route_of
 from splitgraph.conversion.ladder.ladder import Ladder
@@ -18,7 +18,6 @@ from splitgraph.conversion.nodes.omitted_arguments import find_left_out
 from splitgraph.conversion.planning.edits import attribute_edits, edit_in_place, exchange
 from splitgraph.conversion.planning.emission import Emission, new_emission
 from splitgraph.conversion.planning.plan import NodeEdit, Plan, errors_of, opset_of
-from splitgraph.conversion.planning.roots import roots
 from splitgraph.conversion.planning.use_counts import UseCounts
 from splitgraph.conversion.rewrite import Change
 from splitgraph.conversion.splits.to_opset import plan_splits
@@ -33,6 +32,7 @@ from splitgraph.graph.scopes import (
     function_location,
     node_label,
     plain_domain,
+    roots,
 )
 from splitgraph.inference import Walked
 from splitgraph.inference.operators import plugin_advice
@@ -77,8 +77,12 @@ def _plan_opset(model: ModelProto, walked: Walked, target: int, names: FreshName
     _refuse_training(plan, model, walked, target)
     _refuse_ambiguous_functions(plan, model, walked, target)
     functions = frozenset(function_key(function) for function in model.functions)
+    # Of functions, by the opset that they import.
+    shared: dict[int | None, Entries] = {}
     for root in roots(walked.scopes):
-        _plan_root(plan, model, walked, root, target, names, functions)
+        imported = root[0].imports.get("")
+        entries = shared.setdefault(imported, Entries()) if root[0].in_function else None
+        _plan_root(plan, model, walked, root, target, names, functions, entries)
     return plan
 
 
@@ -90,6 +94,7 @@ def _plan_root(
     target: int,
     names: FreshNames,
     functions: Collection[FunctionKey],
+    shared: Entries | None,
 ) -> None:
     uses = UseCounts(root)
     affected = {scope.path: _affected(scope, walked.visits(scope), target, functions) for scope in root}
@@ -97,7 +102,7 @@ def _plan_root(
         text = f"ai.onnx has no operator {op_type}: it is kept, but its meaning at opset {target} is unknown"
         plan.notes.append(diagnostic("SG303", text, "main", severity="warning", help=plugin_advice(op_type)))
     caches = {
-        scope.path: ConversionCache(KnownValues(walked, scope.path), plan.left_out.inputs_in(scope))
+        scope.path: ConversionCache(KnownValues(walked, scope.path), plan.left_out.inputs_in(scope), shared)
         for scope in root
         if affected[scope.path].splits or affected[scope.path].others
     }
@@ -142,7 +147,8 @@ def _affected(
 
     nodes = scope.nodes
     # Nodes of one visit have one operator, so that one of them is asked. Most nodes do not change.
-    lists = {visit: list_for(nodes[visit.index]) for visit in dict.fromkeys(visits) if visit is not None}
+    first = dict(zip(reversed(visits), reversed(range(len(visits))), strict=True))
+    lists = {visit: list_for(nodes[first[visit]]) for visit in dict.fromkeys(visits) if visit is not None}
     wanted = {None, *(visit for visit, indices in lists.items() if indices is not None)}
     for index in [index for index, visit in enumerate(visits) if visit in wanted]:
         visit = visits[index]

@@ -86,6 +86,10 @@ class KnownValues:
         self.asked.add(name)
         return self._contents(name)[0]
 
+    def knows_elements(self, name: str) -> bool:
+        """True for a value of which inference knows elements: a constant, or a result of shape arithmetic."""
+        return self._held(name)[0] is not None
+
     def branches(self) -> Iterator[Mapping[str, GraphDetail]]:
         """For each node with subgraphs, the inference of its subgraphs by attribute."""
         found: dict[int, dict[str, GraphDetail]] = {}

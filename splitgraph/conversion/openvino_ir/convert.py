@@ -48,6 +48,8 @@ def convert_ir(model: OpenVINOModel, to: str, *, explicit_lengths: bool = False)
     explicit_lengths: replace a -1 of a VariadicSplit by its length where that is known. Raises ConversionError with
     every split that the target cannot express, SplitgraphError for wrong arguments.
     """
+    if to == "slice":
+        raise SplitgraphError("splits of an OpenVINO IR cannot be converted to 'slice'; only those of ONNX models can")
     if to not in ("split", "variadic-split"):
         raise SplitgraphError(f"splits cannot be converted to {to!r}; the targets are 'split' and 'variadic-split'")
     if explicit_lengths and to == "split":

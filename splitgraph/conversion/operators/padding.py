@@ -8,7 +8,7 @@ from splitgraph.contents import MAX_WRITTEN
 from splitgraph.conversion.nodes.known_values import Array
 from splitgraph.conversion.operators.predicates import value_is_one_of
 from splitgraph.conversion.operators.registry import always, changed, downward, unchanged, upward
-from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
+from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact, require_few_axes
 from splitgraph.conversion.writing.function_bodies import expand
 from splitgraph.conversion.writing.shape_nodes import (
     FLOATS,
@@ -99,6 +99,7 @@ def _pad_by_gathering(context: AdapterContext, mode: str) -> None:
     value = _padding_value(context) if mode == "constant" else ""
     sizes = static_shape(context, data)
     axes = [axis % rank for axis in given]
+    require_few_axes(len(axes))
     for place, axis in enumerate(axes):
         begin, end = (None, None) if pads is None else (int(pads[place]), int(pads[place + len(axes)]))
         if begin == 0 and end == 0:
@@ -209,6 +210,8 @@ def pad_all_axes(context: AdapterContext) -> None:
     rank = context.known_rank(0)
     none = context.constant([0] * 2 * rank, "no_pads")
     axes, pads = context.elements(3), context.elements(1)
+    if axes is not None and axes.ndim != 1:
+        raise Inexact("its axes are no 1-D tensor")
     if axes is None:
         size = context.constant(rank, "rank")
         begins = counted_from_front(context, as_int64(context, context.inputs[3], "given_axes"), size, "axes")

@@ -10,7 +10,7 @@ from splitgraph.contents import MAX_WRITTEN
 from splitgraph.conversion.nodes.known_values import Array
 from splitgraph.conversion.operators.predicates import input_is_omitted
 from splitgraph.conversion.operators.registry import always, changed, downward, unchanged, upward
-from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact, require_few
+from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact, require_few, require_few_axes
 from splitgraph.conversion.writing.shape_nodes import (
     GREATEST_INT64,
     as_int64,
@@ -86,6 +86,7 @@ def _slice_by_gathering(context: AdapterContext, given: Array | None) -> None:
         bounds = _spread(context, bounds, len(axes))
     else:
         axes = _from_front(context, given)
+    require_few_axes(len(axes))
     data, known = context.inputs[0], context.input_type(0).shape
     held = [context.values.elements(name) for name in bounds]
     for position, axis in enumerate(axes):

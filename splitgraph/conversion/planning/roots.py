@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 from splitgraph.conversion.nodes.omitted_arguments import find_left_out
 from splitgraph.conversion.planning.plan import Plan
 from splitgraph.conversion.planning.use_counts import UseCounts
 from splitgraph.graph.names import FreshNames, used_names
-from splitgraph.graph.scopes import Scope
+from splitgraph.graph.scopes import Scope, roots
 from splitgraph.inference import Walked
 from splitgraph.onnx_proto import ModelProto
 
@@ -21,21 +21,6 @@ class PlanRoot(Protocol):
         self, plan: Plan, model: ModelProto, walked: Walked, root: Sequence[Scope], names: FreshNames, uses: UseCounts
     ) -> None:
         """Add the edits of the root to the plan."""
-
-
-def roots(every: Sequence[Scope]) -> Iterator[list[Scope]]:
-    """The scopes of the main graph, then those of each function, each with its subgraphs."""
-    group: list[Scope] = []
-    key: object = None
-    for scope in every:
-        mine = scope.path[:2] if scope.in_function else ()
-        if group and mine != key:
-            yield group
-            group = []
-        key = mine
-        group.append(scope)
-    if group:
-        yield group
 
 
 def plan_roots(model: ModelProto, walked: Walked, plan_root: PlanRoot) -> Plan | None:

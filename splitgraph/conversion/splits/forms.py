@@ -1,4 +1,4 @@
-"""Converting splits between forms at the model's own opset: to VariadicSplit, back to Split, to explicit lengths."""
+"""Converting splits between forms at the model's own opset: to Split, VariadicSplit or Slice, to explicit lengths."""
 
 from __future__ import annotations
 
@@ -13,31 +13,33 @@ from splitgraph.conversion.nodes.omitted_arguments import find_left_out
 from splitgraph.conversion.planning.apply import apply_plan
 from splitgraph.conversion.planning.emission import Emission
 from splitgraph.conversion.planning.plan import Plan, opset_of
-from splitgraph.conversion.planning.roots import roots
 from splitgraph.conversion.planning.use_counts import UseCounts
 from splitgraph.conversion.prepare.inlining import inline_functions, told_inlined
 from splitgraph.conversion.prepare.repair import repaired
 from splitgraph.conversion.rewrite import Rewrite, followed_by
+from splitgraph.conversion.splits.joined_slices import plan_partitions
 from splitgraph.conversion.splits.lengths_pattern import (
-    Producers,
     axis_reference,
     has_no_rest,
     lengths_are_computed,
 )
 from splitgraph.conversion.splits.lower import LENGTHS_INPUT, SplitNode
 from splitgraph.conversion.splits.same_opset import SplitRewrites
-from splitgraph.conversion.splits.sequences import plan_sequences
+from splitgraph.conversion.splits.sequences import TargetAt, plain_split_at, plan_sequences
 from splitgraph.diagnostics import Diagnostic, SplitgraphError, diagnostic
 from splitgraph.dim import ceildiv
 from splitgraph.graph.names import FreshNames, used_names
-from splitgraph.graph.scopes import Scope, opset_imports, plain_domain, scopes
+from splitgraph.graph.producers import Producers
+from splitgraph.graph.scopes import Scope, opset_imports, plain_domain, roots, scopes
 from splitgraph.inference import Walked, walk_model
 from splitgraph.inference.walk_results import SplitDetail
 from splitgraph.node_making import make_attribute
 from splitgraph.onnx_proto import AttributeProto, ModelProto, NodeProto
 from splitgraph.variants import variadic_split_1, variant_at
+from splitgraph.variants.slices import slice_variant
 from splitgraph.variants.variadic_function import is_variadic_function
 
+FORMS = ("split", "variadic-split", "slice")
 # The metadata of a VariadicSplit node under this key says which form of Split it was, for the way back.
 FORM_KEY = "splitgraph.form"
 
@@ -45,15 +47,17 @@ FORM_KEY = "splitgraph.form"
 def convert_forms(
     model: ModelProto, to: str, *, explicit_lengths: bool = False, ir_version: IRVersion = None
 ) -> Rewrite:
-    """A copy of the model with its splits as plain Split or as VariadicSplit functions; the model itself is not
-    changed.
+    """A copy of the model with its splits as plain Split, as VariadicSplit functions, or as slices; the model itself is
+    not changed.
 
-    to: "split" or "variadic-split". explicit_lengths: write lengths out and inline local functions, for runtimes that
+    to: one of `FORMS`. explicit_lengths: write lengths out and inline local functions, for runtimes that
     read nothing else. ir_version: of the result, as for `convert_opset`. Raises ConversionError with every blocker,
     SplitgraphError for another target.
     """
-    if to not in ("split", "variadic-split"):
-        raise SplitgraphError(f"splits cannot be converted to {to!r}; the targets are 'split' and 'variadic-split'")
+    if to not in FORMS:
+        raise SplitgraphError(f"splits cannot be converted to {to!r}; the targets are {', '.join(map(repr, FORMS))}")
+    if to == "slice" and explicit_lengths:
+        raise SplitgraphError("slices have bounds and no lengths; explicit_lengths is for 'split'")
     check_ir_version(ir_version)
     own = model.ir_version
     model, walked, repairs, notes = repaired(model)
@@ -74,10 +78,10 @@ def convert_forms(
             if to == "variadic-split":
                 _plan_variadic(plan, model, walked, root, names)
             else:
-                _plan_plain(plan, model, walked, root, names, explicit_lengths)
+                _plan_plain(plan, model, walked, root, names, to, explicit_lengths)
     refuse_unknown_versions(plan, walked.scopes)
     plan.raise_blockers(f"the splits cannot be converted to {to}")
-    if to == "split":
+    if to != "variadic-split":
         plan.gone_functions = ours - _still_called(plan, model)
     converted = apply_plan(plan, model)
     converted, told = fit_ir_version(converted, ir_version, before.get(""), own, lowers=False)
@@ -125,25 +129,45 @@ def _plan_plain(
     walked: Walked,
     root: Sequence[Scope],
     names: FreshNames,
+    to: str,
     explicit_lengths: bool,
 ) -> None:
-    why = "convert --to split"
+    """Plan plain nodes of ai.onnx in place of the splits: Split or Slice."""
+    why = f"convert --to {to}"
+    target_at: TargetAt = slice_variant if to == "slice" else plain_split_at
     rewrites, uses, producers = SplitRewrites(plan, model, root, names, why), UseCounts(root), Producers(root)
     uncounted: set[str] = set()
     for found in rewrites.find(walked):
-        target = variant_at("Split", opset_of(found.scope.imports))
+        target = target_at(opset_of(found.scope.imports))
         if target is None or found.detail.variant.op_type not in ("Split", "VariadicSplit"):
             continue
         plain = _as_plain(found, producers.seen_from(found.scope), model, explicit_lengths)
         if plain is None:
             plan.notes.append(_kept(found))
             continue
+        if to == "slice":
+            plain = _of_read_parts(plain, uses)
         counted = not explicit_lengths or _is_counted(plain.node, plain.detail, uncounted)
         emission = rewrites.write(plain, target, explicit_lengths=explicit_lengths, counted=counted)
         if emission is not None:
             _to_plain_domain(emission)
     rewrites.settle(uses)
-    plan_sequences(plan, model, walked, root, names, uses, why, explicit_lengths=explicit_lengths)
+    plan_sequences(plan, model, walked, root, names, uses, why, target_at, explicit_lengths=explicit_lengths)
+    if to == "split":
+        plan_partitions(plan, model, walked, root, names, uses, why, explicit_lengths=explicit_lengths)
+
+
+def _of_read_parts(found: SplitNode, uses: UseCounts) -> SplitNode:
+    """The split without the names of outputs that nobody reads, so that no Slice is written for them. If nobody reads
+    any, all stay.
+    """
+    read = [name if uses.is_read(found.scope.path, name) else "" for name in found.node.output]
+    if not any(read) or read == list(found.node.output):
+        return found
+    node = NodeProto()
+    node.CopyFrom(found.node)
+    node.output[:] = read
+    return replace(found, node=node)
 
 
 def _as_plain(found: SplitNode, producers: Producers, model: ModelProto, explicit_lengths: bool) -> SplitNode | None:
@@ -186,7 +210,7 @@ def _attributes_in(model: ModelProto, scope: Scope) -> Sequence[str]:
 
 def _kept(found: SplitNode) -> Diagnostic:
     """The note that says why a VariadicSplit is kept."""
-    text = "the axis is known only at run time; Split has it as an attribute, so the node is kept"
+    text = "the axis is known only at run time, and a plain node needs it as a constant, so the node is kept"
     advice = "Give the axis as a constant."
     if found.scope.in_function:
         text += ": it depends on what a call of the function gives"

@@ -7,56 +7,19 @@ nodes that equal those that lowering writes have the same meaning.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from copy import copy
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from splitgraph.canonical import CanonicalSplit, SplitForm
 from splitgraph.conversion.planning.emission import Emission
 from splitgraph.conversion.splits.lower import without_rest
 from splitgraph.deferred import np, numpy_helper
-from splitgraph.graph.definitions import Definitions, ValueKey
 from splitgraph.graph.names import FreshNames
-from splitgraph.graph.scopes import Scope, plain_domain
+from splitgraph.graph.producers import Producers
+from splitgraph.graph.scopes import plain_domain
 from splitgraph.onnx_proto import GraphProto, NodeProto, TensorProto
 from splitgraph.value_type import ValueType
 from splitgraph.variants.lowering import LowerRequest, NotRepresentable, computed_lengths
-
-
-class Producers:
-    """The node or constant tensor that defines each value of a root (main graph or function, with its subgraphs)."""
-
-    def __init__(self, root: Sequence[Scope]) -> None:
-        self._definitions = Definitions(root)
-        self._path = root[0].path
-        self._nodes: dict[ValueKey, NodeProto] = {}
-        self._initializers: dict[ValueKey, TensorProto] = {}
-        for scope in root:
-            for node in scope.nodes:
-                self._nodes.update(dict.fromkeys(self._definitions.keys(scope.path, node.output[:]), node))
-            if not scope.is_function:
-                inputs = {value.name for value in scope.proto.input}
-                for tensor in scope.proto.initializer:
-                    if tensor.name not in inputs:
-                        self._initializers[self._definitions.key(scope.path, tensor.name)] = tensor
-
-    def seen_from(self, scope: Scope) -> Producers:
-        """The same producers, looked up by the names of this graph."""
-        seen = copy(self)
-        seen._path = scope.path
-        return seen
-
-    def node(self, name: str) -> NodeProto | None:
-        """The node that computes a value, None where no node does."""
-        return self._nodes.get(self._definitions.key(self._path, name))
-
-    def constant(self, name: str) -> TensorProto | None:
-        """The tensor that a value is in every run, None for inputs and computed values."""
-        node = self.node(name)
-        if node is None:
-            return self._initializers.get(self._definitions.key(self._path, name))
-        values = [attribute.t for attribute in node.attribute if attribute.name == "value"]
-        return values[0] if node.op_type == "Constant" and values else None
 
 
 def lengths_are_computed(
@@ -78,6 +41,8 @@ def has_no_rest(producers: Producers, node: NodeProto, data: ValueType, opset: i
     """True when the lengths of a VariadicSplit call come from the nodes that replace a -1 by the rest along the axis of
     the call, so that none of them is -1.
     """
+    if len(node.input) < 3:
+        return False
     # From the lengths up to the lengths that were given, and to the axis.
     given = _above(producers, node.input[2], ("Where", 2), ("Cast", 0))
     axis = _above(

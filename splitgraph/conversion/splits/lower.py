@@ -13,10 +13,10 @@ from splitgraph.graph.scopes import Scope, node_label
 from splitgraph.inference.walk_results import SplitDetail
 from splitgraph.onnx_proto import NodeProto, TensorProto
 from splitgraph.variants import Variant
-from splitgraph.variants.lowering import LowerRequest, NotRepresentable
+from splitgraph.variants.lowering import LowerRequest, NotRepresentable, lengths_with_rest
 
-# By operator, the input that holds the lengths at run time.
-LENGTHS_INPUT = {"Split": 1, "SplitToSequence": 1, "VariadicSplit": 2}
+# By operator, the input that holds the lengths at run time. Of slices, it is that of the Split that stands for them.
+LENGTHS_INPUT = {"Split": 1, "SplitToSequence": 1, "VariadicSplit": 2, "Slice": 1}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +51,12 @@ def lower_split(
     *,
     explicit_lengths: bool = False,
     counted: bool = True,
+    afresh: bool = False,
 ) -> Lowered:
     """Write a split node as the target variant.
 
     explicit_lengths: write lengths out even where the target has a shorter form. counted: False where the lengths do
-    not show how many they are, so that their number is written out.
+    not show how many they are, so that their number is written out. afresh: also a node that has this form already.
     """
     node, detail, location = found.node, found.detail, found.location
     split = detail.split
@@ -73,19 +74,21 @@ def lower_split(
     blocked = _types_blocked(detail, target, location)
     if blocked:
         return Lowered(blockers=blocked)
-    if target == detail.variant and not explicit_lengths:
+    if target == detail.variant and not explicit_lengths and not afresh:
         return Lowered()
-    if explicit_lengths and target == detail.variant and _is_written_out(node, split, target, counted):
+    if not afresh and explicit_lengths and target == detail.variant and _is_written_out(node, split, target, counted):
         return Lowered()
     if reads_left_out(node, emission.left_out):
         return Lowered(blockers=(blocker(node, emission.left_out, "SG408", location),))
+    # Numbers, or what the dimension leaves of them, make better bounds than a tensor of lengths.
+    needs_no_lengths = target.op_type == "Slice" and lengths_with_rest(split) is not None
     try:
         request = LowerRequest(
             node=node,
             split=split,
             data=detail.data,
             builder=emission,
-            lengths=_counted_lengths(node, detail, split, emission, counted),
+            lengths=None if needs_no_lengths else _counted_lengths(node, detail, split, emission, counted),
             divisible=detail.divisible,
             explicit_lengths=explicit_lengths,
             axis_attribute=next((attribute for attribute in node.attribute if attribute.name == "axis"), None),
@@ -99,8 +102,8 @@ def lower_split(
                 diagnostic(refusal.code, f"{detail.variant.label}: {refusal.message}", location, help=refusal.help),
             )
         )
-    mains = {made.op_type for made in emission.mains}
-    after = mains.pop() if len(mains) == 1 and not mains.isdisjoint(("Slice", "Gather")) else target.label
+    mains = {made.op_type for made in emission.mains} - {target.op_type}
+    after = mains.pop() if len(mains) == 1 and not mains.isdisjoint(("Slice", "Gather", "Identity")) else target.label
     return Lowered(emission, Change(location, detail.variant.label, after, why))
 
 
@@ -132,6 +135,9 @@ def run_time_lengths(node: NodeProto, detail: SplitDetail, split: CanonicalSplit
         # The model's own tensor is kept if it can be used as it is. Otherwise a constant is better than a computation.
         return name if detail.lengths_dtype == "int64" and not detail.rest_possible else None
     if detail.variant.op_type == "VariadicSplit":
+        if detail.rest_possible and split.total is not None and lengths_with_rest(split) is not None:
+            # What the known lengths leave of the dimension takes fewer nodes than to look for the -1 at run time.
+            return None
         return without_rest(node, name, emission) if detail.rest_possible else _as_int64(name, detail, emission)
     return _as_int64(name, detail, emission)
 

@@ -39,15 +39,23 @@ class SplitRewrites:
                 yield SplitNode(scope, index, scope.nodes[index], found)
 
     def write(
-        self, found: SplitNode, target: Variant, *, explicit_lengths: bool = False, counted: bool = True
+        self,
+        found: SplitNode,
+        target: Variant,
+        *,
+        explicit_lengths: bool = False,
+        counted: bool = True,
+        afresh: bool = False,
     ) -> Emission | None:
         """The nodes that replace a split; None where it is kept. Blockers are added to the plan.
 
-        explicit_lengths, counted: as for `lower_split`.
+        explicit_lengths, counted, afresh: as for `lower_split`.
         """
         scope, index, node = found.scope, found.index, found.node
         emission = new_emission(self.plan, self.model, scope, node, index, self.names, opset_of(scope.imports))
-        lowered = lower_split(found, target, emission, self.why, explicit_lengths=explicit_lengths, counted=counted)
+        lowered = lower_split(
+            found, target, emission, self.why, explicit_lengths=explicit_lengths, counted=counted, afresh=afresh
+        )
         self.plan.blockers.extend(lowered.blockers)
         if lowered.emission is not None and lowered.change is not None:
             self._written.append((scope, index, lowered.emission, lowered.change))

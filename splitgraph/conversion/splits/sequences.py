@@ -1,8 +1,8 @@
-"""Writing SplitToSequence as Split, where every reader uses known positions of the sequence or joins all of it."""
+"""Writing SplitToSequence as Split or slices, where all readers use known positions or join the whole sequence."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -20,12 +20,17 @@ from splitgraph.deferred import helper
 from splitgraph.diagnostics import diagnostic
 from splitgraph.graph.definitions import Definitions
 from splitgraph.graph.names import FreshNames
-from splitgraph.graph.scopes import Scope, node_label
+from splitgraph.graph.scopes import GraphPath, Scope, node_label
 from splitgraph.inference import Walked
 from splitgraph.inference.walk_results import GraphDetail, SplitDetail
 from splitgraph.node_making import make_attribute, make_node
 from splitgraph.onnx_proto import ModelProto, NodeProto, TensorProto
-from splitgraph.variants import variant_at
+from splitgraph.variants import Variant, variant_at
+
+# A node: the path of its graph, and its index there.
+Place = tuple[GraphPath, int]
+# What a split becomes at an opset; None where the operator does not exist there.
+TargetAt = Callable[[int], "Variant | None"]
 
 _SEQUENCES_EXIST_FROM = 11
 
@@ -38,6 +43,11 @@ class Reader:
     index: int
     node: NodeProto
     position: int | None
+
+
+def plain_split_at(opset: int) -> Variant | None:
+    """The version of Split at an opset."""
+    return variant_at("Split", opset)
 
 
 def plan_plain_splits(model: ModelProto, walked: Walked, target: int) -> Plan | None:
@@ -59,17 +69,20 @@ def plan_sequences(
     names: FreshNames,
     uses: UseCounts,
     why: str,
+    target_at: TargetAt = plain_split_at,
     *,
     explicit_lengths: bool = False,
+    only: Container[Place] | None = None,
 ) -> None:
     """Plan the conversion of every SplitToSequence whose readers allow it; the others are kept, with a note that says
-    why. why: the reason of the changes.
+    why. why: the reason of the changes. target_at: what a sequence becomes at an opset. only: the nodes to convert, by
+    path of the graph and index; None for all.
     """
     definitions: Definitions | None = None
     for scope in root:
         details: GraphDetail = walked.graphs.get(scope.path) or GraphDetail()
         for index, found in details.splits.items():
-            if found.variant.op_type != "SplitToSequence":
+            if found.variant.op_type != "SplitToSequence" or (only is not None and (scope.path, index) not in only):
                 continue
             node = scope.nodes[index]
             location = f"{scope.location}/{node_label(node, index)}"
@@ -78,7 +91,9 @@ def plan_sequences(
             if isinstance(readers, str):
                 plan.notes.append(diagnostic("SG408", f"kept as a sequence: {readers}", location, severity="info"))
                 continue
-            _plan_sequence(plan, model, scope, index, found, readers, names, uses, why, explicit_lengths)
+            target = target_at(opset_of(scope.imports))
+            if target is not None:
+                _plan_sequence(plan, model, scope, index, found, readers, names, uses, why, target, explicit_lengths)
 
 
 def _drops_axis(node: NodeProto) -> bool:
@@ -143,15 +158,16 @@ def _plan_sequence(
     names: FreshNames,
     uses: UseCounts,
     why: str,
+    target: Variant,
     explicit_lengths: bool,
 ) -> None:
     node, split = scope.nodes[index], found.split
-    opset = opset_of(scope.imports)
-    target = variant_at("Split", opset)
-    if split is None or split.lengths is None or target is None:
+    if split is None or split.lengths is None:
         return
-    emission = new_emission(plan, model, scope, node, index, names, opset)
+    emission = new_emission(plan, model, scope, node, index, names, opset_of(scope.imports))
     parts = [names.new(f"{node.output[0]}_{position}") for position in range(len(split.lengths))]
+    if target.op_type == "Slice":
+        parts = _read_parts(parts, readers)
     form = _plain_form(split)
     stand_in = _documented(NodeProto(op_type="Split"), node)
     # The second input is the lengths, or the size of a chunk.
@@ -170,6 +186,16 @@ def _plan_sequence(
     replace_node(plan, uses, scope, index, emission, change)
     for reader in readers:
         _plan_reader(plan, model, reader, parts, split.squeezed, names, uses)
+
+
+def _read_parts(parts: Sequence[str], readers: Sequence[Reader]) -> list[str]:
+    """The parts, "" for those that nobody reads: a Split has an output for each, but nobody needs such a Slice. All
+    parts if nobody reads any.
+    """
+    read = {reader.position for reader in readers if reader.node.op_type != "SequenceLength"}
+    if None in read or not read:
+        return list(parts)
+    return [part if position in read else "" for position, part in enumerate(parts)]
 
 
 def _plain_form(split: CanonicalSplit) -> SplitForm | None:
@@ -192,8 +218,9 @@ def _documented(node: NodeProto, original: NodeProto) -> NodeProto:
 def _squeeze(emission: Emission, parts: Sequence[str], axis: int) -> list[str]:
     squeezed = []
     for part in parts:
-        output = emission.names.new(f"{part}_squeezed")
-        emission.main(axes_node(emission, "Squeeze", part, output, axis))
+        output = emission.names.new(f"{part}_squeezed") if part else ""
+        if part:
+            emission.main(axes_node(emission, "Squeeze", part, output, axis))
         squeezed.append(output)
     return squeezed
 

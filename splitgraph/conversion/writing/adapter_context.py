@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from splitgraph.attribute_values import UNRESOLVED, attribute_value
-from splitgraph.contents import MAX_WRITTEN
+from splitgraph.contents import MAX_RANK, MAX_WRITTEN
 from splitgraph.conversion.nodes.crossing import Crossing
 from splitgraph.conversion.nodes.element_types import misfits, slots_of
 from splitgraph.conversion.nodes.known_values import Array, KnownValues
@@ -51,6 +51,12 @@ def elements_of(tensor: TensorProto) -> Array:
     except (ValueError, TypeError, KeyError):
         raise Inexact("its value is malformed") from None
     return found
+
+
+def require_few_axes(count: int) -> None:
+    """Raises Inexact for more axes than a tensor has in any runtime: some nodes would be written for each."""
+    if count > MAX_RANK:
+        raise Inexact(f"nothing is written out for more than {MAX_RANK} axes")
 
 
 def require_few(*sizes: int) -> None:

@@ -68,7 +68,7 @@ def locate(layer: Layer, available: int | None, path: str | os.PathLike[str] | N
         what = f"{quoted(layer.data['element_type'])} of shape {quoted(layer.data['shape'])}"
         raise refuse("SG111", f"has {size:,} bytes, but {what} takes {expected:,}")
     if available is None:
-        raise refuse("SG107", "is in the .bin, and there is none beside the .xml")
+        raise refuse("SG107", "is in the .bin, but there is none beside the .xml")
     if offset + size > available:
         raise refuse("SG107", f"needs {size:,} bytes from byte {offset:,} of the .bin, which has only {available:,}")
     return Place(offset, 0 if is_padding else size)

@@ -62,7 +62,7 @@ def _require_net(tag: str, version: str | None, data: bytes, path: Path) -> None
     if version is None:
         raise refusal("SG101", "is not OpenVINO IR: its <net> has no version", path)
     if version.strip() not in map(str, VERSIONS):
-        raise refusal("SG106", f"is of IR version {quoted(version)}; versions 10 and 11 are read", path)
+        raise refusal("SG106", f"has IR version {quoted(version)}; versions 10 and 11 are read", path)
 
 
 def _read(path: Path) -> bytes:

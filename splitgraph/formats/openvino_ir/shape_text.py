@@ -47,7 +47,7 @@ def _interval(part: str) -> Interval:
     lowest = _size(low, part) if low else 0
     highest = _size(high, part) if high else None
     if highest is not None and highest < lowest:
-        raise ValueError(f"{part[:80]!r} is no interval: its end lies below its start")
+        raise ValueError(f"{part[:80]!r} is not an interval: its end is less than its start")
     return lowest, None if highest == _LARGEST else highest
 
 

@@ -97,16 +97,16 @@ def dtype_attribute(ctx: NodeContext, name: str, default: str | None) -> str | N
     """
     number = int_attribute(ctx, name, 0)
     if number and number not in DTYPE_NAMES:
-        raise InvalidNode(f"attribute {name!r} is {number}, which is no element type")
+        raise InvalidNode(f"attribute {name!r} is {number}, which is not an element type")
     return DTYPE_NAMES[number] if number else default
 
 
 def exact_quotient(ctx: NodeContext, dim: DimLike, parts: int, what: str) -> DimLike:
     """A dimension over a number of parts that must divide it. Raises InvalidNode when it does not."""
     if parts < 1:
-        raise InvalidNode(f"{what}: {dim} cannot be divided by {parts}")
+        raise InvalidNode(f"cannot divide {what} by {parts}")
 
-    expect(ctx, dim % parts, "==", 0, lambda: f"{what}: {dim} is not divisible by {parts}")
+    expect(ctx, dim % parts, "==", 0, lambda: f"cannot divide {what}: {dim} is not divisible by {parts}")
     return dim // parts
 
 
@@ -114,7 +114,7 @@ def normal_axis(axis: int, rank: int, name: str = "axis", *, end_allowed: bool =
     """The axis counted from the front; end_allowed: the rank is one, too. Raises InvalidNode when out of range."""
     last = rank if end_allowed else rank - 1
     if not -rank <= axis <= last:
-        raise InvalidNode(f"{name} {axis} is out of range [{-rank}, {last}] for rank {rank}")
+        raise InvalidNode(f"{name} {axis} is out of range for a tensor of rank {rank}; it must be in [{-rank}, {last}]")
     return axis + rank if axis < 0 else axis
 
 
@@ -130,7 +130,7 @@ def normal_axes(axes: Sequence[int], rank: int) -> tuple[int, ...]:
     """Distinct axes counted from the front. Raises InvalidNode when one is out of range or stands twice."""
     normal = tuple(normal_axis(axis, rank) for axis in axes)
     if len(set(normal)) != len(normal):
-        raise InvalidNode(f"axes {list(axes)} name an axis twice")
+        raise InvalidNode(f"axes {list(axes)} contain an axis twice")
     return normal
 
 
@@ -215,7 +215,13 @@ def expect_dims(ctx: NodeContext, index: int, wanted: Sequence[DimLike | None], 
     dims = dims_of_rank(ctx, index, len(wanted)) if ctx.has_input(index) else None
     for axis, (dim, other) in enumerate(zip(dims or (), wanted, strict=False)):
         if other is not None:
-            expect(ctx, dim, "==", other, partial("{} has {} on axis {}; it must be {}".format, name, dim, axis, other))
+            expect(
+                ctx,
+                dim,
+                "==",
+                other,
+                partial("{} has dimension {} on axis {}; it must be {}".format, name, dim, axis, other),
+            )
 
 
 def known_dtype(ctx: NodeContext, indices: Sequence[int]) -> str | None:
@@ -226,6 +232,6 @@ def known_dtype(ctx: NodeContext, indices: Sequence[int]) -> str | None:
         if dtype is None or dtype == found:
             continue
         if found is not None:
-            raise InvalidNode(f"the inputs must have one element type, not {found} and {dtype}")
+            raise InvalidNode(f"the inputs must have the same element type, not {found} and {dtype}")
         found = dtype
     return found

@@ -41,14 +41,14 @@ def read_windows(ctx: NodeContext, rank: int) -> Windows:
     if pads is None:
         pads = (0,) * (2 * rank)
     if len(pads) != 2 * rank:
-        raise InvalidNode(f"{len(pads)} pads for {rank} spatial dimensions; there must be two for each")
+        raise InvalidNode(f"{len(pads)} pads for {rank} spatial dimensions; two are required for each")
     check_each("pads", pads, least=0)
     auto_pad = ctx.attribute("auto_pad", "NOTSET") or "NOTSET"
     if auto_pad not in AUTO_PADS:
         raise InvalidNode(f"auto_pad is {auto_pad!r}; it must be one of {', '.join(AUTO_PADS)}")
     # Runtimes take both of them for pooling, and let auto_pad decide.
     if auto_pad != "NOTSET" and ctx.has_attribute("pads") and _convolves(ctx):
-        raise InvalidNode(f"pads are given beside auto_pad {auto_pad}; only one of the two may be")
+        raise InvalidNode(f"both pads and auto_pad {auto_pad} are given; only one is allowed")
     return Windows(rank, strides, dilations, pads, auto_pad)
 
 
@@ -57,7 +57,7 @@ def _per_axis(ctx: NodeContext, name: str, rank: int, default: int) -> tuple[int
     if given is None:
         return (default,) * rank
     if len(given) != rank:
-        raise InvalidNode(f"{len(given)} {name} for {rank} spatial dimensions; there must be one for each")
+        raise InvalidNode(f"{len(given)} {name} for {rank} spatial dimensions; one is required for each")
     check_each(name, given)
     return given
 
@@ -102,7 +102,7 @@ def _count(
         return room // stride + 1
 
     def found() -> str:
-        return f"a window of {extent} does not fit {dim} with pads {before} and {after}"
+        return f"a window of {extent} does not fit a dimension of {dim} with pads {before} and {after}"
 
     fixed = ctx.facts.simplify(room, fixed=True)
     # A number stands for the symbols only where it is too small: elsewhere their names say more.
@@ -132,7 +132,7 @@ def _count_rounded_up(
     dim: DimLike, room: DimLike, extent: DimLike, before: int, after: int, stride: int
 ) -> DimLike | None:
     if isinstance(room, int) and room <= -2 * stride:
-        raise InvalidNode(f"a window of {extent} does not fit {dim} with pads {before} and {after}")
+        raise InvalidNode(f"a window of {extent} does not fit a dimension of {dim} with pads {before} and {after}")
     count = ceildiv(room, stride)
     if isinstance(extent, Dim):
         return None
@@ -147,5 +147,5 @@ def _count_rounded_up(
 def nonnegative(dim: DimLike) -> DimLike:
     """A dimension that pads have been taken from. Raises InvalidNode when they leave less than nothing."""
     if isinstance(dim, int) and dim < 0:
-        raise InvalidNode(f"the pads leave a dimension of {dim}")
+        raise InvalidNode(f"the negative pads leave a dimension of {dim}")
     return dim

@@ -17,6 +17,7 @@ from onnx import helper, numpy_helper, parser
 import splitgraph
 from splitgraph.conversion.ladder import conversion_cache
 from splitgraph.conversion.ladder.conversion_cache import ConversionCache
+from tests.inference.memo_models import in_functions
 
 MODELS = sorted((Path(__file__).parents[3] / "models").rglob("*.onnx"))
 COPIES = 3
@@ -138,6 +139,35 @@ def test_a_sample_of_node_tests(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.slow
 def test_all_node_tests(monkeypatch: pytest.MonkeyPatch) -> None:
     assert check(to_others([case.model for case in node_cases()], TARGETS), monkeypatch) > 1000
+
+
+def check_functions(step: int, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Check every so many of onnx's node tests, its nodes in three functions, without and with several of each."""
+    cases = [case.model for case in node_cases()[::step]]
+    plain = [
+        each for each in cases if not any(held.type == held.GRAPH for n in each.graph.node for held in n.attribute)
+    ]
+    models = [made for model in plain for made in (in_functions(model), in_functions(repeated(model)))]
+    return check(to_others(models, TARGETS_OF_REPEATED), monkeypatch)
+
+
+def test_node_tests_in_functions(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert check_functions(61, monkeypatch) > 50
+
+
+@pytest.mark.slow
+def test_more_node_tests_in_functions(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert check_functions(15, monkeypatch) > 150
+
+
+def test_an_assumption_is_reported_for_each_function() -> None:
+    text = """<ir_version: 8, opset_import: ["" : 13, "f" : 1]>
+    g (float[2] x) => (float[2] y) { y = Relu (x) }
+    <opset_import: ["" : 13], domain: "f"> first (a) => (b) { b = Relu (a) }
+    <opset_import: ["" : 13], domain: "f"> second (a) => (b) { b = Relu (a) }"""
+    notes = splitgraph.downgrade(onnx.parser.parse_model(text), 12).diagnostics
+    assumed = [found.location for found in notes if "assumed" in found.message]
+    assert len(assumed) == 2, notes
 
 
 def reductions(axes: list[list[int]]) -> onnx.ModelProto:

@@ -79,7 +79,7 @@ def test_no_split_is_written_in_an_unknown_version(
 def test_a_split_of_an_unknown_version_is_not_read() -> None:
     (found,) = splitgraph.infer(model_at(18, UNEVEN_18)).diagnostics
     assert (found.code, found.message) == ("SG302", "Split-18 is newer than this splitgraph")
-    assert found.help == "Install a splitgraph that knows it, or export the model at an older opset."
+    assert found.help == "Install a newer splitgraph, or export the model at an older opset."
 
 
 @pytest.mark.usefixtures("without_split_18")

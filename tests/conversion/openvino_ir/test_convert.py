@@ -53,7 +53,11 @@ def test_refused(folder: Path, name: str, to: str, code: str, words: str) -> Non
 
 @pytest.mark.parametrize(
     ("to", "explicit", "words"),
-    [("slices", False, "the targets are 'split' and 'variadic-split'"), ("split", True, "has no lengths to write out")],
+    [
+        ("slices", False, "the targets are 'split' and 'variadic-split'"),
+        ("slice", False, "splits of an OpenVINO IR cannot be converted to 'slice'"),
+        ("split", True, "has no lengths to write out"),
+    ],
 )
 def test_wrong_arguments(folder: Path, to: str, explicit: bool, words: str) -> None:
     with pytest.raises(splitgraph.SplitgraphError, match=words):

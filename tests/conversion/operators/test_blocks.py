@@ -114,7 +114,7 @@ def test_refusals() -> None:
     boolean = replace(case, given={"x": case.given["x"] > 0}, expected=[np.zeros((2, 3, 5, 5), bool)])
     assert "sums of bool do not exist" in boolean.refused()
     short = replace(case, attributes={"strides": [1]}, expected=[np.zeros((2, 3, 5, 5), np.float32)])
-    assert "must be of one number of sides" in short.refused()
+    assert "must have the same number of spatial dimensions" in short.refused()
     node = helper.make_node("Col2Im", ["x", "image", "block"], ["y"])
     unknown = [helper.make_tensor_value_info(name, onnx.TensorProto.INT64, [None]) for name in ("image", "block")]
     values = [helper.make_tensor_value_info("x", 1, [None] * 3), *unknown]

@@ -7,9 +7,12 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+import onnx.parser
 import pytest
 from conversion.operators.crossings import Crossing, both_shapes
 from conversion.operators.execute import operators, random_array
+
+import splitgraph
 
 X = random_array((3, 4))
 PADS = np.array([1, 0, 2, 3])
@@ -46,6 +49,13 @@ SPECIAL = np.array([np.nan, np.inf, -np.inf, -0.0, 0.0, 1.5, -1.5, 7, -7, GREATE
 )
 def test_refusals(case: Crossing, words: str) -> None:
     assert words in case.refused()
+
+
+def test_axes_that_are_no_list_are_refused() -> None:
+    model = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["" : 18]> g (float[3, 4] x) => (y)
+        <int64[2] pads = {1, 1}, int64 axes = {0}> { y = Pad(x, pads, , axes) }""")
+    with pytest.raises(splitgraph.ConversionError, match="its axes are no 1-D tensor"):
+        splitgraph.downgrade(model, 17)
 
 
 @pytest.mark.parametrize("target", [2, 7, 11, 13, 18, 21])

@@ -72,6 +72,14 @@ def test_refusals(case: Crossing, words: str) -> None:
     assert words in case.refused()
 
 
+def test_axes_that_only_the_run_tells_of_a_tensor_of_a_thousand_are_refused() -> None:
+    sizes = ",".join("1" for _ in range(1000))
+    model = onnx.parser.parse_model(f"""<ir_version: 8, opset_import: ["" : 13]>
+        g (float[{sizes}] x, int64[1] from, int64[1] to, int64[1] along) => (y) {{ y = Slice(x, from, to, along) }}""")
+    with pytest.raises(splitgraph.ConversionError, match="nothing is written out for more than 32 axes"):
+        splitgraph.downgrade(model, 9)
+
+
 @pytest.mark.parametrize("part", PARTS[:6], ids=str)
 def test_attributes_become_constants(part: tuple[tuple[int, ...], ...]) -> None:
     names = ("starts", "ends", "axes")

@@ -117,6 +117,14 @@ def test_an_invalid_split_is_refused(attributes: dict[str, int], shape: tuple[in
     assert all(found.location == "main/split" for found in raised.value.diagnostics)
 
 
+def test_a_variadic_split_without_lengths_is_refused() -> None:
+    model = splitgraph.convert(split_model((4, 3), num_outputs=2), "variadic-split").model
+    call = next(node for node in model.graph.node if node.op_type == "VariadicSplit_2")
+    del call.input[2:]
+    with pytest.raises(splitgraph.ConversionError):
+        splitgraph.convert(model, "split", explicit_lengths=True)
+
+
 def test_an_axis_known_at_run_time_is_kept() -> None:
     model = calling(None, [1, 3], (4, 4))
     rewrite = splitgraph.convert(model, "split")

@@ -205,7 +205,7 @@ def test_bad_body(tmp_path: Path, xml: str, words: str) -> None:
 @pytest.mark.parametrize(
     ("weights", "words"),
     [
-        (None, "layer 'axis' (id 1) is in the .bin, and there is none beside the .xml"),
+        (None, "layer 'axis' (id 1) is in the .bin, but there is none beside the .xml"),
         (b"", "which has only 0"),
         (BIN[:7], "layer 'axis' (id 1) needs 8 bytes from byte 0 of the .bin, which has only 7"),
     ],

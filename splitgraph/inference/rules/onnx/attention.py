@@ -37,14 +37,14 @@ def attention(ctx: NodeContext) -> Sequence[ValueType]:
     key, value = _by_head(ctx, 1, kept_heads), _by_head(ctx, 2, kept_heads)
     if isinstance(query[1], int) and isinstance(key[1], int):
         _check_heads(query[1], key[1])
-    _agree(ctx, query, key, 0, "the batches of Q and K")
-    _agree(ctx, query, value, 0, "the batches of Q and V")
+    _agree(ctx, query, key, 0, "the batch sizes of Q and K")
+    _agree(ctx, query, value, 0, "the batch sizes of Q and V")
     _agree(ctx, query, key, 3, "the head sizes of Q and K")
-    _agree(ctx, key, value, 1, "the heads of K and V")
-    _agree(ctx, key, value, 2, "the lengths of K and V")
+    _agree(ctx, key, value, 1, "the numbers of heads of K and V")
+    _agree(ctx, key, value, 2, "the sequence lengths of K and V")
     total = _total_length(ctx, key[2], 4)
-    expect_dims(ctx, 4, (key[0], key[1], None, key[3]), "the tensor of past keys")
-    expect_dims(ctx, 5, (value[0], value[1], _past_length(ctx), value[3]), "the tensor of past values")
+    expect_dims(ctx, 4, (key[0], key[1], None, key[3]), "past_key")
+    expect_dims(ctx, 5, (value[0], value[1], _past_length(ctx), value[3]), "past_value")
     shape: Sequence[DimLike | None] | None = (query[0], query[1], query[2], value[3])
     if flat is None:
         shape = None
@@ -60,7 +60,7 @@ def attention(ctx: NodeContext) -> Sequence[ValueType]:
 
 def _check_heads(queries: int, kept: int) -> None:
     if kept < 1 or queries % kept:
-        raise InvalidNode(f"{queries} heads of Q for {kept} of K; the first must be a multiple of the second")
+        raise InvalidNode(f"Q has {queries} heads and K has {kept}; the first number must be a multiple of the second")
 
 
 def _check_attributes(ctx: NodeContext, flat: bool | None) -> None:
@@ -71,19 +71,19 @@ def _check_attributes(ctx: NodeContext, flat: bool | None) -> None:
             raise InvalidNode(f"{name} is {size}; it must be at least 0, or -1 for no bound")
     mode = int_attribute(ctx, "qk_matmul_output_mode", 0)
     if not 0 <= mode <= 3:
-        raise InvalidNode(f"qk_matmul_output_mode is {mode}; it must lie between 0 and 3")
+        raise InvalidNode(f"qk_matmul_output_mode is {mode}; it must be 0 to 3")
     if ctx.has_input(4) != ctx.has_input(5):
-        raise InvalidNode("the past of keys and that of values must be given together")
+        raise InvalidNode("past keys and past values must be given together")
     if ctx.since_version < 25:
         # What is said of heads, presents and lengths below was not said before, and models have it.
         return
     if flat is False and (ctx.has_attribute("q_num_heads") or ctx.has_attribute("kv_num_heads")):
-        raise InvalidNode("q_num_heads and kv_num_heads are given for inputs of rank 4, which have an axis of heads")
+        raise InvalidNode("q_num_heads and kv_num_heads are given, but inputs of rank 4 already have an axis of heads")
     outputs = [*ctx.outputs, "", "", ""]
     if bool(outputs[1]) != bool(outputs[2]):
-        raise InvalidNode("present_key and present_value must be asked for together")
+        raise InvalidNode("present_key and present_value must both be outputs, or neither")
     if ctx.has_input(6) and (ctx.has_input(4) or outputs[1]):
-        raise InvalidNode("nonpad_kv_seqlen is given beside a past or a present, which it replaces")
+        raise InvalidNode("nonpad_kv_seqlen cannot be combined with past or present keys and values")
 
 
 def _joined_heads(value: Dims | None, query_heads: int, kept_heads: int) -> DimLike | None:
@@ -113,7 +113,12 @@ def _by_head(ctx: NodeContext, index: int, heads: int) -> Heads:
         return (dims[0], dims[1], dims[2], dims[3])
     if heads < 1:
         raise InvalidNode("inputs of rank 3 need the attributes 'q_num_heads' and 'kv_num_heads'")
-    return (dims[0], heads, dims[1], exact_quotient(ctx, dims[2], heads, f"input {index} over its heads"))
+    return (
+        dims[0],
+        heads,
+        dims[1],
+        exact_quotient(ctx, dims[2], heads, f"the last dimension of input {index} by the number of heads"),
+    )
 
 
 def _agree(ctx: NodeContext, a: Heads, b: Heads, axis: int, what: str) -> None:
@@ -145,9 +150,9 @@ def rotary_embedding(ctx: NodeContext) -> Sequence[ValueType]:
         raise InvalidNode("an input of rank 3 needs the attribute 'num_heads'")
     cosines = dims_of(ctx, 1)
     if cosines is not None:
-        expect_dims(ctx, 2, cosines, "the sine's cache")
+        expect_dims(ctx, 2, cosines, "sin_cache")
     if dims is not None:
-        expect_dims(ctx, 3, (dims[0], dims[-2] if len(dims) == 4 else dims[1]), "the tensor of positions")
+        expect_dims(ctx, 3, (dims[0], dims[-2] if len(dims) == 4 else dims[1]), "position_ids")
     return [tensor(ctx.input(0).dtype, dims)]
 
 
@@ -160,11 +165,11 @@ def flex_attention(ctx: NodeContext) -> Sequence[ValueType]:
         if isinstance(query[1], int) and isinstance(key[1], int):
             _check_heads(query[1], key[1])
     if key is not None and value is not None:
-        merged_dim(ctx, key[1], value[1], "the heads of K and V")
-        merged_dim(ctx, key[2], value[2], "the lengths of K and V")
+        merged_dim(ctx, key[1], value[1], "the numbers of heads of K and V")
+        merged_dim(ctx, key[2], value[2], "the sequence lengths of K and V")
     for dims, what in ((key, "Q and K"), (value, "Q and V")):
         if query is not None and dims is not None:
-            merged_dim(ctx, query[0], dims[0], f"the batches of {what}")
+            merged_dim(ctx, query[0], dims[0], f"the batch sizes of {what}")
     head: Dims | tuple[None, None, None] = (None, None, None) if query is None else query[:3]
     return [tensor(ctx.input(0).dtype, (*head, None if value is None else value[3]))]
 
@@ -179,7 +184,9 @@ def linear_attention(ctx: NodeContext) -> Sequence[ValueType]:
     query, key, value = (dims_of_rank(ctx, index, 3) for index in range(3))
     known = next((dims for dims in (query, key, value) if dims is not None), (None, None, None))
     query_size, key_size, value_size = (
-        None if dims is None else exact_quotient(ctx, dims[2], heads, f"input {index} over its heads")
+        None
+        if dims is None
+        else exact_quotient(ctx, dims[2], heads, f"the last dimension of input {index} by the number of heads")
         for index, (dims, heads) in enumerate(((query, queries), (key, kept), (value, kept)))
     )
     if query_size is not None and key_size is not None:
@@ -246,7 +253,11 @@ def causal_conv_with_state(ctx: NodeContext) -> Sequence[ValueType]:
     past = dims_of_rank(ctx, 3, 3)
     if past is not None:
         if dims is not None:
-            merged_dim(ctx, dims[0], past[0], "the batches of input and past")
+            merged_dim(ctx, dims[0], past[0], "the batch sizes of input and past")
             merged_dim(ctx, dims[1], past[1], "the channels of input and past")
-        state = past[2] if state is None else merged_dim(ctx, past[2], state, "the past and the kernel less 1")
+        state = (
+            past[2]
+            if state is None
+            else merged_dim(ctx, past[2], state, "the length of the past and the kernel size minus 1")
+        )
     return [tensor(dtype, (None,) * 3 if dims is None else dims), tensor(dtype, (batch, channels, state))]

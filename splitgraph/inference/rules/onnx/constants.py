@@ -118,7 +118,7 @@ def constant_fill(ctx: NodeContext) -> Sequence[ValueType]:
     The operator was experimental, and is gone from opset 9 on. Its value is a float also where the elements are not.
     """
     if ctx.opset >= 9:
-        raise InvalidNode("it was experimental, and is gone from opset 9 on")
+        raise InvalidNode("it was experimental and was removed at opset 9")
     dtype, dims = dtype_attribute(ctx, "dtype", "float32"), _filled_dims(ctx)
     value, count = ctx.attribute("value", 0.0), static_count(dims)
     if count is not None and dims is not None and count <= MAX_ITEMS and isinstance(value, float):
@@ -130,7 +130,7 @@ def constant_fill(ctx: NodeContext) -> Sequence[ValueType]:
 def _filled_dims(ctx: NodeContext) -> Dims | None:
     given = ints_attribute(ctx, "shape")
     if given is not None and ctx.has_input(0):
-        raise InvalidNode("there is an attribute 'shape' beside an input that gives the shape")
+        raise InvalidNode("the shape is given by both the attribute 'shape' and an input; only one is allowed")
     dims = given if not ctx.has_input(0) else dims_of(ctx, 0)
     if ctx.has_input(0) and int_attribute(ctx, "input_as_shape", 0):
         dims = target_shape(ctx, 0)
@@ -175,7 +175,7 @@ def cast_to(ctx: NodeContext) -> Sequence[ValueType]:
     to = ctx.attribute("to")
     target = _LONG_NAMES.get(to.lower(), to.lower()) if isinstance(to, str) else DTYPE_NAMES.get(to)
     if target not in DTYPE_NUMBERS:
-        raise InvalidNode(f"attribute 'to' is {to!r}, which is no element type")
+        raise InvalidNode(f"attribute 'to' is {to!r}, which is not an element type")
     return [converted(ctx, target)]
 
 

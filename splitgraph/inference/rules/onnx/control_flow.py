@@ -108,14 +108,16 @@ def _infer_either(
     if spoiled.count(True) == 1:
         return _taken(ctx, other if spoiled[0] else then)
     if len(then.types) != len(other.types):
-        ctx.find("SG302", f"the branches give {len(then.types)} and {len(other.types)} values; they must give as many")
+        ctx.find(
+            "SG302", f"the branches have {len(then.types)} and {len(other.types)} outputs; the numbers must be equal"
+        )
         return ()
     outputs = []
     for index, (a, b) in enumerate(zip(then.types, other.types, strict=True)):
         if "unknown" not in (a.kind, b.kind) and (a.kind != b.kind or (a.dtype and b.dtype and a.dtype != b.dtype)):
             ctx.find(
                 "SG302",
-                f"output {index} is {a} in one branch and {b} in the other; kind and element type must be the same",
+                f"output {index} is {a} in one branch and {b} in the other; kind and element type must be equal",
             )
         outputs.append(join(ctx, a, b))
         if then.contents[index] == other.contents[index]:
@@ -131,8 +133,8 @@ def infer_loop(ctx: NodeContext) -> Sequence[ValueType]:
         return ()
     carried = [ctx.complete(ctx.input(index)) for index in range(2, len(ctx.node.input))]
     if len(graph.input) != len(carried) + 2 or len(graph.output) < len(carried) + 1:
-        text = f"the body takes {len(graph.input)} and gives {len(graph.output)} values"
-        ctx.find("SG302", f"{text}, which does not fit {len(carried)} carried ones")
+        text = f"the body has {len(graph.input)} inputs and {len(graph.output)} outputs"
+        ctx.find("SG302", f"{text}, which does not fit {len(carried)} carried values")
         return ()
     for index, what in enumerate(("trip count", "condition")):
         given = ctx.input(index).shape
@@ -327,7 +329,7 @@ def infer_scan(ctx: NodeContext) -> Sequence[ValueType] | None:
     # Of as many as there are inputs at most: the attribute may hold any number.
     axes = ctx.attribute("scan_input_axes") or (0,) * min(count, len(ctx.node.input))
     if states < 0 or len(axes) != count:
-        ctx.find("SG302", f"{count} scan inputs and {len(axes)} axes do not fit {len(ctx.node.input)} inputs")
+        ctx.find("SG302", f"num_scan_inputs {count} with {len(axes)} axes does not fit {len(ctx.node.input)} inputs")
         return ()
     slices, length = _slices(ctx, states, axes)
     return _scan_outputs(ctx, states, slices, length, ctx.attribute("scan_output_axes"), batch=None)
@@ -345,7 +347,10 @@ def _slices(
             continue
         rank = len(scanned.shape)
         if not -rank <= axis < rank:
-            ctx.find("SG302", f"scan axis {axis} is out of range for a tensor of rank {rank}")
+            ctx.find(
+                "SG302",
+                f"scan axis {axis} is out of range for a tensor of rank {rank}; it must be in [{-rank}, {rank - 1}]",
+            )
             slices.append(scanned.with_shape(None))
             continue
         dim = scanned.shape[axis]
@@ -353,7 +358,7 @@ def _slices(
             length = dim
         elif dim is not None:
             ctx.require(
-                length, "==", dim, message=f"the scanned inputs have lengths {length} and {dim}; they must be the same"
+                length, "==", dim, message=f"the scanned inputs have lengths {length} and {dim}; they must be equal"
             )
         slices.append(scanned.with_shape([d for i, d in enumerate(scanned.shape) if i != axis % rank]))
     return slices, length
@@ -389,7 +394,7 @@ def _fits_body(ctx: NodeContext, given: Sequence[ValueType | None]) -> bool:
     if not isinstance(graph, GraphProto):
         return True
     if len(graph.input) != len(given):
-        text = f"the body of {ctx.node.op_type} takes {len(graph.input)} inputs, and the node gives it {len(given)}"
+        text = f"the body of {ctx.node.op_type} has {len(graph.input)} inputs, but the node passes {len(given)}"
         ctx.find("SG302", text)
         return False
     for value, known in zip(graph.input, given, strict=True):
@@ -400,7 +405,7 @@ def _fits_body(ctx: NodeContext, given: Sequence[ValueType | None]) -> bool:
         if len(declared.shape) != len(known.shape) or any(
             isinstance(a, int) and isinstance(b, int) and a != b for a, b in pairs
         ):
-            ctx.find("SG302", f"{value.name!r} is declared as {declared} in the body, and is given {known}")
+            ctx.find("SG302", f"the body declares {value.name!r} as {declared}, but receives {known}")
             return False
     return True
 
@@ -419,7 +424,7 @@ def _infer_scan_8(ctx: NodeContext) -> Sequence[ValueType]:
     count = ctx.attribute("num_scan_inputs")
     states = len(ctx.node.input) - 1 - count
     if states < 0:
-        ctx.find("SG302", f"{count} scan inputs do not fit {len(ctx.node.input)} inputs")
+        ctx.find("SG302", f"num_scan_inputs {count} does not fit {len(ctx.node.input)} inputs")
         return ()
     batch: DimLike | None = None
     for index in range(1, len(ctx.node.input)):
@@ -427,7 +432,7 @@ def _infer_scan_8(ctx: NodeContext) -> Sequence[ValueType]:
         found = shape[0] if shape else None
         if found is None:
             continue
-        text = f"Scan-8: the batches are {batch} and {found}; they must be the same"
+        text = f"Scan-8: the batch sizes are {batch} and {found}; they must be equal"
         if batch is not None and not ctx.require(batch, "==", found, message=text):
             return ()
         batch = found if batch is None else batch

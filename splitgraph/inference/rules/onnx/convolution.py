@@ -81,7 +81,7 @@ def _spatial_rank(data: Dims | None, weights: Dims | None) -> int | None:
             f"an input has rank {len(known)}; it must have batch, channels and at least one spatial dimension"
         )
     if data is not None and weights is not None and len(data) != len(weights):
-        raise InvalidNode(f"the data has rank {len(data)} and the weights rank {len(weights)}; both must be the same")
+        raise InvalidNode(f"the data has rank {len(data)} and the weights rank {len(weights)}; the ranks must be equal")
     return len(known) - 2
 
 
@@ -90,13 +90,13 @@ def _kernel(ctx: NodeContext, weights: Dims | None, rank: int) -> Sequence[DimLi
     if given is None:
         if weights is None:
             return (None,) * rank
-        check_each("the weights' spatial dimensions", [size for size in weights[2:] if isinstance(size, int)])
+        check_each("the spatial dimensions of the weights", [size for size in weights[2:] if isinstance(size, int)])
         return weights[2:]
     if len(given) != rank:
-        raise InvalidNode(f"kernel_shape {list(given)} for {rank} spatial dimensions; there must be one for each")
+        raise InvalidNode(f"kernel_shape {list(given)} for {rank} spatial dimensions; one is required for each")
     check_each("kernel_shape", given)
     for axis, size in enumerate(given if weights is not None else ()):
-        merged_dim(ctx, size, (weights or ())[2 + axis], "kernel_shape and the weights' spatial dimensions")
+        merged_dim(ctx, size, (weights or ())[2 + axis], "kernel_shape and the spatial dimensions of the weights")
     return given
 
 
@@ -105,15 +105,17 @@ def _check_groups(ctx: NodeContext, data: Dims | None, weights: Dims) -> None:
     if groups < 1:
         raise InvalidNode(f"group is {groups}; it must be at least 1")
     if isinstance(weights[0], int) and weights[0] % groups:
-        raise InvalidNode(f"{weights[0]} filters do not divide into {groups} groups")
+        raise InvalidNode(f"{weights[0]} filters cannot be divided into {groups} groups")
     if data is not None:
-        merged_dim(ctx, data[1], weights[1] * groups, "the data's channels and the weights' channels times group")
+        merged_dim(
+            ctx, data[1], weights[1] * groups, "the channels of the data and the channels of the weights times group"
+        )
 
 
 def _check_bias(ctx: NodeContext, index: int, filters: DimLike) -> None:
     bias = dims_of_rank(ctx, index, 1)
     if bias is not None:
-        merged_dim(ctx, bias[0], filters, "the bias and the number of filters")
+        merged_dim(ctx, bias[0], filters, "the length of the bias and the number of filters")
 
 
 @operator("ConvTranspose")
@@ -127,10 +129,10 @@ def conv_transpose(ctx: NodeContext) -> Sequence[ValueType]:
     kernel, windows = _kernel(ctx, weights, rank), read_windows(ctx, rank)
     groups = int_attribute(ctx, "group", 1)
     if groups < 1 or (weights is not None and isinstance(weights[0], int) and weights[0] % groups):
-        raise InvalidNode(f"the input channels do not divide into {groups} groups")
+        raise InvalidNode(f"the input channels cannot be divided into {groups} groups")
     filters = None if weights is None else weights[1] * groups
     if data is not None and weights is not None:
-        merged_dim(ctx, data[1], weights[0], "the data's channels and the weights' first dimension")
+        merged_dim(ctx, data[1], weights[0], "the channels of the data and the first dimension of the weights")
     expect_dims(ctx, 2, (filters,), "the bias")
     if data is None:
         return [tensor(dtype, (None, filters, *(None,) * rank))]
@@ -146,13 +148,13 @@ def _transposed_dims(
     shape = ints_attribute(ctx, "output_shape")
     if len(extra) != rank:
         raise InvalidNode(
-            f"{len(extra)} values of output_padding for {rank} spatial dimensions; there must be one for each"
+            f"{len(extra)} values of output_padding for {rank} spatial dimensions; one is required for each"
         )
     check_each("output_padding", extra, least=0)
     if shape:
         # Some exporters write batch and channels, too.
         if len(shape) not in (rank, rank + 2):
-            raise InvalidNode(f"output_shape {list(shape)} for {rank} spatial dimensions; there must be one for each")
+            raise InvalidNode(f"output_shape {list(shape)} for {rank} spatial dimensions; one is required for each")
         check_each("output_shape", shape[-rank:], least=0)
         return list(shape[-rank:])
     result: list[DimLike | None] = []
@@ -192,13 +194,13 @@ def max_unpool(ctx: NodeContext) -> Sequence[ValueType]:
     """The input of a MaxPool, 0 but for the largest elements; of the shape that the third input holds, if given."""
     dtype, dims, indices = ctx.input(0).dtype, dims_of(ctx, 0), dims_of(ctx, 1)
     if dims is not None:
-        expect_dims(ctx, 1, dims, "the tensor of indices")
+        expect_dims(ctx, 1, dims, "the indices")
     kernel = ints_attribute(ctx, "kernel_shape") or ()
     check_each("kernel_shape", kernel)
     for held in (dims, indices):
         if held is not None and len(kernel) != len(held) - 2:
             raise InvalidNode(
-                f"kernel_shape {list(kernel)} does not fit an input of rank {len(held)}; it needs two less"
+                f"kernel_shape {list(kernel)} does not fit rank {len(held)}; it must have 2 elements fewer"
             )
     windows = read_windows(ctx, len(kernel))
     shape = target_shape(ctx, 2) if ctx.has_input(2) else None
@@ -228,7 +230,7 @@ def pooled_dims(ctx: NodeContext, dims: Dims | None) -> tuple[DimLike | None, ..
         return (None,) * (len(kernel) + 2)
     rank = len(dims) - 2
     if rank < 1 or len(kernel) != rank:
-        raise InvalidNode(f"kernel_shape {list(kernel)} does not fit an input of rank {len(dims)}; it needs two less")
+        raise InvalidNode(f"kernel_shape {list(kernel)} does not fit rank {len(dims)}; it must have 2 elements fewer")
     round_up = bool(int_attribute(ctx, "ceil_mode", 0))
     return (*dims[:2], *window_counts(ctx, dims[2:], kernel, read_windows(ctx, rank), round_up=round_up))
 
@@ -255,7 +257,7 @@ def blocks(ctx: NodeContext) -> Sequence[ValueType]:
         return [tensor(dtype, (None,) * 4)]
     batch, channels, height, width = dims
     if ctx.node.op_type == "DepthToSpace":
-        divided = exact_quotient(ctx, channels, size * size, "the channels over the elements of a block")
+        divided = exact_quotient(ctx, channels, size * size, "the channels by the number of elements in a block")
         return [tensor(dtype, (batch, divided, height * size, width * size))]
-    rows, columns = (exact_quotient(ctx, dim, size, "a side over that of a block") for dim in (height, width))
+    rows, columns = (exact_quotient(ctx, dim, size, "a spatial dimension by the block size") for dim in (height, width))
     return [tensor(dtype, (batch, channels * size * size, rows, columns))]

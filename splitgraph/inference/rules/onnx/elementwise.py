@@ -258,7 +258,7 @@ def of_channels(ctx: NodeContext) -> Sequence[ValueType]:
     if ctx.node.op_type == "GroupNormalization":
         groups = int_attribute(ctx, "num_groups", 1)
         if count is not None:
-            exact_quotient(ctx, count, groups, "the channels over the groups")
+            exact_quotient(ctx, count, groups, "the channels into groups")
         count = groups if ctx.since_version < _SCALE_BY_CHANNEL_SINCE else count
     expect_dims(ctx, 1, (count,), "the scale")
     expect_dims(ctx, 2, (count,), "the bias")
@@ -273,7 +273,7 @@ def swiglu(ctx: NodeContext) -> Sequence[ValueType]:
     if gate is None or value is None:
         return [tensor(dtype, value if gate is None else gate)]
     if len(gate) != len(value):
-        raise InvalidNode(f"the inputs have the ranks {len(gate)} and {len(value)}; both must have one shape")
+        raise InvalidNode(f"the inputs have the ranks {len(gate)} and {len(value)}; both must have the same shape")
     pairs = zip(gate, value, strict=True)
     return [tensor(dtype, [merged_dim(ctx, a, b, f"the dimensions on axis {i}") for i, (a, b) in enumerate(pairs)])]
 

@@ -32,13 +32,15 @@ def affine_grid(ctx: NodeContext) -> Sequence[ValueType]:
     if size is None:
         return [tensor(dtype, None)]
     if len(size) not in (4, 5):
-        raise InvalidNode(f"the size has {len(size)} elements; it must be batch, channels and 2 or 3 sides")
+        raise InvalidNode(
+            f"the size has {len(size)} elements; it must give batch, channels and 2 or 3 spatial dimensions"
+        )
     sides = tuple(required_dim(ctx, dim) for dim in size[2:])
     batch = required_dim(ctx, size[0])
     if theta is not None:
-        batch = merged_dim(ctx, theta[0], batch, "the batch of the size and of theta")
-        merged_dim(ctx, theta[1], len(sides), "the rows of theta and the number of sides")
-        merged_dim(ctx, theta[2], len(sides) + 1, "the columns of theta and the number of sides plus 1")
+        batch = merged_dim(ctx, theta[0], batch, "the batch sizes in size and in theta")
+        merged_dim(ctx, theta[1], len(sides), "the rows of theta and the number of spatial dimensions")
+        merged_dim(ctx, theta[2], len(sides) + 1, "the columns of theta and the number of spatial dimensions plus 1")
     return [tensor(dtype, (batch, *sides, len(sides)))]
 
 
@@ -54,8 +56,8 @@ def grid_sample(ctx: NodeContext) -> Sequence[ValueType]:
     if dims is None or grid is None:
         points = (None,) * (len(known) - 2) if grid is None else grid[1:-1]
         return [tensor(dtype, (known[0], None if dims is None else dims[1], *points))]
-    merged_dim(ctx, grid[-1], len(dims) - 2, "the coordinates of a point and the number of sides")
-    return [tensor(dtype, (merged_dim(ctx, dims[0], grid[0], "the batches"), dims[1], *grid[1:-1]))]
+    merged_dim(ctx, grid[-1], len(dims) - 2, "the coordinates of a point and the number of spatial dimensions")
+    return [tensor(dtype, (merged_dim(ctx, dims[0], grid[0], "the batch sizes"), dims[1], *grid[1:-1]))]
 
 
 @operator("RoiAlign")
@@ -65,12 +67,12 @@ def roi_align(ctx: NodeContext) -> Sequence[ValueType]:
     dims, rois, batches = dims_of_rank(ctx, 0, 4), dims_of_rank(ctx, 1, 2), dims_of_rank(ctx, 2, 1)
     sides = (int_attribute(ctx, "output_height", 1), int_attribute(ctx, "output_width", 1))
     if min(sides) < 0:
-        raise InvalidNode(f"output_height and output_width are {sides[0]} and {sides[1]}; neither may be below 0")
+        raise InvalidNode(f"output_height and output_width are {sides[0]} and {sides[1]}; both must be at least 0")
     count = rois[0] if rois is not None else (batches[0] if batches is not None else None)
     if rois is not None:
         merged_dim(ctx, rois[1], 4, "the coordinates of a region and 4")
     if rois is not None and batches is not None:
-        count = merged_dim(ctx, rois[0], batches[0], "the regions and their batch indices")
+        count = merged_dim(ctx, rois[0], batches[0], "the numbers of regions and of batch indices")
     return [tensor(dtype, (count, None if dims is None else dims[1], *sides))]
 
 
@@ -82,7 +84,7 @@ def max_roi_pool(ctx: NodeContext) -> Sequence[ValueType]:
     if len(sides) != 2:
         raise InvalidNode(f"pooled_shape {list(sides)} must have 2 elements")
     check_each("pooled_shape", sides)
-    expect_dims(ctx, 1, (None, 5), "the tensor of regions")
+    expect_dims(ctx, 1, (None, 5), "rois")
     return [tensor(dtype, (None if rois is None else rois[0], None if dims is None else dims[1], *sides))]
 
 
@@ -97,7 +99,7 @@ def col2im(ctx: NodeContext) -> Sequence[ValueType]:
         {len(pads) / 2} if pads else set()
     )
     if len(counts) > 1:
-        raise InvalidNode("image, block, strides, dilations and pads must be of one number of sides")
+        raise InvalidNode("image, block, strides, dilations and pads must have the same number of spatial dimensions")
     if image is None:
         return [tensor(dtype, (None,) * (int(counts.pop()) + 2) if counts else None)]
     channels: DimLike | None = None
@@ -105,7 +107,7 @@ def col2im(ctx: NodeContext) -> Sequence[ValueType]:
     if dims is not None and known is not None and len(known) == len(image):
         elements = product(known)
         if isinstance(elements, int):
-            channels = exact_quotient(ctx, dims[1], elements, "the rows over the elements of a block")
+            channels = exact_quotient(ctx, dims[1], elements, "the rows by the number of elements in a block")
     return [tensor(dtype, (None if dims is None else dims[0], channels, *image))]
 
 
@@ -118,7 +120,7 @@ def center_crop_pad(ctx: NodeContext) -> Sequence[ValueType]:
         return [tensor(dtype, None)]
     axes = tuple(range(len(dims))) if given is None else normal_axes(given, len(dims))
     if sizes is not None and len(sizes) != len(axes):
-        raise InvalidNode(f"{len(sizes)} sizes for {len(axes)} axes; there must be one for each")
+        raise InvalidNode(f"{len(sizes)} sizes for {len(axes)} axes; one is required for each")
     result: list[DimLike | None] = list(dims)
     for position, axis in enumerate(axes):
         result[axis] = None if sizes is None else required_dim(ctx, sizes[position])

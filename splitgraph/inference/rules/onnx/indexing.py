@@ -59,7 +59,7 @@ def _gather_contents(ctx: NodeContext, dims: Dims, axis: int) -> None:
     length = data.shape[axis]
     for index in where:
         if not -length <= index < length:
-            raise InvalidNode(f"index {index} is out of range [{-length}, {length - 1}] on axis {axis}")
+            raise InvalidNode(f"index {index} is out of range on axis {axis}; it must be in [{-length}, {length - 1}]")
     ctx.set_contents(0, gathered(data, where, chosen.shape, axis))
 
 
@@ -77,7 +77,7 @@ def gather_elements(ctx: NodeContext) -> Sequence[ValueType]:
     if dims is not None:
         check_axis(ctx, 0, len(dims))
     if dims is not None and indices is not None and len(dims) != len(indices):
-        raise InvalidNode(f"the data has rank {len(dims)} and the indices rank {len(indices)}; both must be the same")
+        raise InvalidNode(f"the data has rank {len(dims)} and the indices rank {len(indices)}; the ranks must be equal")
     gather_element_contents(ctx)
     rank = None if dims is None else (None,) * len(dims)
     return [tensor(ctx.input(0).dtype, rank if indices is None else indices)]
@@ -93,15 +93,17 @@ def gather_nd(ctx: NodeContext) -> Sequence[ValueType]:
     if not dims or not indices:
         raise InvalidNode("data and indices must have at least one axis")
     if not 0 <= batch < min(len(dims), len(indices)):
-        raise InvalidNode(f"batch_dims {batch} must be below the ranks, {len(dims)} and {len(indices)}")
+        raise InvalidNode(f"batch_dims {batch} must be less than the ranks {len(dims)} and {len(indices)}")
     depth = indices[-1]
     if not isinstance(depth, int) or not 1 <= depth <= len(dims) - batch:
         raise InvalidNode(
-            f"the index tuples have {depth} entries; data of rank {len(dims)} takes 1 to {len(dims) - batch}"
+            f"the index tuples have {depth} entries; data of rank {len(dims)} allows 1 to {len(dims) - batch}"
         )
     if batch == 0:
         gather_tuple_contents(ctx)
-    batches = tuple(merged_dim(ctx, dims[axis], indices[axis], f"batch dimensions {axis}") for axis in range(batch))
+    batches = tuple(
+        merged_dim(ctx, dims[axis], indices[axis], f"the batch dimensions on axis {axis}") for axis in range(batch)
+    )
     return [tensor(dtype, batches + indices[batch:-1] + dims[batch + depth :])]
 
 
@@ -125,9 +127,9 @@ def _check_updates(ctx: NodeContext, dims: Dims | None) -> None:
     if indices is None:
         return
     if ctx.node.op_type != "ScatterND":
-        expect_dims(ctx, 2, indices, "the tensor of updates")
+        expect_dims(ctx, 2, indices, "updates")
     elif indices and dims is not None and isinstance(indices[-1], int) and indices[-1] <= len(dims):
-        expect_dims(ctx, 2, (*indices[:-1], *dims[indices[-1] :]), "the tensor of updates")
+        expect_dims(ctx, 2, (*indices[:-1], *dims[indices[-1] :]), "updates")
 
 
 def _check_update(ctx: NodeContext, dims: Dims | None) -> None:
@@ -136,10 +138,10 @@ def _check_update(ctx: NodeContext, dims: Dims | None) -> None:
     if dims is None or update is None:
         return
     if len(dims) != len(update):
-        raise InvalidNode(f"the cache has rank {len(dims)} and the update rank {len(update)}; both must be the same")
+        raise InvalidNode(f"the cache has rank {len(dims)} and the update rank {len(update)}; the ranks must be equal")
     starts = dims_of_rank(ctx, 2, 1)
     if starts is not None and dims:
-        merged_dim(ctx, dims[0], starts[0], "the batch and the write indices")
+        merged_dim(ctx, dims[0], starts[0], "the batch size and the number of write indices")
     sequence = normal_axis(int_attribute(ctx, "axis", -2), len(dims))
     for axis, (cached, new) in enumerate(zip(dims, update, strict=True)):
         if axis != sequence:
@@ -234,7 +236,7 @@ def _refuse_negative_indices(ctx: NodeContext) -> None:
     held = ctx.contents(0) if ctx.since_version < 11 else None
     least = min((item for item in (() if held is None else held.items) if isinstance(item, (int, float))), default=0)
     if least < 0:
-        raise InvalidNode(f"an index is {least}; below version 11 none may be negative")
+        raise InvalidNode(f"an index is {least}; before version 11 indices must be at least 0")
 
 
 def _require_one_element(ctx: NodeContext, index: int, what: str) -> None:
@@ -265,8 +267,8 @@ def unique(ctx: NodeContext) -> Sequence[ValueType]:
 def non_max_suppression(ctx: NodeContext) -> Sequence[ValueType]:
     """A row of batch, class and box for each box that is kept."""
     boxes, scores = dims_of_rank(ctx, 0, 3), dims_of_rank(ctx, 1, 3)
-    expect_dims(ctx, 0, (None, None, 4), "the tensor of boxes")
+    expect_dims(ctx, 0, (None, None, 4), "boxes")
     if boxes is not None and scores is not None:
-        merged_dim(ctx, boxes[0], scores[0], "the batches of boxes and scores")
+        merged_dim(ctx, boxes[0], scores[0], "the batch sizes of boxes and scores")
         merged_dim(ctx, boxes[1], scores[2], "the numbers of boxes and of scores")
     return [tensor("int64", (None, 3))]

@@ -48,7 +48,7 @@ def concatenated(ctx: NodeContext, axis: int) -> ValueType:
         return tensor(dtype, None)
     rank = len(known[0])
     if any(len(dims) != rank for dims in known):
-        raise InvalidNode(f"the inputs must have one rank, not the ranks {sorted({len(dims) for dims in known})}")
+        raise InvalidNode(f"the inputs must have the same rank, not the ranks {sorted({len(dims) for dims in known})}")
     if rank == 0:
         raise InvalidNode("scalars cannot be concatenated")
     axis = normal_axis(axis, rank)
@@ -105,7 +105,7 @@ def tile(ctx: NodeContext) -> Sequence[ValueType]:
     if repeats is None:
         return [tensor(dtype, (None,) * len(dims))]
     if len(repeats) != len(dims):
-        raise InvalidNode(f"{len(repeats)} repeats for an input of rank {len(dims)}; there must be one for each axis")
+        raise InvalidNode(f"{len(repeats)} repeats for an input of rank {len(dims)}; one is required for each axis")
     return [tensor(dtype, tiled(ctx, dims, repeats))]
 
 
@@ -163,7 +163,7 @@ def pad(ctx: NodeContext) -> Sequence[ValueType]:
     if pads is None or axes is None:
         return [tensor(dtype, (None,) * rank)]
     if len(pads) != 2 * len(axes):
-        raise InvalidNode(f"{len(pads)} pads for {len(axes)} axes; there must be two for each")
+        raise InvalidNode(f"{len(pads)} pads for {len(axes)} axes; two are required for each")
     result: list[DimLike] = list(dims)
     for position, axis in enumerate(axes):
         before, after = pads[position], pads[position + len(axes)]
@@ -201,7 +201,7 @@ def _pad_axes(ctx: NodeContext, rank: int) -> tuple[int, ...] | None:
 def required_sum(ctx: NodeContext, dim: DimLike, before: DimLike, after: DimLike) -> DimLike:
     """A dimension with pads, which must not be negative. Raises InvalidNode when it is."""
     total = dim + before + after
-    expect(ctx, total, ">=", 0, lambda: f"pads {before} and {after} take more than the dimension {dim} has")
+    expect(ctx, total, ">=", 0, lambda: f"pads {before} and {after} remove more than the dimension {dim}")
     return total
 
 
@@ -222,7 +222,7 @@ def counted_out(ctx: NodeContext, dtype: str | None) -> ValueType:
         held.append(None if contents is None else contents.scalar)
     start, limit, delta = held
     if delta == 0:
-        raise InvalidNode("delta is 0")
+        raise InvalidNode("delta is 0; it must not be 0")
     count = _range_count(ctx, start, limit, delta)
     if not isinstance(count, int) or count > MAX_ITEMS:
         return tensor(dtype, (count,))

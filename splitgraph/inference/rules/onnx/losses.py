@@ -16,7 +16,7 @@ def loss(ctx: NodeContext) -> Sequence[ValueType]:
     each = _labels(ctx, scores, labels)
     weights = dims_of_rank(ctx, 2, 1)
     if scores is not None and weights is not None:
-        merged_dim(ctx, scores[1], weights[0], "the classes and their weights")
+        merged_dim(ctx, scores[1], weights[0], "the numbers of classes and of class weights")
     shape = each if ctx.attribute("reduction", "mean") == "none" else ()
     return [tensor(dtype, shape), tensor(dtype, scores)]
 
@@ -26,13 +26,11 @@ def _labels(ctx: NodeContext, scores: Dims | None, labels: Dims | None) -> Dims 
     if scores is None:
         return labels
     if len(scores) < 2:
-        raise InvalidNode(f"the scores have rank {len(scores)}; they must have batch and classes")
+        raise InvalidNode(f"the scores have rank {len(scores)}; they must have batch and class dimensions")
     expected = (scores[0], *scores[2:])
     if labels is None:
         return expected
     if len(labels) != len(expected):
         raise InvalidNode(f"the labels have rank {len(labels)}; for these scores they must have rank {len(expected)}")
     pairs = zip(expected, labels, strict=True)
-    return tuple(
-        merged_dim(ctx, a, b, f"dimension {i} of the labels and the scores'") for i, (a, b) in enumerate(pairs)
-    )
+    return tuple(merged_dim(ctx, a, b, f"the dimensions {i} of labels and scores") for i, (a, b) in enumerate(pairs))

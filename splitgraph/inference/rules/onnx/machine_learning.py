@@ -45,7 +45,7 @@ def _labels(ctx: NodeContext, strings: str, integers: str) -> tuple[str, int]:
         count = _length(ctx, name)
         if count:
             return dtype, count
-    raise InvalidNode(f"{strings} and {integers} are empty; one of them must be given")
+    raise InvalidNode(f"{strings} and {integers} are empty; one must be given")
 
 
 def _exactly_one(ctx: NodeContext, first: str, second: str) -> int:
@@ -116,7 +116,7 @@ def scaler(ctx: NodeContext) -> Sequence[ValueType]:
     """Each feature with an offset and a factor, as floats."""
     offsets, factors = _length(ctx, "offset"), _length(ctx, "scale")
     if offsets != factors:
-        raise InvalidNode(f"offset has {offsets} elements and scale {factors}; both must have as many")
+        raise InvalidNode(f"offset has {offsets} elements and scale {factors}; the numbers must be equal")
     return [tensor("float32", _with_axes(ctx))]
 
 
@@ -132,7 +132,7 @@ def category_mapper(ctx: NodeContext) -> Sequence[ValueType]:
     integers, strings = _length(ctx, "cats_int64s"), _length(ctx, "cats_strings")
     if not integers or integers != strings:
         raise InvalidNode(
-            f"cats_int64s has {integers} elements and cats_strings {strings}; both must have as many, and one or more"
+            f"cats_int64s has {integers} elements and cats_strings {strings}; the numbers must be equal and at least 1"
         )
     return [tensor(_SWAPPED.get(ctx.input(0).dtype or ""), dims_of(ctx, 0))]
 
@@ -145,9 +145,9 @@ def label_encoder(ctx: NodeContext) -> Sequence[ValueType]:
     keys, values = _column(ctx, "keys"), _column(ctx, "values")
     given = ctx.input(0).dtype
     if keys is not None and given is not None and keys[0] != given:
-        raise InvalidNode(f"the input is {given} and the keys are {keys[0]}; both must be the same")
+        raise InvalidNode(f"the input is {given} and the keys are {keys[0]}; the types must be equal")
     if keys is not None and values is not None and keys[1] != values[1]:
-        raise InvalidNode(f"{keys[1]} keys for {values[1]} values; there must be one for each")
+        raise InvalidNode(f"{keys[1]} keys for {values[1]} values; one is required for each")
     default = ctx.attribute("default_tensor")
     if isinstance(default, TensorProto) and values is not None:
         dtype = DTYPE_NAMES.get(default.data_type)
@@ -169,9 +169,9 @@ def _column(ctx: NodeContext, base: str) -> tuple[str | None, int] | None:
     if isinstance(held, TensorProto):
         found.append((DTYPE_NAMES.get(held.data_type), prod(held.dims)))
     if len(found) > 1:
-        raise InvalidNode(f"more than one of the attributes {base}_* is given; there must be one")
+        raise InvalidNode(f"more than one of the attributes {base}_* is given; exactly one is required")
     if not found and ctx.since_version >= 4:
-        raise InvalidNode(f"none of the attributes {base}_* is given; there must be one")
+        raise InvalidNode(f"none of the attributes {base}_* is given; exactly one is required")
     return found[0] if found else None
 
 
@@ -188,7 +188,7 @@ def feature_vectorizer(ctx: NodeContext) -> Sequence[ValueType]:
     """The columns of all inputs side by side, as many of each as `inputdimensions` says."""
     sizes = ints_attribute(ctx, "inputdimensions")
     if sizes is not None and len(sizes) != ctx.input_count:
-        raise InvalidNode(f"{len(sizes)} inputdimensions for {ctx.input_count} inputs; there must be one for each")
+        raise InvalidNode(f"{len(sizes)} inputdimensions for {ctx.input_count} inputs; one is required for each")
     rows: DimLike | None = None
     for index in range(ctx.input_count):
         dims = dims_of(ctx, index)
@@ -280,7 +280,7 @@ def _check_lists(ctx: NodeContext, *prefixes: str) -> None:
         }
         if len({length for length in found.values() if length}) > 1:
             listed = ", ".join(f"{name} has {length}" for name, length in sorted(found.items()))
-            raise InvalidNode(f"attributes must be of one length: {listed}")
+            raise InvalidNode(f"attributes must have equal lengths: {listed}")
 
 
 @operator("TreeEnsemble", domain=DOMAIN)
@@ -302,14 +302,14 @@ def _check_tree(ctx: NodeContext) -> None:
             dtype = DTYPE_NAMES.get(held.data_type)
             wanted = "uint8" if name == "nodes_modes" else given
             if wanted is not None and dtype != wanted:
-                raise InvalidNode(f"attribute {name!r} is of {dtype}; it must be of {wanted}")
+                raise InvalidNode(f"attribute {name!r} has the type {dtype}; it must be {wanted}")
         for prefix, found in lengths.items():
             if name.startswith(prefix):
                 found[name] = prod(held.dims) if isinstance(held, TensorProto) else len(held)
     for found in lengths.values():
         if len(set(found.values())) > 1:
             listed = ", ".join(f"{name} has {length}" for name, length in sorted(found.items()))
-            raise InvalidNode(f"attributes must be of one length: {listed}")
+            raise InvalidNode(f"attributes must have equal lengths: {listed}")
 
 
 @operator("CastMap", gives=(None,), domain=DOMAIN)
@@ -343,5 +343,5 @@ def zip_map(ctx: NodeContext) -> Sequence[ValueType]:
     dtype, labels = _labels(ctx, "classlabels_strings", "classlabels_int64s")
     _exactly_one(ctx, "classlabels_strings", "classlabels_int64s")
     if dims is not None:
-        merged_dim(ctx, dims[-1], labels, "the columns and the number of labels")
+        merged_dim(ctx, dims[-1], labels, "the numbers of columns and of labels")
     return [ValueType("sequence", None, None, ValueType("map", dtype, None, tensor("float32", None)))]

@@ -76,7 +76,7 @@ def _check_added(ctx: NodeContext, dim: DimLike | None, added: DimLike) -> None:
     if dim is None or added == 1 or dim == added:
         return
     if isinstance(dim, int) and isinstance(added, int):
-        raise InvalidNode(f"C has a dimension {added} where the product has {dim}")
+        raise InvalidNode(f"C has the dimension {added} where the product has {dim}; C must broadcast to the product")
     if ctx.facts.prove_ne(added, 1):
         merged_dim(ctx, dim, added, "the dimensions of C and of the product")
 
@@ -115,7 +115,7 @@ def einsum(ctx: NodeContext) -> Sequence[ValueType]:
     ranks = {len(dims) for dims in wide if dims is not None}
     if len(ranks) > 1:
         raise InvalidNode(
-            f"the ellipsis stands for {' and '.join(map(str, sorted(ranks)))} dimensions; they must be as many"
+            f"the ellipsis stands for {' and '.join(map(str, sorted(ranks)))} dimensions; the numbers must be equal"
         )
     return [tensor(dtype, _einsum_result(ctx, right, named, wide))]
 
@@ -136,7 +136,11 @@ def _bind_letters(
     # A letter that stands twice in one term takes a diagonal, for which nothing broadcasts.
     inside: dict[str, DimLike] = {}
     for letter, dim in (*zip(head, dims, strict=False), *zip(tail, dims[last:], strict=True)):
-        inside[letter] = merged_dim(ctx, inside[letter], dim, f"the dimensions {letter!r}") if letter in inside else dim
+        inside[letter] = (
+            merged_dim(ctx, inside[letter], dim, f"the dimensions of the letter {letter!r}")
+            if letter in inside
+            else dim
+        )
     for letter, dim in inside.items():
         named[letter] = broadcast_dim(ctx, named[letter], dim) if letter in named else dim
 

@@ -29,7 +29,7 @@ def quantize_linear(ctx: NodeContext) -> Sequence[ValueType]:
     by_default = ctx.input(2).dtype if ctx.has_input(2) else "uint8"
     given = dtype_attribute(ctx, "output_dtype", by_default)
     if ctx.has_input(2) and by_default is not None and given != by_default:
-        raise InvalidNode(f"output_dtype is {given} and the zero point {by_default}; both must be the same")
+        raise InvalidNode(f"output_dtype is {given} and the zero point {by_default}; the types must be equal")
     dtype_attribute(ctx, "precision", None)
     _check_scale(ctx)
     return [tensor(given, dims_of(ctx, 0))]
@@ -48,7 +48,9 @@ def _check_scale(ctx: NodeContext) -> None:
     """Require one scale, one for each element of the axis, or with block_size one for each block of the axis."""
     dims, scale = dims_of(ctx, 0), dims_of(ctx, 1)
     if ctx.since_version == 10 and scale is not None and len(scale) == 1 and isinstance(scale[0], int) and scale[0] > 1:
-        raise InvalidNode(f"the scale has {scale[0]} elements; before version 13 there is one for the whole tensor")
+        raise InvalidNode(
+            f"the scale has {scale[0]} elements; before version 13 one scale for the whole tensor is required"
+        )
     block = int_attribute(ctx, "block_size", 0)
     if scale is None or not isinstance(block, int):
         return
@@ -56,18 +58,18 @@ def _check_scale(ctx: NodeContext) -> None:
         _check_blocks(ctx, dims, scale, block)
         return
     if len(scale) > 1:
-        raise InvalidNode(f"the scale is of rank {len(scale)}; without block_size it is a scalar or of rank 1")
+        raise InvalidNode(f"the scale has rank {len(scale)}; without block_size it must be a scalar or have rank 1")
     if dims is None or len(scale) != 1 or len(dims) < 2:
         return
     if isinstance(scale[0], int) and scale[0] > 1:
         axis = normal_axis(int_attribute(ctx, "axis", 1), len(dims))
-        merged_dim(ctx, dims[axis], scale[0], f"the scales and the dimension on axis {axis}")
+        merged_dim(ctx, dims[axis], scale[0], f"the number of scales and the dimension on axis {axis}")
 
 
 def _check_blocks(ctx: NodeContext, dims: Shape | None, scale: Shape, block: int) -> None:
     if not scale or (dims is not None and len(dims) != len(scale)):
-        rank = "the rank of the input" if dims is None else f"rank {len(dims)}, as the input is"
-        raise InvalidNode(f"the scale is of rank {len(scale)}; with block_size {block} it must be of {rank}")
+        rank = "the rank of the input" if dims is None else f"rank {len(dims)}, like the input"
+        raise InvalidNode(f"the scale has rank {len(scale)}; with block_size {block} it must have {rank}")
     if dims is None:
         return
     axis = normal_axis(int_attribute(ctx, "axis", 1), len(dims))
@@ -76,7 +78,7 @@ def _check_blocks(ctx: NodeContext, dims: Shape | None, scale: Shape, block: int
             wanted = ceildiv(dim, block) if place == axis else dim
             if size != wanted:
                 what = f"blocks of {block}" if place == axis else "elements"
-                raise InvalidNode(f"the scale is of size {size} on axis {place}, where the input has {wanted} {what}")
+                raise InvalidNode(f"the scale has {size} elements on axis {place}, but the input has {wanted} {what}")
 
 
 @operator("DynamicQuantizeLinear", gives=("uint8", "float32", "uint8"))

@@ -40,12 +40,16 @@ def recurrent(ctx: NodeContext) -> Sequence[ValueType]:
     for activation in ctx.attribute("activations") or ():
         if activation.lower() not in _ACTIVATIONS:
             raise InvalidNode(
-                f"there is no activation {activation!r}; it must be one of {', '.join(_ACTIVATIONS.values())}"
+                f"activation {activation!r} does not exist; it must be one of {', '.join(_ACTIVATIONS.values())}"
             )
     hidden: DimLike | None = None if recurrence is None else recurrence[2]
     if ctx.has_attribute("hidden_size"):
         size = int_attribute(ctx, "hidden_size", 0)
-        hidden = size if hidden is None else merged_dim(ctx, size, hidden, "hidden_size and the recurrence weights")
+        hidden = (
+            size
+            if hidden is None
+            else merged_dim(ctx, size, hidden, "hidden_size and the last dimension of the recurrence weights")
+        )
     batch_first = bool(int_attribute(ctx, "layout", 0))
     steps, batch, features = (
         (None, None, None) if data is None else ((data[1], data[0], data[2]) if batch_first else data)
@@ -55,18 +59,18 @@ def recurrent(ctx: NodeContext) -> Sequence[ValueType]:
         if dims is not None:
             merged_dim(ctx, directions, dims[0], f"the first dimension of {what} and the number of directions")
         if dims is not None and rows is not None:
-            merged_dim(ctx, rows, dims[1], f"the rows of {what} and the size of all gates")
+            merged_dim(ctx, rows, dims[1], f"the rows of {what} and the total size of the gates")
     if weights is not None and features is not None:
-        merged_dim(ctx, features, weights[2], "the weights' last dimension and the input's features")
+        merged_dim(ctx, features, weights[2], "the last dimensions of the weights and of the input")
     demanded = _known_batch(ctx, batch, axis=0 if batch_first else 1)
-    batch = demanded if batch is None or demanded is None else merged_dim(ctx, batch, demanded, "the batches")
+    batch = demanded if batch is None or demanded is None else merged_dim(ctx, batch, demanded, "the batch sizes")
     expect_dims(ctx, 3, (directions, None if rows is None else 2 * rows), "the bias")
     expect_dims(ctx, 4, (batch,), "sequence_lens")
     held = (batch, directions, hidden) if batch_first else (directions, batch, hidden)
     expect_dims(ctx, 5, held, "initial_h")
     if ctx.node.op_type == "LSTM":
         expect_dims(ctx, 6, held, "initial_c")
-        expect_dims(ctx, 7, (directions, None if hidden is None else 3 * hidden), "the weights of the peepholes")
+        expect_dims(ctx, 7, (directions, None if hidden is None else 3 * hidden), "the peephole weights")
     # One and the same in all outputs.
     hidden, steps, batch = (ctx.fresh() if dim is None else dim for dim in (hidden, steps, batch))
     if batch_first:

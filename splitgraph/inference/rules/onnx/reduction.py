@@ -180,11 +180,11 @@ def batch_normalization(ctx: NodeContext) -> Sequence[ValueType]:
         for index in range(1, 5):
             held = dims_of_rank(ctx, index, 1)
             if held is not None and channels is not None:
-                merged_dim(ctx, channels, held[0], f"the channels and input {index}")
+                merged_dim(ctx, channels, held[0], f"the number of channels and the length of input {index}")
     if len(ctx.node.output) == 1:
         return [known]
     if ctx.since_version >= 14 and not int_attribute(ctx, "training_mode", 0):
-        raise InvalidNode(f"{len(ctx.node.output)} outputs without training_mode; there must be one")
+        raise InvalidNode(f"{len(ctx.node.output)} outputs without training_mode; only one is allowed")
     if ctx.since_version < 9:
         mean, variance = (tensor(ctx.input(index).dtype, dims_of(ctx, index)) for index in (3, 4))
     else:
@@ -198,4 +198,4 @@ def _channels(ctx: NodeContext, index: int) -> DimLike | None:
     channels = dims[1] if dims is not None and len(dims) > 1 else None
     if channels is None or held is None:
         return channels if held is None else held[0]
-    return merged_dim(ctx, channels, held[0], "the channels and the statistics")
+    return merged_dim(ctx, channels, held[0], "the numbers of channels and of statistics")

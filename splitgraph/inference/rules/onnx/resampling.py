@@ -52,7 +52,7 @@ def resize(ctx: NodeContext) -> Sequence[ValueType]:
     axes: Sequence[int] = range(len(dims)) if not given else normal_axes(given, len(dims))
     scaled, sized = _is_given(ctx, 2), _is_given(ctx, 3)
     if scaled is not None and scaled == sized:
-        raise InvalidNode("either scales or sizes must be given, and not both of them")
+        raise InvalidNode("exactly one of scales and sizes must be given")
     if sized is False:
         if ctx.attribute("coordinate_transformation_mode") == "tf_crop_and_resize":
             # The region of interest changes the size in some runtimes and not in others.
@@ -62,7 +62,7 @@ def resize(ctx: NodeContext) -> Sequence[ValueType]:
     if sizes is None:
         return [tensor(dtype, [None if axis in axes else dim for axis, dim in enumerate(dims)])]
     if len(sizes) != len(axes):
-        raise InvalidNode(f"{len(sizes)} sizes for {len(axes)} axes; there must be one for each")
+        raise InvalidNode(f"{len(sizes)} sizes for {len(axes)} axes; one is required for each")
     result: list[DimLike | None] = list(dims)
     policy = ctx.attribute("keep_aspect_ratio_policy", "stretch")
     for axis, size in zip(axes, sizes, strict=True):
@@ -109,7 +109,7 @@ def _scaled(dims: Dims, scales: Sequence[Item] | None, axes: Sequence[int]) -> l
     if scales is None:
         return [None if axis in axes else dim for axis, dim in enumerate(dims)]
     if len(scales) != len(axes):
-        raise InvalidNode(f"{len(scales)} scales for {len(axes)} axes; there must be one for each")
+        raise InvalidNode(f"{len(scales)} scales for {len(axes)} axes; one is required for each")
     for axis, scale in zip(axes, scales, strict=True):
         result[axis] = _scaled_dim(dims[axis], scale)
     return result

@@ -75,7 +75,7 @@ def _resolved(ctx: NodeContext, dims: Dims | None, target: Target) -> Dims:
 def _check(target: Target, allow_zero: bool) -> None:
     numbers = [dim for dim in target if isinstance(dim, int)]
     if any(dim < -1 for dim in numbers):
-        raise InvalidNode(f"the target shape has a dimension {min(numbers)}; only -1 is allowed below 0")
+        raise InvalidNode(f"the target shape has a dimension {min(numbers)}; the only negative value allowed is -1")
     if numbers.count(-1) > 1:
         raise InvalidNode("the target shape has more than one -1")
     if allow_zero and 0 in numbers and -1 in numbers:
@@ -92,7 +92,7 @@ def _copy_zeros(ctx: NodeContext, dims: Dims | None, target: Target) -> Target:
         elif dims is None:
             result.append(ctx.fresh())
         elif position >= len(dims):
-            raise InvalidNode(f"0 at position {position} copies a dimension that the input of rank {len(dims)} lacks")
+            raise InvalidNode(f"the 0 at position {position} copies a dimension, but the input has rank {len(dims)}")
         else:
             result.append(dims[position])
     return tuple(result)

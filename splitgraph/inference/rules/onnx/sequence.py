@@ -69,7 +69,7 @@ def position_in(ctx: NodeContext, index: int, length: DimLike | None, *, end_all
         last = length if end_allowed else length - 1
         if not -length <= position <= last:
             raise InvalidNode(
-                f"position {position} is out of range [{-length}, {last}] of a sequence of {length} elements"
+                f"position {position} is out of range for {length} elements; it must be in [{-length}, {last}]"
             )
     return position
 
@@ -129,7 +129,7 @@ def sequence_empty(ctx: NodeContext) -> Sequence[ValueType]:
     """A sequence without elements."""
     dtype = DTYPE_NAMES.get(int_attribute(ctx, "dtype", 1))
     if dtype is None:
-        raise InvalidNode(f"attribute 'dtype' is {ctx.attribute('dtype')}, which is no element type")
+        raise InvalidNode(f"attribute 'dtype' is {ctx.attribute('dtype')}, which is not an element type")
     ctx.set_sequence(0, SequenceInfo(0, ()))
     return [sequence(dtype, None)]
 
@@ -187,12 +187,12 @@ def concat_from_sequence(ctx: NodeContext) -> Sequence[ValueType]:
     if info is not None and info.elements:
         ranks = {element.rank for element in info.elements if element.rank is not None}
         if len(ranks) > 1:
-            raise InvalidNode(f"the elements must have one rank, not the ranks {sorted(ranks)}")
+            raise InvalidNode(f"the elements must have the same rank, not the ranks {sorted(ranks)}")
         rank = next(iter(ranks), rank)
     if known.kind == "unknown" or rank is None:
         return [tensor(known.dtype, None)]
     if not stacked and rank == 0:
-        raise InvalidNode("scalars can only be joined along a new axis")
+        raise InvalidNode("scalars can be joined along a new axis only")
     axis = normal_axis(axis, rank + 1 if stacked else rank)
     result = _joined(ctx, known, info, axis, stacked)
     return [tensor(known.dtype, result)]
@@ -243,5 +243,5 @@ def _all_equal(ctx: NodeContext, shapes: Sequence[Dims | None]) -> Dims:
     for shape in known[1:]:
         for axis, dim in enumerate(shape):
             if result[axis] != dim:
-                result[axis] = merged_dim(ctx, result[axis], dim, f"the elements' dimensions on axis {axis}")
+                result[axis] = merged_dim(ctx, result[axis], dim, f"the dimensions of the elements on axis {axis}")
     return tuple(result)

@@ -160,7 +160,7 @@ def transpose(ctx: NodeContext) -> Sequence[ValueType]:
     dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
     perm = ints_attribute(ctx, "perm")
     if perm is not None and sorted(perm) != list(range(len(perm))):
-        raise InvalidNode(f"perm {list(perm)} is no permutation of the axes")
+        raise InvalidNode(f"perm {list(perm)} is not a permutation of the axes")
     if dims is None:
         return [tensor(dtype, None if perm is None else (None,) * len(perm))]
     return [tensor(dtype, transposed(ctx, dims, perm))]
@@ -174,7 +174,7 @@ def transposed(ctx: NodeContext, dims: Dims, order: Sequence[int] | None) -> Dim
     if order is None:
         order = tuple(range(len(dims) - 1, -1, -1))
     if len(order) != len(dims):
-        raise InvalidNode(f"perm has {len(order)} axes and the input {len(dims)}")
+        raise InvalidNode(f"perm has {len(order)} axes, but the input has {len(dims)}")
     result = tuple([dims[axis] for axis in order])
     contents = ctx.contents(0) if static_count(result) is not None else None
     if contents is not None:

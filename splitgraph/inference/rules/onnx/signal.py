@@ -48,13 +48,15 @@ def dft(ctx: NodeContext) -> Sequence[ValueType]:
     if dims is None:
         return [tensor(dtype, None)]
     if len(dims) < 2:
-        raise InvalidNode(f"the input has rank {len(dims)}; it must have an axis before that of the parts")
+        raise InvalidNode(
+            f"the input has rank {len(dims)}; it must have an axis before the one of real and imaginary parts"
+        )
     if isinstance(dims[-1], int) and dims[-1] not in (1, 2):
         raise InvalidNode(f"the last dimension is {dims[-1]}; it must be 1 for real and 2 for complex numbers")
     if half and not inverse and dims[-1] == 2:
-        raise InvalidNode("the input is complex; half of a transform can be left out for real input only")
+        raise InvalidNode("the input is complex; onesided requires real input")
     if half and inverse and dims[-1] == 1:
-        raise InvalidNode("the input is real; an inverse transform of which half was left out takes complex input")
+        raise InvalidNode("the input is real; a onesided inverse transform requires complex input")
     parts = 1 if inverse and half else 2
     axis = _dft_axis(ctx, len(dims))
     if axis is None and not half and not ctx.has_input(1):
@@ -77,7 +79,7 @@ def _dft_axis(ctx: NodeContext, rank: int) -> int | None:
         return None
     normal = normal_axis(axis, rank)
     if normal == rank - 1:
-        raise InvalidNode(f"axis {axis} is that of real and imaginary part")
+        raise InvalidNode(f"axis {axis} holds the real and imaginary parts and cannot be transformed")
     return normal
 
 
@@ -116,7 +118,7 @@ def _frame_length(ctx: NodeContext, dims: Dims | None, window_dims: Dims | None)
         held = None if window_dims is None else window_dims[0]
         if given is None or held is None:
             return held if given is None else given
-        return merged_dim(ctx, given, held, "frame_length and the window")
+        return merged_dim(ctx, given, held, "frame_length and the length of the window")
     if ctx.has_input(3):
         return given
     return None if dims is None else dims[1]

@@ -77,10 +77,10 @@ def sliced(
     steps = (1,) * len(starts) if steps is None else steps
     if not len(starts) == len(ends) == len(axes) == len(steps):
         raise InvalidNode(
-            f"{len(starts)} starts, {len(ends)} ends, {len(axes)} axes, {len(steps)} steps; they must be as many"
+            f"{len(starts)} starts, {len(ends)} ends, {len(axes)} axes, {len(steps)} steps; the numbers must be equal"
         )
     if 0 in steps:
-        raise InvalidNode("a step is 0")
+        raise InvalidNode("a step is 0; steps must not be 0")
     if dims is None:
         return [tensor(dtype, None)]
     result = list(dims)
@@ -98,9 +98,9 @@ def _require_a_direction(ctx: NodeContext, step: DimLike | None) -> None:
     if not isinstance(step, Dim):
         return
     if ctx.facts.prove_ge(step, 0):
-        ctx.require(step, ">=", 1, message="a step is 0")
+        ctx.require(step, ">=", 1, message="a step is 0; steps must not be 0")
     elif ctx.facts.prove_ge(0, step):
-        ctx.require(-1, ">=", step, message="a step is 0")
+        ctx.require(-1, ">=", step, message="a step is 0; steps must not be 0")
 
 
 def slice_contents(
@@ -138,7 +138,7 @@ def slice_length(
         return _backward_length(facts, dim, start, end, -step)
     if not facts.prove_ge(step, 1):
         return None
-    low, high = _clamped(facts, dim, start), _clamped(facts, dim, end)
+    low, high = clamped_position(facts, dim, start), clamped_position(facts, dim, end)
     if low is None or high is None:
         return None
     in_order = _in_order(facts, start, end) or facts.prove_ge(high, low)
@@ -154,7 +154,7 @@ def _in_order(facts: Facts, start: DimLike, end: DimLike) -> bool:
     return same_side and facts.prove_ge(end, start)
 
 
-def _clamped(facts: Facts, dim: DimLike, position: DimLike) -> DimLike | None:
+def clamped_position(facts: Facts, dim: DimLike, position: DimLike) -> DimLike | None:
     """A start or end of a forward slice as a position between 0 and the dimension; None when its sign is not known."""
     if isinstance(position, int) and isinstance(dim, int):
         return min(max(position + dim if position < 0 else position, 0), dim)

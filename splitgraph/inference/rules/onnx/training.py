@@ -30,7 +30,7 @@ def optimizer(ctx: NodeContext) -> Sequence[ValueType]:
     groups, renewed = _GROUPS[ctx.node.op_type]
     tensors = ctx.input_count - 2
     if tensors < groups or tensors % groups:
-        raise InvalidNode(f"{tensors} inputs after the first two; there must be {groups} for each optimized tensor")
+        raise InvalidNode(f"{tensors} inputs after the first two; {groups} are required for each optimized tensor")
     size = tensors // groups
     for index in range(2 + size, ctx.input_count):
         dims = dims_of(ctx, 2 + (index - 2) % size)

@@ -51,7 +51,9 @@ def attention(ctx: NodeContext) -> Sequence[ValueType]:
     length = outer[1]
     if ctx.has_input(past):
         length = None if before is None or length is None else before[3] + length
-    head_size = None if key_size is None else exact_quotient(ctx, key_size, heads, "the hidden size over the heads")
+    head_size = (
+        None if key_size is None else exact_quotient(ctx, key_size, heads, "the hidden size by the number of heads")
+    )
     return [output, tensor(dtype, (2, outer[0], heads, length, head_size))]
 
 
@@ -66,7 +68,7 @@ def _projected_sizes(ctx: NodeContext) -> tuple[DimLike | None, DimLike | None]:
     together = weights[1] if weights is not None else (None if bias is None else bias[0])
     if together is None:
         return None, None
-    size = exact_quotient(ctx, together, 3, "the columns of the weights over queries, keys and values")
+    size = exact_quotient(ctx, together, 3, "the columns of the weights into queries, keys and values")
     return size, size
 
 
@@ -115,8 +117,8 @@ def _kept(
         length, key_size, value_size = key[1], key[4], key[4]
     elif key is not None and value is not None and len(key) == len(value) == 3:
         length = key[1]
-        key_size = exact_quotient(ctx, key[2], heads, "the key over its heads")
-        value_size = exact_quotient(ctx, value[2], heads, "the value over its heads")
+        key_size = exact_quotient(ctx, key[2], heads, "the key size by the number of heads")
+        value_size = exact_quotient(ctx, value[2], heads, "the value size by the number of heads")
     elif key is not None and value is not None and len(key) == len(value) == 4:
         length, key_size, value_size = key[2], key[3], value[3]
     else:
@@ -137,7 +139,7 @@ def group_query_attention(ctx: NodeContext) -> Sequence[ValueType]:
     hidden = head_size = None
     if query is not None:
         together = heads if ctx.has_input(1) else heads + 2 * kept
-        head_size = exact_quotient(ctx, query[2], together, "the query over its heads")
+        head_size = exact_quotient(ctx, query[2], together, "the query size by the number of heads")
         hidden = head_size * heads
     batch, length = (None, None) if query is None else query[:2]
     output = tensor(dtype, (batch, length, hidden))

@@ -69,7 +69,7 @@ def upsample(ctx: NodeContext) -> Sequence[ValueType]:
     """The image enlarged by a whole number along each dimension."""
     dims, scales = _image(ctx), ints_attribute(ctx, "scales")
     if scales is None or len(scales) != len(dims) or min(scales) < 1:
-        raise InvalidNode(f"scales are {scales}; there must be one of at least 1 for each of {len(dims)} dimensions")
+        raise InvalidNode(f"scales are {scales}; one of at least 1 is required for each of {len(dims)} dimensions")
     enlarged = [None if dim is None else dim * scale for dim, scale in zip(dims, scales, strict=True)]
     return [tensor(ctx.input(0).dtype, enlarged)]
 

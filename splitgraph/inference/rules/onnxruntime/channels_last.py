@@ -19,7 +19,9 @@ def _channels_first(dims: Dims | None) -> Dims | None:
     if dims is None:
         return None
     if len(dims) < 3:
-        raise InvalidNode(f"the input has rank {len(dims)}; it must have batch, a spatial dimension and channels")
+        raise InvalidNode(
+            f"the input has rank {len(dims)}; it must have batch, at least one spatial dimension and channels"
+        )
     return (dims[0], dims[-1], *dims[1:-1])
 
 
@@ -41,7 +43,7 @@ def conv(ctx: NodeContext) -> Sequence[ValueType]:
     rank = len(data) - 2
     given = ints_attribute(ctx, "kernel_shape")
     if given is not None and len(given) != rank:
-        raise InvalidNode(f"kernel_shape {list(given)} for {rank} spatial dimensions; there must be one for each")
+        raise InvalidNode(f"kernel_shape {list(given)} for {rank} spatial dimensions; one is required for each")
     check_each("kernel_shape", given or ())
     kernel: Sequence[DimLike | None] = (None,) * rank if given is None else given
     filters = weights[0] if weights else None

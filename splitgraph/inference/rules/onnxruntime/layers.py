@@ -87,7 +87,7 @@ def bias_split_gelu(ctx: NodeContext) -> Sequence[ValueType]:
     dims = dims_of_rank(ctx, 0, 3)
     if dims is None:
         return [tensor(ctx.input(0).dtype, (None,) * 3)]
-    return [tensor(ctx.input(0).dtype, (*dims[:2], exact_quotient(ctx, dims[2], 2, "the last dimension over 2")))]
+    return [tensor(ctx.input(0).dtype, (*dims[:2], exact_quotient(ctx, dims[2], 2, "the last dimension into halves")))]
 
 
 @operator("EmbedLayerNormalization", "QEmbedLayerNormalization", gives=(2, "int32", 2), domain=DOMAIN)
@@ -166,7 +166,7 @@ def distances(ctx: NodeContext) -> Sequence[ValueType]:
     """The distance of each row of the first input from each row of the second."""
     a, b = dims_of_rank(ctx, 0, 2), dims_of_rank(ctx, 1, 2)
     if a is not None and b is not None:
-        merged_dim(ctx, a[1], b[1], "the columns")
+        merged_dim(ctx, a[1], b[1], "the numbers of columns")
     return [tensor(known_dtype(ctx, (0, 1)), (None if a is None else a[0], None if b is None else b[0]))]
 
 

@@ -95,7 +95,7 @@ def concat(ctx: NodeContext) -> Sequence[ValueType]:
         return [tensor(dtype, None)]
     rank = len(known[0])
     if any(len(dims) != rank for dims in known):
-        raise InvalidNode(f"the inputs must have one rank, not the ranks {sorted({len(dims) for dims in known})}")
+        raise InvalidNode(f"the inputs must have the same rank, not the ranks {sorted({len(dims) for dims in known})}")
     return [tensor(dtype, joined_dims(ctx, shapes, normal_axis(int_attribute(ctx, "axis", 1), rank)))]
 
 

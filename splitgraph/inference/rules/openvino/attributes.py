@@ -47,7 +47,7 @@ def _integer(name: str, written: str) -> int:
     try:
         return int(written)
     except ValueError:
-        raise InvalidNode(f"attribute {name!r} has {written!r} where an integer must be") from None
+        raise InvalidNode(f"attribute {name!r} contains {written!r}, which is not an integer") from None
 
 
 def element_type(ctx: NodeContext, name: str, default: str | None) -> str | None:

@@ -22,7 +22,7 @@ def _ports(ctx: NodeContext, key: str) -> list[PortEntry]:
 def _graph(ctx: NodeContext, key: str) -> GraphProto:
     graph = ctx.attribute(key)
     if not isinstance(graph, GraphProto):
-        raise InvalidNode(f"there is no {key}")
+        raise InvalidNode(f"{key} is missing")
     return graph
 
 
@@ -44,7 +44,7 @@ def _branch(ctx: NodeContext, name: str) -> Body:
             held[entry.internal] = ctx.contents(entry.external)
     body = ctx.walk_body(f"{name}_body", given, held=held)
     if body is None:
-        raise InvalidNode(f"there is no {name}_body")
+        raise InvalidNode(f"{name}_body is missing")
     types, contents = [UNKNOWN] * len(ctx.outputs), list[Contents | None]([None] * len(ctx.outputs))
     for entry in ports:
         if entry.tag == "output" and entry.external is not None and entry.internal is not None:
@@ -93,7 +93,7 @@ def _passed(ctx: NodeContext, entry: PortEntry) -> ValueType:
     if entry.axis is None or known.shape is None:
         return known if entry.axis is None else known.with_shape(None)
     if entry.axis >= len(known.shape):
-        raise InvalidNode(f"axis {entry.axis} of the slices is out of range for an input of rank {len(known.shape)}")
+        raise InvalidNode(f"slice axis {entry.axis} is out of range for an input of rank {len(known.shape)}")
     return known.with_shape([*known.shape[: entry.axis], entry.part_size, *known.shape[entry.axis + 1 :]])
 
 

@@ -49,7 +49,7 @@ def _per_axis(ctx: NodeContext, name: str, rank: int, default: int) -> tuple[int
     if not given:
         return (default,) * rank
     if len(given) != rank:
-        raise InvalidNode(f"{len(given)} {name} for {rank} spatial dimensions; there must be one for each")
+        raise InvalidNode(f"{len(given)} {name} for {rank} spatial dimensions; one is required for each")
     return given
 
 
@@ -57,7 +57,9 @@ def _spatial_rank(data: Dims | None, filters: Dims | None, more: int) -> int | N
     """How many spatial dimensions there are, None when unknown; more: how many axes more than the data filters have."""
     ranks = {len(dims) - 2 for dims in (data, None if filters is None else filters[more:]) if dims is not None}
     if len(ranks) > 1:
-        raise InvalidNode(f"data and filters have {' and '.join(map(str, sorted(ranks)))} spatial dimensions")
+        raise InvalidNode(
+            f"data and filters have {' and '.join(map(str, sorted(ranks)))} spatial dimensions; both must be equal"
+        )
     rank = next(iter(ranks), None)
     if rank is not None and rank < 1:
         raise InvalidNode("the data must have batch, channels and at least one spatial dimension")
@@ -74,7 +76,7 @@ def _outputs(
     first, second = filters[more] * groups, filters[more + 1] * groups
     inputs, outputs = (first, second) if inputs_first else (second, first)
     if data is not None:
-        merged_dim(ctx, data[1], inputs, "the data's channels and the filters' inputs")
+        merged_dim(ctx, data[1], inputs, "the channels of the data and the input channels of the filters")
     return outputs
 
 
@@ -115,7 +117,7 @@ def _spread(
     if ctx.has_input(2):
         sides = listed(ctx, 2)
         if sides is not None and len(sides) != rank:
-            raise InvalidNode(f"{len(sides)} output sides for {rank} spatial dimensions; there must be one for each")
+            raise InvalidNode(f"{len(sides)} output sides for {rank} spatial dimensions; one is required for each")
         return (None,) * rank if sides is None else tuple(required_dim(ctx, side) for side in sides)
     windows, extra = _windows(ctx, rank), _per_axis(ctx, "output_padding", rank, 0)
     if data is None or filters is None:
@@ -138,7 +140,7 @@ def pool(ctx: NodeContext) -> Sequence[ValueType]:
     shape: tuple[DimLike | None, ...] = (None,) * (len(kernel) + 2)
     if dims is not None:
         if len(kernel) != len(dims) - 2:
-            raise InvalidNode(f"kernel {list(kernel)} does not fit an input of rank {len(dims)}; it needs two less")
+            raise InvalidNode(f"kernel {list(kernel)} does not fit rank {len(dims)}; it must have 2 elements fewer")
         shape = (*dims[:2], *_pooled(ctx, dims[2:], kernel))
     positions = tensor(element_type(ctx, "index_element_type", "int64"), shape)
     return [tensor(dtype, shape), positions][: len(ctx.node.output)]
@@ -167,7 +169,9 @@ def adaptive_pool(ctx: NodeContext) -> Sequence[ValueType]:
     shape: tuple[DimLike | None, ...] | None = None
     if dims is not None and sides is not None:
         if len(sides) != len(dims) - 2:
-            raise InvalidNode(f"{len(sides)} sides for an input of rank {len(dims)}; there must be two less")
+            raise InvalidNode(
+                f"{len(sides)} sides for an input of rank {len(dims)}; there must be 2 fewer than the rank"
+            )
         shape = (*dims[:2], *(required_dim(ctx, side) for side in sides))
     positions = tensor(element_type(ctx, "index_element_type", "int64"), shape)
     return [tensor(dtype, shape), positions][: len(ctx.node.output)]

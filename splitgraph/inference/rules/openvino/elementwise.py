@@ -179,7 +179,7 @@ def _alike(ctx: NodeContext, shapes: Sequence[Dims | None]) -> Dims | None:
     result = known[0]
     for dims in known[1:]:
         if len(dims) != len(result):
-            raise InvalidNode(f"the inputs have the ranks {len(result)} and {len(dims)}; both must have one shape")
+            raise InvalidNode(f"the inputs have the ranks {len(result)} and {len(dims)}; both must have the same shape")
         pairs = enumerate(zip(result, dims, strict=True))
         result = tuple(merged_dim(ctx, a, b, f"the dimensions on axis {axis}") for axis, (a, b) in pairs)
     return result

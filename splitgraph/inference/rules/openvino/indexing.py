@@ -67,8 +67,8 @@ def gather(ctx: NodeContext) -> Sequence[ValueType]:
         return [tensor(dtype, (None,) * rank)]
     axis = normal_axis(axis, len(dims))
     if batch > axis:
-        raise InvalidNode(f"batch_dims {batch} is above the axis {axis}")
-    batches = tuple(merged_dim(ctx, dims[i], indices[i], f"batch dimensions {i}") for i in range(batch))
+        raise InvalidNode(f"batch_dims {batch} is greater than the axis {axis}")
+    batches = tuple(merged_dim(ctx, dims[i], indices[i], f"the batch dimensions on axis {i}") for i in range(batch))
     if not batch:
         _gather_contents(ctx, dims, axis)
     return [tensor(dtype, batches + dims[batch:axis] + indices[batch:] + dims[axis + 1 :])]
@@ -95,7 +95,7 @@ def gather_elements(ctx: NodeContext) -> Sequence[ValueType]:
     if dims is not None:
         normal_axis(number(ctx, "axis", 0), len(dims))
     if dims is not None and indices is not None and len(dims) != len(indices):
-        raise InvalidNode(f"the data has rank {len(dims)} and the indices rank {len(indices)}; both must be the same")
+        raise InvalidNode(f"the data has rank {len(dims)} and the indices rank {len(indices)}; the ranks must be equal")
     rank = None if dims is None else (None,) * len(dims)
     return [tensor(dtype, rank if indices is None else indices)]
 
@@ -110,15 +110,17 @@ def gather_nd(ctx: NodeContext) -> Sequence[ValueType]:
     if not dims or not indices:
         raise InvalidNode("data and indices must have at least one axis")
     if not 0 <= batch < min(len(dims), len(indices)):
-        raise InvalidNode(f"batch_dims {batch} must be below the ranks, {len(dims)} and {len(indices)}")
+        raise InvalidNode(f"batch_dims {batch} must be less than the ranks {len(dims)} and {len(indices)}")
     depth = indices[-1]
     if not isinstance(depth, int):
         return [tensor(dtype, None)]
     if not 1 <= depth <= len(dims) - batch:
         raise InvalidNode(
-            f"the index tuples have {depth} entries; data of rank {len(dims)} takes 1 to {len(dims) - batch}"
+            f"the index tuples have {depth} entries; data of rank {len(dims)} allows 1 to {len(dims) - batch}"
         )
-    batches = tuple(merged_dim(ctx, dims[axis], indices[axis], f"batch dimensions {axis}") for axis in range(batch))
+    batches = tuple(
+        merged_dim(ctx, dims[axis], indices[axis], f"the batch dimensions on axis {axis}") for axis in range(batch)
+    )
     if batch > 1 and operator_set(ctx) < 8:
         batches = (product(batches),)
     return [tensor(dtype, batches + indices[batch:-1] + dims[batch + depth :])]

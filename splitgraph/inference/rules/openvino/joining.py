@@ -40,7 +40,7 @@ def pad(ctx: NodeContext) -> Sequence[ValueType]:
     rank = len(dims)
     for pads in (before, after):
         if pads is not None and len(pads) != rank:
-            raise InvalidNode(f"{len(pads)} pads for an input of rank {rank}; there must be one for each axis")
+            raise InvalidNode(f"{len(pads)} pads for an input of rank {rank}; one is required for each axis")
     if before is None or after is None:
         return [tensor(dtype, (None,) * rank)]
     result: list[DimLike | None] = [

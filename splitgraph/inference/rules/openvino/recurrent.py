@@ -21,7 +21,7 @@ def cell(ctx: NodeContext) -> Sequence[ValueType]:
     batch, hidden = known[0][0] if known[0] is not None else None, number(ctx, "hidden_size", 0) or None
     for dims in known[1:]:
         if dims is not None:
-            batch = dims[0] if batch is None else merged_dim(ctx, batch, dims[0], "the batches of data and states")
+            batch = dims[0] if batch is None else merged_dim(ctx, batch, dims[0], "the batch sizes of data and states")
     return [tensor(known_dtype(ctx, range(1 + states)), (batch, hidden))] * states
 
 
@@ -35,11 +35,11 @@ def sequence(ctx: NodeContext) -> Sequence[ValueType]:
     batch, length = data[:2] if data is not None else (None, None)
     for dims in known:
         if dims is not None:
-            batch = dims[0] if batch is None else merged_dim(ctx, batch, dims[0], "the batches of data and states")
+            batch = dims[0] if batch is None else merged_dim(ctx, batch, dims[0], "the batch sizes of data and states")
     hidden = number(ctx, "hidden_size", 0) or None
     for index in range(states):
         expect_dims(ctx, 1 + index, (batch, directions, hidden), f"state {index}")
-    expect_dims(ctx, 1 + states, (batch,), "the tensor of lengths")
+    expect_dims(ctx, 1 + states, (batch,), "sequence_lengths")
     batch = ctx.fresh() if batch is None else batch
     dtype = known_dtype(ctx, range(1 + states))
     return [tensor(dtype, (batch, directions, length, hidden)), *[tensor(dtype, (batch, directions, hidden))] * states]

@@ -105,7 +105,7 @@ def transpose(ctx: NodeContext) -> Sequence[ValueType]:
     if order is None:
         return [tensor(dtype, None if dims is None else (None,) * len(dims))]
     if sorted(order) != list(range(len(order))):
-        raise InvalidNode(f"the order {list(order)} is no permutation of the axes")
+        raise InvalidNode(f"the order {list(order)} is not a permutation of the axes")
     if dims is None:
         return [tensor(dtype, (None,) * len(order) if order else None)]
     return [tensor(dtype, transposed(ctx, dims, order or None))]
@@ -152,7 +152,7 @@ def _one_way(ctx: NodeContext, dims: Dims, mode: str) -> Dims | None:
             result.append(dim)
         else:
             result.append(
-                merged_dim(ctx, dim, required_dim(ctx, element), "a dimension that is not 1 and the target's")
+                merged_dim(ctx, dim, required_dim(ctx, element), "a dimension other than 1 and the target dimension")
             )
     return tuple(result)
 
@@ -166,15 +166,15 @@ def depth_and_space(ctx: NodeContext) -> Sequence[ValueType]:
     if dims is None:
         return [tensor(dtype, None)]
     if len(dims) < 3:
-        raise InvalidNode(f"the input has rank {len(dims)}; it must have batch, channels and space")
+        raise InvalidNode(f"the input has rank {len(dims)}; it must have batch, channels and spatial dimensions")
     block = size ** (len(dims) - 2)
     channels: DimLike
     if ctx.node.op_type == "DepthToSpace":
-        channels = exact_quotient(ctx, dims[1], block, "the channels over the elements of a block")
+        channels = exact_quotient(ctx, dims[1], block, "the channels by the number of elements in a block")
         space = [dim * size for dim in dims[2:]]
     else:
         channels = dims[1] * block
-        space = [exact_quotient(ctx, dim, size, "a side over that of a block") for dim in dims[2:]]
+        space = [exact_quotient(ctx, dim, size, "a spatial dimension by the block size") for dim in dims[2:]]
     return [tensor(dtype, (dims[0], channels, *space))]
 
 
@@ -187,7 +187,7 @@ def batches_and_space(ctx: NodeContext) -> Sequence[ValueType]:
         return [tensor(dtype, None)]
     for elements in held:
         if elements is not None and len(elements) != len(dims):
-            raise InvalidNode(f"{len(elements)} elements for an input of rank {len(dims)}; there must be one for each")
+            raise InvalidNode(f"{len(elements)} elements for an input of rank {len(dims)}; one is required for each")
     block, before, after = (_integers(elements) for elements in held)
     if block is None or before is None or after is None or min(block) < 1:
         return [tensor(dtype, (None,) * len(dims))]
@@ -196,11 +196,11 @@ def batches_and_space(ctx: NodeContext) -> Sequence[ValueType]:
     if ctx.node.op_type == "BatchToSpace":
         spread = [dim * side for dim, side in zip(dims, block, strict=True)]
         result = [required_sum(ctx, dim, -low, -high) for dim, low, high in zip(spread, before, after, strict=True)]
-        result[0] = exact_quotient(ctx, dims[0], count, "the batches over the elements of a block")
+        result[0] = exact_quotient(ctx, dims[0], count, "the batch size by the number of elements in a block")
     else:
         padded = [required_sum(ctx, dim, low, high) for dim, low, high in zip(dims, before, after, strict=True)]
         sides = zip(padded, block, strict=True)
-        result = [exact_quotient(ctx, dim, side, "a padded side over that of a block") for dim, side in sides]
+        result = [exact_quotient(ctx, dim, side, "a padded spatial dimension by the block size") for dim, side in sides]
         result[0] = padded[0] * count
     return [tensor(dtype, result)]
 
@@ -224,7 +224,7 @@ def grid_sample(ctx: NodeContext) -> Sequence[ValueType]:
     data, grid = dims_of_rank(ctx, 0, 4), dims_of_rank(ctx, 1, 4)
     batch = None if data is None else data[0]
     if grid is not None:
-        batch = grid[0] if batch is None else merged_dim(ctx, batch, grid[0], "the batches of data and grid")
+        batch = grid[0] if batch is None else merged_dim(ctx, batch, grid[0], "the batch sizes of data and grid")
     sides = (None, None) if grid is None else grid[1:3]
     return [tensor(ctx.input(0).dtype, (batch, None if data is None else data[1], *sides))]
 

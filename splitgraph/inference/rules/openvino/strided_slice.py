@@ -64,7 +64,7 @@ def strided_slice(ctx: NodeContext) -> Sequence[ValueType]:
     )
     if not len(entries.begin) == len(entries.end) == len(entries.steps):
         found = f"{len(entries.begin)} begins, {len(entries.end)} ends and {len(entries.steps)} strides"
-        raise InvalidNode(f"{found}; they must be as many")
+        raise InvalidNode(f"{found}; the numbers must be equal")
     result = _read(ctx, dims, entries, count)
     held = slice_contents(ctx, dims, result.axes, tuple(result.starts), tuple(result.ends), tuple(result.steps))
     if held is not None and static_count(result.dims) == len(held.items):
@@ -94,7 +94,7 @@ def _read(ctx: NodeContext, dims: Dims, entries: _Entries, count: int) -> _Slice
 def _slice_axis(ctx: NodeContext, dim: DimLike, axis: int, entries: _Entries, position: int, result: _Sliced) -> None:
     start, end, step = entries.begin[position], entries.end[position], entries.steps[position]
     if step == 0:
-        raise InvalidNode("a stride is 0")
+        raise InvalidNode("a stride is 0; strides must not be 0")
     if entries.has("shrink_axis_mask", position):
         # For -1, the element after it is the end itself.
         end = None if start is None else _AFTER_ALL if start == -1 else start + 1

@@ -6,12 +6,12 @@ import pytest
 from node_models import NEWEST_OPSET, infer_nodes, shape_text
 
 INVALID = [
-    ("opset", "float[2] x", "y = ConstantFill(x)", 9, "gone from opset 9 on"),
-    ("both", "float[2] x", "y = ConstantFill<shape=[2]>(x)", 6, "beside an input"),
+    ("opset", "float[2] x", "y = ConstantFill(x)", 9, "removed at opset 9"),
+    ("both", "float[2] x", "y = ConstantFill<shape=[2]>(x)", 6, "only one is allowed"),
     ("negative", "float[2] x", "y = ConstantFill<shape=[-2]>()", 6, "negative dimension -2"),
     ("negative-extra", "float[2] x", "y = ConstantFill<extra_shape=[-2]>(x)", 6, "negative dimension -2"),
     ("rank", "int64[2,2] x", "y = ConstantFill<input_as_shape=1>(x)", 6, "it must have rank 1"),
-    ("type", "float[2] x", "y = ConstantFill<dtype=99>(x)", 6, "99, which is no element type"),
+    ("type", "float[2] x", "y = ConstantFill<dtype=99>(x)", 6, "99, which is not an element type"),
 ]
 
 

@@ -16,11 +16,17 @@ BACK = "float[1,3,8] x, float[3,4,3] w"
 CONV = "float[N,3,H,W] x, float[8,3,3,3] w"
 
 INVALID = [
-    ("unpool", "float[1,2,6] x, int64[1,2,6] i", "y = MaxUnpool<kernel_shape=[2,2]>(x, i)", 11, "it needs two less"),
+    (
+        "unpool",
+        "float[1,2,6] x, int64[1,2,6] i",
+        "y = MaxUnpool<kernel_shape=[2,2]>(x, i)",
+        11,
+        "it must have 2 elements fewer",
+    ),
     ("conv-channels", "float[1,3,8] x, float[4,2,3] w", "y = Conv(x, w)", 18, "not 3 and 2"),
     ("conv-too-small", "float[1,3,2] x, float[4,3,3] w", "y = Conv(x, w)", 18, "window of 3 does not fit"),
     ("conv-strides", "float[1,3,8] x, float[4,3,3] w", "y = Conv<strides=[1,1]>(x, w)", 18, "2 strides for 1"),
-    ("conv-groups", "float[1,4,8] x, float[3,2,3] w", "y = Conv<group=2>(x, w)", 18, "do not divide into 2 groups"),
+    ("conv-groups", "float[1,4,8] x, float[3,2,3] w", "y = Conv<group=2>(x, w)", 18, "cannot be divided into 2 groups"),
     ("conv-pads", "float[1,3,8] x, float[4,3,3] w", 'y = Conv<auto_pad="SOME">(x, w)', 18, "SOME"),
     ("conv-negative-pads", "float[1,3,8] x, float[4,3,3] w", "y = Conv<pads=[-1,0]>(x, w)", 18, "pads are [-1, 0]"),
     ("conv-strides-zero", "float[1,3,8] x, float[4,3,3] w", "y = Conv<strides=[0]>(x, w)", 18, "strides are [0]"),

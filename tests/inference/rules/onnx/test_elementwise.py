@@ -20,10 +20,10 @@ from splitgraph.inference.rules import arithmetic, comparison
 
 INVALID = [
     ("misfit", "float[2,3] a, float[4] b", "y = Add(a, b)", 18, "3 and 4"),
-    ("types", "float[2] a, int64[2] b", "y = Add(a, b)", 18, "one element type"),
-    ("where-types", "bool[2] c, float[2] a, int64[2] b", "y = Where(c, a, b)", 18, "one element type"),
+    ("types", "float[2] a, int64[2] b", "y = Add(a, b)", 18, "same element type"),
+    ("where-types", "bool[2] c, float[2] a, int64[2] b", "y = Where(c, a, b)", 18, "same element type"),
     ("where-misfit", "bool[2] c, float[3] a, float[3] b", "y = Where(c, a, b)", 18, "2 and 3"),
-    ("cast", "float[2] a", "y = Cast<to=99>(a)", 18, "no element type"),
+    ("cast", "float[2] a", "y = Cast<to=99>(a)", 18, "not an element type"),
     ("constant-twice", "float x", "y = Constant<value_int=1, value_float=1.0>()", 18, "exactly one"),
     (
         "negative-shape",

@@ -7,7 +7,7 @@ from node_models import assert_invalid, each, infer_nodes, shape_text
 INVALID = [
     ("multinomial", "float[4] x", "y = Multinomial(x)", 18, "rank 1; it must have rank 2"),
     ("eye", "float[4] x", "y = EyeLike(x)", 18, "rank 1; it must have rank 2"),
-    ("random-type", "float[4] x", "y = RandomNormal<shape=[2], dtype=99>()", 18, "99, which is no element type"),
+    ("random-type", "float[4] x", "y = RandomNormal<shape=[2], dtype=99>()", 18, "99, which is not an element type"),
     ("random-shape", "float[4] x", "y = RandomNormal<shape=[-2]>()", 18, "negative dimension"),
 ]
 

@@ -7,11 +7,11 @@ from node_models import assert_invalid, each, infer_nodes, shape_text
 HELD = "float[1] scale = {1}, uint8 zp = {0}, int8 zp8 = {0}, float[3] scales = {1, 1, 1}, float rate = {1}"
 
 INVALID = [
-    ("quantize-axis", "float[2,4] x", "y = QuantizeLinear<axis=2>(x, scales)", 13, "out of range [-2, 1]"),
+    ("quantize-axis", "float[2,4] x", "y = QuantizeLinear<axis=2>(x, scales)", 13, "it must be in [-2, 1]"),
     ("quantize-scales", "float[2,4] x", "y = QuantizeLinear(x, scales)", 13, "equal, not 4 and 3"),
     ("quantize-types", "float[2,4] x", "y = QuantizeLinear<output_dtype=3>(x, scale, zp)", 21, "output_dtype is int8"),
-    ("quantize-precision", "float[2,4] x", "y = QuantizeLinear<precision=99>(x, scale)", 23, "is no element type"),
-    ("dequantize-types", "uint8[2,4] x", "y = DequantizeLinear(x, scale, zp8)", 13, "one element type"),
+    ("quantize-precision", "float[2,4] x", "y = QuantizeLinear<precision=99>(x, scale)", 23, "is not an element type"),
+    ("dequantize-types", "uint8[2,4] x", "y = DequantizeLinear(x, scale, zp8)", 13, "same element type"),
 ]
 
 

@@ -36,9 +36,9 @@ WRONG = [
     ([4, 6], [6], 1, 2, "rank 1; with block_size 2"),
     ([2, 4, 6], [4, 3], 2, 2, "rank 2; with block_size 2"),
     ([4, 6], [4, 3, 1], 1, 2, "rank 3; with block_size 2"),
-    ([4, 6], [4, 2], 1, 2, "size 2 on axis 1, where the input has 3 blocks"),
-    ([4, 6], [2, 3], 1, 2, "size 2 on axis 0, where the input has 4 elements"),
-    ([4, 7], [4, 3], 1, 2, "where the input has 4 blocks"),
+    ([4, 6], [4, 2], 1, 2, "has 2 elements on axis 1, but the input has 3 blocks"),
+    ([4, 6], [2, 3], 1, 2, "has 2 elements on axis 0, but the input has 4 elements"),
+    ([4, 7], [4, 3], 1, 2, "but the input has 4 blocks"),
     (["N", 6], [3], 1, 2, "rank 1; with block_size 2"),
     (None, [], 1, 2, "the rank of the input"),
     ([4, 6], [4, 3], 1, 0, "rank 2; without block_size"),
@@ -58,7 +58,7 @@ def test_a_scale_that_does_not_fit(
     assert (found.code, found.severity) == ("SG302", "error")
     assert words in found.message
     for target in (23, 20, 18, 12, 9):
-        with pytest.raises(splitgraph.ConversionError, match="the scale is of"):
+        with pytest.raises(splitgraph.ConversionError, match="the scale has"):
             (splitgraph.upgrade if target > 21 else splitgraph.downgrade)(model, target)
 
 

@@ -16,7 +16,12 @@ MADE = "q = SequenceConstruct(a, b)"
 TWO = "float[N,3] a, float[M,3] b"
 
 INVALID = [
-    ("past-the-end", TWO, f"{MADE} y = SequenceAt(q, two)", "position 2 is out of range [-2, 1]"),
+    (
+        "past-the-end",
+        TWO,
+        f"{MADE} y = SequenceAt(q, two)",
+        "position 2 is out of range for 2 elements; it must be in [-2, 1]",
+    ),
     ("before-the-start", TWO, f"{MADE} m = Sub(last, two) y = SequenceAt(q, m)", "position -3"),
     ("a-tensor", "float[N] a", "y = SequenceAt(a, zero)", "not a sequence"),
     ("empty", "float[N] a", "q = SequenceEmpty() y = ConcatFromSequence<axis=0>(q)", "the sequence is empty"),

@@ -8,12 +8,18 @@ HELD = "int64 zero = {0}, int64 n8 = {8}, int64 n16 = {16}, int64 step = {4}, fl
 
 INVALID = [
     ("dft-parts", "float[1,16,3] x", "y = DFT(x)", 20, "last dimension is 3"),
-    ("dft-back-real", "float[1,9,1] x", "y = DFT<onesided=1, inverse=1>(x)", 20, "takes complex input"),
+    ("dft-back-real", "float[1,9,1] x", "y = DFT<onesided=1, inverse=1>(x)", 20, "requires complex input"),
     ("dft-axis", "float[1,16,1] x", "y = DFT<axis=2>(x)", 17, "real and imaginary part"),
     ("stft-rank", "float[128] x", "y = STFT(x, step, , n16)", 17, "input 0 has rank 1"),
     ("stft-step", "float[1,128,1] x", "y = STFT(x, zero, , n16)", 17, "frame_step is 0"),
     ("stft-frame", "float[1,12,1] x", "y = STFT(x, step, , n16)", 17, "does not fit a signal of 12"),
-    ("stft-window", "float[1,128,1] x, float[15] w", "y = STFT(x, step, w, n16)", 17, "frame_length and the window"),
+    (
+        "stft-window",
+        "float[1,128,1] x, float[15] w",
+        "y = STFT(x, step, w, n16)",
+        17,
+        "frame_length and the length of the window",
+    ),
     ("window-negative", "float[1] x", "m = Neg(n8) y = HannWindow(m)", 17, "negative dimension -8"),
 ]
 

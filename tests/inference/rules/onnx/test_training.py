@@ -34,9 +34,9 @@ def inferred(operator: str, inputs: list[Any], attributes: dict[str, Any], outpu
 @pytest.mark.parametrize(
     ("operator", "inputs", "attributes", "outputs", "found"),
     [
-        ("Adagrad", [*STEP, A, A], {}, 1, "there must be 3 for each"),
-        ("Adam", [*STEP, A, A, A], {}, 1, "there must be 4 for each"),
-        ("Momentum", [*STEP, A], MOMENTUM, 1, "there must be 3 for each"),
+        ("Adagrad", [*STEP, A, A], {}, 1, "3 are required for each"),
+        ("Adam", [*STEP, A, A, A], {}, 1, "4 are required for each"),
+        ("Momentum", [*STEP, A], MOMENTUM, 1, "3 are required for each"),
         ("Gradient", [A], {"xs": ["a", "b"], "y": "c"}, 1, "xs names 2 tensors for 1 inputs"),
         ("Gradient", [A, B], {"xs": ["a"], "y": "c"}, 2, "and 2 outputs"),
     ],

@@ -35,8 +35,8 @@ def model_of(operator: str, shapes: list[list[int | str]], attributes: dict[str,
 REFUSED: list[tuple[str, list[list[int | str]], dict[str, Any], str]] = [
     ("ReorderOutput", [IMAGE], {}, "channels is 0"),
     ("ReorderInput", [["B", 3, "L"]], {}, "must have rank 4"),
-    ("Upsample", [IMAGE], {"scales": [2, 2]}, "one of at least 1 for each of 4 dimensions"),
-    ("Upsample", [IMAGE], {"scales": [1, 1, 0, 2]}, "one of at least 1 for each of 4 dimensions"),
+    ("Upsample", [IMAGE], {"scales": [2, 2]}, "one of at least 1 is required for each of 4 dimensions"),
+    ("Upsample", [IMAGE], {"scales": [1, 1, 0, 2]}, "one of at least 1 is required for each of 4 dimensions"),
     ("MaxPool", [IMAGE], {}, "'kernel_shape' is required"),
 ]
 

@@ -342,7 +342,7 @@ REFUSED: list[tuple[str, str, tuple[Input, ...], dict[str, Any], str]] = [
         "QLinearConcat",
         (*QUANTIZED, bytes_of("B"), *QUANTIZED, bytes_of("B", 2)),
         {"axis": 0},
-        "one rank",
+        "same rank",
     ),
 ]
 

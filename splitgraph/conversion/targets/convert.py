@@ -1,0 +1,153 @@
+"""Converting a model for a target: opset, forms of splits, functions and IR version, as far as the target needs it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from splitgraph.conversion.finish.ir_version import IRVersion, check_ir_version, fit_ir_version
+from splitgraph.conversion.nodes.omitted_arguments import find_left_out
+from splitgraph.conversion.opset import convert_opset
+from splitgraph.conversion.planning.apply import apply_plan
+from splitgraph.conversion.planning.plan import Plan
+from splitgraph.conversion.prepare.inlining import inline_functions, told_inlined
+from splitgraph.conversion.prepare.repair import repaired
+from splitgraph.conversion.rewrite import Rewrite, followed_by
+from splitgraph.conversion.splits.forms import convert_forms
+from splitgraph.conversion.targets.write import TargetPlanner
+from splitgraph.diagnostics import ConversionError, Diagnostic, diagnostic
+from splitgraph.graph.scopes import opset_imports
+from splitgraph.onnx_proto import ModelProto
+from splitgraph.runtimes.check import Examined, check_model, examine
+from splitgraph.runtimes.target import Target
+from splitgraph.variants.variadic_function import is_variadic_function
+
+# A round can show what the next one mends: a sequence becomes a Split, and that gets its own form.
+_MOST_ROUNDS = 6
+# Opsets at which splits or slices get other forms, newer and older ones in the order in which they are tried.
+_NEWER, _OLDER = (10, 11, 13, 18), (17, 13, 11)
+
+
+def convert_for_target(
+    model: ModelProto, target: Target, opset: int | None = None, ir_version: IRVersion = None
+) -> Rewrite:
+    """A copy of the model that the target reads; the model itself is not changed. What the target reads stays as it is.
+
+    opset: of the result; None keeps the model's own as far as the target reads it. ir_version: of the result; None
+    lowers the model's own only where the target does not read it. Raises ConversionError with every blocker.
+    """
+    check_ir_version(ir_version)
+    own = opset_imports(model.opset_import).get("")
+    first: ConversionError | None = None
+    for each in [opset] if opset is not None or own is None else _opsets(own, target):
+        try:
+            rewrite = _at_opset(model, target, own if each is None else each)
+        except ConversionError as error:
+            first = first or error
+        else:
+            return _with_ir_version(rewrite, target, ir_version)
+    raise first or ConversionError("no opset was tried")
+
+
+def _opsets(own: int, target: Target) -> list[int]:
+    """The opsets to try: the model's own, or the newest that the target reads, and others that may do."""
+    newest = target.newest_opset or max(own, *_NEWER)
+    start = min(own, newest)
+    newer = [each for each in _NEWER if start < each <= newest]
+    return [start, *newer, *(each for each in _OLDER if each < start)]
+
+
+def _at_opset(model: ModelProto, target: Target, opset: int | None) -> Rewrite:
+    """The model for the target at one opset. Raises ConversionError with every blocker."""
+    own = opset_imports(model.opset_import).get("")
+    # At its own opset, a model is only repaired.
+    rewrite = _repaired(model) if opset in (None, own) else convert_opset(model, opset)
+    joins = True
+    for _ in range(_MOST_ROUNDS):
+        examined = examine(rewrite.model)
+        failing = [node for node in examined.nodes if target.failures_of(node.traits)]
+        if not failing:
+            break
+        traits = frozenset().union(*(node.traits for node in failing))
+        further = None
+        if traits & {"local-function", "variadic-split"}:
+            further = _without_functions(rewrite.model)
+        if further is None:
+            further = _with_other_forms(examined, target, joins)
+            joins = False
+        if further is None:
+            break
+        rewrite = _followed(rewrite, further)
+    _raise_what_is_left(rewrite, target)
+    return rewrite
+
+
+def _repaired(model: ModelProto) -> Rewrite:
+    """The model with its nodes repaired. Raises ConversionError for a model that is wrong."""
+    found = repaired(model)
+    plan = Plan()
+    plan.refuse_errors(found.walked)
+    plan.raise_blockers("the model is wrong")
+    return replace(_unchanged(found.model), changes=tuple(found.changes), diagnostics=tuple(found.notes))
+
+
+def _unchanged(model: ModelProto) -> Rewrite:
+    opsets = dict(opset_imports(model.opset_import))
+    return Rewrite(model, (), (), None, opsets, opsets)
+
+
+def _with_other_forms(examined: Examined, target: Target, joins: bool) -> Rewrite | None:
+    """The model after one round of planning; None where nothing is left to do."""
+    plan = Plan(left_out=find_left_out(examined.model, examined.walked.scopes))
+    TargetPlanner(plan, examined, target, joins).run()
+    if not plan.changes:
+        return None
+    opsets = dict(examined.walked.opset)
+    return Rewrite(apply_plan(plan, examined.model), tuple(plan.changes), tuple(plan.notes), None, opsets, opsets)
+
+
+def _without_functions(model: ModelProto) -> Rewrite | None:
+    """The model with its functions inlined, VariadicSplit as a plain Split; None where that changes nothing."""
+    plain = convert_forms(model, "split") if any(map(is_variadic_function, model.functions)) else _unchanged(model)
+    try:
+        inlined = inline_functions(plain.model, ours_too=True)
+    except ValueError as error:
+        text = f"onnx cannot inline the local functions: {error}"
+        note = diagnostic("SG413", text, "main", severity="warning")
+        return replace(plain, diagnostics=(*plain.diagnostics, note)) if plain.changes else None
+    if inlined is plain.model:
+        return plain if plain.changes else None
+    note = diagnostic("SG413", told_inlined(plain.model), "main", severity="info")
+    return replace(plain, held=inlined, diagnostics=(*plain.diagnostics, note))
+
+
+def _followed(first: Rewrite, second: Rewrite) -> Rewrite:
+    changes = tuple(followed_by(first.changes, second.changes))
+    found = tuple(dict.fromkeys((*first.diagnostics, *second.diagnostics)))
+    return replace(first, held=second.model, changes=changes, diagnostics=found, to_opset=second.to_opset)
+
+
+def _raise_what_is_left(rewrite: Rewrite, target: Target) -> None:
+    """Raise ConversionError for what the target still does not read, except for the IR version, which comes last."""
+    left = [found for found in check_model(examine(rewrite.model), target) if found.severity == "error"]
+    left = [found for found in left if found.code != "SG704" or "IR version" not in found.message]
+    if left:
+        blockers = [_blocker(found) for found in left]
+        lines = "".join(f"\n  {found.code}  {found.location}  {found.message}" for found in blockers)
+        raise ConversionError(f"{target.label} reads no form of the model: {len(blockers)} blockers{lines}", blockers)
+
+
+def _blocker(found: Diagnostic) -> Diagnostic:
+    if not found.code.startswith("SG70"):
+        return found
+    return diagnostic("SG706", f"{found.message}; no other form of it is known to be read", found.location)
+
+
+def _with_ir_version(rewrite: Rewrite, target: Target, version: IRVersion) -> Rewrite:
+    newest, model = target.newest_ir_version, rewrite.model
+    wanted = newest if version is None and newest is not None and model.ir_version > newest else version
+    if wanted is None:
+        return rewrite
+    copy = ModelProto()
+    copy.CopyFrom(model)
+    fitted, told = fit_ir_version(copy, wanted, rewrite.to_opset.get(""), model.ir_version, lowers=False)
+    return replace(rewrite, held=fitted, diagnostics=tuple(dict.fromkeys((*rewrite.diagnostics, *told))))

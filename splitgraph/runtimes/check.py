@@ -1,0 +1,101 @@
+"""Checking a model for a target: what the runtime refuses or computes wrong, node by node, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from splitgraph.diagnostics import Diagnostic, Severity, diagnostic
+from splitgraph.inference import Walked, walk_model
+from splitgraph.onnx_proto import ModelProto
+from splitgraph.runtimes.node_traits import NodeTraits, traits_of
+from splitgraph.runtimes.target import Answer, Failure, Target
+from splitgraph.runtimes.traits import FORMS, MODIFIERS, title
+
+_CODES: dict[Answer, str] = {"refuses": "SG701", "wrong": "SG702", "rank": "SG702", "dies": "SG703"}
+_VERBS: dict[Answer, str] = {
+    "refuses": "refuses",
+    "wrong": "silently computes wrong results of",
+    "rank": "gives results of another rank for",
+    "dies": "dies of",
+}
+
+
+class Examined(NamedTuple):
+    """A model as checks see it: its inference, and the nodes with their traits."""
+
+    model: ModelProto
+    walked: Walked
+    nodes: Sequence[NodeTraits]
+
+    @property
+    def errors(self) -> list[Diagnostic]:
+        """What is wrong with the model itself."""
+        return [found for found in self.walked.diagnostics if found.severity == "error"]
+
+    @property
+    def opset(self) -> int:
+        """The opset of ai.onnx, 0 where none is imported."""
+        return self.walked.opset.get("", 0)
+
+
+def examine(model: ModelProto) -> Examined:
+    """Infer a model and find the traits of its nodes; the model is not changed."""
+    walked = walk_model(model)
+    return Examined(model, walked, list(traits_of(model, walked)))
+
+
+def check_model(examined: Examined, target: Target) -> Iterator[Diagnostic]:
+    """What the target will not read in the model, in graph order, after what is wrong with the model itself."""
+    yield from examined.errors
+    yield from _limits(examined, target)
+    told: set[frozenset[str]] = set()
+    unknown: dict[str, NodeTraits] = {}
+    for node in examined.nodes:
+        for failure in target.failures_of(node.traits):
+            is_split = any(trait in FORMS or trait in MODIFIERS for trait in failure.traits)
+            # An operator, or a function, is told of once: what mends one node of it mends all.
+            if is_split and "local-function" not in failure.traits:
+                yield _finding(node, failure, target)
+            elif failure.traits not in told:
+                told.add(failure.traits)
+                yield _finding(node, failure, target)
+        for trait in target.unknown(trait for trait in node.traits if trait in FORMS or trait in MODIFIERS):
+            unknown.setdefault(trait, node)
+    yield from _not_known(unknown, target)
+
+
+def _limits(examined: Examined, target: Target) -> Iterator[Diagnostic]:
+    """The opset and the IR version, where the target does not know them yet."""
+    help = f"Run splitgraph convert --target {target.key}."
+    if target.newest_opset is not None and examined.opset > target.newest_opset:
+        text = f"{target.label} reads opsets up to {target.newest_opset}; the model has opset {examined.opset}"
+        yield diagnostic("SG704", text, "main", help=help)
+    newest, own = target.newest_ir_version, examined.model.ir_version
+    if newest is not None and own > newest:
+        text = f"{target.label} reads IR versions up to {newest}; the model has IR version {own}"
+        yield diagnostic("SG704", text, "main", help=help)
+
+
+def _finding(node: NodeTraits, failure: Failure, target: Target) -> Diagnostic:
+    what = " + ".join(map(title, sorted(failure.traits, key=_form_first)))
+    if len(failure.traits) == 1 and what != node.label and not failure.traits & FORMS.keys():
+        what = f"{node.label} with {what}"
+    text = f"{target.label} {_VERBS[failure.answer]} {what}"
+    if failure.note:
+        text += f": {failure.note}"
+    return diagnostic(
+        _CODES[failure.answer], text, node.location, help=f"Run splitgraph convert --target {target.key}."
+    )
+
+
+def _form_first(trait: str) -> tuple[bool, str]:
+    return trait not in FORMS, trait
+
+
+def _not_known(unknown: Mapping[str, NodeTraits], target: Target) -> Iterator[Diagnostic]:
+    """One note for each trait that was not measured, at the first node that has it."""
+    severity: Severity = "info" if target.measured else "warning"
+    for trait, node in unknown.items():
+        text = f"it is not known whether {target.label} reads this: {title(trait)}"
+        yield diagnostic("SG705", text, node.location, severity=severity)

@@ -1,0 +1,250 @@
+"""The traits of the nodes of a model, as its inference knows them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from splitgraph.contents import Contents
+from splitgraph.graph.producers import Producers
+from splitgraph.graph.scopes import Scope, called_function, function_key, node_label, plain_domain, roots
+from splitgraph.graph.tensors import tensor_contents
+from splitgraph.inference import Walked
+from splitgraph.inference.walk_results import GraphDetail, SplitDetail
+from splitgraph.onnx_proto import ModelProto, NodeProto, TensorProto
+from splitgraph.runtimes.traits import Given, data_traits, part_traits, split_form
+from splitgraph.schemas.history import version_at
+from splitgraph.value_type import UNKNOWN
+
+_GREATEST = 2**63 - 1
+_WORST: Sequence[Given] = ("", "attribute", "constant", "folded", "fixed", "computed", "input")
+
+
+@dataclass(frozen=True, slots=True)
+class NodeTraits:
+    """A node, where it is, and its traits. detail: of a split, None for other nodes. label: operator and version."""
+
+    scope: Scope
+    index: int
+    node: NodeProto
+    label: str
+    traits: frozenset[str]
+    detail: SplitDetail | None = None
+
+    @property
+    def location(self) -> str:
+        """The location of the node for messages."""
+        return f"{self.scope.location}/{node_label(self.node, self.index)}"
+
+
+def traits_of(model: ModelProto, walked: Walked) -> Iterator[NodeTraits]:
+    """The traits of every node of a model, in graph order; bodies of functions are looked at as written."""
+    functions = {function_key(function) for function in model.functions}
+    for root in roots(walked.scopes):
+        producers, (read, joined) = Producers(root), _read_values(root)
+        for scope in root:
+            detail = walked.graphs.get(scope.path) or GraphDetail()
+            reader = _Reader(scope, detail, producers.seen_from(scope), read, joined, _inputs(root), _outputs(scope))
+            for index, node in enumerate(scope.nodes):
+                found = reader.traits(index, node)
+                if called_function(node) in functions:
+                    found = {*found, "local-function"}
+                if found:
+                    label = _versioned(node, scope) or node.op_type
+                    yield NodeTraits(scope, index, node, label, frozenset(found), detail.splits.get(index))
+
+
+def _versioned(node: NodeProto, scope: Scope) -> str | None:
+    """The operator of ai.onnx with its version, such as "Relu-13"; None for one of another domain."""
+    if plain_domain(node.domain):
+        return None
+    version = version_at(node.op_type, scope.imports.get("", 1))
+    return None if version is None else f"{node.op_type}-{version.since_version}"
+
+
+def _read_values(root: Sequence[Scope]) -> tuple[set[str], set[str]]:
+    """The names of all values of a root that a node reads or that are outputs; and of those that only Concat reads."""
+    read: set[str] = set()
+    joined: set[str] = set()
+    for scope in root:
+        read |= _outputs(scope)
+        for node in scope.nodes:
+            (joined if node.op_type == "Concat" else read).update(node.input)
+    return read | joined, joined - read
+
+
+def _outputs(scope: Scope) -> set[str]:
+    """The names of the outputs of a graph."""
+    return set(scope.proto.output) if scope.is_function else {value.name for value in scope.proto.output}
+
+
+def _inputs(root: Sequence[Scope]) -> Collection[str]:
+    """The names of the inputs of a root."""
+    main = root[0]
+    return frozenset(main.proto.input if main.is_function else (value.name for value in main.proto.input))
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Reads the traits of the nodes of one graph. read, joined: as `_read_values`. inputs: those of the root."""
+
+    scope: Scope
+    detail: GraphDetail
+    producers: Producers
+    read: set[str]
+    joined: set[str]
+    inputs: Collection[str]
+    outputs: Collection[str]
+    _versions: dict[str, set[str]] = field(default_factory=dict)
+
+    def traits(self, index: int, node: NodeProto) -> set[str]:
+        """The traits of a node; empty for an operator of another domain."""
+        found = self.detail.splits.get(index)
+        if found is not None:
+            return self._of_split(node, found)
+        if plain_domain(node.domain):
+            return set()
+        if node.op_type not in self._versions:
+            version = _versioned(node, self.scope)
+            self._versions[node.op_type] = set() if version is None else {version}
+        versions = self._versions[node.op_type]
+        if node.op_type == "Slice" and not self._is_known(node.input[:1]):
+            return versions | self._of_slice(node)
+        if node.op_type == "Gather" and not self._is_known(node.input[:1]):
+            return versions | self._of_gather(node)
+        return versions
+
+    def _of_split(self, node: NodeProto, found: SplitDetail) -> set[str]:
+        variant, split = found.variant, found.split
+        if variant.op_type == "StringSplit":
+            return {"string-split"}
+        if split is None:
+            return set()
+        traits = data_traits(found.data, split.axis) | part_traits(split, node.output, self.joined)
+        traits |= self._of_axis(node)
+        if "" in node.input:
+            traits.add("input-unnamed")
+        if variant.op_type == "VariadicSplit":
+            return {*traits, "variadic-split"}
+        given = node.input[1] if len(node.input) > 1 else ""
+        if given:
+            traits |= self._of_lengths(given)
+            if found.lengths_dtype == "int32":
+                traits.add("lengths-int32")
+        if variant.op_type == "SplitToSequence":
+            return traits | self._of_sequence(node, found, given)
+        if any(name and name not in self.read for name in node.output):
+            traits.add("output-unread")
+        if len({name in self.outputs for name in node.output}) == 2:
+            traits.add("outputs-mixed")
+        kind: Given = self._given(given)
+        if any(attribute.name == "split" for attribute in node.attribute):
+            kind = "attribute"
+        return {*traits, split_form(variant.since_version, kind, split, found.divisible)}
+
+    def _of_sequence(self, node: NodeProto, found: SplitDetail, given: str) -> set[str]:
+        traits, split = {f"SplitToSequence-{found.variant.since_version}"}, found.split
+        if any(attribute.name == "keepdims" and attribute.i == 0 for attribute in node.attribute):
+            traits.add("keepdims-0")
+        if not given:
+            return {*traits, "sequence-each"}
+        if split is None or split.form != "size":
+            return {*traits, "sequence-lengths"}
+        known = isinstance(split.total, int) and isinstance(split.size, int) and split.size > 0
+        if not known or int(split.total or 0) % int(split.size or 1):
+            traits.add("uneven-size")
+        return {*traits, "sequence-size"}
+
+    def _of_axis(self, node: NodeProto) -> set[str]:
+        axis = next((attribute for attribute in node.attribute if attribute.name == "axis"), None)
+        if axis is None:
+            return {"axis-omitted"}
+        return {"axis-negative"} if axis.i < 0 else set()
+
+    def _of_slice(self, node: NodeProto) -> set[str]:
+        data = self.detail.types.get(node.input[0] if node.input else "", UNKNOWN)
+        if len(node.input) == 1:
+            bounds = {attribute.name: list(attribute.ints) for attribute in node.attribute}
+            return {"slice-attributes", *data_traits(data, _only(bounds.get("axes")))}
+        given = [self._given(name) for name in node.input[1:] if name]
+        worst = max(given, key=_WORST.index, default="constant")
+        kind = "slice-computed" if worst in ("computed", "input") else f"slice-{worst}"
+        known = [self._contents(name) for name in node.input[1:]]
+        starts, ends, axes, steps = (*(None if held is None else held.integers for held in known), None, None, None)[:4]
+        traits = {kind, *data_traits(data, _only(axes))}
+        if self.detail.types.get(node.input[1], UNKNOWN).dtype == "int32":
+            traits.add("bounds-int32")
+        if axes is not None and min(axes, default=0) < 0:
+            traits.add("axis-negative")
+        if steps is not None:
+            traits.add("bounds-steps")
+        if any(end >= _GREATEST for end in ends or ()):
+            traits.add("bounds-open")
+        if any(bound < 0 for bound in (*(starts or ()), *(ends or ()))):
+            traits.add("bounds-negative")
+        if 0 in (self.detail.types.get(node.output[0], UNKNOWN).shape or ()) and "data-empty" not in traits:
+            traits.add("part-empty")
+        return traits
+
+    def _of_gather(self, node: NodeProto) -> set[str]:
+        data = self.detail.types.get(node.input[0] if node.input else "", UNKNOWN)
+        indices = self._contents(node.input[1]) if len(node.input) > 1 else None
+        if indices is None or indices.integers is None:
+            return set()
+        axis = next((attribute.i for attribute in node.attribute if attribute.name == "axis"), 0)
+        traits = {"gather-range", *data_traits(data, axis)}
+        return {*traits, "gather-list"} if len(indices.shape) == 1 and len(indices.items) > 1 else traits
+
+    def _of_lengths(self, name: str) -> set[str]:
+        node = self.producers.node(name)
+        if node is None and name in self.inputs and not self._is_caller_given(name):
+            return {"lengths-overridable"}
+        if node is not None and node.op_type == "Constant" and "value" not in {held.name for held in node.attribute}:
+            return {"lengths-value-ints"}
+        return set()
+
+    def _given(self, name: str) -> Given:
+        """How a value is given."""
+        if not name:
+            return ""
+        if self.producers.constant(name) is not None:
+            return "constant"
+        if name in self.inputs:
+            return "input" if self._is_caller_given(name) else "constant"
+        node = self.producers.node(name)
+        if node is not None and node.op_type == "Constant":
+            return "constant"
+        held = self._contents(name)
+        if held is None or held.integers is None:
+            return "computed"
+        return "fixed" if self._depends_on_shape(name) else "folded"
+
+    def _depends_on_shape(self, name: str) -> bool:
+        """True for a value that is computed from the shape of another."""
+        seen, waiting = set(), [name]
+        while waiting:
+            node = self.producers.node(waiting.pop())
+            if node is None or node.output[0] in seen:
+                continue
+            if node.op_type in ("Shape", "Size"):
+                return True
+            seen.add(node.output[0])
+            waiting.extend(filter(None, node.input))
+        return False
+
+    def _is_caller_given(self, name: str) -> bool:
+        """True for an input that has no default."""
+        return self.scope.is_function or all(tensor.name != name for tensor in self.scope.proto.initializer)
+
+    def _is_known(self, names: Sequence[str]) -> bool:
+        """True for data whose elements inference follows: that is arithmetic of shapes, which runtimes fold."""
+        return any(self.detail.constants.get(name) is not None for name in names)
+
+    def _contents(self, name: str) -> Contents | None:
+        held = self.detail.constants.get(name)
+        return tensor_contents(held) if isinstance(held, TensorProto) else held
+
+
+def _only(axes: Sequence[int] | None) -> int | None:
+    """The axis of a slice along one axis, None for several."""
+    return axes[0] if axes is not None and len(axes) == 1 else None

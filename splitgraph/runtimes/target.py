@@ -1,0 +1,141 @@
+"""A target: one version of a runtime, and what it reads. The table has one file of plain data for each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cache
+from importlib.resources import files
+from types import MappingProxyType
+from typing import Any, Literal
+
+from splitgraph.diagnostics import SplitgraphError
+
+# What a runtime does with a trait: right results, a refusal, wrong results, right data of another rank, a dead process.
+Answer = Literal["reads", "refuses", "wrong", "rank", "dies"]
+# From the least harm to the most.
+ANSWERS: tuple[Answer, ...] = ("reads", "refuses", "rank", "wrong", "dies")
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Traits that a runtime does not read together, what it does with them, and a note in words ("" for none)."""
+
+    traits: frozenset[str]
+    answer: Answer
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One version of a runtime and what it reads.
+
+    name: as in `--target`. title: the runtime's own name. version: None where the sources are about no single version.
+    measured: the date, None where nothing was measured. how: the way it was run. sources: where that is known from
+    which was not measured.
+    newest_opset, newest_ir_version: the newest that it reads, None for no known limit. reads: traits that are read.
+    failures: traits that are not, smallest sets first. What is in neither is not known.
+    """
+
+    name: str
+    title: str
+    version: str | None
+    measured: str | None
+    how: str
+    sources: tuple[str, ...]
+    newest_opset: int | None
+    newest_ir_version: int | None
+    reads: frozenset[str]
+    failures: tuple[Failure, ...]
+
+    @property
+    def label(self) -> str:
+        """The title with the version: "MNN 3.6.1"."""
+        return self.title if self.version is None else f"{self.title} {self.version}"
+
+    @property
+    def key(self) -> str:
+        """The name with the version, as `--target` takes it: "mnn@3.6.1"."""
+        return self.name if self.version is None else f"{self.name}@{self.version}"
+
+    def failures_of(self, traits: Collection[str]) -> list[Failure]:
+        """Why a node with these traits is not read; empty where nothing is known against it."""
+        held = frozenset(traits)
+        return [failure for failure in self.failures if failure.traits <= held]
+
+    def unknown(self, traits: Iterable[str]) -> list[str]:
+        """Those of the traits that were not measured."""
+        known = self.reads.union(*(failure.traits for failure in self.failures if len(failure.traits) == 1))
+        return sorted(set(traits) - known)
+
+
+def targets() -> Mapping[str, Target]:
+    """Every target by name: the newest version of a runtime as "mnn", older ones as "openvino@2023.3.0"."""
+    return _table()
+
+
+def find_target(spec: str) -> Target:
+    """The target of a name, or of NAME@VERSION where a version may be shortened ("opencv@4"). Raises SplitgraphError
+    with the nearest names for an unknown one.
+    """
+    name, _, version = spec.partition("@")
+    versions = [target for target in _table().values() if target.name == name]
+    if not versions:
+        near = get_close_matches(name, {target.name for target in _table().values()}, n=3, cutoff=0.5)
+        meant = f"; did you mean {' or '.join(near)}?" if near else ""
+        raise SplitgraphError(f"there is no target {spec!r}{meant} Known are: {', '.join(names())}.")
+    if not version:
+        return versions[0]
+    fitting = [target for target in versions if f"{target.version}.".startswith(f"{version}.")]
+    if fitting:
+        return fitting[0]
+    known = ", ".join(target.key for target in versions)
+    raise SplitgraphError(f"version {version} of {name} was not measured; known are: {known}")
+
+
+def names() -> list[str]:
+    """The names of all runtimes, without versions."""
+    return sorted({target.name for target in _table().values()})
+
+
+@cache
+def _table() -> Mapping[str, Target]:
+    folder = files("splitgraph.runtimes").joinpath("table")
+    held = [json.loads(entry.read_text("utf-8")) for entry in folder.iterdir() if entry.name.endswith(".json")]
+    found = sorted((read_target(each) for each in held), key=_newest_first)
+    table: dict[str, Target] = {}
+    for target in found:
+        table[target.name if target.name not in table else target.key] = target
+    return MappingProxyType(table)
+
+
+def _newest_first(target: Target) -> tuple[str, list[int]]:
+    numbers = [int(part) for part in (target.version or "0").split(".") if part.isdigit()]
+    return target.name, [-number for number in numbers]
+
+
+def read_target(held: Mapping[str, Any]) -> Target:
+    """The target that a file of the table describes."""
+    reads, failures = set(), []
+    for group in ("forms", "modifiers", "types", "operators"):
+        for trait, answer in held[group].items():
+            if answer == "reads":
+                reads.add(trait)
+            else:
+                failures.append(Failure(frozenset([trait]), answer, held["notes"].get(trait, "")))
+    for each in held["together"]:
+        failures.append(Failure(frozenset(each["traits"]), each["answer"], each.get("note", "")))
+    return Target(
+        name=held["name"],
+        title=held["title"],
+        version=held["version"],
+        measured=held["measured"],
+        how=held["how"],
+        sources=tuple(held["sources"]),
+        newest_opset=held["newest_opset"],
+        newest_ir_version=held["newest_ir_version"],
+        reads=frozenset(reads),
+        failures=tuple(sorted(failures, key=lambda failure: len(failure.traits))),
+    )

@@ -1,0 +1,142 @@
+"""Models converted for a target: what stays as it is, what is refused, and what becomes of the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import onnx
+import pytest
+from runtimes import models
+from runtimes.models import model
+
+import splitgraph
+
+
+def operators(given: onnx.ModelProto) -> list[str]:
+    return [node.op_type for node in given.graph.node]
+
+
+@pytest.mark.parametrize(
+    ("given", "target"),
+    [
+        (models.LENGTHS, "mnn"),
+        (models.EVEN, "tinygrad"),
+        (models.UNEVEN, "onnxruntime"),
+        (models.EITHER, "tvm"),
+        (models.EITHER, "tract"),
+        (models.SEQUENCE, "mnn"),
+        (models.ATTRIBUTE, "tvm"),
+        (models.MIXED, "mnn"),
+        (models.HALF, "tract"),
+        (model("y0 = Slice(x, a, b, c)", 24, 11, more="<int64[1] a = {0}, int64[1] b = {3}, int64[1] c = {1}>"), "tvm"),
+        (model("y0 = Relu(x)", 13, 3), "tract"),
+    ],
+)
+def test_what_a_target_reads_stays(given: onnx.ModelProto, target: str) -> None:
+    rewrite = splitgraph.convert(given, target=target)
+    assert rewrite.model == given
+    assert rewrite.changes == ()
+
+
+@pytest.mark.parametrize(
+    ("given", "target", "words"),
+    [
+        (models.HALF, "mnn", "refuses Split-13 with float16"),
+        (models.RANK_1, "opencv@4", "another rank"),
+        (models.EMPTY, "opencv@4", "part of length 0"),
+        (model('y0, y1 = StringSplit<delimiter = " ">(x)', 20, 9, data="string[2] x"), "tract", "StringSplit"),
+        (model("y0, y1 = Split<axis = 5, num_outputs = 2>(x)"), "mnn", "out of range"),
+        (
+            model("y0, y1 = Split<axis = 1>(x, s)", 13, data="float[2, N, 8] x, int64[2] s"),
+            "tract",
+            "lengths as a graph input",
+        ),
+    ],
+)  # fmt: skip
+def test_refusals(given: onnx.ModelProto, target: str, words: str) -> None:
+    with pytest.raises(splitgraph.ConversionError, match=words) as raised:
+        splitgraph.convert(given, target=target)
+    assert raised.value.diagnostics
+
+
+def test_a_target_says_the_form_itself() -> None:
+    with pytest.raises(splitgraph.SplitgraphError, match="a target says which forms"):
+        splitgraph.convert(models.EVEN, "split", target="mnn")
+    with pytest.raises(splitgraph.SplitgraphError, match="there is no target 'none'"):
+        splitgraph.convert(models.EVEN, target="none")
+
+
+@pytest.mark.parametrize(
+    ("given", "target", "expected", "opset"),
+    [
+        (models.UNEVEN, "mnn", ["Split"], 18),
+        (models.UNEVEN, "onnx2torch", ["Slice", "Slice", "Slice"], 18),
+        (models.SEQUENCE, "tract", ["Split", "Identity", "Identity"], 13),
+        (models.WITHOUT_AXIS, "opencv", ["Split"], 13),
+        (models.JOINED, "mnn", ["Split", "Concat"], 13),
+        (models.SLICES, "tvm", ["Split"], 9),
+        (models.ATTRIBUTE, "iree", ["Split"], 13),
+        (models.MIXED, "onnx2torch", ["Slice"], 13),
+    ],
+)
+def test_what_is_not_read_gets_another_form(
+    given: onnx.ModelProto, target: str, expected: Sequence[str], opset: int
+) -> None:
+    rewrite = splitgraph.convert(given, target=target, verify=True)
+    assert operators(rewrite.model) == expected
+    assert rewrite.model.opset_import[0].version == opset
+    assert rewrite.verified
+    assert [found for found in splitgraph.check(rewrite.model, target) if found.severity == "error"] == []
+    # A second conversion has nothing to do.
+    assert splitgraph.convert(rewrite.model, target=target).model == rewrite.model
+
+
+def test_lengths_are_written_out_and_the_axis_too() -> None:
+    converted = splitgraph.convert(models.UNEVEN, target="mnn").model
+    (split,) = converted.graph.node
+    assert [attribute.name for attribute in split.attribute] == ["axis"]
+    assert onnx.numpy_helper.to_array(converted.graph.initializer[0]).tolist() == [3, 3, 1]
+    (split,) = splitgraph.convert(models.WITHOUT_AXIS, target="opencv").model.graph.node
+    assert [(attribute.name, attribute.i) for attribute in split.attribute] == [("axis", 0)]
+
+
+def test_an_empty_part_leaves_a_concat() -> None:
+    converted = splitgraph.convert(models.JOINED, target="mnn").model
+    split, concat = converted.graph.node
+    assert len(split.output) == 2
+    assert list(concat.input) == [split.output[1], split.output[0]]
+
+
+def test_an_output_without_a_name_gets_one() -> None:
+    given = model("y0, u, y1 = Split<axis = 1>(x, s)", 13, more="<int64[3] s = {1, 2, 4}>")
+    given.graph.node[0].output[1] = ""
+    (split,) = splitgraph.convert(given, target="onnxruntime").model.graph.node
+    assert all(split.output)
+
+
+def test_functions_are_inlined() -> None:
+    given = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["": 13, "own": 1]>
+        g (float[2, 8] x) => (y0, y1) { y0, y1 = own.cut(x) }
+        <opset_import: ["": 13], domain: "own"> cut (x) => (a, b) { a, b = Split<axis = 1>(x) }""")
+    rewrite = splitgraph.convert(given, target="tract", verify=True)
+    assert operators(rewrite.model) == ["Split"]
+    assert rewrite.verified
+
+
+def test_opset_and_ir_version_are_lowered_where_they_must_be() -> None:
+    new = model("y0, y1 = Split<axis = 2, num_outputs = 2>(x)", 22, 10)
+    rewrite = splitgraph.convert(new, target="onnxruntime@1.15", verify=True)
+    assert (rewrite.model.opset_import[0].version, rewrite.model.ir_version) == (19, 9)
+    given = splitgraph.convert(new, target="onnxruntime@1.15", opset=13).model
+    assert given.opset_import[0].version == 13
+
+
+def test_a_lone_slice_gets_plain_bounds() -> None:
+    given = model(
+        "y0 = Slice(x, a, b, c)", 13, more="<int64[1] a = {-3}, int64[1] b = {9223372036854775807}, int64[1] c = {1}>"
+    )
+    rewrite = splitgraph.convert(given, target="jaxonnxruntime", verify=True)
+    values = {tensor.name: onnx.numpy_helper.to_array(tensor).tolist() for tensor in rewrite.model.graph.initializer}
+    (node,) = rewrite.model.graph.node
+    assert [values[name] for name in node.input[1:]] == [[4], [7], [1]]
+    assert rewrite.verified

@@ -1,0 +1,80 @@
+"""Checking a model for a target: nothing in the way first, then what is."""
+
+from __future__ import annotations
+
+import onnx
+import pytest
+from runtimes import models
+
+import splitgraph
+from splitgraph.runtimes.target import find_target
+
+
+@pytest.mark.parametrize(
+    ("given", "target"),
+    [
+        (models.LENGTHS, "mnn"),
+        (models.LENGTHS, "tract"),
+        (models.EVEN, "mnn"),
+        (models.UNEVEN, "onnxruntime"),
+        (models.EITHER, "tvm"),
+        (models.SEQUENCE, "mnn"),
+        (models.WITHOUT_AXIS, "opencv@4"),
+    ],
+)
+def test_nothing_is_in_the_way(given: onnx.ModelProto, target: str) -> None:
+    assert [found for found in splitgraph.check(given, target) if found.severity == "error"] == []
+
+
+@pytest.mark.parametrize(
+    ("given", "target", "code", "words"),
+    [
+        (models.UNEVEN, "mnn", "SG702", "silently computes wrong results of Split-18 with num_outputs that does not"),
+        (models.UNEVEN, "tinygrad", "SG702", "cuts 7 into 3, 2, 2"),
+        (models.UNEVEN, "openvino@2023.3", "SG701", "OpenVINO 2023.3.0 refuses Split-18 with num_outputs"),
+        (models.EITHER, "mnn", "SG702", "a dimension that may be uneven"),
+        (models.SEQUENCE, "tract", "SG701", "refuses SplitToSequence with a list of lengths"),
+        (models.WITHOUT_AXIS, "opencv", "SG702", "takes 1 for an axis that is left out"),
+        (models.ATTRIBUTE, "iree", "SG702", "ignores the lengths"),
+        (models.SLICES, "tvm", "SG701", "Slice-1 with attributes"),
+        (models.HALF, "mnn", "SG701", "refuses Split-13 with float16"),
+        (models.MIXED, "onnx2torch", "SG702", "only some of the parts are graph outputs"),
+        (models.RANK_1, "opencv@4.14", "SG702", "gives results of another rank for Split-13 with data of rank 1"),
+    ],
+)
+def test_what_is_in_the_way(given: onnx.ModelProto, target: str, code: str, words: str) -> None:
+    found = [each for each in splitgraph.check(given, target) if each.severity == "error"]
+    assert {each.code for each in found} == {code}
+    assert any(words in each.message for each in found)
+    assert all(f"splitgraph convert --target {find_target(target).key}" in each.help for each in found)
+
+
+def test_opset_and_ir_version() -> None:
+    new = models.model("y0, y1 = Split<axis = 2, num_outputs = 2>(x)", 22, 10)
+    texts = [found.message for found in splitgraph.check(new, "onnxruntime@1.15")]
+    assert any("reads opsets up to 19; the model has opset 22" in text for text in texts)
+    assert any("reads IR versions up to 9; the model has IR version 10" in text for text in texts)
+
+
+def test_several_targets_and_a_model_that_is_wrong() -> None:
+    texts = [found.message for found in splitgraph.check(models.UNEVEN, ["mnn", "onnxruntime", "tinygrad"])]
+    assert [text.split()[0] for text in texts] == ["MNN", "tinygrad"]
+    wrong = models.model("y0, y1 = Split<axis = 5, num_outputs = 2>(x)")
+    assert [found.code for found in splitgraph.check(wrong, ["mnn", "tract"])] == ["SG201"]
+
+
+@pytest.mark.parametrize(
+    ("name", "words"), [("trct", "did you mean tract"), ("mnn@1", "known are: mnn@3.6.1"), ("", "")]
+)
+def test_an_unknown_target(name: str, words: str) -> None:
+    with pytest.raises(splitgraph.SplitgraphError, match=words):
+        splitgraph.check(models.EVEN, name)
+
+
+def test_every_target_is_listed() -> None:
+    known = splitgraph.targets()
+    assert known["mnn"].version == "3.6.1"
+    assert {"onnxruntime", "openvino", "opencv", "tvm", "ncnn"} <= set(known)
+    assert find_target("opencv@4").version == "4.14.0"
+    assert find_target("openvino@2023.3").version == "2023.3.0"
+    assert find_target("onnxruntime@1.15").version == "1.15.1"

@@ -1,0 +1,147 @@
+"""The table of what each runtime reads: splitgraph/runtimes/table/."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from json_schemas import SCHEMAS, wrong
+
+from splitgraph import SplitgraphError
+from splitgraph.runtimes.target import ANSWERS, Answer, find_target, names, read_target, targets
+from splitgraph.runtimes.traits import FORMS, MODIFIERS
+from splitgraph.schemas import versions_of
+from splitgraph.value_type import DTYPE_NAMES
+
+FOLDER = Path(__file__).parents[2] / "splitgraph" / "runtimes" / "table"
+TABLE: dict[str, dict[str, Any]] = {
+    path.name: json.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.iterdir())
+}
+GROUPS = ("forms", "modifiers", "types", "operators")
+# Every one of these has a file.
+NAMES = {
+    *("onnxruntime", "onnxruntime-web", "openvino", "opencv", "tract", "tinygrad", "mnn", "tvm", "iree"),
+    *("jaxonnxruntime", "onnx2torch", "onnx2tf", "rknn", "ncnn", "aidge"),
+    *("tensorrt", "directml", "migraphx", "coreml", "snpe"),
+}
+UNMEASURED = {"tensorrt", "directml", "migraphx", "coreml", "snpe"}
+EVERY_FILE = pytest.mark.parametrize("file", TABLE)
+
+
+def named_traits(held: dict[str, Any]) -> set[str]:
+    """All traits that a file has an answer to, alone or together with others."""
+    return {trait for group in GROUPS for trait in held[group]}.union(*(each["traits"] for each in held["together"]))
+
+
+def exists(trait: str) -> bool:
+    """True for an operator with its version: "Relu-13"."""
+    op, _, version = trait.rpartition("-")
+    return version.isdigit() and int(version) in {known.since_version for known in versions_of("", op)}
+
+
+@EVERY_FILE
+def test_a_file_is_what_the_schema_says(file: str) -> None:
+    assert wrong(TABLE[file], "target") == []
+
+
+def test_the_schema_has_the_vocabulary() -> None:
+    parts = SCHEMAS["target.schema.json"]["$defs"]
+    assert parts["form"]["enum"] == list(FORMS)
+    assert parts["modifier"]["enum"] == list(MODIFIERS)
+    assert set(parts["type"]["enum"]) == set(DTYPE_NAMES.values()) - {"float32"}
+    assert tuple(parts["answer"]["enum"]) == ANSWERS
+    assert set(ANSWERS) == set(get_args(Answer))
+
+
+@EVERY_FILE
+def test_a_file_is_named_after_its_target(file: str) -> None:
+    target = read_target(TABLE[file])
+    assert file == f"{target.key}.json"
+
+
+def test_every_target_has_a_file() -> None:
+    assert set(names()) == NAMES
+    assert {target.name for target in targets().values() if target.measured is None} == UNMEASURED
+    assert len(targets()) == len(TABLE)
+
+
+@EVERY_FILE
+def test_every_fact_was_measured_or_has_a_source(file: str) -> None:
+    target = read_target(TABLE[file])
+    assert (target.measured and target.version) or target.sources
+    assert (target.how == "not run here") == (target.measured is None)
+
+
+@EVERY_FILE
+def test_every_trait_is_known(file: str) -> None:
+    held = TABLE[file]
+    types = set(DTYPE_NAMES.values()) - {"float32"}
+    assert set(held["forms"]) <= set(FORMS)
+    assert set(held["modifiers"]) <= set(MODIFIERS)
+    assert set(held["types"]) <= types
+    assert all(exists(trait) for trait in held["operators"])
+    known = {*FORMS, *MODIFIERS, *types}
+    assert [trait for trait in named_traits(held) if trait not in known and not exists(trait)] == []
+
+
+@EVERY_FILE
+def test_a_note_is_about_an_answer_of_the_file(file: str) -> None:
+    held = TABLE[file]
+    assert set(held["notes"]) <= {trait for group in GROUPS for trait in held[group]}
+
+
+@EVERY_FILE
+def test_what_is_not_read_together_is_sorted_and_told_once(file: str) -> None:
+    together = [each["traits"] for each in TABLE[file]["together"]]
+    assert all(traits == sorted(traits) for traits in together)
+    assert len({tuple(traits) for traits in together}) == len(together)
+
+
+@pytest.mark.parametrize(
+    ("spec", "key"),
+    [
+        ("opencv", "opencv@5.0.0"),
+        ("opencv@4", "opencv@4.14.0"),
+        ("opencv@4.10", "opencv@4.10.0"),
+        ("openvino@2023.3", "openvino@2023.3.0"),
+        ("onnxruntime@1.15", "onnxruntime@1.15.1"),
+        ("onnxruntime@1.15.1", "onnxruntime@1.15.1"),
+        ("coreml", "coreml"),
+        ("migraphx", "migraphx"),
+        *((name, find_target(name).key) for name in sorted(NAMES)),
+    ],
+)
+def test_a_target_is_found_by_name_and_by_a_shortened_version(spec: str, key: str) -> None:
+    assert find_target(spec).key == key
+
+
+@pytest.mark.parametrize(
+    ("spec", "told"),
+    [
+        ("onnxrutime", "did you mean onnxruntime"),
+        ("tensorflow", "did you mean tensorrt"),
+        ("opencv4", "did you mean opencv"),
+        ("OpenVino", "did you mean openvino"),
+        ("", "Known are: aidge, coreml, "),
+        ("opencv@3", "known are: opencv@5.0.0, opencv@4.14.0, opencv@4.10.0"),
+        # A version is shortened between its numbers only.
+        ("onnxruntime@1.1", "known are: onnxruntime@1.32.0"),
+        ("coreml@7", "known are: coreml"),
+    ],
+)
+def test_an_unknown_target_is_told_with_the_nearest_names(spec: str, told: str) -> None:
+    with pytest.raises(SplitgraphError, match=told):
+        find_target(spec)
+
+
+def test_what_a_file_says_is_found_again() -> None:
+    migraphx = find_target("migraphx")
+    assert "split-13-constant" in migraphx.reads
+    assert not migraphx.failures_of({"split-13-constant", "axis-negative"})
+    (failure,) = migraphx.failures_of({"split-13-constant", "dimension-unknown"})
+    assert (failure.answer, failure.note) == ("refuses", "a dimension of unknown size is divided only without lengths")
+    (failure,) = migraphx.failures_of({"split-13-input"})
+    assert failure.note == "needs lengths that it can compute when it reads the model"
+    assert migraphx.unknown({"split-13-constant", "part-empty"}) == ["part-empty"]
