@@ -53,6 +53,9 @@ def measure(
     told = [json.loads(line) for line in done.stdout.splitlines()]
     if not told:
         raise RuntimeError(f"{name} did not start; TARGETS_DEBUG=1 shows why")
+    answered = len(told) - 1
+    if answered < len(wanted):
+        raise RuntimeError(f"{name} answered for {answered} of {len(wanted)} models, and ended at {wanted[answered]}")
     return {Path(path).name: Answer(answer, reason) for path, answer, reason in told[1:]}
 
 
