@@ -1,0 +1,99 @@
+"""splitgraph check and convert --target: exit codes, what is printed, and which file is written."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import onnx
+import pytest
+from json_schemas import wrong
+
+import splitgraph
+
+from .program import Run, files, split_model
+
+
+@pytest.fixture
+def uneven(folder: Path) -> None:
+    onnx.save(split_model(18, (2, 7), 3, num_outputs=3), "uneven.onnx")
+
+
+def test_nothing_is_in_the_way(run: Run, folder: Path) -> None:
+    code, out, err = run("check", "model.onnx", "--target", "tract")
+    assert (code, err) == (0, "")
+    assert out == "tract 0.23.9 · nothing is known to be in the way of model.onnx\n"
+
+
+def test_what_is_in_the_way(run: Run, uneven: None) -> None:
+    code, out, err = run("check", "uneven.onnx", "--target", "mnn", "--target", "onnxruntime")
+    assert (code, err) == (1, "")
+    assert "MNN 3.6.1 · 1 error in uneven.onnx" in out
+    assert "SG702  main/s  MNN 3.6.1 silently computes wrong results" in out
+    assert "try  splitgraph convert uneven.onnx --target mnn@3.6.1" in out
+    assert "ONNX Runtime 1.32.0 · nothing is known to be in the way of uneven.onnx" in out
+
+
+def test_all_targets(run: Run, uneven: None) -> None:
+    code, out, _ = run("check", "uneven.onnx", "--all-targets")
+    lines = out.splitlines()
+    assert code == 1
+    assert len(lines) == 2 + len(splitgraph.targets())
+    assert any("MNN 3.6.1" in line and "does not" in line for line in lines)
+    assert any("tract 0.23.9" in line and "reads its splits" in line for line in lines)
+
+
+@pytest.mark.parametrize(("model", "ok"), [("model.onnx", True), ("uneven.onnx", False)])
+def test_the_document(run: Run, uneven: None, model: str, ok: bool) -> None:
+    code, out, err = run("check", model, "--target", "mnn", "--target", "tract", "--json")
+    document = json.loads(out)
+    assert (code, err) == (0 if ok else 1, "")
+    assert wrong(document, "check") == []
+    assert (document["ok"], [each["target"] for each in document["targets"]]) == (ok, ["mnn@3.6.1", "tract@0.23.9"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("model.onnx", "--target", "mmn"), "did you mean mnn"),
+        (("model.onnx", "--target", "mnn@99"), "known are: mnn@3.6.1"),
+        (("model.onnx",), "--all-targets"),
+        (("model.onnx", "--target", "mnn", "--all-targets"), "--all-targets"),
+        (("missing.onnx", "--target", "mnn"), "missing.onnx"),
+    ],
+)
+def test_wrong_calls(run: Run, folder: Path, arguments: tuple[str, ...], words: str) -> None:
+    code, out, err = run("check", *arguments)
+    assert (code, out) == (2, "")
+    assert words in err
+    code, out, _ = run("check", *arguments, "--json")
+    assert code == 2
+    assert wrong(json.loads(out), "check") == []
+
+
+def test_a_model_is_converted_for_a_target(run: Run, uneven: None, folder: Path) -> None:
+    code, out, err = run("convert", "uneven.onnx", "--target", "mnn")
+    assert (code, err) == (0, "")
+    assert out.endswith("wrote uneven.mnn.onnx\n")
+    assert "verified equal" in out
+    assert run("check", "uneven.mnn.onnx", "--target", "mnn")[0] == 0
+    # Nothing to do is no error, and writes nothing.
+    before = files(folder)
+    code, out, _ = run("convert", "uneven.mnn.onnx", "--target", "mnn")
+    assert (code, out) == (0, "uneven.mnn.onnx is as mnn reads it; nothing was written.\n")
+    assert files(folder) == before
+
+
+def test_blockers_and_wrong_calls_of_convert(run: Run, folder: Path) -> None:
+    onnx.save(split_model(13, (2, 6), 2), "half.onnx")
+    model = onnx.load("half.onnx")
+    for value in (*model.graph.input, *model.graph.output):
+        value.type.tensor_type.elem_type = onnx.TensorProto.FLOAT16
+    onnx.save(model, "half.onnx")
+    code, out, err = run("convert", "half.onnx", "--target", "mnn")
+    assert (code, out) == (1, "")
+    assert "half.onnx cannot be converted for mnn: 1 blocker" in err
+    assert "SG706  main/s  MNN 3.6.1 refuses Split-13 with float16" in err
+    code, _, err = run("convert", "model.onnx", "--target", "mnn", "--to", "split")
+    assert code == 2
+    assert "--target says which forms of splits are read" in err
