@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 
 import onnx
 import pytest
+from inference.memo_models import tree_of_calls
 
 from splitgraph.inference import infer_model, walk_state
 from splitgraph.inference.journal_replay import MOST_REPEATED
 from splitgraph.inference.visit_memo import VisitMemo
 from splitgraph.inference.walk import Walk
-from tests.inference.memo_models import tree_of_calls
 
 # The leaf's nodes, and what else the functions have that is not the usual.
 LEAVES: dict[str, tuple[str, dict[str, str]]] = {

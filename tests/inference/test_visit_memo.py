@@ -14,6 +14,7 @@ from typing import Any
 
 import onnx
 import pytest
+from inference.memo_models import WAYS, almost_repeating, in_functions
 
 from splitgraph.graph.scopes import MAIN
 from splitgraph.inference import infer_model, walk_model
@@ -21,7 +22,6 @@ from splitgraph.inference.analysis import Analysis
 from splitgraph.inference.visit_memo import VisitMemo
 from splitgraph.inference.walk import Walk
 from splitgraph.inference.walk_state import WalkState
-from tests.inference.memo_models import WAYS, almost_repeating, in_functions
 
 MODELS = sorted((Path(__file__).parents[2] / "models").glob("*.onnx"))
 # Seeds of generated models, of the node tests: in the tests of every day, and in all.
