@@ -7,12 +7,14 @@ own, so that a runtime that dies or hangs takes only that model with it. Imports
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import os
 import select
 import signal
 import sys
+import time
 import traceback
 from types import ModuleType
 from typing import Any
@@ -58,7 +60,8 @@ def _in_own_process(module: ModuleType, path: str, seconds: float) -> tuple[str,
     os.close(sending)
     text = _read(receiving, seconds)
     os.close(receiving)
-    if text is None:
+    # Also what the runtime started and left.
+    with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)
     if text is None:
@@ -72,9 +75,9 @@ def _in_own_process(module: ModuleType, path: str, seconds: float) -> tuple[str,
 
 def _read(descriptor: int, seconds: float) -> bytes | None:
     """Everything that the child writes; None where it takes too long."""
-    text = b""
+    text, deadline = b"", time.monotonic() + seconds
     while True:
-        ready, _, _ = select.select([descriptor], [], [], seconds)
+        ready, _, _ = select.select([descriptor], [], [], max(deadline - time.monotonic(), 0))
         if not ready:
             return None
         piece = os.read(descriptor, 65536)
@@ -91,9 +94,17 @@ def _answer(module: ModuleType, path: str, sending: int) -> None:
     except BaseException as error:
         if os.environ.get("TARGETS_DEBUG"):
             traceback.print_exc()
-        answer = ("refuses", " ".join(f"{type(error).__name__}: {error}".split()))
+        answer = ("refuses", _reason(error))
     os.write(sending, json.dumps([answer[0], answer[1][:_LONGEST]]).encode())
     os._exit(0)
+
+
+def _reason(error: BaseException) -> str:
+    """What an error says, in one line; of an error that holds the traceback of another one, the last line."""
+    text = str(error).strip()
+    if text.startswith("Traceback (most recent call last)"):
+        return text.splitlines()[-1].strip()
+    return " ".join(f"{type(error).__name__}: {text}".split())
 
 
 def _arrays(path: str) -> dict[str, Any]:
