@@ -11,9 +11,11 @@ import contextlib
 import importlib.util
 import json
 import os
+import re
 import select
 import signal
 import sys
+import tempfile
 import time
 import traceback
 from types import ModuleType
@@ -94,17 +96,23 @@ def _answer(module: ModuleType, path: str, sending: int) -> None:
     except BaseException as error:
         if os.environ.get("TARGETS_DEBUG"):
             traceback.print_exc()
-        answer = ("refuses", _reason(error))
+        answer = ("refuses", _reason(error, os.path.dirname(path)))
     os.write(sending, json.dumps([answer[0], answer[1][:_LONGEST]]).encode())
     os._exit(0)
 
 
-def _reason(error: BaseException) -> str:
-    """What an error says, in one line; of an error that holds the traceback of another one, the last line."""
+def _reason(error: BaseException, folder: str) -> str:
+    """What an error says, in one line; of an error that holds the traceback of another one, the last line.
+
+    Files of this machine are named without their folders, so that another machine gives the same reason.
+    """
     text = str(error).strip()
     if text.startswith("Traceback (most recent call last)"):
-        return text.splitlines()[-1].strip()
-    return " ".join(f"{type(error).__name__}: {text}".split())
+        line = text.splitlines()[-1].strip()
+    else:
+        line = " ".join(f"{type(error).__name__}: {text}".split())
+    local = "|".join(map(re.escape, {folder, sys.prefix, sys.base_prefix, tempfile.gettempdir()}))
+    return re.sub(rf"(?<![\w.-])(?:{local})/(?:[^\s'\":]*/)?", "", line)
 
 
 def _arrays(path: str) -> dict[str, Any]:
