@@ -36,6 +36,7 @@ from other_recipes import (
     function_of_slices,
     function_of_split,
     gathers,
+    identity,
     joined_sequence,
     reduced,
     sequence,
@@ -154,7 +155,9 @@ EMPTY = {
     "n_s13_zero_first": split(13, [0, 6], source=initializer),
     "n_s13_zero_mid": split(13, [2, 0, 4], source=initializer),
     "n_s13_zero_mid_concat": zero_then_concat(),
+    "n_s13_zero_dropped": zero_then_concat("dropped"),
     "n_const_empty": empty_constant(),
+    "n_const_empty_concat": zero_then_concat("constant"),
 }
 
 SLICE = {
@@ -164,9 +167,11 @@ SLICE = {
     "o_slice13_computed": computed_slices(),
     "o_slice13_computed_dyn": computed_slices(dims=BATCH),
     "o_slice13_dynax": slices(13, TWO, dims=BATCH),
+    "o_slice13_identity_single": identity(),
     "o_slice13_int32": slices(13, TWO, integers="int32"),
     "o_slice13_maxend": slices(13, TWO, last_end=LAST),
     "o_slice13_negbounds": slices(13, [2, 1, 3], from_end=1),
+    "o_slice13_negbounds_maxend": slices(13, TWO, from_end=1, last_end=LAST),
     "o_slice13_negaxis": slices(13, TWO, axis=-2),
     "o_slice13_shared": slices(13, TWO, shared=True),
     "o_slice13_steps": slices(13, TWO, step=True),

@@ -1,7 +1,7 @@
 """Measures which models runtimes read: every model of a folder, in each runtime, compared with what NumPy expects.
 
     python benchmarks/targets/measure.py --forms FOLDER                              (writes all forms, and models/)
-    python benchmarks/targets/measure.py --models FOLDER --runtime mnn@3.6.1 -o mnn.json
+    python benchmarks/targets/measure.py --models FOLDER --runtime mnn@3.6.1 [--form NAME ...] [--jobs 2]
     python benchmarks/targets/measure.py --models FOLDER --all --results FOLDER
 
 A folder holds NAME.onnx, NAME.in.npz and NAME.exp.npz. The answers are reads, refuses, wrong, rank (right data of
@@ -18,6 +18,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
@@ -36,26 +37,39 @@ class Answer(NamedTuple):
 
 
 def measure(
-    name: str, folder: Path, cache: Path, *, models: Sequence[str] | None = None, seconds: float = 90
+    name: str, folder: Path, cache: Path, *, models: Sequence[str] | None = None, seconds: float = 90, jobs: int = 1
 ) -> dict[str, Answer]:
     """The answer of a runtime to each model of a folder.
 
     name: a key of `RUNTIMES`. cache: where environments are, or are made. models: names of models, None for all.
-    seconds: that one model may take.
+    seconds: that one model may take. jobs: how many models run at the same time. Raises RuntimeError where the runtime
+    does not start, or a model ends the process that was to run the next ones.
     """
     runtime = RUNTIMES[name]
     python, variables = environment(runtime, cache)
-    adapter = ADAPTERS / f"{runtime.adapter}.py"
+    # Without the folder of the worker on the path: modules of a runtime may be called like those here.
+    command = [str(each) for each in (python, "-I", _WORKER, ADAPTERS / f"{runtime.adapter}.py", seconds)]
     wanted = models if models is not None else sorted(path.stem for path in folder.glob("*.onnx"))
-    lines = "".join(f"{folder.resolve() / each}\n" for each in wanted)
-    command = [python, _WORKER, adapter, str(seconds)]
+    # Neighbours are forms of one group, which take alike long: they go to different workers.
+    shares = [wanted[first::jobs] for first in range(min(jobs, len(wanted)))]
+    with ThreadPoolExecutor(jobs) as pool:
+        answered = pool.map(lambda share: _work(name, command, variables, folder.resolve(), share), shares)
+        found = {model: answer for answers in answered for model, answer in answers.items()}
+    return {model: found[model] for model in wanted}
+
+
+def _work(
+    name: str, command: Sequence[str], variables: Mapping[str, str], folder: Path, models: Sequence[str]
+) -> dict[str, Answer]:
+    """The answers of one worker to these models."""
+    lines = "".join(f"{folder / each}\n" for each in models)
     done = subprocess.run(command, input=lines, stdout=subprocess.PIPE, text=True, env=variables, cwd=folder)
     told = [json.loads(line) for line in done.stdout.splitlines()]
     if not told:
         raise RuntimeError(f"{name} did not start; TARGETS_DEBUG=1 shows why")
     answered = len(told) - 1
-    if answered < len(wanted):
-        raise RuntimeError(f"{name} answered for {answered} of {len(wanted)} models, and ended at {wanted[answered]}")
+    if answered < len(models):
+        raise RuntimeError(f"{name} answered for {answered} of {len(models)} models, and ended at {models[answered]}")
     return {Path(path).name: Answer(answer, reason) for path, answer, reason in told[1:]}
 
 
@@ -77,6 +91,7 @@ def main() -> None:
     parser.add_argument("--form", action="append", help="only this model; repeatable")
     parser.add_argument("--cache", type=Path, help="where the environments are; a temporary folder otherwise")
     parser.add_argument("--seconds", type=float, default=90, help="that one model may take")
+    parser.add_argument("--jobs", type=int, default=1, help="how many models run at the same time")
     parser.add_argument("--results", type=Path, help="write NAME@VERSION.json of each runtime into this folder")
     given = parser.parse_args()
     if given.forms is not None:
@@ -88,9 +103,8 @@ def main() -> None:
         print(f"{count} forms and {models} models of models/ in {given.forms}")
     with tempfile.TemporaryDirectory() as scratch:
         for name in RUNTIMES if given.all else given.runtime:
-            answers = measure(
-                name, given.models, given.cache or Path(scratch), models=given.form, seconds=given.seconds
-            )
+            cache = given.cache or Path(scratch)
+            answers = measure(name, given.models, cache, models=given.form, seconds=given.seconds, jobs=given.jobs)
             counts = Counter(each.answer for each in answers.values())
             print(f"{name}: {', '.join(f'{number} {answer}' for answer, number in counts.most_common())}", flush=True)
             if given.results is not None:

@@ -144,6 +144,13 @@ def empty_constant() -> Recipe:
     return Recipe(13, body, lambda x: [np.zeros((2, 0, 8), np.float32), np.maximum(x, 0)])
 
 
+def identity() -> Recipe:
+    """What a split into one part is: the data itself."""
+    body = Body()
+    body.node("Identity", ["x"], ["y0"])
+    return Recipe(13, body, lambda x: [x])
+
+
 def function_of_slices() -> Recipe:
     """OpenVINO's VariadicSplit with one input, as a function of Slices."""
     body = Body()

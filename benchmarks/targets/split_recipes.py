@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from recipes import SHAPE, Array, Body, Expectation, Recipe, Shape, cut
@@ -132,11 +132,17 @@ def stated(dims: Shape, axis: int, sizes: Sequence[int | str | None]) -> list[Sh
     return [[size if index == axis else dim for index, dim in enumerate(dims)] for size in sizes]
 
 
-def zero_then_concat() -> Recipe:
-    """An empty part between two others, joined in the opposite order."""
+def zero_then_concat(empty: Literal["split", "constant", "dropped"] = "split") -> Recipe:
+    """Parts of the lengths 2, 0 and 4, joined in the opposite order.
+
+    empty: where the empty part comes from: the Split, or a constant in its place; or the part is dropped.
+    """
     body = Body()
-    body.node("Split", ["x", body.weight("s", [2, 0, 4])], ["a", "b", "c"], axis=1)
-    body.node("Concat", ["c", "b", "a"], ["y0"], axis=1)
+    lengths, made = ([2, 0, 4], ["a", "b", "c"]) if empty == "split" else ([2, 4], ["a", "c"])
+    body.node("Split", ["x", body.weight("s", lengths)], made, axis=1)
+    if empty == "constant":
+        body.weight("b", np.zeros((2, 0, 8)), "float32")
+    body.node("Concat", ["c", "a"] if empty == "dropped" else ["c", "b", "a"], ["y0"], axis=1)
     return Recipe(13, body, lambda x: [np.concatenate(cut(x, [2, 0, 4], 1)[::-1], 1)])
 
 

@@ -7,12 +7,16 @@ own, so that a runtime that dies or hangs takes only that model with it. Imports
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import os
+import re
 import select
 import signal
 import sys
+import tempfile
+import time
 import traceback
 from types import ModuleType
 from typing import Any
@@ -58,7 +62,8 @@ def _in_own_process(module: ModuleType, path: str, seconds: float) -> tuple[str,
     os.close(sending)
     text = _read(receiving, seconds)
     os.close(receiving)
-    if text is None:
+    # Also what the runtime started and left.
+    with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)
     if text is None:
@@ -72,9 +77,9 @@ def _in_own_process(module: ModuleType, path: str, seconds: float) -> tuple[str,
 
 def _read(descriptor: int, seconds: float) -> bytes | None:
     """Everything that the child writes; None where it takes too long."""
-    text = b""
+    text, deadline = b"", time.monotonic() + seconds
     while True:
-        ready, _, _ = select.select([descriptor], [], [], seconds)
+        ready, _, _ = select.select([descriptor], [], [], max(deadline - time.monotonic(), 0))
         if not ready:
             return None
         piece = os.read(descriptor, 65536)
@@ -91,9 +96,23 @@ def _answer(module: ModuleType, path: str, sending: int) -> None:
     except BaseException as error:
         if os.environ.get("TARGETS_DEBUG"):
             traceback.print_exc()
-        answer = ("refuses", " ".join(f"{type(error).__name__}: {error}".split()))
+        answer = ("refuses", _reason(error, os.path.dirname(path)))
     os.write(sending, json.dumps([answer[0], answer[1][:_LONGEST]]).encode())
     os._exit(0)
+
+
+def _reason(error: BaseException, folder: str) -> str:
+    """What an error says, in one line; of an error that holds the traceback of another one, the last line.
+
+    Files of this machine are named without their folders, so that another machine gives the same reason.
+    """
+    text = str(error).strip()
+    if text.startswith("Traceback (most recent call last)"):
+        line = text.splitlines()[-1].strip()
+    else:
+        line = " ".join(f"{type(error).__name__}: {text}".split())
+    local = "|".join(map(re.escape, {folder, sys.prefix, sys.base_prefix, tempfile.gettempdir()}))
+    return re.sub(rf"(?<![\w.-])(?:{local})/(?:[^\s'\":]*/)?", "", line)
 
 
 def _arrays(path: str) -> dict[str, Any]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -43,6 +45,14 @@ def run(path, inputs, outputs):
         time.sleep(600)
     if name.startswith("d_s13_wrapped"):
         raise SystemExit("does not read\\n   this")
+    if name.startswith("d2_s13_cast_const"):
+        raise ValueError("Traceback (most recent call last):\\n  File 'a.py'\\nKeyError: 0\\n")
+    if name.startswith("d2_s13_identity_const"):
+        raise ValueError(f"{path}: {os.__file__!r}, /src/onnx.cpp:7")
+    if name.startswith("t_gather"):
+        left = subprocess.Popen(["sleep", "600"])
+        with open("left.txt", "w") as file:
+            file.write(str(left.pid))
     x = inputs["x"]
     parts = [x[:, :2], x[:, 2:]]
     if name.startswith("e_s13_equal"):
@@ -61,6 +71,8 @@ ANSWERS = {
     "d_s13_single": ("dies", "exit code 3"),
     "d_s13_axis0": ("hangs", "no answer after 2 s"),
     "d_s13_wrapped": ("refuses", "SystemExit: does not read this"),
+    "d2_s13_cast_const": ("refuses", "KeyError: 0"),
+    "d2_s13_identity_const": ("refuses", "ValueError: d2_s13_identity_const.onnx: 'os.py', /src/onnx.cpp:7"),
     "e_s13_equal": ("wrong", "y0 has the shape (2, 2, 8) and not (2, 3, 8)"),
     "q_s13_i64": ("reads", "y0 is int32 and not int64; y1 is int32 and not int64"),
     "d_s13_unused_out": ("wrong", "1 outputs and not 2"),
@@ -114,10 +126,38 @@ def badly(here: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "badly@0"
 
 
-def test_a_crash_and_a_hang_are_answers(badly: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_a_crash_and_a_hang_are_answers(jobs: int, badly: str, tmp_path: Path) -> None:
     write(tmp_path, list(ANSWERS))
-    answers = measure.measure(badly, tmp_path, tmp_path, seconds=2)
-    assert {name: tuple(answer) for name, answer in answers.items()} == ANSWERS
+    answers = measure.measure(badly, tmp_path, tmp_path, models=list(ANSWERS), seconds=2, jobs=jobs)
+    assert list(answers.items()) == list(ANSWERS.items())
+
+
+def test_what_a_runtime_started_and_left_is_ended(badly: str, tmp_path: Path) -> None:
+    write(tmp_path, ["t_gather"])
+    assert measure.measure(badly, tmp_path, tmp_path)["t_gather"].answer == "reads"
+    assert has_ended(int((tmp_path / "left.txt").read_text()))
+
+
+def has_ended(process: int) -> bool:
+    """Whether there is no such process, or only its exit code, within a few seconds."""
+    for _ in range(100):
+        state = subprocess.run(["ps", "-o", "stat=", "-p", str(process)], capture_output=True, text=True).stdout
+        if state.strip()[:1] in ("", "Z"):
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def test_modules_of_the_harness_hide_none_of_a_runtime(
+    here: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "own.py").write_text("import cases\n")
+    monkeypatch.setattr(measure, "ADAPTERS", tmp_path)
+    monkeypatch.setattr(measure, "RUNTIMES", {"own@0": Runtime("own", "own-0", ())})
+    write(tmp_path, [SIMPLE])
+    with pytest.raises(RuntimeError, match="own@0 did not start"):
+        measure.measure("own@0", tmp_path, tmp_path)
 
 
 def test_a_model_that_ends_the_worker_stops_the_measurement(badly: str, tmp_path: Path) -> None:
