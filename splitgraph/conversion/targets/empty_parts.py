@@ -2,47 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from splitgraph.conversion.planning.plan import NodeEdit, Plan
 from splitgraph.conversion.splits.lower import SplitNode
 from splitgraph.graph.definitions import Definitions
-from splitgraph.graph.names import FreshNames
 from splitgraph.graph.scopes import Scope, plain_domain
 from splitgraph.onnx_proto import NodeProto, TensorProto
 from splitgraph.runtimes.target import Target
 from splitgraph.value_type import DTYPE_NUMBERS
 
+# A node by its scope and index.
+_Edit = tuple[Scope, int]
 
-def without_empty_parts(
-    plan: Plan, root: Sequence[Scope], found: SplitNode, target: Target, names: FreshNames
-) -> SplitNode | None:
-    """The split with only the parts that have elements, and a plan for the others: a Concat along the same axis goes
-    without them, other readers get a constant. None where the lengths are not known, or where an empty part is read and
-    can be no constant that the target reads.
+
+class Shorter(NamedTuple):
+    """A split with only the parts that have elements. gone: for each other part that has a name, the Concat nodes that
+    go without it; a constant stands for a part without such nodes.
+    """
+
+    split: SplitNode
+    gone: dict[str, list[_Edit]]
+
+
+def without_empty_parts(root: Sequence[Scope], found: SplitNode, target: Target) -> Shorter | None:
+    """The split without its empty parts. None where the lengths are not known, or where an empty part is read and can
+    be no constant that the target reads.
     """
     split = found.detail.split
     if split is None or split.axis is None or split.static_lengths is None or 0 not in split.static_lengths:
         return None
     kept = [index for index, length in enumerate(split.static_lengths) if length]
+    gone: dict[str, list[_Edit]] = {}
+    for index, name in enumerate(found.node.output):
+        if index in kept or not name:
+            continue
+        edits = _edits_of(root, found, name, split.axis, target)
+        if edits is None:
+            return None
+        gone[name] = edits
     if not kept:
         return None
-    gone = [name for index, name in enumerate(found.node.output) if index not in kept and name]
-    edits = [_edits_of(root, found, name, split.axis, target) for name in gone]
-    if any(each is None for each in edits):
-        return None
-    for name, each in zip(gone, edits, strict=True):
-        _plan_part(plan, found, name, each or [])
     node = NodeProto()
     node.CopyFrom(found.node)
     node.output[:] = [found.node.output[index] for index in kept]
     lengths = tuple(split.static_lengths[index] for index in kept)
     shorter = replace(split, lengths=lengths, count=len(lengths), form="lengths")
-    return replace(found, node=node, detail=replace(found.detail, split=shorter, divisible=False))
+    detail = replace(found.detail, split=shorter, divisible=False)
+    return Shorter(replace(found, node=node, detail=detail), gone)
 
 
-_Edit = tuple[Scope, int]
+def plan_empty_parts(plan: Plan, found: SplitNode, gone: Mapping[str, Sequence[_Edit]]) -> None:
+    """Plan what becomes of the empty parts of a split."""
+    for name, readers in gone.items():
+        _plan_part(plan, found, name, readers)
 
 
 def _edits_of(root: Sequence[Scope], found: SplitNode, name: str, axis: int, target: Target) -> list[_Edit] | None:

@@ -12,7 +12,7 @@ from splitgraph.conversion.splits.lower import SplitNode
 from splitgraph.conversion.splits.same_opset import SplitRewrites
 from splitgraph.conversion.splits.sequences import plan_sequences
 from splitgraph.conversion.targets.choose import Choice, choose
-from splitgraph.conversion.targets.empty_parts import without_empty_parts
+from splitgraph.conversion.targets.empty_parts import plan_empty_parts, without_empty_parts
 from splitgraph.conversion.targets.plain_slices import plan_plain_slice
 from splitgraph.graph.names import FreshNames, used_names
 from splitgraph.graph.scopes import GraphPath, Scope, roots
@@ -31,8 +31,7 @@ _SEQUENCES = {"sequence-lengths", "sequence-size", "sequence-each"}
 class TargetPlanner:
     """Plans one round of a conversion: each node that the target does not read gets another form, where there is one.
 
-    joins: whether slices that are not read become a Split, where they are all parts of a value. gone: why a node keeps
-    its form although the target does not read it, by location.
+    joins: whether slices that are not read become a Split, where they are all parts of a value.
     """
 
     plan: Plan
@@ -81,14 +80,15 @@ class TargetPlanner:
         found = SplitNode(node.scope, node.index, node.node, detail)
         choice = choose(node, detail, opset, self.target)
         if choice is None:
-            shorter = without_empty_parts(self.plan, root, found, self.target, rewrites.names)
+            shorter = without_empty_parts(root, found, self.target)
             if shorter is None:
                 return
-            traits = (node.traits - _EMPTY) | _single(shorter)
-            found, node = shorter, replace(node, traits=frozenset(traits), node=shorter.node, detail=shorter.detail)
-            choice = choose(node, shorter.detail, opset, self.target)
+            traits = (node.traits - _EMPTY) | _single(shorter.split)
+            choice = choose(replace(node, traits=frozenset(traits)), shorter.split.detail, opset, self.target)
             if choice is None:
                 return
+            plan_empty_parts(self.plan, found, shorter.gone)
+            found = shorter.split
         self._write_as(rewrites, found, choice, uses)
 
     def _write_as(self, rewrites: SplitRewrites, found: SplitNode, choice: Choice, uses: UseCounts) -> None:
