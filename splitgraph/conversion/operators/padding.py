@@ -210,8 +210,6 @@ def pad_all_axes(context: AdapterContext) -> None:
     rank = context.known_rank(0)
     none = context.constant([0] * 2 * rank, "no_pads")
     axes, pads = context.elements(3), context.elements(1)
-    if axes is not None and axes.ndim != 1:
-        raise Inexact("its axes are no 1-D tensor")
     if axes is None:
         size = context.constant(rank, "rank")
         begins = counted_from_front(context, as_int64(context, context.inputs[3], "given_axes"), size, "axes")

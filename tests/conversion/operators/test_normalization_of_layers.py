@@ -66,7 +66,7 @@ def test_what_onnxruntime_optimized_stays_as_it_is(
 def test_operands_of_two_types_are_onnxruntimes_alone() -> None:
     model = normalization(TensorProto.FLOAT16, -1, ["y"], ["N", 3, WIDTH], 14)
     model.graph.input[1].type.tensor_type.elem_type = TensorProto.FLOAT
-    with pytest.raises(splitgraph.ConversionError, match="must be of one type"):
+    with pytest.raises(splitgraph.ConversionError, match="both must have the same type"):
         convert_opset(model, 18)
 
 

@@ -79,18 +79,26 @@ CONTRADICTED = [
     (
         "float[T,2,3] x, float[1,12,3] w, float[1,12,4] r, float[1,1,4] h",
         'y = GRU(x, w, r, "", "", h)',
-        "has 1 on axis 1; it must be 2",
+        "has dimension 1 on axis 1; it must be 2",
     ),
-    (f"{LSTM}, float[1,31] b", "y = LSTM(x, w, r, b)", "the bias has 31 on axis 1; it must be 32"),
-    (f"{LSTM}, float[2,N,4] h", 'y = LSTM(x, w, r, "", "", h)', "initial_h has 2 on axis 0; it must be 1"),
-    (f"{LSTM}, float[1,13] p", 'y = LSTM(x, w, r, "", "", "", "", p)', "peepholes has 13 on axis 1; it must be 12"),
-    ("float[1,4,8] x, float[3] s, float[4] b", "y = InstanceNormalization(x, s, b)", "the scale has 3 on axis 0"),
+    (f"{LSTM}, float[1,31] b", "y = LSTM(x, w, r, b)", "the bias has dimension 31 on axis 1; it must be 32"),
+    (f"{LSTM}, float[2,N,4] h", 'y = LSTM(x, w, r, "", "", h)', "initial_h has dimension 2 on axis 0; it must be 1"),
+    (
+        f"{LSTM}, float[1,13] p",
+        'y = LSTM(x, w, r, "", "", "", "", p)',
+        "the peephole tensor has dimension 13 on axis 1; it must be 12",
+    ),
+    (
+        "float[1,4,8] x, float[3] s, float[4] b",
+        "y = InstanceNormalization(x, s, b)",
+        "the scale has dimension 3 on axis 0",
+    ),
     ("float[1,5,8] x, float[5] s, float[5] b", "y = GroupNormalization<num_groups=2>(x, s, b)", "not divisible by 2"),
     ("float[1,3,4] b, float[1,2,5] s", "y = NonMaxSuppression(b, s)", "not 3 and 5"),
     (
         "float[3,4] x, int64[2,2] i, float[2,3] u",
         "y = ScatterElements(x, i, u)",
-        "has 3 on axis 1; it must be 2",
+        "has dimension 3 on axis 1; it must be 2",
     ),
 ]
 

@@ -194,6 +194,8 @@ def _pad_axes(ctx: NodeContext, rank: int) -> tuple[int, ...] | None:
     if ctx.since_version < 18 or not ctx.has_input(3):
         return tuple(range(rank))
     held = ctx.contents(3)
+    if held is not None and len(held.shape) != 1:
+        raise InvalidNode(f"the axes must be a 1-D tensor, not of rank {len(held.shape)}")
     axes = None if held is None else held.integers
     return None if axes is None else normal_axes(axes, rank)
 

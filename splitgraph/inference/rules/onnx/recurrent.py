@@ -70,7 +70,7 @@ def recurrent(ctx: NodeContext) -> Sequence[ValueType]:
     expect_dims(ctx, 5, held, "initial_h")
     if ctx.node.op_type == "LSTM":
         expect_dims(ctx, 6, held, "initial_c")
-        expect_dims(ctx, 7, (directions, None if hidden is None else 3 * hidden), "the peephole weights")
+        expect_dims(ctx, 7, (directions, None if hidden is None else 3 * hidden), "the peephole tensor")
     # One and the same in all outputs.
     hidden, steps, batch = (ctx.fresh() if dim is None else dim for dim in (hidden, steps, batch))
     if batch_first:
