@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from runtimes import ADAPTERS, RUNTIMES, environment
+from environments import ADAPTERS, RUNTIMES, environment
 
 _WORKER = Path(__file__).with_name("worker.py")
 

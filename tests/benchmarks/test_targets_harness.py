@@ -15,8 +15,8 @@ from onnx.reference import ReferenceEvaluator
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks" / "targets"))
 
 import measure
+from environments import RUNTIMES, Runtime
 from forms import FORMS, make, write
-from runtimes import RUNTIMES, Runtime
 from worker import compare
 
 NEWEST = next(name for name in RUNTIMES if name.startswith("onnxruntime@"))

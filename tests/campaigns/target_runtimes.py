@@ -25,8 +25,8 @@ import onnx
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks" / "targets")]
 
+from environments import RUNTIMES  # noqa: E402
 from measure import Answer, measure  # noqa: E402, the folders above are on the path only now
-from runtimes import RUNTIMES  # noqa: E402
 from whole_models import PREFIX  # noqa: E402
 
 import splitgraph  # noqa: E402
