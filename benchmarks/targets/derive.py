@@ -82,8 +82,8 @@ class _Blame:
             return
         others = [trait for trait in suspects if not is_operator(trait)]
         unusual = [trait for trait in traits if trait in MODIFIERS]
-        # A missing operator is missing in all versions; a wrong result may be of one version only.
-        operators = _plainest(suspects) if answer == "refuses" else frozenset(_versions(suspects))
+        # Another version of the operator may be read.
+        operators = frozenset(_versions(suspects))
         operator = operators if len(operators) == 1 and not unusual else ()
         self.blame(_forms(suspects) or others or operator or [*unusual, *_forms(traits)], answer)
 
