@@ -167,7 +167,6 @@ SLICE = {
     "o_slice13_computed": computed_slices(),
     "o_slice13_computed_dyn": computed_slices(dims=BATCH),
     "o_slice13_dynax": slices(13, TWO, dims=BATCH),
-    "o_slice13_identity_single": identity(),
     "o_slice13_int32": slices(13, TWO, integers="int32"),
     "o_slice13_maxend": slices(13, TWO, last_end=LAST),
     "o_slice13_negbounds": slices(13, [2, 1, 3], from_end=1),
@@ -241,6 +240,7 @@ INVALID = {
 }
 
 BETWEEN = {
+    "y_identity_single_wrapped": identity(),
     "y_gather_24_wrapped": gathers(13, TWO, wrapped=True),
     "y_s13_224_wrapped4d": split(13, [2, 2, 4], source=initializer, wrapped=True, shape=(1, 8, 4, 4)),
     "y_s13_331_wrapped": split(13, [3, 3, 1], source=initializer, wrapped=True, shape=SEVEN),

@@ -102,15 +102,16 @@ def _answer(module: ModuleType, path: str, sending: int) -> None:
 
 
 def _reason(error: BaseException, folder: str) -> str:
-    """What an error says, in one line; of an error that holds the traceback of another one, the last line.
+    """What an error says, in one line; of an error that holds the traceback of another one, what the other says.
 
     Files of this machine are named without their folders, so that another machine gives the same reason.
     """
-    text = str(error).strip()
-    if text.startswith("Traceback (most recent call last)"):
-        line = text.splitlines()[-1].strip()
-    else:
-        line = " ".join(f"{type(error).__name__}: {text}".split())
+    text = f"{type(error).__name__}: {error}"
+    if str(error).startswith("Traceback (most recent call last)"):
+        lines = str(error).splitlines()
+        calls = [number for number, line in enumerate(lines) if line.startswith("  ")]
+        text = "\n".join(lines[max(calls, default=0) + 1 :])
+    line = " ".join(text.split())
     local = "|".join(map(re.escape, {folder, sys.prefix, sys.base_prefix, tempfile.gettempdir()}))
     return re.sub(rf"(?<![\w.-])(?:{local})/(?:[^\s'\":]*/)?", "", line)
 
