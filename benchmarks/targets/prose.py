@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 
@@ -10,7 +12,7 @@ class Prose(NamedTuple):
 
     title: str
     how: str
-    notes: dict[str, str] = {}  # noqa: RUF012  # a default of a NamedTuple, never changed
+    notes: Mapping[str, str] = MappingProxyType({})
 
 
 _ONNXRUNTIME = {

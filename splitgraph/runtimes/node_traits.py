@@ -15,8 +15,8 @@ from splitgraph.onnx_proto import ModelProto, NodeProto, TensorProto
 from splitgraph.runtimes.traits import Given, data_traits, part_traits, split_form
 from splitgraph.schemas.history import version_at
 from splitgraph.value_type import UNKNOWN
+from splitgraph.variants.slices import OPEN_END
 
-_GREATEST = 2**63 - 1
 _WORST: Sequence[Given] = ("", "attribute", "constant", "folded", "fixed", "computed", "input")
 
 
@@ -41,10 +41,10 @@ def traits_of(model: ModelProto, walked: Walked) -> Iterator[NodeTraits]:
     """The traits of every node of a model, in graph order; bodies of functions are looked at as written."""
     functions = {function_key(function) for function in model.functions}
     for root in roots(walked.scopes):
-        producers, (read, joined) = Producers(root), _read_values(root)
+        producers, (read, joined), (inputs, defaults) = Producers(root), _read_values(root), _inputs(root)
         for scope in root:
             detail = walked.graphs.get(scope.path) or GraphDetail()
-            reader = _Reader(scope, detail, producers.seen_from(scope), read, joined, _inputs(root), _outputs(scope))
+            reader = _Reader(scope, detail, producers.seen_from(scope), read, joined, inputs, defaults, _outputs(scope))
             for index, node in enumerate(scope.nodes):
                 found = reader.traits(index, node)
                 if called_function(node) in functions:
@@ -78,15 +78,19 @@ def _outputs(scope: Scope) -> set[str]:
     return set(scope.proto.output) if scope.is_function else {value.name for value in scope.proto.output}
 
 
-def _inputs(root: Sequence[Scope]) -> Collection[str]:
-    """The names of the inputs of a root."""
+def _inputs(root: Sequence[Scope]) -> tuple[Collection[str], Collection[str]]:
+    """The names of the inputs of a root that a caller must give, and of those that have a default."""
     main = root[0]
-    return frozenset(main.proto.input if main.is_function else (value.name for value in main.proto.input))
+    if main.is_function:
+        return frozenset(main.proto.input), frozenset()
+    inputs = {value.name for value in main.proto.input}
+    defaults = inputs & {tensor.name for tensor in main.proto.initializer}
+    return inputs - defaults, defaults
 
 
 @dataclass(slots=True)
 class _Reader:
-    """Reads the traits of the nodes of one graph. read, joined: as `_read_values`. inputs: those of the root."""
+    """Reads the traits of the nodes of one graph. read, joined: as `_read_values`. inputs, defaults: as `_inputs`."""
 
     scope: Scope
     detail: GraphDetail
@@ -94,6 +98,7 @@ class _Reader:
     read: set[str]
     joined: set[str]
     inputs: Collection[str]
+    defaults: Collection[str]
     outputs: Collection[str]
     _versions: dict[str, set[str]] = field(default_factory=dict)
 
@@ -182,7 +187,7 @@ class _Reader:
             traits.add("axis-negative")
         if steps is not None:
             traits.add("bounds-steps")
-        if any(end >= _GREATEST for end in ends or ()):
+        if any(end >= OPEN_END for end in ends or ()):
             traits.add("bounds-open")
         if any(bound < 0 for bound in (*(starts or ()), *(ends or ()))):
             traits.add("bounds-negative")
@@ -201,7 +206,7 @@ class _Reader:
 
     def _of_lengths(self, name: str) -> set[str]:
         node = self.producers.node(name)
-        if node is None and name in self.inputs and not self._is_caller_given(name):
+        if node is None and name in self.defaults:
             return {"lengths-overridable"}
         if node is not None and node.op_type == "Constant" and "value" not in {held.name for held in node.attribute}:
             return {"lengths-value-ints"}
@@ -211,10 +216,10 @@ class _Reader:
         """How a value is given."""
         if not name:
             return ""
-        if self.producers.constant(name) is not None:
+        if self.producers.constant(name) is not None or name in self.defaults:
             return "constant"
         if name in self.inputs:
-            return "input" if self._is_caller_given(name) else "constant"
+            return "input"
         node = self.producers.node(name)
         if node is not None and node.op_type == "Constant":
             return "constant"
@@ -231,17 +236,13 @@ class _Reader:
             value = waiting.pop()
             node = self.producers.node(value)
             if node is None:
-                of_inputs |= value in self.inputs and self._is_caller_given(value)
+                of_inputs |= value in self.inputs
             elif node.op_type in ("Shape", "Size"):
                 of_shapes = True
             elif node.output[0] not in seen:
                 seen.add(node.output[0])
                 waiting.extend(filter(None, node.input))
         return of_shapes, of_inputs
-
-    def _is_caller_given(self, name: str) -> bool:
-        """True for an input that has no default."""
-        return self.scope.is_function or all(tensor.name != name for tensor in self.scope.proto.initializer)
 
     def _is_known(self, names: Sequence[str]) -> bool:
         """True for data whose elements inference follows: that is arithmetic of shapes, which runtimes fold."""

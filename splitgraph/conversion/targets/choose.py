@@ -12,7 +12,7 @@ from splitgraph.runtimes.target import Target
 from splitgraph.runtimes.traits import FORMS, Given, data_traits, split_form
 from splitgraph.variants import Variant, variant_at
 from splitgraph.variants.lowering import lengths_with_rest
-from splitgraph.variants.slices import BoundsForm, open_bounds, slice_variant
+from splitgraph.variants.slices import OPEN_END, BoundsForm, open_bounds, slice_variant
 
 # Traits of a node that a new form does not take over: they are written in the plain way.
 _REWRITTEN = {"axis-omitted", "axis-negative", "output-omitted", "input-unnamed"}
@@ -73,7 +73,7 @@ def _slices(split: CanonicalSplit, opset: int, kept: frozenset[str], is_input: b
         forms.append(("constant", set()))
     elif bounds is not None and lengths_with_rest(split) is not None:
         ends = [end for pair in bounds for end in pair]
-        unusual = {"bounds-open"} if any(end == 2**63 - 1 for end in ends) else set()
+        unusual = {"bounds-open"} if any(end == OPEN_END for end in ends) else set()
         forms.append(("open", unusual | ({"bounds-negative"} if any(end < 0 for end in ends) else set())))
     forms.append(("computed", set()))
     for form, unusual in forms:
@@ -82,7 +82,7 @@ def _slices(split: CanonicalSplit, opset: int, kept: frozenset[str], is_input: b
         if form == "computed" and opset < 10:
             continue
         traits = {f"Slice-{variant.since_version}", written, *unusual}
-        yield Choice(variant, replace(split, form=split.form), False, kept | traits)
+        yield Choice(variant, split, False, kept | traits)
 
 
 def _kept_traits(node: NodeTraits, detail: SplitDetail, split: CanonicalSplit) -> frozenset[str]:

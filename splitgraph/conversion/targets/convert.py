@@ -42,11 +42,11 @@ def convert_for_target(
     first: ConversionError | None = None
     for each in [opset] if opset is not None or own is None else _opsets(own, target):
         try:
-            rewrite = _at_opset(model, target, own if each is None else each)
+            rewrite = _at_opset(model, target, own if each is None else each, ir_version)
         except ConversionError as error:
             first = first or error
         else:
-            return _with_ir_version(rewrite, target, ir_version)
+            return _apart_from(rewrite, model)
     raise first or ConversionError("no opset was tried")
 
 
@@ -58,7 +58,16 @@ def _opsets(own: int, target: Target) -> list[int]:
     return [start, *newer, *(each for each in _OLDER if each < start)]
 
 
-def _at_opset(model: ModelProto, target: Target, opset: int | None) -> Rewrite:
+def _apart_from(rewrite: Rewrite, model: ModelProto) -> Rewrite:
+    """The rewrite with a model of its own: what nothing changed is the caller's."""
+    if rewrite.model is not model:
+        return rewrite
+    copy = ModelProto()
+    copy.CopyFrom(model)
+    return replace(rewrite, held=copy)
+
+
+def _at_opset(model: ModelProto, target: Target, opset: int | None, ir_version: IRVersion) -> Rewrite:
     """The model for the target at one opset. Raises ConversionError with every blocker."""
     own = opset_imports(model.opset_import).get("")
     # At its own opset, a model is only repaired.
@@ -74,6 +83,9 @@ def _at_opset(model: ModelProto, target: Target, opset: int | None) -> Rewrite:
         if further is None:
             break
         rewrite = _followed(rewrite, further)
+        examined = examine(rewrite.model)
+    rewrite = _with_ir_version(rewrite, target, ir_version)
+    if rewrite.model is not examined.model:
         examined = examine(rewrite.model)
     notes = _raise_what_is_left(examined, target, reasons, is_own=opset in (None, own))
     return replace(rewrite, diagnostics=tuple(dict.fromkeys((*rewrite.diagnostics, *notes))))
@@ -130,9 +142,9 @@ def _followed(first: Rewrite, second: Rewrite) -> Rewrite:
 def _raise_what_is_left(
     examined: Examined, target: Target, reasons: Mapping[str, str], *, is_own: bool
 ) -> list[Diagnostic]:
-    """Raise ConversionError for what the target still does not read, except for the IR version, which comes last.
-    Returns the notes of the check. is_own: the model has its own opset; at another one, a form that is not known to be
-    read is in the way, too.
+    """Raise ConversionError for what the target still does not read. Returns the notes of the check.
+
+    is_own: the model has its own opset; at another one, a form that is not known to be read is in the way, too.
     """
     checked = list(check_model(examined, target))
     left = [found for found in checked if found.severity == "error"]
@@ -142,7 +154,6 @@ def _raise_what_is_left(
             for node in examined.nodes
             for trait in target.unknown(node.traits & FORMS.keys())
         ]
-    left = [found for found in left if found.code != "SG704" or "IR version" not in found.message]
     if left:
         blockers = [_blocker(found, reasons.get(found.location)) for found in left]
         lines = "".join(f"\n  {found.code}  {found.location}  {found.message}" for found in blockers)

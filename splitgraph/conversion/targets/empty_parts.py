@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from splitgraph.conversion.finish.ir_needs import INITIALIZER_IR_VERSION
 from splitgraph.conversion.planning.plan import NodeEdit, Plan
 from splitgraph.conversion.splits.lower import SplitNode
 from splitgraph.graph.definitions import Definitions
 from splitgraph.graph.scopes import Scope, plain_domain
-from splitgraph.onnx_proto import NodeProto, TensorProto
+from splitgraph.onnx_proto import ModelProto, NodeProto, TensorProto
 from splitgraph.runtimes.target import Target
 from splitgraph.value_type import DTYPE_NUMBERS
 
@@ -20,14 +21,14 @@ _Edit = tuple[Scope, int]
 
 class Shorter(NamedTuple):
     """A split with only the parts that have elements. gone: for each other part that has a name, the Concat nodes that
-    go without it; a constant stands for a part without such nodes.
+    go without it; None where a constant stands for it.
     """
 
     split: SplitNode
-    gone: dict[str, list[_Edit]]
+    gone: dict[str, list[_Edit] | None]
 
 
-def without_empty_parts(root: Sequence[Scope], found: SplitNode, target: Target) -> Shorter | None:
+def without_empty_parts(model: ModelProto, root: Sequence[Scope], found: SplitNode, target: Target) -> Shorter | None:
     """The split without its empty parts. None where the lengths are not known, or where an empty part is read and can
     be no constant that the target reads.
     """
@@ -35,12 +36,12 @@ def without_empty_parts(root: Sequence[Scope], found: SplitNode, target: Target)
     if split is None or split.axis is None or split.static_lengths is None or 0 not in split.static_lengths:
         return None
     kept = [index for index, length in enumerate(split.static_lengths) if length]
-    gone: dict[str, list[_Edit]] = {}
-    for index, name in enumerate(found.node.output):
-        if index in kept or not name:
-            continue
-        edits = _edits_of(root, found, name, split.axis, target)
-        if edits is None:
+    empty = [name for index, name in enumerate(found.node.output) if index not in kept and name]
+    may_be_constant = _may_be_constant(model, found, target)
+    gone: dict[str, list[_Edit] | None] = {}
+    for name in empty:
+        edits = _joins_of(root, found, name, empty)
+        if edits is None and not may_be_constant:
             return None
         gone[name] = edits
     if not kept:
@@ -54,55 +55,62 @@ def without_empty_parts(root: Sequence[Scope], found: SplitNode, target: Target)
     return Shorter(replace(found, node=node, detail=detail), gone)
 
 
-def plan_empty_parts(plan: Plan, found: SplitNode, gone: Mapping[str, Sequence[_Edit]]) -> None:
+def plan_empty_parts(plan: Plan, found: SplitNode, gone: Mapping[str, Sequence[_Edit] | None]) -> None:
     """Plan what becomes of the empty parts of a split."""
     for name, readers in gone.items():
         _plan_part(plan, found, name, readers)
 
 
-def _edits_of(root: Sequence[Scope], found: SplitNode, name: str, axis: int, target: Target) -> list[_Edit] | None:
-    """The Concat nodes that go without an empty part; an empty list where a constant stands for it; None where neither
-    can be.
+def _may_be_constant(model: ModelProto, found: SplitNode, target: Target) -> bool:
+    """True where an initializer can stand for an empty part: the target reads such, its type and all other dimensions
+    are known, and it is no input, as in old IR versions, and not in a function.
     """
-    definitions, readers, others = Definitions(root), [], False
+    data, split = found.detail.data, found.detail.split
+    axis = None if split is None else split.axis
+    others = [dim for place, dim in enumerate(data.shape or (None,)) if place != axis]
+    is_known = data.dtype is not None and all(isinstance(dim, int) for dim in others)
+    has_initializers = model.ir_version >= INITIALIZER_IR_VERSION and not found.scope.in_function
+    return is_known and has_initializers and "constant-empty" in target.reads
+
+
+def _joins_of(root: Sequence[Scope], found: SplitNode, name: str, empty: Collection[str]) -> list[_Edit] | None:
+    """The Concat nodes that go without an empty part, none where nothing reads it; None where others read it, too.
+    empty: the names of all empty parts of the split.
+    """
+    definitions, readers = Definitions(root), []
     for scope in root:
         if definitions.home(scope.path, name) != found.scope.path:
             continue
-        outputs = scope.proto.output if scope.is_function else [value.name for value in scope.proto.output]
-        others |= name in outputs
+        if name in (scope.proto.output if scope.is_function else [value.name for value in scope.proto.output]):
+            return None
         for index, node in enumerate(scope.nodes):
             if name not in node.input:
                 continue
-            if scope.path == found.scope.path and _joins_along(node, axis, found):
-                readers.append((scope, index))
-            else:
-                others = True
-    if not others:
-        return readers
-    data = found.detail.data
-    others_known = all(isinstance(dim, int) for place, dim in enumerate(data.shape or (None,)) if place != axis)
-    is_constant = others_known and "constant-empty" in target.reads and not found.scope.in_function
-    return [] if is_constant else None
+            if scope.path != found.scope.path or not _joins_along(node, found, empty):
+                return None
+            readers.append((scope, index))
+    return readers
 
 
-def _joins_along(node: NodeProto, axis: int, found: SplitNode) -> bool:
-    """True for a Concat along the axis of the split that has other inputs, too."""
+def _joins_along(node: NodeProto, found: SplitNode, empty: Collection[str]) -> bool:
+    """True for a Concat along the axis of the split that also has inputs that are no empty parts of it."""
     if node.op_type != "Concat" or plain_domain(node.domain):
         return False
+    # Concat-1 may leave its axis out.
     given = next((attribute.i for attribute in node.attribute if attribute.name == "axis"), 1)
-    rank = found.detail.data.rank
-    return rank is not None and given % rank == axis and len(set(node.input)) > 1
+    rank, split = found.detail.data.rank, found.detail.split
+    is_along = split is not None and rank is not None and given % rank == split.axis
+    return is_along and not set(node.input) <= set(empty)
 
 
-def _plan_part(plan: Plan, found: SplitNode, name: str, readers: Sequence[_Edit]) -> None:
-    if not readers:
+def _plan_part(plan: Plan, found: SplitNode, name: str, readers: Sequence[_Edit] | None) -> None:
+    if readers is None:
         data, split = found.detail.data, found.detail.split
-        axis = 0 if split is None else split.axis
+        axis = None if split is None else split.axis
         shape = [dim if isinstance(dim, int) and place != axis else 0 for place, dim in enumerate(data.shape or ())]
-        plan.at(found.scope.path).new_initializers.append(
-            TensorProto(name=name, dims=shape, data_type=DTYPE_NUMBERS[data.dtype or "float32"])
-        )
-    for scope, index in readers:
+        kind = DTYPE_NUMBERS[data.dtype] if data.dtype is not None else TensorProto.UNDEFINED
+        plan.at(found.scope.path).new_initializers.append(TensorProto(name=name, dims=shape, data_type=kind))
+    for scope, index in readers or ():
         edits, node = plan.at(scope.path), scope.nodes[index]
         before = edits.nodes[index].inputs if index in edits.nodes else list(node.input)
         edits.nodes[index] = NodeEdit("Concat", [each for each in before if each != name], list(node.output))

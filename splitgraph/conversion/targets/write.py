@@ -80,7 +80,7 @@ class TargetPlanner:
         found = SplitNode(node.scope, node.index, node.node, detail)
         choice = choose(node, detail, opset, self.target)
         if choice is None:
-            shorter = without_empty_parts(root, found, self.target)
+            shorter = without_empty_parts(self.examined.model, root, found, self.target)
             if shorter is None:
                 return
             traits = (node.traits - _EMPTY) | _single(shorter.split)

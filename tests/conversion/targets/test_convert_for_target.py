@@ -35,6 +35,7 @@ def operators(given: onnx.ModelProto) -> list[str]:
 def test_what_a_target_reads_stays(given: onnx.ModelProto, target: str) -> None:
     rewrite = splitgraph.convert(given, target=target)
     assert rewrite.model == given
+    assert rewrite.model is not given
     assert rewrite.changes == ()
 
 
@@ -105,6 +106,19 @@ def test_an_empty_part_leaves_a_concat() -> None:
     split, concat = converted.graph.node
     assert len(split.output) == 2
     assert list(concat.input) == [split.output[1], split.output[0]]
+
+
+def test_a_concat_of_empty_parts_alone_keeps_them() -> None:
+    body = "a, b, c = Split<axis = 1>(x, s) d = Concat<axis = 1>(a, b) y0 = Concat<axis = 1>(d, c)"
+    given = model(body, 13, more="<int64[3] s = {0, 0, 7}>")
+    with pytest.raises(splitgraph.ConversionError, match="part of length 0"):
+        splitgraph.convert(given, target="mnn")
+    assert splitgraph.convert(given, target="tvm", verify=True).verified
+
+
+def test_an_ir_version_that_the_target_does_not_read_is_refused() -> None:
+    with pytest.raises(splitgraph.ConversionError, match="reads IR versions up to 9"):
+        splitgraph.convert(models.EVEN, target="onnxruntime@1.15", ir_version=10)
 
 
 def test_an_output_without_a_name_gets_one() -> None:
