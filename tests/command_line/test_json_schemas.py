@@ -110,6 +110,9 @@ RESULTS = [
     ("upgrade split18_neither.onnx --opset 21", 0),
     ("upgrade model.onnx --opset 13", 0),
     ("downgrade model.onnx --opset 13 -o copy.onnx", 0),
+    ("downgrade model.onnx --opset 18 --skip-newer", 0),
+    ("upgrade model.onnx --opset 18 --dry-run", 0),
+    ("upgrade model.onnx --opset 13 --dry-run", 0),
     ("downgrade split18_num_outputs.onnx --opset 11", 0),
     ("upgrade nan.onnx --opset 18", 0),
     ("convert model.onnx --to variadic-split", 0),
@@ -124,7 +127,7 @@ RESULTS = [
     ("verify nan.onnx nan.onnx", 3),
 ]
 FAILURES = [
-    *((f"infer {name}", 2) for name in (*FILES, "missing.onnx", ".")),
+    *((f"infer {name}", 2) for name in (*FILES, "missing.onnx")),
     ("infer", 2),
     ("infer model.onnx --frobnicate", 2),
     ("infer model.onnx --bind Q=4 --all", 2),

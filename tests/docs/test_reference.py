@@ -20,13 +20,13 @@ import splitgraph
 from splitgraph.cli import program
 
 DOCS = Path(__file__).parents[2] / "docs"
-DOCUMENTS = ("infer", "rewrite", "verify", "failure")
-FILES = ("target",)
+DOCUMENTS = ("infer", "rewrite", "verify", "many", "failure")
+FILES = ("target", "outcome")
 EXAMPLES = [(name, example) for name in (*DOCUMENTS, *FILES) for example in SCHEMAS[f"{name}.schema.json"]["examples"]]
 # Their keys are names of the model, not of the contract.
 OF_THE_MODEL = ("opset", "from", "to", "values", "graphs", "symbols")
 # Keys that are there in some documents only.
-OPTIONAL = ("values", "graphs", "already_there", "element")
+OPTIONAL = ("values", "graphs", "already_there", "beyond", "dry_run", "element")
 
 VALUE = {"kind": "tensor", "dtype": "float32", "shape": ["N", None, 2**70]}
 FOUND = {"code": "SG302", "severity": "warning", "message": "...", "location": "main/s", "help": ""}
@@ -73,7 +73,7 @@ def with_every_part() -> list[tuple[str, dict]]:
     infer, rewrite, verify = (copy.deepcopy(SCHEMAS[f"{name}.schema.json"]["examples"][0]) for name in DOCUMENTS[:3])
     nested = {"kind": "optional", "dtype": None, "shape": None, "element": {**VALUE, "kind": "sequence"}}
     infer |= {"values": {"x": VALUE}, "graphs": {"main": {"x": nested}}, "diagnostics": [FOUND]}
-    rewrite |= {"already_there": True, "diagnostics": [FOUND]}
+    rewrite |= {"already_there": True, "beyond": True, "dry_run": True, "diagnostics": [FOUND]}
     verify["diagnostics"] = [FOUND]
     return [("infer", infer), ("rewrite", rewrite), ("verify", verify)]
 

@@ -16,11 +16,16 @@ def end_with_parent() -> None:
     The parent holds the other end of stdin, a pipe, and never writes to it. On Linux the kernel also ends this process,
     even while an engine keeps Python from running.
     """
+    killed_with_parent()
+    threading.Thread(target=_end_with_stdin, daemon=True).start()
+
+
+def killed_with_parent() -> None:
+    """Have the kernel end this process when the thread that started it ends; only Linux does that."""
     if sys.platform == "linux":
         import ctypes
 
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    threading.Thread(target=_end_with_stdin, daemon=True).start()
 
 
 def _end_with_stdin() -> None:
