@@ -33,14 +33,16 @@ class Plan:
     jobs: list[Job] = field(default_factory=list)
     failed: list[Outcome] = field(default_factory=list)
 
-    def to_do(self, done: Container[tuple[str, str | None]] = ()) -> list[Job]:
-        """The jobs that are left. done: the models, and second models, that an earlier call has done.
+    def to_do(self, done: Container[tuple[str, str | None]] = (), *, resumes: bool = False) -> list[Job]:
+        """The jobs that are left. done: the models, and second models, that an earlier call has done. resumes: the
+        earlier call may have written a result, and ended before it could say so.
 
         A job whose result would replace a file, or the result of another model, becomes a failure.
         """
         taken: dict[Path, str] = {}
         left: list[Job] = []
         for job in self.jobs:
+            job = replace(job, is_new=job.is_new or resumes)
             found = _in_the_way(job, taken)
             if (job.model, job.after) in done:
                 continue

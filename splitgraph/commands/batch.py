@@ -50,7 +50,7 @@ def run_batch(
     plan = _planned(verb, arguments, work, options, pairs)
     report = None if options["report"] is None else Path(options["report"])
     known = done_before(plan.jobs, read_report(report)) if options["resume"] and report is not None else {}
-    jobs = plan.to_do(known)
+    jobs = plan.to_do(known, resumes=options["resume"])
     total = len(jobs) + len(plan.failed) + len(known)
     lines = _Lines(report, known.values(), verb, total=total, shown=not (quiet or as_json))
     workers, outcomes = Workers(), list(known.values())

@@ -95,10 +95,15 @@ def test_data_files_outside_the_folder_are_not_read(tmp_path: Path, cache: Path)
     assert [found.code for found in next(splitgraph.map_models("infer", [f"file://{path}"])).diagnostics] == ["SG107"]
 
 
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        """Print nothing."""
+
+
 @pytest.fixture
 def served(zoo: Path) -> Iterator[str]:
     """The URL of a server of HTTP, with the models of the zoo."""
-    handler = partial(SimpleHTTPRequestHandler, directory=str(zoo))
+    handler = partial(Quiet, directory=str(zoo))
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_address[1]}"
