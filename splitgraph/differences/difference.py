@@ -66,9 +66,10 @@ class NodeDifference:
     """A node that was added, removed or changed.
 
     location: in the second model; of a removed node in the first. before, after: the node in each model, None where it
-    does not exist. aspects: of a changed node, what differs; a new name of an input alone is no difference if its value
-    is the same. attributes: the names of the attributes that differ, for a changed node. others: locations in the other
-    model of further nodes that produce values of these names: a split that became several slices has them here.
+    does not exist. aspects: of a changed node, what differs. attributes: of a changed node, the names of those that
+    differ. inputs: of a changed node, the positions of those that differ; an input is the same if it has the same
+    value under another name. others: locations in the other model of further nodes that produce values of these names:
+    a split that became several slices has them here.
     """
 
     location: str
@@ -77,6 +78,7 @@ class NodeDifference:
     after: NodeForm | None
     aspects: tuple[Aspect, ...] = ()
     attributes: tuple[str, ...] = ()
+    inputs: tuple[int, ...] = ()
     others: tuple[str, ...] = ()
 
     @property
@@ -88,6 +90,11 @@ class NodeDifference:
     def only_version(self) -> bool:
         """True if only the version of the operator differs, because the model has another opset."""
         return self.aspects == ("version",)
+
+    @property
+    def only_names(self) -> bool:
+        """True if the node does the same, perhaps by another version of its operator: only names and notes differ."""
+        return bool(self.aspects) and {"version", "name", "outputs", "metadata"}.issuperset(self.aspects)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
+from itertools import zip_longest
 
 from splitgraph.differences.attributes import attribute_texts, different_attributes
 from splitgraph.differences.difference import Aspect, NodeDifference, NodeForm
@@ -74,7 +75,8 @@ class NodeComparison:
             attributes = tuple(name for name in found if name != _OPERATOR_SET or not self._sides[0].is_ir)
         if attributes:
             aspects.append("attributes")
-        if not self._has_same_inputs(index, other):
+        inputs = tuple(self._different_inputs(index, other))
+        if inputs:
             aspects.append("inputs")
         if before.outputs[index] != after.outputs[other]:
             aspects.append("outputs")
@@ -86,7 +88,7 @@ class NodeComparison:
             return None
         forms = node_form(self._sides[0], before, index), node_form(self._sides[1], after, other)
         others = self._others(index, other)
-        return NodeDifference(forms[1].location, "changed", *forms, tuple(aspects), attributes, others)
+        return NodeDifference(forms[1].location, "changed", *forms, tuple(aspects), attributes, inputs, others)
 
     def _operator_aspects(self, index: int, other: int) -> Sequence[Aspect]:
         before, after = self._graphs
@@ -99,9 +101,11 @@ class NodeComparison:
         versions = _version(self._sides[0], before, index), _version(self._sides[1], after, other)
         return found if found or versions[0] == versions[1] else ["version"]
 
-    def _has_same_inputs(self, index: int, other: int) -> bool:
+    def _different_inputs(self, index: int, other: int) -> Iterator[int]:
         names, others = self._graphs[0].inputs[index], self._graphs[1].inputs[other]
-        return len(names) == len(others) and all(map(self._names.is_same, names, others))
+        for position, (one, two) in enumerate(zip_longest(names, others, fillvalue="")):
+            if not self._names.is_same(one, two):
+                yield position
 
     def _others(self, index: int | None, other: int | None) -> tuple[str, ...]:
         """Further nodes of the other model that produce values of a node's names: of an added node in the first model,
