@@ -122,8 +122,9 @@ class ModelDifference:
     gone_findings: findings of only the second or only the first model. before_opset, after_opset: imported version of
     each domain. before_nodes, after_nodes: the number of nodes, in all graphs.
 
-    The order of nodes, the names of values that only nodes read, the declared types of such values, texts of
-    documentation, and how weights are stored are not compared.
+    Not compared: the order of nodes, declared types of inner values (the inferred ones are), texts of documentation,
+    and how weights are stored. A value with a new name is a difference of the node that produces it, not of its
+    readers.
     """
 
     parts: tuple[PartDifference, ...] = ()

@@ -16,6 +16,7 @@ class TypeComparison:
 
     def __init__(self, generated: tuple[Collection[str], Collection[str]]) -> None:
         self._generated = generated
+        self._has_generated = any(generated)
         self._after: dict[str, str] = {}
         self._before: dict[str, str] = {}
 
@@ -35,7 +36,7 @@ class TypeComparison:
         return all(found)
 
     def _is_same_dim(self, one: int | Dim | None, other: int | Dim | None) -> bool:
-        if not isinstance(one, Dim) or not isinstance(other, Dim):
+        if not self._has_generated or not isinstance(one, Dim) or not isinstance(other, Dim):
             return one == other
         made = sorted(one.symbols.intersection(self._generated[0]))
         made_after = sorted(other.symbols.intersection(self._generated[1]))

@@ -72,7 +72,7 @@ def nodes_phrase(difference: ModelDifference) -> str:
         return f"no difference in {count(difference.after_nodes, 'node')}"
     if not difference.nodes:
         return f"all {count(difference.after_nodes, 'node')} are the same"
-    changed = [each for each in difference.nodes if each.kind == "changed" and not each.only_version]
+    changed = [each for each in difference.nodes if each.kind == "changed" and not each.only_names]
     splits = sum(each.is_split for each in changed)
     others = len(changed) - splits
     phrases = []
@@ -85,6 +85,9 @@ def nodes_phrase(difference: ModelDifference) -> str:
         if number:
             phrases.append(f"{count(number, 'node')} {kind}")
     versions = sum(each.only_version for each in difference.nodes)
+    names = sum(each.only_names for each in difference.nodes) - versions
+    if names:
+        phrases.append(f"{count(names, 'node')} only with other names or notes")
     if versions:
         phrases.append(f"{count(versions, 'node')} only of another operator version")
     return ", ".join(phrases)
