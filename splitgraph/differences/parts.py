@@ -83,16 +83,17 @@ def _named_values(
 ) -> Iterator[PartDifference]:
     """Inputs or outputs of the main graph, which are what a caller sees: by name, and in their order."""
     known, new = sides[0].types(()), sides[1].types(())
+    names, others = set(before), set(after)
     for name in dict.fromkeys((*before, *after)):
-        one = known.get(name) if name in before else None
-        two = new.get(name) if name in after else None
-        there = name in before, name in after
+        there = name in names, name in others
+        one = known.get(name) if there[0] else None
+        two = new.get(name) if there[1] else None
         is_known = one is not None, two is not None
         if all(there) and (name not in different if all(is_known) else not any(is_known)):
             continue
         texts = [str(held or UNKNOWN) if is_there else None for held, is_there in zip((one, two), there, strict=True)]
         yield PartDifference(part, "main", name, _kind(*texts), *texts)
-    kept = [name for name in before if name in after], [name for name in after if name in before]
+    kept = [name for name in before if name in others], [name for name in after if name in names]
     if kept[0] != kept[1]:
         order: Part = "order of inputs" if part == "input" else "order of outputs"
         yield PartDifference(order, "main", "", "changed", ", ".join(before), ", ".join(after))
