@@ -11,7 +11,7 @@ Schema = dict[str, Any]
 
 _FOLDER = Path(__file__).with_name("reference") / "schemas"
 # In the order of the page; the parts that several documents have come last.
-_DOCUMENTS = ("infer", "rewrite", "check", "verify", "many", "failure")
+_DOCUMENTS = ("infer", "rewrite", "check", "verify", "diff", "many", "failure")
 # Files that come with splitgraph, or that it writes.
 _FILES = ("target", "outcome")
 _COMMON = "common"
@@ -110,7 +110,7 @@ def _value(schema: Schema, home: Schema, common: Schema) -> str:
 def _kind(kind: str, schema: Schema, home: Schema, common: Schema) -> str:
     if kind == "array":
         return f"array of: {_value(schema['items'], home, common)}"
-    if kind == "object":
+    if kind == "object" and "additionalProperties" in schema:
         return f"object, each value: {_value(schema['additionalProperties'], home, common)}"
     return kind
 

@@ -160,7 +160,8 @@ def rewriting_options(command: Command) -> Command:
     dry_run = click.option("--dry-run", is_flag=True, help="Do everything, and write no model.")
     writing = (output, in_place, force, external_data, verify)
     running = running_options(None, None)
-    return _all_of((*writing, running, skip_newer, dry_run, quiet, as_json, many_options))(command)
+    diff = click.option("--diff", "with_diff", is_flag=True, help="Show what changed, node by node, with types.")
+    return _all_of((*writing, running, skip_newer, dry_run, diff, quiet, as_json, many_options))(command)
 
 
 jobs = click.option(

@@ -68,10 +68,10 @@ def dask_executor(address: str) -> Iterator[Executor]:
         help = "Install it: pip install 'onnx-splitgraph[distributed]'."
         raise SplitgraphError(text, [diagnostic("SG601", text, help=help)]) from error
     try:
-        client = Client(address, timeout=10)
+        client = Client(address, timeout=10)  # type: ignore[no-untyped-call, unused-ignore]
     except (OSError, ValueError) as error:
         text = f"no scheduler of dask answers at {address}: {error}"
         help = "Start one with `dask scheduler`, and workers with `dask worker tcp://HOST:PORT`."
         raise SplitgraphError(text, [diagnostic("SG601", text, help=help)]) from error
     with client:
-        yield client.get_executor()
+        yield client.get_executor()  # type: ignore[no-untyped-call, unused-ignore]

@@ -119,6 +119,8 @@ def _memory(gib: float | None) -> int | None:
 
 def _check_files(options: Mapping[str, Any], force: bool) -> None:
     """Refuse a report that exists, before any work."""
+    if options.get("diff"):
+        raise _usage("--diff is for one model; with many, compare two of them with splitgraph diff")
     if options["resume"] and options["report"] is None:
         raise _usage("--resume needs --report, the report of the call that was interrupted")
     for name in ("report", "junit"):

@@ -7,11 +7,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from splitgraph import api
 from splitgraph.arguments import parse_bindings
 from splitgraph.commands.many import run_models
 from splitgraph.exit_codes import CLEAN, FINDINGS
 from splitgraph.formats import ExternalData
-from splitgraph.report.layout import SEVERITY_STYLES, line
+from splitgraph.report.layout import BLANK, SEVERITY_STYLES, line
 from splitgraph.report.pages import blockers_page, findings_table, rewrite_page, verification_notes
 from splitgraph.report.printing import LONG, print_document, print_notice, print_result, working
 from splitgraph.work.rewriting import RewriteWork, RewritingVerb, Rewritten, rewrite_file
@@ -31,6 +32,7 @@ def rewrite(
     verify: bool | None,
     skip_newer: bool | None,
     dry_run: bool,
+    with_diff: bool,
     as_json: bool,
     quiet: bool,
     many: Mapping[str, Any],
@@ -40,16 +42,18 @@ def rewrite(
 
     keywords: those of `api.verify_rewrite` and of the API's verb.
     """
+    if with_diff:
+        many = {**many, "diff": with_diff}
     running = {name: keywords.pop(name) for name in _RUNNING}
     running["bind"] = parse_bindings(running["bind"])
     places = (output, in_place, force, external_data)
     work = RewriteWork(verb, Path(), keywords, *places, verify, running, dry=dry_run, skips_newer=bool(skip_newer))
-    one = partial(_rewrite, as_json=as_json, quiet=quiet)
+    one = partial(_rewrite, with_diff=with_diff, as_json=as_json, quiet=quiet)
     options = {**many, "skip_newer": skip_newer, "limit": running["timeout"]}
     return run_models(models, work, one, options, as_json=as_json, quiet=quiet)
 
 
-def _rewrite(work: RewriteWork, *, as_json: bool, quiet: bool) -> int:
+def _rewrite(work: RewriteWork, *, with_diff: bool, as_json: bool, quiet: bool) -> int:
     done = rewrite_file(work, working)
     if done.seconds_verifying > LONG and not quiet:
         print_notice([line(f"verification took {done.seconds_verifying:.0f} s; --no-verify skips it")])
@@ -60,7 +64,7 @@ def _rewrite(work: RewriteWork, *, as_json: bool, quiet: bool) -> int:
     elif done.status == "there":
         _report_there(done, work, as_json, quiet)
     else:
-        _report_rewrite(done, work, as_json, quiet)
+        _report_rewrite(done, work, with_diff, as_json, quiet)
     return done.code
 
 
@@ -107,18 +111,29 @@ def _report_blockers(done: Rewritten, work: RewriteWork, as_json: bool) -> int:
     return FINDINGS
 
 
-def _report_rewrite(done: Rewritten, work: RewriteWork, as_json: bool, quiet: bool) -> None:
+def _report_rewrite(done: Rewritten, work: RewriteWork, with_diff: bool, as_json: bool, quiet: bool) -> None:
     result, written = done.rewrite, done.output
     assert result is not None
+    difference = api.diff_rewrite(done.before, result) if with_diff else None
     if as_json:
         from splitgraph.report.documents import rewrite_json
 
         output = None if written is None else str(written)
         document = rewrite_json(result, str(work.model), output=output)
-        print_document({**document, "ok": done.code == CLEAN, "dry_run": True} if work.dry else document)
+        if work.dry:
+            document |= {"ok": done.code == CLEAN, "dry_run": True}
+        if difference is not None:
+            from splitgraph.report.difference_documents import difference_json
+
+            document["diff"] = difference_json(difference)
+        print_document(document)
     elif done.status == "converted" and not quiet:
         form = work.to if work.opset is None else None
         print_result(rewrite_page(result, output=str(done.path), to_form=form, is_dry=work.dry))
+    if difference is not None and not as_json:
+        from splitgraph.report.differences import difference_page
+
+        print_result([BLANK, *difference_page(difference, str(work.model), str(done.path))])
     if result.diagnostics and not (quiet and done.code == CLEAN):
         print_notice([findings_table(result.diagnostics)])
     if done.status != "converted" and result.verification is not None:

@@ -42,6 +42,7 @@ def statuses(name: str = "r.jsonl") -> dict[str, str]:
         (["infer", "zoo", "--report", "taken.txt", "--resume"], "SG601", "taken.txt is no report of splitgraph"),
         (["infer", "zoo", "-o", "taken.txt"], "SG109", "with many models -o is a folder, and taken.txt is a file"),
         ([*UPGRADE, "zoo", "-o", "out", "--in-place"], "SG601", "--in-place overwrites the models"),
+        ([*UPGRADE, "zoo", "-o", "out", "--diff"], "SG601", "--diff is for one model"),
         (["verify", "zoo", "taken.txt", "--pairs"], "SG601", "--pairs compares two folders"),
     ],
 )
