@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from splitgraph.execution.engine_settings import DEFAULT, EngineSettings
 from splitgraph.execution.engines import onnxruntime_engine
-from splitgraph.execution.engines.settings import DEFAULT, EngineSettings
 from splitgraph.execution.models.model_files import read_model, save_model
 from splitgraph.execution.values import Array, Run, Value, as_text, is_text
 

@@ -14,8 +14,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from splitgraph.execution.engine_settings import DEFAULT, EngineSettings
 from splitgraph.execution.engines.memory import out_of_memory, says_out_of_memory
-from splitgraph.execution.engines.settings import DEFAULT, EngineSettings
 from splitgraph.execution.engines.warm_processes import run_job
 from splitgraph.execution.limits import memory_limit
 from splitgraph.execution.models.model_files import Model, write_model

@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 import onnx
 
+from splitgraph.execution.engine_settings import DEFAULT, EngineSettings
 from splitgraph.execution.engines.error_texts import is_invalid, reason_of
-from splitgraph.execution.engines.providers import CPU_PROVIDER
-from splitgraph.execution.engines.settings import DEFAULT, EngineSettings
 from splitgraph.execution.limits import OLDEST_OPSET
 from splitgraph.execution.models.model_edits import (
     clear_unknown_marks,
@@ -25,6 +24,7 @@ from splitgraph.execution.models.model_edits import (
     oldest_equal_opset,
     relabel,
 )
+from splitgraph.execution.providers import CPU_PROVIDER
 from splitgraph.execution.values import Run, UnsupportedError, Value, dtype_by_name
 
 # onnxruntime 1.31 reads no newer opset and IR version. Models that mean the same at this opset are relabelled.

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import onnx
 
-from splitgraph.execution.engines.providers import CPU_DEVICE
-from splitgraph.execution.engines.settings import DEFAULT, EngineSettings
+from splitgraph.execution.engine_settings import DEFAULT, EngineSettings
+from splitgraph.execution.providers import CPU_DEVICE
 from splitgraph.execution.values import Array, Run, UnsupportedError, Value, dtype_by_name, is_text
 from splitgraph.openvino.onnx_import import read_onnx
 

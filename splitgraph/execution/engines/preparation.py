@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+from splitgraph.execution.engine_settings import EngineSettings
 from splitgraph.execution.engines.error_texts import reason_of
-from splitgraph.execution.engines.providers import provider_of, refuse_missing
-from splitgraph.execution.engines.settings import EngineSettings
+from splitgraph.execution.providers import provider_of, refuse_missing
 from splitgraph.execution.values import UnsupportedError
 
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from splitgraph.execution.comparison import Comparison, is_finite
+from splitgraph.execution.engine_settings import DEFAULT, EngineSettings
 from splitgraph.execution.engines.engine import load_engine, normalise
 from splitgraph.execution.engines.moved_weights import MOVES, move_onnx, moved
-from splitgraph.execution.engines.settings import DEFAULT, EngineSettings
 from splitgraph.execution.values import Run, Value, read_values
 
 # The files with the inputs and the outputs of the first model on one case.

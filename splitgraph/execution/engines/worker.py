@@ -2,8 +2,8 @@
 
 A job is a folder with `job.json`: {"engines": [name, name], "seconds", "memory": bytes,
 "models": [file, file], "folders": [of the external data of each, ...], "ports": [see `engine.load_engine`, ...],
-"cases": [{"case": 0, "attempt": 0, "inputs": file}, ...], "settings": see `settings.EngineSettings`, "probe": see
-`engine_process.Probe`}.
+"cases": [{"case": 0, "attempt": 0, "inputs": file}, ...], "settings": see `engine_settings.EngineSettings`,
+"probe": see `engine_process.Probe`}.
 
 The worker loads the libraries of the settings and looks for their providers. It loads the first model and runs it on
 each case; then the second model, on the cases that the first one accepted. Once an attempt at a case is accepted, the
@@ -33,12 +33,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
+from splitgraph.execution.engine_settings import EngineSettings
 from splitgraph.execution.engines.engine import Loaded, load_engine, normalise
 from splitgraph.execution.engines.error_texts import is_invalid, is_unsupported, reason_of
 from splitgraph.execution.engines.memory import says_out_of_memory
 from splitgraph.execution.engines.onnxruntime_engine import LEVELS, session_at
 from splitgraph.execution.engines.preparation import load_library, settings_of
-from splitgraph.execution.engines.settings import EngineSettings
 from splitgraph.execution.engines.weight_probe import CaseFiles, find_moving
 from splitgraph.execution.values import Run, UnsupportedError, read_values, write_values
 

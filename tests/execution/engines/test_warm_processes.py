@@ -19,9 +19,9 @@ import onnx
 import pytest
 
 import splitgraph
+from splitgraph.execution.engine_settings import EngineSettings
 from splitgraph.execution.engines import engine_process, warm_processes
 from splitgraph.execution.engines.engine_process import Attempt, EngineRun, workplace
-from splitgraph.execution.engines.settings import EngineSettings
 
 from ..small_models import constant, endless_model, model_of, node, split_model, value
 from .test_engine_process import has_ended
