@@ -17,7 +17,6 @@ from splitgraph.model_kinds import Engine, Form
 from splitgraph.onnx_proto import ModelProto
 
 if TYPE_CHECKING:
-    import numpy as np
     from typing_extensions import Unpack
 
     from splitgraph.conversion.rewrite import Rewrite, Tolerance
@@ -26,7 +25,16 @@ if TYPE_CHECKING:
     from splitgraph.execution.verification import Verification
     from splitgraph.formats import Model
     from splitgraph.inference.analysis import Analysis
-    from splitgraph.model_kinds import ConvertOptions, InferOptions, InMemory, M, RewriteOptions, Source, StrPath
+    from splitgraph.model_kinds import (
+        ConvertOptions,
+        GivenInputs,
+        InferOptions,
+        InMemory,
+        M,
+        RewriteOptions,
+        Source,
+        StrPath,
+    )
     from splitgraph.runtimes.check import Examined
     from splitgraph.runtimes.target import Target
 
@@ -38,6 +46,9 @@ class _Checks(NamedTuple):
     """How to verify a rewrite: keywords of `verify_rewrite`."""
 
     bind: Mapping[str, int] | None
+    inputs: GivenInputs | None
+    custom_ops: StrPath | Sequence[StrPath]
+    providers: str | Sequence[str]
     samples: int
     seed: int
     engine: Engine
@@ -103,6 +114,9 @@ def upgrade(
     ir_version: int | Literal["keep"] | None = None,
     verify: bool = False,
     bind: Mapping[str, int] | None = None,
+    inputs: GivenInputs | None = None,
+    custom_ops: StrPath | Sequence[StrPath] = (),
+    providers: str | Sequence[str] = (),
     samples: int = 3,
     seed: int = 0,
     engine: Engine = "auto",
@@ -118,13 +132,15 @@ def upgrade(
     verify: run the model and the result, and compare them. The default is off here and on in the command line, because
     a program decides when to spend the time, and a conversion needs no engine. If it is on, `Rewrite.verification`
     holds the verdict; "not-run" raises nothing.
-    bind, samples, seed, engine, timeout: of the verification, as in `verify`. rtol, atol: None for the tolerance of
-    this rewrite (`Rewrite.tolerance`).
+    bind, inputs, custom_ops, providers, samples, seed, engine, timeout: of the verification, as in `verify`. rtol,
+    atol: None for the tolerance of this rewrite (`Rewrite.tolerance`).
 
     Raises ConversionError with every blocker if any part cannot be converted exactly; then nothing is changed. With
     `verify`, raises VerificationError if the results differ. A model that has this opset already is returned unchanged.
     """
-    checks = _Checks(bind, samples, seed, engine, rtol, atol, timeout) if verify else None
+    checks = (
+        _Checks(bind, inputs, custom_ops, providers, samples, seed, engine, rtol, atol, timeout) if verify else None
+    )
     return _convert_opset(model, opset, ir_version, checks, newer=True)
 
 
@@ -139,6 +155,9 @@ def downgrade(
     ir_version: int | Literal["keep"] | None = None,
     verify: bool = False,
     bind: Mapping[str, int] | None = None,
+    inputs: GivenInputs | None = None,
+    custom_ops: StrPath | Sequence[StrPath] = (),
+    providers: str | Sequence[str] = (),
     samples: int = 3,
     seed: int = 0,
     engine: Engine = "auto",
@@ -151,7 +170,9 @@ def downgrade(
     ir_version: None lowers the model's own to the newest one of the opset, as exporters do, unless a part of the model
     needs a newer one. "keep" keeps the model's own.
     """
-    checks = _Checks(bind, samples, seed, engine, rtol, atol, timeout) if verify else None
+    checks = (
+        _Checks(bind, inputs, custom_ops, providers, samples, seed, engine, rtol, atol, timeout) if verify else None
+    )
     return _convert_opset(model, opset, ir_version, checks, newer=False)
 
 
@@ -169,6 +190,9 @@ def convert(
     ir_version: int | Literal["keep"] | None = None,
     verify: bool = False,
     bind: Mapping[str, int] | None = None,
+    inputs: GivenInputs | None = None,
+    custom_ops: StrPath | Sequence[StrPath] = (),
+    providers: str | Sequence[str] = (),
     samples: int = 3,
     seed: int = 0,
     engine: Engine = "auto",
@@ -192,7 +216,9 @@ def convert(
     """
     from splitgraph.conversion.splits.forms import convert_forms
 
-    checks = _Checks(bind, samples, seed, engine, rtol, atol, timeout) if verify else None
+    checks = (
+        _Checks(bind, inputs, custom_ops, providers, samples, seed, engine, rtol, atol, timeout) if verify else None
+    )
     if target is not None:
         if to is not None or explicit_lengths:
             raise SplitgraphError("a target says which forms of splits it reads; leave `to` and explicit_lengths out")
@@ -222,7 +248,9 @@ def verify(
     samples: int = 3,
     seed: int = 0,
     bind: Mapping[str, int] | None = None,
-    inputs: Mapping[str, np.ndarray] | None = None,
+    inputs: GivenInputs | None = None,
+    custom_ops: StrPath | Sequence[StrPath] = (),
+    providers: str | Sequence[str] = (),
     engine: Engine = "auto",
     rtol: float = 1e-5,
     atol: float = 1e-6,
@@ -232,13 +260,22 @@ def verify(
 
     before, after: the models, each as in `infer`; not changed.
     samples: sets of inputs; dimensions differ between them. seed: of the random inputs. bind: values for symbols.
-    inputs: arrays for inputs by name; the other inputs are generated. engine: the runtime; "auto" tries one after the
-    other. rtol, atol: tolerances for floating point. timeout: seconds.
+    inputs: arrays by input name; or a list of such mappings, a case for each; or a path: an archive `data.npz`, or a
+    folder of test data as onnx has them (`test_data_set_0/input_0.pb`). Inputs that are not given are generated.
+    custom_ops: libraries of operators for onnxruntime, or extensions of OpenVINO. A library runs code: name only those
+    that you trust; they are loaded in the process of the engine only. providers: what to run on, the preferred one
+    first: execution providers of onnxruntime ("cuda", "CUDAExecutionProvider") or devices of OpenVINO ("GPU").
+    engine: the runtime; "auto" tries one after the other. rtol, atol: tolerances for floating point. timeout: seconds.
 
     "equal" proves something: each output contains numbers and changes with the inputs and the model's weights;
-    diagnostics name other outputs. If no output does so, the verdict is "not-run".
+    diagnostics name other outputs. If no output does so, the verdict is "not-run". Given inputs do not change, so that
+    an output that depends on no others need not change either.
 
-    Raises ModelError for a file that cannot be read, SplitgraphError for wrong arguments.
+    Engine processes are kept for the next verification in the same Python process, until they are idle for half a
+    minute. Several threads may verify at once.
+
+    Raises ModelError for a file that cannot be read, SplitgraphError for wrong arguments and a provider that is not
+    available.
     """
     from splitgraph.execution import verify_models
 
@@ -252,6 +289,8 @@ def verify(
             seed=seed,
             bind=bind,
             inputs=inputs,
+            custom_ops=custom_ops,
+            providers=providers,
             engine=engine,
             rtol=rtol,
             atol=atol,

@@ -214,6 +214,7 @@ def upgrade(**options: Any) -> int:
     \b
     splitgraph upgrade model.onnx --opset 18            (writes model.opset18.onnx)
     splitgraph upgrade model.onnx --opset 18 -o new.onnx --force
+    splitgraph upgrade model.onnx --opset 18 --inputs model_tests/    (verifies on test data)
     """
     from splitgraph.commands.rewrite import rewrite
 
@@ -232,6 +233,7 @@ def downgrade(**options: Any) -> int:
     \b
     splitgraph downgrade model.onnx --opset 11          (writes model.opset11.onnx)
     splitgraph downgrade model.onnx --opset 11 --json   (every blocker, for programs)
+    splitgraph downgrade model.onnx --opset 13 --custom-ops libops.so
     """
     from splitgraph.commands.rewrite import rewrite
 
@@ -254,6 +256,7 @@ def convert(**options: Any) -> int:
     splitgraph convert model.onnx --target mnn                        (what MNN does not read, and nothing else)
     splitgraph convert model.onnx --target openvino@2023.3 --opset 13
     splitgraph convert model.onnx --opset 17                          (up or down)
+    splitgraph convert model.onnx --opset 17 --provider cuda --inputs data.npz
     splitgraph convert model.onnx --to split --explicit-lengths
     splitgraph convert model.onnx --to slice                          (a Slice for each part)
     splitgraph convert model.onnx --to variadic-split
@@ -312,6 +315,8 @@ def verify(**options: Any) -> int:
     \b
     splitgraph verify model.onnx model.opset18.onnx
     splitgraph verify model.onnx other.onnx --bind N=4 --engine reference --json
+    splitgraph verify model.onnx other.onnx --inputs data.npz
+    splitgraph verify model.onnx other.onnx --custom-ops libops.so --provider cuda
     """
     from splitgraph.commands.verify import verify
 

@@ -389,7 +389,8 @@ _code(
     "SG501",
     "could not be verified",
     "No engine could run both models, so nothing was compared.",
-    "Install onnxruntime (pip install onnxruntime), or give inputs that the model accepts.",
+    "Install onnxruntime (pip install onnxruntime), or give inputs that the model accepts (--inputs). A model with "
+    "operators of its own needs their library (--custom-ops).",
 )
 _code(
     "SG502",
@@ -417,7 +418,7 @@ _code(
     "compared at sizes of 1 only",
     "Only size 1 worked for the dynamic dimensions; the model has a size rule that we cannot see. At size 1 the models "
     "are equal, but size 1 hides errors: a wrong axis, stride, window or order of elements.",
-    "Give real sizes with --bind, or arrays for the inputs: splitgraph.verify(..., inputs={...}).",
+    "Give real sizes with --bind, or real inputs with --inputs (Python: inputs={...}).",
 )
 
 _code(
@@ -427,14 +428,14 @@ _code(
     "outputs are NaN, infinite or empty, or do not change with the inputs, or do not change if the model's weights "
     "grow by 20 to 40 per cent. Other inputs did not help (other amplitudes and signs, the model's own constants, "
     "rates and powers of ten). The models are not verified.",
-    "Give realistic inputs: splitgraph.verify(..., inputs={...}); or sizes with --bind.",
+    "Give realistic inputs with --inputs (Python: inputs={...}), or sizes with --bind.",
 )
 _code(
     "SG507",
     "some outputs show nothing",
     "The models are equal, as other outputs show. The named outputs show nothing: they are empty, or the same on all "
     "tested inputs. All weights that affect these outputs affect other outputs, too.",
-    "Give inputs on which these outputs differ: splitgraph.verify(..., inputs={...}).",
+    "Give inputs on which these outputs differ, with --inputs (Python: inputs={...}).",
 )
 _code(
     "SG508",
@@ -443,6 +444,21 @@ _code(
     "the results are equal. The fault lies in onnxruntime's optimizer; the model is correct.",
     "Set SessionOptions.graph_optimization_level to the level that the message names, or use another version of "
     "onnxruntime.",
+)
+_code(
+    "SG509",
+    "expected outputs not given",
+    "The test data holds outputs that the model is expected to give, and the first model gives others. The verdict "
+    "does not depend on the expected outputs, because the two models are compared with each other. The test data may "
+    "belong to another version of the model or to another engine, or may be damaged.",
+    "Check that the test data belongs to the model, and that the engine computes the model as you expect.",
+)
+_code(
+    "SG510",
+    "provider without work",
+    "A provider was asked for, and onnxruntime gave none of the nodes of a model to it: another provider ran them. The "
+    "verdict says nothing about the provider that was asked for.",
+    "Check which operators and element types the provider supports, or leave --provider out.",
 )
 
 # 6xx: how the program was called ---------------------------------------------------------------------------------

@@ -49,6 +49,8 @@ if TYPE_CHECKING:
 
     InMemory = ModelProto | OpenVINOModel | OnnxIrModel | GraphsurgeonGraph | RuntimeModel
     Source = InMemory | StrPath
+    # Arrays by the names of inputs, several such cases, or the path of test data.
+    GivenInputs = Mapping[str, Any] | Sequence[Mapping[str, Any]] | StrPath
     M = TypeVar("M", bound=InMemory)
     # `Rewrite` alone, as an annotation, is a rewrite of some model.
     M_co = TypeVar("M_co", covariant=True, default=Any)
@@ -73,6 +75,9 @@ class RewriteOptions(TypedDict, total=False):
     ir_version: int | Literal["keep"] | None
     verify: bool
     bind: Mapping[str, int] | None
+    inputs: GivenInputs | None
+    custom_ops: StrPath | Sequence[StrPath]
+    providers: str | Sequence[str]
     samples: int
     seed: int
     engine: Engine

@@ -134,6 +134,29 @@ def running_options(rtol: float | None, atol: float | None) -> Callable[[Command
         ),
         click.option("--bind", multiple=True, metavar="N=4", help="Run with this size of a dimension; repeatable."),
         click.option(
+            "--inputs",
+            type=_File(),
+            metavar="DATA",
+            help="Run on these inputs: data.npz with an array for each input name, or a folder of test data as onnx "
+            "has them (test_data_set_0/input_0.pb). Other inputs are generated.",
+        ),
+        click.option(
+            "--custom-ops",
+            type=_File(),
+            multiple=True,
+            metavar="LIBRARY",
+            help="Load operators from this library, built for onnxruntime or as an extension of OpenVINO; repeatable. "
+            "A library runs code: name only those that you trust.",
+        ),
+        click.option(
+            "--provider",
+            "providers",
+            multiple=True,
+            metavar="NAME",
+            help="Run on this execution provider of onnxruntime, such as cuda, or on this device of OpenVINO, such as "
+            "GPU; repeatable, the preferred one first.",
+        ),
+        click.option(
             "--engine", type=click.Choice(ENGINES), default="auto", show_default=True, help="Runtime for both models."
         ),
         _tolerance("--rtol", "Relative", rtol, RTOL),

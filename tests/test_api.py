@@ -25,6 +25,9 @@ STRINGS = MODELS / "string_split20.onnx"
 # How a rewrite is verified, where `verify` asks for it.
 RUNNING = {
     "bind": None,
+    "inputs": None,
+    "custom_ops": (),
+    "providers": (),
     "samples": 3,
     "seed": 0,
     "engine": "auto",
@@ -73,6 +76,8 @@ SIGNATURES = {
         "seed": 0,
         "bind": None,
         "inputs": None,
+        "custom_ops": (),
+        "providers": (),
         "engine": "auto",
         "rtol": 1e-5,
         "atol": 1e-6,
@@ -251,6 +256,7 @@ def test_a_rewrite_is_verified_as_its_arguments_say(rewrite: Any, monkeypatch: p
 
     monkeypatch.setattr(splitgraph.execution, "verify_models", verify_models)
     given = {"bind": {"batch": 2}, "samples": 5, "seed": 7, "engine": "reference", "atol": 0.5, "timeout": 9}
+    given |= {"inputs": {"x": None}, "custom_ops": ("libfoo.so",), "providers": ("cuda",)}
     rewrite(**given)
     assert seen == {**given, "rtol": 1e-5, "rounding": False, "folders": (MODELS, MODELS)}
     rewrite(rtol=0.25)

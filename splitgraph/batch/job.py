@@ -5,8 +5,9 @@ from __future__ import annotations
 import filecmp
 import hashlib
 import json
+import os
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -62,8 +63,21 @@ def digest(verb: Verb, work: Work) -> str:
     # Where a model is, and where its result goes, is of the job; two trees of equal models have equal digests.
     for place in ("model", "before", "after", "output", "place", "force"):
         options.pop(place, None)
-    text = json.dumps([splitgraph.__version__, verb, options], default=str, sort_keys=True)
+    read = [_content(name) for name in _files_of(options.get("running", options.get("keywords", {})))]
+    text = json.dumps([splitgraph.__version__, verb, options, read], default=str, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _files_of(running: Mapping[str, Any]) -> list[Path]:
+    """The files that options name: inputs of the model, and libraries of operators."""
+    named = [running.get("inputs"), *(running.get("custom_ops") or ())]
+    return [Path(each) for each in named if isinstance(each, (str, os.PathLike))]
+
+
+def _content(path: Path) -> list[tuple[str, str]]:
+    """The name and the SHA-256 of a file, or of each file in a folder."""
+    files = sorted(path.rglob("*")) if path.is_dir() else [path]
+    return [(str(each), file_hash(each)) for each in files if each.is_file()]
 
 
 def run_job(job: Job) -> Outcome:

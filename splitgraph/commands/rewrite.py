@@ -18,7 +18,7 @@ from splitgraph.report.printing import LONG, print_document, print_notice, print
 from splitgraph.work.rewriting import RewriteWork, RewritingVerb, Rewritten, rewrite_file
 
 # The options that say how two models are run.
-_RUNNING = ("bind", "samples", "seed", "engine", "rtol", "atol", "timeout")
+_RUNNING = ("bind", "inputs", "custom_ops", "providers", "samples", "seed", "engine", "rtol", "atol", "timeout")
 
 
 def rewrite(

@@ -48,6 +48,7 @@ class Comparison:
 
     excuse: allows differences beyond the tolerances where rounding explains them. max_abs_diff, max_rel_diff: None
     before the first comparison. max_rel_diff is relative to the value of the first model and ignores values of 0.
+    sides: how reasons call the two.
     """
 
     rtol: float
@@ -55,6 +56,7 @@ class Comparison:
     excuse: Excuse | None = None
     max_abs_diff: float | None = None
     max_rel_diff: float | None = None
+    sides: tuple[str, str] = ("the first model gives", "the second")
 
     def compare_outputs(
         self, names: Sequence[str], before: Sequence[Value], after: Sequence[Value], case: int
@@ -66,7 +68,7 @@ class Comparison:
         self.max_abs_diff = self.max_abs_diff or 0.0
         self.max_rel_diff = self.max_rel_diff or 0.0
         if len(before) != len(after):
-            return Difference("", case, f"the first model gives {len(before)} outputs, the second {len(after)}")
+            return Difference("", case, self._told(f"{len(before)} outputs", len(after)))
         for position, (name, left, right) in enumerate(zip(names, before, after, strict=True)):
             reason = self._compare(left, right, (case, position))
             if reason:
@@ -79,7 +81,7 @@ class Comparison:
         """
         kinds = _kind_of(before), _kind_of(after)
         if kinds[0] != kinds[1]:
-            return f"the first model gives {kinds[0]}, the second {kinds[1]}"
+            return self._told(*kinds)
         if before is None:
             return ""
         if isinstance(before, dict):
@@ -90,24 +92,36 @@ class Comparison:
 
     def _compare_maps(self, before: Mapping[Any, Value], after: Mapping[Any, Value]) -> str:
         if before.keys() != after.keys():
-            return f"the first model gives the keys {sorted(before)}, the second {sorted(after)}"
+            return self._told(f"the keys {sorted(before)}", sorted(after))
         reasons = ((key, self._compare(value, after[key])) for key, value in before.items())
         return next((f"at key {key!r}: {reason}" for key, reason in reasons if reason), "")
 
     def _compare_sequences(self, before: Sequence[Value], after: Sequence[Value]) -> str:
         if len(before) != len(after):
-            return f"the first model gives a sequence of {len(before)}, the second of {len(after)}"
+            return self._told(f"a sequence of {len(before)}", f"of {len(after)}")
         reasons = (self._compare(left, right) for left, right in zip(before, after, strict=True))
         return next((f"element {index}: {reason}" for index, reason in enumerate(reasons) if reason), "")
 
     def _compare_arrays(self, before: Array, after: Array, place: tuple[int, int] | None) -> str:
         if before.dtype != after.dtype:
-            return f"the first model gives elements of type {type_name(before)}, the second {type_name(after)}"
+            return self._told(f"elements of type {type_name(before)}", type_name(after))
         if before.shape != after.shape:
-            return f"the first model gives the shape {list(before.shape)}, the second {list(after.shape)}"
+            return self._told(f"the shape {list(before.shape)}", list(after.shape))
         if before.size == 0:
             return ""
-        return _first_wrong(before, after, self.wrong(before, after, place))
+        return self._first_wrong(before, after, self.wrong(before, after, place))
+
+    def _told(self, before: object, after: object) -> str:
+        return f"{self.sides[0]} {before}, {self.sides[1]} {after}"
+
+    def _first_wrong(self, before: Array, after: Array, wrong: npt.NDArray[np.bool_]) -> str:
+        if not wrong.any():
+            return ""
+        index = tuple(int(position) for position in np.argwhere(wrong)[0])
+        where = f"at {list(index)} " if index else ""
+        count = int(wrong.sum())
+        more = f" ({count} of {wrong.size} elements differ)" if wrong.size > 1 else ""
+        return f"{where}{self._told(_shown(before[index]), _shown(after[index]))}{more}"
 
     def wrong(self, before: Array, after: Array, place: tuple[int, int] | None = None) -> npt.NDArray[np.bool_]:
         """Mark the elements that differ by more than allowed, in two arrays of the same type and shape."""
@@ -178,16 +192,6 @@ def type_name(array: Array) -> str:
 
 def _is_float(dtype: np.dtype[Any]) -> bool:
     return dtype.kind == "f" or "float" in dtype.name
-
-
-def _first_wrong(before: Array, after: Array, wrong: npt.NDArray[np.bool_]) -> str:
-    if not wrong.any():
-        return ""
-    index = tuple(int(position) for position in np.argwhere(wrong)[0])
-    where = f"at {list(index)} " if index else ""
-    count = int(wrong.sum())
-    more = f" ({count} of {wrong.size} elements differ)" if wrong.size > 1 else ""
-    return f"{where}the first model gives {_shown(before[index])}, the second {_shown(after[index])}{more}"
 
 
 def _shown(value: Any) -> str:

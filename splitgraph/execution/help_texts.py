@@ -7,17 +7,28 @@ import re
 from collections.abc import Sequence
 from importlib import metadata
 
-INPUTS = "Give real sizes with --bind, or arrays for the inputs: splitgraph.verify(..., inputs={...})."
+INPUTS = "Give real sizes with --bind, or real inputs with --inputs (Python: inputs={...})."
 SMALLER = "Give smaller sizes with --bind."
 MORE_MEMORY = "Run it on a machine with more memory."
 SEEDS = "Give every operator that draws random numbers a seed, in both models."
 LONGER = "Give it more time with --timeout, or smaller sizes with --bind."
 LOCALE = "Install the locale that the message names."
 UNKNOWN_OPERATOR = (
-    "Compare the models in a runtime that has the operator, or define the operator as a function of the model."
+    "Name the library that has the operator with --custom-ops, compare the models in a runtime that has the operator, "
+    "or define the operator as a function of the model."
 )
+LIBRARY = "Name libraries with --custom-ops that are built for this engine, this version of it and this machine."
+PROVIDER = "Install what the provider needs on this machine, or leave --provider out to run on the CPU."
 
-_UNKNOWN_OPERATOR = ("no op registered", "not a registered function", "is unknown", "does not exist at opset")
+_UNKNOWN_OPERATOR = (
+    "no op registered",
+    "not a registered function",
+    "is unknown",
+    "does not exist at opset",
+    # How OpenVINO refuses a layer of an IR, and an operator of ONNX.
+    "from unsupported opset",
+    "does not support the following onnx operations",
+)
 _TOO_NEW = ("not implemented", "opset", "ir version", "ir_version")
 _NO_KERNEL = re.compile(r"Could not find an implementation for (\w+)\((\d+)\)")
 
@@ -54,6 +65,10 @@ def where_engines_fail(wanted: str, engine: str, reason: str) -> str:
     if not reason:
         return INPUTS
     text = reason.lower()
+    if "the library " in text:
+        return LIBRARY
+    if "does not start here" in text:
+        return PROVIDER
     if "did not finish" in text or "made in time" in text:
         return LONGER
     if "locale" in text:

@@ -32,7 +32,8 @@ class Verification:
     max_abs_diff, max_rel_diff: over all floating-point outputs, 0.0 if they are identical, None if nothing was
     compared. first_difference: None unless different. proofs: locations of the splits whose lengths are symbolically
     equal, so for every value of every dimension. diagnostics: which engines failed and why, and what limits the
-    verdict.
+    verdict. providers: what the engine ran the models on: execution providers of onnxruntime, devices of OpenVINO; none
+    for the reference evaluator, and if nothing was run.
     """
 
     verdict: Verdict
@@ -43,6 +44,7 @@ class Verification:
     first_difference: Difference | None
     proofs: tuple[str, ...]
     diagnostics: tuple[Diagnostic, ...] = ()
+    providers: tuple[str, ...] = ()
 
     @property
     def warnings(self) -> tuple[Diagnostic, ...]:

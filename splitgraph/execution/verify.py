@@ -8,7 +8,7 @@ What `verify_models` does, step by step:
    first model whose only fault is a Split-18 without `split` and `num_outputs` is repaired; any other invalid split has
    no meaning to compare with.
 3. It chooses inputs: sizes that the model accepts, and elements that show differences (`inputs`).
-4. One engine after the other runs both models on these inputs, each time in a new process, until one engine can decide
+4. One engine after the other runs both models on these inputs, in a process of its own, until one engine can decide
    (`engines`, `reference`).
 5. It compares the outputs and judges the runs (`verdict`). If a rewrite rounds differently, it measures how much
    rounding changes the first model (`rounding`).
@@ -39,37 +39,43 @@ may read the ONNX model wrongly. The tolerances are then those between two engin
 
 from __future__ import annotations
 
+import os
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
+import onnx
 
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.execution import help_texts
+from splitgraph.execution.engine_settings import EngineSettings
 from splitgraph.execution.engines.engine_process import Workplace, workplace
 from splitgraph.execution.engines.memory import says_out_of_memory
+from splitgraph.execution.inputs.given_inputs import GivenCase, as_cases
 from splitgraph.execution.inputs.input_maker import InputMaker
 from splitgraph.execution.inputs.model_inputs import InputError
+from splitgraph.execution.inputs.test_data import read_test_data
 from splitgraph.execution.models.comparability import (
-    engines_for,
     find_incomparable,
-    find_missing_engine,
     find_missing_memory,
     find_too_deep,
     repair_first,
     with_sorted_nodes,
 )
+from splitgraph.execution.models.engine_choice import engines_for, find_missing_engine, refuse_unfit_providers
 from splitgraph.execution.models.interfaces import compare_interfaces
 from splitgraph.execution.models.model_pair import ComparedModel, Model, read_model_pair
 from splitgraph.execution.verdict.engine_trial import EngineTrial, Question
 from splitgraph.execution.verdict.judge import Outcome
 from splitgraph.execution.verdict.proofs import prove_equal_splits
 from splitgraph.execution.verification import Difference, Verification
-from splitgraph.execution.verify_arguments import Engine, check_arguments
+from splitgraph.execution.verify_arguments import Engine, check_arguments, read_settings
+
+if TYPE_CHECKING:
+    from splitgraph.model_kinds import GivenInputs
 
 # More seconds than any run takes. The timers of the operating system overflow at larger numbers.
 _LONGEST_TIMEOUT = 1e6
@@ -88,7 +94,9 @@ def verify_models(
     samples: int = 3,
     seed: int = 0,
     bind: Mapping[str, int] | None = None,
-    inputs: Mapping[str, npt.NDArray[np.generic]] | None = None,
+    inputs: GivenInputs | None = None,
+    custom_ops: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
+    providers: str | Sequence[str] = (),
     engine: Engine = "auto",
     rtol: float = 1e-5,
     atol: float = 1e-6,
@@ -100,13 +108,16 @@ def verify_models(
     """Run both models, ONNX or OpenVINO IR, on the same inputs and compare their outputs. Neither model is changed.
 
     samples: the number of cases, each with other sizes of the symbolic dimensions and other elements. seed: of the
-    random elements. bind: sizes by symbol. inputs: arrays by name; the other inputs are drawn. rtol, atol: tolerances
+    random elements. bind: sizes by symbol. inputs: arrays by name, a list of such cases, or the path of test data (see
+    `test_data`); the other inputs are drawn. custom_ops: libraries with operators, which run their code in the process
+    of the engine. providers: what the engine runs on (see `providers`). rtol, atol: tolerances
     for floating-point numbers (see `comparison` for narrow types). rounding: the second model is a rewrite of the first
     one with other arithmetic, so that more is allowed where rounding explains it (see `rounding.measure`). timeout: in
     seconds, for everything. folders: of the external data of each model. progress: receives a text for each step.
-    Raises ValueError for arguments that do not fit.
+    Raises ValueError for arguments that do not fit, and for a provider that is not available.
     """
     check_arguments(samples, seed, engine, rtol, atol, timeout)
+    settings = read_settings(engine, custom_ops, providers)
     deadline = time.monotonic() + min(timeout, _LONGEST_TIMEOUT)
     pair = read_model_pair(before, after, folders)
     if isinstance(pair, Difference):
@@ -115,7 +126,10 @@ def verify_models(
     fault = find_too_deep(first, second)
     if fault is not None:
         return replace(_NOT_RUN, diagnostics=(fault,))
-    maker = InputMaker(first.analysis, seed=seed, bind=bind, given=inputs, left_out=first.left_out)
+    engines = engines_for(engine, settings, first, second)
+    refuse_unfit_providers(engines, settings)
+    given = _read_given(inputs, first)
+    maker = InputMaker(first.analysis, seed=seed, bind=bind, given=given, left_out=first.left_out)
     not_run = replace(_NOT_RUN, proofs=prove_equal_splits(first.analysis, second.analysis))
     difference = compare_interfaces(first.interface, second.interface)
     if difference is not None:
@@ -128,11 +142,21 @@ def verify_models(
     if fault is not None:
         return replace(not_run, diagnostics=(fault,))
     if repaired is not first:
-        maker = InputMaker(repaired.analysis, seed=seed, bind=bind, given=inputs, left_out=first.left_out)
-    second_maker = None if bind or inputs else _second_maker(second, first, seed)
-    question = Question(repaired, second, maker, second_maker, samples if maker.varies else 1, rtol, atol, rounding)
+        maker = InputMaker(repaired.analysis, seed=seed, bind=bind, given=given, left_out=first.left_out)
+    second_maker = None if bind or maker.given else _second_maker(second, first, seed)
+    question = Question(repaired, second, maker, second_maker, maker.count(samples), rtol, atol, rounding)
     queue = _EngineQueue(question, "onnxruntime" if engine == "auto" else engine, not_run)
-    return queue.run(engines_for(engine, first, second), folders, deadline, progress)
+    return queue.run(engines, settings, folders, deadline, progress)
+
+
+def _read_given(inputs: GivenInputs | None, first: ComparedModel) -> Sequence[GivenCase]:
+    """Return the cases that the caller gave: one without any array if there are none."""
+    if not isinstance(inputs, (str, os.PathLike)):
+        return as_cases(inputs)
+    # The numbers in the names of files count all inputs of an ONNX model, also those with a default.
+    model = first.interface if first.is_ir else first.model
+    assert isinstance(model, onnx.ModelProto)
+    return read_test_data(inputs, model.graph.input, first.interface.graph.output)
 
 
 def _second_maker(second: ComparedModel, first: ComparedModel, seed: int) -> InputMaker | None:
@@ -162,6 +186,7 @@ class _EngineQueue:
     def run(
         self,
         engines: Sequence[str],
+        settings: EngineSettings,
         folders: Sequence[Path | None],
         deadline: float,
         progress: Callable[[str], None],
@@ -170,7 +195,7 @@ class _EngineQueue:
         pair = self.question.before, self.question.after
         ports = [None if compared.ports is None else compared.ports.as_json() for compared in pair]
         try:
-            with workplace([compared.model for compared in pair], ports, folders) as place:
+            with workplace([compared.model for compared in pair], ports, folders, settings) as place:
                 return self._ask(place, engines, deadline, progress)
         except OSError as error:
             # Such as a full disk, which is no fault of the models.
@@ -220,6 +245,7 @@ class _EngineQueue:
             max_rel_diff=outcome.max_rel_diff,
             first_difference=outcome.difference,
             diagnostics=tuple(self.diagnostics),
+            providers=() if verdict == "not-run" else outcome.providers,
         )
 
     def _undecided(self, reason: str, help: str) -> Verification:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from typing import Literal, get_args
 
 import numpy as np
+
+from splitgraph.execution.engine_settings import EngineSettings
+from splitgraph.execution.providers import refuse_unknown
 
 Engine = Literal["auto", "reference", "onnxruntime", "openvino"]
 
@@ -25,6 +30,38 @@ def check_arguments(samples: int, seed: int, engine: str, rtol: float, atol: flo
         raise ValueError(f"timeout is {timeout!r}; it must be a number of seconds")
     if not timeout > 0:
         raise ValueError(f"timeout is {timeout}; it must be more than 0 seconds")
+
+
+def read_settings(
+    engine: str, custom_ops: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], providers: str | Sequence[str]
+) -> EngineSettings:
+    """Return the settings of engines that the caller gave; one text or path counts as a list of one.
+
+    Raises ValueError for a library that is no file, a provider that no engine has, and for the reference evaluator,
+    which has neither.
+    """
+    libraries = [custom_ops] if isinstance(custom_ops, (str, os.PathLike)) else list(custom_ops)
+    names = [providers] if isinstance(providers, str) else list(providers)
+    for name in names:
+        if not isinstance(name, str):
+            raise ValueError(f"a provider is {name!r}; it must be a name, such as 'cuda'")
+    paths = [_library(path) for path in libraries]
+    refuse_unknown(names)
+    if engine == "reference" and (paths or names):
+        lacking = "loads no libraries of operators" if paths else "has no providers"
+        raise ValueError(f"the reference evaluator {lacking}; use the engine onnxruntime or openvino")
+    return EngineSettings(tuple(dict.fromkeys(paths)), tuple(dict.fromkeys(names)))
+
+
+def _library(path: object) -> str:
+    """Return the absolute path of a library: engines run in another folder."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise ValueError(f"a library of operators is {path!r}; it must be the path of a file")
+    text = os.fsdecode(path)
+    if not os.path.isfile(text):
+        problem = "is a folder" if os.path.isdir(text) else "does not exist"
+        raise ValueError(f"the library of operators {text!r} {problem}; give the file of a library, such as libfoo.so")
+    return os.path.abspath(text)
 
 
 def _is_number(value: object) -> bool:

@@ -130,6 +130,7 @@ def _comparison_json(verification: Verification) -> Document:
     return {
         "verdict": verification.verdict,
         "engine": verification.engine,
+        "providers": list(verification.providers),
         "cases": verification.cases,
         "max_abs_diff": _number_json(verification.max_abs_diff),
         "max_rel_diff": _number_json(verification.max_rel_diff),
@@ -145,6 +146,7 @@ def failed_verification_json(diagnostics: Iterable[Diagnostic]) -> Document:
         "splitgraph": splitgraph.__version__,
         "verdict": "not-run",
         "engine": "",
+        "providers": [],
         "cases": 0,
         "max_abs_diff": None,
         "max_rel_diff": None,

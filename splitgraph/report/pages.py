@@ -90,7 +90,7 @@ def changes_phrase(changes: Sequence[Change], to_form: str | None = None) -> str
 
 def verification_phrase(verification: Verification) -> str:
     """The verdict in a few words: "verified equal on 3 inputs (onnxruntime)"."""
-    on = f"on {count(verification.cases, 'input')} ({verification.engine})"
+    on = f"on {count(verification.cases, 'input')} ({_engine_of(verification)})"
     match verification.verdict:
         case "equal":
             return f"verified equal {on}" if verification.cases else "verified equal"
@@ -98,6 +98,12 @@ def verification_phrase(verification: Verification) -> str:
             return f"different {on}" if verification.cases else "different"
         case "not-run":
             return "NOT VERIFIED"
+
+
+def _engine_of(verification: Verification) -> str:
+    """The engine, and what it ran the models on if that is not the CPU alone."""
+    special = [name for name in verification.providers if not name.startswith("CPU")]
+    return ", ".join([verification.engine, *special])
 
 
 def verification_notes(verification: Verification) -> list[Line]:
@@ -119,7 +125,7 @@ def verification_page(verification: Verification) -> list[Block]:
     """What `verify` prints."""
     spans: list[str | tuple[str, str]] = [(verification.verdict, VERDICT_STYLES[verification.verdict])]
     if verification.cases:
-        spans.append(f" · {count(verification.cases, 'input')} · {verification.engine}")
+        spans.append(f" · {count(verification.cases, 'input')} · {_engine_of(verification)}")
     blocks: list[Block] = [line(*spans)]
     blocks += [Line((("  " + text, ""),)) for text in _measured(verification)]
     blocks += verification_notes(verification)

@@ -20,11 +20,13 @@ import onnx
 from splitgraph.api import tolerance_of
 from splitgraph.conversion.rewrite import Rewrite
 from splitgraph.execution import values
+from splitgraph.execution.engine_settings import DEFAULT
 from splitgraph.execution.engines.engine import normalise
 from splitgraph.execution.engines.engine_process import Attempt, EngineRun, Failure, Probe, Workplace
 from splitgraph.execution.engines.error_texts import reason_of
 from splitgraph.execution.inputs.input_maker import InputMaker
-from splitgraph.execution.models.comparability import engines_for, find_incomparable, repair_first, with_sorted_nodes
+from splitgraph.execution.models.comparability import find_incomparable, repair_first, with_sorted_nodes
+from splitgraph.execution.models.engine_choice import engines_for
 from splitgraph.execution.models.interfaces import compare_interfaces
 from splitgraph.execution.models.model_pair import ComparedModel, read_model_pair
 from splitgraph.execution.verdict.engine_trial import EngineTrial, Question
@@ -140,7 +142,7 @@ def _in_engines(
     samples = SAMPLES if maker.varies else 1
     question = Question(first, second, maker, None, samples, *tolerance, rounding=rewrite.rounding)
     said = []
-    for engine in engines_for("auto", first, second):
+    for engine in engines_for("auto", DEFAULT, first, second):
         found = _in_engine(question, export, python, engine, engine, deadline)
         if found.status == "different":
             # Two onnxruntimes round differently, as two engines do: "a+b" are held to what those agree on.

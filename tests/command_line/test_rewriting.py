@@ -334,11 +334,12 @@ def test_the_options_of_a_verification_are_handed_on(
     monkeypatch.setattr(api, "verify_rewrite", verify_rewrite)
     run(*command, "model.onnx")
     tolerances = {"rtol": None, "atol": None}
-    assert seen == {"bind": {}, "samples": 3, "seed": 0, "engine": "auto", "timeout": 300, **tolerances}
+    settings = {"inputs": None, "custom_ops": (), "providers": ()}
+    assert seen == {"bind": {}, "samples": 3, "seed": 0, "engine": "auto", "timeout": 300, **tolerances, **settings}
     given = {"samples": 5, "seed": 7, "engine": "reference", "rtol": 0.5, "atol": 0.25, "timeout": 9}
     typed = [text for name, value in given.items() for text in (f"--{name}", str(value))]
     run(*command, "model.onnx", "--force", "--bind", "N=4", "--bind", "M=2", *typed)
-    assert seen == {**given, "bind": {"N": 4, "M": 2}}
+    assert seen == {**given, "bind": {"N": 4, "M": 2}, **settings}
 
 
 @pytest.mark.parametrize(

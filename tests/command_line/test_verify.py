@@ -69,6 +69,7 @@ def test_verify_hands_its_options_on(run: Run, folder: Path, monkeypatch: pytest
         "reference",
         "--timeout",
         "9",
+        *("--inputs", "data.npz", "--custom-ops", "a.so", "--custom-ops", "b.so", "--provider", "cuda"),
     )
     assert seen == {
         "before": Path("a.onnx"),
@@ -76,6 +77,9 @@ def test_verify_hands_its_options_on(run: Run, folder: Path, monkeypatch: pytest
         "samples": 5,
         "seed": 7,
         "bind": {"N": 4},
+        "inputs": "data.npz",
+        "custom_ops": ("a.so", "b.so"),
+        "providers": ("cuda",),
         "engine": "reference",
         "rtol": 1e-5,
         "atol": 1e-6,

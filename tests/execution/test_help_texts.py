@@ -20,6 +20,9 @@ REASONS = [
     ("loading the first model: Failed to construct locale with name:xx_YY", help_texts.LOCALE),
     ("loading the second model: New 'n': No Op registered for New", help_texts.UNKNOWN_OPERATOR),
     ("loading the second model: Fatal error: my:f(-1) is not a registered function/op", help_texts.UNKNOWN_OPERATOR),
+    ("loading the first model: Cannot create F layer f id:2 from unsupported opset: x", help_texts.UNKNOWN_OPERATOR),
+    ("the library /ops/libfoo.so cannot be loaded: invalid ELF header", help_texts.LIBRARY),
+    ("loading the first model: CUDAExecutionProvider does not start here; onnxruntime would", help_texts.PROVIDER),
     (
         "Could not find an implementation for RoiAlign(22) node",
         " lacks RoiAlign-22 for these types: verify at an opset",

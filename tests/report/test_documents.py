@@ -142,6 +142,7 @@ def test_verification_json_is_the_contract() -> None:
         "splitgraph": splitgraph.__version__,
         "verdict": "different",
         "engine": "onnxruntime",
+        "providers": [],
         "cases": 3,
         "max_abs_diff": "inf",
         "max_rel_diff": "nan",

@@ -2,35 +2,116 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from splitgraph.dim import DimLike, marks_unknown, symbols_of
-from splitgraph.execution.inputs.model_inputs import ModelInput, numpy_name, symbols_in_order
-from splitgraph.execution.values import Value, is_text
+from splitgraph.execution.inputs.model_inputs import ModelInput, numpy_dtype, numpy_name, symbols_in_order
+from splitgraph.execution.values import Array, Value, as_text, is_text
+from splitgraph.value_type import DTYPE_NUMBERS, ValueType
+
+_MOST_NAMED = 20
 
 
-def check_arrays(inputs: Sequence[ModelInput], given: Mapping[str, Value]) -> None:
-    """Raise ValueError for an array whose name, type or rank does not fit the model."""
+@dataclass(frozen=True, slots=True)
+class GivenCase:
+    """What the caller gave for one case. name: how messages call it. inputs: by name. outputs: what the first model is
+    expected to give, by position.
+    """
+
+    name: str = ""
+    inputs: Mapping[str, Value] = field(default_factory=dict)
+    outputs: Mapping[int, Value] = field(default_factory=dict)
+
+
+def as_cases(given: Any) -> list[GivenCase]:
+    """Return the cases of a mapping of arrays, or of a sequence of mappings: at least one, which may be empty.
+
+    Raises ValueError for anything else.
+    """
+    if given is None or isinstance(given, Mapping):
+        return [GivenCase("", given or {})]
+    if not isinstance(given, Sequence) or isinstance(given, (str, bytes)):
+        raise ValueError(f"inputs is {given!r}; it must be a mapping of arrays by name, or a list of such mappings")
+    cases = []
+    for index, each in enumerate(given):
+        if isinstance(each, GivenCase):
+            cases.append(each)
+        elif isinstance(each, Mapping):
+            cases.append(GivenCase(f"case {index}", each))
+        else:
+            raise ValueError(f"inputs[{index}] is {each!r}; it must be a mapping of arrays by name")
+    if not cases:
+        raise ValueError("inputs is an empty list; give a mapping of arrays for at least one case")
+    return cases
+
+
+def fitted_arrays(inputs: Sequence[ModelInput], case: GivenCase) -> dict[str, Value]:
+    """Return the values that a caller gave, in the form that engines take: strings as objects, the byte order of this
+    machine, and narrow types that NumPy keeps as plain bytes.
+
+    Raises ValueError for a value whose name, kind, type or rank does not fit the model; the message lists its inputs.
+    """
     known = {item.name: item for item in inputs}
-    for name, value in given.items():
+    where = f"{case.name}: " if case.name else ""
+    fitted = {}
+    for name, value in case.inputs.items():
         if name not in known:
-            raise ValueError(f"the model has no input {name!r}; it has: {', '.join(known) or 'none'}")
-        declared = known[name].type
-        if declared.kind != "tensor":
-            continue
-        if not isinstance(value, np.ndarray):
-            raise ValueError(f"the input {name!r} is a {type(value).__name__}; the model takes an array")
-        found = "string" if is_text(value) else value.dtype.name
-        if declared.dtype is not None and found != numpy_name(declared.dtype):
-            raise ValueError(f"the input {name!r} is of type {found}; the model takes {declared.dtype}")
-        if declared.shape is not None and len(declared.shape) != value.ndim:
-            raise ValueError(f"the input {name!r} has the shape {list(value.shape)}; the model takes {declared}")
+            raise ValueError(f"{where}the model has no input {name!r}; {_described(inputs)}")
+        try:
+            fitted[name] = _fitted(value, known[name].declared)
+        except ValueError as error:
+            raise ValueError(f"{where}the input {name!r} {error}; {_described(inputs)}") from None
+    return fitted
+
+
+def _fitted(value: Value, declared: ValueType) -> Value:
+    """Raises ValueError with what is wrong, to stand after the name of the input."""
+    if declared.kind == "optional" and declared.element is not None:
+        return None if value is None else _fitted(value, declared.element)
+    if declared.kind == "sequence":
+        if not isinstance(value, (list, tuple)):
+            raise ValueError(f"is a {type(value).__name__}; the model takes a list of arrays")
+        element = declared.element or ValueType("tensor", declared.dtype, declared.shape)
+        return [_fitted(item, element) for item in value]
+    if declared.kind != "tensor":
+        return value
+    if not isinstance(value, np.ndarray):
+        raise ValueError(f"is a {type(value).__name__}; the model takes an array")
+    array = _plain(value, declared.dtype)
+    found = "string" if is_text(array) else array.dtype.name
+    if declared.dtype is not None and found != numpy_name(declared.dtype):
+        raise ValueError(f"is of type {found}; the model takes {declared.dtype}")
+    if declared.shape is not None and len(declared.shape) != array.ndim:
+        raise ValueError(f"has the shape {list(array.shape)}; the model takes {declared}")
+    return array
+
+
+def _plain(array: Array, dtype: str | None) -> Array:
+    if is_text(array):
+        return as_text(array)
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
+    # NumPy writes the types of ml_dtypes, such as bfloat16, as bytes without a name.
+    if array.dtype.kind == "V" and dtype in DTYPE_NUMBERS and dtype != "string":
+        wanted = numpy_dtype(dtype)
+        if wanted.itemsize == array.dtype.itemsize and array.dtype.names is None:
+            return array.view(wanted)
+    return array
+
+
+def _described(inputs: Sequence[ModelInput]) -> str:
+    """Return which inputs the model has, with their types."""
+    shown = [f"{item.name}: {item.declared}" for item in inputs[:_MOST_NAMED]]
+    more = f" and {len(inputs) - _MOST_NAMED} more" if len(inputs) > _MOST_NAMED else ""
+    return f"the inputs of the model are {', '.join(shown)}{more}" if shown else "the model has no inputs"
 
 
 def fixed_symbols(
-    inputs: Sequence[ModelInput], symbols: Collection[str], bind: Mapping[str, int], given: Mapping[str, Value]
+    inputs: Sequence[ModelInput], symbols: Collection[str], bind: Mapping[str, int], case: GivenCase
 ) -> dict[str, int]:
     """Return the sizes of the symbols that the caller fixed, by a binding or by an array.
 
@@ -46,10 +127,14 @@ def fixed_symbols(
             raise ValueError(f"the symbol {name!r} cannot be {value!r}; it is an integer of at least 0")
     fixed = {name: int(value) for name, value in bind.items()}
     for item in inputs:
-        array = given.get(item.name)
+        array = case.inputs.get(item.name)
         if isinstance(array, np.ndarray):
             for position, (dim, size) in enumerate(zip(item.type.shape or (), array.shape, strict=False)):
-                _fix(fixed, dim, size, f"dimension {position} of the input {item.name!r}")
+                where = f"dimension {position} of the input {item.name!r}"
+                try:
+                    _fix(fixed, dim, size, f"{case.name}: {where}" if case.name else where)
+                except ValueError as error:
+                    raise ValueError(f"{error}; {_described(inputs)}") from None
     return fixed
 
 
@@ -59,3 +144,8 @@ def _fix(fixed: dict[str, int], dim: DimLike | None, size: int, where: str) -> N
             raise ValueError(f"{where} is {size}; the model takes {dim}")
     elif dim is not None and symbols_of(dim) == {str(dim)} and fixed.setdefault(str(dim), size) != size:
         raise ValueError(f"{where} is {size}, but {dim} is {fixed[str(dim)]} elsewhere")
+
+
+def names_of(cases: Iterable[GivenCase]) -> list[str]:
+    """Return the names of all inputs that some case gives."""
+    return list(dict.fromkeys(name for case in cases for name in case.inputs))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from splitgraph.dim import evaluate
 from splitgraph.execution.inputs.constraint import Sizes
 from splitgraph.execution.inputs.element_hints import ElementHints
 from splitgraph.execution.inputs.elements import draw_elements
-from splitgraph.execution.inputs.given_inputs import check_arrays, fixed_symbols
+from splitgraph.execution.inputs.given_inputs import GivenCase, as_cases, fitted_arrays, fixed_symbols, names_of
 from splitgraph.execution.inputs.model_inputs import InputError, ModelInput, describe_inputs, numpy_dtype
 from splitgraph.execution.inputs.refill import refill, suggested_numbers
 from splitgraph.execution.inputs.retry_policy import RETRY_POLICY, AttemptRule
@@ -51,9 +51,10 @@ class _Draw:
 class InputMaker:
     """Draws the inputs for the cases of one verification.
 
-    analysis: of the model. bind: sizes of symbols. given: arrays for some of the inputs, used in every case. left_out:
-    inputs with a default that are never given. names: the shared names of inputs, by the model's own. Raises ValueError
-    for a size or an array that does not fit the model, InputError if nothing can be drawn.
+    analysis: of the model. bind: sizes of symbols. given: arrays for some of the inputs, a mapping that every case
+    uses, or a list of mappings (or `GivenCase`s) that are used in turn. left_out: inputs with a default that are never
+    given. names: the shared names of inputs, by the model's own. Raises ValueError for a size or an array that does not
+    fit the model, InputError if nothing can be drawn.
     """
 
     def __init__(
@@ -62,23 +63,30 @@ class InputMaker:
         *,
         seed: int = 0,
         bind: Mapping[str, int] | None = None,
-        given: Mapping[str, Value] | None = None,
+        given: Mapping[str, Value] | Sequence[Mapping[str, Value] | GivenCase] | None = None,
         left_out: Collection[str] = (),
         names: Mapping[str, str] | None = None,
     ) -> None:
-        for argument, mapping in (("bind", bind), ("inputs", given)):
-            if mapping is not None and not isinstance(mapping, Mapping):
-                raise ValueError(f"{argument} is {mapping!r}; it must be a mapping by name")
+        if bind is not None and not isinstance(bind, Mapping):
+            raise ValueError(f"bind is {bind!r}; it must be a mapping by name")
         self._analysis = analysis
         self._seed = seed
         self._names = dict(names or {})
-        own = {shared: name for name, shared in self._names.items()}
-        self._given = {own.get(name, name): value for name, value in (given or {}).items()}
         self._inputs = [item for item in describe_inputs(analysis) if item.name not in left_out]
-        check_arrays(self._inputs, self._given)
+        cases = as_cases(given)
+        self._cases = [replace(case, inputs=fitted_arrays(self._inputs, case)) for case in cases]
+        self.given = names_of(self._cases)
         self._hints = ElementHints(analysis, self._inputs)
-        fixed = fixed_symbols(self._inputs, analysis.symbols, bind or {}, self._given)
-        self._sizes = SizeChooser(analysis, self._inputs, fixed)
+        fixed = [fixed_symbols(self._inputs, analysis.symbols, bind or {}, case) for case in self._cases]
+        self._sizes = [SizeChooser(analysis, self._inputs, each) for each in fixed]
+
+    def case_of(self, case: int) -> GivenCase:
+        """Return what the caller gave for a case."""
+        return self._cases[case % len(self._cases)]
+
+    def count(self, samples: int) -> int:
+        """Return how many cases there are if the caller asks for so many: each given one, and more if inputs vary."""
+        return max(samples if self.varies else 1, len(self._cases))
 
     @property
     def varies(self) -> bool:
@@ -91,19 +99,19 @@ class InputMaker:
         types = self._analysis.types.items()
         unknown = [name for name, value in types if value.kind == "tensor" and value.shape is None]
         for name in unknown:
-            if name in inputs and name not in self._given:
+            if name in inputs and name not in self.given:
                 reason = f"the rank of the input {name!r} is unknown"
-                given = f"splitgraph.verify(..., inputs={{{name!r}: ...}})"
-                return UnknownRank(reason, f"Declare its shape in both models, or give an array: {given}.")
+                given = f"with --inputs (Python: inputs={{{name!r}: ...}})"
+                return UnknownRank(reason, f"Declare its shape in both models, or give an array {given}.")
         for name in unknown:
             if name not in inputs:
                 reason = f"the rank of {name!r} is unknown, because it depends on the sizes of the inputs"
-                return UnknownRank(reason, "Give sizes that fit the model with --bind, or arrays as inputs.")
+                return UnknownRank(reason, "Give sizes that fit the model with --bind, or arrays with --inputs.")
         return None
 
     def has_only_ones(self, attempts: Collection[int]) -> bool:
         """Return True if every open dimension is 1 in all of these attempts."""
-        return self._sizes.has_only_ones(attempts)
+        return all(sizes.has_only_ones(attempts) for sizes in self._sizes)
 
     def draw(self, case: int, attempt: int = 0, earlier: Sequence[Sizes] = ()) -> tuple[dict[str, Value], Sizes]:
         """Draw the inputs of a case, by name, and their sizes, which differ from the `earlier` ones.
@@ -111,12 +119,13 @@ class InputMaker:
         Every attempt has other elements and sizes. An input with a default is drawn only in the first attempt at the
         second case.
         """
-        sizes = self._sizes.choose(case, attempt, earlier)
+        given = self.case_of(case).inputs
+        sizes = self._sizes[case % len(self._sizes)].choose(case, attempt, earlier)
         draw = _Draw(sizes, np.random.default_rng([self._seed, case, attempt]), case, RETRY_POLICY[attempt])
         values: dict[str, Value] = {}
         for item in self._inputs:
-            if item.name in self._given:
-                values[self._names.get(item.name, item.name)] = self._given[item.name]
+            if item.name in given:
+                values[self._names.get(item.name, item.name)] = given[item.name]
             elif not item.has_default or (case == 1 and draw.rule.is_first):
                 values[self._names.get(item.name, item.name)] = self._draw_value(item, item.type, draw)
         return values, sizes
@@ -126,7 +135,7 @@ class InputMaker:
 
         Arrays that the caller gave do not change. numbers: of the added cases.
         """
-        held = {self._names.get(name, name) for name in self._given}
+        held = {self._names.get(name, name) for name in self.given}
         suggested = suggested_numbers(self._analysis.model)
         for number in numbers:
             rng = np.random.default_rng([self._seed, number])
@@ -137,8 +146,8 @@ class InputMaker:
             }
 
     def varying(self) -> list[str]:
-        """Return the names, in the model, of the inputs that differ from case to case."""
-        return [item.name for item in self._inputs if item.name not in self._given]
+        """Return the names, in the model, of the inputs that are drawn, and so differ from case to case."""
+        return [item.name for item in self._inputs if item.name not in self.given]
 
     def _draw_value(self, item: ModelInput, wanted: ValueType, draw: _Draw) -> Value:
         element = wanted.element or ValueType("tensor", wanted.dtype, wanted.shape)

@@ -26,12 +26,15 @@ class InputError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ModelInput:
-    """A graph input. type: with a symbol for each unknown dimension."""
+    """A graph input. type: with a symbol for each unknown dimension, and with a guessed rank if that is unknown.
+    declared: what is known of the type.
+    """
 
     name: str
     type: ValueType
     uses: tuple[Use, ...]
     has_default: bool
+    declared: ValueType = UNKNOWN
 
 
 def describe_inputs(analysis: Analysis) -> list[ModelInput]:
@@ -42,8 +45,9 @@ def describe_inputs(analysis: Analysis) -> list[ModelInput]:
     described = []
     for name in caller_inputs(model):
         found = tuple(uses.get(name, ()))
-        named = _name_dimensions(analysis.types.get(name, UNKNOWN), name, found)
-        described.append(ModelInput(name, named, found, name in defaults))
+        declared = analysis.types.get(name, UNKNOWN)
+        named = _name_dimensions(declared, name, found)
+        described.append(ModelInput(name, named, found, name in defaults, declared))
     return described
 
 

@@ -1,4 +1,4 @@
-"""Decide whether two models can be compared, and which engines can run them."""
+"""Decide whether two models can be compared."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ import onnx
 from splitgraph.conversion.planning.apply import apply_plan
 from splitgraph.conversion.prepare.repair import plan_repairs
 from splitgraph.diagnostics import Diagnostic, diagnostic
-from splitgraph.execution.help_texts import MORE_MEMORY, installing, is_installed
-from splitgraph.execution.limits import OLDEST_OPSET, memory_limit
-from splitgraph.execution.models.model_edits import is_default_domain
+from splitgraph.execution.help_texts import MORE_MEMORY
+from splitgraph.execution.limits import memory_limit
 from splitgraph.execution.models.model_files import weights_of
 from splitgraph.execution.models.model_pair import ComparedModel
-from splitgraph.execution.verify_arguments import Engine
 from splitgraph.graph.order import sort_nodes
 from splitgraph.inference import walk_model
 
@@ -77,19 +75,6 @@ def repair_first(first: ComparedModel, second: ComparedModel) -> tuple[ComparedM
     return first, None if invalid is None else _bad_model("the first model is invalid", invalid)
 
 
-def find_missing_engine(engine: Engine, *pair: ComparedModel) -> Diagnostic | None:
-    """Return why no engine can run the models if one is an IR; None if one can."""
-    if not any(compared.is_ir for compared in pair):
-        return None
-    if engine not in ("auto", "openvino"):
-        text, help = f"{engine} does not run OpenVINO IR; only openvino does", 'Use the engine "auto" or "openvino".'
-    elif not is_installed("openvino"):
-        text, help = "OpenVINO is not installed, and no other engine runs OpenVINO IR", installing("openvino")
-    else:
-        return None
-    return diagnostic("SG501", text, severity="warning", help=help)
-
-
 def find_missing_memory(*pair: ComparedModel) -> Diagnostic | None:
     """Return why a model is too large to run: its weights alone exceed the memory limit; None if both fit.
 
@@ -103,24 +88,6 @@ def find_missing_memory(*pair: ComparedModel) -> Diagnostic | None:
         f"a model has {needed / 2**30:,.3g} GiB of weights, more than the {allowed / 2**30:.3g} GiB that a run may use"
     )
     return diagnostic("SG501", text, severity="warning", help=MORE_MEMORY)
-
-
-def engines_for(engine: Engine, *pair: ComparedModel) -> list[str]:
-    """Return the engines to ask, in this order; "a+b" means a for the first model and b for the second."""
-    if engine != "auto":
-        return [engine]
-    models = [compared.model for compared in pair if isinstance(compared.model, onnx.ModelProto)]
-    if not models:
-        return ["openvino"]
-    opsets = [item.version for model in models for item in model.opset_import if is_default_domain(item.domain)]
-    order = ["onnxruntime", "reference"]
-    if opsets and min(opsets) < OLDEST_OPSET:
-        order.reverse()
-    found = [name for name in order if is_installed(name)]
-    if len(models) == len(pair):
-        return found
-    combined = ["+".join("openvino" if compared.is_ir else name for compared in pair) for name in found]
-    return [*combined, "openvino"]
 
 
 def _first_fault(compared: ComparedModel, codes: frozenset[str] | set[str]) -> Diagnostic | None:

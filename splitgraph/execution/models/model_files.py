@@ -42,7 +42,9 @@ def write_model(model: Model, stem: Path, folder: Path | None) -> ModelFile:
     if not isinstance(model, onnx.ModelProto):
         path = stem.with_suffix(".xml")
         save_ir(model, path)
-        return ModelFile(path, None, path.with_suffix(".bin").stat().st_size)
+        data = path.with_suffix(".bin")
+        # A model without constants has none.
+        return ModelFile(path, None, data.stat().st_size if data.exists() else 0)
     path = stem.with_suffix(".onnx")
     weights = weights_of([model])
     if not any(map(is_external, all_tensors(model))):

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 
+from splitgraph.execution.engine_settings import DEFAULT, EngineSettings
 from splitgraph.execution.engines.engine_process import Attempt, workplace
 from splitgraph.execution.models.model_edits import is_default_domain, nodes_within
 from splitgraph.execution.models.model_pair import ComparedModel
@@ -192,6 +193,7 @@ def agree_in_isolation(
     engine: str,
     deadline: float,
     tolerances: tuple[float, float],
+    settings: EngineSettings = DEFAULT,
 ) -> bool:
     """Return True if the isolated nodes compute the same as the original nodes, on the values of the original model.
 
@@ -200,10 +202,10 @@ def agree_in_isolation(
     """
     names = list(dict.fromkeys([*isolated.inputs, *isolated.outputs]))
     original = [Attempt(case, 0, known.inputs) for case, known in cases.items()]
-    values = run_model(_with_outputs(before.model, names), before.folder, original, engine, deadline)
+    values = run_model(_with_outputs(before.model, names), before.folder, original, engine, deadline, settings)
     inputs = {case: dict(zip(names, arrays, strict=True)) for case, arrays in values.items()}
     attempts = [Attempt(case, 0, {name: known[name] for name in isolated.inputs}) for case, known in inputs.items()]
-    results = run_model(isolated.model, before.folder, attempts, engine, deadline)
+    results = run_model(isolated.model, before.folder, attempts, engine, deadline, settings)
     if len(results) < len(cases):
         return False
     return all(
@@ -226,7 +228,12 @@ def _with_outputs(model: object, names: Sequence[str]) -> onnx.ModelProto:
 
 
 def run_model(
-    model: onnx.ModelProto, folder: Path | None, attempts: Sequence[Attempt], engine: str, deadline: float
+    model: onnx.ModelProto,
+    folder: Path | None,
+    attempts: Sequence[Attempt],
+    engine: str,
+    deadline: float,
+    settings: EngineSettings = DEFAULT,
 ) -> dict[int, list[Value]]:
     """Run one model; return its outputs for each case that the engine runs before the deadline.
 
@@ -235,7 +242,7 @@ def run_model(
     left = deadline - time.monotonic()
     if left <= 0 or not attempts:
         return {}
-    with workplace([model], [None], [folder]) as place:
+    with workplace([model], [None], [folder], settings) as place:
         run = place.run(engine, attempts, left)
     return {case: outputs for (case, _), outputs in run.outputs[0].items()}
 

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 import onnx
 
 from splitgraph.diagnostics import Diagnostic, diagnostic
+from splitgraph.execution.engine_settings import DEFAULT, EngineSettings
 from splitgraph.execution.engines.engine_process import Attempt
 from splitgraph.execution.models.model_files import weights_of
 from splitgraph.execution.models.model_pair import ComparedModel
@@ -64,6 +65,7 @@ def measure_rounding(
     engine: str,
     deadline: float,
     tolerances: tuple[float, float],
+    settings: EngineSettings = DEFAULT,
 ) -> Iterator[RoundingAllowance]:
     """Run the first model with noise, and yield the allowance after each round of runs: one object, which grows.
 
@@ -80,11 +82,11 @@ def measure_rounding(
         for repetition in range(repetitions)
     ]
     try:
-        if not agree_in_isolation(before, isolated, cases, engine, deadline, tolerances):
+        if not agree_in_isolation(before, isolated, cases, engine, deadline, tolerances, settings):
             return
         for seed in range(_RUNS // repetitions):
             noisy = with_noise(before, isolated.positions, seed)
-            rounded = run_model(noisy, before.folder, attempts, engine, deadline)
+            rounded = run_model(noisy, before.folder, attempts, engine, deadline, settings)
             if not rounded:
                 return
             for number, outputs in rounded.items():

@@ -75,7 +75,9 @@ class EngineTrial:
     notes: list[Diagnostic] = field(default_factory=list)
 
     def decide(self) -> Outcome:
-        """Run the models and return the outcome. Raises InputError if no inputs can be made."""
+        """Run the models and return the outcome. Raises InputError if no inputs can be made, ValueError for a provider
+        that is not available.
+        """
         lacking = next((name for name in self.engine.split("+") if not is_installed(name)), None)
         fault = "is not installed" if lacking is not None else self._known_fault()
         if fault is not None:
@@ -93,7 +95,11 @@ class EngineTrial:
                 self.notes.append(diagnostic("SG505", _ONLY_ONES, severity="info"))
             deployment = deployment_note(self.ran.undeployed)
             self.notes += [deployment] if deployment else []
-        return replace(outcome, notes=(*outcome.notes, *self.notes))
+            idle = self._idle_providers()
+            self.notes += [idle] if idle else []
+        if outcome.verdict is not None:
+            self.notes += filter(None, [self._unexpected_outputs()])
+        return replace(outcome, notes=(*outcome.notes, *self.notes), providers=tuple(self.ran.providers))
 
     def _run_cases(self, evidence: Evidence) -> Outcome | None:
         """Run both models on every case, and on other inputs where the first model refuses them.
@@ -141,6 +147,10 @@ class EngineTrial:
         left = (self.deadline - time.monotonic()) * self.share
         attempts = [Attempt(case, attempt, inputs) for (case, attempt), inputs in drawn.items()]
         found = self.place.run(self.engine, attempts, max(left, 0.0), evidence.probe(deploy=deploy))
+        if found.refused:
+            raise ValueError(found.refused)
+        self.ran.providers = found.providers or self.ran.providers
+        self.ran.idle = found.idle or self.ran.idle
         found.failures = [_blame_inputs(failure) for failure in found.failures]
         self.given.update(drawn)
         evidence.add(found, drawn)
@@ -163,11 +173,12 @@ class EngineTrial:
         model = before.analysis.model
         types = [before.analysis.types.get(value.name, UNKNOWN) for value in model.graph.output]
         empty = [position for position, known in enumerate(types) if known.shape is not None and 0 in known.shape]
-        dependence, varying = read_dependence(model), self.question.maker.varying()
+        dependence, maker = read_dependence(model), self.question.maker
         if self._has_large_weights:
             dependence = replace(dependence, weights=())
         names = [value.name for value in before.interface.graph.output]
-        return Evidence(names, dependence, dependence.on_inputs(varying), frozenset(empty), self._comparison())
+        by_inputs, by_given = dependence.on_inputs(maker.varying()), dependence.on_inputs(maker.given)
+        return Evidence(names, dependence, by_inputs, frozenset(empty), self._comparison(), by_given=by_given)
 
     def _with_evidence(self, outcome: Outcome, evidence: Evidence) -> Outcome:
         """Return the outcome for equal outputs, after more cases if some outputs are silent so far."""
@@ -199,6 +210,34 @@ class EngineTrial:
                 return fault
         return None
 
+    def _idle_providers(self) -> Diagnostic | None:
+        """Return a warning about providers that were asked for and ran nothing."""
+        if not self.ran.idle:
+            return None
+        names, others = self.ran.idle, [name for name in self.ran.providers if name not in self.ran.idle]
+        text = f"{' and '.join(names)} ran no node of a model; {' and '.join(others)} did"
+        return diagnostic("SG510", text, severity="warning")
+
+    def _unexpected_outputs(self) -> Diagnostic | None:
+        """Return a warning if the first model does not give the outputs that the caller expects."""
+        if self.question.before.draws_random_numbers:
+            return None
+        names = [value.name for value in self.question.before.interface.graph.output]
+        for case, attempt in sorted(self.ran.outputs[0]):
+            given = self.question.maker.case_of(case)
+            if case >= self.question.samples or self.given[case, attempt].keys() - given.inputs.keys():
+                continue
+            for position, wanted in given.outputs.items():
+                plain = self._comparison()
+                rtol, atol = max(plain.rtol, _RTOL_BETWEEN_ENGINES), max(plain.atol, _ATOL_BETWEEN_ENGINES)
+                comparison = Comparison(rtol, atol, sides=("the test data has", "the model"))
+                found = self.ran.outputs[0][case, attempt][position]
+                wrong = comparison.compare_outputs([names[position]], [wanted], [found], case)
+                if wrong is not None:
+                    text = f"the first model does not give the outputs of {given.name}: {wrong.name}: {wrong.reason}"
+                    return diagnostic("SG509", text, severity="warning")
+        return None
+
     def _comparison(self) -> Comparison:
         rtol, atol = self.question.rtol, self.question.atol
         if "+" in self.engine:
@@ -225,7 +264,9 @@ class EngineTrial:
             if key in run.outputs[1] and plain.compare_outputs(names, outputs, run.outputs[1][key], key[0])
         }
         tolerances = plain.rtol, plain.atol
-        for allowance in measure_rounding(before, self.question.after, cases, self.engine, self.deadline, tolerances):
+        for allowance in measure_rounding(
+            before, self.question.after, cases, self.engine, self.deadline, tolerances, self.place.settings
+        ):
             found = judge.judge(run, self.given, Comparison(*tolerances, allowance.excuse))
             if found.verdict != "different":
                 note = rounding_note(allowance) if found.verdict == "equal" else None

@@ -8,9 +8,10 @@ Each output of the first model must pass three tests, over all cases together:
 - If it depends on floating-point weights, it changes by more than the tolerances when the weights grow by 20 to 40 per
   cent, each by another factor.
 
-An output that fails a test is silent. An output that depends on neither inputs nor weights, such as a shape, has no
-tests. Equal outputs prove nothing (SG506) if all tested outputs are silent, if one never holds a number, or if some
-weights lead only to silent outputs. Otherwise the silent outputs are named beside the verdict (SG507).
+An output that fails a test is silent. The caller may have given inputs: an output that depends on no other inputs need
+not differ between cases. An output that depends on neither inputs nor weights, such as a shape, has no tests. Equal
+outputs prove nothing (SG506) if all tested outputs are silent, if one never holds a number, or if some weights lead
+only to silent outputs. Otherwise the silent outputs are named beside the verdict (SG507).
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ class Evidence:
     """Collects which tests the outputs of the first model have passed so far.
 
     names: of the outputs. by_inputs: a bit mask of the outputs that depend on inputs which vary between cases.
+    by_given: the same of inputs that the caller gave: such an output must hold a number, and need not change.
     never_filled: outputs that never have an element. comparison: decides what counts as a difference. numbers: for each
     case and attempt that was compared, how many outputs hold a number somewhere or have no tests.
     """
@@ -51,6 +53,7 @@ class Evidence:
     by_inputs: int
     never_filled: frozenset[int]
     comparison: Comparison
+    by_given: int = 0
     numbers: dict[tuple[int, int], int] = field(default_factory=dict)
     _moving: set[int] = field(default_factory=set)
     _numbers: set[int] = field(default_factory=set)
@@ -111,7 +114,7 @@ class Evidence:
         return {position: reason for position, reason in reasons.items() if reason}
 
     def _is_tested(self, position: int) -> bool:
-        is_led_to = self._has_inputs(position) or self._has_weights(position)
+        is_led_to = self._has_inputs(position) or self._has_weights(position) or bool(self.by_given >> position & 1)
         return is_led_to and position not in self.never_filled
 
     def _has_inputs(self, position: int) -> bool:

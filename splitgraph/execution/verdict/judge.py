@@ -24,8 +24,8 @@ class Outcome:
     """Holds the verdict of one engine, or None with the reason why it did not decide.
 
     refusal: the second model failed on inputs that the first one ran on, or is invalid. is_final: no other engine can
-    overrule the refusal. inputs_refused: the first model ran on none of the inputs. notes: what limits the verdict, or
-    why no other engine is asked.
+    overrule the refusal. inputs_refused: the first model ran on none of the inputs. providers: what the models ran on.
+    notes: what limits the verdict, or why no other engine is asked.
     """
 
     verdict: Verdict | None
@@ -37,6 +37,7 @@ class Outcome:
     max_abs_diff: float | None = None
     max_rel_diff: float | None = None
     inputs_refused: bool = False
+    providers: tuple[str, ...] = ()
     notes: tuple[Diagnostic, ...] = ()
 
 
@@ -138,6 +139,8 @@ def obstacle_of(run: EngineRun) -> Failure | None:
 
 
 def _describe(failure: Failure) -> str:
+    if failure.stage == "library":
+        return failure.reason
     which = "first" if failure.model == 0 else "second"
     doing = "loading" if failure.stage == "load" else "running"
     return f"{doing} the {which} model: {failure.reason}"

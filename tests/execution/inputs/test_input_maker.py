@@ -25,7 +25,7 @@ WRONG_ARGUMENTS = [
     ({"bind": {"M": 3}}, "no symbol 'M'; it has: N"),
     ({"bind": {"N": -1}}, "cannot be -1"),
     ({"bind": {"N": 2.5}}, "cannot be 2.5"),
-    ({"given": {"z": np.zeros((2, 4), np.float32)}}, "no input 'z'; it has: x"),
+    ({"given": {"z": np.zeros((2, 4), np.float32)}}, "no input 'z'; the inputs of the model are x: "),
     ({"given": {"x": np.zeros((2, 4))}}, "type float64; the model takes float32"),
     ({"given": {"x": [[0.0] * 4]}}, "is a list; the model takes an array"),
     ({"given": {"x": np.array([["a"] * 4])}}, "type string; the model takes float32"),

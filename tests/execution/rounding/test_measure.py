@@ -171,7 +171,7 @@ def run(model: onnx.ModelProto, feeds: dict[str, np.ndarray], folder: Path) -> n
     path = folder / "model.onnx"
     onnx.save(model, str(path))
     engine = "reference" if "bfloat16" in str(infer_model(model, fill=False).types) else "onnxruntime"
-    return np.asarray(load_engine(engine, path)(feeds)[0])
+    return np.asarray(load_engine(engine, path).run(feeds)[0])
 
 
 def test_nodes_and_values_that_get_none() -> None:
