@@ -28,7 +28,8 @@ from olive.resource_path import LocalFile, LocalFolder
 import splitgraph
 from splitgraph.diagnostics import SplitgraphError
 
-_LOG = logging.getLogger(__name__)
+# Below the logger of Olive, which shows what is below it.
+_LOG = logging.getLogger("olive.splitgraph")
 
 _PARAMETERS: dict[str, PassConfigParam] = {
     "opset": PassConfigParam(type_=int, description="The ai.onnx opset to convert to, newer or older."),
@@ -64,7 +65,7 @@ class SplitgraphConversion(Pass):  # type: ignore[misc]  # Olive has no types
     """Convert an ONNX model to another opset, for a runtime, or its splits to another form, exactly or not at all.
 
     The parameters are those of `splitgraph.convert`. A blocker raises ConversionError, a result that differs
-    VerificationError; Olive then stops the workflow, or drops this candidate of a search.
+    VerificationError: Olive logs the error, and the workflow gives no model; a search goes on without this candidate.
     """
 
     @classmethod
