@@ -16,7 +16,7 @@ import onnx
 from splitgraph.conversion.rewrite import Change
 from splitgraph.conversion.splits.openvino_lengths import write_uneven_lengths
 from splitgraph.diagnostics import ConversionError, diagnostic
-from splitgraph.execution.engines.engine_process import run_module
+from splitgraph.execution.engines.child_process import run_module
 from splitgraph.execution.engines.error_texts import reason_of
 from splitgraph.execution.engines.parent_process import end_with_parent
 from splitgraph.execution.models.model_files import save_model

@@ -16,7 +16,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from splitgraph.execution import limits
-from splitgraph.execution.engines import engine_process
+from splitgraph.execution.engines import child_process, engine_process
 from splitgraph.execution.engines.engine_process import Attempt, EngineRun, workplace
 from splitgraph.execution.models import model_files
 from splitgraph.execution.models.model_files import save_model
@@ -54,7 +54,7 @@ CRASHES = [
 def test_a_crash_before_anything_is_a_failure_of_loading(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, reason: str
 ) -> None:
-    monkeypatch.setattr(engine_process.sys, "executable", fake_interpreter(tmp_path, script))
+    monkeypatch.setattr(child_process.sys, "executable", fake_interpreter(tmp_path, script))
     (failure,) = run("reference", split_model(13)).failures
     assert (failure.stage, failure.model, failure.case, failure.unsupported) == ("load", 0, None, True)
     assert reason in failure.reason
@@ -67,7 +67,7 @@ def test_the_last_event_tells_what_a_crash_interrupted(tmp_path: Path, monkeypat
         '{"event": "en',
     ]
     script = f"printf '%s' '{chr(10).join(events)}' > events.jsonl; kill -SEGV $$"
-    monkeypatch.setattr(engine_process.sys, "executable", fake_interpreter(tmp_path, script))
+    monkeypatch.setattr(child_process.sys, "executable", fake_interpreter(tmp_path, script))
     (failure,) = run("reference", split_model(13)).failures
     assert (failure.stage, failure.model, failure.case, failure.unsupported) == ("run", 1, 4, True)
 
@@ -124,7 +124,7 @@ def has_ended(process: int) -> bool:
 
 def test_a_child_that_starts_others_is_ended_with_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script = f"sleep 600 & echo $! > {tmp_path}/pid; wait"
-    monkeypatch.setattr(engine_process.sys, "executable", fake_interpreter(tmp_path, script))
+    monkeypatch.setattr(child_process.sys, "executable", fake_interpreter(tmp_path, script))
     run("reference", split_model(13), seconds=1)
     started = int((tmp_path / "pid").read_text())
     assert any(has_ended(started) or time.sleep(0.05) for _ in range(100))  # the kernel takes its time

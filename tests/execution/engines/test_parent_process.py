@@ -34,7 +34,7 @@ splitgraph.verify(model, model, engine="reference", timeout=600)
 STARTING = """
 import sys
 from pathlib import Path
-from splitgraph.execution.engines.engine_process import run_module
+from splitgraph.execution.engines.child_process import run_module
 run_module("sleeping", Path(sys.argv[1]), 600)
 """
 # Sleeps, and has one of the two ways to learn of its parent's end.
