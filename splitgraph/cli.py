@@ -339,3 +339,21 @@ def explain(code: str | None) -> int:
     from splitgraph.commands import explain
 
     return explain.explain(code)
+
+
+@program.command()
+@parameters.as_json
+@_run
+def doctor(as_json: bool) -> int:
+    """Say what is installed, which engines work here, and what each can run.
+
+    \b
+    splitgraph doctor
+    splitgraph doctor --json      (for a bug report)
+
+    Each engine runs a small model in a process of its own. The exit code is 0 if everything that is installed works,
+    and 1 if a part is broken, missing or too old.
+    """
+    from splitgraph.commands import doctor
+
+    return doctor.doctor(as_json=as_json)

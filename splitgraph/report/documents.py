@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from splitgraph.dim import Dim
     from splitgraph.execution.verification import Verification
     from splitgraph.inference.analysis import Analysis, SplitReport
+    from splitgraph.installation.packages import PackageReport
+    from splitgraph.installation.report import InstallationReport
     from splitgraph.runtimes.target import Target
     from splitgraph.value_type import ValueType
 
@@ -189,6 +191,46 @@ def failed_check_json(model_name: str, diagnostics: Iterable[Diagnostic]) -> Doc
     }
 
 
+def doctor_json(report: InstallationReport) -> Document:
+    """What `doctor --json` prints: everything that was looked at, and what is wrong."""
+    from dataclasses import asdict
+
+    return {
+        "splitgraph": splitgraph.__version__,
+        "ok": report.ok,
+        "python": report.python,
+        "executable": report.executable,
+        "system": report.system,
+        "packages": [_package_json(package) for package in report.packages],
+        "extras": {name: _package_json(package) for name, package in report.extras.items()},
+        "engines": [{**asdict(engine), "devices": list(engine.devices)} for engine in report.engines],
+        "folders": [asdict(folder) for folder in report.folders],
+        "machine": asdict(report.machine),
+        "diagnostics": diagnostics_json(report.diagnostics),
+    }
+
+
+def _package_json(package: PackageReport) -> Document:
+    return {"name": package.name, "version": package.version, "oldest": package.oldest or None}
+
+
+def failed_doctor_json(diagnostics: Iterable[Diagnostic]) -> Document:
+    """What `doctor --json` prints where the call is wrong: nothing was looked at."""
+    return {
+        "splitgraph": splitgraph.__version__,
+        "ok": False,
+        "python": "",
+        "executable": "",
+        "system": "",
+        "packages": [],
+        "extras": {},
+        "engines": [],
+        "folders": [],
+        "machine": None,
+        "diagnostics": diagnostics_json(diagnostics),
+    }
+
+
 def failed_document(command: str, model_name: str, diagnostics: Iterable[Diagnostic]) -> Document:
     """What a command prints with `--json` when it fails before it has anything to tell of the model."""
     match command:
@@ -198,6 +240,8 @@ def failed_document(command: str, model_name: str, diagnostics: Iterable[Diagnos
             return failed_check_json(model_name, diagnostics)
         case "verify":
             return failed_verification_json(diagnostics)
+        case "doctor":
+            return failed_doctor_json(diagnostics)
         case _:
             return failed_rewrite_json(model_name, diagnostics, before={}, after={})
 

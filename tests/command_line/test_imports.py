@@ -83,10 +83,15 @@ def imported(script: str, *arguments: str, folder: Path = ROOT, **environment: s
         (["--version"], STARTING),
         (["--help"], STARTING),
         ([], STARTING),
-        *(([name, "--help"], STARTING) for name in ("infer", "upgrade", "downgrade", "convert", "verify", "explain")),
+        *(
+            ([name, "--help"], STARTING)
+            for name in ("infer", "upgrade", "downgrade", "convert", "verify", "explain", "doctor")
+        ),
         (["frobnicate"], tuple(name for name in STARTING if name != "difflib")),
         (["explain", "SG203"], EXPLAINING),
         (["explain"], EXPLAINING),
+        (["doctor"], (*RUNTIMES, "google", "rich", "splitgraph.api", "splitgraph.inference", "splitgraph.conversion")),
+        (["doctor", "--json"], (*RUNTIMES, "google", "rich", "splitgraph.report.layout", "splitgraph.report.pages")),
         (["infer", MODEL], (*INFERRING, "json", "splitgraph.report.documents")),
         (["infer", MODEL, "--json"], (*INFERRING, "splitgraph.report.layout", "splitgraph.report.pages")),
         (["upgrade", MODEL, "--opset", "18", "--no-verify", "-o", "out.onnx"], REWRITING),
@@ -120,7 +125,7 @@ def test_a_terminal_needs_a_few_parts_of_rich(arguments: list[str], used: set[st
     ("words", "completed"),
     [
         ("splitgraph in", ["infer"]),
-        ("splitgraph ", ["infer", "upgrade", "downgrade", "convert", "check", "verify", "explain"]),
+        ("splitgraph ", ["infer", "upgrade", "downgrade", "convert", "check", "verify", "explain", "doctor"]),
         ("splitgraph infer --js", ["--json"]),
         ("splitgraph verify a b --engine onnx", ["onnxruntime"]),
     ],
