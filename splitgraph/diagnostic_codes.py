@@ -515,7 +515,7 @@ _code(
     "SG802",
     "package missing or too old",
     "A package that splitgraph requires is missing, or an installed package is older than splitgraph supports.",
-    "Install the package with pip install --upgrade.",
+    "Install the newest version of the package with pip.",
 )
 _code(
     "SG803",
