@@ -250,7 +250,12 @@ def downgrade(opset: int, ir_version: _Version, **options: Any) -> int:
 @click.option("--to", type=click.Choice(["split", "variadic-split", "slice"]), help="The form of the splits.")
 @click.option("--opset", type=int, metavar="N", help="The ai.onnx opset to convert to, newer or older.")
 @click.option("--explicit-lengths", is_flag=True, help="Give every split explicit lengths; inline functions.")
-@click.option("--target", metavar="NAME[@VERSION]", help="The runtime that the model is for; `check` lists them.")
+@click.option(
+    "--target",
+    metavar="NAME[@VERSION]",
+    shell_complete=parameters.target_names,
+    help="The runtime that the model is for; `check` lists them.",
+)
 @parameters.ir_version
 @parameters.rewriting_options
 @_run
@@ -332,7 +337,7 @@ def verify(before: Path, after: Path, **options: Any) -> int:
 
 
 @program.command()
-@click.argument("code", required=False)
+@click.argument("code", required=False, shell_complete=parameters.codes)
 @_run
 def explain(code: str | None) -> int:
     """Explain a diagnostic CODE, or list all codes."""
