@@ -26,7 +26,7 @@ def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     from splitgraph.execution.engines import engine_process, worker
 
-    def run_worker(folder: Path, seconds: float) -> str:
+    def run_worker(engine: str, folder: Path, seconds: float) -> str:
         worker.main(folder)
         return ""
 

@@ -130,12 +130,12 @@ from splitgraph.execution.engines import engine_process
 
 number = int(sys.argv[1])
 
-def stop(module, workplace, seconds):
+def stop(engine, workplace, seconds):
     print(workplace)
     os.kill(os.getpid(), number)
 
 signal.signal(number, signal.SIG_DFL)
-engine_process.run_module = stop
+engine_process._run_worker = stop
 try:
     cli.main(["upgrade", "model.onnx", "--opset", "18"])
 finally:

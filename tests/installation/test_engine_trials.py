@@ -24,7 +24,8 @@ def get_available_providers(): return ["AbacusExecutionProvider"]
 class SessionOptions: pass
 class GraphOptimizationLevel: ORT_ENABLE_ALL = 99
 class InferenceSession:
-    def __init__(self, path, options, providers):
+    def get_providers(self): return ["CPUExecutionProvider"]
+    def __init__(self, path, options, **others):
         opset = onnx.load(path).opset_import[0].version
         if opset > NEWEST: raise ValueError(f"opset {opset} is unheard of")
     def run(self, names, feeds): return [feeds["x"][:1], feeds["x"][1:]]

@@ -109,9 +109,9 @@ _ABOUT: Mapping[str, Callable[[], tuple[str, list[str]]]] = {
     "openvino": _about_openvino,
 }
 _RUN: Mapping[str, Callable[[Path], list[Value]]] = {
-    "reference": lambda path: load_engine("reference", path)({"x": _GIVEN}),
+    "reference": lambda path: load_engine("reference", path).run({"x": _GIVEN}),
     "onnxruntime": _run_onnxruntime,
-    "openvino": lambda path: load_engine("openvino", path)({"x": _GIVEN}),
+    "openvino": lambda path: load_engine("openvino", path).run({"x": _GIVEN}),
 }
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Run a module of splitgraph in a process of its own, and say how that process ended.
+"""Start a Python process that runs a module of splitgraph, end it, and say how it ended.
 
 This module imports neither onnx nor NumPy: `splitgraph doctor` must start where one of them is broken.
 """
@@ -11,37 +11,63 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import IO
+
+
+def command_of(module: str, *arguments: str) -> list[str]:
+    """Return the command that runs a module."""
+    return [sys.executable, "-m", module, *arguments]
+
+
+def environment() -> dict[str, str]:
+    """Return the environment of a new process: it finds the modules that this process finds, and none in the current
+    folder of the user.
+    """
+    package_folder = str(Path(__file__).resolve().parents[3])
+    made = {**os.environ, "PYTHONPATH": os.pathsep.join([package_folder, *filter(None, sys.path)])}
+    # Each arena of malloc in glibc reserves 64 MiB of address space, for up to 8 arenas per core.
+    made.setdefault("MALLOC_ARENA_MAX", "2")
+    return made
+
+
+def start(
+    command: Sequence[str], environment: Mapping[str, str], folder: Path, stdout: int | IO[bytes], stderr: IO[bytes]
+) -> subprocess.Popen[bytes]:
+    """Start a process in a folder. Its stdin is a pipe: when this process ends, the pipe closes, which ends the new
+    process (see `parent_process`).
+    """
+    return subprocess.Popen(
+        command,
+        bufsize=0,
+        stdin=subprocess.PIPE,
+        stdout=stdout,
+        stderr=stderr,
+        cwd=folder,
+        env=environment,
+        start_new_session=True,
+    )
 
 
 def run_module(module: str, folder: Path, seconds: float) -> str:
     """Run a module of splitgraph on a folder, in its own process; return "" or why that did not end normally."""
-    command = [sys.executable, "-m", module, str(folder)]
-    package_folder = str(Path(__file__).resolve().parents[3])
-    # The new process finds the modules that this process finds, and none in the current folder of the user.
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([package_folder, *filter(None, sys.path)])}
-    # Each arena of malloc in glibc reserves 64 MiB of address space, for up to 8 arenas per core.
-    environment.setdefault("MALLOC_ARENA_MAX", "2")
     with (folder / "stdout").open("wb") as stdout, (folder / "stderr").open("wb") as stderr:
-        process = subprocess.Popen(
-            command,
-            # When this process ends, the pipe closes, which ends the new process (see `parent_process`).
-            stdin=subprocess.PIPE,
-            stdout=stdout,
-            stderr=stderr,
-            cwd=folder,
-            env=environment,
-            start_new_session=True,
-        )
+        process = start(command_of(module, str(folder)), environment(), folder, stdout, stderr)
         try:
             status = _wait(process, max(seconds, 0.0))
         except subprocess.TimeoutExpired:
-            return f"did not finish within {seconds:.3g} seconds"
+            return overtime(seconds)
         finally:
-            _kill(process)
+            kill(process)
             if process.stdin is not None:
                 process.stdin.close()
-    return _describe_exit(status, folder / "stderr")
+    return describe_exit(status, folder / "stderr")
+
+
+def overtime(seconds: float) -> str:
+    """Return the text for a process that takes longer than so many seconds."""
+    return f"did not finish within {seconds:.3g} seconds"
 
 
 def _wait(process: subprocess.Popen[bytes], seconds: float) -> int:
@@ -59,17 +85,20 @@ def _wait(process: subprocess.Popen[bytes], seconds: float) -> int:
     return process.wait(max(deadline - time.monotonic(), 0.0))
 
 
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    """End a process and the processes that it started."""
-    if process.poll() is None:
-        if hasattr(os, "killpg"):
-            os.killpg(process.pid, signal.SIGKILL)
-        else:
-            process.kill()
+def kill(process: subprocess.Popen[bytes], *, waits: bool = True) -> None:
+    """End a process and the processes that it started. waits: until it has ended."""
+    if process.poll() is not None:
+        return
+    if hasattr(os, "killpg"):
+        os.killpg(process.pid, signal.SIGKILL)
+    else:
+        process.kill()
+    if waits:
         process.wait()
 
 
-def _describe_exit(status: int, stderr: Path) -> str:
+def describe_exit(status: int, stderr: Path) -> str:
+    """Return why a process did not end normally, with its last line on stderr; "" if it did."""
     if status == 0:
         return ""
     if status < 0:

@@ -9,13 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from splitgraph.execution.engines import onnxruntime_engine
+from splitgraph.execution.engines.settings import DEFAULT, EngineSettings
 from splitgraph.execution.models.model_files import read_model, save_model
 from splitgraph.execution.values import Array, Run, Value, as_text, is_text
+
+
+class Loaded(NamedTuple):
+    """A loaded model. run: runs it. providers: the execution providers or the devices that it runs on. idle: of these,
+    the ones that got no node of the model.
+    """
+
+    run: Run
+    providers: Sequence[str] = ()
+    idle: Sequence[str] = ()
 
 
 def load_engine(
@@ -25,23 +36,26 @@ def load_engine(
     move: Callable[[Array, str], Array] | None = None,
     *,
     folder: Path | None = None,
-) -> Run:
-    """Load a model file into an engine ("reference", "onnxruntime", "openvino"); return a function that runs it.
+    settings: EngineSettings = DEFAULT,
+) -> Loaded:
+    """Load a model file into an engine ("reference", "onnxruntime", "openvino").
 
     ports: maps shared names to the model's own (see `model_pair.Ports`). move: changes the floating-point constants of
     an IR (see `openvino_engine.load_ir`). folder: of the external data of an ONNX model, None for the folder of the
-    file.
+    file. settings: of this engine (see `preparation.settings_of`).
     """
     if path.suffix == ".xml":
         from splitgraph.execution.engines.openvino_engine import load_ir
 
-        return _renamed(load_ir(path, None if ports is None else ports["outputs"], move), ports, permute=False)
-    loaders: dict[str, Callable[[Path, Path | None], Run]] = {
+        run, devices = load_ir(path, None if ports is None else ports["outputs"], move, settings)
+        return Loaded(_renamed(run, ports, permute=False), devices)
+    loaders: dict[str, Callable[[Path, Path | None, EngineSettings], Loaded]] = {
         "reference": _load_reference,
-        "onnxruntime": onnxruntime_engine.load_onnx,
+        "onnxruntime": _load_onnxruntime,
         "openvino": _load_openvino,
     }
-    return _renamed(loaders[engine](path, folder), ports, permute=True)
+    loaded = loaders[engine](path, folder, settings)
+    return loaded._replace(run=_renamed(loaded.run, ports, permute=True))
 
 
 def _renamed(run: Run, ports: Mapping[str, Any] | None, *, permute: bool) -> Run:
@@ -58,18 +72,23 @@ def _renamed(run: Run, ports: Mapping[str, Any] | None, *, permute: bool) -> Run
 
 
 # Only the engine that is used is imported: importing openvino takes longer than running most models.
-def _load_openvino(path: Path, folder: Path | None) -> Run:
+def _load_openvino(path: Path, folder: Path | None, settings: EngineSettings) -> Loaded:
     from splitgraph.execution.engines.openvino_engine import load_onnx
 
     # OpenVINO looks for external data only beside the model.
-    return load_onnx(path if folder is None else save_model(read_model(path, folder), path.with_suffix(".whole.onnx")))
+    whole = path if folder is None else save_model(read_model(path, folder), path.with_suffix(".whole.onnx"))
+    return Loaded(*load_onnx(whole, settings))
 
 
-def _load_reference(path: Path, folder: Path | None) -> Run:
+def _load_onnxruntime(path: Path, folder: Path | None, settings: EngineSettings) -> Loaded:
+    return Loaded(*onnxruntime_engine.load_onnx(path, folder, settings))
+
+
+def _load_reference(path: Path, folder: Path | None, settings: EngineSettings) -> Loaded:
     from splitgraph.execution.reference import evaluator
 
     loaded = evaluator.load(read_model(path, folder, leave_initializers=True), folder or path.parent)
-    return lambda feeds: evaluator.run(loaded, feeds)
+    return Loaded(lambda feeds: evaluator.run(loaded, feeds))
 
 
 def normalise(values: Sequence[Value]) -> list[Value]:

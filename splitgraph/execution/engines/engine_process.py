@@ -1,4 +1,4 @@
-"""Start an engine in its own process and read the events that it reports.
+"""Let an engine run models in its own process (see `warm_processes`), and read the events that it reports.
 
 A crash, a time-out or an abort of the engine ends the engine process and nothing else. If this process ends, the engine
 process ends, too. Both share files in a private temporary folder, which is always removed.
@@ -14,14 +14,15 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from splitgraph.execution.engines.child_process import run_module
 from splitgraph.execution.engines.memory import out_of_memory, says_out_of_memory
+from splitgraph.execution.engines.settings import DEFAULT, EngineSettings
+from splitgraph.execution.engines.warm_processes import run_job
 from splitgraph.execution.limits import memory_limit
 from splitgraph.execution.models.model_files import Model, write_model
 from splitgraph.execution.values import Value, read_values, write_values
 from splitgraph.temporary_folders import temporary_folder
 
-Stage = Literal["load", "run"]
+Stage = Literal["library", "load", "run"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,8 @@ class EngineRun:
 
     outputs: of each model (0 first, 1 second), by case and attempt, in the order of the graph outputs. failures: in the
     order in which they happened. moving: positions of the outputs that changed with the weights. undeployed: for each
-    model, the optimisation levels at which it does not load, with the reason.
+    model, the optimisation levels at which it does not load, with the reason. providers: what the models ran on. idle:
+    of these, the ones that got no node of a model. refused: why the settings cannot be used here, "" if they can.
     """
 
     outputs: tuple[dict[tuple[int, int], list[Value]], dict[tuple[int, int], list[Value]]] = field(
@@ -81,6 +83,9 @@ class EngineRun:
     failures: list[Failure] = field(default_factory=list)
     moving: set[int] = field(default_factory=set)
     undeployed: dict[int, dict[str, str]] = field(default_factory=dict)
+    providers: list[str] = field(default_factory=list)
+    idle: list[str] = field(default_factory=list)
+    refused: str = ""
 
 
 class Workplace:
@@ -92,8 +97,10 @@ class Workplace:
         models: Sequence[Model],
         ports: Sequence[Mapping[str, Any] | None],
         folders: Sequence[Path | None],
+        settings: EngineSettings = DEFAULT,
     ) -> None:
         self.folder = folder
+        self.settings = settings
         self._models = [
             write_model(model, folder / f"model_{index}", data_folder)
             for index, (model, data_folder) in enumerate(zip(models, folders, strict=True))
@@ -107,7 +114,7 @@ class Workplace:
         return [model.weights for model in self._models]
 
     def run(self, engine: str, attempts: Sequence[Attempt], seconds: float, probe: Probe | None = None) -> EngineRun:
-        """Run the models on all attempts in a new engine process, for at most so many seconds.
+        """Run the models on all attempts in an engine process, for at most so many seconds.
 
         engine: one for all models, or one for each model, joined by "+". probe: what else to find out, if time is left.
         """
@@ -125,9 +132,10 @@ class Workplace:
         job = {"engines": engines, "seconds": seconds, "memory": memory, "models": models, "cases": cases}
         job["ports"] = self._ports
         job["folders"] = [None if model.folder is None else str(model.folder) for model in self._models]
+        job["settings"] = self.settings.as_json()
         job["probe"] = asdict(probe or Probe())
         (folder / "job.json").write_text(json.dumps(job), "utf-8")
-        return _collect(folder, _run_worker(folder, seconds), memory)
+        return _collect(folder, _run_worker(_key(engine, self.settings), folder, seconds), memory)
 
 
 @contextmanager
@@ -135,18 +143,25 @@ def workplace(
     models: Sequence[Model],
     ports: Sequence[Mapping[str, Any] | None] = (None, None),
     folders: Sequence[Path | None] = (None, None),
+    settings: EngineSettings = DEFAULT,
 ) -> Iterator[Workplace]:
     """Create a Workplace for the models and remove its folder at the end, whatever happens.
 
     ports: for each model, its input and output names (see `engine.load_engine`). folders: of the external data of each.
+    settings: of the engines.
     """
     with temporary_folder() as folder:
-        yield Workplace(folder, models, ports, folders)
+        yield Workplace(folder, models, ports, folders, settings)
 
 
-def _run_worker(folder: Path, seconds: float) -> str:
+def _key(engine: str, settings: EngineSettings) -> str:
+    """Return a text for what a process loads: one that runs on a GPU keeps memory of the GPU."""
+    return json.dumps([engine, settings.as_json()])
+
+
+def _run_worker(engine: str, folder: Path, seconds: float) -> str:
     """Run the worker on a folder; tests replace this function to run the worker in their own process."""
-    return run_module("splitgraph.execution.engines.worker", folder, seconds)
+    return run_job(engine, folder, seconds)
 
 
 def _collect(folder: Path, abnormal: str, memory: int) -> EngineRun:
@@ -157,6 +172,11 @@ def _collect(folder: Path, abnormal: str, memory: int) -> EngineRun:
         last = event
         if event["event"] == "moving":
             run.moving.update(event["outputs"])
+        elif event["event"] == "refused":
+            run.refused = event["reason"]
+        elif event["event"] == "end" and event["stage"] == "load":
+            run.providers += (name for name in event["providers"] if name not in run.providers)
+            run.idle += (name for name in event["idle"] if name not in run.idle)
         elif event["event"] == "failed" and event["stage"] == "deploy":
             run.undeployed.setdefault(event["model"], {})[event["level"]] = event["reason"]
         elif event["event"] == "failed":
@@ -164,6 +184,8 @@ def _collect(folder: Path, abnormal: str, memory: int) -> EngineRun:
         elif event["event"] == "end" and event["stage"] == "run":
             outputs = read_values(folder / event["outputs"])
             run.outputs[event["model"]][event["case"], event["attempt"]] = list(outputs.values())
+    if abnormal and last["stage"] == "library":
+        abnormal = f"the library {last['library']}: {abnormal}"
     if abnormal and last["stage"] == "deploy" and "crashed" in abnormal:
         run.undeployed.setdefault(last["model"], {})[last["level"]] = abnormal
     elif abnormal and last["stage"] in get_args(Stage):

@@ -7,7 +7,7 @@ model with more optimisation, as a deployment would.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,8 @@ import numpy as np
 import onnx
 
 from splitgraph.execution.engines.error_texts import is_invalid, reason_of
+from splitgraph.execution.engines.providers import CPU_PROVIDER
+from splitgraph.execution.engines.settings import DEFAULT, EngineSettings
 from splitgraph.execution.limits import OLDEST_OPSET
 from splitgraph.execution.models.model_edits import (
     clear_unknown_marks,
@@ -35,6 +37,7 @@ _SAFE_IR = 10
 # Optimisation levels, each with less optimisation than the one before: the default first, then down to none.
 LEVELS = ("ORT_ENABLE_ALL", "ORT_ENABLE_EXTENDED", "ORT_ENABLE_BASIC", "ORT_DISABLE_ALL")
 _DATA_FOLDER = "session.model_external_initializers_file_folder_path"
+_ASSIGNMENT = "session.record_ep_graph_assignment_info"
 
 # Element types that the NumPy interface of onnxruntime lacks: their ONNX number and their name in ml_dtypes.
 _NARROW_TYPES: Mapping[str, tuple[int, str]] = {
@@ -46,25 +49,41 @@ _NARROW_TYPES: Mapping[str, tuple[int, str]] = {
 }
 
 
-def load_onnx(path: Path, folder: Path | None) -> Run:
-    """Load an ONNX file without optimisations. folder: of its external data, None for the folder of the file."""
+def load_onnx(
+    path: Path, folder: Path | None, settings: EngineSettings = DEFAULT
+) -> tuple[Run, Sequence[str], Sequence[str]]:
+    """Load an ONNX file without optimisations; return the function that runs it, its providers, and those of them that
+    run no node.
+
+    folder: of its external data, None for the folder of the file.
+    """
     model = onnx.load(str(path), load_external_data=False)
     name_omitted_outputs(model)
     clear_unknown_marks(model)
     is_guaranteed = _is_of_guaranteed_opset(model)
     is_original = not relabel(model, _NEWEST_OPSET, _NEWEST_IR)
     try:
-        session = _session(model, path, folder)
+        session = _session(model, path, folder, settings)
     except Exception as error:
         if is_guaranteed and is_original and is_invalid(error):
             raise
         oldest = max(oldest_equal_opset(model), _SAFE_OPSET)
         if not relabel(model, oldest, _SAFE_IR):
             raise UnsupportedError(reason_of(error)) from None
-        session = _relabelled_session(model, path, folder)
+        session = _relabelled_session(model, path, folder, settings)
+    providers = session.get_providers()
+    idle = _without_nodes(session, settings.providers)
     if any(value.type in _NARROW_TYPES for value in (*session.get_inputs(), *session.get_outputs())):
-        return lambda feeds: _run_with_narrow_types(session, feeds)
-    return lambda feeds: list(session.run(None, dict(feeds)))
+        return (lambda feeds: _run_with_narrow_types(session, feeds)), providers, idle
+    return (lambda feeds: list(session.run(None, dict(feeds)))), providers, idle
+
+
+def _without_nodes(session: Any, wanted: Sequence[str]) -> list[str]:
+    """Return the providers that run no node of a session, as far as this onnxruntime says so."""
+    if not wanted or not hasattr(session, "get_provider_graph_assignment_info"):
+        return []
+    busy = {part.ep_name for part in session.get_provider_graph_assignment_info()}
+    return [name for name in wanted if name not in busy]
 
 
 def _is_of_guaranteed_opset(model: onnx.ModelProto) -> bool:
@@ -72,21 +91,22 @@ def _is_of_guaranteed_opset(model: onnx.ModelProto) -> bool:
     return all(item.version >= OLDEST_OPSET for item in imports)
 
 
-def _relabelled_session(model: onnx.ModelProto, path: Path, folder: Path | None) -> Any:
+def _relabelled_session(model: onnx.ModelProto, path: Path, folder: Path | None, settings: EngineSettings) -> Any:
     """Create a session for a relabelled model. A failure blames the label: types may be too new for the older opset."""
     try:
-        return _session(model, path, folder)
+        return _session(model, path, folder, settings)
     except Exception as error:
         raise UnsupportedError(reason_of(error)) from None
 
 
-def _session(model: onnx.ModelProto, path: Path, folder: Path | None) -> Any:
+def _session(model: onnx.ModelProto, path: Path, folder: Path | None, settings: EngineSettings) -> Any:
     _prepared_path(path).write_bytes(model.SerializeToString())
-    return session_at(LEVELS[-1], path, folder)
+    return session_at(LEVELS[-1], path, folder, settings)
 
 
-def session_at(level: str, path: Path, folder: Path | None) -> Any:
-    """Create a session for the prepared file of a model, at one of LEVELS; raise the errors of onnxruntime.
+def session_at(level: str, path: Path, folder: Path | None, settings: EngineSettings = DEFAULT) -> Any:
+    """Create a session for the prepared file of a model, at one of LEVELS; raise the errors of onnxruntime, and
+    UnsupportedError if a provider does not start.
 
     folder: of the external data, None for the folder of the file.
     """
@@ -98,12 +118,23 @@ def session_at(level: str, path: Path, folder: Path | None) -> Any:
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
     options.log_severity_level = 4
+    for library in settings.custom_ops:
+        options.register_custom_ops_library(library)
+    if settings.providers:
+        options.add_session_config_entry(_ASSIGNMENT, "1")
     source: str | bytes = str(prepared)
     if folder is not None:
         # onnxruntime uses this folder only for a model that is given as bytes.
         options.add_session_config_entry(_DATA_FOLDER, str(folder))
         source = prepared.read_bytes()
-    return onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
+    providers = list(dict.fromkeys([*settings.providers, CPU_PROVIDER]))
+    # onnxruntime would replace a provider that does not start by the CPU, and only print it.
+    session = onnxruntime.InferenceSession(source, options, providers=providers, enable_fallback=0)
+    started = session.get_providers()
+    missing = next((name for name in settings.providers if name not in started), None)
+    if missing is not None:
+        raise UnsupportedError(f"{missing} does not start here; onnxruntime would run on {', '.join(started)} instead")
+    return session
 
 
 def _prepared_path(path: Path) -> Path:

@@ -1,4 +1,4 @@
-"""Run ONNX models and OpenVINO IR with OpenVINO's CPU plugin, and work around its known faults.
+"""Run ONNX models and OpenVINO IR with OpenVINO, and work around the known faults of its CPU plugin.
 
 Measured with OpenVINO 2026.4: the plugin does not check that the remainder (-1) of a VariadicSplit is negative, and
 then reads beyond the data. It computes int64 as int32. After it has refused inputs, it returns earlier outputs for the
@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 import onnx
 
+from splitgraph.execution.engines.providers import CPU_DEVICE
+from splitgraph.execution.engines.settings import DEFAULT, EngineSettings
 from splitgraph.execution.values import Array, Run, UnsupportedError, Value, dtype_by_name, is_text
 from splitgraph.openvino.onnx_import import read_onnx
 
@@ -35,27 +37,35 @@ _WIDE = frozenset({"int64", "uint64", "uint32"})
 _INT32 = np.iinfo(np.int32)
 
 
-def load_onnx(path: Path) -> Run:
-    """Load an ONNX file; the returned function uses the names of the graph."""
+def load_onnx(path: Path, settings: EngineSettings = DEFAULT) -> tuple[Run, Sequence[str]]:
+    """Load an ONNX file; the returned function uses the names of the graph, and runs it on the returned devices."""
     model = onnx.load(str(path), load_external_data=False)
     names = [value.name for value in model.graph.output]
-    read = read_onnx(path, model)
+    read = read_onnx(path, model, settings.custom_ops)
     found = [next((index for index, port in enumerate(read.outputs) if name in port.names), None) for name in names]
     if None in found:
         raise UnsupportedError("OpenVINO lost the name of an output")
     inputs = {name: index for index, port in enumerate(read.inputs) for name in port.names}
-    return _compiled(read, inputs, [index for index in found if index is not None])
+    return _compiled(read, inputs, [index for index in found if index is not None], settings)
 
 
-def load_ir(path: Path, outputs: Sequence[str] | None = None, move: Callable[[Array, str], Array] | None = None) -> Run:
-    """Load an IR; the returned function takes inputs by the names of the Parameters.
+def load_ir(
+    path: Path,
+    outputs: Sequence[str] | None = None,
+    move: Callable[[Array, str], Array] | None = None,
+    settings: EngineSettings = DEFAULT,
+) -> tuple[Run, Sequence[str]]:
+    """Load an IR; the returned function takes inputs by the names of the Parameters, and runs on the returned devices.
 
     outputs: the names of the Results to return, in this order. move: changes the floating-point constants, given their
     elements and their name; None for no change.
     """
     import openvino
 
-    read = openvino.Core().read_model(str(path))
+    core = openvino.Core()
+    for library in settings.custom_ops:
+        core.add_extension(library)
+    read = core.read_model(str(path))
     if move is not None:
         _move_constants(read, move)
     results = [result.get_friendly_name() for result in read.get_results()]
@@ -64,7 +74,7 @@ def load_ir(path: Path, outputs: Sequence[str] | None = None, move: Callable[[Ar
     if missing:
         raise UnsupportedError(f"OpenVINO lost the result {missing[0]!r}")
     inputs = {parameter.get_friendly_name(): index for index, parameter in enumerate(read.get_parameters())}
-    return _compiled(read, inputs, [results.index(name) for name in wanted])
+    return _compiled(read, inputs, [results.index(name) for name in wanted], settings)
 
 
 def _move_constants(model: Any, move: Callable[[Array, str], Array]) -> None:
@@ -82,11 +92,15 @@ def _move_constants(model: Any, move: Callable[[Array, str], Array]) -> None:
                 _move_constants(node.get_function(index) if kind == "If" else node.get_function(), move)
 
 
-def _compiled(model: Any, inputs: Mapping[str, int], outputs: Sequence[int]) -> Run:
-    """Compile a model and return the function that runs it. inputs: index by name. outputs: which to return."""
+def _compiled(
+    model: Any, inputs: Mapping[str, int], outputs: Sequence[int], settings: EngineSettings
+) -> tuple[Run, Sequence[str]]:
+    """Compile a model; return the function that runs it, and its devices. inputs: index by name. outputs: which to
+    return.
+    """
     splits, watch = _remainders(model)
-    guard = _Compiled(watch) if splits else None
-    compiled = _Compiled(model)
+    guard = _Compiled(watch, CPU_DEVICE) if splits else None
+    compiled = _Compiled(model, _device(settings.providers))
 
     def run(feeds: Mapping[str, Value]) -> list[Value]:
         _check_inputs(feeds.values())
@@ -103,14 +117,19 @@ def _compiled(model: Any, inputs: Mapping[str, int], outputs: Sequence[int]) -> 
         request = compiled.infer(tensors)
         return [_array(request.get_output_tensor(index)) for index in outputs]
 
-    return run
+    return run, settings.providers or (CPU_DEVICE,)
+
+
+def _device(devices: Sequence[str]) -> str:
+    """Return the device to compile for: of several, each node runs on the first one that can."""
+    return f"HETERO:{','.join(devices)}" if len(devices) > 1 else devices[0] if devices else CPU_DEVICE
 
 
 class _Compiled:
-    """A compiled model. It is compiled again if its outputs would depend on an earlier run."""
+    """A model, compiled for a device. It is compiled again if its outputs would depend on an earlier run."""
 
-    def __init__(self, model: Any) -> None:
-        self._model = model
+    def __init__(self, model: Any, device: str) -> None:
+        self._model, self._device = model, device
         self._forgets = all(node.get_type_name() not in _LOOPS for node in model.get_ordered_ops())
         self._request = self._new_request()
 
@@ -128,7 +147,7 @@ class _Compiled:
     def _new_request(self) -> Any:
         import openvino
 
-        return openvino.Core().compile_model(self._model, "CPU", _PRECISE).create_infer_request()
+        return openvino.Core().compile_model(self._model, self._device, _PRECISE).create_infer_request()
 
 
 def _check_inputs(values: Iterable[Value]) -> None:

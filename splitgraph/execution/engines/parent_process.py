@@ -6,25 +6,29 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Callable
 
 _PR_SET_PDEATHSIG = 1
 
 
-def end_with_parent() -> None:
+def end_with_parent(received: Callable[[str], object] = lambda line: None) -> None:
     """End this process as soon as its parent process ends.
 
-    The parent holds the other end of stdin, a pipe, and never writes to it. On Linux the kernel also ends this process,
-    even while an engine keeps Python from running.
+    The parent holds the other end of stdin, a pipe. On Linux the kernel also ends this process, even while an engine
+    keeps Python from running. received: takes each line that the parent writes, in a thread of its own.
     """
     if sys.platform == "linux":
         import ctypes
 
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    threading.Thread(target=_end_with_stdin, daemon=True).start()
+    threading.Thread(target=_end_with_stdin, args=(received,), daemon=True).start()
 
 
-def _end_with_stdin() -> None:
+def _end_with_stdin(received: Callable[[str], object]) -> None:
     # Python's own stdin has a lock, which would block a process that ends by itself.
-    while os.read(0, 1):
-        pass
+    held = b""
+    while chunk := os.read(0, 65536):
+        *lines, held = (held + chunk).split(b"\n")
+        for line in lines:
+            received(line.decode("utf-8"))
     os._exit(1)

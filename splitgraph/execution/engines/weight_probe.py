@@ -12,6 +12,7 @@ import numpy as np
 from splitgraph.execution.comparison import Comparison, is_finite
 from splitgraph.execution.engines.engine import load_engine, normalise
 from splitgraph.execution.engines.moved_weights import MOVES, move_onnx, moved
+from splitgraph.execution.engines.settings import DEFAULT, EngineSettings
 from splitgraph.execution.values import Run, Value, read_values
 
 # The files with the inputs and the outputs of the first model on one case.
@@ -25,6 +26,7 @@ def find_moving(
     ports: Mapping[str, Any] | None,
     probe: Mapping[str, Any],
     ran: Sequence[CaseFiles],
+    settings: EngineSettings = DEFAULT,
 ) -> Iterator[list[int]]:
     """Yield the positions of the outputs that change with the weights, each time a case adds more of them.
 
@@ -43,7 +45,8 @@ def find_moving(
         is_ir = path.suffix == ".xml"
         copy = path if is_ir else move_onnx(path, folder, probe["kept"], move)
         try:
-            run = load_engine(engine, copy, ports, partial(moved, move=move) if is_ir else None, folder=folder)
+            changes = partial(moved, move=move) if is_ir else None
+            run = load_engine(engine, copy, ports, changes, folder=folder, settings=settings).run
         except Exception:  # such as a weight that is out of range; the next move changes the weights less
             continue
         for inputs, outputs in ran:

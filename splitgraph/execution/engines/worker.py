@@ -1,13 +1,19 @@
-"""Run models inside an engine process: `python -m splitgraph.execution.engines.worker FOLDER`.
+"""Run models inside an engine process, one job after the other (see `worker_loop`).
 
-FOLDER holds `job.json`: {"engines": [name, name], "seconds", "memory": bytes, "models": [file, file], "folders": [of
-the external data of each, ...], "ports": [see `engine.load_engine`, ...], "cases": [{"case": 0, "attempt": 0,
-"inputs": file}, ...], "probe": see `engine_process.Probe`}. The worker loads the first model and runs it on each case;
-then the second model, on the cases that the first one accepted. Once an attempt at a case is accepted, the other
-attempts at that case are skipped. The worker writes each event as a line of `events.jsonl` and flushes it, so that the
-last line shows what a crash interrupted:
+A job is a folder with `job.json`: {"engines": [name, name], "seconds", "memory": bytes,
+"models": [file, file], "folders": [of the external data of each, ...], "ports": [see `engine.load_engine`, ...],
+"cases": [{"case": 0, "attempt": 0, "inputs": file}, ...], "settings": see `settings.EngineSettings`, "probe": see
+`engine_process.Probe`}.
 
+The worker loads the libraries of the settings and looks for their providers. It loads the first model and runs it on
+each case; then the second model, on the cases that the first one accepted. Once an attempt at a case is accepted, the
+other attempts at that case are skipped. The worker writes each event as a line of `events.jsonl` and flushes it, so
+that the last line shows what a crash interrupted:
+
+    {"event": "start" | "failed", "stage": "library", "model": 0, "library": path, "reason": ""}
+    {"event": "refused", "reason": ""}                          a provider is not available; nothing else is done
     {"event": "start", "stage": "load" | "run", "model": 0 | 1, "case": 0, "attempt": 0}
+    {"event": "end", ..., "providers": [...], "idle": [...]}    for stage "load": see `engine.Loaded`
     {"event": "end", ..., "outputs": file}                      for stage "run": its values are named "0", "1", ...
     {"event": "failed", ..., "unsupported": true, "invalid": false, "reason": ""}   see `engine_process.Failure`
 
@@ -27,72 +33,145 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
-from splitgraph.execution.engines.engine import load_engine, normalise
+from splitgraph.execution.engines.engine import Loaded, load_engine, normalise
 from splitgraph.execution.engines.error_texts import is_invalid, is_unsupported, reason_of
+from splitgraph.execution.engines.memory import says_out_of_memory
 from splitgraph.execution.engines.onnxruntime_engine import LEVELS, session_at
-from splitgraph.execution.engines.parent_process import end_with_parent
+from splitgraph.execution.engines.preparation import load_library, settings_of
+from splitgraph.execution.engines.settings import EngineSettings
 from splitgraph.execution.engines.weight_probe import CaseFiles, find_moving
-from splitgraph.execution.values import Run, read_values, write_values
+from splitgraph.execution.values import Run, UnsupportedError, read_values, write_values
 
 
-def main(folder: Path) -> None:
-    """Run the job that a folder describes."""
+class _Events:
+    """Writes the events of a job. is_healthy: whether this process may take another job after them."""
+
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
+        self.is_healthy = True
+
+    def write(self, event: Mapping[str, Any]) -> None:
+        """Write an event and flush it."""
+        self._file.write(json.dumps(event) + "\n")
+        self._file.flush()
+        if event["event"] == "failed" and says_out_of_memory(event["reason"]):
+            self.is_healthy = False
+
+
+def main(folder: Path, held: int = 0) -> bool:
+    """Run the job that a folder describes; return whether this process may take another job.
+
+    held: how many bytes of address space earlier jobs left, which the memory limit of this job does not count.
+    """
     job = json.loads((folder / "job.json").read_text("utf-8"))
-    _limit(job["seconds"], job["memory"])
-    with (folder / "events.jsonl").open("a", encoding="utf-8") as events:
-        ran = [_run_model(0, job, job["cases"], folder, events)]
-        cases = [case for case, _ in ran[0].accepted]
-        if len(job["models"]) > 1 and (ran[0].is_loaded or ran[0].is_invalid):
-            ran.append(_run_model(1, job, cases, folder, events))
-        if all(model.is_loaded for model in ran) and len(ran) == len(job["models"]):
-            _probe(job, folder, [(folder / case["inputs"], outputs) for case, outputs in ran[0].accepted], events)
+    _limit(job["seconds"], job["memory"] + held)
+    with (folder / "events.jsonl").open("a", encoding="utf-8") as file:
+        events = _Events(file)
+        settings = _prepare(job, events)
+        if settings is not None:
+            failures = _run_models(job, settings, folder, events)
+            # OpenVINO keeps state of runs that failed.
+            events.is_healthy &= not (failures and "openvino" in job["engines"])
+    # A library of operators stays loaded.
+    return events.is_healthy and not job["settings"]["custom_ops"]
+
+
+def _prepare(job: Mapping[str, Any], events: _Events) -> Mapping[str, EngineSettings] | None:
+    """Load libraries and look for providers; return the settings of each engine, None if something is missing."""
+    settings = EngineSettings.from_json(job["settings"])
+    engines = list(dict.fromkeys(job["engines"]))
+    libraries = {}
+    for path in settings.custom_ops:
+        where = {"stage": "library", "model": 0, "library": path}
+        events.write({"event": "start", **where})
+        try:
+            libraries[path] = load_library(engines, path)
+        except UnsupportedError as error:
+            events.write({"event": "failed", **where, "unsupported": True, "invalid": False, "reason": str(error)})
+            return None
+    try:
+        return {engine: settings_of(engine, settings, libraries) for engine in engines}
+    except ValueError as error:
+        events.write({"event": "refused", "reason": str(error)})
+        return None
+
+
+def _run_models(job: Mapping[str, Any], settings: Mapping[str, EngineSettings], folder: Path, events: _Events) -> bool:
+    """Run the models and the probe; return whether anything failed."""
+    task = _Task(job, settings, folder, events)
+    ran = [_run_model(0, task, job["cases"])]
+    cases = [case for case, _ in ran[0].accepted]
+    if len(job["models"]) > 1 and (ran[0].is_loaded or ran[0].is_invalid):
+        ran.append(_run_model(1, task, cases))
+    if all(model.is_loaded for model in ran) and len(ran) == len(job["models"]):
+        _probe(task, [(folder / case["inputs"], outputs) for case, outputs in ran[0].accepted])
+    return any(model.has_failed for model in ran)
+
+
+class _Task(NamedTuple):
+    """A job, the settings of each of its engines, its folder, and where its events go."""
+
+    job: Mapping[str, Any]
+    settings: Mapping[str, EngineSettings]
+    folder: Path
+    events: _Events
+
+    def path(self, model: int) -> Path:
+        """Return the file of a model."""
+        return self.folder / str(self.job["models"][model])
+
+    def data_folder(self, model: int) -> Path | None:
+        """Return the folder of the external data of a model."""
+        named = self.job["folders"][model]
+        return None if named is None else Path(named)
+
+    def settings_of(self, model: int) -> EngineSettings:
+        """Return the settings of the engine that runs a model."""
+        return self.settings[self.job["engines"][model]]
 
 
 class _ModelRun(NamedTuple):
     """Holds what happened to a model. is_invalid: the model was not loaded because it breaks the rules of ONNX.
-    accepted: the cases that it ran on, each with the file of its outputs.
+    has_failed: it was not loaded, or did not run on some inputs. accepted: the cases that it ran on, each with the file
+    of its outputs.
     """
 
     is_loaded: bool
     is_invalid: bool
+    has_failed: bool
     accepted: list[tuple[Mapping[str, Any], Path]]
 
 
-def _run_model(
-    model: int, job: Mapping[str, Any], cases: Sequence[Mapping[str, Any]], folder: Path, events: TextIO
-) -> _ModelRun:
+def _run_model(model: int, task: _Task, cases: Sequence[Mapping[str, Any]]) -> _ModelRun:
     """Load a model and run it on each case. Only one model is in memory at a time.
 
     cases: if a case has several attempts, the first one that is accepted counts.
     """
     where = {"stage": "load", "model": model}
-    _write(events, {"event": "start", **where})
+    task.events.write({"event": "start", **where})
     try:
-        run = _load(job, model, folder)
+        loaded = _load(task, model)
     except Exception as error:
         failure = {"unsupported": True, "invalid": is_invalid(error), "reason": reason_of(error)}
-        _write(events, {"event": "failed", **where, **failure})
-        return _ModelRun(False, bool(failure["invalid"]), [])
-    _write(events, {"event": "end", **where})
+        task.events.write({"event": "failed", **where, **failure})
+        return _ModelRun(False, bool(failure["invalid"]), True, [])
+    task.events.write({"event": "end", **where, "providers": [*loaded.providers], "idle": [*loaded.idle]})
     accepted: dict[int, tuple[Mapping[str, Any], Path]] = {}
+    has_failed = False
     for case in cases:
         if case["case"] in accepted:
             continue
         where = {"stage": "run", "model": model, "case": case["case"], "attempt": case["attempt"]}
-        outputs = _run(run, read_values(folder / case["inputs"]), folder, where, events)
+        outputs = _run(loaded.run, read_values(task.folder / case["inputs"]), where, task)
+        has_failed |= outputs is None
         if outputs is not None:
             accepted[case["case"]] = case, outputs
-    return _ModelRun(True, False, list(accepted.values()))
+    return _ModelRun(True, False, has_failed, list(accepted.values()))
 
 
-def _load(job: Mapping[str, Any], model: int, folder: Path) -> Run:
-    path, data_folder = folder / job["models"][model], _data_folder(job, model)
-    return load_engine(job["engines"][model], path, job["ports"][model], folder=data_folder)
-
-
-def _data_folder(job: Mapping[str, Any], model: int) -> Path | None:
-    named = job["folders"][model]
-    return None if named is None else Path(named)
+def _load(task: _Task, model: int) -> Loaded:
+    engine, ports, folder = task.job["engines"][model], task.job["ports"][model], task.data_folder(model)
+    return load_engine(engine, task.path(model), ports, folder=folder, settings=task.settings_of(model))
 
 
 def _limit(seconds: float, memory: int) -> None:
@@ -113,55 +192,45 @@ def _limit(seconds: float, memory: int) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (allowed, hard))
 
 
-def _run(run: Run, feeds: Mapping[str, Any], folder: Path, where: Mapping[str, Any], events: TextIO) -> Path | None:
+def _run(run: Run, feeds: Mapping[str, Any], where: Mapping[str, Any], task: _Task) -> Path | None:
     """Run a model on one case; return the file of its outputs, None if it fails."""
-    _write(events, {"event": "start", **where})
+    task.events.write({"event": "start", **where})
     try:
         outputs = normalise(run(feeds))
         name = f"outputs_{where['model']}_{where['case']}_{where['attempt']}.bin"
-        write_values(folder / name, {str(index): value for index, value in enumerate(outputs)})
+        write_values(task.folder / name, {str(index): value for index, value in enumerate(outputs)})
     except Exception as error:
         failure = {"unsupported": is_unsupported(error), "invalid": False, "reason": reason_of(error)}
-        _write(events, {"event": "failed", **where, **failure})
+        task.events.write({"event": "failed", **where, **failure})
         return None
-    _write(events, {"event": "end", **where, "outputs": name})
-    return folder / name
+    task.events.write({"event": "end", **where, "outputs": name})
+    return task.folder / name
 
 
-def _probe(job: Mapping[str, Any], folder: Path, ran: Sequence[CaseFiles], events: TextIO) -> None:
+def _probe(task: _Task, ran: Sequence[CaseFiles]) -> None:
     """Find out what the probe of the job asks for."""
-    paths, probe = [folder / name for name in job["models"]], job["probe"]
+    probe = task.job["probe"]
     if probe["movable"] and ran:
         where = {"stage": "move"}
-        _write(events, {"event": "start", **where})
-        held = paths[0], _data_folder(job, 0), job["ports"][0]
-        for found in find_moving(job["engines"][0], *held, probe, ran):
-            _write(events, {"event": "moving", **where, "outputs": found})
-    if probe["deploy"] and not _deploys(1, paths[1], _data_folder(job, 1), events):
-        _deploys(0, paths[0], _data_folder(job, 0), events)
+        task.events.write({"event": "start", **where})
+        held = task.path(0), task.data_folder(0), task.job["ports"][0]
+        for found in find_moving(task.job["engines"][0], *held, probe, ran, task.settings_of(0)):
+            task.events.write({"event": "moving", **where, "outputs": found})
+    if probe["deploy"] and not _deploys(1, task):
+        _deploys(0, task)
 
 
-def _deploys(model: int, path: Path, folder: Path | None, events: TextIO) -> bool:
+def _deploys(model: int, task: _Task) -> bool:
     """Load a model with the default optimisations of onnxruntime; if that fails, with less and less. Return True if the
     default works.
     """
     for level in LEVELS[:-1]:
         where = {"stage": "deploy", "model": model, "level": level}
-        _write(events, {"event": "start", **where})
+        task.events.write({"event": "start", **where})
         try:
-            session_at(level, path, folder)
+            session_at(level, task.path(model), task.data_folder(model), task.settings_of(model))
         except Exception as error:
-            _write(events, {"event": "failed", **where, "reason": reason_of(error)})
+            task.events.write({"event": "failed", **where, "reason": reason_of(error)})
         else:
             return level == LEVELS[0]
     return False
-
-
-def _write(events: TextIO, event: Mapping[str, Any]) -> None:
-    events.write(json.dumps(event) + "\n")
-    events.flush()
-
-
-if __name__ == "__main__":
-    end_with_parent()
-    main(Path(sys.argv[1]))

@@ -11,6 +11,7 @@ from splitgraph.execution.engines import worker
 from splitgraph.execution.engines.deployment import deployment_note
 from splitgraph.execution.engines.engine_process import EngineRun, Failure, Probe, Workplace, _collect
 from splitgraph.execution.engines.onnxruntime_engine import LEVELS, session_at
+from splitgraph.execution.engines.settings import EngineSettings
 
 from ..small_models import split_model
 
@@ -36,10 +37,10 @@ def test_a_failure_of_the_optimiser_is_a_warning_that_names_what_works(
 ) -> None:
     before, after, works = FAILING[name]
 
-    def load(level: str, path: Path, folder: Path | None) -> None:
+    def load(level: str, path: Path, folder: Path | None, settings: EngineSettings) -> None:
         if level in (before if path.stem == "model_0" else after):
             raise RuntimeError("[ONNXRuntimeError] : 1 : FAIL : a fusion left an edge")
-        session_at(level, path, folder)
+        session_at(level, path, folder, settings)
 
     monkeypatch.setattr(worker, "session_at", load)
     found = verify_models(BEFORE, AFTER, engine="onnxruntime")
@@ -56,7 +57,7 @@ def test_a_failure_of_the_optimiser_is_a_warning_that_names_what_works(
 @pytest.mark.parametrize("engine", ["onnxruntime", "reference"])
 def test_only_onnxruntime_is_asked_and_only_once(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     loaded: list[tuple[str, str]] = []
-    monkeypatch.setattr(worker, "session_at", lambda level, path, folder: loaded.append((level, path.stem)))
+    monkeypatch.setattr(worker, "session_at", lambda level, path, *_: loaded.append((level, path.stem)))
     assert verify_models(BEFORE, AFTER, engine=engine).verdict == "equal"  # type: ignore[arg-type]
     assert loaded == ([(ALL, "model_1")] if engine == "onnxruntime" else [])
 

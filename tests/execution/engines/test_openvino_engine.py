@@ -30,7 +30,7 @@ def test_a_model_is_equal_to_itself(name: str, seed: int, tmp_path: Path) -> Non
 def test_what_was_refused_is_refused_again(tmp_path: Path) -> None:
     """OpenVINO itself gives the second time what it gave before."""
     of_layer(tmp_path, *LAYERS["Reshape"][0])
-    run = load_ir(tmp_path / "model.xml")
+    run, _ = load_ir(tmp_path / "model.xml")
     x, right, wrong = np.zeros((4, 5), np.float32), np.array([2, 10]), np.array([3, 7])
     assert run({"p0": x, "p1": right})[0].shape == (2, 10)
     for _ in range(2):
@@ -49,6 +49,6 @@ def test_a_loop_that_does_not_run_gives_nothing_of_what_was_run_before(tmp_path:
     loop = node("Loop", ["n", "", "x"], ["y", "all"], body=body)
     inputs = [value("n", (), onnx.TensorProto.INT64), value("x", (2,))]
     onnx.save(model_of([loop], inputs, [value("y", (2,)), value("all", (None, 2))]), tmp_path / "loop.onnx")
-    run = load_onnx(tmp_path / "loop.onnx")
+    run, _ = load_onnx(tmp_path / "loop.onnx")
     x = np.ones(2, np.float32)
     assert [run({"n": np.array(times), "x": x})[1].shape[0] for times in (2, 0, 1, 0)] == [2, 0, 1, 0]
