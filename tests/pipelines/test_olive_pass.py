@@ -22,7 +22,7 @@ import splitgraph
 
 olive = pytest.importorskip("olive", reason="olive-ai is not installed; tests/campaigns/olive_pass.py runs these tests")
 
-from splitgraph.pipelines.olive_pass import package_config  # noqa: E402  # after the line that skips
+from splitgraph.pipelines.olive_pass import SplitgraphConversion, package_config  # noqa: E402  # after the line that skips
 
 MODELS = Path(__file__).parents[2] / "models"
 
@@ -135,6 +135,15 @@ def test_weights_go_to_a_file_on_request(tmp_path: Path) -> None:
     path = Path(output.model_path, "model.onnx")
     assert list(path.parent.glob("*.data"))
     assert splitgraph.verify(MODELS / "gpt2.opset17.onnx", path, samples=1).verdict == "equal"
+
+
+def test_the_workflow_of_the_page_runs(tmp_path: Path) -> None:
+    page = (MODELS.parent / "docs" / "pipelines.md").read_text(encoding="utf-8")
+    config = json.loads(page.partition("```json\n")[2].partition("```")[0])
+    (output,) = run(MODELS / "split13_equal.onnx", tmp_path, config["passes"])
+    assert splitgraph.verify(MODELS / "split13_equal.onnx", output.model_path, samples=1).verdict == "equal"
+    listed = page.partition("| parameter | value | default |\n|---|---|---|\n")[2].partition("\n\n")[0]
+    assert [row.split("`")[1] for row in listed.splitlines()] == list(SplitgraphConversion.default_config(None))
 
 
 def test_the_command_of_olive_finds_the_pass(tmp_path: Path) -> None:
