@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
-from splitgraph.diagnostics import LONGEST_TEXT, abridged
+from splitgraph.diagnostics import LONGEST_TEXT, Diagnostic, abridged
 from splitgraph.report.layout import BLANK, Block, Cell, line, table
 from splitgraph.report.pages import findings_table
 from splitgraph.report.text import count, opset_text, shortened
@@ -23,6 +23,7 @@ _NONE = "–"
 # Characters of a part's text that a page shows unless everything is asked for.
 _PART = 60
 
+_Row = TypeVar("_Row")
 # The elements of small constants as text, by name.
 _Elements = Mapping[str, str]
 
@@ -40,19 +41,42 @@ def difference_page(
     return [header, BLANK, *blocks] if blocks else [header]
 
 
-def difference_blocks(difference: ModelDifference, *, with_all: bool = False) -> list[Block]:
-    """The differences as tables, one for each kind of difference, with a blank line between them."""
+def difference_blocks(
+    difference: ModelDifference, *, with_all: bool = False, more: str = "--all shows them"
+) -> list[Block]:
+    """The differences as tables, one for each kind of difference, with a blank line between them; none where nothing
+    differs. more: what to do to see what is left out, as the end of a sentence.
+    """
+    extent = _Extent(with_all, more)
     groups = [
-        _nodes(difference, with_all),
-        _parts(difference.parts, with_all),
-        _values(difference, with_all),
-        _findings("new findings", difference, with_all),
-        _findings("findings that are gone", difference, with_all),
+        _nodes(difference, extent),
+        _parts(difference.parts, extent),
+        _values(difference, extent),
+        _findings("new findings", difference.new_findings, extent),
+        _findings("findings that are gone", difference.gone_findings, extent),
     ]
     blocks: list[Block] = []
     for group in filter(None, groups):
         blocks += [BLANK, *group] if blocks else group
     return blocks
+
+
+class _Extent(NamedTuple):
+    """How much is shown: everything or not, and what to do to see more."""
+
+    with_all: bool
+    more: str
+
+    def cut(self, rows: Sequence[_Row]) -> tuple[Sequence[_Row], list[Block]]:
+        """The rows that are shown, and a line that says how many are not."""
+        # One row takes no more place than the line that stands for it.
+        if self.with_all or len(rows) <= _MOST_ROWS + 1:
+            return rows, []
+        return rows[:_MOST_ROWS], [line((f"  … and {len(rows) - _MOST_ROWS:,} more; {self.more}", "dim"))]
+
+    def left_out(self, text: str) -> Block:
+        """A line about what is not shown."""
+        return line((f"  {text}; {self.more}", "dim"))
 
 
 def opsets_phrase(before: Mapping[str, int], after: Mapping[str, int]) -> str:
@@ -93,35 +117,31 @@ def nodes_phrase(difference: ModelDifference) -> str:
     return ", ".join(phrases)
 
 
-def _cut(rows: Sequence[Sequence[str | Cell]], with_all: bool) -> tuple[Sequence[Sequence[str | Cell]], list[Block]]:
-    """The rows that are shown, and a line that says how many are not."""
-    # One row takes no more place than the line that stands for it.
-    if with_all or len(rows) <= _MOST_ROWS + 1:
-        return rows, []
-    return rows[:_MOST_ROWS], [line((f"  … and {len(rows) - _MOST_ROWS:,} more; --all shows them", "dim"))]
-
-
 # Nodes -----------------------------------------------------------------------------------------------------------
 
 
-def _nodes(difference: ModelDifference, with_all: bool) -> list[Block]:
-    shown = [each for each in difference.nodes if with_all or not each.only_version]
-    if not with_all:
+def _nodes(difference: ModelDifference, extent: _Extent) -> list[Block]:
+    shown = [each for each in difference.nodes if extent.with_all or not each.only_version]
+    if not extent.with_all:
         # What is cut off is not what the reader came for.
         shown.sort(key=lambda each: (not each.is_split, each.only_names))
     blocks: list[Block] = []
     if shown:
         elements = _elements(difference, "before"), _elements(difference, "after")
         rows: list[list[str | Cell]] = [
-            [_shortened(node.location), Cell((_operators(node),), _STYLES[node.kind]), _what(node, elements, with_all)]
+            [
+                _shortened(node.location),
+                Cell((_operators(node),), _STYLES[node.kind]),
+                _what(node, elements, extent.with_all),
+            ]
             for node in shown
         ]
-        kept, more = _cut(rows, with_all)
+        kept, more = extent.cut(rows)
         blocks += [table(("node", "operator", "what"), ("bold", "cyan", ""), kept), *more]
-    left = 0 if with_all else sum(each.only_version for each in difference.nodes)
+    left = 0 if extent.with_all else sum(each.only_version for each in difference.nodes)
     if left:
-        text = f"{count(left, 'node')} only of another operator version; --all shows them"
-        blocks += [*([BLANK] if blocks else []), line((f"  {text}", "dim"))]
+        text = f"{count(left, 'node')} only of another operator version"
+        blocks += [*([BLANK] if blocks else []), extent.left_out(text)]
     return blocks
 
 
@@ -223,16 +243,16 @@ def _shortened(location: str) -> str:
 # Parts, values, findings -----------------------------------------------------------------------------------------
 
 
-def _parts(parts: Sequence[PartDifference], with_all: bool) -> list[Block]:
+def _parts(parts: Sequence[PartDifference], extent: _Extent) -> list[Block]:
     rows: list[list[str | Cell]] = [
-        [each.part, _part_name(each), *_part_cells(each, with_all)]
+        [each.part, _part_name(each), *_part_cells(each, extent.with_all)]
         for each in parts
         # The line above the tables says it.
-        if with_all or (each.part, each.location, each.name) != ("opset", "", "")
+        if extent.with_all or (each.part, each.location, each.name) != ("opset", "", "")
     ]
     if not rows:
         return []
-    kept, more = _cut(rows, with_all)
+    kept, more = extent.cut(rows)
     return [table(("part", "name", "before", "after"), ("", "bold", "", ""), kept), *more]
 
 
@@ -247,12 +267,12 @@ def _part_cells(part: PartDifference, with_all: bool) -> tuple[Cell, Cell]:
     return Cell((one,), "red"), Cell(("other elements" if part.before == part.after else two,), "green")
 
 
-def _values(difference: ModelDifference, with_all: bool) -> list[Block]:
+def _values(difference: ModelDifference, extent: _Extent) -> list[Block]:
     told = {each.name for each in difference.parts if each.part in ("input", "output") and each.location == "main"}
     shown = [
         each
         for each in difference.values
-        if with_all or (each.kind == "changed" and not (each.location == "main" and each.name in told))
+        if extent.with_all or (each.kind == "changed" and not (each.location == "main" and each.name in told))
     ]
     blocks: list[Block] = []
     if shown:
@@ -260,12 +280,12 @@ def _values(difference: ModelDifference, with_all: bool) -> list[Block]:
             [_value_name(each), Cell((_type(each.before),), "red"), Cell((_type(each.after),), "green")]
             for each in shown
         ]
-        kept, more = _cut(rows, with_all)
+        kept, more = extent.cut(rows)
         blocks += [table(("value", "before", "after"), ("bold", "", ""), kept), *more]
-    left = 0 if with_all else sum(each.kind != "changed" for each in difference.values)
+    left = 0 if extent.with_all else sum(each.kind != "changed" for each in difference.values)
     if left:
-        text = f"{count(left, 'value')} of added and removed nodes; --all shows them"
-        blocks += [*([BLANK] if blocks else []), line((f"  {text}", "dim"))]
+        text = f"{count(left, 'value')} of added and removed nodes"
+        blocks += [*([BLANK] if blocks else []), extent.left_out(text)]
     return blocks
 
 
@@ -278,11 +298,8 @@ def _type(value: object) -> str:
     return _NONE if value is None else abridged(str(value), LONGEST_TEXT)
 
 
-def _findings(title: str, difference: ModelDifference, with_all: bool) -> list[Block]:
-    found = difference.new_findings if title.startswith("new") else difference.gone_findings
+def _findings(title: str, found: Sequence[Diagnostic], extent: _Extent) -> list[Block]:
     if not found:
         return []
-    shown = found if with_all or len(found) <= _MOST_ROWS + 1 else found[:_MOST_ROWS]
-    left = len(found) - len(shown)
-    more: Iterable[Block] = [line((f"  … and {left:,} more; --all shows them", "dim"))] if left else []
-    return [line((title, "dim")), findings_table(shown), *more]
+    kept, more = extent.cut(found)
+    return [line((title, "dim")), findings_table(kept), *more]
