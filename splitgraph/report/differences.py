@@ -22,6 +22,8 @@ _MARKS = {"added": "+ ", "removed": "- ", "changed": ""}
 _NONE = "–"
 # Characters of a part's text that a page shows unless everything is asked for.
 _PART = 60
+# The same of a sentence about a node, which may have thousands of inputs.
+_SENTENCE = 300
 
 _Row = TypeVar("_Row")
 # The elements of small constants as text, by name.
@@ -162,7 +164,7 @@ def _elements(difference: ModelDifference, side: Literal["before", "after"]) -> 
 
 
 def _what(node: NodeDifference, elements: tuple[_Elements, _Elements], with_all: bool) -> Cell:
-    lines = [abridged(text, LONGEST_TEXT) for text in _sentences(node, elements)]
+    lines = [abridged(text, LONGEST_TEXT if with_all else _SENTENCE) for text in _sentences(node, elements)]
     if with_all or len(lines) <= _MOST_LINES:
         return Cell(tuple(lines) or ("",))
     return Cell((*lines[: _MOST_LINES - 1], f"… and {len(lines) - _MOST_LINES + 1:,} more"))
