@@ -126,8 +126,8 @@ class ModelDifference:
     of each node whose location is another one there, by its location in the first; that alone is no difference.
 
     Not compared: the order of nodes, names of graphs, declared types of inner values (the inferred ones are), texts of
-    documentation, and how weights are stored. A value with a new name is a difference of the node that produces it, not of its
-    readers.
+    documentation, and how weights are stored. A value with a new name is a difference of the node that produces it, not
+    of its readers.
     """
 
     parts: tuple[PartDifference, ...] = ()
