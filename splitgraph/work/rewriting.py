@@ -93,8 +93,8 @@ class Rewritten:
     """What became of a model.
 
     opset: the model's own. rewrite: the result, None if the model cannot be converted; then `blockers` say why. path:
-    of the result. output: the file that was written, None for none. before: the model. compared: the result in the format
-    of the model, to be compared with the model. seconds_verifying: how long both models were run.
+    of the result. output: the file that was written, None for none. before: the model. compared: the result in the
+    format of the model, to be compared with the model. seconds_verifying: how long both models were run.
     """
 
     status: Status

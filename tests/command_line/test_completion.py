@@ -29,7 +29,7 @@ CASES = [
     ("splitgraph do", ["downgrade", "doctor"]),
     ("splitgraph --ver", ["--version"]),
     ("splitgraph upgrade --ops", ["--opset"]),
-    ("splitgraph upgrade --no", ["--no-verify"]),
+    ("splitgraph upgrade --no", ["--no-verify", "--no-skip-newer"]),
     ("splitgraph verify a.onnx b.onnx --engine ", ["auto", "reference", "onnxruntime", "openvino"]),
     ("splitgraph convert m.onnx --to s", ["split", "slice"]),
     ("splitgraph infer m.onnx --external-data l", ["link"]),
