@@ -85,7 +85,9 @@ class Outcome:
 
     def document(self) -> dict[str, Any]:
         """The outcome as JSON, which `outcome_from` reads."""
-        return {**asdict(self), "seconds": round(self.seconds, 4)}
+        values = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        found = [asdict(each) for each in self.diagnostics]
+        return {**values, "diagnostics": found, "files": dict(self.files), "seconds": round(self.seconds, 4)}
 
 
 def outcome_from(document: Mapping[str, Any]) -> Outcome:

@@ -27,6 +27,8 @@ from splitgraph.outcome import Outcome
 _ATTEMPTS = 2
 # Seconds that a worker has to remove its temporary files once it is told to end.
 _GRACE = 2.0
+# Seconds between two looks at the time of all jobs.
+_WATCH = 0.1
 _PACKAGE_FOLDER = str(Path(__file__).resolve().parents[2])
 
 
@@ -39,6 +41,8 @@ class Worker:
         self._stderr: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  # as long as the worker
         self._memory: int | None = None
         self._is_over = False
+        self._deadline: float | None = None
+        self._is_late = False
 
     def run(self, job: Job) -> Outcome:
         """Do a job: its outcome, whatever happens to the process. A job that ends its process is tried once more."""
@@ -63,35 +67,33 @@ class Worker:
         if self._process is not None:
             _kill(self._process)
 
+    def end_if_late(self) -> None:
+        """End the process of a job that is over its time."""
+        deadline, process = self._deadline, self._process
+        if deadline is not None and process is not None and time.monotonic() > deadline:
+            self._is_late = True
+            _kill(process)
+
     def _try(self, job: Job) -> Outcome | None:
         """Do a job once; None where its process ends before it has an outcome."""
         began = time.monotonic()
         process = self._running(job)
         assert process.stdin is not None
         assert process.stdout is not None
-        timed_out = threading.Event()
-
-        def end() -> None:
-            timed_out.set()
-            _kill(process)
-
-        timer = None if job.seconds is None else threading.Timer(job.seconds, end)
-        if timer is not None:
-            timer.daemon = True
-            timer.start()
+        self._deadline = None if job.seconds is None else began + job.seconds
         try:
             pickle.dump(job, process.stdin)
             process.stdin.flush()
             outcome: Outcome = pickle.load(process.stdout)
             return outcome
         except (EOFError, OSError, pickle.UnpicklingError):
-            if not timed_out.is_set():
+            if not self._is_late:
                 return None
+            self._is_late = False
             text = f"the model took longer than the limit of {job.seconds:g} s, and its process was ended"
             return job.failed([diagnostic("SG605", text, job.model)], time.monotonic() - began)
         finally:
-            if timer is not None:
-                timer.cancel()
+            self._deadline = None
 
     def _running(self, job: Job) -> subprocess.Popen[bytes]:
         process = self._process
@@ -171,6 +173,8 @@ class Workers:
         self._of_thread = threading.local()
         self._all: list[Worker] = []
         self._lock = threading.Lock()
+        self._closed = threading.Event()
+        self._watcher: threading.Thread | None = None
 
     def run(self, job: Job) -> Outcome:
         """Do a job in the worker of this thread."""
@@ -179,7 +183,16 @@ class Workers:
             worker = self._of_thread.worker = Worker()
             with self._lock:
                 self._all.append(worker)
+                if self._watcher is None:
+                    self._watcher = threading.Thread(target=self._watch, daemon=True)
+                    self._watcher.start()
         return worker.run(job)
+
+    def _watch(self) -> None:
+        """End jobs that are over their time. One thread for all: a timer for each job would cost as much as the job."""
+        while not self._closed.wait(_WATCH):
+            for worker in list(self._all):
+                worker.end_if_late()
 
     @property
     def running(self) -> list[str]:
@@ -189,6 +202,7 @@ class Workers:
 
     def close(self) -> None:
         """End all workers."""
+        self._closed.set()
         with self._lock:
             ended, self._all = self._all, []
         for worker in ended:
@@ -196,6 +210,16 @@ class Workers:
 
 
 _OF_PROCESS = Workers()
+
+
+def _after_fork() -> None:
+    """A forked process has neither the threads nor the workers of its parent."""
+    global _OF_PROCESS
+    _OF_PROCESS = Workers()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def run_in_worker(job: Job) -> Outcome:
