@@ -11,9 +11,9 @@ Schema = dict[str, Any]
 
 _FOLDER = Path(__file__).with_name("reference") / "schemas"
 # In the order of the page; the parts that several documents have come last.
-_DOCUMENTS = ("infer", "rewrite", "check", "verify", "failure")
-# Files that come with splitgraph.
-_FILES = ("target",)
+_DOCUMENTS = ("infer", "rewrite", "check", "verify", "diff", "many", "failure")
+# Files that come with splitgraph, or that it writes.
+_FILES = ("target", "outcome")
 _COMMON = "common"
 
 _INTRODUCTION = """\
@@ -36,7 +36,8 @@ meaning, is listed in [CHANGELOG.md](../../CHANGELOG.md).
 There is no document where the name of the command is missing or wrong, where stdout cannot be written (exit code 2),
 and where the program is interrupted ([exit codes](command-line.md#exit-codes) 130 and above).
 
-The [table of targets](#table-of-targets), JSON files that come with splitgraph, has a schema too.
+The [table of targets](#table-of-targets), JSON files that come with splitgraph, has a schema too, and so does each line
+of the [report](#report) of many models.
 """
 
 
@@ -109,7 +110,7 @@ def _value(schema: Schema, home: Schema, common: Schema) -> str:
 def _kind(kind: str, schema: Schema, home: Schema, common: Schema) -> str:
     if kind == "array":
         return f"array of: {_value(schema['items'], home, common)}"
-    if kind == "object":
+    if kind == "object" and "additionalProperties" in schema:
         return f"object, each value: {_value(schema['additionalProperties'], home, common)}"
     return kind
 

@@ -13,25 +13,54 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from splitgraph.api import check, convert, downgrade, infer, load, save, targets, upgrade, verify
+    from splitgraph.api import check, convert, diff, downgrade, infer, load, save, targets, upgrade, verify
+    from splitgraph.batch.map_models import map_models
     from splitgraph.conversion.rewrite import Change, Rewrite
     from splitgraph.diagnostics import ConversionError, Diagnostic, ModelError, SplitgraphError, VerificationError
+    from splitgraph.differences import (
+        ModelDifference,
+        NodeDifference,
+        NodeForm,
+        PartDifference,
+        ValueDifference,
+    )
     from splitgraph.dim import Dim, Obligation
     from splitgraph.execution.verification import Difference, Verification
     from splitgraph.formats.openvino_ir import OpenVINOModel
     from splitgraph.inference.analysis import Analysis, Completeness, SplitReport
+    from splitgraph.outcome import Outcome
     from splitgraph.runtimes.target import Target
     from splitgraph.value_type import ValueType
 
 # The public names, each imported when it is first used: `splitgraph --help` must not pay for onnx.
 _HOMES = {
-    "splitgraph.api": ("check", "convert", "downgrade", "infer", "load", "save", "targets", "upgrade", "verify"),
+    "splitgraph.api": (
+        "check",
+        "convert",
+        "diff",
+        "downgrade",
+        "infer",
+        "load",
+        "save",
+        "targets",
+        "upgrade",
+        "verify",
+    ),
+    "splitgraph.batch.map_models": ("map_models",),
     "splitgraph.conversion.rewrite": ("Change", "Rewrite"),
     "splitgraph.diagnostics": ("ConversionError", "Diagnostic", "ModelError", "SplitgraphError", "VerificationError"),
+    "splitgraph.differences": (
+        "ModelDifference",
+        "NodeDifference",
+        "NodeForm",
+        "PartDifference",
+        "ValueDifference",
+    ),
     "splitgraph.dim": ("Dim", "Obligation"),
     "splitgraph.execution.verification": ("Difference", "Verification"),
     "splitgraph.formats.openvino_ir": ("OpenVINOModel",),
     "splitgraph.inference.analysis": ("Analysis", "Completeness", "SplitReport"),
+    "splitgraph.outcome": ("Outcome",),
     "splitgraph.runtimes.target": ("Target",),
     "splitgraph.value_type": ("ValueType",),
 }
@@ -45,21 +74,29 @@ __all__ = [
     "Diagnostic",
     "Difference",
     "Dim",
+    "ModelDifference",
     "ModelError",
+    "NodeDifference",
+    "NodeForm",
     "Obligation",
     "OpenVINOModel",
+    "Outcome",
+    "PartDifference",
     "Rewrite",
     "SplitReport",
     "SplitgraphError",
     "Target",
+    "ValueDifference",
     "ValueType",
     "Verification",
     "VerificationError",
     "check",
     "convert",
+    "diff",
     "downgrade",
     "infer",
     "load",
+    "map_models",
     "save",
     "targets",
     "upgrade",

@@ -15,7 +15,7 @@ import io
 import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
 import click
 
@@ -24,11 +24,6 @@ from splitgraph import parameters
 from splitgraph.exit_codes import BROKEN_PIPE, CLEAN, INTERNAL_ERROR, INTERRUPTED, MEANINGS, WRONG_USAGE
 from splitgraph.parameters import ATOL, RTOL, Command
 from splitgraph.standard_output import writing
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-_Version = int | Literal["keep"] | None
 
 
 class _Command(click.Command):
@@ -175,7 +170,7 @@ def _run(command: Command) -> Command:
 
 
 @program.command()
-@parameters.model_argument("model")
+@parameters.models_argument
 @parameters.output
 @parameters.force
 @parameters.external_data
@@ -191,8 +186,10 @@ def _run(command: Command) -> Command:
 @click.option(
     "--assume-defaults", is_flag=True, help="Treat initializers that are also inputs as constants (explain SG305)."
 )
+@parameters.quiet
+@parameters.many_options_with_timeout
 @_run
-def infer(model: Path, **options: Any) -> int:
+def infer(**options: Any) -> int:
     """Infer every type and shape of MODEL, and check its splits.
 
     \b
@@ -200,18 +197,18 @@ def infer(model: Path, **options: Any) -> int:
     splitgraph infer model.onnx --bind N=4 --input-shape "x=N,3,H + 2,?" --all
     splitgraph infer model.onnx --bind batch=4 -o fixed.onnx      (freezes the dimension)
     """
-    from splitgraph.commands import infer
+    from splitgraph.commands.infer import infer
 
-    return infer.infer(model, **options)
+    return infer(**options)
 
 
 @program.command()
-@parameters.model_argument("model")
+@parameters.models_argument
 @parameters.opset
 @parameters.ir_version
 @parameters.rewriting_options
 @_run
-def upgrade(opset: int, ir_version: _Version, **options: Any) -> int:
+def upgrade(**options: Any) -> int:
     """Convert MODEL to a newer opset, exactly or not at all.
 
     \b
@@ -219,20 +216,18 @@ def upgrade(opset: int, ir_version: _Version, **options: Any) -> int:
     splitgraph upgrade model.onnx --opset 18 -o new.onnx --force
     splitgraph upgrade model.onnx --opset 18 --inputs model_tests/    (verifies on test data)
     """
-    from splitgraph import api
-    from splitgraph.commands import rewrite
+    from splitgraph.commands.rewrite import rewrite
 
-    task = rewrite.Task(lambda model: api.upgrade(model, opset, ir_version=ir_version), f"opset{opset}", opset)
-    return rewrite.rewrite(task, **options)
+    return rewrite("upgrade", **options)
 
 
 @program.command()
-@parameters.model_argument("model")
+@parameters.models_argument
 @parameters.opset
 @parameters.ir_version
 @parameters.rewriting_options
 @_run
-def downgrade(opset: int, ir_version: _Version, **options: Any) -> int:
+def downgrade(**options: Any) -> int:
     """Convert MODEL to an older opset, exactly or not at all.
 
     \b
@@ -240,15 +235,13 @@ def downgrade(opset: int, ir_version: _Version, **options: Any) -> int:
     splitgraph downgrade model.onnx --opset 11 --json   (every blocker, for programs)
     splitgraph downgrade model.onnx --opset 13 --custom-ops libops.so
     """
-    from splitgraph import api
-    from splitgraph.commands import rewrite
+    from splitgraph.commands.rewrite import rewrite
 
-    task = rewrite.Task(lambda model: api.downgrade(model, opset, ir_version=ir_version), f"opset{opset}", opset)
-    return rewrite.rewrite(task, **options)
+    return rewrite("downgrade", **options)
 
 
 @program.command()
-@parameters.model_argument("model")
+@parameters.models_argument
 @click.option("--to", type=click.Choice(["split", "variadic-split", "slice"]), help="The form of the splits.")
 @click.option("--opset", type=int, metavar="N", help="The ai.onnx opset to convert to, newer or older.")
 @click.option("--explicit-lengths", is_flag=True, help="Give every split explicit lengths; inline functions.")
@@ -256,14 +249,7 @@ def downgrade(opset: int, ir_version: _Version, **options: Any) -> int:
 @parameters.ir_version
 @parameters.rewriting_options
 @_run
-def convert(
-    to: Literal["split", "variadic-split", "slice"] | None,
-    opset: int | None,
-    explicit_lengths: bool,
-    target: str | None,
-    ir_version: _Version,
-    **options: Any,
-) -> int:
+def convert(**options: Any) -> int:
     """Convert MODEL for a runtime, its splits to another form, or MODEL to another opset.
 
     \b
@@ -276,33 +262,30 @@ def convert(
     splitgraph convert model.onnx --to variadic-split
     splitgraph convert model.onnx --to variadic-split -o model.xml    (OpenVINO IR, by OpenVINO)
     """
-    if to is None and opset is None and target is None:
+    to, target = options["to"], options["target"]
+    if to is None and options["opset"] is None and target is None:
         raise click.UsageError(
             "Give a runtime with --target, the form of the splits with --to, or an opset with --opset."
         )
-    if target is not None and (to is not None or explicit_lengths):
+    if target is not None and (to is not None or options["explicit_lengths"]):
         raise click.UsageError("--target says which forms of splits are read; it goes with --opset only.")
-    if to is None and explicit_lengths:
+    if to is None and options["explicit_lengths"]:
         raise click.UsageError("--explicit-lengths needs --to, the form of the splits.")
-    from splitgraph import api
-    from splitgraph.commands import rewrite
+    from splitgraph.commands.rewrite import rewrite
 
-    def converted(model: Any) -> Any:
-        return api.convert(
-            model, to, opset=opset, target=target, explicit_lengths=explicit_lengths, ir_version=ir_version
-        )
-
-    tag = ".".join(filter(None, (None if opset is None else f"opset{opset}", to, target)))
-    return rewrite.rewrite(rewrite.Task(converted, tag, opset, to, target), **options)
+    return rewrite("convert", **options)
 
 
 @program.command()
-@parameters.model_argument("model")
+@parameters.models_argument
 @parameters.targets
 @click.option("--all-targets", is_flag=True, help="Check for every known target, one line each.")
 @parameters.as_json
+@parameters.quiet
+@parameters.force_report
+@parameters.many_options_with_timeout
 @_run
-def check(model: Path, target: Sequence[str], all_targets: bool, as_json: bool) -> int:
+def check(target: Sequence[str], all_targets: bool, **options: Any) -> int:
     """Say what a runtime will refuse in MODEL, or silently compute wrong.
 
     \b
@@ -311,18 +294,22 @@ def check(model: Path, target: Sequence[str], all_targets: bool, as_json: bool) 
     """
     if bool(target) == all_targets:
         raise click.UsageError("Give one or more runtimes with --target, or --all-targets.")
-    from splitgraph.commands import check
+    from splitgraph.commands.check import check
 
-    return check.check(model, target=target, all_targets=all_targets, as_json=as_json)
+    return check(target=target, **options)
 
 
 @program.command()
 @parameters.model_argument("before")
 @parameters.model_argument("after")
 @parameters.running_options(RTOL, ATOL)
+@click.option("--pairs", is_flag=True, help="BEFORE and AFTER are folders: compare the models of one name.")
 @parameters.as_json
+@parameters.quiet
+@parameters.force_report
+@parameters.many_options
 @_run
-def verify(before: Path, after: Path, **options: Any) -> int:
+def verify(**options: Any) -> int:
     """Run BEFORE and AFTER on the same inputs, and compare them.
 
     \b
@@ -331,9 +318,28 @@ def verify(before: Path, after: Path, **options: Any) -> int:
     splitgraph verify model.onnx other.onnx --inputs data.npz
     splitgraph verify model.onnx other.onnx --custom-ops libops.so --provider cuda
     """
-    from splitgraph.commands import verify
+    from splitgraph.commands.verify import verify
 
-    return verify.verify(before, after, **options)
+    return verify(**options)
+
+
+@program.command()
+@parameters.model_argument("before")
+@parameters.model_argument("after")
+@click.option("--all", "with_all", is_flag=True, help="Show every difference; long lists are cut otherwise.")
+@parameters.as_json
+@_run
+def diff(**options: Any) -> int:
+    """Say what differs between BEFORE and AFTER, node by node, with types; nothing is run.
+
+    \b
+    splitgraph diff model.onnx model.opset18.onnx
+    splitgraph diff export-1.onnx export-2.onnx --all
+    splitgraph diff model.onnx other.onnx --json
+    """
+    from splitgraph.commands.diff import diff
+
+    return diff(**options)
 
 
 @program.command()

@@ -481,6 +481,20 @@ _code(
     "Please report the bug with the model. The environment variable SPLITGRAPH_DEBUG=1 shows a traceback.",
 )
 
+_code(
+    "SG604",
+    "process of a model ended",
+    "With many models, the process that worked on this one ended before it had a result, twice: a crash, or a lost "
+    "worker.",
+    "Run the command for this model alone; please report a crash of splitgraph with the model.",
+)
+_code(
+    "SG605",
+    "time limit exceeded",
+    "With many models, this one took longer than --timeout allows. Its process was ended; nothing was written.",
+    "Give more time with --timeout, or leave the model out with --exclude.",
+)
+
 # 7xx: what a target reads ----------------------------------------------------------------------------------------
 _code(
     "SG701",

@@ -5,6 +5,7 @@ Imports make `splitgraph --help` slower: this module needs click and nothing els
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -68,7 +69,12 @@ def model_argument(name: str) -> Callable[[Command], Command]:
     return click.argument(name, type=_ModelFile())
 
 
+# Not paths: an argument may be the URL of a model, or a pattern.
+models_argument = click.argument("models", nargs=-1, required=True, type=_File(), metavar="MODEL...")
+
+
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+quiet = click.option("--quiet", is_flag=True, help="Print only what is wrong.")
 bind = click.option("--bind", multiple=True, metavar="N=4", help="Set a symbolic dimension to a number; repeatable.")
 output = click.option(
     "-o",
@@ -78,6 +84,7 @@ output = click.option(
     help="Output file, or a folder for the default file name.",
 )
 force = click.option("--force", is_flag=True, help="Overwrite an existing output.")
+force_report = click.option("--force", is_flag=True, help="Overwrite an existing report.")
 external_data = click.option(
     "--external-data",
     type=click.Choice(["beside", "link"]),
@@ -100,13 +107,13 @@ ir_version = click.option(
     help="IR version of the result. Default: the model's own, raised if the opset needs more; a downgrade lowers it to "
     "the opset's. keep: never lower it.",
 )
-_timeout = click.option(
+timeout = click.option(
     "--timeout",
     type=click.FloatRange(min=0, min_open=True),
     default=300,
     show_default=True,
     metavar="SECONDS",
-    help="For everything that is run.",
+    help="For everything that is run; with many models, for each model.",
 )
 
 
@@ -154,7 +161,7 @@ def running_options(rtol: float | None, atol: float | None) -> Callable[[Command
         ),
         _tolerance("--rtol", "Relative", rtol, RTOL),
         _tolerance("--atol", "Absolute", atol, ATOL),
-        _timeout,
+        timeout,
     )
     return _all_of(options)
 
@@ -168,7 +175,76 @@ def rewriting_options(command: Command) -> Command:
         help="Run the model and the result, and compare them. Default: verify, warn if impossible. --verify: fail if "
         "impossible. --no-verify: skip.",
     )
-    return _all_of((output, in_place, force, external_data, verify, running_options(None, None), as_json))(command)
+    skip_newer = click.option(
+        "--skip-newer/--no-skip-newer",
+        default=None,
+        help="Whether a model beyond the opset is left as it is, without an error. Default: with many models.",
+    )
+    dry_run = click.option("--dry-run", is_flag=True, help="Do everything, and write no model.")
+    writing = (output, in_place, force, external_data, verify)
+    running = running_options(None, None)
+    diff = click.option("--diff", "with_diff", is_flag=True, help="Show what changed, node by node, with types.")
+    return _all_of((*writing, running, skip_newer, dry_run, diff, quiet, as_json, many_options))(command)
+
+
+jobs = click.option(
+    "--jobs", type=click.IntRange(min=1), metavar="N", help="How many models at a time. Default: one for each core."
+)
+_scheduler = click.option(
+    "--scheduler",
+    metavar="URL",
+    help="Let the workers of a dask.distributed cluster do the work, such as tcp://10.0.0.1:8786.",
+)
+_exclude = click.option(
+    "--exclude",
+    multiple=True,
+    metavar="PATTERN",
+    help="Leave out models whose path, name or folder matches, such as '*.int8.onnx' or old/; repeatable.",
+)
+_report = click.option(
+    "--report", type=_File(), metavar="FILE", help="Write one line of JSON for each model to FILE as it ends."
+)
+_junit = click.option("--junit", type=_File(), metavar="FILE", help="Write the results to FILE as JUnit XML.")
+_resume = click.option(
+    "--resume",
+    is_flag=True,
+    help="Skip models that --report has as done with the same content, options and version of splitgraph.",
+)
+_memory = click.option(
+    "--memory",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="GIB",
+    help="Limit of the memory of each worker process, on Linux. Default: the memory of the machine.",
+)
+_limit = click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="For each model, in a worker process. Default with many models: 300.",
+)
+
+
+def many_options(command: Command) -> Command:
+    """The options for many models; the command gets them as one dict, `many`."""
+    return _gathered(command, (jobs, _scheduler, _exclude, _report, _junit, _resume, _memory))
+
+
+def many_options_with_timeout(command: Command) -> Command:
+    """The options for many models, for a command that has no option `timeout` of its own."""
+    return _gathered(command, (jobs, _limit, _scheduler, _exclude, _report, _junit, _resume, _memory))
+
+
+def _gathered(command: Command, options: Sequence[Callable[[Command], Command]]) -> Command:
+    def names(decorated: Any) -> list[str]:
+        return [parameter.name for parameter in decorated.__click_params__]
+
+    own = names(_all_of(options)(lambda: 0))
+
+    @functools.wraps(command)
+    def gathered(**values: Any) -> int:
+        return command(many={name: values.pop(name) for name in own}, **values)
+
+    return _all_of(options)(gathered)
 
 
 def _all_of(options: Sequence[Callable[[Command], Command]]) -> Callable[[Command], Command]:

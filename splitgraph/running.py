@@ -24,7 +24,7 @@ def run_command(command: Callable[..., int], options: Mapping[str, Any]) -> int:
     Raises every exception that is not an error of the model or the call; the program reports those.
     """
     # Objects that a command makes live as long as the process: there is no garbage to collect.
-    with _stopped_cleanly(), collection_paused():
+    with stopped_cleanly(), collection_paused():
         try:
             return command(**options)
         except SplitgraphError as error:
@@ -69,11 +69,17 @@ def _print_failure(command: str, options: Mapping[str, Any], diagnostics: Sequen
     from splitgraph.report.documents import failed_document
     from splitgraph.report.printing import print_document
 
-    print_document(failed_document(command, str(options.get("model", "")), diagnostics))
+    print_document(failed_document(command, _model(options), diagnostics))
+
+
+def _model(options: Mapping[str, Any]) -> str:
+    """The model of a command; "" where there are many."""
+    models = options.get("models", ())
+    return models[0] if len(models) == 1 else ""
 
 
 @contextmanager
-def _stopped_cleanly() -> Iterator[None]:
+def stopped_cleanly() -> Iterator[None]:
     """Turn signals that stop the process (`timeout`, a container, a closed terminal) into an exception, which ends
     engines and removes temporary files.
     """

@@ -3,52 +3,57 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 
-from splitgraph import api
-from splitgraph.diagnostics import Diagnostic
-from splitgraph.exit_codes import CLEAN, FINDINGS
+from splitgraph.commands.many import run_models
 from splitgraph.report.layout import Block, Cell, line, table
 from splitgraph.report.pages import findings_phrase, findings_table
 from splitgraph.report.printing import print_document, print_result
-from splitgraph.runtimes.check import Examined, check_model
-from splitgraph.runtimes.target import Target, find_target, targets
-
-Checked = list[tuple[Target, list[Diagnostic]]]
+from splitgraph.runtimes.check import Examined
+from splitgraph.work.checking import CheckWork, Found, check_file, is_clean
 
 
-def check(model: Path, *, target: Sequence[str], all_targets: bool, as_json: bool) -> int:
-    """Check a model for targets and print what is in the way of each."""
-    wanted = list(targets().values()) if all_targets else [find_target(each) for each in target]
-    examined = api.examine_source(model)
-    found = [(each, list(check_model(examined, each))) for each in wanted]
+def check(
+    models: Sequence[str],
+    *,
+    target: Sequence[str],
+    as_json: bool,
+    quiet: bool,
+    force: bool,
+    many: Mapping[str, Any],
+) -> int:
+    """Check models for targets, none for all, and print what is in the way of each."""
+    one = partial(_check, as_json=as_json, quiet=quiet)
+    return run_models(models, CheckWork(Path(), target), one, {**many, "force": force}, as_json=as_json, quiet=quiet)
+
+
+def _check(work: CheckWork, *, as_json: bool, quiet: bool) -> int:
+    model, done = str(work.model), check_file(work)
     if as_json:
         from splitgraph.report.documents import check_json
 
-        print_document(check_json(str(model), dict(examined.walked.opset), found))
-    else:
-        print_result(_page(str(model), examined, found, is_table=all_targets))
-    return CLEAN if all(_is_clean(each) for _, each in found) else FINDINGS
+        print_document(check_json(model, dict(done.examined.walked.opset), done.found))
+    elif done.code or not quiet:
+        print_result(_page(model, done.examined, done.found, is_table=not work.target))
+    return done.code
 
 
-def _is_clean(found: Sequence[Diagnostic]) -> bool:
-    return all(each.severity != "error" for each in found)
-
-
-def _page(model: str, examined: Examined, found: Checked, *, is_table: bool) -> list[Block]:
+def _page(model: str, examined: Examined, found: Found, *, is_table: bool) -> list[Block]:
     if examined.errors:
         return [line((model, "bold"), f" · {findings_phrase(examined.errors)}"), findings_table(examined.errors)]
     if is_table:
         return [line((model, "bold"), f" · opset {examined.opset}"), _table(found)]
     blocks: list[Block] = []
     for target, each in found:
-        if _is_clean(each):
+        if is_clean(each):
             blocks.append(line((target.label, "bold"), f" · nothing is known to be in the way of {model}"))
         else:
             blocks.append(line((target.label, "bold"), f" · {findings_phrase(each)} in {model}"))
         blocks += [findings_table(each)] if each else []
-        if not _is_clean(each):
+        if not is_clean(each):
             blocks.append(line("try  ", (f"splitgraph convert {model} --target {target.key}", "bold")))
     return blocks
 
@@ -56,13 +61,13 @@ def _page(model: str, examined: Examined, found: Checked, *, is_table: bool) -> 
 _COLUMNS = {"SG701": "refused", "SG702": "wrong", "SG703": "fatal", "SG704": "too new", "SG705": "not known"}
 
 
-def _table(found: Checked) -> Block:
+def _table(found: Found) -> Block:
     """One row for each target: how many nodes are in the way, and how."""
     rows: list[list[str | Cell]] = []
     for target, each in found:
         counts = Counter(finding.code for finding in each)
-        verdict = Cell(("reads its splits",), "green") if _is_clean(each) else Cell(("does not",), "bold red")
-        if not target.measured and _is_clean(each):
+        verdict = Cell(("reads its splits",), "green") if is_clean(each) else Cell(("does not",), "bold red")
+        if not target.measured and is_clean(each):
             verdict = Cell(("not known",), "yellow")
         rows.append([target.label, verdict, *(str(counts[code] or "") for code in _COLUMNS), target.key])
     headings = ("target", "", *_COLUMNS.values(), "--target")

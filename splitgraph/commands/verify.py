@@ -2,27 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from splitgraph import api
 from splitgraph.arguments import parse_bindings
-from splitgraph.exit_codes import CLEAN, FINDINGS, NOT_CHECKED
+from splitgraph.commands.many import run_models
 from splitgraph.report.printing import print_document, print_result, working
+from splitgraph.work.verifying import CODES, VerifyWork, verify_files
 
 
-def verify(before: Path, after: Path, *, bind: Sequence[str], as_json: bool, **options: Any) -> int:
-    """Compare two models by running them; options: the keywords of `api.verify`."""
-    bindings = parse_bindings(bind)
+def verify(
+    before: Path,
+    after: Path,
+    *,
+    bind: Sequence[str],
+    pairs: bool,
+    as_json: bool,
+    quiet: bool,
+    force: bool,
+    many: Mapping[str, Any],
+    **keywords: Any,
+) -> int:
+    """Compare two models by running them, or the models of two folders; keywords: others of `api.verify`."""
+    keywords["bind"] = parse_bindings(bind)
+    work = VerifyWork(before, after, keywords)
+    one = partial(_verify, as_json=as_json, quiet=quiet)
+    if not pairs:
+        return one(work)
+    options = {**many, "force": force, "limit": keywords["timeout"]}
+    return run_models([str(before)], work, one, options, pairs=str(after), as_json=as_json, quiet=quiet)
+
+
+def _verify(work: VerifyWork, *, as_json: bool, quiet: bool) -> int:
     with working("running both models"):
-        verification = api.verify(before, after, bind=bindings, **options)
+        verification = verify_files(work)
+    code = CODES[verification.verdict]
     if as_json:
         from splitgraph.report.documents import verification_json
 
         print_document(verification_json(verification))
-    else:
+    elif code or not quiet:
         from splitgraph.report.pages import verification_page
 
         print_result(verification_page(verification))
-    return {"equal": CLEAN, "different": FINDINGS, "not-run": NOT_CHECKED}[verification.verdict]
+    return code

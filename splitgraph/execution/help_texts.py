@@ -21,9 +21,13 @@ LIBRARY = "Name libraries with --custom-ops that are built for this engine, this
 PROVIDER = "Install what the provider needs on this machine, or leave --provider out to run on the CPU."
 
 _UNKNOWN_OPERATOR = (
-    *("no op registered", "not a registered function", "is unknown", "does not exist at opset"),
+    "no op registered",
+    "not a registered function",
+    "is unknown",
+    "does not exist at opset",
     # How OpenVINO refuses a layer of an IR, and an operator of ONNX.
-    *("from unsupported opset", "does not support the following onnx operations"),
+    "from unsupported opset",
+    "does not support the following onnx operations",
 )
 _TOO_NEW = ("not implemented", "opset", "ir version", "ir_version")
 _NO_KERNEL = re.compile(r"Could not find an implementation for (\w+)\((\d+)\)")

@@ -102,6 +102,14 @@ def read_onnx(
     return ReadFile(model, files, source, taken_in)
 
 
+def external_locations(path: StrPath) -> list[str]:
+    """The data files that a model refers to, as the model names them. None of them is looked at. Raises ModelError."""
+    data, source = _read_file(path, leave=True)
+    tensors = all_tensors(_parse(data, path, source))
+    entries = (entry for tensor in tensors for entry in tensor.external_data if entry.key == "location")
+    return list(dict.fromkeys(entry.value for entry in entries))
+
+
 def _take_in(references: list[ExternalReference], path: StrPath) -> dict[bytes, bytes]:
     """Read external tensors into the model; gives back what they were, by what they are."""
     before = [reference.tensor.SerializeToString() for reference in references]

@@ -85,14 +85,16 @@ def _describe_text(start: bytes) -> str | None:
 
 def is_ir(path: Path) -> bool:
     """True for an .xml by name, or a file that begins as an IR does."""
-    if path.suffix.lower() == ".xml":
-        return True
+    return path.suffix.lower() == ".xml" or begins_as_ir(path)
+
+
+def begins_as_ir(path: Path) -> bool:
+    """True for a file that begins as an IR does; False for one that cannot be read, whose reader says what is wrong."""
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
             return False
         with open(path, "rb") as file:
             start = file.read(1024)
     except OSError:
-        # Whoever reads the file says what is wrong with it.
         return False
     return describe_content(start) == "an OpenVINO IR file"

@@ -57,8 +57,11 @@ def findings_table(diagnostics: Sequence[Diagnostic]) -> Block:
     return table(("",) * 4, ("", "bold", "", ""), severe, is_prose=True)
 
 
-def rewrite_page(rewrite: Rewrite, *, output: str, to_form: str | None = None) -> list[Block]:
-    """What a rewriting command prints when it is done; to_form: the form that `convert` was asked for."""
+def rewrite_page(rewrite: Rewrite, *, output: str, to_form: str | None = None, is_dry: bool = False) -> list[Block]:
+    """What a rewriting command prints when it is done.
+
+    to_form: the form that `convert` was asked for. is_dry: nothing was written.
+    """
     before, after = rewrite.from_opset.get(""), rewrite.to_opset.get("")
     opset = opset_text({"": after}) if after else opset_text(rewrite.to_opset)
     if before != after:
@@ -68,7 +71,7 @@ def rewrite_page(rewrite: Rewrite, *, output: str, to_form: str | None = None) -
     verdict_style = "" if verification is None else VERDICT_STYLES[verification.verdict]
     summary = line((opset, "bold"), f" · {changes_phrase(rewrite.changes, to_form)} · ", (checked, verdict_style))
     notes = [] if verification is None else verification_notes(verification)
-    return [summary, *notes, line("wrote ", (output, "bold"))]
+    return [summary, *notes, line("would write " if is_dry else "wrote ", (output, "bold"))]
 
 
 def changes_phrase(changes: Sequence[Change], to_form: str | None = None) -> str:

@@ -68,7 +68,6 @@ WRONG_USAGE = [
     ["infer", ""],
     ["infer", "model.onnx", "-o", ""],
     ["infer", "model.onnx", "--frobnicate"],
-    ["infer", "model.onnx", "more.onnx"],
     ["upgrade", "model.onnx"],
     ["upgrade", "model.onnx", "--opset", "eighteen"],
     ["convert", "model.onnx"],

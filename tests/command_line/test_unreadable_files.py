@@ -20,7 +20,7 @@ NOT_MODELS = {
 }
 
 
-@pytest.mark.parametrize("name", [*NOT_MODELS, "missing.onnx", "."])
+@pytest.mark.parametrize("name", [*NOT_MODELS, "missing.onnx"])
 @pytest.mark.parametrize(
     "command",
     [

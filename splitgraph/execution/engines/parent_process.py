@@ -17,11 +17,16 @@ def end_with_parent(received: Callable[[str], object] = lambda line: None) -> No
     The parent holds the other end of stdin, a pipe. On Linux the kernel also ends this process, even while an engine
     keeps Python from running. received: takes each line that the parent writes, in a thread of its own.
     """
+    killed_with_parent()
+    threading.Thread(target=_end_with_stdin, args=(received,), daemon=True).start()
+
+
+def killed_with_parent() -> None:
+    """Have the kernel end this process when the thread that started it ends; only Linux does that."""
     if sys.platform == "linux":
         import ctypes
 
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    threading.Thread(target=_end_with_stdin, args=(received,), daemon=True).start()
 
 
 def _end_with_stdin(received: Callable[[str], object]) -> None:

@@ -1,0 +1,212 @@
+"""The work on one of many models, as it goes to a worker process, and what the worker does with it."""
+
+from __future__ import annotations
+
+import filecmp
+import hashlib
+import json
+import os
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import splitgraph
+from splitgraph.diagnostics import Diagnostic, SplitgraphError, diagnostic
+from splitgraph.garbage_collection import collection_paused
+from splitgraph.outcome import Outcome, Status, Verb
+from splitgraph.temporary_folders import temporary_folder
+
+if TYPE_CHECKING:
+    from splitgraph.work.checking import CheckWork
+    from splitgraph.work.inferring import InferWork
+    from splitgraph.work.rewriting import RewriteWork
+    from splitgraph.work.verifying import VerifyWork
+
+    Work = InferWork | RewriteWork | CheckWork | VerifyWork
+
+_EXISTS = "SG108"
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """The work on one of many models.
+
+    model: the source as it was given or found, a path or a URL. after: the second model of `verify`. work: what is
+    done. options: see `Outcome`. seconds, memory: the limits of time, and of memory in bytes; None for none. hashes:
+    whether the files are hashed.
+    """
+
+    verb: Verb
+    model: str
+    work: Work
+    options: str = ""
+    after: str | None = None
+    seconds: float | None = None
+    memory: int | None = None
+    hashes: bool = False
+    is_new: bool = False
+
+    def failed(self, found: Iterable[Diagnostic], seconds: float = 0.0) -> Outcome:
+        """The outcome of a job that failed."""
+        return self.ended("failed", diagnostics=tuple(found), seconds=seconds)
+
+    def ended(self, status: Status, **known: Any) -> Outcome:
+        """The outcome of the job."""
+        return Outcome(self.verb, self.model, status, after=self.after, options=self.options, **known)
+
+
+def digest(verb: Verb, work: Work) -> str:
+    """The SHA-256 of everything that an outcome depends on except the files: the verb, the options, the version."""
+    options = {field.name: getattr(work, field.name) for field in fields(work)}
+    # Where a model is, and where its result goes, is of the job; two trees of equal models have equal digests.
+    for place in ("model", "before", "after", "output", "place", "force"):
+        options.pop(place, None)
+    read = [_content(name) for name in _files_of(options.get("running", options.get("keywords", {})))]
+    text = json.dumps([splitgraph.__version__, verb, options, read], default=str, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _files_of(running: Mapping[str, Any]) -> list[Path]:
+    """The files that options name: inputs of the model, and libraries of operators."""
+    named = [running.get("inputs"), *(running.get("custom_ops") or ())]
+    return [Path(each) for each in named if isinstance(each, (str, os.PathLike))]
+
+
+def _content(path: Path) -> list[tuple[str, str]]:
+    """The name and the SHA-256 of a file, or of each file in a folder."""
+    files = sorted(path.rglob("*")) if path.is_dir() else [path]
+    return [(str(each), file_hash(each)) for each in files if each.is_file()]
+
+
+def run_job(job: Job) -> Outcome:
+    """Do the work of a job in this process. Raises only what no model should cause."""
+    began = time.monotonic()
+    hashed: dict[str, str] = {}
+    try:
+        with collection_paused():
+            outcome = _run(job, hashed)
+    except SplitgraphError as error:
+        found = error.diagnostics or (Diagnostic("SG601", "error", str(error)),)
+        outcome = job.failed(found)
+    except MemoryError:
+        outcome = job.failed([diagnostic("SG602", "out of memory")])
+    except OSError as error:
+        outcome = job.failed([diagnostic("SG602", error.strerror or str(error))])
+    except Exception as error:
+        outcome = job.failed([diagnostic("SG603", f"{type(error).__name__}: {error}")])
+    return replace(outcome, seconds=time.monotonic() - began, files=outcome.files or hashed)
+
+
+def _run(job: Job, hashed: dict[str, str]) -> Outcome:
+    from splitgraph.batch.remote import localized
+
+    work: Any = job.work
+    names = [field for field in ("model", "before", "after") if hasattr(work, field)]
+    places: dict[str, Path] = {name: localized(str(getattr(work, name))) for name in names}
+    if job.hashes:
+        # Before the model is read: where it cannot be read, its content is the reason.
+        hashed.update(_hashes(places.values()))
+    outcome = _again_where_there(job, replace(work, **places))
+    return replace(outcome, model=job.model, after=job.after)
+
+
+def _again_where_there(job: Job, work: Any) -> Outcome:
+    """Do the work. A job whose worker was lost runs again: then its result may be there, which is no error if the bytes
+    are the same.
+    """
+    try:
+        return _outcome(job, work)
+    except SplitgraphError as error:
+        if not job.is_new or all(found.code != _EXISTS for found in error.diagnostics):
+            raise
+        there = work.path()
+        with temporary_folder() as folder:
+            again = _outcome(job, replace(work, place=folder / there.name))
+            if again.output is None or not filecmp.cmp(again.output, there, shallow=False):
+                raise
+        return replace(again, output=str(there))
+
+
+def _outcome(job: Job, work: Work) -> Outcome:
+    """What each verb does, and what is told of it. Each verb imports its own modules."""
+    match job.verb:
+        case "infer":
+            return _inferred(job, work)
+        case "check":
+            return _checked(job, work)
+        case "verify":
+            return _verified(job, work)
+        case _:
+            return _rewritten(job, work)
+
+
+def _inferred(job: Job, work: Any) -> Outcome:
+    from splitgraph.work.inferring import infer_file
+
+    done = infer_file(work)
+    found = done.analysis
+    opset = found.opset.get("")
+    return job.ended(
+        "clean" if found.ok else "findings",
+        diagnostics=found.diagnostics,
+        output=None if done.written is None else str(done.written),
+        opset_before=opset,
+        opset_after=opset,
+        splits=len(found.splits),
+        files=_hashes(done.files) if job.hashes else {},
+    )
+
+
+def _checked(job: Job, work: Any) -> Outcome:
+    from splitgraph.work.checking import check_file
+
+    done = check_file(work)
+    found = tuple(dict.fromkeys(each for _, diagnostics in done.found for each in diagnostics))
+    opset = done.examined.walked.opset.get("")
+    return job.ended("findings" if done.code else "clean", diagnostics=found, opset_before=opset, opset_after=opset)
+
+
+def _verified(job: Job, work: Any) -> Outcome:
+    from splitgraph.work.verifying import verify_files
+
+    found = verify_files(work)
+    diagnostics = found.diagnostics
+    if found.first_difference is not None:
+        first = found.first_difference
+        told = ": ".join(filter(None, (first.name, first.reason)))
+        diagnostics = (diagnostic("SG502", told, help=""), *diagnostics)
+    return job.ended(found.verdict, diagnostics=diagnostics, verdict=found.verdict, engine=found.engine or None)
+
+
+def _rewritten(job: Job, work: Any) -> Outcome:
+    from splitgraph.work.rewriting import rewrite_file
+
+    done = rewrite_file(work)
+    result, verification = done.rewrite, None if done.rewrite is None else done.rewrite.verification
+    return job.ended(
+        done.status,
+        diagnostics=tuple(done.blockers if result is None else result.diagnostics),
+        output=None if done.output is None else str(done.output),
+        opset_before=done.opset.get(""),
+        opset_after=None if result is None else result.to_opset.get(""),
+        changes=None if result is None else len(result.changes),
+        verdict=None if verification is None else verification.verdict,
+        engine=None if verification is None else verification.engine or None,
+        files=_hashes(done.before.files) if job.hashes else {},
+    )
+
+
+def _hashes(files: Iterable[Path]) -> dict[str, str]:
+    """The SHA-256 of each file that there is."""
+    return {str(path): file_hash(path) for path in files if path.is_file()}
+
+
+def file_hash(path: Path) -> str:
+    """The SHA-256 of the content of a file. Raises OSError."""
+    with path.open("rb") as file:
+        found = hashlib.sha256()
+        while chunk := file.read(2**20):
+            found.update(chunk)
+    return found.hexdigest()

@@ -1,0 +1,146 @@
+"""Plans the jobs of a call: where each result goes, and what cannot begin."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from splitgraph.batch.job import Job, digest
+from splitgraph.batch.sources import Source
+from splitgraph.diagnostics import Diagnostic, SplitgraphError, diagnostic
+from splitgraph.outcome import Outcome, Verb
+
+# The share of a job's time that running models may take: reading and converting need some, too.
+_RUNNING_SHARE = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The limits of each job: seconds, bytes of memory; None for none. hashes: whether the files are hashed."""
+
+    seconds: float | None = None
+    memory: int | None = None
+    hashes: bool = False
+
+
+@dataclass(slots=True)
+class Plan:
+    """The jobs of a call, and the outcomes of what cannot begin."""
+
+    jobs: list[Job] = field(default_factory=list)
+    failed: list[Outcome] = field(default_factory=list)
+
+    def to_do(self, done: Container[tuple[str, str | None]] = (), *, resumes: bool = False) -> list[Job]:
+        """The jobs that are left. done: the models, and second models, that an earlier call has done. resumes: the
+        earlier call may have written a result, and ended before it could say so.
+
+        A job whose result would replace a file, or the result of another model, becomes a failure.
+        """
+        taken: dict[Path, str] = {}
+        left: list[Job] = []
+        for job in self.jobs:
+            job = replace(job, is_new=job.is_new or resumes)
+            found = _in_the_way(job, taken)
+            if (job.model, job.after) in done:
+                continue
+            if found is None:
+                left.append(job)
+            else:
+                self.failed.append(job.failed([found]))
+        return left
+
+
+def plan_jobs(verb: Verb, work: Any, sources: Sequence[Source], limits: Limits, output: str | None) -> Plan:
+    """Plan one job for each model.
+
+    work: what is done, without a model. output: the folder of the results, None for the default place. Raises
+    SplitgraphError for a folder that is a file, and for an output that no model may have.
+    """
+    if output is not None:
+        _require_folder(output)
+    work = _within(work, limits)
+    options, plan = digest(verb, work), Plan()
+    for source in sources:
+        job = Job(verb, source.name, work, options, None, limits.seconds, limits.memory, limits.hashes)
+        try:
+            plan.jobs.append(_placed(job, source, output))
+        except SplitgraphError as error:
+            plan.failed.append(job.failed(error.diagnostics))
+    return plan
+
+
+def plan_pairs(work: Any, pairs: Iterable[tuple[str, str | None]], limits: Limits) -> Plan:
+    """Plan one job for each pair of models; a model without a second one is a failure."""
+    work = _within(work, limits)
+    options, plan = digest("verify", work), Plan()
+    for before, after in pairs:
+        job = Job("verify", before, work, options, after, limits.seconds, limits.memory, limits.hashes)
+        if after is None:
+            help = "Give the second model the path of the first one, or its name with a tag (model.opset18.onnx)."
+            found = diagnostic("SG601", "there is no second model to compare this one with", before, help=help)
+            plan.failed.append(job.failed([found]))
+        else:
+            plan.jobs.append(replace(job, work=replace(work, before=before, after=after)))
+    return plan
+
+
+def _within(work: Any, limits: Limits) -> Any:
+    """The work, with what it runs within the limit of the job's time."""
+    for name in ("running", "keywords"):
+        options = getattr(work, name, {})
+        if limits.seconds is not None and "timeout" in options:
+            seconds = min(options["timeout"], _RUNNING_SHARE * limits.seconds)
+            return replace(work, **{name: {**options, "timeout": seconds}})
+    return work
+
+
+def _require_folder(output: str) -> None:
+    path = Path(output)
+    existing = next((folder for folder in (path, *path.parents) if folder.exists()), Path("/"))
+    if existing.is_dir() and os.access(existing, os.W_OK):
+        return
+    problem = "is a file" if not existing.is_dir() else "cannot be written to"
+    text = f"with many models -o is a folder, and {existing} {problem}"
+    raise SplitgraphError(text, [diagnostic("SG109", text, output)])
+
+
+def _placed(job: Job, source: Source, output: str | None) -> Job:
+    """The job with its model, and the place of its result. Raises SplitgraphError."""
+    model: Any = source.name if source.is_url else Path(source.name)
+    work: Any = replace(job.work, model=model)
+    if not hasattr(work, "path"):
+        return replace(job, work=work)
+    if output is not None:
+        named = replace(work, model=Path(source.name.rpartition("/")[2] if source.is_url else source.name))
+        work = replace(work, place=Path(output) / (source.relative or _default_name(named)))
+    elif source.is_url and hasattr(work, "verb") and not work.dry:
+        text = "the result of a model at a URL needs a folder"
+        raise SplitgraphError(text, [diagnostic("SG601", text, source.name, help="Give a folder with -o.")])
+    if source.is_url and output is None:
+        return replace(job, work=work)
+    path = work.path()
+    return replace(job, work=work, is_new=path is not None and not os.path.lexists(path))
+
+
+def _default_name(work: Any) -> str:
+    """The name of the result of a model that was named, as if the model were alone."""
+    path: Path = replace(work, output="./", place=None).path()
+    return path.name
+
+
+def _in_the_way(job: Job, taken: dict[Path, str]) -> Diagnostic | None:
+    """Why a job cannot begin: its result would replace a file, or the result of another model."""
+    work: Any = job.work
+    place = getattr(work, "place", None)
+    if place is None:
+        return None
+    other = taken.setdefault(Path(os.path.abspath(place)), job.model)
+    if other != job.model:
+        help = "Give the two models other names, or convert them in two calls."
+        return diagnostic("SG601", f"the result of {other} goes to {place}, too", job.model, help=help)
+    if not job.is_new and not work.force:
+        return diagnostic("SG108", f"{place} exists", str(place))
+    return None

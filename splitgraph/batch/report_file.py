@@ -1,0 +1,114 @@
+"""The report of many models: a file with one line of JSON for each, written as the models end."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TextIO
+
+from splitgraph.batch.job import Job, file_hash
+from splitgraph.batch.remote import localized
+from splitgraph.batch.sources import is_url
+from splitgraph.diagnostics import SplitgraphError, diagnostic
+from splitgraph.outcome import Outcome, outcome_from
+from splitgraph.report.documents import outcome_json
+
+_Key = tuple[str, str | None]
+
+
+class ReportFile:
+    """A report that is being written. Each line is on the disk before the next model is waited for."""
+
+    def __init__(self, path: Path, kept: Iterable[Outcome] = ()) -> None:
+        """Begin a report with the outcomes that are kept of an earlier one. Raises SplitgraphError."""
+        beside = path.with_name(f".{path.name}.part")
+        try:
+            # An interrupted run must not lose the earlier report.
+            with beside.open("w", encoding="utf-8") as file:
+                file.writelines(_line(outcome) for outcome in kept)
+            os.replace(beside, path)
+            self._file: TextIO = path.open("a", encoding="utf-8")
+        except OSError as error:
+            raise cannot_write(path, error) from error
+        self._path = path
+
+    def add(self, outcome: Outcome) -> None:
+        """Add a line. Raises SplitgraphError."""
+        try:
+            self._file.write(_line(outcome))
+            self._file.flush()
+        except OSError as error:
+            raise cannot_write(self._path, error) from error
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+def _line(outcome: Outcome) -> str:
+    return json.dumps(outcome_json(outcome), ensure_ascii=True) + "\n"
+
+
+def cannot_write(path: Path, error: OSError) -> SplitgraphError:
+    """The error of a file that cannot be written."""
+    text = f"{path} cannot be written: {error.strerror or error}"
+    return SplitgraphError(text, [diagnostic("SG109", text, str(path))])
+
+
+def read_report(path: Path) -> list[Outcome]:
+    """The outcomes of a report; none where there is no file. A last line that is cut off is left out.
+
+    Raises SplitgraphError for a file that is no report.
+    """
+    if not path.exists():
+        return []
+    try:
+        lines = path.read_text("utf-8").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise _not_a_report(path, str(error)) from error
+    found: list[Outcome] = []
+    for number, line in enumerate(lines[:-1], 1):
+        try:
+            found.append(outcome_from(json.loads(line)))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise _not_a_report(path, f"line {number} is no outcome of a model") from error
+    return found
+
+
+def _not_a_report(path: Path, why: str) -> SplitgraphError:
+    text = f"{path} is no report of splitgraph: {why}"
+    return SplitgraphError(text, [diagnostic("SG601", text, str(path), help="Give another file with --report.")])
+
+
+def done_before(jobs: Iterable[Job], report: Iterable[Outcome]) -> dict[_Key, Outcome]:
+    """The outcomes of a report that need not be found again: of the same verb, options and version, of files that have
+    not changed, and with a result that is still there. What failed is tried again.
+    """
+    known = {(outcome.model, outcome.after): outcome for outcome in report}
+    asked = [(job, known.get((job.model, job.after))) for job in jobs]
+    same = [
+        outcome
+        for job, outcome in asked
+        if outcome is not None and outcome.status != "failed" and outcome.options == job.options and outcome.files
+    ]
+    with ThreadPoolExecutor() as pool:
+        return {
+            (outcome.model, outcome.after): outcome
+            for outcome, is_so in zip(same, pool.map(_is_unchanged, same), strict=True)
+            if is_so
+        }
+
+
+def _is_unchanged(outcome: Outcome) -> bool:
+    if outcome.output is not None and not os.path.exists(outcome.output):
+        return False
+    try:
+        if is_url(outcome.model):
+            # Its files are in the cache, which is brought up to date.
+            localized(outcome.model)
+        return all(file_hash(Path(name)) == known for name, known in outcome.files.items())
+    except (OSError, SplitgraphError):
+        return False

@@ -1,0 +1,77 @@
+"""Runs jobs on an executor; the outcomes come in the order in which the jobs end."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Iterator, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
+
+from splitgraph.batch.job import Job
+from splitgraph.batch.worker import Workers, run_in_worker
+from splitgraph.diagnostics import SplitgraphError, diagnostic
+from splitgraph.outcome import Outcome
+
+
+def run_jobs(
+    jobs: Sequence[Job], executor: Executor | None, workers: Workers, count: int | None
+) -> Generator[Outcome, None, None]:
+    """The outcome of each job, as the jobs end. Jobs that have not begun are dropped when the iterator is closed.
+
+    executor: None for threads of this process, each with a worker of `workers`. count: of the threads.
+    """
+    if executor is not None:
+        yield from _collected({executor.submit(run_in_worker, job): job for job in jobs})
+        return
+    pool = ThreadPoolExecutor(count or default_jobs(), thread_name_prefix="splitgraph")
+    try:
+        yield from _collected({pool.submit(workers.run, job): job for job in jobs})
+    finally:
+        # Threads that wait for their workers end when the workers do.
+        pool.shutdown(wait=False, cancel_futures=True)
+        workers.close()
+        pool.shutdown()
+
+
+def _collected(jobs: dict[Future[Outcome], Job]) -> Iterator[Outcome]:
+    try:
+        for future in as_completed(list(jobs)):
+            yield _outcome(future, jobs.pop(future))
+    finally:
+        for future in jobs:
+            future.cancel()
+
+
+def _outcome(future: Future[Outcome], job: Job) -> Outcome:
+    """The outcome of a job; an executor that lost its workers, or cannot run splitgraph, says so in an exception."""
+    try:
+        return future.result()
+    except Exception as error:
+        text = f"the executor did not do the work: {type(error).__name__}: {error}"
+        return job.failed([diagnostic("SG604", text, job.model)])
+
+
+def default_jobs() -> int:
+    """How many models at a time: one for each core that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+@contextmanager
+def dask_executor(address: str) -> Iterator[Executor]:
+    """An executor whose workers are those of a dask.distributed cluster. Raises SplitgraphError."""
+    try:
+        from distributed import Client
+    except ImportError as error:
+        text = "--scheduler needs dask.distributed, which is not installed"
+        help = "Install it: pip install 'onnx-splitgraph[distributed]'."
+        raise SplitgraphError(text, [diagnostic("SG601", text, help=help)]) from error
+    try:
+        client = Client(address, timeout=10)  # type: ignore[no-untyped-call, unused-ignore]
+    except (OSError, ValueError) as error:
+        text = f"no scheduler of dask answers at {address}: {error}"
+        help = "Start one with `dask scheduler`, and workers with `dask worker tcp://HOST:PORT`."
+        raise SplitgraphError(text, [diagnostic("SG601", text, help=help)]) from error
+    with client:
+        yield client.get_executor()  # type: ignore[no-untyped-call, unused-ignore]

@@ -1,0 +1,203 @@
+"""Worker processes, in which models run one after the other. A model that crashes its process, or hangs, takes no other
+model with it: the process is replaced.
+
+Any executor of `concurrent.futures` can run `run_in_worker`: each of its threads has a worker process of its own, on
+whatever machine the thread is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import IO
+
+from splitgraph.batch.job import Job
+from splitgraph.diagnostics import diagnostic
+from splitgraph.outcome import Outcome
+
+# A model that ends its process twice is left.
+_ATTEMPTS = 2
+# Seconds that a worker has to remove its temporary files once it is told to end.
+_GRACE = 2.0
+_PACKAGE_FOLDER = str(Path(__file__).resolve().parents[2])
+
+
+class Worker:
+    """A process that does one job after the other. It is started for the first job, and again after it has ended."""
+
+    def __init__(self) -> None:
+        self.job: Job | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._stderr: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  # as long as the worker
+        self._memory: int | None = None
+        self._is_over = False
+
+    def run(self, job: Job) -> Outcome:
+        """Do a job: its outcome, whatever happens to the process. A job that ends its process is tried once more."""
+        self.job = job
+        began = time.monotonic()
+        try:
+            for _ in range(_ATTEMPTS):
+                outcome = self._try(job)
+                if outcome is not None:
+                    return outcome
+                death = self._cause_of_death()
+                if self._is_over:
+                    break
+            message = f"the process of the model was ended {_ATTEMPTS} times: {death}"
+            return job.failed([diagnostic("SG604", message, job.model)], time.monotonic() - began)
+        finally:
+            self.job = None
+
+    def close(self) -> None:
+        """End the process; the job that runs in it has no outcome."""
+        self._is_over = True
+        if self._process is not None:
+            _kill(self._process)
+
+    def _try(self, job: Job) -> Outcome | None:
+        """Do a job once; None where its process ends before it has an outcome."""
+        began = time.monotonic()
+        process = self._running(job)
+        assert process.stdin is not None
+        assert process.stdout is not None
+        timed_out = threading.Event()
+
+        def end() -> None:
+            timed_out.set()
+            _kill(process)
+
+        timer = None if job.seconds is None else threading.Timer(job.seconds, end)
+        if timer is not None:
+            timer.daemon = True
+            timer.start()
+        try:
+            pickle.dump(job, process.stdin)
+            process.stdin.flush()
+            outcome: Outcome = pickle.load(process.stdout)
+            return outcome
+        except (EOFError, OSError, pickle.UnpicklingError):
+            if not timed_out.is_set():
+                return None
+            text = f"the model took longer than the limit of {job.seconds:g} s, and its process was ended"
+            return job.failed([diagnostic("SG605", text, job.model)], time.monotonic() - began)
+        finally:
+            if timer is not None:
+                timer.cancel()
+
+    def _running(self, job: Job) -> subprocess.Popen[bytes]:
+        process = self._process
+        if process is not None and (process.poll() is not None or self._memory != job.memory):
+            _kill(process)
+            for stream in (process.stdin, process.stdout):
+                if stream is not None:
+                    with contextlib.suppress(OSError):
+                        stream.close()
+            process = None
+        if process is None:
+            self._stderr.seek(0)
+            self._stderr.truncate()
+            self._memory = job.memory
+            process = self._process = _start(job.memory, self._stderr)
+        return process
+
+    def _cause_of_death(self) -> str:
+        status = None if self._process is None else self._process.wait()
+        self._stderr.seek(0)
+        said = self._stderr.read().decode("utf-8", "replace").split("\n")
+        last = next((line.strip() for line in reversed(said) if line.strip()), "")
+        cause = _status_text(status)
+        return f"{cause}: {last[:300]}" if last else cause
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """End a process, and wait for its end. Its engines end with it."""
+    if process.poll() is not None:
+        return
+    with contextlib.suppress(OSError):
+        _signal_group(process, signal.SIGTERM)
+    try:
+        process.wait(_GRACE)
+    except subprocess.TimeoutExpired:
+        with contextlib.suppress(OSError):
+            _signal_group(process, getattr(signal, "SIGKILL", signal.SIGTERM))
+        process.wait()
+
+
+def _start(memory: int | None, stderr: IO[bytes]) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "splitgraph.batch.child", str(memory or 0)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([_PACKAGE_FOLDER, *filter(None, sys.path)])}
+    return subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=stderr,
+        env=environment,
+        # Ctrl+C in a terminal is for the process that started the workers, which ends them.
+        start_new_session=True,
+    )
+
+
+def _signal_group(process: subprocess.Popen[bytes], number: int) -> None:
+    if hasattr(os, "killpg"):
+        os.killpg(process.pid, number)
+    elif number == signal.SIGTERM:
+        process.terminate()
+    else:
+        process.kill()
+
+
+def _status_text(status: int | None) -> str:
+    if status is None or status >= 0:
+        return f"exit status {status}"
+    try:
+        return signal.Signals(-status).name
+    except ValueError:
+        return f"signal {-status}"
+
+
+class Workers:
+    """A worker for each thread that has a job to do."""
+
+    def __init__(self) -> None:
+        self._of_thread = threading.local()
+        self._all: list[Worker] = []
+        self._lock = threading.Lock()
+
+    def run(self, job: Job) -> Outcome:
+        """Do a job in the worker of this thread."""
+        worker: Worker | None = getattr(self._of_thread, "worker", None)
+        if worker is None:
+            worker = self._of_thread.worker = Worker()
+            with self._lock:
+                self._all.append(worker)
+        return worker.run(job)
+
+    @property
+    def running(self) -> list[str]:
+        """The models that are worked on now."""
+        jobs = [worker.job for worker in list(self._all)]
+        return [job.model for job in jobs if job is not None]
+
+    def close(self) -> None:
+        """End all workers."""
+        with self._lock:
+            ended, self._all = self._all, []
+        for worker in ended:
+            worker.close()
+
+
+_OF_PROCESS = Workers()
+
+
+def run_in_worker(job: Job) -> Outcome:
+    """Do a job in the worker of this thread, which ends with this process. For executors of other packages."""
+    return _OF_PROCESS.run(job)

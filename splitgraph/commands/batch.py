@@ -1,0 +1,182 @@
+"""A command on many models: a line for each as it ends, a summary, and the reports that were asked for."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from pathlib import Path
+from typing import Any
+
+from splitgraph.batch.pairs import find_pairs
+from splitgraph.batch.plan import Limits, Plan, plan_jobs, plan_pairs
+from splitgraph.batch.report_file import ReportFile, done_before, read_report
+from splitgraph.batch.run_jobs import dask_executor, run_jobs
+from splitgraph.batch.sources import find_sources, needs_onnx
+from splitgraph.batch.worker import Workers
+from splitgraph.commands.progress import Progress
+from splitgraph.diagnostics import SplitgraphError, diagnostic
+from splitgraph.exit_codes import CLEAN, FINDINGS
+from splitgraph.outcome import Outcome, Verb
+from splitgraph.report.batch_pages import outcome_lines, summary_page
+from splitgraph.report.printing import print_document, print_notice, print_result
+from splitgraph.work.checking import CheckWork
+from splitgraph.work.inferring import InferWork
+from splitgraph.work.rewriting import RewriteWork
+
+_GIB = 2**30
+# Seconds for each model, unless --timeout says more or less.
+_SECONDS = 300.0
+
+
+def run_batch(
+    arguments: Sequence[str],
+    work: Any,
+    options: Mapping[str, Any],
+    *,
+    pairs: str | None,
+    as_json: bool,
+    quiet: bool,
+) -> int:
+    """Run a command on many models. Returns the exit code: 1 if anything is wrong with any of them.
+
+    Raises SplitgraphError before any work for a call that is wrong.
+    """
+    began = time.monotonic()
+    verb = _verb(work)
+    _check_files(options, getattr(work, "force", options.get("force", False)))
+    plan = _planned(verb, arguments, work, options, pairs)
+    report = None if options["report"] is None else Path(options["report"])
+    known = done_before(plan.jobs, read_report(report)) if options["resume"] and report is not None else {}
+    jobs = plan.to_do(known, resumes=options["resume"])
+    total = len(jobs) + len(plan.failed) + len(known)
+    lines = _Lines(report, known.values(), verb, total=total, shown=not (quiet or as_json))
+    workers, outcomes = Workers(), list(known.values())
+    with lines, _executor(options["scheduler"]) as executor:
+        lines.progress.follow(workers)
+        for outcome in plan.failed:
+            lines.add(outcome, outcomes)
+        found = run_jobs(jobs, executor, workers, options["jobs"])
+        with contextlib.closing(found):
+            for outcome in found:
+                lines.add(outcome, outcomes)
+    seconds = time.monotonic() - began
+    if options["junit"] is not None:
+        from splitgraph.batch.junit import write_junit
+
+        write_junit(Path(options["junit"]), verb, outcomes, seconds)
+    if as_json:
+        from splitgraph.report.documents import batch_json
+
+        print_document(batch_json(verb, outcomes))
+    elif not quiet:
+        print_result(summary_page(verb, outcomes, seconds=seconds, resumed=len(known)))
+    return CLEAN if all(outcome.ok for outcome in outcomes) else FINDINGS
+
+
+def _verb(work: Any) -> Verb:
+    if isinstance(work, RewriteWork):
+        return work.verb
+    return "infer" if isinstance(work, InferWork) else "check" if isinstance(work, CheckWork) else "verify"
+
+
+def _planned(verb: Verb, arguments: Sequence[str], work: Any, options: Mapping[str, Any], pairs: str | None) -> Plan:
+    seconds = options.get("timeout") or options.get("limit") or _SECONDS
+    limits = Limits(seconds, _memory(options["memory"]), hashes=options["report"] is not None)
+    if pairs is not None:
+        for folder in (*arguments, pairs):
+            if not os.path.isdir(folder):
+                raise _usage(f"--pairs compares two folders, and {folder} is no folder")
+        before = find_sources(arguments, options["exclude"])
+        return plan_pairs(work, find_pairs(before, find_sources([pairs])), limits)
+    output: str | None = getattr(work, "output", None)
+    if output is not None and getattr(work, "in_place", False):
+        raise _usage("--in-place overwrites the models, so -o has no meaning; give one of the two")
+    if isinstance(work, RewriteWork):
+        work = _with_skips(work, options["skip_newer"])
+    below, only_onnx = None if output is None else Path(output), needs_onnx(verb, getattr(work, "keywords", {}))
+    sources = find_sources(arguments, options["exclude"], below=below, only_onnx=only_onnx)
+    return plan_jobs(verb, work, sources, limits, output)
+
+
+def _with_skips(work: RewriteWork, skip_newer: bool | None) -> RewriteWork:
+    from dataclasses import replace
+
+    # One newer model among many is no reason to fail.
+    return replace(work, skips_newer=skip_newer is not False)
+
+
+def _memory(gib: float | None) -> int | None:
+    """The limit of a worker's memory in bytes: that of the machine, unless one is given."""
+    if gib is not None:
+        return int(gib * _GIB)
+    if not hasattr(os, "sysconf"):
+        return None
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def _check_files(options: Mapping[str, Any], force: bool) -> None:
+    """Refuse a report that exists, before any work."""
+    if options.get("diff"):
+        raise _usage("--diff is for one model; with many, compare two of them with splitgraph diff")
+    if options["resume"] and options["report"] is None:
+        raise _usage("--resume needs --report, the report of the call that was interrupted")
+    for name in ("report", "junit"):
+        file = options[name]
+        if file is None:
+            continue
+        folder = Path(file).parent
+        if not folder.is_dir():
+            text = f"the folder {folder} of --{name} does not exist"
+            raise SplitgraphError(text, [diagnostic("SG109", text, file)])
+        if os.path.isdir(file):
+            raise _usage(f"--{name} is a file, and {file} is a folder")
+        if os.path.lexists(file) and not force and not options["resume"]:
+            advice = ", or --resume to go on with it" if name == "report" else ""
+            text = f"{file} exists; give another name with --{name}, or pass --force to overwrite it{advice}"
+            raise SplitgraphError(text, [diagnostic("SG108", text, file)])
+
+
+def _usage(text: str) -> SplitgraphError:
+    return SplitgraphError(text, [diagnostic("SG601", text)])
+
+
+@contextlib.contextmanager
+def _executor(scheduler: str | None) -> Iterator[Executor | None]:
+    if scheduler is None:
+        yield None
+        return
+    with dask_executor(scheduler) as executor:
+        yield executor
+
+
+class _Lines:
+    """What is told while models end: a line of the page for each, and a line of the report."""
+
+    def __init__(self, report: Path | None, kept: Any, verb: Verb, *, total: int, shown: bool) -> None:
+        kept = list(kept)
+        self.progress = Progress(verb, total=total, done=len(kept))
+        self._report = None if report is None else ReportFile(report, kept)
+        self._is_shown = shown
+
+    def add(self, outcome: Outcome, outcomes: list[Outcome]) -> None:
+        """Tell what became of a model."""
+        outcomes.append(outcome)
+        if self._report is not None:
+            self._report.add(outcome)
+        with self.progress.paused(outcome):
+            if self._is_shown:
+                print_result(outcome_lines(outcome))
+            elif not outcome.ok:
+                print_notice(outcome_lines(outcome))
+
+    def __enter__(self) -> _Lines:
+        self.progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.progress.stop()
+        if self._report is not None:
+            self._report.close()

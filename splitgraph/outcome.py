@@ -1,0 +1,97 @@
+"""What became of one of many models."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, get_args
+
+from splitgraph.diagnostics import Diagnostic
+from splitgraph.exit_codes import CLEAN, FINDINGS, NOT_CHECKED, WRONG_USAGE
+
+Verb = Literal["infer", "upgrade", "downgrade", "convert", "check", "verify"]
+Status = Literal[
+    # infer, check
+    "clean",
+    "findings",
+    # upgrade, downgrade, convert
+    "converted",
+    "there",
+    "beyond",
+    "refused",
+    "not-verified",
+    # verify, and "different" of the rewriting verbs, too
+    "equal",
+    "different",
+    "not-run",
+    # all
+    "failed",
+]
+VERBS: tuple[Verb, ...] = get_args(Verb)
+STATUSES: tuple[Status, ...] = get_args(Status)
+
+# The exit code that the command has for one model with this status; "failed" has its own.
+_CODES: Mapping[Status, int] = {
+    "findings": FINDINGS,
+    "refused": FINDINGS,
+    "different": FINDINGS,
+    "not-verified": NOT_CHECKED,
+    "not-run": NOT_CHECKED,
+    "failed": WRONG_USAGE,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one model.
+
+    verb: what was done. model: the source as it was given or found. after: the second model of `verify`, else None.
+    status: "clean" or "findings" of infer and check; "converted", "there" (the model is as wanted already), "beyond"
+    (its opset is beyond the one that is wanted, and stays), "refused", "different" or "not-verified" (the result was
+    kept back) of the rewriting verbs; "equal", "different" or "not-run" of verify; "failed" where the model could not
+    be read, or where its process died, ran out of time or memory. diagnostics: every finding; the errors say why a
+    model was refused or failed. output: the file that was written, or None. opset_before, opset_after: of ai.onnx; None
+    where there is none. splits: how many the model has, where the verb counts them. changes: how many nodes were
+    rewritten. verdict, engine: of the verification, None without one. seconds: how long the model took. files: of each
+    file that was read, the SHA-256 of its content, if that was asked for. options: the SHA-256 of the verb, its options
+    and the version of splitgraph.
+    """
+
+    verb: Verb
+    model: str
+    status: Status
+    after: str | None = None
+    diagnostics: tuple[Diagnostic, ...] = ()
+    output: str | None = None
+    opset_before: int | None = None
+    opset_after: int | None = None
+    splits: int | None = None
+    changes: int | None = None
+    verdict: str | None = None
+    engine: str | None = None
+    seconds: float = 0.0
+    files: Mapping[str, str] = field(default_factory=dict)
+    options: str = ""
+
+    @property
+    def ok(self) -> bool:
+        """True where nothing is wrong: the exit code for this model alone is 0."""
+        return self.code == CLEAN
+
+    @property
+    def code(self) -> int:
+        """The exit code of the command for this model alone."""
+        return _CODES.get(self.status, CLEAN)
+
+    def document(self) -> dict[str, Any]:
+        """The outcome as JSON, which `outcome_from` reads."""
+        return {**asdict(self), "seconds": round(self.seconds, 4)}
+
+
+def outcome_from(document: Mapping[str, Any]) -> Outcome:
+    """The outcome of a line of a report. Raises ValueError, KeyError or TypeError for another document."""
+    values = {name: value for name, value in document.items() if name in Outcome.__dataclass_fields__}
+    if values["verb"] not in VERBS or values["status"] not in STATUSES:
+        raise ValueError("not a verb, or not a status")
+    values["diagnostics"] = tuple(Diagnostic(**found) for found in values["diagnostics"])
+    return Outcome(**values)

@@ -1,0 +1,95 @@
+"""What a command prints of many models: a line for each, and a summary."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from splitgraph.report.layout import BLANK, SEVERITY_STYLES, Block, Cell, line, table
+from splitgraph.report.text import count, shortened
+
+if TYPE_CHECKING:
+    from splitgraph.outcome import Outcome, Status, Verb
+
+# What each status is called on the page, and its style.
+_WORDS: dict[Status, tuple[str, str]] = {
+    "clean": ("clean", "green"),
+    "findings": ("wrong", "bold red"),
+    "converted": ("converted", "green"),
+    "there": ("already there", "green"),
+    "beyond": ("beyond the opset", "yellow"),
+    "refused": ("refused", "bold red"),
+    "not-verified": ("not verified", "bold yellow"),
+    "equal": ("equal", "green"),
+    "different": ("different", "bold red"),
+    "not-run": ("not run", "bold yellow"),
+    "failed": ("failed", "bold red"),
+}
+_MESSAGE = 300
+
+
+def outcome_lines(outcome: Outcome) -> list[Block]:
+    """One line for a model; a second one with the first error of a model that is not as it should be."""
+    word, style = _WORDS[outcome.status]
+    facts = " · ".join(filter(None, (outcome.model, _opset(outcome), *_counts(outcome), _wrote(outcome))))
+    blocks: list[Block] = [line((f"{word:<16}", style), f"  {facts}")]
+    errors = [found for found in outcome.diagnostics if found.severity == "error"]
+    if not outcome.ok and errors:
+        first = errors[0]
+        more = f" (and {count(len(errors) - 1, 'more finding')})" if len(errors) > 1 else ""
+        where = "" if first.location == outcome.model else first.location
+        text = " ".join(filter(None, (where, shortened(first.message, _MESSAGE))))
+        blocks.append(line(f"{'':<16}  ", (first.code, SEVERITY_STYLES["error"]), f" {text}{more}"))
+    return blocks
+
+
+def _opset(outcome: Outcome) -> str:
+    before, after = outcome.opset_before, outcome.opset_after
+    if before is None:
+        return ""
+    return f"opset {before}" if after in (None, before) else f"opset {before} → {after}"
+
+
+def _counts(outcome: Outcome) -> list[str]:
+    texts = [] if outcome.splits is None else [count(outcome.splits, "split")]
+    if outcome.changes and outcome.status == "converted":
+        texts.append(f"{count(outcome.changes, 'node')} rewritten")
+    if outcome.verdict is not None and outcome.status == "converted":
+        texts.append("verified equal" if outcome.verdict == "equal" else "NOT VERIFIED")
+    return texts
+
+
+def _wrote(outcome: Outcome) -> str:
+    return "" if outcome.output is None else f"wrote {outcome.output}"
+
+
+def summary_page(verb: Verb, outcomes: Sequence[Outcome], *, seconds: float, resumed: int) -> list[Block]:
+    """How many models ended with each status, and with each code where something is wrong."""
+    numbers = Counter(outcome.status for outcome in outcomes)
+    rows: list[list[str | Cell]] = []
+    for status, (word, style) in _WORDS.items():
+        if not numbers[status]:
+            continue
+        codes = Counter(code for outcome in outcomes if outcome.status == status for code in _codes(outcome))
+        told = ", ".join(f"{code} {number:,}" for code, number in sorted(codes.items()))
+        rows.append([Cell((word,), style), f"{numbers[status]:,}", told])
+    total = f"{verb} · {count(len(outcomes), 'model')} in {_duration(seconds)}"
+    if resumed:
+        total += f" · {resumed:,} of an earlier call"
+    return [BLANK, line((total, "bold")), table(("", "models", "models with each code"), ("", "", ""), rows)]
+
+
+def _codes(outcome: Outcome) -> set[str]:
+    """The codes of the errors of a model that is not as it should be."""
+    if outcome.ok:
+        return set()
+    return {found.code for found in outcome.diagnostics if found.severity == "error"}
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
