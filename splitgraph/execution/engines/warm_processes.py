@@ -21,6 +21,7 @@ The contract of a warm process:
 from __future__ import annotations
 
 import atexit
+import contextlib
 import json
 import os
 import queue
@@ -99,13 +100,13 @@ class _Process:
         deadline = time.monotonic() + seconds
         assert self._process.stdin is not None
         try:
-            self._process.stdin.write(json.dumps(str(folder)).encode("ascii") + b"\n")
+            # The pipe of a process that has ended is broken, which shows in what the process says, too.
+            with contextlib.suppress(BrokenPipeError):
+                self._process.stdin.write(json.dumps(str(folder)).encode("ascii") + b"\n")
             if self._next(deadline) != BEGAN:
                 raise _Died(self._process.wait(max(deadline - time.monotonic(), 0.0)))
             if self._next(deadline) is None:
                 return describe_exit(self._process.wait(max(deadline - time.monotonic(), 0.0)), folder / "stderr")
-        except BrokenPipeError:
-            raise _Died(self._process.wait()) from None
         except (queue.Empty, subprocess.TimeoutExpired):
             return overtime(seconds)
         return ""
