@@ -18,6 +18,7 @@ SECTIONS = {
     "5": "Verification",
     "6": "How the program was called",
     "7": "What a target reads",
+    "8": "The installation",
 }
 
 

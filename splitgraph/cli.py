@@ -245,7 +245,12 @@ def downgrade(**options: Any) -> int:
 @click.option("--to", type=click.Choice(["split", "variadic-split", "slice"]), help="The form of the splits.")
 @click.option("--opset", type=int, metavar="N", help="The ai.onnx opset to convert to, newer or older.")
 @click.option("--explicit-lengths", is_flag=True, help="Give every split explicit lengths; inline functions.")
-@click.option("--target", metavar="NAME[@VERSION]", help="The runtime that the model is for; `check` lists them.")
+@click.option(
+    "--target",
+    metavar="NAME[@VERSION]",
+    shell_complete=parameters.target_names,
+    help="The runtime that the model is for; `check` lists them.",
+)
 @parameters.ir_version
 @parameters.rewriting_options
 @_run
@@ -343,10 +348,28 @@ def diff(**options: Any) -> int:
 
 
 @program.command()
-@click.argument("code", required=False)
+@click.argument("code", required=False, shell_complete=parameters.codes)
 @_run
 def explain(code: str | None) -> int:
     """Explain a diagnostic CODE, or list all codes."""
     from splitgraph.commands import explain
 
     return explain.explain(code)
+
+
+@program.command()
+@parameters.as_json
+@_run
+def doctor(as_json: bool) -> int:
+    """Say what is installed, which engines work here, and what each can run.
+
+    \b
+    splitgraph doctor
+    splitgraph doctor --json      (for a bug report)
+
+    Each engine runs a small model in a process of its own. The exit code is 0 if everything that is installed works,
+    and 1 if a part is broken, missing or too old.
+    """
+    from splitgraph.commands import doctor
+
+    return doctor.doctor(as_json=as_json)

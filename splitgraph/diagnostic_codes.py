@@ -533,3 +533,23 @@ _code(
     "The model cannot be converted for the target: the runtime reads this node in no form that splitgraph can write.",
     "The message names what is in the way. Give the dimensions fixed sizes, change the model, or use another runtime.",
 )
+
+# 8xx: the installation -------------------------------------------------------------------------------------------
+_code(
+    "SG801",
+    "engine that does not work",
+    "The package of an engine is installed, but the engine cannot be imported, crashes, hangs, or runs no Split.",
+    "The message says what failed. Install the package of the engine again, in a version for this Python and machine.",
+)
+_code(
+    "SG802",
+    "package missing or too old",
+    "A package that splitgraph requires is missing, or an installed package is older than splitgraph supports.",
+    "Install the newest version of the package with pip.",
+)
+_code(
+    "SG803",
+    "folder that cannot be written to",
+    "splitgraph cannot write to a folder that it needs: the folder is missing, full or read-only.",
+    "Free space, or set TMPDIR (on Windows TEMP) to another folder for temporary files.",
+)

@@ -19,9 +19,12 @@ if sys.platform == "win32":
     def _lock(descriptor: int) -> None:
         msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
 else:
-    import fcntl
 
     def _lock(descriptor: int) -> None:
+        try:
+            import fcntl
+        except ImportError:
+            raise OSError("this system has no locks") from None
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 

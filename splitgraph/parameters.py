@@ -64,6 +64,20 @@ class _IRVersion(_VersionType):
             self.fail(f"{value!r} is neither a number nor 'keep'.", param, ctx)
 
 
+def target_names(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """The names of targets that begin with a text, for the completion of shells."""
+    from splitgraph.runtimes.target import targets
+
+    return [name for name in targets() if name.startswith(incomplete)]
+
+
+def codes(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """The diagnostic codes that begin with a text, for the completion of shells."""
+    from splitgraph.diagnostic_codes import CODES
+
+    return [code for code in CODES if code.startswith(incomplete.upper())]
+
+
 def model_argument(name: str) -> Callable[[Command], Command]:
     """An argument for a model file."""
     return click.argument(name, type=_ModelFile())
@@ -97,6 +111,7 @@ targets = click.option(
     "--target",
     multiple=True,
     metavar="NAME[@VERSION]",
+    shell_complete=target_names,
     help="The runtime that the model is for, such as mnn or openvino@2023.3; repeatable.",
 )
 opset = click.option("--opset", type=int, required=True, metavar="N", help="The ai.onnx opset to convert to.")

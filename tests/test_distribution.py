@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from pathlib import Path
 
 import pytest
+
+import splitgraph
 
 ROOT = Path(__file__).parent.parent
 TEXTS = sorted(
@@ -14,6 +17,8 @@ TEXTS = sorted(
     for path in ROOT.glob(pattern)
     if path.is_file()
 )
+# Of the text that the Apache Software Foundation publishes.
+LICENCE = "cfc7749b96f63bd31c3c42b5c471bf756814053e847c10f3eb003417bc523d30"
 # What would install the other project: pip's command, or a requirement, with the name of the package.
 FORBIDDEN = re.compile(r"pip3? (?:install|download)[^\n`&|;]*?(?<![\w./-])splitgraph\b|(?<![\w./-])splitgraph\[")
 
@@ -59,3 +64,17 @@ def test_the_wheel_has_the_data_of_the_package() -> None:
     for folder, suffix in (("schemas", "txt"), ("runtimes/table", "json")):
         assert list((ROOT / "splitgraph" / folder).glob(f"*.{suffix}"))
         assert not [line for line in ignored if line.endswith(suffix) or "splitgraph" in line]
+
+
+def test_the_licence_is_the_published_text() -> None:
+    assert hashlib.sha256((ROOT / "LICENSE").read_bytes()).hexdigest() == LICENCE
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    assert 'license = "Apache-2.0"\nlicense-files = ["LICENSE"]\n' in text
+
+
+def test_the_security_policy_is_of_this_release() -> None:
+    text = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
+    series = ".".join(splitgraph.__version__.split(".")[:2])
+    assert f"the latest release ({series}.x)" in text
+    for target in re.findall(r"\]\(([^)#]+)\)", text):
+        assert (ROOT / target).exists(), target

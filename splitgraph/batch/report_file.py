@@ -14,7 +14,7 @@ from splitgraph.batch.remote import localized
 from splitgraph.batch.sources import is_url
 from splitgraph.diagnostics import SplitgraphError, diagnostic
 from splitgraph.outcome import Outcome, outcome_from
-from splitgraph.report.documents import outcome_json
+from splitgraph.report.batch_documents import outcome_json
 
 _Key = tuple[str, str | None]
 

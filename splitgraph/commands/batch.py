@@ -68,7 +68,7 @@ def run_batch(
 
         write_junit(Path(options["junit"]), verb, outcomes, seconds)
     if as_json:
-        from splitgraph.report.documents import batch_json
+        from splitgraph.report.batch_documents import batch_json
 
         print_document(batch_json(verb, outcomes))
     elif not quiet:

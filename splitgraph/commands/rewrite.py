@@ -114,7 +114,7 @@ def _report_blockers(done: Rewritten, work: RewriteWork, as_json: bool) -> int:
 def _report_rewrite(done: Rewritten, work: RewriteWork, with_diff: bool, as_json: bool, quiet: bool) -> None:
     result, written = done.rewrite, done.output
     assert result is not None
-    difference = api.diff_rewrite(done.before, result) if with_diff else None
+    difference = api.diff_rewrite(done.before, done.compared) if with_diff and done.compared is not None else None
     if as_json:
         from splitgraph.report.documents import rewrite_json
 
@@ -131,9 +131,9 @@ def _report_rewrite(done: Rewritten, work: RewriteWork, with_diff: bool, as_json
         form = work.to if work.opset is None else None
         print_result(rewrite_page(result, output=str(done.path), to_form=form, is_dry=work.dry))
     if difference is not None and not as_json:
-        from splitgraph.report.differences import difference_page
+        from splitgraph.report.differences import difference_blocks
 
-        print_result([BLANK, *difference_page(difference, str(work.model), str(done.path))])
+        print_result([BLANK, *difference_blocks(difference, more="--json lists them")])
     if result.diagnostics and not (quiet and done.code == CLEAN):
         print_notice([findings_table(result.diagnostics)])
     if done.status != "converted" and result.verification is not None:

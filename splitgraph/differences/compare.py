@@ -65,6 +65,7 @@ class _Comparison:
             dict(after.analysis.opset),
             sum(len(scope.nodes) for scope in before.scopes.values()),
             sum(len(scope.nodes) for scope in after.scopes.values()),
+            self._moved,
         )
 
     def _roots(self) -> Iterator[_Pair]:

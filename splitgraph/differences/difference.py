@@ -122,11 +122,12 @@ class ModelDifference:
     parts: of the model: opsets, inputs and outputs, initializers, functions, metadata. nodes: in graph order, subgraphs
     and functions included. values: of the main graph and of subgraphs; initializers are parts. new_findings,
     gone_findings: findings of only the second or only the first model. before_opset, after_opset: imported version of
-    each domain. before_nodes, after_nodes: the number of nodes, in all graphs.
+    each domain. before_nodes, after_nodes: the number of nodes, in all graphs. moved: the location in the second model
+    of each node whose location is another one there, by its location in the first; that alone is no difference.
 
-    Not compared: the order of nodes, declared types of inner values (the inferred ones are), texts of documentation,
-    and how weights are stored. A value with a new name is a difference of the node that produces it, not of its
-    readers.
+    Not compared: the order of nodes, names of graphs, declared types of inner values (the inferred ones are), texts of
+    documentation, and how weights are stored. A value with a new name is a difference of the node that produces it, not
+    of its readers.
     """
 
     parts: tuple[PartDifference, ...] = ()
@@ -138,6 +139,7 @@ class ModelDifference:
     after_opset: Mapping[str, int] = field(default_factory=dict)
     before_nodes: int = 0
     after_nodes: int = 0
+    moved: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def is_empty(self) -> bool:

@@ -96,7 +96,7 @@ class WriteTogether:
         """Let `target` be another name of a file. Raises ModelError as `open` does, OSError where the file system has
         no such links, or the two are not on one.
         """
-        os.link(other, self._stage(target, is_copy=True).temporary)
+        _link(other, self._stage(target, is_copy=True).temporary)
 
     def _stage(self, target: Path, *, is_copy: bool) -> _Staged:
         if target.exists() and any(kept.exists() and target.samefile(kept) for kept in self._kept):
@@ -228,7 +228,7 @@ def _take_name(temporary: Path, target: Path) -> None:
     FileExistsError.
     """
     try:
-        os.link(temporary, target)
+        _link(temporary, target)
     except FileExistsError:
         raise
     except OSError:
@@ -243,13 +243,20 @@ def _take_name(temporary: Path, target: Path) -> None:
         temporary.unlink()
 
 
+def _link(source: Path, target: Path) -> None:
+    """As os.link, which not every system has; raises OSError there, too."""
+    if not hasattr(os, "link"):
+        raise OSError(errno.ENOTSUP, "this system has no hard links")
+    os.link(source, target)
+
+
 def _is_same(temporary: Path, target: Path) -> bool:
     return target.exists() and temporary.samefile(target)
 
 
 def _keep_reachable(target: Path, backup: Path) -> None:
     try:
-        os.link(target, backup)
+        _link(target, backup)
     except OSError:
         # Not every file system has hard links.
         shutil.copy2(target, backup)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from splitgraph.dim import Dim
     from splitgraph.execution.verification import Verification
     from splitgraph.inference.analysis import Analysis, SplitReport
-    from splitgraph.outcome import Outcome
     from splitgraph.runtimes.target import Target
     from splitgraph.value_type import ValueType
 
@@ -193,23 +191,6 @@ def failed_check_json(model_name: str, diagnostics: Iterable[Diagnostic]) -> Doc
     }
 
 
-def batch_json(verb: str, outcomes: Sequence[Outcome]) -> Document:
-    """What a command prints of many models with `--json`: how many ended with each status, and each of them."""
-    numbers = Counter(outcome.status for outcome in outcomes)
-    return {
-        "splitgraph": splitgraph.__version__,
-        "verb": verb,
-        "ok": all(outcome.ok for outcome in outcomes),
-        "counts": dict(sorted(numbers.items())),
-        "models": [outcome.document() for outcome in outcomes],
-    }
-
-
-def outcome_json(outcome: Outcome) -> Document:
-    """One line of a report of many models."""
-    return {"splitgraph": splitgraph.__version__, **outcome.document()}
-
-
 def failed_document(command: str, model_name: str, diagnostics: Iterable[Diagnostic]) -> Document:
     """What a command prints with `--json` when it fails before it has anything to tell of the model."""
     match command:
@@ -223,6 +204,10 @@ def failed_document(command: str, model_name: str, diagnostics: Iterable[Diagnos
             return failed_difference_document(diagnostics)
         case "verify":
             return failed_verification_json(diagnostics)
+        case "doctor":
+            from splitgraph.report.doctor_documents import failed_doctor_json
+
+            return failed_doctor_json(diagnostics)
         case _:
             return failed_rewrite_json(model_name, diagnostics, before={}, after={})
 

@@ -93,8 +93,8 @@ class Rewritten:
     """What became of a model.
 
     opset: the model's own. rewrite: the result, None if the model cannot be converted; then `blockers` say why. path:
-    of the result. output: the file that was written, None for none. before: the model. seconds_verifying: how long both
-    models were run.
+    of the result. output: the file that was written, None for none. before: the model. compared: the result in the
+    format of the model, to be compared with the model. seconds_verifying: how long both models were run.
     """
 
     status: Status
@@ -102,6 +102,7 @@ class Rewritten:
     path: Path
     before: LoadedModel
     rewrite: Rewrite | None = None
+    compared: Rewrite | None = None
     blockers: Collection[Diagnostic] = ()
     output: Path | None = None
     seconds_verifying: float = 0.0
@@ -131,7 +132,7 @@ def rewrite_file(work: RewriteWork, working: Working = _unseen) -> Rewritten:
         _refuse_existing(work, path)
     try:
         # Not its content, which the verb would check once more.
-        result = getattr(api, work.verb)(loaded, **work.keywords)
+        result = compared = getattr(api, work.verb)(loaded, **work.keywords)
         if is_ir_name(path) and isinstance(result.model, ModelProto):
             result = _as_ir(result, model, working)
     except ConversionError as error:
@@ -149,7 +150,7 @@ def rewrite_file(work: RewriteWork, working: Working = _unseen) -> Rewritten:
         result, status = _verified(loaded, result, work, working)
     seconds = time.monotonic() - began
     output = _written(work, result, path, loaded) if status == "converted" else None
-    return Rewritten(status, opset, path, loaded, result, output=output, seconds_verifying=seconds)
+    return Rewritten(status, opset, path, loaded, result, compared, output=output, seconds_verifying=seconds)
 
 
 def _refuse_existing(work: RewriteWork, path: Path) -> None:

@@ -88,11 +88,13 @@ def imported(script: str, *arguments: str, folder: Path = ROOT, **environment: s
         ([], STARTING),
         *(
             ([name, "--help"], STARTING)
-            for name in ("infer", "upgrade", "downgrade", "convert", "verify", "diff", "explain")
+            for name in ("infer", "upgrade", "downgrade", "convert", "verify", "diff", "explain", "doctor")
         ),
         (["frobnicate"], tuple(name for name in STARTING if name != "difflib")),
         (["explain", "SG203"], EXPLAINING),
         (["explain"], EXPLAINING),
+        (["doctor"], (*RUNTIMES, "google", "rich", "splitgraph.api", "splitgraph.inference", "splitgraph.conversion")),
+        (["doctor", "--json"], (*RUNTIMES, "google", "rich", "splitgraph.report.layout", "splitgraph.report.pages")),
         (["infer", MODEL], (*INFERRING, "json", "splitgraph.report.documents")),
         (["infer", MODEL, "--json"], (*INFERRING, "splitgraph.report.layout", "splitgraph.report.pages")),
         (["diff", MODEL, MODEL], (*COMPARING, "json", "splitgraph.report.documents")),
@@ -129,7 +131,7 @@ def test_a_terminal_needs_a_few_parts_of_rich(arguments: list[str], used: set[st
     ("words", "completed"),
     [
         ("splitgraph in", ["infer"]),
-        ("splitgraph ", ["infer", "upgrade", "downgrade", "convert", "check", "verify", "diff", "explain"]),
+        ("splitgraph ", ["infer", "upgrade", "downgrade", "convert", "check", "verify", "diff", "explain", "doctor"]),
         ("splitgraph infer --js", ["--json"]),
         ("splitgraph verify a b --engine onnx", ["onnxruntime"]),
     ],

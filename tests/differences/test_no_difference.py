@@ -151,6 +151,13 @@ PAIRS: dict[str, tuple[onnx.ModelProto, onnx.ModelProto]] = {
 }  # fmt: skip
 
 
+def test_a_node_without_a_name_that_moved() -> None:
+    before, after = PAIRS["nodes without names, in another order"]
+    moved = diff(before, after).moved
+    # Both are Relu nodes; the second is the first one now.
+    assert moved == {"main/Relu#0": "main/Relu#1", "main/Relu#1": "main/Relu#0"}
+
+
 @pytest.mark.parametrize("case", PAIRS)
 def test_other_ways_of_writing_the_same(case: str) -> None:
     before, after = PAIRS[case]

@@ -100,6 +100,12 @@ def test_what_is_said_of_a_node(node: NodeDifference, lines: list[str]) -> None:
     assert [text[column:] for text in table[1 : 1 + len(lines)]] == lines
 
 
+def test_long_texts_are_cut() -> None:
+    node = NodeDifference("main/s", "added", None, form("Concat-13", inputs=tuple(map(str, range(9999)))))
+    short, full = ("\n".join(page(node, with_all=with_all)) for with_all in (False, True))
+    assert len(short) < 1000 < 9000 < len(full)
+
+
 def test_long_lists_are_cut() -> None:
     nodes = [changed(form("A-1", f"n{index}"), form("B-1", f"n{index}"), "operator") for index in range(40)]
     assert page(*nodes[:21])[-1].split() == ["n20", "A-1", "→", "B-1"]

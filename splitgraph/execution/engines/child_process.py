@@ -1,4 +1,7 @@
-"""Start a Python process that runs a module of splitgraph, end it, and say how it ended."""
+"""Start a Python process that runs a module of splitgraph, end it, and say how it ended.
+
+This module imports neither onnx nor NumPy: `splitgraph doctor` must start where one of them is broken.
+"""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import json
+import mmap
 import os
 import queue
 import signal
@@ -65,7 +66,7 @@ def _memory() -> _Memory:
         size, resident = Path("/proc/self/statm").read_text("ascii").split()[:2]
     except OSError:
         return _Memory(0, 0)
-    page = os.sysconf("SC_PAGE_SIZE")
+    page = mmap.PAGESIZE
     return _Memory(int(size) * page, int(resident) * page)
 
 

@@ -1,0 +1,115 @@
+"""`splitgraph doctor`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import splitgraph
+from splitgraph.exit_codes import CLEAN, FINDINGS
+from splitgraph.installation.engine_trials import EngineReport
+from splitgraph.installation.machine import FolderReport, MachineReport
+from splitgraph.installation.packages import EXTRAS, PackageReport
+from splitgraph.installation.report import InstallationReport, examine
+from splitgraph.report.printing import print_document, print_result, working
+
+if TYPE_CHECKING:
+    from splitgraph.report.layout import Block, Cell
+
+_GIB = 2**30
+
+
+def doctor(*, as_json: bool) -> int:
+    """Examine the installation and print what was found."""
+    with working("examining the installation") as say:
+        report = examine(say)
+    if as_json:
+        from splitgraph.report.doctor_documents import doctor_json
+
+        print_document(doctor_json(report))
+    else:
+        print_result(_page(report))
+    return CLEAN if report.ok else FINDINGS
+
+
+def _page(report: InstallationReport) -> list[Block]:
+    from splitgraph.report.layout import BLANK, line, table
+    from splitgraph.report.pages import findings_phrase, findings_table
+
+    title = (f"splitgraph {splitgraph.__version__}", "bold")
+    blocks: list[Block] = [
+        line(title, f" · Python {report.python} · {report.system}"),
+        line(f"  {report.executable}"),
+        BLANK,
+        table(("package", "version", "needs"), ("bold", "", "dim"), list(map(_package_row, report.packages))),
+        BLANK,
+        table(
+            ("engine", "version", "state", "newest opset", "devices"),
+            ("bold", "", "", "", ""),
+            list(map(_engine_row, report.engines)),
+        ),
+        BLANK,
+        table(
+            ("extra", "version", "needs", "adds"),
+            ("bold", "", "dim", ""),
+            [_extra_row(name, package) for name, package in report.extras.items()],
+            is_prose=True,
+        ),
+        BLANK,
+        *(line(f"  {_folder_text(each)}") for each in report.folders),
+        line(f"  {_machine_text(report.machine)}"),
+        BLANK,
+    ]
+    if not report.diagnostics:
+        return [*blocks, line(("Everything that is installed works.", "green"))]
+    return [*blocks, line(f"{findings_phrase(report.diagnostics)}."), BLANK, findings_table(report.diagnostics)]
+
+
+def _package_row(package: PackageReport) -> Sequence[str | Cell]:
+    return package.name, _version(package), f">= {package.oldest}" if package.oldest else ""
+
+
+def _extra_row(name: str, package: PackageReport) -> Sequence[str | Cell]:
+    return name, _version(package), f">= {package.oldest}", EXTRAS[name].adds
+
+
+def _version(package: PackageReport) -> str | Cell:
+    from splitgraph.report.layout import Cell
+
+    if package.version is None:
+        return Cell(("not installed",), "yellow")
+    return Cell((package.version,), "bold red") if package.is_too_old else package.version
+
+
+_STYLES = {"works": "green", "broken": "bold red", "not installed": "yellow"}
+
+
+def _engine_row(engine: EngineReport) -> Sequence[str | Cell]:
+    from splitgraph.report.layout import Cell
+
+    state = Cell((engine.status,), _STYLES[engine.status])
+    newest = "" if engine.newest_opset is None else str(engine.newest_opset)
+    return engine.name, engine.version or "", state, newest, ", ".join(engine.devices)
+
+
+def _folder_text(folder: FolderReport) -> str:
+    state = "writable" if folder.writable else "NOT WRITABLE"
+    free = "" if folder.free is None else f", {_size(folder.free)} free"
+    return f"{folder.purpose}: {folder.path or 'no folder'}, {state}{free}"
+
+
+def _machine_text(machine: MachineReport) -> str:
+    from splitgraph.report.text import count
+
+    parts = ["processors not known" if machine.cpus is None else count(machine.cpus, "processor")]
+    if machine.memory is not None:
+        parts.append(f"{_size(machine.memory)} memory")
+    if machine.available_memory is not None:
+        parts.append(f"{_size(machine.available_memory)} available")
+    if machine.engine_memory is not None:
+        parts.append(f"an engine may use {_size(machine.engine_memory)}")
+    return ", ".join(parts)
+
+
+def _size(number: int) -> str:
+    return f"{number / _GIB:,.1f} GiB"

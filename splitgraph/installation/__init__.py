@@ -1,0 +1,1 @@
+"""What is installed here and works: packages, engines, folders, memory. `splitgraph doctor` shows it."""
