@@ -17,6 +17,16 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     if not hasattr(config, "workerinput"):
         compileall.compile_dir(PACKAGE, quiet=2)
+    keep_engines()
+
+
+def keep_engines() -> None:
+    """Let the processes of engines serve more than one test: pytest changes their environment with every test."""
+    from splitgraph.execution.engines import warm_processes
+
+    environment = warm_processes.environment
+    ignored = "PYTEST_CURRENT_TEST"
+    warm_processes.environment = lambda: {name: text for name, text in environment().items() if name != ignored}
 
 
 @pytest.fixture

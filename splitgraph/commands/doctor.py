@@ -44,7 +44,7 @@ def _page(report: InstallationReport) -> list[Block]:
         table(("package", "version", "needs"), ("bold", "", "dim"), list(map(_package_row, report.packages))),
         BLANK,
         table(
-            ("engine", "version", "state", "newest opset", "devices"),
+            ("engine", "version", "state", "splits to opset", "devices"),
             ("bold", "", "", "", ""),
             list(map(_engine_row, report.engines)),
         ),

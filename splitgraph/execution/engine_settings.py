@@ -6,6 +6,12 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from splitgraph.execution.providers import CPU_DEVICE, CPU_PROVIDER, provider_of
+
+_ENGINES = ("onnxruntime", "openvino")
+# None: the engine has no provider of that name.
+_ON_CPU = (CPU_PROVIDER, CPU_DEVICE, None)
+
 
 @dataclass(frozen=True, slots=True)
 class EngineSettings:
@@ -17,6 +23,11 @@ class EngineSettings:
 
     custom_ops: tuple[str, ...] = ()
     providers: tuple[str, ...] = ()
+
+    @property
+    def has_devices(self) -> bool:
+        """Return True if something other than the CPU may run the models."""
+        return any(provider_of(engine, name) not in _ON_CPU for engine in _ENGINES for name in self.providers)
 
     def as_json(self) -> dict[str, Any]:
         """Return the form in which an engine process reads it."""

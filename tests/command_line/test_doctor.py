@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from pathlib import Path
 
 import pytest
 from json_schemas import wrong
@@ -11,7 +13,7 @@ from splitgraph.installation import report
 from splitgraph.installation.engine_trials import EngineReport
 from splitgraph.installation.machine import MachineReport
 
-from .program import Run
+from .program import ROOT, Run, in_child
 
 ENGINES = {
     "reference": EngineReport("reference", "works", "1.23.2", 28, ("CPU",)),
@@ -48,6 +50,29 @@ def test_a_broken_engine_is_in_the_document(run: Run, engines: dict[str, EngineR
     assert wrong(document, "failure") != []
     assert [each["status"] for each in document["engines"]] == ["works", "broken", "not installed"]
     assert [each["code"] for each in document["diagnostics"]] == ["SG801"]
+
+
+FAULTS = [
+    ("numpy", "raise ImportError('numpy is half installed')", "ImportError: numpy is half installed"),
+    ("onnx", "import os; os.abort()", "crashed (SIGABRT)"),
+]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+@pytest.mark.parametrize(("package", "source", "reason"), FAULTS)
+def test_a_package_that_every_engine_needs_may_be_broken(
+    package: str, source: str, reason: str, tmp_path: Path
+) -> None:
+    """The program itself must start without them."""
+    (tmp_path / package).mkdir()
+    (tmp_path / package / "__init__.py").write_text(source, encoding="utf-8")
+    path = os.pathsep.join((str(tmp_path), str(ROOT)))
+    done = in_child("-m", "splitgraph", "doctor", "--json", PYTHONPATH=path)
+    document = json.loads(done.stdout)
+    assert (done.returncode, done.stderr, wrong(document, "doctor")) == (1, "", [])
+    installed = [each for each in document["engines"] if each["status"] != "not installed"]
+    assert installed
+    assert all(each["status"] == "broken" and reason in each["reason"] for each in installed)
 
 
 def test_a_wrong_call_is_a_document_too(run: Run) -> None:

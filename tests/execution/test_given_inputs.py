@@ -153,6 +153,19 @@ def test_expected_outputs_that_are_not_given_are_a_warning(folder: Path) -> None
     assert "the test data has the shape [1, 3]" in verify_models(ADDED, ADDED, inputs=folder).warnings[0].message
 
 
+def test_small_numbers_of_an_output_may_be_rounded_like_its_large_ones(tmp_path: Path) -> None:
+    """As in a Fourier transform; another engine gives 0 for a sum that cancels."""
+    model = model_of([node("Identity", ["x"], ["y"])], [value("x", (3,))], [value("y", (3,))])
+    for name, numbers in (("input_0", [1000, 1e-3, 1]), ("output_0", [1000.9, 0, 1])):
+        made = numpy_helper.from_array(np.array(numbers, np.float32))
+        (tmp_path / f"{name}.pb").write_bytes(made.SerializeToString())
+    assert verify_models(model, model, inputs=tmp_path).warnings == ()
+    (tmp_path / "output_0.pb").write_bytes(
+        numpy_helper.from_array(np.array([1000, 0.2, 1], np.float32)).SerializeToString()
+    )
+    assert [each.code for each in verify_models(model, model, inputs=tmp_path).warnings] == ["SG509"]
+
+
 def test_expected_outputs_say_nothing_where_inputs_are_drawn(folder: Path) -> None:
     for number in (0, 1):
         (folder / f"test_data_set_{number}" / "input_1.pb").unlink()

@@ -127,7 +127,8 @@ class Workplace:
             write_values(folder / name, item.inputs)
             cases.append({"case": item.case, "attempt": item.attempt, "inputs": name})
         models = [os.path.relpath(model.path, folder) for model in self._models]
-        memory = memory_limit(sum(model.weights for model in self._models))
+        # Drivers of GPUs reserve far more address space than they use.
+        memory = 0 if self.settings.has_devices else memory_limit(sum(model.weights for model in self._models))
         engines = (engine.split("+") * len(models))[: len(models)]
         job = {"engines": engines, "seconds": seconds, "memory": memory, "models": models, "cases": cases}
         job["ports"] = self._ports
@@ -165,7 +166,9 @@ def _run_worker(engine: str, folder: Path, seconds: float) -> str:
 
 
 def _collect(folder: Path, abnormal: str, memory: int) -> EngineRun:
-    """Read the events of a worker. abnormal: why its process did not end normally, "" if it did."""
+    """Read the events of a worker. abnormal: why its process did not end normally, "" if it did. memory: the limit in
+    bytes, 0 for none.
+    """
     run = EngineRun()
     last: dict[str, Any] = {"event": "start", "stage": "load", "model": 0}
     for event in _read_events(folder / "events.jsonl"):
@@ -195,7 +198,7 @@ def _collect(folder: Path, abnormal: str, memory: int) -> EngineRun:
 
 
 def _with_limit(failure: Failure, memory: int) -> Failure:
-    if not says_out_of_memory(failure.reason):
+    if not memory or not says_out_of_memory(failure.reason):
         return failure
     return replace(failure, reason=out_of_memory(memory, failure.reason))
 

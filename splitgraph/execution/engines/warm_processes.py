@@ -4,11 +4,12 @@ The contract of a warm process:
 
 - It runs one job at a time, and a thread has it for itself meanwhile. As many are kept as were at work at once.
 - It takes a job only of the engine that it ran before, and only if a new process would be started in the same way: the
-  same interpreter, environment and search path.
+  same interpreter, environment and search path. One that was started in another way is ended.
 - It is kept only if it is healthy. It is ended after a crash, a time-out, a failed allocation, a job that was
   interrupted, any failure of OpenVINO (which keeps state of failed runs), a library of custom operators (which stays
   loaded), and if it holds much more memory than when it started (see `worker.main` and `worker_loop.serve`).
-- Each job has its own time limit and its own memory limit; what earlier jobs left in the address space is not counted.
+- Each job has its own time limit and its own memory limit, which does not count what earlier jobs left in the address
+  space.
 - What a job finds out depends on no earlier job: models, sessions and outputs are gone, its output streams and its
   current folder are those of the job. A test compares verifications with and without warm processes.
 - It ends after some time without a job, when the interpreter exits, and when this process is killed.
@@ -20,6 +21,7 @@ The contract of a warm process:
 from __future__ import annotations
 
 import atexit
+import contextlib
 import json
 import os
 import queue
@@ -40,8 +42,8 @@ BEGAN, DONE, LAST = b"began\n", b"done\n", b"last\n"
 # A grandchild may hold the pipe of a process that has ended; this is how often the process itself is asked.
 _LOOK_SECONDS = 0.5
 
-# The engine, the command and the environment of a process.
-Key = tuple[object, ...]
+# The command and the environment of a process.
+Way = tuple[object, ...]
 
 
 class _Died(Exception):
@@ -98,13 +100,13 @@ class _Process:
         deadline = time.monotonic() + seconds
         assert self._process.stdin is not None
         try:
-            self._process.stdin.write(json.dumps(str(folder)).encode("ascii") + b"\n")
+            # The pipe of a process that has ended is broken, which shows in what the process says, too.
+            with contextlib.suppress(BrokenPipeError):
+                self._process.stdin.write(json.dumps(str(folder)).encode("ascii") + b"\n")
             if self._next(deadline) != BEGAN:
                 raise _Died(self._process.wait(max(deadline - time.monotonic(), 0.0)))
             if self._next(deadline) is None:
                 return describe_exit(self._process.wait(max(deadline - time.monotonic(), 0.0)), folder / "stderr")
-        except BrokenPipeError:
-            raise _Died(self._process.wait()) from None
         except (queue.Empty, subprocess.TimeoutExpired):
             return overtime(seconds)
         return ""
@@ -121,8 +123,10 @@ class _Process:
                 if self._process.poll() is None or not self._said.empty():
                     continue
                 said = None
-            self.is_healthy = said == DONE
-            return said
+            # What a module prints while Python starts is no answer.
+            if said in (BEGAN, DONE, LAST, None):
+                self.is_healthy = said == DONE
+                return said
 
     @property
     def has_ended(self) -> bool:
@@ -141,32 +145,34 @@ class _Process:
 
 
 class _Pool:
-    """The processes that wait for a job, by what they can do."""
+    """The processes that wait for a job, by engine, each with the way in which it was started."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._waiting: defaultdict[Key, list[_Process]] = defaultdict(list)
+        self._waiting: defaultdict[str, list[tuple[Way, _Process]]] = defaultdict(list)
 
-    def take(self, key: Key) -> _Process | None:
-        """Return the process that was used last, None if none waits."""
+    def take(self, engine: str, way: Way) -> _Process | None:
+        """Return the process that was used last, None if none waits. One that was started in another way is ended."""
         with self._lock:
-            waiting = self._waiting[key]
-            while waiting:
-                process = waiting.pop()
-                if not process.has_ended:
-                    return process
-                process.forget()
-        return None
+            waiting = self._waiting.pop(engine, [])
+            useless = [process for other, process in waiting if other != way or process.has_ended]
+            useful = [entry for entry in waiting if entry[1] not in useless]
+            found = useful.pop()[1] if useful else None
+            if useful:
+                self._waiting[engine] = useful
+        for process in useless:
+            process.end(waits=False)
+        return found
 
-    def give_back(self, key: Key, process: _Process) -> None:
+    def give_back(self, engine: str, way: Way, process: _Process) -> None:
         """Keep a healthy process for another job."""
         with self._lock:
-            self._waiting[key].append(process)
+            self._waiting[engine].append((way, process))
 
     def clear(self) -> list[_Process]:
         """Return all processes that wait, and keep none."""
         with self._lock:
-            found = [process for waiting in self._waiting.values() for process in waiting]
+            found = [process for waiting in self._waiting.values() for _, process in waiting]
             self._waiting.clear()
         return found
 
@@ -181,9 +187,9 @@ def run_job(engine: str, folder: Path, seconds: float) -> str:
     """
     idle = IDLE_SECONDS
     command, variables = command_of(_WORKER, str(idle)), environment()
-    key = (engine, tuple(command), tuple(sorted(variables.items())))
+    way = (*command, *sorted(variables.items()))
     while True:
-        process = _pool.take(key) if idle else None
+        process = _pool.take(engine, way) if idle else None
         is_new = process is None
         process = process or _Process(command, variables, folder)
         is_kept = False
@@ -196,7 +202,7 @@ def run_job(engine: str, folder: Path, seconds: float) -> str:
                 return describe_exit(died.status, folder / "stderr") or "ended without a result"
         finally:
             if is_kept:
-                _pool.give_back(key, process)
+                _pool.give_back(engine, way, process)
             else:
                 process.end()
 
@@ -213,7 +219,7 @@ def _forget_all() -> None:
     global _pool
     left, _pool = _pool, _Pool()
     for waiting in left._waiting.values():
-        for process in waiting:
+        for _, process in waiting:
             process.forget()
 
 

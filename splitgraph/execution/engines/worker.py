@@ -64,7 +64,7 @@ def main(folder: Path, held: int = 0) -> bool:
     held: how many bytes of address space earlier jobs left, which the memory limit of this job does not count.
     """
     job = json.loads((folder / "job.json").read_text("utf-8"))
-    _limit(job["seconds"], job["memory"] + held)
+    _limit(job["seconds"], job["memory"] and job["memory"] + held)
     with (folder / "events.jsonl").open("a", encoding="utf-8") as file:
         events = _Events(file)
         settings = _prepare(job, events)
@@ -176,7 +176,7 @@ def _load(task: _Task, model: int) -> Loaded:
 
 def _limit(seconds: float, memory: int) -> None:
     """Limit the address space of this process, disable core dumps, and end the process after its time is over, because
-    the parent process may have been killed.
+    the parent process may have been killed. memory: 0 for no limit.
 
     macOS does not enforce a limit of the address space, and Windows has none.
     """
@@ -188,7 +188,8 @@ def _limit(seconds: float, memory: int) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if sys.platform != "darwin":
         _, hard = resource.getrlimit(resource.RLIMIT_AS)
-        allowed = memory if hard == resource.RLIM_INFINITY else min(memory, hard)
+        wanted = memory or hard
+        allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
         resource.setrlimit(resource.RLIMIT_AS, (allowed, hard))
 
 

@@ -25,6 +25,7 @@ from splitgraph.execution.rounding.isolate import Case
 from splitgraph.execution.rounding.measure import measure_rounding, rounding_note
 from splitgraph.execution.values import Value
 from splitgraph.execution.verdict.evidence import Evidence
+from splitgraph.execution.verdict.expected_outputs import find_unexpected
 from splitgraph.execution.verdict.judge import Judge, Outcome, obstacle_of
 from splitgraph.value_type import UNKNOWN
 
@@ -220,23 +221,14 @@ class EngineTrial:
 
     def _unexpected_outputs(self) -> Diagnostic | None:
         """Return a warning if the first model does not give the outputs that the caller expects."""
-        if self.question.before.draws_random_numbers:
-            return None
-        names = [value.name for value in self.question.before.interface.graph.output]
-        for case, attempt in sorted(self.ran.outputs[0]):
-            given = self.question.maker.case_of(case)
-            if case >= self.question.samples or self.given[case, attempt].keys() - given.inputs.keys():
-                continue
-            for position, wanted in given.outputs.items():
-                plain = self._comparison()
-                rtol, atol = max(plain.rtol, _RTOL_BETWEEN_ENGINES), max(plain.atol, _ATOL_BETWEEN_ENGINES)
-                comparison = Comparison(rtol, atol, sides=("the test data has", "the model"))
-                found = self.ran.outputs[0][case, attempt][position]
-                wrong = comparison.compare_outputs([names[position]], [wanted], [found], case)
-                if wrong is not None:
-                    text = f"the first model does not give the outputs of {given.name}: {wrong.name}: {wrong.reason}"
-                    return diagnostic("SG509", text, severity="warning")
-        return None
+        given = {key: self.question.maker.case_of(key[0]) for key in self.ran.outputs[0]}
+        # The expected outputs belong to the given inputs alone.
+        whole = {
+            key: case
+            for key, case in given.items()
+            if key[0] < self.question.samples and not self.given[key].keys() - case.inputs.keys()
+        }
+        return find_unexpected(self.question.before, self.ran.outputs[0], whole, self._comparison())
 
     def _comparison(self) -> Comparison:
         rtol, atol = self.question.rtol, self.question.atol

@@ -81,7 +81,7 @@ class Evidence:
         """Record the outputs of the first model on a case; return how many of them hold a number or have no tests."""
         count = 0
         for position, value in enumerate(outputs):
-            arrays = list(_arrays(value))
+            arrays = list(tensors_of(value))
             if any(array.size for array in arrays):
                 self._filled.add(position)
             has_number = any(is_finite(array).any() for array in arrays)
@@ -162,7 +162,7 @@ def _listed(names: Sequence[str]) -> str:
     return shown if len(names) <= _MOST_NAMES else f"{shown} and {len(names) - _MOST_NAMES} more"
 
 
-def _arrays(value: Value) -> Iterator[Array]:
+def tensors_of(value: Value) -> Iterator[Array]:
     """Yield the tensors in a value."""
     if isinstance(value, np.ndarray):
         yield value
@@ -171,18 +171,18 @@ def _arrays(value: Value) -> Iterator[Array]:
             yield np.asarray(item)
     elif isinstance(value, list):
         for item in value:
-            yield from _arrays(item)
+            yield from tensors_of(item)
 
 
 def _shapes_of(inputs: Mapping[str, Value]) -> Shapes:
-    return {name: [array.shape for array in _arrays(value)] for name, value in inputs.items()}
+    return {name: [array.shape for array in tensors_of(value)] for name, value in inputs.items()}
 
 
 def _differ(before: Value, after: Value, comparison: Comparison, *, same: bool) -> bool:
     """Return True if two values differ, in more than their shape if the inputs had other shapes. same: whether the
     inputs had the same shapes.
     """
-    left, right = list(_arrays(before)), list(_arrays(after))
+    left, right = list(tensors_of(before)), list(tensors_of(after))
     if (before is None) != (after is None):
         return True
     if isinstance(before, dict) and before.keys() != after.keys():

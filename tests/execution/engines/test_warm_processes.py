@@ -142,6 +142,8 @@ def test_is_not_used_if_a_new_process_would_start_in_another_way(
     change(monkeypatch)
     run()
     assert len(started) == 2
+    if change is not none_kept:
+        assert comes_true(lambda: has_ended(started[0].pid))
 
 
 def test_is_not_used_by_another_engine_or_provider(started: Started) -> None:
@@ -175,6 +177,30 @@ def test_ends_after_some_time_without_a_job(started: Started, monkeypatch: pytes
     assert started[0].poll() is None
     assert comes_true(lambda: started[0].poll() is not None)
     assert run("reference").failures == []
+
+
+def test_what_a_module_prints_at_the_start_is_no_answer(
+    started: Started, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text("print('hello')")
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    assert run("reference").failures == []
+    assert run("reference").failures == []
+    assert len(started) == 1
+
+
+def limit_of(process: subprocess.Popen[bytes]) -> str:
+    limits = Path(f"/proc/{process.pid}/limits").read_text().splitlines()
+    return next(line for line in limits if line.startswith("Max address space")).split()[3]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the limit of the address space")
+def test_devices_have_no_limit_of_the_address_space(started: Started) -> None:
+    """The drivers of GPUs reserve more of it than machines have; Azure's provider stands for them."""
+    run(settings=EngineSettings(providers=("cpu",)))
+    run(settings=EngineSettings(providers=("azure",)))
+    assert limit_of(started[0]).isdecimal()
+    assert limit_of(started[1]) == "unlimited"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit of the address space")
