@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from splitgraph.batch.sources import is_url
+from splitgraph.cache_folder import cache_folder
 from splitgraph.diagnostics import ModelError, SplitgraphError, diagnostic
 from splitgraph.formats.external_data import is_inside
 from splitgraph.formats.onnx_file import external_locations
@@ -44,7 +45,7 @@ def localized(name: str) -> Path:
     if not is_url(name):
         return Path(name)
     system, path = _system(name)
-    folder = _cache_folder() / hashlib.sha256(name.rpartition("/")[0].encode()).hexdigest()[:16]
+    folder = cache_folder() / "remote" / hashlib.sha256(name.rpartition("/")[0].encode()).hexdigest()[:16]
     remote_folder, _, last = path.rpartition("/")
     local = folder / last
     _read(system, path, local, name)
@@ -79,14 +80,6 @@ def _system(url: str) -> tuple[Any, str]:
         text = f"{url} cannot be opened: {error}"
         raise SplitgraphError(text, [diagnostic("SG601", text, url, help="Check the protocol of the URL.")]) from error
     return system, path
-
-
-def _cache_folder() -> Path:
-    named = os.environ.get("SPLITGRAPH_CACHE")
-    if named:
-        return Path(named) / "remote"
-    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(home) / "splitgraph" / "remote"
 
 
 def _read(system: Any, path: str, local: Path, url: str) -> None:

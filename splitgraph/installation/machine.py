@@ -9,6 +9,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from splitgraph.cache_folder import cache_folder
 from splitgraph.execution.limits import memory_limit
 from splitgraph.temporary_folders import temporary_folder
 
@@ -47,7 +48,7 @@ def examine_machine() -> MachineReport:
 
 def examine_folders() -> list[FolderReport]:
     """The folders that splitgraph writes to by itself."""
-    return [_temporary_folder()]
+    return [_temporary_folder(), _cache_folder()]
 
 
 def _temporary_folder() -> FolderReport:
@@ -62,6 +63,15 @@ def _temporary_folder() -> FolderReport:
     except OSError as error:
         return FolderReport(purpose, path, False, _free(path), error.strerror or str(error))
     return FolderReport(purpose, path, True, _free(path))
+
+
+def _cache_folder() -> FolderReport:
+    """The folder of models that were read from URLs. It is made when there is one."""
+    purpose, path = "models at URLs", cache_folder()
+    existing = next(folder for folder in (path, *path.parents) if folder.exists())
+    is_writable = existing.is_dir() and os.access(existing, os.W_OK)
+    reason = "" if is_writable else f"{existing} cannot be written to"
+    return FolderReport(purpose, str(path), is_writable, _free(str(existing)), reason)
 
 
 def _free(path: str) -> int | None:

@@ -34,6 +34,8 @@ EXTRAS: Mapping[str, Extra] = {
     "onnxruntime": Extra("onnxruntime", "1.20", "onnxruntime", "verification with ONNX Runtime"),
     "openvino": Extra("openvino", "2025.0", "openvino", "verification with OpenVINO, ONNX to IR, passes for ov.Model"),
     "onnx-ir": Extra("onnx-ir", "0.1.7", "onnx_ir", "models of the type onnx_ir.Model, passes for onnx_ir"),
+    "distributed": Extra("distributed", "2024.1", "distributed", "many models on a cluster of dask.distributed"),
+    "fsspec": Extra("fsspec", "2024.2", "fsspec", "models at URLs"),
 }
 
 
