@@ -1,0 +1,41 @@
+"""The page of one model, or of a model before and after a rewrite."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+
+from splitgraph.inference.analysis import Analysis
+from splitgraph.report.html.model_data import model_data
+from splitgraph.report.html.page import html_page
+from splitgraph.report.text import printable
+
+_SCRIPTS = (
+    "elements.js",
+    "model.js",
+    "heap.js",
+    "folding.js",
+    "repeats.js",
+    "bars.js",
+    "layout.js",
+    "frames.js",
+    "draw.js",
+    "stage.js",
+    "lists.js",
+    "searching.js",
+    "panel.js",
+    "changes.js",
+    "page.js",
+    "controls.js",
+    "print.js",
+    "main.js",
+)
+_STYLES = ("theme.css", "page.css", "drawing.css", "print.css")
+
+
+def model_page(analysis: Analysis, name: str, *, title: str | None = None) -> str:
+    """A self-contained HTML page of an analysis. name: of the model, such as its path. title: of the page; by default
+    the last part of the name.
+    """
+    shown = printable(title or PurePath(name).name or name)
+    data = {"title": shown, "models": [model_data(analysis, name)]}
+    return html_page(shown, data, body="page.html", scripts=_SCRIPTS, styles=_STYLES, library=True)
