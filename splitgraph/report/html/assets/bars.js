@@ -7,6 +7,8 @@ const LAST_SEGMENTS = 2;
 const GAP = 2;
 const NARROWEST = 3;
 const BAR_FONT = "500 12px mono";
+const CAPTION_FONT = "10px mono";
+const CAPTION_HEIGHT = 13;
 const PART_COLOURS = 8;
 
 /** The colour class of a part; neighbours differ. */
@@ -66,6 +68,22 @@ function outputX(split, output, width) {
   return segment.x + segment.width / 2;
 }
 
+/** The labels that do not fit into their segments, for a row below the bar: { x, text, part }, as many as fit there. */
+function narrowCaptions(split, width) {
+  if (split.kind !== "split" && split.kind !== "variadic") return [];
+  const captions = [];
+  let free = 0;
+  for (const segment of segments(split, width)) {
+    if (segment.text || segment.hidden) continue;
+    const half = textWidth(segment.full, CAPTION_FONT) / 2;
+    const x = Math.min(Math.max(segment.x + segment.width / 2, half), width - half);
+    if (x - half < free || x + half > width + 1) continue;
+    captions.push({ x, text: segment.full, part: segment.part });
+    free = x + half + 6;
+  }
+  return captions;
+}
+
 /** The bar as an SVG group at (0, 0). */
 function drawBar(split, width, height) {
   const bar = svg("g", { class: `bar ${split.kind}` });
@@ -85,6 +103,10 @@ function drawBar(split, width, height) {
         segment.text && svg("text", { x: (segment.width / 2).toFixed(1), y: height / 2 + 2.5 }, segment.text),
       ),
     );
+  }
+  for (const { x, text, part } of narrowCaptions(split, width)) {
+    const caption = svg("text", { class: `narrow ${partClass(part)}`, x: x.toFixed(1), y: height + 11 }, text);
+    bar.append(caption);
   }
   if (split.kind === "sequence") bar.append(drawBracket(width, height));
   return bar;

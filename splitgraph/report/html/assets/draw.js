@@ -22,7 +22,7 @@ function drawLayout(layout, graph, actions) {
   const boxes = svg("g", { class: "boxes" });
   for (const edge of layout.edges) {
     lines.append(drawEdge(edge, graph));
-    if (edge.label) labels.append(drawLabel(edge, graph));
+    if (edge.label.length) labels.append(drawLabel(edge, graph));
   }
   for (const box of layout.boxes) boxes.append(drawBox(box, graph, actions));
   return svg("g", {}, lines, boxes, labels);
@@ -49,13 +49,15 @@ function drawLabel(edge, graph) {
   const full = edge.values.map((value) => `${graph.value(value)}: ${graph.type(value) || "unknown type"}`);
   const kind = edge.values.length === 1 && !graph.type(edge.value) ? "type unknown" : "type";
   const [x, y] = edge.at.map(round);
-  const width = round(textWidth(edge.label, LABEL_FONT) + 8);
+  const width = round(Math.max(...edge.label.map((text) => textWidth(text, LABEL_FONT))) + 8);
+  const height = edge.label.length * LABEL_LINE + 2;
+  const top = -height / 2;
   return svg(
     "g",
     { class: kind, transform: `translate(${x} ${y})` },
     svg("title", {}, full.slice(0, 12).join("\n")),
-    svg("rect", { x: -width / 2, y: -7.5, width, height: 15, rx: 4 }),
-    svg("text", { y: 3.5 }, edge.label),
+    svg("rect", { x: -width / 2, y: top, width, height, rx: 4 }),
+    ...edge.label.map((text, line) => svg("text", { y: top + 11 + line * LABEL_LINE }, text)),
   );
 }
 
@@ -102,10 +104,10 @@ function spoken(box) {
 const DRAWING = {
   node(drawn, box, graph, actions) {
     drawn.append(card(box, 7));
-    const x = box.enters ? (box.w - 22) / 2 : box.w / 2;
+    const x = box.w / 2;
     drawn.append(svg("text", { class: "op", x, y: box.name ? 19 : 21.5 }, shortened(box.op, 40)));
     if (box.name) drawn.append(svg("text", { class: "name", x, y: 34 }, shortened(box.name, LONGEST_NAME)));
-    if (box.enters) drawn.append(corner(box, "›", "show what is inside", () => actions.open(box)));
+    (box.bodies ?? []).forEach((body, row) => drawn.append(bodyRow(box, body, row, actions)));
   },
   split(drawn, box) {
     const { split } = box;
@@ -130,10 +132,14 @@ const DRAWING = {
     drawn.append(svg("text", { class: "caption", x: box.w / 2, y: 36 }, box.caption));
   },
   input(drawn, box) {
-    const width = textWidth(box.kind, "600 9.5px sans");
-    drawn.append(card(box, 13));
-    drawn.append(svg("text", { class: "role", x: 12, y: 16.5 }, box.kind));
-    drawn.append(svg("text", { class: "value", x: 20 + width, y: 17 }, shortened(box.name, LONGEST_NAME)));
+    drawn.append(card(box, 18));
+    box.rows.forEach((row, place) => {
+      const left = (box.w - box.role - textWidth(row.name, "600 11px mono")) / 2;
+      const top = 17 + place * PILL_ROW;
+      drawn.append(svg("text", { class: "role", x: left, y: top }, box.kind));
+      drawn.append(svg("text", { class: "value", x: left + box.role, y: top }, row.name));
+      drawn.append(svg("text", { class: "name", x: box.w / 2, y: top + 13.5 }, row.type));
+    });
   },
   repeat(drawn, box, graph, actions) {
     frame(drawn, box, graph, actions, "open the layers", "⤢");
@@ -151,6 +157,20 @@ const DRAWING = {
   },
 };
 DRAWING.output = DRAWING.captured = DRAWING.input;
+
+/** The body of an If or a loop, or of the function that a node calls: a click shows it. */
+function bodyRow(box, body, row, actions) {
+  const y = box.h - 4 - (box.bodies.length - row) * BODY_ROW;
+  const press = (event) => {
+    event.stopPropagation();
+    actions.enter(body.graph);
+  };
+  const group = svg("g", { class: "body-row", transform: `translate(6 ${y})`, click: press });
+  group.append(svg("title", {}, `show ${body.graph.title}`));
+  group.append(svg("rect", { width: round(box.w - 12), height: BODY_ROW - 3, rx: 5 }));
+  group.append(svg("text", { x: 9, y: 13.5 }, body.text), svg("text", { class: "go", x: round(box.w - 24), y: 13.5 }, "›"));
+  return group;
+}
 
 function card(box, radius) {
   return svg("rect", { class: "card", width: round(box.w), height: round(box.h), rx: radius });
@@ -171,7 +191,7 @@ function corner(box, sign, title, act) {
   };
   return svg(
     "g",
-    { class: "corner", transform: `translate(${round(box.w - 30)} ${box.inner ? 8 : (box.h - 22) / 2})`, click: press },
+    { class: "corner", transform: `translate(${round(box.w - 30)} ${box.inner ? 8 : 6})`, click: press },
     svg("title", {}, title),
     svg("rect", { width: 22, height: 22, rx: 6 }),
     svg("text", { x: 11, y: 15.5 }, sign),

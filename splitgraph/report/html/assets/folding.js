@@ -9,6 +9,8 @@ const SHAPE_SOURCES = new Set(["Shape", "Size", "ShapeOf"]);
 // Nodes of an opened stretch that are drawn one by one. A larger stretch opens as stretches of CHUNK nodes.
 const MOST_OPENED = 120;
 const CHUNK = 40;
+// Inputs or outputs in one box.
+const MOST_IN_COLUMN = 6;
 
 /** Marks the nodes that only compute with sizes: what depends on nothing but Shape nodes and constants. */
 function shapeArithmetic(graph) {
@@ -55,7 +57,8 @@ class Item {
     this.kind = kind;
     this.nodes = nodes;
     this.order = order;
-    this.value = -1;
+    // Of inputs and outputs: the values.
+    this.values = [];
     this.ins = new Set();
     this.outs = new Set();
     this.index = -1;
@@ -179,7 +182,7 @@ function connected(graph, items, itemOf, drawn) {
       const kind = inputs.has(value) ? "input" : "captured";
       // Inputs of one item stay in the order in which it reads them: equal layers must have equal orders.
       const input = new Item(kind, [], item.order - 0.5 + sources.size * 1e-7);
-      input.value = value;
+      input.values.push(value);
       sources.set(value, input);
     } else if (producer < 0 && !item.ins.has(value)) {
       // What several items read comes first, and belongs to none of their layers.
@@ -198,11 +201,39 @@ function connected(graph, items, itemOf, drawn) {
     if (value < 0 || (graph.producer[value] >= 0 && !drawn(graph.producer[value]))) continue;
     const producer = graph.producer[value];
     const output = new Item("output", [], producer < 0 ? graph.nodeCount : itemOf[producer].nodes.at(-1) + 0.5);
-    output.value = value;
+    output.values.push(value);
     feed(value, output);
     items.push(output);
   }
-  return [...items, ...sources.values()];
+  return inColumns([...items, ...sources.values()]);
+}
+
+/** Inputs that only one item reads become one item, and so do outputs of one item: a column instead of a row. */
+function inColumns(items) {
+  const source = new Map();
+  const readers = new Map();
+  for (const item of items) {
+    for (const value of item.outs) source.set(value, item);
+    for (const value of item.ins) readers.set(value, [...(readers.get(value) ?? []), item]);
+  }
+  const columns = new Map();
+  return items.filter((item) => {
+    const [value] = item.values;
+    if (value === undefined) return true;
+    const isOutput = item.kind === "output";
+    const other = isOutput ? source.get(value) : readers.get(value)?.length === 1 && readers.get(value)[0];
+    if (!other) return true;
+    const key = columns.get(other) ?? {};
+    columns.set(other, key);
+    const first = key[item.kind];
+    if (!first || first.values.length >= MOST_IN_COLUMN) {
+      key[item.kind] = item;
+      return true;
+    }
+    first.values.push(value);
+    (isOutput ? first.ins : first.outs).add(value);
+    return false;
+  });
 }
 
 /** Topological order; among items that are ready, the order of the file. Items on a cycle come last. */

@@ -8,7 +8,7 @@ function repeatBox(level, block, isOpen) {
   box.ins = new Set(items.flatMap((item) => [...item.ins]).filter((value) => !inside.has(value)));
   box.outs = new Set([...inside].filter((value) => level.isReadFrom(value, block.to)));
   box.standsFor = represented(level, block);
-  box.title = `× ${block.count}`;
+  box.title = `× ${block.count.toLocaleString("en")}`;
   box.caption = layerNames(level, block);
   const least = textWidth(box.title, "700 14px sans") + textWidth(box.caption, "11px mono") + 90;
   const first = [];
@@ -35,9 +35,9 @@ function represented(level, block) {
 function layerNames(level, block) {
   const named = level.items.slice(block.from, block.from + block.period).find((item) => item.kind === "split");
   const item = named ?? level.items[block.from];
-  if (item.value >= 0) return "";
+  if (item.values.length) return "";
   const last = level.items[item.index + (block.count - 1) * block.period];
-  if (!last || last.value >= 0) return "";
+  if (!last || last.values.length) return "";
   const [from, to] = [item, last].map((each) => level.graph.label(each.node));
   return shortened(`${from} … ${to}`, 60);
 }

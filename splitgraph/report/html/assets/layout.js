@@ -7,7 +7,12 @@ const BAR_HEIGHT = 32;
 const SPLIT_HEAD = 34;
 const SPLIT_PAD = 12;
 const LABEL_FONT = "10.5px mono";
+const LABEL_LINE = 13;
+const PILL_ROW = 30;
+const BODY_ROW = 22;
+const MOST_BODIES = 4;
 const LONGEST_TYPE = 34;
+const SHORT_TYPE = 17;
 const LONGEST_NAME = 34;
 // Boxes of one call of dagre, and of a repeated layer that is drawn; dots of one rail.
 const MOST_BOXES = 36;
@@ -27,7 +32,7 @@ function layoutBlocks(level, blocks, isOpen, rails) {
     const source = sourceBoxes(boxes);
     for (const value of bottom.values) reads.push({ from: source.get(value), to: bottom, value });
   }
-  return placed(level, boxes, merged(reads.filter((each) => each.from && each.to)));
+  return placed(level, boxes, merged(level, reads.filter((each) => each.from && each.to)));
 }
 
 /** Which box reads which value from which other box; without `from` where the value comes from outside. */
@@ -63,8 +68,8 @@ function addRail(boxes, kind, values) {
   boxes.push(rail);
 }
 
-/** At most one edge between two boxes for a value, and one edge for all values where there are more than three. */
-function merged(reads) {
+/** One edge between two boxes for each value; one edge for all values that have one type or that are more than three. */
+function merged(level, reads) {
   const pairs = new Map();
   for (const read of reads) {
     const key = read.from;
@@ -75,7 +80,11 @@ function merged(reads) {
   const edges = [];
   for (const held of pairs.values()) {
     for (const group of held.values()) {
-      if (group.length <= 3) edges.push(...group.map((read) => ({ ...read, values: [read.value] })));
+      const types = new Set(group.map((read) => level.graph.data.types[read.value]));
+      const isSplit = group[0].from.kind === "split";
+      const isApart = isSplit || group[0].from.kind.startsWith("rail") || group[0].to.kind.startsWith("rail");
+      const isColumn = isPill(group[0].from) || isPill(group[0].to);
+      if (group.length <= 3 && !isColumn && (types.size > 1 || isApart)) edges.push(...group.map((read) => ({ ...read, values: [read.value] })));
       else edges.push({ ...group[0], values: group.map((read) => read.value) });
     }
   }
@@ -93,12 +102,12 @@ function placed(level, boxes, edges) {
   const labelled = new Map();
   edges.forEach((edge, index) => {
     edge.label = edgeLabel(level, edge, labelled);
-    const width = edge.label ? textWidth(edge.label, LABEL_FONT) + 10 : 0;
+    const width = Math.max(0, ...edge.label.map((text) => textWidth(text, LABEL_FONT))) + (edge.label.length ? 10 : 0);
     const weight = edge.from.kind === "input" || edge.to.kind === "output" ? 1 : 3;
-    const size = { width, height: edge.label ? 15 : 0, labelpos: "c", weight };
+    const size = { width, height: edge.label.length * LABEL_LINE + (edge.label.length ? 2 : 0), labelpos: "c", weight };
     graph.setEdge(edge.from.id, edge.to.id, size, String(index));
   });
-  dagre.layout(graph);
+  dagre.layout(graph, { customOrder: (layered, order) => order(layered, { constraints: partOrder(layered, boxes, edges) }) });
   for (const box of boxes) {
     const { x, y } = graph.node(box.id);
     box.x = x - box.w / 2;
@@ -106,40 +115,108 @@ function placed(level, boxes, edges) {
   }
   edges.forEach((edge, index) => {
     const { points, x, y } = graph.edge(edge.from.id, edge.to.id, String(index));
-    edge.points = anchored(edge, points.map((point) => [point.x, point.y]));
-    edge.at = [x, y];
+    edge.points = points.map((point) => [point.x, point.y]);
+    edge.at = [x ?? edge.points[0][0], y ?? edge.points[0][1]];
   });
+  sortDots(boxes, edges);
+  const ends = { from: spread(edges, "from", (edge) => edge.points[1][0]), to: spread(edges, "to", (edge) => edge.points.at(-2)[0]) };
+  for (const edge of edges) anchor(edge, ends);
   const { width, height } = graph.graph();
   return { width: Math.max(width, 60), height: Math.max(height, 30), boxes, edges };
 }
 
-/** The type beside an edge. A value that goes to many boxes has its type at the first two edges. */
-function edgeLabel(level, edge, labelled) {
-  if (edge.from.kind === "rail-top" && edge.to.kind === "repeat") return "";
-  if (edge.values.length > 1) return count(edge.values.length, "value");
-  const times = labelled.get(edge.value) ?? 0;
-  labelled.set(edge.value, times + 1);
-  return times > 1 ? "" : shortened(level.graph.type(edge.value) || "unknown type", LONGEST_TYPE);
+/** Constraints that keep the edges of a split's parts, and the boxes that read them, in the order of the parts: on each
+ * layer of dagre's graph, whose edges are chains of dummy nodes. */
+function partOrder(layered, boxes, edges) {
+  const splits = new Map(boxes.filter((box) => box.kind === "split").map((box) => [box.id, box]));
+  const layers = new Map();
+  const note = (box, part, id) => {
+    const key = `${box.id} ${layered.node(id).rank}`;
+    if (!layers.has(key)) layers.set(key, []);
+    layers.get(key).push([part, id]);
+  };
+  for (const id of layered.nodes()) {
+    const { dummy, edgeObj } = layered.node(id);
+    const box = dummy && edgeObj && splits.get(edgeObj.v);
+    if (box) note(box, box.outputs.indexOf(edges[Number(edgeObj.name)].value), id);
+  }
+  for (const { from, to, value } of edges) {
+    if (splits.has(from.id) && layered.hasNode(to.id)) note(from, from.outputs.indexOf(value), to.id);
+  }
+  return [...layers.values()].flatMap((layer) => {
+    const ids = [...new Map(layer.sort((a, b) => b[0] - a[0]).map(([part, id]) => [id, part]))];
+    const ordered = ids.sort((a, b) => a[1] - b[1]).map(([id]) => id);
+    return ordered.slice(1).map((id, place) => ({ left: ordered[place], right: id }));
+  });
 }
 
-/** The points of an edge, from the segment, dot or box that it leaves to the one that it enters. */
-function anchored(edge, points) {
-  const { from, to } = edge;
-  points[0] = [from.x + leaveX(from, edge.value), from.y + from.h - (from.kind === "split" ? SPLIT_PAD - 2 : 0)];
-  if (from.kind === "split" && from.split.kind === "sequence") points[0][1] += 10;
-  points[points.length - 1] = [to.x + enterX(to, edge.value), to.y];
-  return points;
+/** The lines of text on an edge: its type. A value that goes to several boxes has its type at the first edge; the type of
+ * an input or output is in its own box. */
+function edgeLabel(level, edge, labelled) {
+  const { from, to, values } = edge;
+  const types = new Set(values.map((value) => level.graph.type(value)));
+  if (from.kind === "rail-top" && to.kind === "repeat") return [];
+  if (types.size > 1) return [count(values.length, "value")];
+  if (values.every((value) => labelled.has(value)) || isPill(from) || isPill(to)) return [];
+  values.forEach((value) => labelled.set(value, true));
+  const times = values.length > 1 ? `${values.length} × ` : "";
+  return typeLines(times + (level.graph.type(edge.value) || "unknown type"));
+}
+
+function isPill(box) {
+  return ["input", "output", "captured"].includes(box.kind);
+}
+
+/** A type in one line, or a long one in two: the element type above the shape. */
+function typeLines(text) {
+  if (text.length <= SHORT_TYPE) return [text];
+  const shape = text.indexOf("[");
+  const lines = shape > 0 ? [text.slice(0, shape), text.slice(shape)] : [text];
+  return lines.map((line) => shortened(line, LONGEST_TYPE));
+}
+
+/** The dots of a rail come in the order of the edges, so that these do not cross. */
+function sortDots(boxes, edges) {
+  for (const rail of boxes.filter((box) => box.kind.startsWith("rail"))) {
+    const xs = new Map();
+    for (const edge of edges) {
+      if (edge.from === rail) for (const value of edge.values) xs.set(value, edge.points[1][0]);
+      if (edge.to === rail) for (const value of edge.values) xs.set(value, edge.points.at(-2)[0]);
+    }
+    rail.values.sort((a, b) => (xs.get(a) ?? 0) - (xs.get(b) ?? 0));
+  }
+}
+
+/** Where each edge meets a plain box, relative to the middle of the box: side by side, in the order of the edges. */
+function spread(edges, end, key) {
+  const byBox = new Map();
+  for (const edge of edges) byBox.set(edge[end], [...(byBox.get(edge[end]) ?? []), edge]);
+  const offsets = new Map();
+  for (const [box, group] of byBox) {
+    group.sort((a, b) => key(a) - key(b));
+    const step = Math.min(16, (box.w * 0.6) / group.length);
+    group.forEach((edge, place) => offsets.set(edge, (place - (group.length - 1) / 2) * step));
+  }
+  return offsets;
+}
+
+/** Moves the ends of an edge to the segment, dot or box that it leaves and enters. */
+function anchor(edge, ends) {
+  const { from, to, points } = edge;
+  const y = from.kind === "split" ? from.barBottom : from.h;
+  points[0] = [from.x + (leaveX(from, edge.value) ?? from.w / 2 + ends.from.get(edge)), from.y + y];
+  points[points.length - 1] = [to.x + (enterX(to, edge.value) ?? to.w / 2 + ends.to.get(edge)), to.y];
 }
 
 function leaveX(box, value) {
   if (box.kind === "split") return SPLIT_PAD + outputX(box.split, box.outputs.indexOf(value), box.w - 2 * SPLIT_PAD);
   if (box.kind.startsWith("rail")) return dotX(box, value);
-  return railX(box, "rail-bottom", box.standsFor?.get(value) ?? value) ?? box.w / 2;
+  return railX(box, "rail-bottom", box.standsFor?.get(value) ?? value);
 }
 
 function enterX(box, value) {
   if (box.kind.startsWith("rail")) return dotX(box, value);
-  return railX(box, "rail-top", box.standsFor?.get(value) ?? value) ?? box.w / 2;
+  return railX(box, "rail-top", box.standsFor?.get(value) ?? value);
 }
 
 function dotX(rail, value) {
@@ -160,26 +237,39 @@ function measured(level, block, isOpen) {
   const { item } = block;
   const box = { block, item, key: block.key, kind: item.kind, ins: item.ins, outs: item.outs };
   if (item.kind === "stretch") return isOpen(block.key) ? openStretch(level, box, isOpen) : stretchBox(level, box);
-  if (item.value >= 0) return pillBox(level, box);
+  if (item.values.length) return pillBox(level, box);
   const graph = level.graph;
   const split = graph.splitOf.get(item.node);
   box.tags = tagsOf(graph, item.node);
-  box.op = graph.op(item.node);
+  box.op = split ? split.op : graph.op(item.node);
   box.name = graph.name(item.node);
   if (split) {
     Object.assign(box, { kind: "split", split, outputs: graph.data.outs[item.node] });
     const head = textWidth(box.op, "600 13px sans") + textWidth(axisText(split), "11px sans") + 56;
     const name = Math.min(300, textWidth(shortened(box.name, LONGEST_NAME), LABEL_FONT) + head);
     box.w = Math.max(barWidth(split), name) + 2 * SPLIT_PAD;
-    box.h = SPLIT_HEAD + BAR_HEIGHT + SPLIT_PAD + (split.kind === "sequence" ? 12 : 0);
+    const captions = narrowCaptions(split, box.w - 2 * SPLIT_PAD).length ? CAPTION_HEIGHT : 0;
+    box.h = SPLIT_HEAD + BAR_HEIGHT + SPLIT_PAD + Math.max(captions, split.kind === "sequence" ? 12 : 0);
+    box.barBottom = SPLIT_HEAD + BAR_HEIGHT + (split.kind === "sequence" ? 11 : captions);
   } else {
     const name = textWidth(shortened(box.name, LONGEST_NAME), LABEL_FONT);
     box.w = Math.max(84, textWidth(box.op, "600 13px sans") + 28, name + 28);
     box.h = box.name ? 44 : 34;
     box.enters = graph.inner.get(item.node);
-    if (box.enters) box.w += 26;
+    if (box.enters) addBodies(box);
   }
   return withTags(box);
+}
+
+/** A row for each body of a node, with the number of splits in the body. */
+function addBodies(box) {
+  box.bodies = box.enters.slice(0, MOST_BODIES).map((graph) => {
+    const name = graph.title.split(" · ").at(-1);
+    const splits = graph.splitOf.size ? ` · ${count(graph.splitOf.size, "split")}` : "";
+    return { graph, text: `${shortened(name, 30)}${splits}` };
+  });
+  box.w = Math.max(box.w, ...box.bodies.map((body) => textWidth(body.text, "11px sans") + 50));
+  box.h += 6 + box.bodies.length * BODY_ROW;
 }
 
 function withTags(box) {
@@ -200,9 +290,17 @@ function tagsOf(graph, node) {
 }
 
 function pillBox(level, box) {
-  box.name = level.graph.value(box.item.value);
-  box.w = Math.max(60, textWidth(shortened(box.name, LONGEST_NAME), "11px mono") + textWidth(box.kind, "10px sans") + 36);
-  box.h = 26;
+  box.rows = box.item.values.map((value) => ({
+    name: shortened(level.graph.value(value), LONGEST_NAME),
+    type: shortened(level.graph.type(value) || "unknown type", LONGEST_TYPE),
+  }));
+  box.name = level.graph.value(box.item.values[0]);
+  box.role = textWidth(box.kind, "600 9.5px sans") + 8;
+  const widths = box.rows.map((row) =>
+    Math.max(textWidth(row.name, "600 11px mono") + box.role, textWidth(row.type, LABEL_FONT)),
+  );
+  box.w = Math.max(...widths) + 28;
+  box.h = 10 + box.rows.length * PILL_ROW;
   return box;
 }
 

@@ -12,6 +12,7 @@ class Page {
       select: (box) => this.selectBox(box),
       open: (box) => this.openBox(box),
       canOpen: (box) => this.canOpen(box),
+      enter: (graph) => this.showGraph(graph),
       value: (value) => this.showValue(this.graph, value, true),
     });
     this.list = new List(byId("list"), {

@@ -66,7 +66,8 @@ function foldedNote(page, graph, node) {
 function splitParts(split, title = "") {
   const width = 304;
   const bar = drawBar(split, width, BAR_HEIGHT);
-  const height = BAR_HEIGHT + (split.kind === "sequence" ? 16 : 2);
+  const captions = narrowCaptions(split, width).length ? CAPTION_HEIGHT : 0;
+  const height = BAR_HEIGHT + (split.kind === "sequence" ? 16 : captions + 2);
   const drawing = svg("svg", { class: "panel-bar", viewBox: `-1 -1 ${width + 2} ${height}`, role: "img", "aria-label": split.lengthsText }, bar);
   const parts = split.kind === "split" || split.kind === "variadic";
   const rows = split.outputs.slice(0, 400).map(([name, type], part) => {
@@ -119,10 +120,9 @@ function innerLinks(page, graph, node) {
 /** A folded stretch, an input or an output, or a run of layers. */
 function boxPanel(page, graph, box) {
   const head = [html("h2", {}, html("span", {}, box.title ?? box.kind), closeButton(page))];
-  if (box.item?.value >= 0) {
-    const { value } = box.item;
-    const kinds = { input: "an input of the graph", output: "an output of the graph", captured: "a value of the graph around" };
-    return [...head, html("p", { class: "kind" }, kinds[box.kind] ?? ""), ...valueTable(page, graph, "Value", [value])];
+  if (box.item?.values.length) {
+    const kinds = { input: "inputs of the graph", output: "outputs of the graph", captured: "values of the graph around" };
+    return [...head, html("p", { class: "kind" }, kinds[box.kind] ?? ""), ...valueTable(page, graph, "Values", box.item.values)];
   }
   const open = html("button", { class: "primary", click: () => page.toggle(box.key) }, box.kind === "open" ? "Fold" : "Open");
   if (box.kind === "repeat") {

@@ -7,7 +7,7 @@ const LONGEST_PERIOD = 300;
 /** What equal layers have in common at an item: operators, types, lengths, findings. */
 function signature(graph, item) {
   const types = (node) => graph.data.outs[node].map((value) => (value < 0 ? "-" : graph.data.types[value])).join(",");
-  if (item.value >= 0) return `${item.kind} ${graph.data.types[item.value]}`;
+  if (item.values.length) return `${item.kind} ${item.values.map((value) => graph.data.types[value])}`;
   const parts = item.nodes.map((node) => `${graph.data.ops[node]}(${types(node)})`);
   const split = graph.splitOf.get(item.node);
   if (split) parts.push(split.axis, split.lengths.join(), (split.needs ?? []).join());
@@ -132,6 +132,6 @@ function itemBlock(level, index) {
 
 /** Names an item within its graph; the key of a stretch stays the same while the page is open. */
 function itemKey(item) {
-  if (item.value >= 0) return `${item.kind} ${item.value}`;
+  if (item.values.length) return `${item.kind} ${item.values[0]}`;
   return item.nodes.length > 1 ? `stretch ${item.node} ${item.nodes.length}` : `node ${item.node}`;
 }

@@ -2,6 +2,7 @@
 // it is far out of view.
 
 const ZOOMS = [0.15, 2.5];
+const LEAST_FIT = 0.7;
 // Bands within so many pixels of the visible part are drawn.
 const MARGIN = "700px 0px";
 // A band that was never laid out is taken to be so high for each of its boxes.
@@ -45,7 +46,24 @@ class Stage {
       view.blocks = blocksOf(view.level);
     }
     this.rebuild();
-    this.scroller.scrollTo(...(view.scroll ?? [(this.element.scrollWidth - this.scroller.clientWidth) / 2, 0]));
+    if (!view.scroll) this.fitWidth();
+    this.scroller.scrollTo(...(view.scroll ?? [this.middleOfFirstSplit(), 0]));
+  }
+
+  /** Zoom out as far as it takes to show a wide drawing, within reason. */
+  fitWidth() {
+    const width = Math.max(...this.bands.map((band) => band.layout?.width ?? 0));
+    const room = this.scroller.clientWidth - 60;
+    this.setZoom(Math.min(1, Math.max(LEAST_FIT, room / width)));
+  }
+
+  middleOfFirstSplit() {
+    const width = this.scroller.clientWidth;
+    const middle = (this.element.scrollWidth - width) / 2;
+    const split = this.element.querySelector(".box.split");
+    if (!split || middle <= 0) return middle;
+    const { left, right } = split.getBoundingClientRect();
+    return (left + right) / 2 - this.element.getBoundingClientRect().left - width / 2;
   }
 
   /** Make the bands anew, after something was opened or folded. */
