@@ -13,9 +13,16 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from splitgraph.api import check, convert, downgrade, infer, load, save, targets, upgrade, verify
+    from splitgraph.api import check, convert, diff, downgrade, infer, load, save, targets, upgrade, verify
     from splitgraph.conversion.rewrite import Change, Rewrite
     from splitgraph.diagnostics import ConversionError, Diagnostic, ModelError, SplitgraphError, VerificationError
+    from splitgraph.differences import (
+        ModelDifference,
+        NodeDifference,
+        NodeForm,
+        PartDifference,
+        ValueDifference,
+    )
     from splitgraph.dim import Dim, Obligation
     from splitgraph.execution.verification import Difference, Verification
     from splitgraph.formats.openvino_ir import OpenVINOModel
@@ -25,9 +32,27 @@ if TYPE_CHECKING:
 
 # The public names, each imported when it is first used: `splitgraph --help` must not pay for onnx.
 _HOMES = {
-    "splitgraph.api": ("check", "convert", "downgrade", "infer", "load", "save", "targets", "upgrade", "verify"),
+    "splitgraph.api": (
+        "check",
+        "convert",
+        "diff",
+        "downgrade",
+        "infer",
+        "load",
+        "save",
+        "targets",
+        "upgrade",
+        "verify",
+    ),
     "splitgraph.conversion.rewrite": ("Change", "Rewrite"),
     "splitgraph.diagnostics": ("ConversionError", "Diagnostic", "ModelError", "SplitgraphError", "VerificationError"),
+    "splitgraph.differences": (
+        "ModelDifference",
+        "NodeDifference",
+        "NodeForm",
+        "PartDifference",
+        "ValueDifference",
+    ),
     "splitgraph.dim": ("Dim", "Obligation"),
     "splitgraph.execution.verification": ("Difference", "Verification"),
     "splitgraph.formats.openvino_ir": ("OpenVINOModel",),
@@ -45,18 +70,24 @@ __all__ = [
     "Diagnostic",
     "Difference",
     "Dim",
+    "ModelDifference",
     "ModelError",
+    "NodeDifference",
+    "NodeForm",
     "Obligation",
     "OpenVINOModel",
+    "PartDifference",
     "Rewrite",
     "SplitReport",
     "SplitgraphError",
     "Target",
+    "ValueDifference",
     "ValueType",
     "Verification",
     "VerificationError",
     "check",
     "convert",
+    "diff",
     "downgrade",
     "infer",
     "load",

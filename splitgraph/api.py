@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from splitgraph.conversion.rewrite import Rewrite, Tolerance
+    from splitgraph.differences import ModelDifference
     from splitgraph.dim import Dim
     from splitgraph.execution.verification import Verification
     from splitgraph.formats import Model
@@ -261,6 +262,34 @@ def verify(
     return verification
 
 
+def diff(before: Source, after: Source) -> ModelDifference:
+    """Compare two models without running them: what was added, removed and changed, by node and value, with types.
+
+    before, after: the models, each as in `infer`, both ONNX or both OpenVINO IR; not changed. Large weights are read
+    from their files in blocks. A model with errors is compared as far as its types are known; findings of only one
+    model are part of the result.
+
+    The result is false if nothing differs. Raises ModelError for a file that cannot be read, SplitgraphError for an
+    ONNX model and an OpenVINO IR.
+    """
+    return diff_opened(open_model(before, weights="leave"), open_model(after, weights="leave"))
+
+
+def diff_rewrite(before: LoadedModel, rewrite: Rewrite) -> ModelDifference:
+    """Compare a model and its rewrite, whose weights may be in the model's files. Raises as `diff`."""
+    content = rewrite.held.content if isinstance(rewrite.held, formats.HeldModel) else rewrite.held
+    kind: Literal["onnx", "openvino"] = "onnx" if isinstance(content, ModelProto) else "openvino"
+    return diff_opened(before, LoadedModel(content, kind, before.path))
+
+
+@collection_paused()
+def diff_opened(before: LoadedModel, after: LoadedModel) -> ModelDifference:
+    """Compare two models that are open already. Raises as `diff`."""
+    from splitgraph.differences import compare_models
+
+    return compare_models(before, after)
+
+
 def check(model: Source, target: str | Sequence[str]) -> tuple[Diagnostic, ...]:
     """Say what a runtime will refuse in a model or compute wrong, node by node. Without an error, nothing is known to
     be in the way.
@@ -454,4 +483,4 @@ def tolerance_of(rewrite: Rewrite) -> Tolerance:
     return Tolerance(*rounding_tolerances(rewrite.model, *rewrite.tolerance))
 
 
-__all__ = ["check", "convert", "downgrade", "infer", "load", "save", "targets", "upgrade", "verify"]
+__all__ = ["check", "convert", "diff", "downgrade", "infer", "load", "save", "targets", "upgrade", "verify"]

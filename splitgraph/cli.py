@@ -332,6 +332,25 @@ def verify(before: Path, after: Path, **options: Any) -> int:
 
 
 @program.command()
+@parameters.model_argument("before")
+@parameters.model_argument("after")
+@click.option("--all", "with_all", is_flag=True, help="Show every difference; long lists are cut otherwise.")
+@parameters.as_json
+@_run
+def diff(before: Path, after: Path, **options: Any) -> int:
+    """Say what differs between BEFORE and AFTER, node by node, with types; nothing is run.
+
+    \b
+    splitgraph diff model.onnx model.opset18.onnx
+    splitgraph diff export-1.onnx export-2.onnx --all
+    splitgraph diff model.onnx other.onnx --json
+    """
+    from splitgraph.commands import diff
+
+    return diff.diff(before, after, **options)
+
+
+@program.command()
 @click.argument("code", required=False)
 @_run
 def explain(code: str | None) -> int:

@@ -43,11 +43,24 @@ class SourceFile:
         self.path = path
         self.size = status.st_size
         self._made = status.st_mtime_ns, status.st_size
+        # Some file systems number no files; then only the object itself is the same.
+        same = (status.st_dev, status.st_ino) if status.st_ino else (id(self),)
+        self._identity: tuple[object, ...] = (*same, *self._made)
         self._descriptor: int | None = descriptor
         self.number = next(_NUMBERS)
         _SOURCES[self.number] = self
         if not hasattr(os, "pread"):
             self.close()
+
+    @classmethod
+    def opened(cls, path: Path) -> SourceFile:
+        """The file of a name, opened. Raises OSError."""
+        return cls(path, os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0)))
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """What two files that were opened have in common only if they are the same one, unchanged in between."""
+        return self._identity
 
     def close(self) -> None:
         """Let go of the open file; it is opened by its name from now on."""

@@ -196,6 +196,10 @@ def failed_document(command: str, model_name: str, diagnostics: Iterable[Diagnos
             return failed_analysis_json(model_name, diagnostics)
         case "check":
             return failed_check_json(model_name, diagnostics)
+        case "diff":
+            from splitgraph.report.difference_documents import failed_difference_document
+
+            return failed_difference_document(diagnostics)
         case "verify":
             return failed_verification_json(diagnostics)
         case _:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
-from splitgraph.formats.openvino_ir.constants import check_constants, locate
+from splitgraph.formats.openvino_ir.constants import Place, check_constants, locate
 from splitgraph.formats.openvino_ir.graph import Graph, Layer, Port
 from splitgraph.formats.openvino_ir.graph_reading import read_graph
 from splitgraph.formats.openvino_ir.weights import Weights
@@ -84,11 +84,19 @@ class OpenVINOModel:
 
     def constant(self, layer: Layer) -> memoryview:
         """The bytes of a Const. Raises ModelError (SG107, SG111) for a layer that is none."""
-        place = locate(layer, self.weights_size if self.has_weights else None, self.path)
-        in_file = max(0, min(place.size, self._stored - place.offset))
-        content = b"" if self.weights is None else self.weights.read(place.offset, in_file)
-        start = max(0, place.offset - self._stored)
-        return memoryview(content + bytes(self.appended[start : start + place.size - in_file]))
+        place = self.place_of(layer)
+        return memoryview(self.read(place.offset, place.size))
+
+    def place_of(self, layer: Layer) -> Place:
+        """Where the bytes of a Const are. Raises ModelError (SG107, SG111) for a layer that is none."""
+        return locate(layer, self.weights_size if self.has_weights else None, self.path)
+
+    def read(self, offset: int, size: int) -> bytes:
+        """Some bytes of the weights, appended ones included. Raises ModelError (SG107)."""
+        in_file = max(0, min(size, self._stored - offset))
+        content = b"" if self.weights is None else self.weights.read(offset, in_file)
+        start = max(0, offset - self._stored)
+        return content + bytes(self.appended[start : start + size - in_file])
 
     def append_constant(self, data: bytes) -> int:
         """Add bytes to the weights, and give the offset that a Const reads them from."""

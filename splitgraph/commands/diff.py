@@ -1,0 +1,23 @@
+"""`splitgraph diff`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from splitgraph import api
+from splitgraph.exit_codes import CLEAN, FINDINGS
+from splitgraph.report.printing import print_document, print_result
+
+
+def diff(before: Path, after: Path, *, with_all: bool, as_json: bool) -> int:
+    """Compare two models and print what differs."""
+    found = api.diff(before, after)
+    if as_json:
+        from splitgraph.report.difference_documents import difference_document
+
+        print_document(difference_document(found, str(before), str(after)))
+    else:
+        from splitgraph.report.differences import difference_page
+
+        print_result(difference_page(found, str(before), str(after), with_all=with_all))
+    return FINDINGS if found else CLEAN

@@ -1,0 +1,168 @@
+"""What differs between two models apart from nodes and inner values: opsets, inputs, initializers, functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from splitgraph.differences.difference import Kind, Part, PartDifference
+from splitgraph.differences.names import ValueNames
+from splitgraph.differences.sides import Side
+from splitgraph.differences.values import TypeComparison
+from splitgraph.graph.scopes import GraphPath, function_location, opset_imports
+from splitgraph.onnx_proto import FunctionProto, ModelProto
+from splitgraph.value_type import UNKNOWN
+
+# Fields of a model that are metadata of their own.
+_FIELDS = ("producer_name", "producer_version", "domain", "model_version")
+
+
+def model_parts(before: Side, after: Side) -> Iterator[PartDifference]:
+    """The parts of the models themselves that differ."""
+    one, two = before.model, after.model
+    yield from _entries("opset", "", _texts(before.analysis.opset), _texts(after.analysis.opset))
+    if not before.is_ir:
+        versions = {"": str(one.ir_version)}, {"": str(two.ir_version)}
+        yield from _entries("IR version", "", *versions)
+    yield from _entries("metadata", "", _metadata_of_model(one), _metadata_of_model(two))
+    functions = _functions(one), _functions(two)
+    yield from _entries("function", "", *({key: _signature(held) for key, held in each.items()} for each in functions))
+    for key, function in functions[0].items():
+        if key in functions[1]:
+            yield from _function_parts(key, function, functions[1][key])
+    if _serialized(one.training_info) != _serialized(two.training_info):
+        told = f"{len(one.training_info)} graphs", f"{len(two.training_info)} graphs"
+        yield PartDifference("training", "", "", "changed", *told)
+
+
+def graph_parts(
+    sides: tuple[Side, Side], paths: tuple[GraphPath, GraphPath], names: ValueNames, types: TypeComparison
+) -> Iterator[PartDifference]:
+    """The parts of two graphs that differ: inputs, outputs, initializers."""
+    before, after = sides[0].graph(paths[0]), sides[1].graph(paths[1])
+    location = after.scope.location
+    if paths[1] == ():
+        yield from _named_values("input", sides, before.formal_inputs, after.formal_inputs, types)
+        yield from _named_values("output", sides, before.formal_outputs, after.formal_outputs, types)
+    else:
+        yield from _placed_values("input", location, before.formal_inputs, after.formal_inputs, names)
+        yield from _placed_values("output", location, before.formal_outputs, after.formal_outputs, names)
+    yield from _initializers(sides, paths, location)
+    if before.scope.is_function or after.scope.is_function:
+        return
+    one, two = before.scope.proto, after.scope.proto
+    yield from _entries("quantization", location, _quantization(one), _quantization(two))
+    yield from _entries("metadata", location, _metadata(one), _metadata(two))
+
+
+def parts_of_one(side: Side, path: GraphPath, kind: Kind) -> Iterator[PartDifference]:
+    """The initializers of a graph that only one model has."""
+    location = side.scopes[path].location
+    for name, held in side.constants(path).items():
+        texts = (None, held.text) if kind == "added" else (held.text, None)
+        yield PartDifference("initializer", location, name, kind, *texts)
+
+
+def _entries(
+    part: Part, location: str, before: Mapping[str, str], after: Mapping[str, str]
+) -> Iterator[PartDifference]:
+    """The entries that only one model has, or that differ."""
+    for name in dict.fromkeys((*before, *after)):
+        one, two = before.get(name), after.get(name)
+        if one != two:
+            yield PartDifference(part, location, name, _kind(one, two), one, two)
+
+
+def _kind(before: object, after: object) -> Kind:
+    if before is None:
+        return "added"
+    return "removed" if after is None else "changed"
+
+
+def _named_values(
+    part: Part, sides: tuple[Side, Side], before: Sequence[str], after: Sequence[str], types: TypeComparison
+) -> Iterator[PartDifference]:
+    """Inputs or outputs of the main graph, which are what a caller sees: by name, and in their order."""
+    known, new = sides[0].types(()), sides[1].types(())
+    for name in dict.fromkeys((*before, *after)):
+        one = known.get(name) if name in before else None
+        two = new.get(name) if name in after else None
+        there = name in before, name in after
+        if all(there) and (one is two or (one is not None and two is not None and types.are_same(one, two))):
+            continue
+        texts = [str(held or UNKNOWN) if is_there else None for held, is_there in zip((one, two), there, strict=True)]
+        yield PartDifference(part, "main", name, _kind(*texts), *texts)
+    kept = [name for name in before if name in after], [name for name in after if name in before]
+    if kept[0] != kept[1]:
+        order: Part = "order of inputs" if part == "input" else "order of outputs"
+        yield PartDifference(order, "main", "", "changed", ", ".join(before), ", ".join(after))
+
+
+def _placed_values(
+    part: Part, location: str, before: Sequence[str], after: Sequence[str], names: ValueNames
+) -> Iterator[PartDifference]:
+    """Inputs or outputs of a body or a function, which mean something by their positions."""
+    for position in range(max(len(before), len(after))):
+        one = before[position] if position < len(before) else None
+        two = after[position] if position < len(after) else None
+        if one is None or two is None or not names.is_same(one, two):
+            yield PartDifference(part, location, str(two or one), _kind(one, two), one, two)
+
+
+def _initializers(
+    sides: tuple[Side, Side], paths: tuple[GraphPath, GraphPath], location: str
+) -> Iterator[PartDifference]:
+    before, after = sides[0].constants(paths[0]), sides[1].constants(paths[1])
+    for name in dict.fromkeys((*before, *after)):
+        one, two = before.get(name), after.get(name)
+        if one is None or two is None or not one.equals(two):
+            texts = [None if held is None else held.text for held in (one, two)]
+            yield PartDifference("initializer", location, name, _kind(one, two), *texts)
+
+
+def _functions(model: ModelProto) -> dict[str, FunctionProto]:
+    return {function_location(function): function for function in model.functions}
+
+
+def _signature(function: FunctionProto) -> str:
+    # How many there are: their names are the matter of the body.
+    return f"{len(function.input)} inputs, {len(function.output)} outputs"
+
+
+def _function_parts(location: str, before: FunctionProto, after: FunctionProto) -> Iterator[PartDifference]:
+    opsets = (opset_imports(function.opset_import) for function in (before, after))
+    yield from _entries("opset", location, *map(_texts, opsets))
+    told = ({f"attribute {name}": text for name, text in _attributes(function)} for function in (before, after))
+    yield from _entries("function", location, *map(dict, told))
+    yield from _entries("metadata", location, _metadata(before), _metadata(after))
+
+
+def _attributes(function: FunctionProto) -> Iterator[tuple[str, str]]:
+    """The attributes that a function takes, with their defaults."""
+    yield from ((name, "must be given") for name in function.attribute)
+    for attribute in function.attribute_proto:
+        yield attribute.name, f"default {' '.join(str(attribute).split())}"
+
+
+def _metadata_of_model(model: ModelProto) -> dict[str, str]:
+    fields = {name: str(getattr(model, name)) for name in _FIELDS if model.HasField(name)}
+    return {name: text for name, text in fields.items() if text not in ("", "0")} | _metadata(model)
+
+
+def _metadata(held: Any) -> dict[str, str]:
+    return {entry.key: entry.value for entry in held.metadata_props}
+
+
+def _quantization(graph: Any) -> dict[str, str]:
+    return {
+        held.tensor_name: ", ".join(sorted(f"{entry.key} {entry.value}" for entry in held.quant_parameter_tensor_names))
+        for held in graph.quantization_annotation
+    }
+
+
+def _texts(versions: Mapping[str, int]) -> dict[str, str]:
+    return {domain: str(version) for domain, version in versions.items()}
+
+
+def _serialized(messages: Iterable[Any]) -> list[bytes]:
+    return [message.SerializeToString(deterministic=True) for message in messages]

@@ -1,0 +1,112 @@
+"""One of the two models of a comparison: its graphs, the types of their values, and their constants."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from splitgraph.differences.constants import Bytes, Constant, constant, sparse_constant
+from splitgraph.differences.graphs import Graph
+from splitgraph.formats import LoadedModel
+from splitgraph.graph.scopes import GraphPath, Scope, function_key, scopes
+from splitgraph.inference.analysis import Analysis
+from splitgraph.onnx_proto import ModelProto
+from splitgraph.value_type import ValueType
+
+if TYPE_CHECKING:
+    from splitgraph.formats.openvino_ir import Graph as IRGraph
+    from splitgraph.formats.openvino_ir import Layer, OpenVINOModel
+    from splitgraph.inference.openvino_ir.mirror import Mirror
+
+
+class Side:
+    """A model with what is known of it. model: ONNX; of an IR, its mirror. folder: of external data."""
+
+    def __init__(self, loaded: LoadedModel) -> None:
+        content = loaded.content
+        self.folder: Path | None = loaded.folder
+        self._ir: tuple[OpenVINOModel, Mirror] | None = None
+        if isinstance(content, ModelProto):
+            from splitgraph.inference import infer_model
+
+            self.model = content
+            self.analysis: Analysis = infer_model(content, assumes_nonempty=True, fill=False)
+        else:
+            # What reads OpenVINO IR is imported when there is one.
+            from splitgraph.inference.openvino_ir.infer import analyse_mirror
+            from splitgraph.inference.openvino_ir.mirror import mirror
+
+            mirrored = mirror(content)
+            self._ir = content, mirrored
+            self.model = mirrored.model
+            self.analysis = analyse_mirror(mirrored)
+        self.scopes: dict[GraphPath, Scope] = {scope.path: scope for scope in scopes(self.model)}
+        self._graphs: dict[GraphPath, Graph] = {}
+
+    @property
+    def is_ir(self) -> bool:
+        """True for OpenVINO IR."""
+        return self._ir is not None
+
+    @cached_property
+    def bodies(self) -> Mapping[GraphPath, Sequence[GraphPath]]:
+        """The paths of the graphs in attributes of each graph's nodes, in their order."""
+        found = defaultdict(list)
+        for path in self.scopes:
+            if len(path) >= 3:
+                found[path[:-3]].append(path)
+        return found
+
+    @cached_property
+    def functions(self) -> Mapping[tuple[str, str, str], GraphPath]:
+        """The path of each function's body."""
+        return {function_key(function): ("F", index) for index, function in enumerate(self.model.functions)}
+
+    def graph(self, path: GraphPath) -> Graph:
+        """The graph at a path."""
+        if path not in self._graphs:
+            self._graphs[path] = Graph(self.scopes[path])
+        return self._graphs[path]
+
+    def types(self, path: GraphPath) -> Mapping[str, ValueType]:
+        """The types of the values of a graph; none for a function, whose types are those of each call."""
+        found: Mapping[str, ValueType] = self.analysis.details.types.get(path, {})
+        return found
+
+    def constants(self, path: GraphPath) -> dict[str, Constant]:
+        """The initializers of a graph by name; the Const layers of a graph of an IR."""
+        if self._ir is not None:
+            return _constants_of_ir(*self._ir, path)
+        scope = self.scopes[path]
+        if scope.is_function:
+            return {}
+        found = {tensor.name: constant(tensor, self.folder) for tensor in scope.proto.initializer}
+        found |= {held.values.name: sparse_constant(held, self.folder) for held in scope.proto.sparse_initializer}
+        return found
+
+
+def _constants_of_ir(model: OpenVINOModel, mirrored: Mirror, path: GraphPath) -> dict[str, Constant]:
+    names, graph = mirrored.names[path], _graph_at(model, mirrored, path)
+    layers = [layer for layer in graph.layers if layer.type == "Const"]
+    return {names[layer.id, layer.outputs[0].id]: _constant_of_ir(model, layer) for layer in layers}
+
+
+def _graph_at(model: OpenVINOModel, mirrored: Mirror, path: GraphPath) -> IRGraph:
+    graph, at = model.graph, path[:0]
+    for place in range(0, len(path), 3):
+        index, key, _ = path[place : place + 3]
+        graph = mirrored.layers[at][index].bodies[key]
+        at = path[: place + 3]
+    return graph
+
+
+def _constant_of_ir(model: OpenVINOModel, layer: Layer) -> Constant:
+    from splitgraph.formats.openvino_ir.element_types import dtype_of
+
+    element = layer.data.get("element_type", "")
+    kind = f"{dtype_of(element) or element}[{', '.join(layer.data.get('shape', '').replace(',', ' ').split())}]"
+    place = model.place_of(layer)
+    return Constant(kind, kind, bytes=Bytes(place.size, lambda at, length: model.read(place.offset + at, length)))
