@@ -351,6 +351,30 @@ def diff(before: Path, after: Path, **options: Any) -> int:
 
 
 @program.command()
+@parameters.optional_model_argument("model")
+@parameters.model_option("--before", "The model before a rewrite; with --after.")
+@parameters.model_option("--after", "The model after a rewrite; with --before.")
+@parameters.report_output
+@parameters.force
+@click.option("--svg", metavar="NODE", help="Draw one split as SVG instead: its name, or its location if names repeat.")
+@click.option("--title", metavar="TEXT", help="The title of the page. Default: the name of the model.")
+@_run
+def report(model: Path | None, **options: Any) -> int:
+    """Draw MODEL around its splits, or what a rewrite changed, as a page for a browser: one file, no network.
+
+    \b
+    splitgraph report model.onnx -o report.html
+    splitgraph report model.onnx -o reports/ --force           (writes reports/model.report.html)
+    splitgraph report model.onnx -o report.html --title "Release 3"
+    splitgraph report --before model.onnx --after model.opset18.onnx -o report.html
+    splitgraph report model.onnx --svg main/h.0/attn/Split -o split.svg
+    """
+    from splitgraph.commands import report
+
+    return report.report(model, **options)
+
+
+@program.command()
 @click.argument("code", required=False)
 @_run
 def explain(code: str | None) -> int:

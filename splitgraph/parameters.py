@@ -68,6 +68,16 @@ def model_argument(name: str) -> Callable[[Command], Command]:
     return click.argument(name, type=_ModelFile())
 
 
+def optional_model_argument(name: str) -> Callable[[Command], Command]:
+    """An argument for a model file that may be left out, where options name models."""
+    return click.argument(name, type=_ModelFile(), required=False)
+
+
+def model_option(name: str, help: str) -> Callable[[Command], Command]:
+    """An option for a model file."""
+    return click.option(name, type=_ModelFile(), metavar="MODEL", help=help)
+
+
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 bind = click.option("--bind", multiple=True, metavar="N=4", help="Set a symbolic dimension to a number; repeatable.")
 output = click.option(
@@ -75,6 +85,14 @@ output = click.option(
     "--output",
     type=_File(),
     metavar="OUT",
+    help="Output file, or a folder for the default file name.",
+)
+report_output = click.option(
+    "-o",
+    "--output",
+    type=_File(),
+    metavar="OUT",
+    required=True,
     help="Output file, or a folder for the default file name.",
 )
 force = click.option("--force", is_flag=True, help="Overwrite an existing output.")

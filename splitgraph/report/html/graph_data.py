@@ -72,6 +72,8 @@ class _Waiting:
     title: str
     parent: tuple[int, int] | None
     types: Mapping[str, ValueType]
+    # Of a function's body: its location as written, apart from any call.
+    function: str = ""
 
 
 def read_graphs(sources: GraphSources) -> Graphs:
@@ -121,6 +123,8 @@ class _Reading:
             read.append([values.index(name) for name in node.input])
             written.append([values.index(name) for name in node.output])
             self._graphs.places.setdefault(location, (number, index))
+            if graph.function:
+                self._graphs.places.setdefault(f"{graph.function}/{label}", (number, index))
             inner += self._inside(node, graph, index, label, (number, index))
         document["outputs"] = [values.index(name) for name in outputs]
         document |= {"names": names, "ops": ops, "ins": read, "outs": written}
@@ -148,7 +152,9 @@ class _Reading:
         if function is not None and location in self._prefixes and self._nodes < MOST_NODES:
             title = f"{label} · {function_location(function)}"
             path = ("call", location)
-            found.append(_Waiting(function, path, location, title, parent, self._sources.calls.get(location, {})))
+            types = self._sources.calls.get(location, {})
+            written = function_location(function)
+            found.append(_Waiting(function, path, location, title, parent, types, written))
         return found
 
     def type_index(self, value: ValueType | None) -> int:

@@ -5,8 +5,8 @@ Every text is safe to display: control characters are written as escapes. The pa
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
 
 import splitgraph
 from splitgraph.diagnostics import Diagnostic
@@ -25,14 +25,23 @@ from splitgraph.value_type import ValueType
 Document = dict[str, Any]
 
 
-def model_data(analysis: Analysis, name: str) -> Document:
-    """Everything that a page shows of a model. name: of the model, such as its path."""
+class ModelData(NamedTuple):
+    """document: everything that a page shows of a model. places: graph and index of each node, by location."""
+
+    document: Document
+    places: Mapping[str, tuple[int, int]]
+
+
+def model_data(analysis: Analysis, name: str, wanted: Iterable[str] = ()) -> ModelData:
+    """The data of a model. name: of the model, such as its path. wanted: locations of further nodes that must be in the
+    data; calls of functions without a split, a finding or such a node are not opened.
+    """
     rests = rest_parts(analysis)
-    graphs = read_graphs(_sources(analysis))
+    graphs = read_graphs(_sources(analysis, wanted))
     dims: Table[list[Any]] = Table()
     splits = [_split(each, graphs, dims, analysis, rests) for each in analysis.splits]
     found = analysis.completeness
-    return {
+    document = {
         "splitgraph": splitgraph.__version__,
         "name": printable(name),
         "format": "OpenVINO IR" if IR in analysis.opset else "ONNX",
@@ -51,11 +60,12 @@ def model_data(analysis: Analysis, name: str) -> Document:
         "assumptions": [[printable(str(each)), [printable(at)]] for each, at in analysis.assumed_by.items()],
         "completeness": {"dims": found.dims, "known": found.known, "symbolic": found.symbolic},
     }
+    return ModelData(document, graphs.places)
 
 
-def _sources(analysis: Analysis) -> GraphSources:
+def _sources(analysis: Analysis, more: Iterable[str]) -> GraphSources:
     details = analysis.details
-    wanted = [each.location for each in (*analysis.splits, *analysis.diagnostics)]
+    wanted = [*(each.location for each in analysis.splits), *(each.location for each in analysis.diagnostics), *more]
     return GraphSources(
         model=_proto(analysis),
         types={MAIN: analysis.types} if details is None else details.types,

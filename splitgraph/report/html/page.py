@@ -19,8 +19,8 @@ LIBRARY = "vendor/dagre-3.1.3.min.js"
 _LICENCE = "vendor/dagre-3.1.3.LICENSE"
 
 _POLICY = (
-    "default-src 'none'; script-src '{script}'; style-src '{style}'; img-src data:; base-uri 'none'; form-action 'none'; "
-    "require-trusted-types-for 'script'; trusted-types 'none'"
+    "default-src 'none'; script-src '{script}'; style-src '{style}'; img-src data:; "
+    "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 )
 _PAGE = """\
 <!DOCTYPE html>
@@ -47,7 +47,7 @@ _PAGE = """\
 def html_page(
     title: str, data: Any, *, body: str, scripts: Sequence[str], styles: Sequence[str], library: bool = False
 ) -> str:
-    """A page as one text. body, scripts, styles: names of assets, which are joined. library: with the layout library."""
+    """A page as one text. body, scripts, styles: names of assets, which are joined. library: add the layout library."""
     parts = [f"(() => {{\n{_joined(scripts)}\n}})();"]
     if library:
         parts = [f"/*\n{asset(_LICENCE)}*/\n{library_code()}", *parts]

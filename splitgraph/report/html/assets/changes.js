@@ -33,3 +33,23 @@ function miniature(split) {
   const drawing = svg("svg", { class: "panel-bar", viewBox: `-1 -1 ${width + 2} 40`, role: "img", "aria-label": split.lengthsText }, bar);
   return html("div", {}, drawing, html("p", { class: "mono small" }, shortened(split.lengthsText || kindText(split), 60)), html("p", { class: "kind" }, axisText(split)));
 }
+
+/** What differs apart from nodes: parts of the model, types of values, findings. */
+function differenceParts(page) {
+  const { parts = [], values = [], new_findings: found = [], gone_findings: gone = [] } = page.data;
+  const kinds = ["added", "removed", "changed"].map((kind) => [kind, page.changes.filter((each) => each.kind === kind).length]);
+  const counts = kinds.filter(([, number]) => number).map(([kind, number]) => html("li", { class: kind }, `${SIGNS[kind]} ${number} ${kind}`));
+  return [
+    html("h3", {}, "What changed"),
+    counts.length ? html("ul", { class: "chips wrapped" }, ...counts) : html("p", {}, "No node changed."),
+    ...lines("Model", parts),
+    ...lines("Types of values", values),
+    ...(found.length ? [html("h3", {}, "New findings"), ...findingParts(found)] : []),
+    ...(gone.length ? [html("h3", {}, "Findings that are gone"), ...findingParts(gone)] : []),
+  ];
+}
+
+function lines(title, texts) {
+  if (!texts.length) return [];
+  return [html("h3", {}, title), html("ul", { class: "conditions" }, ...texts.map((text) => html("li", {}, text)))];
+}

@@ -69,13 +69,6 @@ function showHead(page) {
   byId("facts").replaceChildren(...facts.map(([text, kind]) => html("li", { class: kind ?? "" }, text)));
 }
 
-function toggleTheme() {
-  const root = document.documentElement;
-  const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-  root.dataset.theme = dark ? "light" : "dark";
-  byId("theme").setAttribute("aria-pressed", !dark);
-}
-
 const KEYS = [
   ["/", "search", () => byId("search").focus()],
   ["j ↓", "next in the list", (page) => page.list.step(1)],
@@ -136,11 +129,7 @@ function enableControls(page) {
   byId("print").addEventListener("click", () => window.print());
   byId("show-help").addEventListener("click", () => byId("help").showModal());
   byId("close-help").addEventListener("click", () => byId("help").close());
-  byId("shapes").addEventListener("click", () => {
-    const shown = !page.showShapes;
-    byId("shapes").setAttribute("aria-pressed", shown);
-    page.setShapes(shown);
-  });
+  byId("shapes").addEventListener("click", () => page.setShapes(!page.showShapes));
   if (page.models.length > 1) {
     byId("sides").hidden = false;
     for (const [side, title] of ["Before", "After"].entries()) {

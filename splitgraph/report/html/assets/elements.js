@@ -4,9 +4,11 @@ const SVG_SPACE = "http://www.w3.org/2000/svg";
 
 function fill(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
-    if (value === null || value === undefined || value === false) continue;
+    if (value === null || value === undefined) continue;
+    // States of ARIA have the values "true" and "false"; other attributes are there or not.
+    if (typeof value === "boolean" && !name.startsWith("aria-") && !value) continue;
     if (typeof value === "function") element.addEventListener(name, value);
-    else element.setAttribute(name, value === true ? "" : String(value));
+    else element.setAttribute(name, value === true && !name.startsWith("aria-") ? "" : String(value));
   }
   for (const child of children.flat()) {
     if (child !== null && child !== undefined && child !== false) element.append(child);
@@ -63,4 +65,12 @@ function fitted(text, width, font) {
   if (textWidth(text, font) <= width) return text;
   const each = textWidth(text, font) / text.length;
   return shortened(text, Math.max(2, Math.floor(width / each)));
+}
+
+/** Light or dark, whatever the system has. */
+function toggleTheme() {
+  const root = document.documentElement;
+  const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  root.dataset.theme = dark ? "light" : "dark";
+  byId("theme").setAttribute("aria-pressed", !dark);
 }

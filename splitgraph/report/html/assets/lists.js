@@ -111,7 +111,6 @@ function changeRow({ change }) {
       "div",
       { class: "line-one" },
       html("b", { class: change.kind }, `${SIGNS[change.kind]} ${forms.join(" → ")}`),
-      html("span", {}, change.kind),
     ),
     html("div", { class: "text mono" }, shortened(change.name, 44)),
   );

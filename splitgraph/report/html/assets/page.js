@@ -48,6 +48,7 @@ class Page {
 
   setShapes(shown) {
     this.showShapes = shown;
+    byId("shapes").setAttribute("aria-pressed", shown);
     this.stage.show(this.graph, shown);
   }
 
@@ -75,7 +76,11 @@ class Page {
    * one call, where the node is in a function. */
   showNode(graph, node, split, brings = true) {
     if (graph !== this.graph) this.showGraph(graph);
-    const place = this.placeOf(graph, node);
+    let place = this.placeOf(graph, node);
+    if (!place && !this.showShapes && !graph.isConstant(node)) {
+      this.setShapes(true);
+      place = this.placeOf(graph, node);
+    }
     this.selected = place ? { key: place.key, kind: place.kind } : null;
     this.stage.select(place?.key ?? null);
     if (place && brings) this.stage.bring(place.key);

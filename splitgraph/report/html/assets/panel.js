@@ -14,6 +14,7 @@ function modelPanel(page) {
   return [
     html("h2", {}, "Model"),
     factTable(facts),
+    ...(page.models.length > 1 ? differenceParts(page) : []),
     ...conditions("Requires", obligations, "What must hold for the model to be valid."),
     ...conditions("Assumes", assumptions, "What was taken for granted; a valid model may violate it."),
     ...(symbols.length
