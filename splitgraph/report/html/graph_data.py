@@ -26,6 +26,7 @@ from splitgraph.onnx_proto import ModelProto
 from splitgraph.report.html.tables import Table
 from splitgraph.report.text import printable
 from splitgraph.value_type import ValueType
+from splitgraph.variants.openvino_split_1 import DOMAIN as OPENVINO
 
 Document = dict[str, Any]
 
@@ -135,7 +136,8 @@ class _Reading:
         version = self._sources.versions.get(location)
         domain = plain_domain(node.domain)
         name = node.op_type if version is None else f"{node.op_type}-{version}"
-        shown = printable(name if not domain or version is not None else f"{domain}::{name}")
+        is_plain = domain in ("", OPENVINO) or version is not None
+        shown = printable(name if is_plain else f"{domain}::{name}")
         return self._graphs.ops.index(shown)
 
     def _inside(self, node: Any, graph: _Waiting, index: int, label: str, parent: tuple[int, int]) -> list[_Waiting]:

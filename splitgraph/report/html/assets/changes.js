@@ -30,7 +30,7 @@ function changeParts(change) {
 function miniature(split) {
   const width = 144;
   const bar = drawBar(split, width, 24);
-  const drawing = svg("svg", { class: "panel-bar", viewBox: `-1 -1 ${width + 2} 40`, role: "img", "aria-label": split.lengthsText }, bar);
+  const drawing = svg("svg", { class: "panel-bar", viewBox: `-1 -1 ${width + 2} ${split.kind === "sequence" ? 42 : 27}`, role: "img", "aria-label": split.lengthsText }, bar);
   return html("div", {}, drawing, html("p", { class: "mono small" }, shortened(split.lengthsText || kindText(split), 60)), html("p", { class: "kind" }, axisText(split)));
 }
 

@@ -203,7 +203,7 @@ function drawTags(drawn, box) {
   let x = box.w - (box.tagWidth ?? 0) - 2;
   for (const tag of box.tags ?? []) {
     const width = textWidth(tag.text, "600 10.5px sans") + 22;
-    const group = svg("g", { class: `tag ${tag.kind}`, transform: `translate(${round(x)} -9)` });
+    const group = svg("g", { class: `tag ${tag.kind}`, transform: `translate(${round(x)} -13)` });
     group.append(svg("rect", { width: round(width), height: 17, rx: 8.5 }), svg("text", { class: "sign", x: 6.5, y: 12 }, SIGNS[tag.kind]));
     group.append(svg("text", { x: 17, y: 12 }, tag.text));
     drawn.append(group);

@@ -9,8 +9,7 @@ const SHAPE_SOURCES = new Set(["Shape", "Size", "ShapeOf"]);
 // Nodes of an opened stretch that are drawn one by one. A larger stretch opens as stretches of CHUNK nodes.
 const MOST_OPENED = 120;
 const CHUNK = 40;
-// Inputs or outputs in one box.
-const MOST_IN_COLUMN = 6;
+const MOST_FIRST = 8;
 
 /** Marks the nodes that only compute with sizes: what depends on nothing but Shape nodes and constants. */
 function shapeArithmetic(graph) {
@@ -175,6 +174,8 @@ function sourceNodes(graph, node) {
 function connected(graph, items, itemOf, drawn) {
   const sources = new Map();
   const inputs = new Set(graph.data.inputs);
+  const readEverywhere = new Set();
+  const far = Math.max(40, graph.nodeCount / 8);
   const feed = (value, item) => {
     const producer = graph.producer[value];
     if (graph.constants[value] || (producer >= 0 && (!drawn(producer) || itemOf[producer] === item))) return;
@@ -184,9 +185,8 @@ function connected(graph, items, itemOf, drawn) {
       const input = new Item(kind, [], item.order - 0.5 + sources.size * 1e-7);
       input.values.push(value);
       sources.set(value, input);
-    } else if (producer < 0 && !item.ins.has(value)) {
-      // What several items read comes first, and belongs to none of their layers.
-      sources.get(value).order = -1;
+    } else if (producer < 0 && item.order - sources.get(value).order > far) {
+      readEverywhere.add(sources.get(value));
     }
     item.ins.add(value);
     (producer < 0 ? sources.get(value) : itemOf[producer]).outs.add(value);
@@ -205,6 +205,8 @@ function connected(graph, items, itemOf, drawn) {
     feed(value, output);
     items.push(output);
   }
+  // A few inputs that are read all over the graph come first, and belong to no layer.
+  if (readEverywhere.size <= MOST_FIRST) for (const input of readEverywhere) input.order = -1;
   return inColumns([...items, ...sources.values()]);
 }
 
@@ -226,7 +228,7 @@ function inColumns(items) {
     const key = columns.get(other) ?? {};
     columns.set(other, key);
     const first = key[item.kind];
-    if (!first || first.values.length >= MOST_IN_COLUMN) {
+    if (!first) {
       key[item.kind] = item;
       return true;
     }

@@ -9,6 +9,8 @@ const SPLIT_PAD = 12;
 const LABEL_FONT = "10.5px mono";
 const LABEL_LINE = 13;
 const PILL_ROW = 30;
+// Inputs or outputs that are written in one box.
+const MOST_IN_COLUMN = 6;
 const BODY_ROW = 22;
 const MOST_BODIES = 4;
 const LONGEST_TYPE = 34;
@@ -290,10 +292,14 @@ function tagsOf(graph, node) {
 }
 
 function pillBox(level, box) {
-  box.rows = box.item.values.map((value) => ({
+  const { values } = box.item;
+  const shown = values.length > MOST_IN_COLUMN ? values.slice(0, MOST_IN_COLUMN - 1) : values;
+  box.rows = shown.map((value) => ({
     name: shortened(level.graph.value(value), LONGEST_NAME),
     type: shortened(level.graph.type(value) || "unknown type", LONGEST_TYPE),
   }));
+  const hidden = values.length - shown.length;
+  if (hidden) box.rows.push({ name: `… ${hidden.toLocaleString("en")} more`, type: "" });
   box.name = level.graph.value(box.item.values[0]);
   box.role = textWidth(box.kind, "600 9.5px sans") + 8;
   const widths = box.rows.map((row) =>

@@ -5,7 +5,7 @@ function modelPanel(page) {
   const { model } = page;
   const { completeness: known, symbols, obligations, assumptions } = model.data;
   const facts = [
-    ["format", `${model.data.format}, ${model.data.opset}`],
+    ["format", model.data.opset.startsWith(model.data.format) ? model.data.opset : `${model.data.format}, ${model.data.opset}`],
     ["nodes", model.nodeTotal.toLocaleString("en")],
     ["graphs", model.graphs.length.toLocaleString("en")],
     ["splits", model.splits.length.toLocaleString("en")],
@@ -43,8 +43,8 @@ function nodePanel(page, graph, node, split) {
     html("h2", {}, html("span", {}, graph.op(node)), closeButton(page)),
     html("p", { class: "where mono" }, `${graph.loc}/${graph.label(node)}`),
     ...foldedNote(page, graph, node),
-    ...(reported ? splitParts(reported) : []),
     ...(change ? changeParts(change) : []),
+    ...(reported ? splitParts(reported) : []),
     ...findingParts(graph.findingsOf.get(node) ?? []),
     ...valueTable(page, graph, "Inputs", graph.data.ins[node]),
     ...valueTable(page, graph, "Outputs", graph.data.outs[node]),

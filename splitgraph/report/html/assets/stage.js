@@ -4,7 +4,7 @@
 const ZOOMS = [0.15, 2.5];
 const LEAST_FIT = 0.7;
 // Bands within so many pixels of the visible part are drawn.
-const MARGIN = "700px 0px";
+const MARGIN = "700px 100000px";
 // A band that was never laid out is taken to be so high for each of its boxes.
 const GUESSED_HEIGHT = 84;
 
@@ -61,7 +61,7 @@ class Stage {
     const width = this.scroller.clientWidth;
     const middle = (this.element.scrollWidth - width) / 2;
     const split = this.element.querySelector(".box.split");
-    if (!split || middle <= 0) return middle;
+    if (!split || middle <= 0 || this.bands.length > 1) return middle;
     const { left, right } = split.getBoundingClientRect();
     return (left + right) / 2 - this.element.getBoundingClientRect().left - width / 2;
   }

@@ -1,8 +1,8 @@
 // The columns of the index page: how each is shown and sorted.
 
 const COLUMNS = [
-  { title: "model", kind: "name" },
-  { title: "status", kind: "status" },
+  { title: "model", kind: "" },
+  { title: "status", kind: "" },
   { title: "opset before", kind: "text" },
   { title: "after", kind: "text" },
   { title: "nodes", kind: "number" },
