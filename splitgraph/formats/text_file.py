@@ -11,7 +11,8 @@ from splitgraph.formats.onnx_file import writable_target
 
 
 def write_text(text: str, path: Path, *, overwrite: bool, kept: Collection[Path] = ()) -> None:
-    """Write a text in UTF-8; the folder is made if the path names a new one. kept: files that are not replaced, not even with `overwrite`: the models that were read.
+    """Write a text in UTF-8; the folder is made if the path names a new one. kept: files that are not replaced, not
+    even with `overwrite`: the models that were read.
 
     Raises ModelError: SG108 the file exists and overwrite is False, or the file is one of those kept; SG109 the file
     cannot be written.

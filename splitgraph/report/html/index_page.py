@@ -66,8 +66,8 @@ def index_page(rows: Iterable[IndexRow], *, title: str) -> str:
 
 
 def _row(row: IndexRow) -> list[Any]:
-    # Quoting makes a path of every link: no name of a file becomes a scheme such as javascript.
-    link = None if row.link is None else quote(row.link.replace("\\", "/"), safe="/")
+    # Every link is a path: no name of a file becomes a scheme such as javascript.
+    link = None if row.link is None else f"./{quote(row.link.replace(chr(92), '/'), safe='/')}"
     seconds = None if row.seconds is None else round(row.seconds, 3)
     opsets = printable(row.before), printable(row.after)
     numbers = row.nodes, row.splits, row.errors, row.warnings, row.notes

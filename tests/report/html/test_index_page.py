@@ -13,11 +13,11 @@ from .pages import page_data, read_page
     ("link", "quoted"),
     [
         (None, None),
-        ("pages/a.html", "pages/a.html"),
-        ("pages/a b#1?.html", "pages/a%20b%231%3F.html"),
-        ("javascript:alert(1)", "javascript%3Aalert%281%29"),
-        ("folder\\a.html", "folder/a.html"),
-        ("é.html", "%C3%A9.html"),
+        ("pages/a.html", "./pages/a.html"),
+        ("pages/a b#1?.html", "./pages/a%20b%231%3F.html"),
+        ("javascript:alert(1)", "./javascript%3Aalert%281%29"),
+        ("folder\\a.html", "./folder/a.html"),
+        ("é.html", "./%C3%A9.html"),
     ],
 )
 def test_links_are_paths(link: str | None, quoted: str | None) -> None:

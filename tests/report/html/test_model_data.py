@@ -15,7 +15,7 @@ from splitgraph.report.html.model_data import model_data
 from .pages import split_model
 
 MODELS = Path(__file__).parents[3] / "models"
-EVERY_MODEL = sorted(path.name for path in MODELS.glob("*.onnx")) + ["interval_split.xml"]
+EVERY_MODEL = [*sorted(path.name for path in MODELS.glob("*.onnx")), "interval_split.xml"]
 
 
 def data_of(model: Any, name: str = "m.onnx") -> dict[str, Any]:
