@@ -20,7 +20,7 @@ verb gives back as `.model` is of the kind that went in; a path gives an `onnx.M
 `splitgraph.__version__` is the version. [`splitgraph.openvino`](../openvino.md) is for pipelines of OpenVINO.
 """
 # In the order of their use, not of the alphabet.
-_VERBS = ("infer", "upgrade", "downgrade", "convert", "check", "targets", "verify", "load", "save")
+_VERBS = ("infer", "upgrade", "downgrade", "convert", "check", "targets", "verify", "diff", "load", "save")
 # Fields that are no part of the contract.
 INTERNAL = {"Analysis": ("details",)}
 

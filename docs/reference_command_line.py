@@ -38,9 +38,10 @@ _OTHER_CODES = """\
 
 After a signal to stop, the exit code is 128 plus the number of the signal: 143 for SIGTERM, 129 for SIGHUP.
 
-`infer` ends with 1 if the model has an error, `verify` if the models differ. A rewriting command ends with 1 if the
-conversion is blocked, or if the result differs in a run: then nothing is written. If no engine can run the models, the
-result is written with a warning, and the exit code is 0; with `--verify` nothing is written, and the exit code is 3.
+`infer` ends with 1 if the model has an error, `verify` and `diff` if the models differ. A rewriting command ends with
+1 if the conversion is blocked, or if the result differs in a run: then nothing is written. If no engine can run the
+models, the result is written with a warning, and the exit code is 0; with `--verify` nothing is written, and the exit
+code is 3.
 """
 # Classes of click's types, and what a value of each is called.
 _TYPE_NAMES = ((click.FloatRange, "NUMBER"), (click.IntRange, "INTEGER"), (click.Path, "PATH"))

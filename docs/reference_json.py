@@ -11,7 +11,7 @@ Schema = dict[str, Any]
 
 _FOLDER = Path(__file__).with_name("reference") / "schemas"
 # In the order of the page; the parts that several documents have come last.
-_DOCUMENTS = ("infer", "rewrite", "check", "verify", "failure")
+_DOCUMENTS = ("infer", "rewrite", "check", "verify", "diff", "failure")
 # Files that come with splitgraph.
 _FILES = ("target",)
 _COMMON = "common"

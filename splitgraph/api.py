@@ -262,6 +262,7 @@ def verify(
     return verification
 
 
+@collection_paused()
 def diff(before: Source, after: Source) -> ModelDifference:
     """Compare two models without running them: what was added, removed and changed, by node and value, with types.
 

@@ -78,6 +78,7 @@ SIGNATURES = {
         "atol": 1e-6,
         "timeout": 300,
     },
+    "diff": {"before": inspect.Parameter.empty, "after": inspect.Parameter.empty},
 }
 
 

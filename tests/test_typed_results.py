@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, Literal
 import onnx, onnx_graphsurgeon as gs, onnx_ir, splitgraph
 from onnx import ModelProto
-from splitgraph import Analysis, OpenVINOModel, Rewrite
+from splitgraph import Analysis, NodeForm, OpenVINOModel, Rewrite, ValueType
 from typing_extensions import assert_type
 
 def program(
@@ -70,6 +70,8 @@ RESULTS = {
     "splitgraph.infer(path).splits[0].axis": "int | None",
     "splitgraph.load(path)": EITHER,
     "splitgraph.verify(proto, 'm.xml').verdict": "Literal['equal', 'different', 'not-run']",
+    "splitgraph.diff(graph, 'm.onnx').nodes[0].before": "NodeForm | None",
+    "splitgraph.diff(proto, path).values[0].after": "ValueType | None",
     "splitgraph.save(model, path)": "None",
     "splitgraph.save(splitgraph.upgrade(path, 18).model, path)": "None",
     # An annotation need not say which kind.
@@ -94,6 +96,7 @@ WRONG = {
     "a verb that does not exist": ("splitgraph.upgrad(proto, 18)", "attr-defined"),
     "a path to save": ("splitgraph.save('m.onnx', path)", "arg-type"),
     "a number to verify": ("splitgraph.verify(proto, 42)", "arg-type"),
+    "a number to compare": ("splitgraph.diff(proto, 42)", "arg-type"),
     "the graph of what may be an IR": ("splitgraph.infer(path).model.graph.node", "union-attr"),
     "what an onnx_ir.Model has not": ("splitgraph.upgrade(model, 18).model.opset_import", "attr-defined"),
     "the result of one kind for another": ("wrong: Rewrite[ModelProto] = splitgraph.upgrade(model, 18)", "arg-type"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from splitgraph.diagnostics import Diagnostic, SplitgraphError, diagnostic
 from splitgraph.differences.difference import Kind, ModelDifference, NodeDifference, PartDifference, ValueDifference
@@ -65,6 +65,7 @@ class _Comparison:
             dict(after.analysis.opset),
             sum(len(scope.nodes) for scope in before.scopes.values()),
             sum(len(scope.nodes) for scope in after.scopes.values()),
+            self._moved,
         )
 
     def _roots(self) -> Iterator[_Pair]:
@@ -82,11 +83,12 @@ class _Comparison:
         by_position = new != ()
         pairs = match_nodes(*graphs, by_position=by_position)
         names = ValueNames(*graphs, pairs, by_position=by_position, outer=outer)
-        self._parts += graph_parts(self._sides, (path, new), names, self._types)
+        different = self._different_types((path, new), graphs, names)
+        self._parts += graph_parts(self._sides, (path, new), names, different)
         compared = NodeComparison(self._sides, graphs, pairs, names)
         self._nodes += compared.differences()
         self._moved |= compared.moved()
-        self._compare_values((path, new), graphs, names)
+        self._compare_values((path, new), graphs, names, different)
         yield from self._bodies(path, new, pairs, names)
 
     def _bodies(
@@ -126,8 +128,27 @@ class _Comparison:
         for inner in side.bodies.get(at, ()):
             yield (inner, None, None) if kind == "removed" else (None, inner, None)
 
-    def _compare_values(
+    def _different_types(
         self, paths: tuple[GraphPath, GraphPath], graphs: tuple[Graph, Graph], names: ValueNames
+    ) -> set[str]:
+        """The values that both graphs have with other types, by their names in the first."""
+        known, new = self._sides[0].types(paths[0]), self._sides[1].types(paths[1])
+        order: Iterable[str] = graphs[0].defined
+        if graphs[0].sort_key > graphs[1].sort_key:
+            # In the same order whichever model is the first: which symbol is which may depend on it.
+            back = {other: name for name, other in names.after.items()}
+            order = [back[other] for other in graphs[1].defined if other in back]
+        both = ((name, names.after[name]) for name in order if name in names.after)
+        return self._types.different(
+            (name, known[name], new[other]) for name, other in both if name in known and other in new
+        )
+
+    def _compare_values(
+        self,
+        paths: tuple[GraphPath, GraphPath],
+        graphs: tuple[Graph, Graph],
+        names: ValueNames,
+        different: Collection[str],
     ) -> None:
         known, new = self._sides[0].types(paths[0]), self._sides[1].types(paths[1])
         location, old_location = graphs[1].scope.location, graphs[0].scope.location
@@ -136,7 +157,7 @@ class _Comparison:
             found = None if other is None else new.get(other)
             if held is None and found is None:
                 continue
-            if held is None or found is None or not self._types.are_same(held, found):
+            if held is None or found is None or name in different:
                 place = old_location if other is None else location
                 self._values.append(value_difference(place, (name, other or ""), held, found))
         kept = set(names.after.values())

@@ -148,16 +148,24 @@ def _decoded(tensor: TensorProto, found: Bytes | None) -> bytes:
     if found is not None and not tensor.HasField("raw_data"):
         filled = TensorProto(data_type=tensor.data_type, dims=tensor.dims, raw_data=found.read(0, found.size))
         tensor = filled
+    if tensor.data_type not in DTYPE_NAMES:
+        return _written(tensor)
     try:
         decoded: bytes = array_of(tensor).tobytes()
     except (ValueError, TypeError):
-        # Elements that do not fit the shape: the tensor is compared as it is written.
-        plain = TensorProto()
-        plain.CopyFrom(tensor)
-        for field in ("name", "doc_string"):
-            plain.ClearField(field)
-        decoded = plain.SerializeToString()
+        # Elements that do not fit the shape.
+        decoded = _written(tensor)
     return decoded
+
+
+def _written(tensor: TensorProto) -> bytes:
+    """A tensor that cannot be read, as it is written."""
+    plain = TensorProto()
+    plain.CopyFrom(tensor)
+    for field in ("name", "doc_string"):
+        plain.ClearField(field)
+    written: bytes = plain.SerializeToString()
+    return written
 
 
 def _is_unreachable(tensor: TensorProto, folder: Path | None) -> bool:

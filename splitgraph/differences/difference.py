@@ -31,8 +31,9 @@ class PartDifference:
     """A part of a model, apart from nodes and inner values, that differs.
 
     part: the kind of part. location: its graph or function, "" for the model itself. name: the domain of an opset, the
-    key of metadata, or the name of a value or function; "" where there is only one such part. before, after: the part
-    as text, None where it does not exist. The texts are equal if only elements of a large tensor differ.
+    key of metadata, or the name of a value or function; "" where there is only one such part. kind: "added" |
+    "removed" | "changed". before, after: the part as text, None where it does not exist. The texts are equal if only
+    elements of a large tensor differ.
     """
 
     part: Part
@@ -65,11 +66,11 @@ class NodeForm:
 class NodeDifference:
     """A node that was added, removed or changed.
 
-    location: in the second model; of a removed node in the first. before, after: the node in each model, None where it
-    does not exist. aspects: of a changed node, what differs. attributes: of a changed node, the names of those that
-    differ. inputs: of a changed node, the positions of those that differ; an input is the same if it has the same
-    value under another name. others: locations in the other model of further nodes that produce values of these names:
-    a split that became several slices has them here.
+    location: in the second model; of a removed node in the first. kind: "added" | "removed" | "changed". before, after:
+    the node in each model, None where it does not exist. aspects: of a changed node, what differs. attributes: of a
+    changed node, the names of those that differ. inputs: of a changed node, the positions of those that differ; the
+    same value under another name is no difference. others: locations in the other model of further nodes that produce
+    values of these names: a split that became several slices has them here.
     """
 
     location: str
@@ -101,8 +102,9 @@ class NodeDifference:
 class ValueDifference:
     """A value that exists in only one of the models, or that has another type.
 
-    location: of its graph, in the second model where it exists there. name: of the value, likewise. before, after: its
-    type in each model, None where it does not exist. old_name: its name in the first model, if that differs.
+    location: of its graph, in the second model where it exists there. name: of the value, likewise. kind: "added" |
+    "removed" | "changed". before, after: its type in each model, None where it does not exist. old_name: its name in
+    the first model, if that differs.
     """
 
     location: str
@@ -120,11 +122,12 @@ class ModelDifference:
     parts: of the model: opsets, inputs and outputs, initializers, functions, metadata. nodes: in graph order, subgraphs
     and functions included. values: of the main graph and of subgraphs; initializers are parts. new_findings,
     gone_findings: findings of only the second or only the first model. before_opset, after_opset: imported version of
-    each domain. before_nodes, after_nodes: the number of nodes, in all graphs.
+    each domain. before_nodes, after_nodes: the number of nodes, in all graphs. moved: the location in the second model
+    of each node whose location is another one there, by its location in the first; that alone is no difference.
 
-    Not compared: the order of nodes, declared types of inner values (the inferred ones are), texts of documentation,
-    and how weights are stored. A value with a new name is a difference of the node that produces it, not of its
-    readers.
+    Not compared: the order of nodes, names of graphs, declared types of inner values (the inferred ones are), texts of
+    documentation, and how weights are stored. A value with a new name is a difference of the node that produces it, not
+    of its readers.
     """
 
     parts: tuple[PartDifference, ...] = ()
@@ -136,6 +139,7 @@ class ModelDifference:
     after_opset: Mapping[str, int] = field(default_factory=dict)
     before_nodes: int = 0
     after_nodes: int = 0
+    moved: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def is_empty(self) -> bool:

@@ -42,6 +42,11 @@ class Graph:
         return {name: index for index, names in enumerate(self.outputs) for name in names if name}
 
     @cached_property
+    def places(self) -> dict[str, int]:
+        """The position of each value among the outputs of its node."""
+        return {name: place for names in self.outputs for place, name in enumerate(names) if name}
+
+    @cached_property
     def readers(self) -> dict[str, list[Reader]]:
         """The nodes that read each value, in their order."""
         found = defaultdict(list)

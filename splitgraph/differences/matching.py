@@ -130,16 +130,18 @@ class _Matching:
                     for value, name in zip(values, others, strict=True):
                         self._follow(value, name)
 
+    def _match_if_same_operator(self, index: int, other: int) -> None:
+        if self._is_same_operator(index, other):
+            self._pair(index, other)
+
     def _follow(self, value: str, name: str) -> None:
         """Match the producers of a value that is the same, and its readers."""
         if (value, name) in self._seen or not value or not name:
             return
         self._seen.add((value, name))
         producer, other = self._before.producers.get(value), self._after.producers.get(name)
-        if producer is not None and other is not None and self._is_same_operator(producer, other):
-            places = self._before.outputs[producer], self._after.outputs[other]
-            if places[0].index(value) == places[1].index(name):
-                self._pair(producer, other)
+        if producer is not None and other is not None and self._before.places[value] == self._after.places[name]:
+            self._match_if_same_operator(producer, other)
         readers = _alone(self._before, self._before.readers.get(value, ()), self._found)
         others = _alone(self._after, self._after.readers.get(name, ()), self._taken)
         for key, reader in readers.items():

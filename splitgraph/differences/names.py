@@ -23,11 +23,17 @@ class ValueNames:
         outer: ValueNames | None = None,
     ) -> None:
         self._defined = before.defined
+        self._defined_after = after.defined
         self._outer = outer
         self.after: dict[str, str] = {}
         self._taken: set[str] = set()
         if by_position:
             self._add(before.formal_inputs, after.formal_inputs)
+        else:
+            # What a caller names is the same value, whatever produces it.
+            named = [{*graph.formal_inputs, *graph.formal_outputs} & graph.defined.keys() for graph in (before, after)]
+            shared = named[0] & named[1]
+            self._add(sorted(shared), sorted(shared))
         for index, other in pairs:
             names, others = before.outputs[index], after.outputs[other]
             if before.operators[index] == after.operators[other] and len(names) == len(others):
@@ -43,14 +49,10 @@ class ValueNames:
                 self.after[name] = other
                 self._taken.add(other)
 
-    def of(self, name: str) -> str | None:
-        """The name in the second model of what a node of the first reads under a name; None where there is none."""
-        if name in self._defined:
-            return self.after.get(name)
-        return name if self._outer is None else self._outer.of(name)
-
     def is_same(self, name: str, other: str) -> bool:
         """True if two names, each read in its graph, are of the same value; "" is an omitted one."""
         if not name or not other:
             return name == other
-        return self.of(name) == other
+        if name in self._defined or other in self._defined_after:
+            return self.after.get(name) == other
+        return name == other if self._outer is None else self._outer.is_same(name, other)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from itertools import zip_longest
@@ -14,13 +15,16 @@ from splitgraph.differences.sides import Side
 from splitgraph.graph.scopes import node_label
 from splitgraph.onnx_proto import NodeProto
 from splitgraph.schemas import version_at
-from splitgraph.variants import VARIANTS
+from splitgraph.variants import VARIANTS, openvino_split_1
 from splitgraph.variants.variadic_function import parts_of
 from splitgraph.variants.variadic_split_1 import DOMAIN
 
 # The attribute of a mirrored layer of an IR that says its version.
 _OPERATOR_SET = "operator_set"
-_SPLITS = frozenset((variant.domain, variant.op_type) for variant in VARIANTS)
+# OpenVINO's VariadicSplit has one variant for both formats, whose domain is that of its function in ONNX.
+_SPLITS = frozenset(
+    {*((variant.domain, variant.op_type) for variant in VARIANTS), (openvino_split_1.DOMAIN, "VariadicSplit")}
+)
 
 
 class NodeComparison:
@@ -60,10 +64,15 @@ class NodeComparison:
         return [found[key] for key in sorted(found)]
 
     def moved(self) -> dict[str, str]:
-        """The locations of matched nodes in the second model, by those in the first, where they differ."""
+        """The locations of matched nodes in the second model, by those in the first, where they differ and no other
+        node has one of them.
+        """
         before, after = self._graphs
-        locations = ((_location(before, index), _location(after, other)) for index, other in self._after_of.items())
-        return {one: other for one, other in locations if one != other}
+        locations = [_location(before, index) for index in range(len(before.nodes))]
+        others = [_location(after, other) for other in range(len(after.nodes))]
+        times, other_times = Counter(locations), Counter(others)
+        pairs = ((locations[index], others[other]) for index, other in self._after_of.items())
+        return {one: other for one, other in pairs if one != other and times[one] == other_times[other] == 1}
 
     def _changed(self, index: int, other: int) -> NodeDifference | None:
         before, after = self._graphs

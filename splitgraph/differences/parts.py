@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from splitgraph.differences.difference import Kind, Part, PartDifference
 from splitgraph.differences.names import ValueNames
 from splitgraph.differences.sides import Side
-from splitgraph.differences.values import TypeComparison
 from splitgraph.graph.scopes import GraphPath, function_location, opset_imports
 from splitgraph.onnx_proto import FunctionProto, ModelProto
 from splitgraph.value_type import UNKNOWN
@@ -36,14 +35,14 @@ def model_parts(before: Side, after: Side) -> Iterator[PartDifference]:
 
 
 def graph_parts(
-    sides: tuple[Side, Side], paths: tuple[GraphPath, GraphPath], names: ValueNames, types: TypeComparison
+    sides: tuple[Side, Side], paths: tuple[GraphPath, GraphPath], names: ValueNames, different: Collection[str]
 ) -> Iterator[PartDifference]:
-    """The parts of two graphs that differ: inputs, outputs, initializers."""
+    """The parts of two graphs that differ: inputs, outputs, initializers. different: the values of other types."""
     before, after = sides[0].graph(paths[0]), sides[1].graph(paths[1])
     location = after.scope.location
     if paths[1] == ():
-        yield from _named_values("input", sides, before.formal_inputs, after.formal_inputs, types)
-        yield from _named_values("output", sides, before.formal_outputs, after.formal_outputs, types)
+        yield from _named_values("input", sides, before.formal_inputs, after.formal_inputs, different)
+        yield from _named_values("output", sides, before.formal_outputs, after.formal_outputs, different)
     else:
         yield from _placed_values("input", location, before.formal_inputs, after.formal_inputs, names)
         yield from _placed_values("output", location, before.formal_outputs, after.formal_outputs, names)
@@ -80,19 +79,21 @@ def _kind(before: object, after: object) -> Kind:
 
 
 def _named_values(
-    part: Part, sides: tuple[Side, Side], before: Sequence[str], after: Sequence[str], types: TypeComparison
+    part: Part, sides: tuple[Side, Side], before: Sequence[str], after: Sequence[str], different: Collection[str]
 ) -> Iterator[PartDifference]:
     """Inputs or outputs of the main graph, which are what a caller sees: by name, and in their order."""
     known, new = sides[0].types(()), sides[1].types(())
+    names, others = set(before), set(after)
     for name in dict.fromkeys((*before, *after)):
-        one = known.get(name) if name in before else None
-        two = new.get(name) if name in after else None
-        there = name in before, name in after
-        if all(there) and (one is two or (one is not None and two is not None and types.are_same(one, two))):
+        there = name in names, name in others
+        one = known.get(name) if there[0] else None
+        two = new.get(name) if there[1] else None
+        is_known = one is not None, two is not None
+        if all(there) and (name not in different if all(is_known) else not any(is_known)):
             continue
         texts = [str(held or UNKNOWN) if is_there else None for held, is_there in zip((one, two), there, strict=True)]
         yield PartDifference(part, "main", name, _kind(*texts), *texts)
-    kept = [name for name in before if name in after], [name for name in after if name in before]
+    kept = [name for name in before if name in others], [name for name in after if name in names]
     if kept[0] != kept[1]:
         order: Part = "order of inputs" if part == "input" else "order of outputs"
         yield PartDifference(order, "main", "", "changed", ", ".join(before), ", ".join(after))
@@ -126,7 +127,7 @@ def _functions(model: ModelProto) -> dict[str, FunctionProto]:
 
 def _signature(function: FunctionProto) -> str:
     # How many there are: their names are the matter of the body.
-    return f"{len(function.input)} inputs, {len(function.output)} outputs"
+    return f"inputs: {len(function.input)}, outputs: {len(function.output)}"
 
 
 def _function_parts(location: str, before: FunctionProto, after: FunctionProto) -> Iterator[PartDifference]:

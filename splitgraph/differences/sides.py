@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 from splitgraph.differences.constants import Bytes, Constant, constant, sparse_constant
 from splitgraph.differences.graphs import Graph
 from splitgraph.formats import LoadedModel
-from splitgraph.graph.scopes import GraphPath, Scope, function_key, scopes
+from splitgraph.graph.scopes import GraphPath, Scope, function_key, graph_at, scopes
 from splitgraph.inference.analysis import Analysis
-from splitgraph.onnx_proto import ModelProto
+from splitgraph.onnx_proto import ModelProto, TensorProto
+from splitgraph.tensor_bytes import is_external
 from splitgraph.value_type import ValueType
 
 if TYPE_CHECKING:
@@ -90,8 +91,9 @@ class Side:
 
 def _constants_of_ir(model: OpenVINOModel, mirrored: Mirror, path: GraphPath) -> dict[str, Constant]:
     names, graph = mirrored.names[path], _graph_at(model, mirrored, path)
-    layers = [layer for layer in graph.layers if layer.type == "Const"]
-    return {names[layer.id, layer.outputs[0].id]: _constant_of_ir(model, layer) for layer in layers}
+    mirrors = {tensor.name: tensor for tensor in graph_at(mirrored.model, path).initializer}
+    layers = {names[layer.id, layer.outputs[0].id]: layer for layer in graph.layers if layer.type == "Const"}
+    return {name: _constant_of_ir(model, layer, mirrors.get(name)) for name, layer in layers.items()}
 
 
 def _graph_at(model: OpenVINOModel, mirrored: Mirror, path: GraphPath) -> IRGraph:
@@ -103,10 +105,12 @@ def _graph_at(model: OpenVINOModel, mirrored: Mirror, path: GraphPath) -> IRGrap
     return graph
 
 
-def _constant_of_ir(model: OpenVINOModel, layer: Layer) -> Constant:
+def _constant_of_ir(model: OpenVINOModel, layer: Layer, mirrored: TensorProto | None) -> Constant:
+    """The constant of a layer. mirrored: has the elements where they are few."""
     from splitgraph.formats.openvino_ir.element_types import dtype_of
 
     element = layer.data.get("element_type", "")
     kind = f"{dtype_of(element) or element}[{', '.join(layer.data.get('shape', '').replace(',', ' ').split())}]"
+    text = kind if mirrored is None or is_external(mirrored) else constant(mirrored, None).text
     place = model.place_of(layer)
-    return Constant(kind, kind, bytes=Bytes(place.size, lambda at, length: model.read(place.offset + at, length)))
+    return Constant(text, kind, bytes=Bytes(place.size, lambda at, length: model.read(place.offset + at, length)))

@@ -12,6 +12,7 @@ import pytest
 from .program import ROOT, in_child
 
 MODEL = str(ROOT / "models" / "split13_equal.onnx")
+OTHER = str(ROOT / "models" / "split18_lengths.onnx")
 # Prints what the command imports beyond click on the last line.
 SCRIPT = """
 import sys
@@ -66,6 +67,8 @@ INFERRING = (
     "zipfile",
 )
 REWRITING = (*RUNTIMES, "rich", "json", "subprocess", "splitgraph.commands.infer", "splitgraph.execution")
+# What it says of two models rests on inference and on nothing else.
+COMPARING = (*INFERRING, "splitgraph.commands.infer", "splitgraph.runtimes")
 # Parts of rich that no page needs.
 RICH_PARTS = ("pygments", "rich.live", "rich.markdown", "rich.progress", "rich.status", "rich.syntax")
 
@@ -83,12 +86,18 @@ def imported(script: str, *arguments: str, folder: Path = ROOT, **environment: s
         (["--version"], STARTING),
         (["--help"], STARTING),
         ([], STARTING),
-        *(([name, "--help"], STARTING) for name in ("infer", "upgrade", "downgrade", "convert", "verify", "explain")),
+        *(
+            ([name, "--help"], STARTING)
+            for name in ("infer", "upgrade", "downgrade", "convert", "verify", "diff", "explain")
+        ),
         (["frobnicate"], tuple(name for name in STARTING if name != "difflib")),
         (["explain", "SG203"], EXPLAINING),
         (["explain"], EXPLAINING),
         (["infer", MODEL], (*INFERRING, "json", "splitgraph.report.documents")),
         (["infer", MODEL, "--json"], (*INFERRING, "splitgraph.report.layout", "splitgraph.report.pages")),
+        (["diff", MODEL, MODEL], (*COMPARING, "json", "splitgraph.report.documents")),
+        (["diff", MODEL, OTHER], (*COMPARING, "json", "splitgraph.report.documents")),
+        (["diff", MODEL, OTHER, "--json"], (*COMPARING, "splitgraph.report.layout", "splitgraph.report.pages")),
         (["upgrade", MODEL, "--opset", "18", "--no-verify", "-o", "out.onnx"], REWRITING),
     ],
 )
@@ -120,7 +129,7 @@ def test_a_terminal_needs_a_few_parts_of_rich(arguments: list[str], used: set[st
     ("words", "completed"),
     [
         ("splitgraph in", ["infer"]),
-        ("splitgraph ", ["infer", "upgrade", "downgrade", "convert", "check", "verify", "explain"]),
+        ("splitgraph ", ["infer", "upgrade", "downgrade", "convert", "check", "verify", "diff", "explain"]),
         ("splitgraph infer --js", ["--json"]),
         ("splitgraph verify a b --engine onnx", ["onnxruntime"]),
     ],

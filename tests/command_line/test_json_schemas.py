@@ -122,6 +122,15 @@ RESULTS = [
     ("verify model.onnx renamed.onnx", 1),
     ("verify model.onnx wrong_axis.onnx", 1),
     ("verify nan.onnx nan.onnx", 3),
+    ("diff model.onnx model.onnx", 0),
+    ("diff model.onnx other.onnx", 1),
+    ("diff model.onnx swapped.onnx", 1),
+    ("diff model.onnx wrong_axis.onnx --all", 1),
+    ("diff two_opsets.onnx no_such_opset.onnx", 1),
+    ("diff optional.onnx no_rank.onnx", 1),
+    ("diff split_in_if.onnx split_in_loop.onnx", 1),
+    ("diff split_in_function.onnx variadic_split_rest.onnx", 1),
+    ("diff interval_split.xml interval_split.xml", 0),
 ]
 FAILURES = [
     *((f"infer {name}", 2) for name in (*FILES, "missing.onnx", ".")),
@@ -144,6 +153,10 @@ FAILURES = [
     ("convert model.onnx", 2),
     ("convert model.onnx --to slices", 2),
     *((f"verify model.onnx {name}", 2) for name in (*FILES, "missing.onnx")),
+    *((f"diff model.onnx {name}", 2) for name in (*FILES, "missing.onnx")),
+    ("diff model.onnx", 2),
+    ("diff model.onnx interval_split.xml", 2),
+    ("diff model.onnx other.onnx --samples 2", 2),
     ("verify model.onnx", 2),
     ("verify model.onnx model.onnx --samples 0", 2),
     ("verify model.onnx model.onnx --bind Q=4", 2),
@@ -151,7 +164,7 @@ FAILURES = [
 
 
 def schema_of(command: str) -> str:
-    return {"infer": "infer", "verify": "verify"}.get(command, "rewrite")
+    return {"infer": "infer", "verify": "verify", "diff": "diff"}.get(command, "rewrite")
 
 
 @pytest.mark.usefixtures("in_process")

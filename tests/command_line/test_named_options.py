@@ -57,7 +57,7 @@ def misnamed(text: str, said_of: Collection[str] | None) -> list[tuple[str, str]
 @pytest.mark.parametrize(
     ("text", "said_of", "wrong"),
     [
-        ("Give sizes with --bind.", ALL, [("check", "--bind"), ("explain", "--bind")]),
+        ("Give sizes with --bind.", ALL, [("check", "--bind"), ("diff", "--bind"), ("explain", "--bind")]),
         ("Give sizes with --bind.", ["downgrade"], []),
         ("Write lengths (convert --to split --explicit-lengths).", ["infer"], []),
         ("Run `infer --samples 3`", None, [("infer", "--samples")]),

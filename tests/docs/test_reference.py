@@ -20,13 +20,21 @@ import splitgraph
 from splitgraph.cli import program
 
 DOCS = Path(__file__).parents[2] / "docs"
-DOCUMENTS = ("infer", "rewrite", "verify", "failure")
+DOCUMENTS = ("infer", "rewrite", "verify", "diff", "failure")
 FILES = ("target",)
 EXAMPLES = [(name, example) for name in (*DOCUMENTS, *FILES) for example in SCHEMAS[f"{name}.schema.json"]["examples"]]
 # Their keys are names of the model, not of the contract.
-OF_THE_MODEL = ("opset", "from", "to", "values", "graphs", "symbols")
+OF_THE_MODEL = ("opset", "from", "to", "values", "graphs", "symbols", "attributes")
 # Keys that are there in some documents only.
 OPTIONAL = ("values", "graphs", "already_there", "element")
+# What another document calls so is always there.
+REQUIRED_IN = {"diff": ("values",)}
+
+
+def optional(name: str) -> set[str]:
+    """The keys that a document may lack. name: of the document or of its schema."""
+    return {*OPTIONAL}.difference(REQUIRED_IN.get(name.partition(".")[0], ()))
+
 
 VALUE = {"kind": "tensor", "dtype": "float32", "shape": ["N", None, 2**70]}
 FOUND = {"code": "SG302", "severity": "warning", "message": "...", "location": "main/s", "help": ""}
@@ -60,7 +68,7 @@ def test_every_key_is_described_and_required(name: str) -> None:
     for schema in schemas_within(SCHEMAS[name]):
         for key, value in schema["properties"].items():
             assert value.get("description"), f"{key} of {schema.get('title')}"
-        assert [key for key in schema["properties"] if key not in OPTIONAL] == schema["required"]
+        assert [key for key in schema["properties"] if key not in optional(name)] == schema["required"]
 
 
 @pytest.mark.parametrize(("name", "example"), EXAMPLES)
@@ -70,12 +78,16 @@ def test_the_examples_are_what_the_schemas_say(name: str, example: dict) -> None
 
 def with_every_part() -> list[tuple[str, dict]]:
     """The examples, with something in what is empty there, and with the keys that are there in some cases only."""
-    infer, rewrite, verify = (copy.deepcopy(SCHEMAS[f"{name}.schema.json"]["examples"][0]) for name in DOCUMENTS[:3])
+    infer, rewrite, verify, diff = (
+        copy.deepcopy(SCHEMAS[f"{name}.schema.json"]["examples"][0]) for name in DOCUMENTS[:4]
+    )
     nested = {"kind": "optional", "dtype": None, "shape": None, "element": {**VALUE, "kind": "sequence"}}
     infer |= {"values": {"x": VALUE}, "graphs": {"main": {"x": nested}}, "diagnostics": [FOUND]}
     rewrite |= {"already_there": True, "diagnostics": [FOUND]}
     verify["diagnostics"] = [FOUND]
-    return [("infer", infer), ("rewrite", rewrite), ("verify", verify)]
+    value = {"location": "main", "name": "x", "old_name": "", "kind": "changed", "before": VALUE, "after": nested}
+    diff |= {"values": [value], "new_findings": [FOUND], "gone_findings": [FOUND]}
+    return [("infer", infer), ("rewrite", rewrite), ("verify", verify), ("diff", diff)]
 
 
 def objects_within(value: Any) -> Iterator[dict]:
@@ -88,6 +100,8 @@ def objects_within(value: Any) -> Iterator[dict]:
             elif isinstance(inner, dict):
                 for named in inner.values():
                     yield from objects_within(named) if key != "graphs" else objects_within(list(named.values()))
+            else:
+                yield from objects_within(inner)
     elif isinstance(value, list):
         for inner in value:
             yield from objects_within(inner)
@@ -101,7 +115,7 @@ def test_a_key_more_or_less_is_another_document(name: str, document: dict) -> No
         inner["surprise"] = 1
         assert wrong(document, name), f"surprise in {json.dumps(inner)}"
         del inner["surprise"]
-        for key in set(inner) - set(OPTIONAL):
+        for key in set(inner) - optional(name):
             held = inner.pop(key)
             assert wrong(document, name), f"no {key} in {json.dumps(inner)}"
             inner[key] = held
@@ -131,6 +145,15 @@ CONTRADICTIONS = [
     ("verify", {"first_difference": None}),
     ("verify", {"max_abs_diff": "large"}),
     ("verify", {"cases": -1}),
+    ("diff", {"same": True}),
+    ("diff", {"same": None}),
+    ("diff", {"before": None}),
+    ("diff", {"diagnostics": [FOUND]}),
+    ("diff", {"parts": [], "nodes": []}),
+    (
+        "diff",
+        {"values": [{"location": "", "name": "", "old_name": "", "kind": "added", "before": VALUE, "after": None}]},
+    ),
     ("failure", {"ok": True}),
     ("failure", {"diagnostics": []}),
     ("failure", {"verified": True}),
