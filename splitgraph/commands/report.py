@@ -71,11 +71,13 @@ def _split_picture(analysis: Analysis, wanted: str) -> str:
 def _page(
     opened: Sequence[LoadedModel], analyses: Sequence[Analysis], sources: Sequence[Path], title: str | None
 ) -> str:
-    from splitgraph.report.html.model_page import changes_page, model_page
-
     names = [str(source) for source in sources]
     if len(names) == 1:
+        from splitgraph.report.html.model_page import model_page
+
         return model_page(analyses[0], names[0], title=title)
+    from splitgraph.report.html.changes_page import changes_page
+
     difference = api.diff_opened(opened[0], opened[1])
     return changes_page(analyses[0], analyses[1], difference, (names[0], names[1]), title=title)
 

@@ -10,7 +10,8 @@ import onnx
 from onnx import TensorProto, helper
 
 import splitgraph
-from splitgraph.report.html.model_page import changes_page, model_page
+from splitgraph.report.html.changes_page import changes_page
+from splitgraph.report.html.model_page import model_page
 
 ROOT = Path(__file__).parents[2]
 MODELS = ROOT / "models"
@@ -66,6 +67,23 @@ def wrong() -> str:
     ]
     model = _model(nodes, {"x": ["<i>N</i>", 7], "z": ["N", "M"]}, [f"{HOSTILE} a", "c", "q"], 13)
     return model_page(splitgraph.infer(model), f"{HOSTILE}.onnx", title=HOSTILE)
+
+
+@cache
+def with_findings() -> str:
+    """Two heads of a model, the second of which is wrong."""
+    nodes = [
+        helper.make_node("Relu", ["hidden"], ["features"], name="body/Relu"),
+        helper.make_node("Split", ["features"], ["scores", "boxes"], name="head/Split", axis=1, split=[4, 2]),
+        helper.make_node("Sigmoid", ["scores"], ["probabilities"], name="head/Sigmoid"),
+        helper.make_node("Split", ["tokens"], ["query", "key", "value"], name="attention/Split", axis=1),
+        helper.make_node("MatMul", ["query", "key"], ["weights"], name="attention/MatMul"),
+        helper.make_node("Split", ["boxes"], ["x", "y", "w"], name="boxes/Split", axis=1),
+        helper.make_node("Concat", ["x", "y", "w"], ["corners"], name="boxes/Concat", axis=1),
+    ]
+    inputs: dict[str, list[int | str]] = {"hidden": ["batch", 6], "tokens": ["length", "width"]}
+    model = _model(nodes, inputs, ["probabilities", "corners", "weights", "value"], 11)
+    return model_page(splitgraph.infer(model), "detector.onnx")
 
 
 @cache

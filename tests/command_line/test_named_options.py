@@ -57,7 +57,11 @@ def misnamed(text: str, said_of: Collection[str] | None) -> list[tuple[str, str]
 @pytest.mark.parametrize(
     ("text", "said_of", "wrong"),
     [
-        ("Give sizes with --bind.", ALL, [("check", "--bind"), ("diff", "--bind"), ("explain", "--bind")]),
+        (
+            "Give sizes with --bind.",
+            ALL,
+            [("check", "--bind"), ("diff", "--bind"), ("report", "--bind"), ("explain", "--bind")],
+        ),
         ("Give sizes with --bind.", ["downgrade"], []),
         ("Write lengths (convert --to split --explicit-lengths).", ["infer"], []),
         ("Run `infer --samples 3`", None, [("infer", "--samples")]),
@@ -185,6 +189,11 @@ WRONG_CALLS = [
     "verify model.onnx model.onnx --bind Q=4",
     "verify model.onnx model.onnx --samples 0",
     "verify model.onnx model.onnx --sample 1",
+    "report model.onnx",
+    "report -o new.html",
+    "report model.onnx --svg nothing -o new.svg",
+    "report model.onnx -o there.onnx",
+    "report --before model.onnx -o new.html",
     "explain SG999",
     "explain --json",
 ]

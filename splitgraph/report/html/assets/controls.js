@@ -23,11 +23,11 @@ function showTabs(page) {
 
 function fillFilters(page) {
   const ops = [...page.model.data.ops].sort((a, b) => a.localeCompare(b));
-  fillSelect(page, "operator", "any operator", ops.map((op) => [op, op]));
+  fillSelect(page, "operator", "operator", ops.map((op) => [op, op]));
   const severities = ["error", "warning", "info"].filter((each) => page.model.findingCount(each));
-  fillSelect(page, "severity", "any severity", severities.map((each) => [each, each]));
+  fillSelect(page, "severity", "severity", severities.map((each) => [each, each]));
   const graphs = page.model.graphs.slice(0, 2000).map((graph) => [graph.number, shortened(graph.title, 40)]);
-  fillSelect(page, "graph", "any graph", graphs);
+  fillSelect(page, "graph", "graph", graphs);
 }
 
 function fillSelect(page, name, any, entries) {

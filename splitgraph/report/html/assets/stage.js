@@ -154,6 +154,8 @@ class Stage {
     this.draw(band);
     const box = this.boxElement(key) ?? band.element;
     const [seen, wanted] = [this.scroller.getBoundingClientRect(), box.getBoundingClientRect()];
+    const inside = wanted.top >= seen.top && wanted.bottom <= seen.bottom;
+    if (inside && wanted.left >= seen.left && wanted.right <= seen.right) return;
     const tall = wanted.height > seen.height * 0.8;
     const top = tall ? wanted.top - seen.top - 40 : wanted.top + wanted.height / 2 - seen.top - seen.height / 2;
     this.scroller.scrollBy(wanted.left + wanted.width / 2 - seen.left - seen.width / 2, top);
