@@ -17,6 +17,7 @@ _SCRIPTS = (
     "folding.js",
     "repeats.js",
     "bars.js",
+    "boxes.js",
     "layout.js",
     "frames.js",
     "draw.js",
@@ -30,7 +31,7 @@ _SCRIPTS = (
     "print.js",
     "main.js",
 )
-_STYLES = ("theme.css", "page.css", "drawing.css", "print.css")
+_STYLES = ("theme.css", "page.css", "panel.css", "drawing.css", "print.css")
 
 
 def model_page(analysis: Analysis, name: str, *, title: str | None = None) -> str:

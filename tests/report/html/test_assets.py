@@ -36,8 +36,8 @@ def test_scripts_set_texts_as_text_and_ask_no_network(path: Path) -> None:
 @pytest.mark.parametrize("path", OWN, ids=lambda path: path.name)
 def test_files_are_readable(path: Path) -> None:
     lines = path.read_text(encoding="utf-8").splitlines()
-    assert len(lines) <= 400
-    assert max(map(len, lines)) <= 250
+    assert len(lines) <= 350
+    assert max(map(len, lines)) <= 180
 
 
 @pytest.mark.parametrize("path", [path for path in OWN if path.suffix == ".css"], ids=lambda path: path.name)

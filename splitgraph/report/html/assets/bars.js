@@ -33,7 +33,11 @@ function shownParts(split) {
   const last = split.parts.slice(-LAST_SEGMENTS);
   const hidden = split.parts.length - first.length - last.length;
   const mean = first.reduce((sum, part) => sum + part.weight, 0) / first.length || 1;
-  return [...first, { text: `… ${hidden.toLocaleString("en")} more …`, weight: 6 * mean, part: first.length, hidden }, ...last];
+  return [
+    ...first,
+    { text: `… ${hidden.toLocaleString("en")} more …`, weight: 6 * mean, part: first.length, hidden },
+    ...last,
+  ];
 }
 
 /** Segments from left to right: { x, width, text, part, hidden }; `text` is empty where it does not fit. */

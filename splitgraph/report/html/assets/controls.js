@@ -23,9 +23,19 @@ function showTabs(page) {
 
 function fillFilters(page) {
   const ops = [...page.model.data.ops].sort((a, b) => a.localeCompare(b));
-  fillSelect(page, "operator", "operator", ops.map((op) => [op, op]));
+  fillSelect(
+    page,
+    "operator",
+    "operator",
+    ops.map((op) => [op, op]),
+  );
   const severities = ["error", "warning", "info"].filter((each) => page.model.findingCount(each));
-  fillSelect(page, "severity", "severity", severities.map((each) => [each, each]));
+  fillSelect(
+    page,
+    "severity",
+    "severity",
+    severities.map((each) => [each, each]),
+  );
   const graphs = page.model.graphs.slice(0, 2000).map((graph) => [graph.number, shortened(graph.title, 40)]);
   fillSelect(page, "graph", "graph", graphs);
 }
@@ -42,10 +52,15 @@ function fillSelect(page, name, any, entries) {
 /** The graphs around the one that is shown, each a button. */
 function showTrail(page) {
   const trail = [];
-  for (let graph = page.graph; graph; graph = graph.data.parent && page.model.graphs[graph.data.parent[0]]) trail.unshift(graph);
+  for (let graph = page.graph; graph; graph = graph.data.parent && page.model.graphs[graph.data.parent[0]])
+    trail.unshift(graph);
   const parts = trail.flatMap((graph, place) => {
     const current = graph === page.graph;
-    const button = html("button", { class: "crumb", "aria-current": current && "page", click: () => page.showGraph(graph) }, shortened(graph.title, 44));
+    const button = html(
+      "button",
+      { class: "crumb", "aria-current": current && "page", click: () => page.showGraph(graph) },
+      shortened(graph.title, 44),
+    );
     return place ? [html("span", { "aria-hidden": true }, "›"), button] : [button];
   });
   byId("trail").replaceChildren(...parts);
@@ -58,7 +73,12 @@ function showHead(page) {
   byId("title").title = page.models.map((each) => each.data.name).join("\n");
   const facts = [[model.data.opset], [count(model.nodeTotal, "node")], [count(model.splits.length, "split")]];
   if (page.models.length > 1) {
-    facts.splice(0, 3, [page.models.map((each) => each.data.opset).join(" → ")], [count(page.changes.length, "change")]);
+    facts.splice(
+      0,
+      3,
+      [page.models.map((each) => each.data.opset).join(" → ")],
+      [count(page.changes.length, "change")],
+    );
   }
   for (const severity of ["error", "warning", "info"]) {
     const number = model.findingCount(severity);
@@ -75,7 +95,11 @@ const KEYS = [
   ["k ↑", "previous in the list", (page) => page.list.step(-1)],
   ["Enter", "open what is folded, or enter a body", (page) => page.openSelected()],
   ["Esc", "close, or clear the search", (page) => leave(page)],
-  ["u", "to the graph around", (page) => page.graph.data.parent && page.showGraph(page.model.graphs[page.graph.data.parent[0]])],
+  [
+    "u",
+    "to the graph around",
+    (page) => page.graph.data.parent && page.showGraph(page.model.graphs[page.graph.data.parent[0]]),
+  ],
   ["+ =", "zoom in", (page) => page.stage.setZoom(page.stage.zoom * 1.25)],
   ["-", "zoom out", (page) => page.stage.setZoom(page.stage.zoom / 1.25)],
   ["0", "zoom to 100%", (page) => page.stage.setZoom(1)],
@@ -102,7 +126,9 @@ function enableKeys(page) {
   });
   const rows = KEYS.filter(([key]) => key !== "b" || page.models.length > 1);
   byId("keys").replaceChildren(
-    ...rows.map(([keys, meaning]) => html("tr", {}, html("th", {}, ...keys.split(" ").map((key) => html("kbd", {}, key))), html("td", {}, meaning))),
+    ...rows.map(([keys, meaning]) =>
+      html("tr", {}, html("th", {}, ...keys.split(" ").map((key) => html("kbd", {}, key))), html("td", {}, meaning)),
+    ),
   );
 }
 

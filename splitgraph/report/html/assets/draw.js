@@ -38,7 +38,13 @@ function drawEdge(edge, graph) {
   const head = rail && edge.to.kind.startsWith("rail") ? null : svg("path", { class: "head", d: arrow(x, y) });
   const names = edge.values.map((value) => graph.value(value));
   const title = names.slice(0, 12).join("\n") + (names.length > 12 ? `\n… ${names.length - 12} more` : "");
-  return svg("g", { class: part >= 0 ? `edge of-part ${partClass(part)}` : "edge" }, svg("title", {}, title), path, head);
+  return svg(
+    "g",
+    { class: part >= 0 ? `edge of-part ${partClass(part)}` : "edge" },
+    svg("title", {}, title),
+    path,
+    head,
+  );
 }
 
 function arrow(x, y) {
@@ -168,7 +174,10 @@ function bodyRow(box, body, row, actions) {
   const group = svg("g", { class: "body-row", transform: `translate(6 ${y})`, click: press });
   group.append(svg("title", {}, `show ${body.graph.title}`));
   group.append(svg("rect", { width: round(box.w - 12), height: BODY_ROW - 3, rx: 5 }));
-  group.append(svg("text", { x: 9, y: 13.5 }, body.text), svg("text", { class: "go", x: round(box.w - 24), y: 13.5 }, "›"));
+  group.append(
+    svg("text", { x: 9, y: 13.5 }, body.text),
+    svg("text", { class: "go", x: round(box.w - 24), y: 13.5 }, "›"),
+  );
   return group;
 }
 
@@ -177,7 +186,10 @@ function card(box, radius) {
 }
 
 function frame(drawn, box, graph, actions, title, sign) {
-  drawn.append(card(box, 12), corner(box, sign, title, () => actions.open(box)));
+  drawn.append(
+    card(box, 12),
+    corner(box, sign, title, () => actions.open(box)),
+  );
   const inner = drawLayout(box.inner, graph, actions);
   inner.setAttribute("transform", `translate(${FRAME_PAD} ${FRAME_HEAD})`);
   drawn.append(inner);
@@ -204,7 +216,10 @@ function drawTags(drawn, box) {
   for (const tag of box.tags ?? []) {
     const width = textWidth(tag.text, "600 10.5px sans") + 22;
     const group = svg("g", { class: `tag ${tag.kind}`, transform: `translate(${round(x)} -13)` });
-    group.append(svg("rect", { width: round(width), height: 17, rx: 8.5 }), svg("text", { class: "sign", x: 6.5, y: 12 }, SIGNS[tag.kind]));
+    group.append(
+      svg("rect", { width: round(width), height: 17, rx: 8.5 }),
+      svg("text", { class: "sign", x: 6.5, y: 12 }, SIGNS[tag.kind]),
+    );
     group.append(svg("text", { x: 17, y: 12 }, tag.text));
     drawn.append(group);
     x += width + 4;

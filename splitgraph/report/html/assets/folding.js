@@ -27,7 +27,8 @@ function shapeArithmetic(graph) {
     if (small && read.every((value) => graph.producer[value] >= 0 && marks[graph.producer[value]])) marks[node] = 1;
   }
   // What the graph gives as a result is drawn.
-  for (const value of graph.data.outputs) if (value >= 0 && graph.producer[value] >= 0) marks[graph.producer[value]] = 0;
+  for (const value of graph.data.outputs)
+    if (value >= 0 && graph.producer[value] >= 0) marks[graph.producer[value]] = 0;
   return marks;
 }
 
@@ -163,7 +164,8 @@ function stretches(graph, kept, drawn, itemOf) {
 
 function sourceNodes(graph, node) {
   const found = [];
-  for (const value of graph.data.ins[node]) if (value >= 0 && graph.producer[value] >= 0) found.push(graph.producer[value]);
+  for (const value of graph.data.ins[node])
+    if (value >= 0 && graph.producer[value] >= 0) found.push(graph.producer[value]);
   if (graph.inner.has(node)) {
     for (const value of graph.captured(node)) if (graph.producer[value] >= 0) found.push(graph.producer[value]);
   }

@@ -5,13 +5,17 @@ const CHUNK_OF_ROWS = 250;
 class Index {
   constructor(data) {
     this.tones = data.tones;
-    this.rows = data.rows.map((row, order) => Object.assign(row, { order, text: `${row[NAME]}\n${row[STATUS]}\n${row[MESSAGE]}`.toLowerCase() }));
+    this.rows = data.rows.map((row, order) =>
+      Object.assign(row, { order, text: `${row[NAME]}\n${row[STATUS]}\n${row[MESSAGE]}`.toLowerCase() }),
+    );
     this.sorted = { column: null, descending: false };
     this.status = "";
     this.query = "";
     this.headings = COLUMNS.map(({ title, kind }, column) => this.heading(title, kind, column));
     byId("head").append(...this.headings);
-    new IntersectionObserver((seen) => seen.some((each) => each.isIntersecting) && this.addRows(), { rootMargin: "600px" }).observe(byId("more"));
+    new IntersectionObserver((seen) => seen.some((each) => each.isIntersecting) && this.addRows(), {
+      rootMargin: "600px",
+    }).observe(byId("more"));
     this.showStatuses();
     this.refresh();
   }
@@ -28,7 +32,12 @@ class Index {
     const buttons = entries.map(([status, number]) => {
       const choose = () => this.filter(status);
       const tone = status ? (this.tones[status] ?? "plain") : "";
-      return html("button", { class: `status ${tone}`, "data-status": status, "aria-pressed": status === this.status, click: choose }, `${status || "all"} `, html("b", {}, number.toLocaleString("en")));
+      return html(
+        "button",
+        { class: `status ${tone}`, "data-status": status, "aria-pressed": status === this.status, click: choose },
+        `${status || "all"} `,
+        html("b", {}, number.toLocaleString("en")),
+      );
     });
     byId("statuses").replaceChildren(...buttons);
   }
@@ -57,7 +66,9 @@ class Index {
 
   refresh() {
     const words = this.query.toLowerCase().split(/\s+/).filter(Boolean);
-    this.shown = this.rows.filter((row) => (!this.status || row[STATUS] === this.status) && words.every((word) => row.text.includes(word)));
+    this.shown = this.rows.filter(
+      (row) => (!this.status || row[STATUS] === this.status) && words.every((word) => row.text.includes(word)),
+    );
     if (this.sorted.column !== null) this.shown.sort(compareRows(this.sorted.column, this.sorted.descending));
     byId("found").textContent = this.shown.length ? count(this.shown.length, "model") : "No model matches.";
     byId("rows").replaceChildren();

@@ -73,7 +73,12 @@ function splitRow({ split }) {
   return html(
     "div",
     { class: "split-row", title: split.loc },
-    html("div", { class: "line-one" }, html("b", {}, shortened(split.name, 30)), html("span", {}, `${split.op} · ${axisText(split)}`)),
+    html(
+      "div",
+      { class: "line-one" },
+      html("b", {}, shortened(split.name, 30)),
+      html("span", {}, `${split.op} · ${axisText(split)}`),
+    ),
     html("div", { class: "lengths" }, shortened(shown, 46)),
     bar,
   );
@@ -97,7 +102,12 @@ function nodeRow({ graph, node }) {
   return html(
     "div",
     { class: "node-row", title: `${graph.loc}/${graph.label(node)}` },
-    html("div", { class: "line-one" }, html("b", {}, shortened(graph.op(node), 30)), html("span", {}, shortened(graph.title, 30))),
+    html(
+      "div",
+      { class: "line-one" },
+      html("b", {}, shortened(graph.op(node), 30)),
+      html("span", {}, shortened(graph.title, 30)),
+    ),
     html("div", { class: "text mono" }, shortened(graph.label(node), 44)),
   );
 }
@@ -107,11 +117,7 @@ function changeRow({ change }) {
   return html(
     "div",
     { class: "change-row", title: change.loc },
-    html(
-      "div",
-      { class: "line-one" },
-      html("b", { class: change.kind }, `${SIGNS[change.kind]} ${forms.join(" → ")}`),
-    ),
+    html("div", { class: "line-one" }, html("b", { class: change.kind }, `${SIGNS[change.kind]} ${forms.join(" → ")}`)),
     html("div", { class: "text mono" }, shortened(change.name, 44)),
   );
 }

@@ -141,7 +141,9 @@ class Split {
       if (last && last.text === text) last.times++;
       else runs.push({ text, times: 1 });
     }
-    return runs.flatMap(({ text, times }) => (times < 4 ? Array(times).fill(text) : [`${times} × ${text}`])).join(" | ");
+    return runs
+      .flatMap(({ text, times }) => (times < 4 ? Array(times).fill(text) : [`${times} × ${text}`]))
+      .join(" | ");
   }
 }
 

@@ -102,8 +102,18 @@ class Page {
   choose(entry) {
     if (entry.change) this.showChange(entry.change);
     else if (entry.at) this.showNode(this.model.graphs[entry.at[0]], entry.at[1], entry.split ?? null);
-    else if (entry.split) this.setPanel(html("h2", {}, html("span", {}, entry.split.op), closeButton(this)), html("p", { class: "where mono" }, entry.split.loc), ...splitParts(entry.split));
-    else this.setPanel(html("h2", {}, html("span", {}, "Finding"), closeButton(this)), html("p", { class: "where mono" }, entry.finding.loc), ...findingParts([entry.finding]));
+    else if (entry.split)
+      this.setPanel(
+        html("h2", {}, html("span", {}, entry.split.op), closeButton(this)),
+        html("p", { class: "where mono" }, entry.split.loc),
+        ...splitParts(entry.split),
+      );
+    else
+      this.setPanel(
+        html("h2", {}, html("span", {}, "Finding"), closeButton(this)),
+        html("p", { class: "where mono" }, entry.finding.loc),
+        ...findingParts([entry.finding]),
+      );
   }
 
   showChange(change) {
@@ -143,7 +153,13 @@ class Page {
     if (!view.open.has(key)) return { key, kind: "stretch", text: text || folded, fold: key };
     const inner = view.level.opened.get(key) ?? stretchLevel(level.graph, item);
     view.level.opened.set(key, inner);
-    return this.placeInside(view, inner, inner.items.find((each) => each.nodes.includes(node)), node, text);
+    return this.placeInside(
+      view,
+      inner,
+      inner.items.find((each) => each.nodes.includes(node)),
+      node,
+      text,
+    );
   }
 
   foldedAt(graph, node) {

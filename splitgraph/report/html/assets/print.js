@@ -18,13 +18,18 @@ function printedParts(page) {
 
 function limited(entries, draw) {
   const drawn = entries.slice(0, MOST_PRINTED).map(draw);
-  if (entries.length > MOST_PRINTED) drawn.push(html("p", {}, `${(entries.length - MOST_PRINTED).toLocaleString("en")} more are not printed.`));
+  if (entries.length > MOST_PRINTED)
+    drawn.push(html("p", {}, `${(entries.length - MOST_PRINTED).toLocaleString("en")} more are not printed.`));
   return drawn;
 }
 
 function printedSplit(split) {
   const width = 460;
-  const drawing = svg("svg", { viewBox: `-1 -1 ${width + 2} ${BAR_HEIGHT + 14}`, class: "printed-bar" }, drawBar(split, width, BAR_HEIGHT));
+  const drawing = svg(
+    "svg",
+    { viewBox: `-1 -1 ${width + 2} ${BAR_HEIGHT + 14}`, class: "printed-bar" },
+    drawBar(split, width, BAR_HEIGHT),
+  );
   const outputs = split.outputs.slice(0, 12).map(([name, type]) => `${name}: ${split.type(type)}`);
   return html(
     "section",
@@ -37,10 +42,21 @@ function printedSplit(split) {
 }
 
 function printedFinding(finding) {
-  return html("section", { class: "printed-split" }, html("h3", {}, `${finding.code} · ${finding.severity} · ${finding.loc}`), html("p", {}, finding.message), finding.help && html("p", {}, finding.help));
+  return html(
+    "section",
+    { class: "printed-split" },
+    html("h3", {}, `${finding.code} · ${finding.severity} · ${finding.loc}`),
+    html("p", {}, finding.message),
+    finding.help && html("p", {}, finding.help),
+  );
 }
 
 function printedChange(change) {
   const forms = [change.before, change.after].filter(Boolean).join(" → ");
-  return html("section", { class: "printed-split" }, html("h3", {}, `${change.kind} · ${forms} · ${change.loc}`), change.why && html("p", {}, change.why));
+  return html(
+    "section",
+    { class: "printed-split" },
+    html("h3", {}, `${change.kind} · ${forms} · ${change.loc}`),
+    change.why && html("p", {}, change.why),
+  );
 }

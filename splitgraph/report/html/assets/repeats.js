@@ -14,7 +14,13 @@ function signature(graph, item) {
   for (const node of item.nodes) {
     for (const finding of graph.findingsOf.get(node) ?? []) parts.push(finding.code);
     if (graph.changeOf.has(node)) parts.push(graph.changeOf.get(node).kind);
-    if (graph.inner.has(node)) parts.push(graph.inner.get(node).map((inner) => inner.loc).join());
+    if (graph.inner.has(node))
+      parts.push(
+        graph.inner
+          .get(node)
+          .map((inner) => inner.loc)
+          .join(),
+      );
   }
   return `${item.kind} ${parts.join(" ")}`;
 }
@@ -112,7 +118,7 @@ class Repeats {
 function blocksOf(level) {
   const repeats = new Repeats(level);
   const blocks = [];
-  for (let index = 0; index < level.items.length; ) {
+  for (let index = 0; index < level.items.length;) {
     const run = repeats.runFrom(index);
     if (run) {
       blocks.push({ kind: "repeat", ...run, to: run.from + run.length, key: `repeat ${run.from}` });

@@ -32,7 +32,9 @@ class Search {
   findingsEntries(words) {
     return this.model.findings
       .filter((finding) => !this.severity || finding.severity === this.severity)
-      .filter((finding) => this.fits(finding.at, this.opAt(finding.at), finding.loc) && contains(findingText(finding), words))
+      .filter(
+        (finding) => this.fits(finding.at, this.opAt(finding.at), finding.loc) && contains(findingText(finding), words),
+      )
       .map((finding) => ({ finding, at: finding.at }));
   }
 
@@ -45,7 +47,8 @@ class Search {
       const texts = this.texts.get(graph);
       for (let node = 0; node < graph.nodeCount; node++) {
         if (this.operator && graph.op(node) !== this.operator) continue;
-        if (this.severity && !(graph.findingsOf.get(node) ?? []).some((each) => each.severity === this.severity)) continue;
+        if (this.severity && !(graph.findingsOf.get(node) ?? []).some((each) => each.severity === this.severity))
+          continue;
         if (contains(texts[node], words)) found.push({ graph, node, at: [graph.number, node] });
       }
     }
@@ -76,7 +79,14 @@ function contains(text, words) {
 }
 
 function splitText(split) {
-  split.text ??= [split.loc, split.op, axisText(split), split.lengthsText, split.input[0], ...split.outputs.map(([name]) => name)]
+  split.text ??= [
+    split.loc,
+    split.op,
+    axisText(split),
+    split.lengthsText,
+    split.input[0],
+    ...split.outputs.map(([name]) => name),
+  ]
     .join("\n")
     .toLowerCase();
   return split.text;
@@ -88,7 +98,9 @@ function findingText(finding) {
 }
 
 function changeText(change) {
-  change.text ??= [change.loc, change.name, change.before, change.after, change.kind, change.why].join("\n").toLowerCase();
+  change.text ??= [change.loc, change.name, change.before, change.after, change.kind, change.why]
+    .join("\n")
+    .toLowerCase();
   return change.text;
 }
 
@@ -100,7 +112,8 @@ function nodeTexts(graph) {
     const parts = [graph.label(node), graph.op(node), ...(graph.findingsOf.get(node) ?? []).map((each) => each.code)];
     let text = parts.join("\n").toLowerCase();
     for (const value of graph.data.ins[node]) if (value >= 0) text += `\n${values[value]}`;
-    for (const value of graph.data.outs[node]) if (value >= 0) text += `\n${values[value]} ${types[graph.data.types[value]]}`;
+    for (const value of graph.data.outs[node])
+      if (value >= 0) text += `\n${values[value]} ${types[graph.data.types[value]]}`;
     return text;
   });
 }
