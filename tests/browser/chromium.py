@@ -45,7 +45,8 @@ class Opened:
         self.driver = driver
         self.address = path.as_uri()
         driver.get(self.address)
-        self.wait(lambda: self.run("return document.documentElement.dataset.ready") == "true")
+        # A script that fails never says so in the document.
+        self.wait(lambda: self.run("return document.documentElement.dataset.ready") == "true" or self._failed())
 
     def run(self, script: str, *arguments: Any) -> Any:
         """What a script in the page returns."""
@@ -88,6 +89,11 @@ class Opened:
         return outer.left <= x && x <= outer.right && outer.top <= y && y <= outer.bottom;
         """
         return bool(self.run(script, selector))
+
+    def _failed(self) -> bool:
+        found = self.console()
+        assert found == []
+        return False
 
     def console(self) -> list[str]:
         """What the browser has to say, violations of the policy included."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import onnx
 from onnx import TensorProto, helper
@@ -86,6 +87,64 @@ def with_findings() -> str:
     return model_page(splitgraph.infer(model), "detector.onnx")
 
 
+def _cycle() -> onnx.ModelProto:
+    nodes = [helper.make_node("Split", ["b"], ["a", "b"], name="s"), helper.make_node("Relu", ["a"], ["c"], name="r")]
+    return _model(nodes, {}, ["c"], 13)
+
+
+def _out_of_order() -> onnx.ModelProto:
+    nodes = [helper.make_node("Relu", ["a"], ["c"]), helper.make_node("Split", ["x"], ["a", "b"])]
+    return _model(nodes, {"x": [4, 2]}, ["c", "b"], 13)
+
+
+def _no_nodes() -> onnx.ModelProto:
+    return _model([], {"x": [1]}, ["x"], 13)
+
+
+def _one_name() -> onnx.ModelProto:
+    nodes = [helper.make_node("Split", [f"x{i}"], [f"a{i}", f"x{i + 1}"], name="same", axis=0) for i in range(3)]
+    return _model(nodes, {"x0": [8]}, ["x3"], 13)
+
+
+def _many_parts() -> onnx.ModelProto:
+    parts = [f"p{i}" for i in range(3000)]
+    nodes = [helper.make_node("Split", ["x"], parts, axis=0, num_outputs=3000)]
+    nodes += [helper.make_node("Relu", [part], [f"{part} out"]) for part in parts]
+    return _model(nodes, {"x": ["N"]}, [f"{part} out" for part in parts], 18)
+
+
+def _many_inputs() -> onnx.ModelProto:
+    names = [f"x{i}" for i in range(1000)]
+    return _model([helper.make_node("Concat", names, ["y"], axis=0)], {name: ["N"] for name in names}, ["y"], 18)
+
+
+def _only_shapes() -> onnx.ModelProto:
+    nodes = [helper.make_node("Shape", ["x"], ["s"]), helper.make_node("Split", ["s"], ["a", "b"], num_outputs=2)]
+    return _model(nodes, {"x": ["N", "M"]}, [], 18)
+
+
+def _nested() -> onnx.ModelProto:
+    return _benchmark_models().nested(30)
+
+
+ODD = {
+    "a cycle": _cycle,
+    "nodes out of order": _out_of_order,
+    "no nodes": _no_nodes,
+    "nodes of one name": _one_name,
+    "3,000 parts": _many_parts,
+    "1,000 inputs": _many_inputs,
+    "shapes only": _only_shapes,
+    "30 nested Ifs": _nested,
+}
+
+
+@cache
+def odd(name: str) -> str:
+    """A model that exporters do not write, but that somebody will have."""
+    return model_page(splitgraph.infer(ODD[name]()), f"{name}.onnx")
+
+
 @cache
 def upgraded() -> str:
     """GPT-2 of opset 11 and its upgrade, with the reasons."""
@@ -96,7 +155,7 @@ def upgraded() -> str:
     return changes_page(*analyses, splitgraph.diff(before, rewrite.model), names, changes=rewrite.changes)
 
 
-def _benchmark_models() -> object:
+def _benchmark_models() -> Any:
     # The benchmarks import each other by name.
     sys.path.insert(0, str(ROOT / "benchmarks"))
     try:

@@ -40,6 +40,13 @@ def test_a_split_of_a_folded_layer_is_shown_by_the_first_one(open_page: Open) ->
     assert page.visible(".box.split.selected")
 
 
+def test_enter_opens_what_hides_the_chosen_split(open_page: Open) -> None:
+    page = open_page(models.gpt2())
+    page.press("j", "j", ENTER)
+    assert page.one(".box.split.selected .name").text == "Split_156"
+    assert page.texts(".band-title span")[0] == "layer 1 of 12"
+
+
 def test_a_stretch_opens_with_the_keyboard(open_page: Open) -> None:
     page = open_page(models.gpt2())
     page.run("document.querySelector('.box.repeat .box.stretch').focus()")

@@ -119,6 +119,7 @@ def test_a_finding_is_at_its_node(open_page: Open) -> None:
 def test_conditions_are_shown(open_page: Open) -> None:
     page = open_page(models.wrong())
     assert "M % 3 == 0" in page.texts("#panel .conditions li")
+    assert page.texts(".box.split .needs") == ["requires M % 3 == 0"]
     page.press("j", "j")
     assert page.texts("#panel .conditions li") == ["M % 3 == 0"]
 
@@ -132,6 +133,14 @@ def test_the_body_of_an_if(open_page: Open) -> None:
     assert page.texts("#trail button") == ["main"]
     page.press("j", "j")
     assert page.texts("#trail button") == ["main", "choose · else_branch"]
+
+
+@pytest.mark.parametrize("name", models.ODD)
+def test_odd_models_are_drawn(name: str, open_page: Open) -> None:
+    page = open_page(models.odd(name))
+    assert page.all("#drawing .box")
+    for _ in page.all(".tab"):
+        page.press("j", "j", ENTER, "0", "s", "u")
 
 
 def test_zoom(open_page: Open) -> None:

@@ -5,6 +5,7 @@ const FRAME_PAD = 12;
 const BAR_HEIGHT = 32;
 const SPLIT_HEAD = 34;
 const SPLIT_PAD = 12;
+const NEEDS_HEIGHT = 15;
 const LABEL_FONT = "10.5px mono";
 const LABEL_LINE = 13;
 const PILL_ROW = 30;
@@ -36,10 +37,13 @@ function measured(level, block, isOpen) {
     Object.assign(box, { kind: "split", split, outputs: graph.data.outs[item.node] });
     const head = textWidth(box.op, "600 13px sans") + textWidth(axisText(split), "11px sans") + 56;
     const name = Math.min(300, textWidth(shortened(box.name, LONGEST_NAME), LABEL_FONT) + head);
-    box.w = Math.max(barWidth(split), name) + 2 * SPLIT_PAD;
+    box.needs = needsText(split);
+    const needs = Math.min(300, textWidth(box.needs, LABEL_FONT));
+    box.w = Math.max(barWidth(split), name, needs) + 2 * SPLIT_PAD;
     const captions = narrowCaptions(split, box.w - 2 * SPLIT_PAD).length ? CAPTION_HEIGHT : 0;
-    box.h = SPLIT_HEAD + BAR_HEIGHT + SPLIT_PAD + Math.max(captions, split.kind === "sequence" ? 12 : 0);
-    box.barBottom = SPLIT_HEAD + BAR_HEIGHT + (split.kind === "sequence" ? 11 : captions);
+    box.barTop = SPLIT_HEAD + (box.needs ? NEEDS_HEIGHT : 0);
+    box.h = box.barTop + BAR_HEIGHT + SPLIT_PAD + Math.max(captions, split.kind === "sequence" ? 12 : 0);
+    box.barBottom = box.barTop + BAR_HEIGHT + (split.kind === "sequence" ? 11 : captions);
   } else {
     const name = textWidth(shortened(box.name, LONGEST_NAME), LABEL_FONT);
     box.w = Math.max(84, textWidth(box.op, "600 13px sans") + 28, name + 28);
@@ -48,6 +52,12 @@ function measured(level, block, isOpen) {
     if (box.enters) addBodies(box);
   }
   return withTags(box);
+}
+
+/** What must hold for a split to be valid, in a line: "requires N % 3 == 0". */
+function needsText(split) {
+  const { needs = [] } = split;
+  return needs.length ? `requires ${needs[0]}${needs.length > 1 ? `, … ${needs.length - 1} more` : ""}` : "";
 }
 
 /** A row for each body of a node, with the number of splits in the body. */

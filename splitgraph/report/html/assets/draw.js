@@ -128,7 +128,11 @@ const DRAWING = {
     chip.append(svg("rect", { width: round(width), height: 17, rx: 8.5 }));
     chip.append(svg("text", { x: round(width / 2), y: 12 }, axis));
     const bar = drawBar(split, box.w - 2 * SPLIT_PAD, BAR_HEIGHT);
-    bar.setAttribute("transform", `translate(${SPLIT_PAD} ${SPLIT_HEAD})`);
+    bar.setAttribute("transform", `translate(${SPLIT_PAD} ${box.barTop})`);
+    if (box.needs) {
+      const needs = fitted(box.needs, box.w - 2 * SPLIT_PAD, LABEL_FONT);
+      drawn.append(svg("text", { class: "name left needs", x: SPLIT_PAD, y: SPLIT_HEAD + 6 }, needs));
+    }
     drawn.append(chip, bar);
   },
   stretch(drawn, box) {

@@ -62,8 +62,8 @@ class Graph {
     let found = this.capturedOf.get(node);
     if (!found) {
       const names = new Set((this.inner.get(node) ?? []).flatMap((graph) => graph.outerNames()));
-      found = [];
-      if (names.size) this.data.values.forEach((name, value) => names.has(name) && found.push(value));
+      this.valuesByName ??= new Map(this.data.values.map((each, value) => [each, value]));
+      found = [...names].map((each) => this.valuesByName.get(each)).filter((value) => value !== undefined);
       this.capturedOf.set(node, found);
     }
     return found;
@@ -135,6 +135,10 @@ class Split {
 
   /** The lengths in a line, as the command line prints them: "768 | 768 | 768", "12 × 64". */
   get lengthsText() {
+    return (this.lengthsWritten ??= this.writtenLengths());
+  }
+
+  writtenLengths() {
     const runs = [];
     for (const { text } of this.parts) {
       const last = runs[runs.length - 1];

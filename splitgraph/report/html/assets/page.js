@@ -81,7 +81,7 @@ class Page {
       this.setShapes(true);
       place = this.placeOf(graph, node);
     }
-    this.selected = place ? { key: place.key, kind: place.kind } : null;
+    this.selected = place && { ...place, graph, node };
     this.stage.select(place?.key ?? null);
     if (place && brings) this.stage.bring(place.key);
     this.stage.markSelected();
@@ -206,9 +206,12 @@ class Page {
     return null;
   }
 
+  /** Open the selected box; or what hides the node that was chosen in a list. */
   openSelected() {
     const box = this.selected && this.boxWith(this.selected.key);
-    if (box && this.canOpen(box)) this.openBox(box);
+    const { graph, node, fold, text } = this.selected ?? {};
+    if (fold && text) this.openFold(graph, node, { fold });
+    else if (box && this.canOpen(box)) this.openBox(box);
   }
 
   // Lists

@@ -34,10 +34,11 @@ class Repeats {
       if (!numbers.has(text)) numbers.set(text, numbers.size);
       return numbers.get(text);
     });
+    const slots = level.items.map((item) => new Map([...item.outs].map((value, slot) => [value, slot])));
     this.reads = level.items.map((item) =>
       [...item.ins].map((value) => {
         const source = level.source.get(value);
-        const slot = source ? [...source.outs].indexOf(value) : 0;
+        const slot = source ? slots[source.index].get(value) : 0;
         return { source: source ? source.index : -1, slot, type: level.graph.data.types[value] };
       }),
     );
