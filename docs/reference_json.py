@@ -11,7 +11,7 @@ Schema = dict[str, Any]
 
 _FOLDER = Path(__file__).with_name("reference") / "schemas"
 # In the order of the page; the parts that several documents have come last.
-_DOCUMENTS = ("infer", "rewrite", "check", "verify", "diff", "doctor", "many", "failure")
+_DOCUMENTS = ("infer", "rewrite", "check", "verify", "diff", "report", "doctor", "many", "failure")
 # Files that come with splitgraph, or that it writes.
 _FILES = ("target", "outcome")
 _COMMON = "common"
@@ -37,7 +37,7 @@ There is no document where the name of the command is missing or wrong, where st
 and where the program is interrupted ([exit codes](command-line.md#exit-codes) 130 and above).
 
 The [table of targets](#table-of-targets), JSON files that come with splitgraph, has a schema too, and so does each line
-of the [report](#report) of many models.
+of the [report of many models](#report-of-many-models).
 """
 
 

@@ -348,6 +348,34 @@ def diff(**options: Any) -> int:
 
 
 @program.command()
+@parameters.optional_models_argument
+@parameters.model_option("--before", "The model before a rewrite; with --after.")
+@parameters.model_option("--after", "The model after a rewrite; with --before.")
+@parameters.report_output
+@parameters.force
+@click.option("--svg", metavar="NODE", help="Draw one split as SVG instead: its name, or its location if names repeat.")
+@click.option("--title", metavar="TEXT", help="The title of the page. Default: the name of the model.")
+@parameters.as_json
+@parameters.quiet
+@parameters.many_options_with_timeout
+@_run
+def report(**options: Any) -> int:
+    """Draw MODEL around its splits, or what a rewrite changed, as a page for a browser: one file, no network.
+
+    \b
+    splitgraph report model.onnx -o report.html
+    splitgraph report model.onnx -o reports/ --force           (writes reports/model.report.html)
+    splitgraph report model.onnx -o report.html --title "Release 3"
+    splitgraph report --before model.onnx --after model.opset18.onnx -o report.html
+    splitgraph report model.onnx --svg main/h.0/attn/Split -o split.svg
+    splitgraph report models/ -o site/                         (a page for each, and site/index.html)
+    """
+    from splitgraph.commands.report import report
+
+    return report(**options)
+
+
+@program.command()
 @click.argument("code", required=False, shell_complete=parameters.codes)
 @_run
 def explain(code: str | None) -> int:

@@ -9,9 +9,9 @@ from typing import Any, Literal, get_args
 from splitgraph.diagnostics import Diagnostic
 from splitgraph.exit_codes import CLEAN, FINDINGS, NOT_CHECKED, WRONG_USAGE
 
-Verb = Literal["infer", "upgrade", "downgrade", "convert", "check", "verify"]
+Verb = Literal["infer", "upgrade", "downgrade", "convert", "check", "verify", "report"]
 Status = Literal[
-    # infer, check
+    # infer, check, report
     "clean",
     "findings",
     # upgrade, downgrade, convert
@@ -46,15 +46,15 @@ class Outcome:
     """What became of one model.
 
     verb: what was done. model: the source as it was given or found. after: the second model of `verify`, else None.
-    status: "clean" or "findings" of infer and check; "converted", "there" (the model is as wanted already), "beyond"
-    (its opset is beyond the one that is wanted, and stays), "refused", "different" or "not-verified" (the result was
-    kept back) of the rewriting verbs; "equal", "different" or "not-run" of verify; "failed" where the model could not
-    be read, or where its process died, ran out of time or memory. diagnostics: every finding; the errors say why a
-    model was refused or failed. output: the file that was written, or None. opset_before, opset_after: of ai.onnx; None
-    where there is none. splits: how many the model has, where the verb counts them. changes: how many nodes were
-    rewritten. verdict, engine: of the verification, None without one. seconds: how long the model took. files: of each
-    file that was read, the SHA-256 of its content, if that was asked for. options: the SHA-256 of the verb, its options
-    and the version of splitgraph.
+    status: "clean" or "findings" of infer, check and report; "converted", "there" (the model is as wanted already),
+    "beyond" (its opset is beyond the one that is wanted, and stays), "refused", "different" or "not-verified" (the
+    result was kept back) of the rewriting verbs; "equal", "different" or "not-run" of verify; "failed" where the model
+    could not be read, or where its process died, ran out of time or memory.
+    diagnostics: every finding; the errors say why a model was refused or failed. output: the file that was written, or
+    None. opset_before, opset_after: of ai.onnx; None where there is none. splits: how many the model has, where the
+    verb counts them. changes: how many nodes were rewritten. verdict, engine: of the verification, None without one.
+    seconds: how long the model took. files: of each file that was read, the SHA-256 of its content, if that was asked
+    for. options: the SHA-256 of the verb, its options and the version of splitgraph.
     """
 
     verb: Verb

@@ -85,6 +85,12 @@ def model_argument(name: str) -> Callable[[Command], Command]:
 
 # Not paths: an argument may be the URL of a model, or a pattern.
 models_argument = click.argument("models", nargs=-1, required=True, type=_File(), metavar="MODEL...")
+optional_models_argument = click.argument("models", nargs=-1, type=_File(), metavar="[MODEL]...")
+
+
+def model_option(name: str, help: str) -> Callable[[Command], Command]:
+    """An option for a model file."""
+    return click.option(name, type=_ModelFile(), metavar="MODEL", help=help)
 
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
@@ -95,6 +101,14 @@ output = click.option(
     "--output",
     type=_File(),
     metavar="OUT",
+    help="Output file, or a folder for the default file name.",
+)
+report_output = click.option(
+    "-o",
+    "--output",
+    type=_File(),
+    metavar="OUT",
+    required=True,
     help="Output file, or a folder for the default file name.",
 )
 force = click.option("--force", is_flag=True, help="Overwrite an existing output.")

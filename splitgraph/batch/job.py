@@ -21,10 +21,11 @@ from splitgraph.temporary_folders import temporary_folder
 if TYPE_CHECKING:
     from splitgraph.work.checking import CheckWork
     from splitgraph.work.inferring import InferWork
+    from splitgraph.work.reporting import ReportWork
     from splitgraph.work.rewriting import RewriteWork
     from splitgraph.work.verifying import VerifyWork
 
-    Work = InferWork | RewriteWork | CheckWork | VerifyWork
+    Work = InferWork | RewriteWork | CheckWork | VerifyWork | ReportWork
 
 _EXISTS = "SG108"
 
@@ -103,7 +104,7 @@ def _run(job: Job, hashed: dict[str, str]) -> Outcome:
     from splitgraph.batch.remote import localized
 
     work: Any = job.work
-    names = [field for field in ("model", "before", "after") if hasattr(work, field)]
+    names = [field for field in ("model", "before", "after") if getattr(work, field, None) is not None]
     places: dict[str, Path] = {name: localized(str(getattr(work, name))) for name in names}
     if job.hashes:
         # Before the model is read: where it cannot be read, its content is the reason.
@@ -138,6 +139,8 @@ def _outcome(job: Job, work: Work) -> Outcome:
             return _checked(job, work)
         case "verify":
             return _verified(job, work)
+        case "report":
+            return _reported(job, work)
         case _:
             return _rewritten(job, work)
 
@@ -152,6 +155,23 @@ def _inferred(job: Job, work: Any) -> Outcome:
         "clean" if found.ok else "findings",
         diagnostics=found.diagnostics,
         output=None if done.written is None else str(done.written),
+        opset_before=opset,
+        opset_after=opset,
+        splits=len(found.splits),
+        files=_hashes(done.files) if job.hashes else {},
+    )
+
+
+def _reported(job: Job, work: Any) -> Outcome:
+    from splitgraph.work.reporting import report_file
+
+    done = report_file(work)
+    found = done.analyses[-1]
+    opset = found.opset.get("")
+    return job.ended(
+        "clean" if found.ok else "findings",
+        diagnostics=found.diagnostics,
+        output=str(done.written),
         opset_before=opset,
         opset_after=opset,
         splits=len(found.splits),

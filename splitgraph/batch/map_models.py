@@ -19,6 +19,8 @@ from splitgraph.model_kinds import StrPath
 from splitgraph.outcome import VERBS, Outcome, Verb
 
 _GIB = 2**30
+# The command line's `report` writes pages, and has no function.
+_VERBS = tuple(verb for verb in VERBS if verb != "report")
 # Keywords of the API that say how models are run, and those that say where and how a result is written.
 _RUNNING = ("bind", "samples", "seed", "engine", "rtol", "atol", "inputs", "custom_ops", "providers")
 _WRITING = ("force", "external_data")
@@ -54,8 +56,8 @@ def map_models(
 
     Raises SplitgraphError before the first outcome for wrong arguments, and for a folder without a model.
     """
-    if verb not in VERBS:
-        raise SplitgraphError(f"there is no verb {verb!r} for many models; there are: {', '.join(VERBS)}")
+    if verb not in _VERBS:
+        raise SplitgraphError(f"there is no verb {verb!r} for many models; there are: {', '.join(_VERBS)}")
     limits = Limits(timeout, None if memory is None else int(memory * _GIB), hashes)
     plan = _planned(verb, sources, limits, None if output is None else os.fspath(output), exclude, options)
     return _outcomes(plan, executor, jobs)

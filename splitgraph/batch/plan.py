@@ -115,8 +115,11 @@ def _placed(job: Job, source: Source, output: str | None) -> Job:
         return replace(job, work=work)
     if output is not None:
         named = replace(work, model=Path(source.name.rpartition("/")[2] if source.is_url else source.name))
-        work = replace(work, place=Path(output) / (source.relative or _default_name(named)))
-    elif source.is_url and hasattr(work, "verb") and not work.dry:
+        # Pages of model.onnx and model.xml have two names.
+        ending = ".html" if work.verb == "report" else ""
+        name = _default_name(named) if source.relative is None else f"{source.relative}{ending}"
+        work = replace(work, place=Path(output) / name)
+    elif source.is_url and getattr(work, "dry", None) is False:
         text = "the result of a model at a URL needs a folder"
         raise SplitgraphError(text, [diagnostic("SG601", text, source.name, help="Give a folder with -o.")])
     if source.is_url and output is None:

@@ -16,14 +16,13 @@ from splitgraph.batch.report_file import ReportFile, done_before, read_report
 from splitgraph.batch.run_jobs import dask_executor, run_jobs
 from splitgraph.batch.sources import find_sources, needs_onnx
 from splitgraph.batch.worker import Workers
+from splitgraph.commands.index import refuse_index, write_index
 from splitgraph.commands.progress import Progress
 from splitgraph.diagnostics import SplitgraphError, diagnostic
 from splitgraph.exit_codes import CLEAN, FINDINGS
 from splitgraph.outcome import Outcome, Verb
 from splitgraph.report.batch_pages import outcome_lines, summary_page
 from splitgraph.report.printing import print_document, print_notice, print_result
-from splitgraph.work.checking import CheckWork
-from splitgraph.work.inferring import InferWork
 from splitgraph.work.rewriting import RewriteWork
 
 _GIB = 2**30
@@ -45,8 +44,11 @@ def run_batch(
     Raises SplitgraphError before any work for a call that is wrong.
     """
     began = time.monotonic()
-    verb = _verb(work)
-    _check_files(options, getattr(work, "force", options.get("force", False)))
+    verb: Verb = work.verb
+    force = getattr(work, "force", options.get("force", False))
+    _check_files(options, force)
+    if verb == "report":
+        refuse_index(work, force=force or options["resume"])
     plan = _planned(verb, arguments, work, options, pairs)
     report = None if options["report"] is None else Path(options["report"])
     known = done_before(plan.jobs, read_report(report)) if options["resume"] and report is not None else {}
@@ -67,6 +69,8 @@ def run_batch(
         from splitgraph.batch.junit import write_junit
 
         write_junit(Path(options["junit"]), verb, outcomes, seconds)
+    if verb == "report":
+        write_index(Path(work.output), outcomes, title=work.title)
     if as_json:
         from splitgraph.report.batch_documents import batch_json
 
@@ -74,12 +78,6 @@ def run_batch(
     elif not quiet:
         print_result(summary_page(verb, outcomes, seconds=seconds, resumed=len(known)))
     return CLEAN if all(outcome.ok for outcome in outcomes) else FINDINGS
-
-
-def _verb(work: Any) -> Verb:
-    if isinstance(work, RewriteWork):
-        return work.verb
-    return "infer" if isinstance(work, InferWork) else "check" if isinstance(work, CheckWork) else "verify"
 
 
 def _planned(verb: Verb, arguments: Sequence[str], work: Any, options: Mapping[str, Any], pairs: str | None) -> Plan:

@@ -117,6 +117,32 @@ def failed_rewrite_json(
     }
 
 
+def report_json(models: Iterable[tuple[str, Analysis]], output: str) -> Document:
+    """What `report --json` prints: the page that was written, and the findings of each model on it."""
+    drawn = [
+        {"model": name, "ok": analysis.ok, "diagnostics": diagnostics_json(analysis.diagnostics)}
+        for name, analysis in models
+    ]
+    return {
+        "splitgraph": splitgraph.__version__,
+        "ok": all(each["ok"] for each in drawn),
+        "output": output,
+        "models": drawn,
+        "diagnostics": [],
+    }
+
+
+def failed_report_json(diagnostics: Iterable[Diagnostic]) -> Document:
+    """What `report --json` prints when nothing could be drawn."""
+    return {
+        "splitgraph": splitgraph.__version__,
+        "ok": False,
+        "output": None,
+        "models": [],
+        "diagnostics": diagnostics_json(diagnostics),
+    }
+
+
 def verification_json(verification: Verification) -> Document:
     """What `verify --json` prints."""
     return {"splitgraph": splitgraph.__version__, **_comparison_json(verification)}
@@ -196,6 +222,8 @@ def failed_document(command: str, model_name: str, diagnostics: Iterable[Diagnos
     match command:
         case "infer":
             return failed_analysis_json(model_name, diagnostics)
+        case "report":
+            return failed_report_json(diagnostics)
         case "check":
             return failed_check_json(model_name, diagnostics)
         case "diff":

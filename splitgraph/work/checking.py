@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from splitgraph import api
 from splitgraph.diagnostics import Diagnostic
 from splitgraph.exit_codes import CLEAN, FINDINGS
+from splitgraph.outcome import Verb
 from splitgraph.runtimes.check import Examined, check_model
 from splitgraph.runtimes.target import Target, find_target, targets
 
@@ -18,6 +20,8 @@ Found = Sequence[tuple[Target, Sequence[Diagnostic]]]
 @dataclass(frozen=True, slots=True)
 class CheckWork:
     """What `check` does with a model. target: names of runtimes; none for all that are known."""
+
+    verb: ClassVar[Verb] = "check"
 
     model: Path
     target: Sequence[str] = ()

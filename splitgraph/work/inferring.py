@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from splitgraph import api
 from splitgraph.arguments import output_path, parse_input_shapes, refuse_existing
@@ -14,6 +14,7 @@ from splitgraph.formats import ExternalData, open_model
 from splitgraph.graph.names import dimension_names
 from splitgraph.inference.analysis import Analysis
 from splitgraph.onnx_proto import ModelProto
+from splitgraph.outcome import Verb
 from splitgraph.work.files import write_model
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ class InferWork:
     keywords: other keywords of `api.infer`. place: the file of the result, in a folder that is made if need be; None
     for what `output` says.
     """
+
+    verb: ClassVar[Verb] = "infer"
 
     model: Path
     output: str | None = None

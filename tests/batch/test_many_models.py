@@ -265,6 +265,23 @@ def test_pairs(run: Run, zoo: Path) -> None:
     assert statuses() == {"zoo/a.onnx": "failed", "zoo/deep/b.onnx": "equal", "zoo/deep/new.onnx": "different"}
 
 
+def test_pages_and_their_index(run: Run, zoo: Path) -> None:
+    Path("zoo/broken.onnx").write_bytes(b"\xff" * 99)
+    code, out, _ = run("report", "zoo", "-o", "site", "--title", "The zoo", "--report", "r.jsonl")
+    assert code == 1
+    pages = ["a.onnx.html", "deep/b.onnx.html", "deep/new.onnx.html"]
+    assert files("site") == [*pages, "index.html"]
+    index = Path("site/index.html").read_text()
+    assert "<title>The zoo</title>" in index
+    assert all(f'"./{page}"' in index for page in pages)
+    assert "SG101" in index
+    code, out, err = run("report", "zoo", "-o", "site")
+    assert (code, out) == (2, "")
+    assert "site/index.html exists" in err
+    assert run("report", "zoo", "-o", "site", "--report", "r.jsonl", "--resume")[0] == 1
+    assert run("report", "zoo", "-o", "other", "--svg", "s")[0] == 2
+
+
 def test_one_model_with_an_option_for_many(run: Run, zoo: Path) -> None:
     _, out, _ = run("infer", "zoo/a.onnx", "--jobs", "1")
     assert "infer · 1 model in " in out

@@ -69,6 +69,19 @@ INFERRING = (
 REWRITING = (*RUNTIMES, "rich", "json", "subprocess", "splitgraph.commands.infer", "splitgraph.execution")
 # What it says of two models rests on inference and on nothing else.
 COMPARING = (*INFERRING, "splitgraph.commands.infer", "splitgraph.runtimes")
+REPORTING = (
+    *RUNTIMES,
+    "rich",
+    "subprocess",
+    "splitgraph.commands.infer",
+    "splitgraph.commands.rewrite",
+    "splitgraph.conversion",
+    "splitgraph.differences",
+    "splitgraph.execution",
+    "splitgraph.formats.openvino_ir",
+    "splitgraph.report.html.difference_data",
+    "xml",
+)
 # Parts of rich that no page needs.
 RICH_PARTS = ("pygments", "rich.live", "rich.markdown", "rich.progress", "rich.status", "rich.syntax")
 
@@ -88,7 +101,10 @@ def imported(script: str, *arguments: str, folder: Path = ROOT, **environment: s
         ([], STARTING),
         *(
             ([name, "--help"], STARTING)
-            for name in ("infer", "upgrade", "downgrade", "convert", "verify", "diff", "explain", "doctor")
+            for name in (
+                *("infer", "upgrade", "downgrade", "convert", "verify", "diff", "report"),
+                *("explain", "doctor"),
+            )
         ),
         (["frobnicate"], tuple(name for name in STARTING if name != "difflib")),
         (["explain", "SG203"], EXPLAINING),
@@ -101,6 +117,8 @@ def imported(script: str, *arguments: str, folder: Path = ROOT, **environment: s
         (["diff", MODEL, OTHER], (*COMPARING, "json", "splitgraph.report.documents")),
         (["diff", MODEL, OTHER, "--json"], (*COMPARING, "splitgraph.report.layout", "splitgraph.report.pages")),
         (["upgrade", MODEL, "--opset", "18", "--no-verify", "-o", "out.onnx"], REWRITING),
+        (["report", MODEL, "-o", "out.html"], REPORTING),
+        (["report", MODEL, "-o", "out.svg", "--svg", "nothing"], (*REPORTING, "splitgraph.report.html.model_data")),
     ],
 )
 def test_nothing_is_imported_that_is_not_used(arguments: list[str], forbidden: tuple[str, ...], tmp_path: Path) -> None:
@@ -131,7 +149,10 @@ def test_a_terminal_needs_a_few_parts_of_rich(arguments: list[str], used: set[st
     ("words", "completed"),
     [
         ("splitgraph in", ["infer"]),
-        ("splitgraph ", ["infer", "upgrade", "downgrade", "convert", "check", "verify", "diff", "explain", "doctor"]),
+        (
+            "splitgraph ",
+            ["infer", "upgrade", "downgrade", "convert", "check", "verify", "diff", "report", "explain", "doctor"],
+        ),
         ("splitgraph infer --js", ["--json"]),
         ("splitgraph verify a b --engine onnx", ["onnxruntime"]),
     ],

@@ -60,7 +60,13 @@ def misnamed(text: str, said_of: Collection[str] | None) -> list[tuple[str, str]
         (
             "Give sizes with --bind.",
             ALL,
-            [("check", "--bind"), ("diff", "--bind"), ("explain", "--bind"), ("doctor", "--bind")],
+            [
+                ("check", "--bind"),
+                ("diff", "--bind"),
+                ("report", "--bind"),
+                ("explain", "--bind"),
+                ("doctor", "--bind"),
+            ],
         ),
         ("Give sizes with --bind.", ["downgrade"], []),
         ("Write lengths (convert --to split --explicit-lengths).", ["infer"], []),
@@ -190,6 +196,11 @@ WRONG_CALLS = [
     "verify model.onnx model.onnx --bind Q=4",
     "verify model.onnx model.onnx --samples 0",
     "verify model.onnx model.onnx --sample 1",
+    "report model.onnx",
+    "report -o new.html",
+    "report model.onnx --svg nothing -o new.svg",
+    "report model.onnx -o there.onnx",
+    "report --before model.onnx -o new.html",
     "explain SG999",
     "explain --json",
 ]

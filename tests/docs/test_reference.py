@@ -20,7 +20,7 @@ import splitgraph
 from splitgraph.cli import program
 
 DOCS = Path(__file__).parents[2] / "docs"
-DOCUMENTS = ("infer", "rewrite", "verify", "diff", "doctor", "many", "failure")
+DOCUMENTS = ("infer", "rewrite", "verify", "diff", "report", "doctor", "many", "failure")
 FILES = ("target", "outcome")
 EXAMPLES = [(name, example) for name in (*DOCUMENTS, *FILES) for example in SCHEMAS[f"{name}.schema.json"]["examples"]]
 # Their keys are names of the model, not of the contract.

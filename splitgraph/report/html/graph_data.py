@@ -1,0 +1,201 @@
+"""The graphs of a model as a page draws them: nodes, values and their types.
+
+Subgraphs are graphs of their own, linked to the node that holds them. The body of a model-local function is one graph
+for each call that has a split or a finding, because its types differ from call to call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from splitgraph.graph.scopes import (
+    MAIN,
+    FunctionKey,
+    GraphPath,
+    called_function,
+    function_key,
+    function_location,
+    node_label,
+    plain_domain,
+    subgraph_location,
+    subgraphs,
+)
+from splitgraph.onnx_proto import ModelProto
+from splitgraph.report.html.tables import Table
+from splitgraph.report.text import printable
+from splitgraph.value_type import ValueType
+from splitgraph.variants.openvino_split_1 import DOMAIN as OPENVINO
+
+Document = dict[str, Any]
+
+# A page stops to add the bodies of called functions at this many nodes; it still lists their splits and findings.
+MOST_NODES = 200_000
+_UNNAMED = ""
+
+
+@dataclass(slots=True)
+class GraphSources:
+    """What graphs are read from.
+
+    types: the types of values by graph path. calls: the types of values in the body of a called function, by the
+    location of the call. wanted: locations of splits and findings; a call without one of them is not opened. versions:
+    the version of the operator of each split, by location.
+    """
+
+    model: ModelProto
+    types: Mapping[GraphPath, Mapping[str, ValueType]]
+    calls: Mapping[str, Mapping[str, ValueType]]
+    wanted: Iterable[str]
+    versions: Mapping[str, int]
+
+
+@dataclass(slots=True)
+class Graphs:
+    """The graphs of a page.
+
+    documents: one for each graph. places: the graph and the index of each node, by the node's location. ops, types: the
+    tables of operators and of types that documents refer to.
+    """
+
+    documents: list[Document] = field(default_factory=list)
+    places: dict[str, tuple[int, int]] = field(default_factory=dict)
+    ops: Table[str] = field(default_factory=Table)
+    types: Table[str] = field(default_factory=Table)
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    proto: Any
+    path: GraphPath
+    location: str
+    title: str
+    parent: tuple[int, int] | None
+    types: Mapping[str, ValueType]
+    # Of a function's body: its location as written, apart from any call.
+    function: str = ""
+
+
+def read_graphs(sources: GraphSources) -> Graphs:
+    """Every graph of the model: the main graph first, then those inside its nodes."""
+    return _Reading(sources).run()
+
+
+class _Reading:
+    def __init__(self, sources: GraphSources) -> None:
+        self._sources = sources
+        self._functions: dict[FunctionKey, Any] = {function_key(each): each for each in sources.model.functions}
+        self._prefixes = _prefixes(sources.wanted) if self._functions else frozenset()
+        self._nodes = 0
+        self._type_indices: dict[int, int] = {}
+        self._graphs = Graphs()
+        # Type 0 is an unknown type.
+        self._graphs.types.index(_UNNAMED)
+
+    def run(self) -> Graphs:
+        main = self._sources.model.graph
+        waiting = [_Waiting(main, MAIN, "main", "main", None, self._sources.types.get(MAIN, {}))]
+        while waiting:
+            waiting.extend(reversed(self._read(waiting.pop())))
+        return self._graphs
+
+    def _read(self, graph: _Waiting) -> list[_Waiting]:
+        """Add a graph; returns the graphs inside its nodes."""
+        number = len(self._graphs.documents)
+        self._nodes += len(graph.proto.node)
+        values = _Values(self, graph.types)
+        document: Document = {"loc": printable(graph.location), "title": printable(graph.title), "parent": graph.parent}
+        self._graphs.documents.append(document)
+        is_function = not hasattr(graph.proto, "initializer")
+        inputs = graph.proto.input if is_function else [value.name for value in graph.proto.input]
+        outputs = graph.proto.output if is_function else [value.name for value in graph.proto.output]
+        # An initializer that is also an input has a value of its own: it is drawn as a constant.
+        constants = [] if is_function else [tensor.name for tensor in graph.proto.initializer]
+        constants += [] if is_function else [tensor.values.name for tensor in graph.proto.sparse_initializer]
+        document["consts"] = [values.index(name) for name in constants]
+        document["inputs"] = [values.index(name) for name in inputs]
+        names, ops, read, written, inner = [], [], [], [], list[_Waiting]()
+        for index, node in enumerate(graph.proto.node):
+            label = node_label(node, index)
+            location = f"{graph.location}/{label}"
+            names.append(printable(node.name))
+            ops.append(self._operator(node, location))
+            read.append([values.index(name) for name in node.input])
+            written.append([values.index(name) for name in node.output])
+            self._graphs.places.setdefault(location, (number, index))
+            if graph.function:
+                self._graphs.places.setdefault(f"{graph.function}/{label}", (number, index))
+            inner += self._inside(node, graph, index, label, (number, index))
+        document["outputs"] = [values.index(name) for name in outputs]
+        document |= {"names": names, "ops": ops, "ins": read, "outs": written}
+        document |= {"values": values.names, "types": values.types}
+        return inner
+
+    def _operator(self, node: Any, location: str) -> int:
+        version = self._sources.versions.get(location)
+        domain = plain_domain(node.domain)
+        name = node.op_type if version is None else f"{node.op_type}-{version}"
+        is_plain = domain in ("", OPENVINO) or version is not None
+        shown = printable(name if is_plain else f"{domain}::{name}")
+        return self._graphs.ops.index(shown)
+
+    def _inside(self, node: Any, graph: _Waiting, index: int, label: str, parent: tuple[int, int]) -> list[_Waiting]:
+        found = []
+        for attribute, position, body in subgraphs(node):
+            location = subgraph_location(graph.location, label, attribute, position)
+            # A body in a function has types of its call, which are not kept apart by graph.
+            path = (*graph.path, index, attribute, position)
+            types = self._sources.types.get(path, {}) if graph.path[:1] != ("call",) else {}
+            title = f"{label} · {attribute}" + (f"[{position}]" if position else "")
+            found.append(_Waiting(body, path, location, title, parent, types))
+        function = self._functions.get(called_function(node))
+        location = f"{graph.location}/{label}"
+        if function is not None and location in self._prefixes and self._nodes < MOST_NODES:
+            title = f"{label} · {function_location(function)}"
+            path = ("call", location)
+            types = self._sources.calls.get(location, {})
+            written = function_location(function)
+            found.append(_Waiting(function, path, location, title, parent, types, written))
+        return found
+
+    def type_index(self, value: ValueType | None) -> int:
+        if value is None or value.kind == "unknown":
+            return 0
+        # Equal nodes share one object for the types of their outputs.
+        found = self._type_indices.get(id(value))
+        if found is None:
+            found = self._type_indices[id(value)] = self._graphs.types.index(printable(str(value)))
+        return found
+
+
+class _Values:
+    """The values of one graph: names, and types as indices."""
+
+    def __init__(self, reading: _Reading, types: Mapping[str, ValueType]) -> None:
+        self.names: list[str] = []
+        self.types: list[int] = []
+        self._reading, self._known = reading, types
+        self._indices: dict[str, int] = {}
+
+    def index(self, name: str) -> int:
+        """The index of a value; -1 for an omitted one."""
+        if not name:
+            return -1
+        found = self._indices.get(name)
+        if found is None:
+            found = self._indices[name] = len(self.names)
+            self.names.append(printable(name))
+            self.types.append(self._reading.type_index(self._known.get(name)))
+        return found
+
+
+def _prefixes(locations: Iterable[str]) -> frozenset[str]:
+    """Every location that one of these locations may be inside of."""
+    found: set[str] = set()
+    for location in locations:
+        place = location.rfind("/")
+        while place > 0 and (start := location[:place]) not in found:
+            found.add(start)
+            place = location.rfind("/", 0, place)
+    return frozenset(found)

@@ -1,0 +1,147 @@
+"""The data of a model's page: its graphs, splits, findings and conditions as one compact JSON document.
+
+Every text is safe to display: control characters are written as escapes. The page sets texts as text, never as markup.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import splitgraph
+from splitgraph.diagnostics import Diagnostic
+from splitgraph.dim import Dim, symbols_of
+from splitgraph.formats import open_model
+from splitgraph.formats.held_model import HeldModel
+from splitgraph.graph.scopes import MAIN
+from splitgraph.inference.analysis import IR, Analysis, SplitReport
+from splitgraph.onnx_proto import ModelProto
+from splitgraph.report.html.graph_data import Graphs, GraphSources, read_graphs
+from splitgraph.report.html.split_data import KINDS, bar_weights, operator_label, rest_parts
+from splitgraph.report.html.tables import Table
+from splitgraph.report.text import dim_text, opset_text, printable
+from splitgraph.value_type import ValueType
+
+Document = dict[str, Any]
+
+
+class ModelData(NamedTuple):
+    """document: everything that a page shows of a model. places: graph and index of each node, by location."""
+
+    document: Document
+    places: Mapping[str, tuple[int, int]]
+
+
+def model_data(analysis: Analysis, name: str, wanted: Iterable[str] = ()) -> ModelData:
+    """The data of a model. name: of the model, such as its path. wanted: locations of further nodes that must be in the
+    data; calls of functions without a split, a finding or such a node are not opened.
+    """
+    rests = rest_parts(analysis)
+    graphs = read_graphs(_sources(analysis, wanted))
+    dims: Table[list[Any]] = Table()
+    splits = [_split(each, graphs, dims, analysis, rests) for each in analysis.splits]
+    found = analysis.completeness
+    document = {
+        "splitgraph": splitgraph.__version__,
+        "name": printable(name),
+        "format": "OpenVINO IR" if IR in analysis.opset else "ONNX",
+        "opset": printable(opset_text(analysis.opset)),
+        "graphs": graphs.documents,
+        "ops": graphs.ops.entries,
+        "types": graphs.types.entries,
+        "dims": dims.entries,
+        "splits": splits,
+        "findings": [_finding(each, graphs) for each in analysis.diagnostics],
+        "symbols": [[printable(symbol), low, high] for symbol, (low, high) in analysis.symbols.items()],
+        "obligations": [
+            [printable(str(each)), [printable(location) for location in locations[:20]]]
+            for each, locations in analysis.required_by.items()
+        ],
+        "assumptions": [[printable(str(each)), [printable(at)]] for each, at in analysis.assumed_by.items()],
+        "completeness": {"dims": found.dims, "known": found.known, "symbolic": found.symbolic},
+    }
+    return ModelData(document, graphs.places)
+
+
+def _sources(analysis: Analysis, more: Iterable[str]) -> GraphSources:
+    details = analysis.details
+    wanted = [*(each.location for each in analysis.splits), *(each.location for each in analysis.diagnostics), *more]
+    return GraphSources(
+        model=_proto(analysis),
+        types={MAIN: analysis.types} if details is None else details.types,
+        calls={} if details is None else _call_types(analysis),
+        wanted=wanted,
+        versions={each.location: each.since_version for each in analysis.splits if not each.domain},
+    )
+
+
+def _proto(analysis: Analysis) -> ModelProto:
+    """The model without its weights; of an OpenVINO IR the nodes that mirror its layers."""
+    held: Any = analysis.held
+    content = held.content if isinstance(held, HeldModel) else open_model(held, weights="leave").content
+    if isinstance(content, ModelProto):
+        return content
+    from splitgraph.inference.openvino_ir import mirror
+
+    return mirror(content).model
+
+
+def _call_types(analysis: Analysis) -> dict[str, Mapping[str, ValueType]]:
+    """The types of values in called functions, by the location of the call. The walk's own symbols have no displayed
+    names there, so a dimension with one of them is left unknown.
+    """
+    shown = analysis.symbols.keys() - analysis.generated
+    return {
+        path[1]: {name: _with_shown_dims(value, shown) for name, value in detail.types.items()}
+        for path, detail in analysis.details.graphs.items()
+        if path[:1] == ("call",)
+    }
+
+
+def _with_shown_dims(value: ValueType, shown: Any) -> ValueType:
+    if value.element is not None or not any(isinstance(dim, Dim) for dim in value.shape or ()):
+        return value
+    return value.with_shape(
+        [dim if not isinstance(dim, Dim) or symbols_of(dim) <= shown else None for dim in value.shape or ()]
+    )
+
+
+def _split(
+    split: SplitReport, graphs: Graphs, dims: Table[list[Any]], analysis: Analysis, rests: Mapping[str, int]
+) -> Document:
+    lengths = []
+    for length, weight in zip(split.lengths, bar_weights(split.lengths, analysis.symbols), strict=True):
+        text = printable(dim_text(length))
+        lengths.append(dims.index([text, round(weight, 3)], (text, weight)))
+    types = [graphs.types.index(_type_text(value)) for _, value in split.outputs]
+    document: Document = {
+        "at": graphs.places.get(split.location),
+        "loc": printable(split.location),
+        "name": printable(split.name),
+        "op": operator_label(split),
+        "kind": KINDS.get(split.op, "split"),
+        "axis": split.axis,
+        "input": [printable(split.input_name), graphs.types.index(_type_text(split.input))],
+        "outputs": [[printable(name), index] for (name, _), index in zip(split.outputs, types, strict=True)],
+        "lengths": lengths,
+    }
+    if split.obligations:
+        document["needs"] = [printable(each) for each in split.obligations]
+    if split.location in rests:
+        document["rest"] = rests[split.location]
+    return document
+
+
+def _type_text(value: ValueType) -> str:
+    return "" if value.kind == "unknown" else printable(str(value))
+
+
+def _finding(found: Diagnostic, graphs: Graphs) -> Document:
+    return {
+        "at": graphs.places.get(found.location),
+        "code": found.code,
+        "severity": found.severity,
+        "message": printable(found.message),
+        "help": printable(found.help),
+        "loc": printable(found.location),
+    }

@@ -1,0 +1,170 @@
+"""One split as an SVG picture for documentation, drawn without a browser. The bar looks as on the page of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from html import escape
+from typing import NamedTuple
+
+from splitgraph.inference.analysis import Analysis, SplitReport
+from splitgraph.report.html.page import asset
+from splitgraph.report.html.split_data import bar_weights, operator_label, rest_parts
+from splitgraph.report.text import count, dim_text, printable
+
+WIDTH, _PAD = 640, 24
+_BAR = WIDTH - 2 * _PAD
+_BAR_TOP, _BAR_HEIGHT = 84, 44
+_GAP, _NARROWEST = 2, 3
+_ROW, _COLOURS = 26, 8
+# Parts in the bar and rows in the table; of more, the first ones and the last one.
+_MOST_SEGMENTS, _MOST_ROWS = 32, 16
+# The width of a character of the fixed-width font, as a share of its size.
+_ADVANCE = 0.602
+
+
+class _Segment(NamedTuple):
+    """A part in the bar, or several parts that are left out. part: None for these."""
+
+    part: int | None
+    text: str
+    weight: float
+
+
+def split_svg(analysis: Analysis, split: SplitReport) -> str:
+    """The split as a standalone SVG: name, axis and input, a bar cut in proportion to the lengths, and the outputs."""
+    segments = _segments(split, analysis)
+    rest = rest_parts(analysis).get(split.location)
+    top = _BAR_TOP + _BAR_HEIGHT + 16
+    captions = list(_bar(split, segments, rest))
+    narrow = any('class="narrow' in part for part in captions)
+    body = [*_head(split), *captions, *_rows(split, segments, rest, top + (14 if narrow else 0))]
+    rows = len(_row_parts(split)) + len(split.obligations)
+    height = top + (14 if narrow else 0) + _ROW * max(rows, 1) + 14
+    label = f"{operator_label(split)} {split.name}: {_lengths(split)}"
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" '
+            f'viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{_safe(label)}">',
+            f"<title>{_safe(label)}</title>",
+            f"<style>\n{asset('split.css')}</style>",
+            f'<rect class="card" x="0.75" y="0.75" width="{WIDTH - 1.5}" height="{height - 1.5}" rx="12"/>',
+            *body,
+            "</svg>\n",
+        ]
+    )
+
+
+def _safe(text: str) -> str:
+    return escape(printable(text))
+
+
+def _lengths(split: SplitReport) -> str:
+    return " | ".join(dim_text(each) for each in split.lengths) or "parts of unknown length"
+
+
+def _shortened(text: str, most: int) -> str:
+    """A name with its two ends, because names differ in both."""
+    text = printable(text)
+    tail = (most - 1) * 3 // 5
+    return text if len(text) <= most else f"{text[: most - 1 - tail]}…{text[-tail:]}"
+
+
+def _text(x: float, y: float, kind: str, text: str) -> str:
+    return f'<text class="{kind}" x="{x:g}" y="{y:g}">{escape(text)}</text>'
+
+
+def _head(split: SplitReport) -> Iterator[str]:
+    label = operator_label(split)
+    yield _text(_PAD, 36, "op", label)
+    # The sans font is narrower than the fixed-width one on average.
+    yield _text(_PAD + len(label) * 9.8 + 12, 36, "name", _shortened(split.name, 40))
+    axis = "cuts text" if split.op == "StringSplit" else f"axis {'?' if split.axis is None else split.axis}"
+    width = len(axis) * 7 + 20
+    yield f'<rect class="chip" x="{WIDTH - _PAD - width}" y="20" width="{width}" height="22" rx="11"/>'
+    yield _text(WIDTH - _PAD - width / 2, 35, "axis", axis)
+    name = _shortened(split.input_name, 34)
+    yield _text(_PAD, 68, "value", name)
+    yield _text(_PAD + len(name) * 13 * _ADVANCE + 12, 68, "type", _shortened(str(split.input), 44))
+
+
+def _segments(split: SplitReport, analysis: Analysis) -> list[_Segment]:
+    if split.op == "StringSplit":
+        return [_Segment(None, "“ one ┊ two ┊ … ”", 1)]
+    weights = bar_weights(split.lengths, analysis.symbols)
+    parts = [
+        _Segment(part, printable(dim_text(length)), weight)
+        for part, (length, weight) in enumerate(zip(split.lengths, weights, strict=True))
+    ]
+    if not parts:
+        return [_Segment(None, "parts of unknown length", 1)]
+    if len(parts) <= _MOST_SEGMENTS:
+        return parts
+    first, hidden = parts[: _MOST_SEGMENTS - 6], len(parts) - _MOST_SEGMENTS + 4
+    mean = sum(part.weight for part in first) / len(first) or 1
+    return [*first, _Segment(None, f"… {hidden:,} more …", 6 * mean), *parts[-2:]]
+
+
+def _widths(segments: Sequence[_Segment]) -> list[float]:
+    """In proportion to the weights; the narrowest stay visible, and the wide ones give them room."""
+    room = _BAR - _GAP * (len(segments) - 1)
+    total = sum(each.weight for each in segments)
+    widths = [max(_NARROWEST, each.weight / total * room if total else room / len(segments)) for each in segments]
+    excess = sum(widths) - room
+    wide = sum(width for width in widths if width > 4 * _NARROWEST)
+    if excess > 0 and wide > excess:
+        widths = [width * (1 - excess / wide) if width > 4 * _NARROWEST else width for width in widths]
+    return widths
+
+
+def _bar(split: SplitReport, segments: Sequence[_Segment], rest: int | None) -> Iterator[str]:
+    x, free = float(_PAD), float(_PAD)
+    for segment, width in zip(segments, _widths(segments), strict=True):
+        kind = "more" if segment.part is None else f"p{segment.part % _COLOURS}"
+        at = f'x="{x:.2f}" width="{width:.2f}"'
+        yield f'<g class="segment {kind}">'
+        yield f'<rect class="fill" {at} y="{_BAR_TOP}" height="{_BAR_HEIGHT}" rx="4"/>'
+        yield f'<rect class="edge" {at} y="{_BAR_TOP + _BAR_HEIGHT - 5}" height="5" rx="2.5"/>'
+        if rest is not None and segment.part == rest:
+            yield f'<rect class="rest" {at} y="{_BAR_TOP}" height="{_BAR_HEIGHT}" rx="4"/>'
+        half = len(segment.text) * 11 * _ADVANCE / 2
+        middle = x + width / 2
+        below = min(max(middle, _PAD + half), _PAD + _BAR - half)
+        if len(segment.text) * 14 * _ADVANCE + 8 <= width:
+            yield _text(round(middle, 2), _BAR_TOP + 27, "length", segment.text)
+        elif below - half >= free:
+            yield _text(round(below, 2), _BAR_TOP + _BAR_HEIGHT + 14, f"narrow {kind}", segment.text)
+            free = below + half + 6
+        yield "</g>"
+        x += width + _GAP
+    if split.op == "SplitToSequence":
+        yield f'<path class="bracket" d="M{_PAD} {_BAR_TOP + _BAR_HEIGHT + 4} v5 h{_BAR} v-5"/>'
+
+
+def _row_parts(split: SplitReport) -> list[int | None]:
+    """The outputs in the table; None where some are left out."""
+    every: list[int | None] = list(range(len(split.outputs)))
+    return every if len(every) <= _MOST_ROWS else [*every[: _MOST_ROWS - 2], None, every[-1]]
+
+
+def _rows(split: SplitReport, segments: Sequence[_Segment], rest: int | None, top: float) -> Iterator[str]:
+    y = top + 14
+    parts = split.op not in ("SplitToSequence", "StringSplit")
+    for output in _row_parts(split):
+        if output is None:
+            yield _text(_PAD + 22, y, "type", f"… {count(len(split.outputs) - _MOST_ROWS + 1, 'more output')}")
+            y += _ROW
+            continue
+        name, value = split.outputs[output]
+        kind = f"p{output % _COLOURS}" if parts else "more"
+        yield f'<rect class="swatch {kind}" x="{_PAD}" y="{y - 10}" width="12" height="12" rx="3"/>'
+        length = dim_text(split.lengths[output]) if parts and output < len(split.lengths) else ""
+        if parts and output == rest:
+            length += " (-1)"
+        yield _text(_PAD + 22, y, "value", _shortened(length, 20))
+        shown = _shortened(name or "(omitted)", 24)
+        yield _text(_PAD + 150, y, "value strong", shown)
+        yield _text(_PAD + 150 + len(shown) * 13 * _ADVANCE + 14, y, "type", _shortened(str(value), 32))
+        y += _ROW
+    for obligation in split.obligations:
+        yield _text(_PAD + 22, y, "type", f"requires {_shortened(obligation, 60)}")
+        y += _ROW

@@ -1,0 +1,82 @@
+"""`splitgraph report`: one page for a model or a rewrite, one picture for a split; all or nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import onnx
+import pytest
+
+from .program import Run, files, split_model
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ("report model.onnx", "Missing option '-o'"),
+        ("report -o r.html", "Give one MODEL or more, or two models with"),
+        ("report --before model.onnx -o r.html", "Give one MODEL or more, or two models with"),
+        ("report model.onnx --after model.onnx -o r.html", "Give one MODEL or more, or two models with"),
+        ("report --before model.onnx --after model.onnx --svg s -o r.svg", "--svg draws a split of one model"),
+        ("report model.onnx --svg t -o r.svg", "there is no split 't'"),
+        ("report model.onnx --svg main/t -o r.svg", "did you mean 'main/s'"),
+        ("report missing.onnx -o r.html", "no such file"),
+        ("report empty.onnx -o r.html", "empty"),
+        ("report model.onnx -o model.onnx --force", "is the model itself; give another name with -o"),
+        ("report model.onnx -o there.html", "pass --force to overwrite it"),
+        ("report --before model.onnx --after missing.onnx -o r.html", "no such file"),
+        ("report model.onnx -o nowhere/r.html", "does not exist"),
+        ("report model.onnx -o -", "give the path of a file"),
+    ],
+)
+def test_refusals_write_nothing(arguments: str, told: str, run: Run, folder: Path) -> None:
+    Path("there.html").write_text("kept")
+    Path("empty.onnx").write_bytes(b"")
+    before = files(folder)
+    code, out, err = run(*arguments.split())
+    assert (code, out) == (2, "")
+    assert told in " ".join(err.split())
+    assert files(folder) == before
+    assert Path("there.html").read_text() == "kept"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "written"),
+    [
+        ("report model.onnx -o r.html", "r.html"),
+        ("report model.onnx -o out/", "out/model.report.html"),
+        ("report model.onnx -o there.html --force", "there.html"),
+        ("report --before model.onnx --after model.onnx -o both.html", "both.html"),
+        ("report model.onnx -o titled.html --title TITLE", "titled.html"),
+    ],
+)
+def test_pages(arguments: str, written: str, run: Run, folder: Path) -> None:
+    Path("there.html").write_text("old")
+    assert run(*arguments.split()) == (0, f"wrote {Path(written)}\n", "")
+    text = Path(written).read_text(encoding="utf-8")
+    title = "TITLE" if "TITLE" in arguments else "model.onnx → model.onnx" if "both" in written else "model.onnx"
+    assert text.startswith("<!DOCTYPE html>")
+    assert f"<title>{title}</title>" in text
+
+
+@pytest.mark.parametrize("wanted", ["s", "main/s"])
+def test_a_picture(wanted: str, run: Run, folder: Path) -> None:
+    assert run("report", "model.onnx", "--svg", wanted, "-o", "s.svg") == (0, "wrote s.svg\n", "")
+    assert Path("s.svg").read_text(encoding="utf-8").startswith("<svg xmlns=")
+
+
+def test_a_model_with_errors_gets_a_page_and_exit_code_1(run: Run, folder: Path) -> None:
+    onnx.save(split_model(shape=("N", 7)), "wrong.onnx")
+    code, out, err = run("report", "wrong.onnx", "-o", "r.html")
+    assert (code, out) == (1, "wrote r.html\n")
+    assert err == "error: wrong.onnx: 1 error\n"
+    assert "SG206" in Path("r.html").read_text(encoding="utf-8")
+
+
+def test_formats_that_do_not_compare_are_refused(run: Run, folder: Path) -> None:
+    models = Path(__file__).parents[2] / "models"
+    arguments = ("report", "--before", "model.onnx", "--after", str(models / "interval_split.xml"), "-o", "r.html")
+    code, _, err = run(*arguments)
+    assert code == 2
+    assert "only models of one format are compared" in err
+    assert not Path("r.html").exists()
