@@ -188,21 +188,23 @@ def _run(command: Command) -> Command:
     metavar="x=1,3,H,W",
     help="Set the shape of an input, ? for unknown; also x=[1,3,H,W], x=1x3xHxW; repeatable.",
 )
-@click.option(
-    "--assume-defaults", is_flag=True, help="Treat initializers that are also inputs as constants (explain SG305)."
-)
+@parameters.accept
+@parameters.assume_defaults("")
 @_run
-def infer(model: Path, **options: Any) -> int:
+def infer(model: Path, accept: Sequence[str], **options: Any) -> int:
     """Infer every type and shape of MODEL, and check its splits.
 
     \b
     splitgraph infer model.onnx
     splitgraph infer model.onnx --bind N=4 --input-shape "x=N,3,H + 2,?" --all
     splitgraph infer model.onnx --bind batch=4 -o fixed.onnx      (freezes the dimension)
+    splitgraph infer model.onnx --accept SG302@main/head/*        (no error of ours)
+    splitgraph infer model.onnx --assume-defaults                 (weights listed as inputs)
     """
     from splitgraph.commands import infer
+    from splitgraph.configuration import accepted_texts
 
-    return infer.infer(model, **options)
+    return infer.infer(model, accept=accepted_texts(accept), **options)
 
 
 @program.command()
@@ -211,17 +213,25 @@ def infer(model: Path, **options: Any) -> int:
 @parameters.ir_version
 @parameters.rewriting_options
 @_run
-def upgrade(opset: int, ir_version: _Version, **options: Any) -> int:
+def upgrade(opset: int, ir_version: _Version, accept: Sequence[str], assume_defaults: bool, **options: Any) -> int:
     """Convert MODEL to a newer opset, exactly or not at all.
 
     \b
     splitgraph upgrade model.onnx --opset 18            (writes model.opset18.onnx)
     splitgraph upgrade model.onnx --opset 18 -o new.onnx --force
+    splitgraph upgrade model.onnx --opset 18 --accept SG302@main/resize   (a node that stays as it is)
+    splitgraph upgrade model.onnx --opset 18 --assume-defaults            (weights listed as inputs)
     """
     from splitgraph import api
     from splitgraph.commands import rewrite
+    from splitgraph.configuration import accepted_texts
 
-    task = rewrite.Task(lambda model: api.upgrade(model, opset, ir_version=ir_version), f"opset{opset}", opset)
+    permitted: dict[str, Any] = {"accept": accepted_texts(accept), "assume_defaults": assume_defaults}
+
+    def converted(model: Any) -> Any:
+        return api.upgrade(model, opset, ir_version=ir_version, **permitted)
+
+    task = rewrite.Task(converted, f"opset{opset}", opset)
     return rewrite.rewrite(task, **options)
 
 
@@ -231,17 +241,25 @@ def upgrade(opset: int, ir_version: _Version, **options: Any) -> int:
 @parameters.ir_version
 @parameters.rewriting_options
 @_run
-def downgrade(opset: int, ir_version: _Version, **options: Any) -> int:
+def downgrade(opset: int, ir_version: _Version, accept: Sequence[str], assume_defaults: bool, **options: Any) -> int:
     """Convert MODEL to an older opset, exactly or not at all.
 
     \b
     splitgraph downgrade model.onnx --opset 11          (writes model.opset11.onnx)
     splitgraph downgrade model.onnx --opset 11 --json   (every blocker, for programs)
+    splitgraph downgrade model.onnx --opset 11 --accept SG302 --accept SG212@main/head/*
+    splitgraph downgrade model.onnx --opset 11 --assume-defaults
     """
     from splitgraph import api
     from splitgraph.commands import rewrite
+    from splitgraph.configuration import accepted_texts
 
-    task = rewrite.Task(lambda model: api.downgrade(model, opset, ir_version=ir_version), f"opset{opset}", opset)
+    permitted: dict[str, Any] = {"accept": accepted_texts(accept), "assume_defaults": assume_defaults}
+
+    def converted(model: Any) -> Any:
+        return api.downgrade(model, opset, ir_version=ir_version, **permitted)
+
+    task = rewrite.Task(converted, f"opset{opset}", opset)
     return rewrite.rewrite(task, **options)
 
 
@@ -260,6 +278,8 @@ def convert(
     explicit_lengths: bool,
     target: str | None,
     ir_version: _Version,
+    accept: Sequence[str],
+    assume_defaults: bool,
     **options: Any,
 ) -> int:
     """Convert MODEL for a runtime, its splits to another form, or MODEL to another opset.
@@ -272,6 +292,8 @@ def convert(
     splitgraph convert model.onnx --to slice                          (a Slice for each part)
     splitgraph convert model.onnx --to variadic-split
     splitgraph convert model.onnx --to variadic-split -o model.xml    (OpenVINO IR, by OpenVINO)
+    splitgraph convert model.onnx --to split --accept SG302           (errors of other nodes)
+    splitgraph convert model.onnx --target tvm --assume-defaults
     """
     if to is None and opset is None and target is None:
         raise click.UsageError(
@@ -283,11 +305,18 @@ def convert(
         raise click.UsageError("--explicit-lengths needs --to, the form of the splits.")
     from splitgraph import api
     from splitgraph.commands import rewrite
+    from splitgraph.configuration import accepted_texts
+
+    wanted: dict[str, Any] = {
+        "opset": opset,
+        "target": target,
+        "explicit_lengths": explicit_lengths,
+        "ir_version": ir_version,
+    }
+    permitted: dict[str, Any] = {"accept": accepted_texts(accept), "assume_defaults": assume_defaults}
 
     def converted(model: Any) -> Any:
-        return api.convert(
-            model, to, opset=opset, target=target, explicit_lengths=explicit_lengths, ir_version=ir_version
-        )
+        return api.convert(model, to, **wanted, **permitted)
 
     tag = ".".join(filter(None, (None if opset is None else f"opset{opset}", to, target)))
     return rewrite.rewrite(rewrite.Task(converted, tag, opset, to, target), **options)
@@ -297,20 +326,25 @@ def convert(
 @parameters.model_argument("model")
 @parameters.targets
 @click.option("--all-targets", is_flag=True, help="Check for every known target, one line each.")
+@parameters.accept
+@parameters.assume_defaults("")
 @parameters.as_json
 @_run
-def check(model: Path, target: Sequence[str], all_targets: bool, as_json: bool) -> int:
+def check(model: Path, target: Sequence[str], all_targets: bool, accept: Sequence[str], **options: Any) -> int:
     """Say what a runtime will refuse in MODEL, or silently compute wrong.
 
     \b
     splitgraph check model.onnx --target mnn --target openvino@2023.3
     splitgraph check model.onnx --all-targets
+    splitgraph check model.onnx --all-targets --assume-defaults
+    splitgraph check model.onnx --target mnn --accept SG302@main/node
     """
     if bool(target) == all_targets:
         raise click.UsageError("Give one or more runtimes with --target, or --all-targets.")
     from splitgraph.commands import check
+    from splitgraph.configuration import accepted_texts
 
-    return check.check(model, target=target, all_targets=all_targets, as_json=as_json)
+    return check.check(model, target=target, all_targets=all_targets, accept=accepted_texts(accept), **options)
 
 
 @program.command()

@@ -267,7 +267,7 @@ _code(
     "From IR version 4 on, an initializer that is also an input is a default value, which a caller may replace. Its "
     "value is therefore unknown, and so are dimensions that depend on the value. Some exporters still list all "
     "initializers as inputs.",
-    "If no caller replaces the defaults, infer with --assume-defaults, or remove these inputs from the model.",
+    "If no caller replaces the defaults, use --assume-defaults, or remove these inputs from the model.",
 )
 _code(
     "SG306",
@@ -463,6 +463,12 @@ _code(
     "fault of splitgraph",
     "splitgraph failed in an unexpected way. No model should cause this.",
     "Please report the bug with the model. The environment variable SPLITGRAPH_DEBUG=1 shows a traceback.",
+)
+_code(
+    "SG604",
+    "acceptance that nothing needs",
+    "An error was accepted by name, but the model has no such error.",
+    "Remove the acceptance from the call or from pyproject.toml, or correct its location.",
 )
 
 # 7xx: what a target reads ----------------------------------------------------------------------------------------

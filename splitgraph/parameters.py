@@ -100,6 +100,21 @@ ir_version = click.option(
     help="IR version of the result. Default: the model's own, raised if the opset needs more; a downgrade lowers it to "
     "the opset's. keep: never lower it.",
 )
+accept = click.option(
+    "--accept",
+    multiple=True,
+    metavar="CODE[@LOCATION]",
+    help="Accept an error that has nothing to do with the splits, such as SG302 or SG302@main/node; LOCATION/* stands "
+    "for all below it; repeatable. Also a list in [tool.splitgraph] of pyproject.toml.",
+)
+
+
+def assume_defaults(relies: str) -> Callable[[Command], Command]:
+    """The option to treat defaults as constants. relies: what the result relies on then."""
+    told = f"Treat initializers that are also inputs as constants{relies} (explain SG305)."
+    return click.option("--assume-defaults", is_flag=True, help=told)
+
+
 _timeout = click.option(
     "--timeout",
     type=click.FloatRange(min=0, min_open=True),
@@ -145,7 +160,9 @@ def rewriting_options(command: Command) -> Command:
         help="Run the model and the result, and compare them. Default: verify, warn if impossible. --verify: fail if "
         "impossible. --no-verify: skip.",
     )
-    return _all_of((output, in_place, force, external_data, verify, running_options(None, None), as_json))(command)
+    permitting = (accept, assume_defaults("; the result relies on that"))
+    running = running_options(None, None)
+    return _all_of((output, in_place, force, external_data, *permitting, verify, running, as_json))(command)
 
 
 def _all_of(options: Sequence[Callable[[Command], Command]]) -> Callable[[Command], Command]:

@@ -9,8 +9,8 @@ from pathlib import Path
 from splitgraph import api
 from splitgraph.diagnostics import Diagnostic
 from splitgraph.exit_codes import CLEAN, FINDINGS
-from splitgraph.report.layout import Block, Cell, line, table
-from splitgraph.report.pages import findings_phrase, findings_table
+from splitgraph.report.layout import BLANK, Block, Cell, line, table
+from splitgraph.report.pages import accepted_findings, findings_phrase, findings_table
 from splitgraph.report.printing import print_document, print_result
 from splitgraph.runtimes.check import Examined, check_model
 from splitgraph.runtimes.target import Target, find_target, targets
@@ -18,17 +18,27 @@ from splitgraph.runtimes.target import Target, find_target, targets
 Checked = list[tuple[Target, list[Diagnostic]]]
 
 
-def check(model: Path, *, target: Sequence[str], all_targets: bool, as_json: bool) -> int:
+def check(
+    model: Path,
+    *,
+    target: Sequence[str],
+    all_targets: bool,
+    accept: Sequence[str],
+    assume_defaults: bool,
+    as_json: bool,
+) -> int:
     """Check a model for targets and print what is in the way of each."""
     wanted = list(targets().values()) if all_targets else [find_target(each) for each in target]
-    examined = api.examine_source(model)
+    examined = api.examine_source(model, accept=accept, assume_defaults=assume_defaults)
     found = [(each, list(check_model(examined, each))) for each in wanted]
     if as_json:
         from splitgraph.report.documents import check_json
 
-        print_document(check_json(str(model), dict(examined.walked.opset), found))
+        print_document(check_json(str(model), dict(examined.walked.opset), found, examined.walked.accepted))
     else:
-        print_result(_page(str(model), examined, found, is_table=all_targets))
+        page = _page(str(model), examined, found, is_table=all_targets)
+        accepted = accepted_findings(examined.walked.accepted)
+        print_result([*page, *([BLANK] if accepted else []), *accepted])
     return CLEAN if all(_is_clean(each) for _, each in found) else FINDINGS
 
 
@@ -38,7 +48,8 @@ def _is_clean(found: Sequence[Diagnostic]) -> bool:
 
 def _page(model: str, examined: Examined, found: Checked, *, is_table: bool) -> list[Block]:
     if examined.errors:
-        return [line((model, "bold"), f" · {findings_phrase(examined.errors)}"), findings_table(examined.errors)]
+        told = [*examined.errors, *examined.walked.stale]
+        return [line((model, "bold"), f" · {findings_phrase(examined.errors)}"), findings_table(told)]
     if is_table:
         return [line((model, "bold"), f" · opset {examined.opset}"), _table(found)]
     blocks: list[Block] = []

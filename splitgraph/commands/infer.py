@@ -30,6 +30,7 @@ def infer(
     bind: Sequence[str],
     input_shape: Sequence[str],
     assume_defaults: bool,
+    accept: Sequence[str],
     with_values: bool,
     as_json: bool,
 ) -> int:
@@ -42,7 +43,7 @@ def infer(
     shapes = parse_input_shapes(input_shape, *_known_names(loaded.content)) if input_shape else {}
     # Not its content, which the verb would check once more.
     opened: Any = loaded
-    analysis = api.infer(opened, bind=bindings, input_shapes=shapes, assume_defaults=assume_defaults)
+    analysis = api.infer(opened, bind=bindings, input_shapes=shapes, assume_defaults=assume_defaults, accept=accept)
     written = path if analysis.ok else None
     if written is not None:
         write_model(analysis.model, written, loaded, overwrite=force, external_data=external_data)

@@ -19,7 +19,7 @@ from splitgraph.graph.scopes import opset_imports
 from splitgraph.inference.analysis import IR
 from splitgraph.onnx_proto import ModelProto
 from splitgraph.report.layout import SEVERITY_STYLES, line
-from splitgraph.report.pages import blockers_page, findings_table, rewrite_page, verification_notes
+from splitgraph.report.pages import blockers_page, rewrite_findings, rewrite_page, verification_notes
 from splitgraph.report.printing import LONG, print_document, print_notice, print_result, working
 
 if TYPE_CHECKING:
@@ -128,8 +128,8 @@ def _report_there(result: Rewrite, task: Task, destination: Destination, path: P
         ending = "nothing was written." if output is None else f"wrote a copy, {output}."
         is_so = f"already has opset {task.opset}" if task.target is None else f"is as {task.target} reads it"
         print_result([line(f"{model} {is_so}; {ending}")])
-    if result.diagnostics:
-        print_notice([findings_table(result.diagnostics)])
+    if found := rewrite_findings(result):
+        print_notice(found)
     return CLEAN
 
 
@@ -202,8 +202,8 @@ def _report_rewrite(result: Rewrite, task: Task, destination: Destination, writt
     elif written is not None:
         form = task.to if task.opset is None else None
         print_result(rewrite_page(result, output=str(written), to_form=form))
-    if result.diagnostics:
-        print_notice([findings_table(result.diagnostics)])
+    if found := rewrite_findings(result):
+        print_notice(found)
     if written is None and result.verification is not None:
         print_notice(verification_notes(result.verification))
     if written is None:

@@ -41,7 +41,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -94,6 +94,7 @@ def verify_models(
     atol: float = 1e-6,
     rounding: bool = False,
     timeout: float = 300,
+    kept_defaults: Collection[str] = (),
     folders: Sequence[Path | None] = (None, None),
     progress: Callable[[str], None] = lambda text: None,
 ) -> Verification:
@@ -103,7 +104,8 @@ def verify_models(
     random elements. bind: sizes by symbol. inputs: arrays by name; the other inputs are drawn. rtol, atol: tolerances
     for floating-point numbers (see `comparison` for narrow types). rounding: the second model is a rewrite of the first
     one with other arithmetic, so that more is allowed where rounding explains it (see `rounding.measure`). timeout: in
-    seconds, for everything. folders: of the external data of each model. progress: receives a text for each step.
+    seconds, for everything. kept_defaults: inputs that are never given, because the second model relies on their
+    defaults. folders: of the external data of each model. progress: receives a text for each step.
     Raises ValueError for arguments that do not fit.
     """
     check_arguments(samples, seed, engine, rtol, atol, timeout)
@@ -115,7 +117,8 @@ def verify_models(
     fault = find_too_deep(first, second)
     if fault is not None:
         return replace(_NOT_RUN, diagnostics=(fault,))
-    maker = InputMaker(first.analysis, seed=seed, bind=bind, given=inputs, left_out=first.left_out)
+    left_out = first.left_out | frozenset(kept_defaults)
+    maker = InputMaker(first.analysis, seed=seed, bind=bind, given=inputs, left_out=left_out)
     not_run = replace(_NOT_RUN, proofs=prove_equal_splits(first.analysis, second.analysis))
     difference = compare_interfaces(first.interface, second.interface)
     if difference is not None:
@@ -128,7 +131,7 @@ def verify_models(
     if fault is not None:
         return replace(not_run, diagnostics=(fault,))
     if repaired is not first:
-        maker = InputMaker(repaired.analysis, seed=seed, bind=bind, given=inputs, left_out=first.left_out)
+        maker = InputMaker(repaired.analysis, seed=seed, bind=bind, given=inputs, left_out=left_out)
     second_maker = None if bind or inputs else _second_maker(second, first, seed)
     question = Question(repaired, second, maker, second_maker, samples if maker.varies else 1, rtol, atol, rounding)
     queue = _EngineQueue(question, "onnxruntime" if engine == "auto" else engine, not_run)

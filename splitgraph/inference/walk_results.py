@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from splitgraph.canonical import CanonicalSplit
 from splitgraph.contents import Contents
 from splitgraph.dim import DimLike, Facts, Obligation
+from splitgraph.graph.scopes import GraphPath
 from splitgraph.inference.knowledge import Knowledge
 from splitgraph.inference.repairs import Repair
 from splitgraph.onnx_proto import TensorProto
 from splitgraph.value_type import ValueType
 from splitgraph.variants import Variant
+
+# By the location of each node that is set aside, the codes of its accepted findings.
+SetAside = Mapping[str, frozenset[str]]
+# A node: the graph that it is in, and its index there.
+NodePlace = tuple[GraphPath, int]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from splitgraph.conversion.finish.declared_casts import declare_casts, loses_cast_types
+from splitgraph.conversion.ladder.accepted_nodes import stays
 from splitgraph.conversion.ladder.conversion_cache import ConversionCache, Converted, Entries
 from splitgraph.conversion.ladder.graph_context import GraphContext
 from splitgraph.conversion.ladder.guard import CONTRADICTIONS, is_unknown, route_of
@@ -17,7 +18,7 @@ from splitgraph.conversion.nodes.known_values import KnownValues
 from splitgraph.conversion.nodes.omitted_arguments import find_left_out
 from splitgraph.conversion.planning.edits import attribute_edits, edit_in_place, exchange
 from splitgraph.conversion.planning.emission import Emission, new_emission
-from splitgraph.conversion.planning.plan import NodeEdit, Plan, errors_of, opset_of
+from splitgraph.conversion.planning.plan import NodeEdit, Plan, errors_of, needed_by_conversion, opset_of
 from splitgraph.conversion.planning.use_counts import UseCounts
 from splitgraph.conversion.rewrite import Change
 from splitgraph.conversion.splits.to_opset import plan_splits
@@ -215,11 +216,15 @@ class _ScopePlanner:
         invalid = {found.location for found in self.plan.blockers if found.code != "SG301"}
         # The location of an error within a function is the call, so that `invalid` does not tell of it.
         has_errors = bool(errors_of(self.walked))
+        aside = {index: found for (path, index), found in self.walked.set_aside.items() if path == scope.path}
         for index in reversed(indices):
             visit = visits[index]
             if visit in kept or (edits is not None and index in edits.replaced):
                 continue
             node = nodes[index]
+            if index in aside:
+                blocked.append(() if stays(node, graph, cache.left_out) else (needed_by_conversion(aside[index]),))
+                continue
             key = cache.key_of(node, visit)
             converted = ladder.find(key, node)
             if converted is not None and converted.is_kept:
