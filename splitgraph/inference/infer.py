@@ -113,6 +113,12 @@ class Walked:
     stale: tuple[Diagnostic, ...] = ()
     leeway: Leeway = STRICT
 
+    @property
+    def lenient(self) -> list[Diagnostic]:
+        """The warnings about nodes with element types that only the schema forbids."""
+        told = {found for detail in self.graphs.values() for found in detail.lenient.values()}
+        return [found for found in self.diagnostics if found in told] if told else []
+
     def visits(self, scope: Scope) -> Sequence[Visit | None]:
         """The visit of each node of a graph, as in `GraphDetail.visits`."""
         detail = self.graphs.get(scope.path)

@@ -94,9 +94,10 @@ def _infer_by_rule(walk: GraphWalk, ctx: WalkedNode, operator: Operator) -> Sequ
     outputs = None if rule is None else without_asking(ctx, rule) if refers else rule(ctx)
     if operator.schema is None:
         return outputs or ()
-    if not ctx.errors:
-        check_element_types(ctx, operator)
-    if outputs is not None and not ctx.errors:
+    lenient = check_element_types(ctx, operator) if not ctx.errors else None
+    if lenient is not None:
+        walk.detail.lenient[ctx.index] = lenient
+    elif outputs is not None and not ctx.errors:
         check_output_types(ctx, operator, outputs)
     if outputs is not None or ctx.errors:
         return outputs or ()

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from splitgraph.canonical import CanonicalSplit
 from splitgraph.contents import Contents
+from splitgraph.diagnostics import Diagnostic
 from splitgraph.dim import DimLike, Facts, Obligation
 from splitgraph.graph.scopes import GraphPath
 from splitgraph.inference.knowledge import Knowledge
@@ -96,7 +97,8 @@ class GraphDetail:
 
     visits: the visit of each walked node; equal nodes (same operator, attributes, and knowledge of inputs and outputs)
     share one object. None for a node without an equal one. having_bodies: indices of the nodes whose attributes hold
-    graphs. repairs: by index, the repairs of nodes that have only one reading.
+    graphs. repairs: by index, the repairs of nodes that have only one reading. lenient: by index, the warnings about
+    nodes with element types that only the schema forbids.
     """
 
     types: dict[str, ValueType] = field(default_factory=dict)
@@ -106,6 +108,7 @@ class GraphDetail:
     visits: list[Visit | None] = field(default_factory=list)
     having_bodies: list[int] = field(default_factory=list)
     repairs: dict[int, list[Repair]] = field(default_factory=dict)
+    lenient: dict[int, Diagnostic] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

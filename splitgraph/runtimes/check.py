@@ -37,8 +37,11 @@ class Examined(NamedTuple):
 
     @property
     def notes(self) -> list[Diagnostic]:
-        """What to say of that which the user permitted: stale acceptances, and defaults taken for constants."""
-        return [*self.walked.stale, *told_defaults(self.model, assumed=self.walked.leeway.assumes_defaults)]
+        """What to say of that which the user permitted (stale acceptances, defaults taken for constants), and of nodes
+        that only some runtimes read.
+        """
+        told = told_defaults(self.model, assumed=self.walked.leeway.assumes_defaults)
+        return [*self.walked.stale, *told, *self.walked.lenient]
 
     @property
     def opset(self) -> int:
