@@ -42,7 +42,8 @@ _code(
 _code(
     "SG104",
     "name defined twice",
-    "Two outputs, inputs or initializers of one graph have the same name. ONNX graphs assign each name once.",
+    "Two outputs, inputs or initializers of one graph have the same name. ONNX graphs assign each name once. Two equal "
+    "initializers are a warning: runtimes load them.",
     "Rename one of the two values.",
 )
 _code(
@@ -246,7 +247,8 @@ _code(
 _code(
     "SG302",
     "invalid node",
-    "The operator does not allow the inputs or attributes of the node.",
+    "The operator does not allow the inputs or attributes of the node. It is a warning if only the schema forbids the "
+    "element types: OpenVINO and the reference evaluator read the node, in one way; onnxruntime refuses it.",
     "Correct the node; the message says what is allowed.",
 )
 _code(

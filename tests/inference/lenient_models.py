@@ -43,12 +43,21 @@ class Case(NamedTuple):
     feeds: Mapping[str, np.ndarray]
 
 
+def doubled() -> Case:
+    """A model with two equal initializers of one name, which all runtimes load."""
+    node = helper.make_node("Add", ["x", "w"], ["y"], "n")
+    inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 4])]
+    held = [onnx.numpy_helper.from_array(DATA[0], "w")]
+    return Case("doubled", _model([node], inputs, held * 2, 18), _model([node], inputs, held, 18), {"x": DATA})
+
+
 def cases() -> Iterator[Case]:
     """Every case of both tables."""
     for op in INT32_INPUTS:
         yield from _of_integers(op)
     for op in NEWER_TYPES:
         yield from _of_newer_types(op)
+    yield _mixed_power()
 
 
 def _of_integers(op: str) -> Iterator[Case]:
@@ -114,6 +123,18 @@ def _of_newer_types(op: str) -> Iterator[Case]:
         for dtype in dtypes:
             if {"float32": "float", "float64": "double"}.get(dtype, dtype) not in allowed:
                 yield Case(f"{op}-{version.since_version} {dtype}", *_of_type(op, opset, newer, dtype))
+
+
+def _mixed_power() -> Case:
+    """A power of floats with integers as exponents."""
+    exponents = np.array([2, 3, 1, 0])
+    inputs = [
+        helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 4]),
+        helper.make_tensor_value_info("w", TensorProto.INT64, [4]),
+    ]
+    node = helper.make_node("Pow", ["x", "w"], ["y"], "n")
+    made = [_model([node], inputs, [], opset) for opset in (FIRST_OPSET, NEWER_TYPES["Pow"][0])]
+    return Case("Pow-7 float32 by int64", *made, {"x": DATA, "w": exponents})
 
 
 def _of_type(op: str, opset: int, newer: int, dtype: str) -> tuple[onnx.ModelProto, onnx.ModelProto, dict]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 import onnx
-from lenient_models import cases
+from lenient_models import cases, doubled
 
 
 def onnxruntime(model: onnx.ModelProto, feeds: Mapping[str, np.ndarray]) -> np.ndarray:
@@ -56,5 +56,5 @@ def result(engine: str, model: onnx.ModelProto, feeds: Mapping[str, np.ndarray])
 
 
 if __name__ == "__main__":
-    told = {case.name: [result(sys.argv[1], each, case.feeds) for each in case[1:3]] for case in cases()}
+    told = {case.name: [result(sys.argv[1], each, case.feeds) for each in case[1:3]] for case in (*cases(), doubled())}
     print(json.dumps(told))
