@@ -37,11 +37,8 @@ class Examined(NamedTuple):
 
     @property
     def notes(self) -> list[Diagnostic]:
-        """What to say of that which the user permitted (stale acceptances, defaults taken for constants), and of nodes
-        that only some runtimes read.
-        """
-        told = told_defaults(self.model, assumed=self.walked.leeway.assumes_defaults)
-        return [*self.walked.stale, *told, *self.walked.lenient]
+        """What to say of that which the user permitted: stale acceptances, and defaults taken for constants."""
+        return [*self.walked.stale, *told_defaults(self.model, assumed=self.walked.leeway.assumes_defaults)]
 
     @property
     def opset(self) -> int:
@@ -59,6 +56,7 @@ def check_model(examined: Examined, target: Target) -> Iterator[Diagnostic]:
     """What the target will not read in the model, in graph order, after what is wrong with the model itself."""
     yield from examined.errors
     yield from examined.notes
+    yield from _forbidden_types(examined, target)
     yield from _limits(examined, target)
     told: set[frozenset[str]] = set()
     unknown: dict[str, NodeTraits] = {}
@@ -75,6 +73,16 @@ def check_model(examined: Examined, target: Target) -> Iterator[Diagnostic]:
             unknown.setdefault(trait, node)
     yield from _not_known(unknown, target)
     yield from _empty_at_run_time(examined, target)
+
+
+def _forbidden_types(examined: Examined, target: Target) -> Iterator[Diagnostic]:
+    """Nodes with element types that only the schema forbids: onnxruntime checks the schema, other runtimes may not."""
+    for found in examined.walked.lenient:
+        if target.name == "onnxruntime":
+            advice = "Cast the input, or upgrade the model to an opset that allows the type."
+            yield diagnostic("SG701", f"{target.label} refuses the node: {found.message}", found.location, help=advice)
+        else:
+            yield found
 
 
 def _empty_at_run_time(examined: Examined, target: Target) -> Iterator[Diagnostic]:

@@ -36,7 +36,7 @@ from splitgraph.graph.scopes import (
     roots,
 )
 from splitgraph.inference import Walked
-from splitgraph.inference.lenient_types import INT32_INPUTS
+from splitgraph.inference.lenient_types import FIRST_OPSET, INT32_INPUTS
 from splitgraph.inference.operators import plugin_advice
 from splitgraph.inference.walk_results import GraphDetail, Visit
 from splitgraph.onnx_proto import ModelProto, NodeProto
@@ -237,7 +237,7 @@ class _ScopePlanner:
             if visit in kept or (edits is not None and index in edits.replaced):
                 continue
             node = nodes[index]
-            if index in lenient and stays(node, graph, cache.left_out):
+            if index in lenient and self.target >= FIRST_OPSET and stays(node, graph, cache.left_out):
                 continue
             if index in aside:
                 blocked.append(() if stays(node, graph, cache.left_out) else (needed_by_conversion(aside[index]),))

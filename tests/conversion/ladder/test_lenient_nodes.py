@@ -19,9 +19,10 @@ def model(body: str, opset: int) -> onnx.ModelProto:
 @pytest.mark.parametrize(
     ("body", "opset", "target"),
     [
-        # Below 18 the axes are an attribute, below 5 the shape, and below 14 integers have no Relu.
+        # Exponents of floats for integers have other rules; k is an attribute below 10; nothing is measured below 7.
         ("y = Pow(k, x)", 11, 13),
         ("y = TopK(x, k)", 11, 9),
+        ("y = Relu(k)", 13, 6),
     ],
 )
 def test_what_cannot_stay_is_refused(body: str, opset: int, target: int) -> None:
@@ -57,6 +58,19 @@ def test_constant_axes_become_an_attribute() -> None:
     assert list(reduction.attribute[0].ints) == [1]
 
 
-def test_a_target_is_told() -> None:
-    found = splitgraph.check(model("y = Relu(k)", 13), "onnxruntime")
-    assert [(each.code, each.severity) for each in found if each.location == "main/n"] == [("SG302", "warning")]
+@pytest.mark.parametrize(("target", "told"), [("onnxruntime", ("SG701", "error")), ("openvino", ("SG302", "warning"))])
+def test_a_target_is_told(target: str, told: tuple[str, str]) -> None:
+    found = splitgraph.check(model("y = Relu(k)", 13), target)
+    assert [(each.code, each.severity) for each in found if each.location == "main/n"] == [told]
+
+
+def test_a_target_that_refuses_the_node() -> None:
+    made = model("y = Relu(k)", 13)
+    # The model goes to an opset that allows the type.
+    assert splitgraph.convert(made, target="onnxruntime").to_opset[""] == 18
+    assert splitgraph.convert(made, target="openvino").changes == ()
+    with pytest.raises(splitgraph.ConversionError, match="refuses the node"):
+        splitgraph.convert(made, target="onnxruntime", opset=13)
+    # No opset allows this one.
+    with pytest.raises(splitgraph.ConversionError, match="refuses the node"):
+        splitgraph.convert(model("y = Reshape(x, q)", 13), target="onnxruntime")
