@@ -7,6 +7,7 @@ from typing import NamedTuple
 from splitgraph.acceptance import STRICT, Leeway
 from splitgraph.conversion.finish.ir_version import IRVersion, check_ir_version, fit_ir_version, told_kept
 from splitgraph.conversion.finish.part_names import has_unnamed_parts, name_parts
+from splitgraph.conversion.ladder.accepted_nodes import gaining_meaning
 from splitgraph.conversion.ladder.plan_opset import plan_opset
 from splitgraph.conversion.ladder.unknown_versions import refuse_unknown_versions
 from splitgraph.conversion.operators import load_families
@@ -88,7 +89,8 @@ def _draft(model: ModelProto, target: int, leeway: Leeway) -> _Draft:
             changes, notes = followed_by(changes, first.changes), [*notes, *first.notes]
     plan = plan_opset(model, walked, target)
     refuse_unknown_versions(plan, walked.scopes)
-    plan.blockers += plan.needed(walked)
+    if walked.set_aside:
+        plan.blockers += [*plan.needed(walked), *gaining_meaning(walked, target)]
     return _Draft(model, walked, changes, notes, plan, accepted)
 
 

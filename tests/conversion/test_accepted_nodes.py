@@ -111,6 +111,7 @@ NEEDED = {
         "SG302",
         "SG302",
     ),
+    "an attribute would get a meaning": (up, "[bad] y = Shape<start = 1>(x)", "SG212", "SG212"),
     "the operator has no meaning": (up, "[bad] y = Gelu(x)", "SG214", "SG214"),
     "the lengths": (down, f"[bad] w = Sqrt(z) i = Shape(w) {SPLIT[:-3]}(x, i)", "SG302", "SG202"),
 }

@@ -12,8 +12,13 @@ from splitgraph.conversion.nodes.element_types import formal_at, possible_types
 from splitgraph.conversion.nodes.node_form import NodeForm
 from splitgraph.conversion.nodes.omitted_arguments import reads_left_out
 from splitgraph.conversion.operators import decision
+from splitgraph.conversion.planning.plan import needed_by_conversion
+from splitgraph.diagnostics import Diagnostic
+from splitgraph.graph.scopes import plain_domain
+from splitgraph.inference import Walked
 from splitgraph.onnx_proto import NodeProto
 from splitgraph.schemas import Formal
+from splitgraph.schemas.history import version_at
 
 
 def stays(node: NodeProto, graph: GraphContext, left_out: Collection[str]) -> bool:
@@ -36,6 +41,32 @@ def stays(node: NodeProto, graph: GraphContext, left_out: Collection[str]) -> bo
         # The guard relies on what inference accepts, and something of this node was not.
         return False
     return not edits and not blockers
+
+
+def gaining_meaning(walked: Walked, target: int) -> list[Diagnostic]:
+    """The blockers of nodes with accepted findings that have something which only the version at the target knows: an
+    attribute, or more inputs or outputs. At the source, runtimes ignore it or refuse the node.
+    """
+    held = {scope.path: scope for scope in walked.scopes}
+    found = []
+    for (path, index), accepted in walked.set_aside.items():
+        scope = held[path]
+        node, source = scope.nodes[index], scope.imports.get("")
+        if source is not None and plain_domain(node.domain) == "" and _gains(node, source, target):
+            found.append(needed_by_conversion(accepted))
+    return found
+
+
+def _gains(node: NodeProto, source: int, target: int) -> bool:
+    start, end = version_at(node.op_type, source), version_at(node.op_type, target)
+    if start is None or end is None or start.since_version == end.since_version:
+        return False
+    unknown = {attribute.name for attribute in node.attribute} - start.attributes.keys()
+    return (
+        not unknown.isdisjoint(end.attributes)
+        or (len(node.input) > start.max_inputs and end.max_inputs > start.max_inputs)
+        or (len(node.output) > start.max_outputs and end.max_outputs > start.max_outputs)
+    )
 
 
 def _without_wrong_types(facts: NodeFacts, route: Route) -> NodeFacts:
