@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 from splitgraph import formats
+from splitgraph.acceptance import Leeway, leeway_of, parse_acceptances
 from splitgraph.diagnostics import ConversionError, Diagnostic, SplitgraphError, VerificationError, diagnostic
 from splitgraph.formats import LoadedModel, give_back, held, load, open_model
 from splitgraph.garbage_collection import collection_paused
@@ -69,6 +70,7 @@ def infer(
     input_shapes: Mapping[str, Sequence[int | str | Dim | None]] | None = None,
     empty_chunks: Literal["clamp", "error"] = "clamp",
     assume_defaults: bool = False,
+    accept: Sequence[str] = (),
 ) -> Analysis:
     """Infer the types and shapes of all values of a model, and report every split and every error.
 
@@ -77,19 +79,22 @@ def infer(
     an expression ("N + 2"), or None. The inputs of `Analysis.model` have these sizes, too. empty_chunks: num_outputs
     chunks beyond the dimension are empty ("clamp", as in the reference evaluator) or an error ("error").
     assume_defaults: treat initializers that are also inputs as constants, although a caller of the model may replace
-    them; an IR has none.
+    them; an IR has none. accept: errors to accept by name, as "SG302" or "SG302@main/node"; a location that ends in
+    "/*" stands for all below it. `Analysis.accepted` has them, and nothing is concluded from their nodes. Which codes
+    can be accepted: docs/diagnostics.md. No configuration file is read.
 
     Does not raise for a wrong model. Raises ModelError for a file that cannot be read, SplitgraphError for wrong
     arguments.
     """
     from splitgraph.inference import infer_model
 
+    wanted = parse_acceptances(accept)
     loaded = open_model(model, weights="leave")
     opened = loaded.content
     if not isinstance(opened, ModelProto):
         from splitgraph.inference.openvino_ir import infer_ir
 
-        found = infer_ir(opened, bind=bind, input_shapes=input_shapes, empty_chunks=empty_chunks)
+        found = infer_ir(opened, bind=bind, input_shapes=input_shapes, empty_chunks=empty_chunks, accept=wanted)
         return replace(found, held=give_back(found.model, loaded))
     analysis = infer_model(
         opened,
@@ -98,6 +103,7 @@ def infer(
         empty_chunks=empty_chunks,
         assume_defaults=assume_defaults,
         assumes_nonempty=True,
+        accept=wanted,
         owned=loaded.kind != "onnx",
     )
     return replace(analysis, held=held(analysis.model, loaded))
@@ -112,6 +118,8 @@ def upgrade(
     opset: int,
     *,
     ir_version: int | Literal["keep"] | None = None,
+    accept: Sequence[str] = (),
+    assume_defaults: bool = False,
     verify: bool = False,
     bind: Mapping[str, int] | None = None,
     inputs: GivenInputs | None = None,
@@ -128,6 +136,10 @@ def upgrade(
 
     model: as in `infer`; not changed. opset: the version of ai.onnx to convert to.
     ir_version: of the result; None and "keep" keep the model's own, or raise it if the opset needs a newer one.
+    accept: errors of the model to accept by name, as in `infer`; their nodes stay as they are. An error of a split, or
+    of a node that the conversion has to change, cannot be accepted. `Rewrite.accepted` has them.
+    assume_defaults: treat initializers that are also inputs as constants, as in `infer`. The result relies on that: it
+    has the same inputs, but a caller who replaces such a default may get other results than from the original.
 
     verify: run the model and the result, and compare them. The default is off here and on in the command line, because
     a program decides when to spend the time, and a conversion needs no engine. If it is on, `Rewrite.verification`
@@ -141,7 +153,7 @@ def upgrade(
     checks = (
         _Checks(bind, inputs, custom_ops, providers, samples, seed, engine, rtol, atol, timeout) if verify else None
     )
-    return _convert_opset(model, opset, ir_version, checks, newer=True)
+    return _convert_opset(model, opset, ir_version, checks, leeway_of(accept, assume_defaults), newer=True)
 
 
 @overload
@@ -153,6 +165,8 @@ def downgrade(
     opset: int,
     *,
     ir_version: int | Literal["keep"] | None = None,
+    accept: Sequence[str] = (),
+    assume_defaults: bool = False,
     verify: bool = False,
     bind: Mapping[str, int] | None = None,
     inputs: GivenInputs | None = None,
@@ -173,7 +187,7 @@ def downgrade(
     checks = (
         _Checks(bind, inputs, custom_ops, providers, samples, seed, engine, rtol, atol, timeout) if verify else None
     )
-    return _convert_opset(model, opset, ir_version, checks, newer=False)
+    return _convert_opset(model, opset, ir_version, checks, leeway_of(accept, assume_defaults), newer=False)
 
 
 @overload
@@ -188,6 +202,8 @@ def convert(
     target: str | None = None,
     explicit_lengths: bool = False,
     ir_version: int | Literal["keep"] | None = None,
+    accept: Sequence[str] = (),
+    assume_defaults: bool = False,
     verify: bool = False,
     bind: Mapping[str, int] | None = None,
     inputs: GivenInputs | None = None,
@@ -219,12 +235,14 @@ def convert(
     checks = (
         _Checks(bind, inputs, custom_ops, providers, samples, seed, engine, rtol, atol, timeout) if verify else None
     )
+    leeway = leeway_of(accept, assume_defaults)
     if target is not None:
         if to is not None or explicit_lengths:
             raise SplitgraphError("a target says which forms of splits it reads; leave `to` and explicit_lengths out")
-        return _convert_for(model, target, opset, ir_version, checks)
+        return _convert_for(model, target, opset, ir_version, checks, leeway)
     if opset is not None:
-        return _convert_opset(model, opset, ir_version, checks, newer=None, to=to, explicit_lengths=explicit_lengths)
+        lengths = explicit_lengths
+        return _convert_opset(model, opset, ir_version, checks, leeway, newer=None, to=to, explicit_lengths=lengths)
     if to is None:
         raise SplitgraphError("convert needs a form of the splits (to), an opset, both, or a target")
     with collection_paused():
@@ -235,10 +253,11 @@ def convert(
 
             if ir_version is not None:
                 raise SplitgraphError("OpenVINO IR has no IR version of ONNX; leave ir_version out")
-            rewrite = convert_ir(opened, to, explicit_lengths=explicit_lengths)
+            rewrite = convert_ir(opened, to, explicit_lengths=explicit_lengths, accept=leeway.accept)
         else:
-            rewrite = convert_forms(opened, to, explicit_lengths=explicit_lengths, ir_version=ir_version)
-    return _finish(loaded, rewrite, checks)
+            lengths = explicit_lengths
+            rewrite = convert_forms(opened, to, explicit_lengths=lengths, ir_version=ir_version, leeway=leeway)
+    return _finish(loaded, rewrite, checks, leeway)
 
 
 def verify(
@@ -330,12 +349,15 @@ def diff_opened(before: LoadedModel, after: LoadedModel) -> ModelDifference:
     return compare_models(before, after)
 
 
-def check(model: Source, target: str | Sequence[str]) -> tuple[Diagnostic, ...]:
+def check(
+    model: Source, target: str | Sequence[str], *, accept: Sequence[str] = (), assume_defaults: bool = False
+) -> tuple[Diagnostic, ...]:
     """Say what a runtime will refuse in a model or compute wrong, node by node. Without an error, nothing is known to
     be in the way.
 
     model: an ONNX model, as in `infer`; not changed. target: the name of a runtime, such as "mnn" or "openvino@2023.3",
     or several. `targets` lists them. What is wrong with the model itself is reported once, before all else.
+    accept: errors of the model that are not reported, as in `infer`. assume_defaults: as in `infer`.
 
     Raises SplitgraphError for a target that is not known, and for an OpenVINO IR; ModelError for a file that cannot be
     read.
@@ -344,19 +366,20 @@ def check(model: Source, target: str | Sequence[str]) -> tuple[Diagnostic, ...]:
     from splitgraph.runtimes.target import find_target
 
     wanted = [find_target(each) for each in ([target] if isinstance(target, str) else target)]
-    examined = examine_source(model)
+    examined = examine_source(model, accept=accept, assume_defaults=assume_defaults)
     found = [each for one in wanted for each in check_model(examined, one)]
     return tuple(dict.fromkeys(found))
 
 
-def examine_source(model: Source) -> Examined:
-    """A model as checks of targets see it. Raises SplitgraphError for an OpenVINO IR."""
+def examine_source(model: Source, *, accept: Sequence[str] = (), assume_defaults: bool = False) -> Examined:
+    """A model as checks of targets see it; arguments as `check`. Raises SplitgraphError for an OpenVINO IR."""
     from splitgraph.runtimes.check import examine
 
+    leeway = leeway_of(accept, assume_defaults)
     opened = open_model(model, weights="leave").content
     if not isinstance(opened, ModelProto):
         raise SplitgraphError("targets read ONNX models; this is an OpenVINO IR, which only OpenVINO reads")
-    return examine(opened)
+    return examine(opened, leeway)
 
 
 def targets() -> Mapping[str, Target]:
@@ -399,6 +422,7 @@ def _convert_opset(
     opset: int,
     ir_version: int | Literal["keep"] | None,
     checks: _Checks | None,
+    leeway: Leeway,
     *,
     newer: bool | None,
     to: Form | None = None,
@@ -406,6 +430,7 @@ def _convert_opset(
 ) -> Rewrite:
     """newer: the direction of the conversion, None for both. to: the form of the splits at the new opset."""
     from splitgraph.conversion.opset import convert_opset
+    from splitgraph.inference import later_leeway
     from splitgraph.schemas import newest_opset
 
     if isinstance(opset, bool) or not hasattr(opset, "__index__"):
@@ -424,14 +449,21 @@ def _convert_opset(
     # Verification runs the original, too.
     owned = loaded.kind == "path" and checks is None
     with collection_paused():
-        rewrite = convert_opset(opened, opset, ir_version, owned=owned)
+        # The model may be edited in place.
+        later = leeway if to is None else later_leeway(opened, leeway)
+        rewrite = convert_opset(opened, opset, ir_version, leeway, owned=owned)
         if to is not None:
-            rewrite = _with_form(rewrite, to, explicit_lengths, ir_version)
-    return _finish(loaded, rewrite, checks)
+            rewrite = _with_form(rewrite, to, explicit_lengths, ir_version, later)
+    return _finish(loaded, rewrite, checks, leeway)
 
 
 def _convert_for(
-    model: Any, target: str, opset: int | None, ir_version: int | Literal["keep"] | None, checks: _Checks | None
+    model: Any,
+    target: str,
+    opset: int | None,
+    ir_version: int | Literal["keep"] | None,
+    checks: _Checks | None,
+    leeway: Leeway,
 ) -> Rewrite:
     from splitgraph.conversion.targets.convert import convert_for_target
     from splitgraph.runtimes.target import find_target
@@ -441,16 +473,18 @@ def _convert_for(
     if not isinstance(loaded.content, ModelProto):
         raise SplitgraphError("targets read ONNX models; this is an OpenVINO IR, which only OpenVINO reads")
     with collection_paused():
-        rewrite = convert_for_target(loaded.content, wanted, opset, ir_version)
-    return _finish(loaded, rewrite, checks)
+        rewrite = convert_for_target(loaded.content, wanted, opset, ir_version, leeway)
+    return _finish(loaded, rewrite, checks, leeway)
 
 
-def _with_form(rewrite: Rewrite, to: Form, explicit_lengths: bool, ir_version: int | Literal["keep"] | None) -> Rewrite:
+def _with_form(
+    rewrite: Rewrite, to: Form, explicit_lengths: bool, ir_version: int | Literal["keep"] | None, leeway: Leeway
+) -> Rewrite:
     """A rewrite with its splits in another form, as one rewrite."""
     from splitgraph.conversion.rewrite import followed_by
     from splitgraph.conversion.splits.forms import convert_forms
 
-    formed = convert_forms(rewrite.model, to, explicit_lengths=explicit_lengths, ir_version=ir_version)
+    formed = convert_forms(rewrite.model, to, explicit_lengths=explicit_lengths, ir_version=ir_version, leeway=leeway)
     changes = tuple(followed_by(rewrite.changes, formed.changes))
     found = tuple(dict.fromkeys((*rewrite.diagnostics, *formed.diagnostics)))
     return replace(rewrite, held=formed.model, changes=changes, diagnostics=found)
@@ -464,8 +498,12 @@ def _other_way(source: int, opset: int) -> ConversionError:
     return ConversionError(text, [diagnostic("SG418", text, help=help)])
 
 
-def _finish(loaded: LoadedModel, rewrite: Rewrite, checks: _Checks | None) -> Rewrite:
+def _finish(loaded: LoadedModel, rewrite: Rewrite, checks: _Checks | None, leeway: Leeway) -> Rewrite:
     """The rewrite with a model of the caller's kind, verified on request."""
+    if leeway.assumes_defaults and isinstance(loaded.content, ModelProto):
+        from splitgraph.inference.input_defaults import defaults_of
+
+        rewrite = replace(rewrite, assumed_defaults=tuple(held.name for held in defaults_of(loaded.content)))
     if checks is not None:
         verification = verify_rewrite(loaded, rewrite, **checks._asdict())
         if verification.verdict == "different":
@@ -504,6 +542,7 @@ def verify_rewrite(
             rtol=rtol,
             atol=atol,
             rounding=rewrite.rounding,
+            kept_defaults=rewrite.assumed_defaults,
             **options,
         )
     except ValueError as error:

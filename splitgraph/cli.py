@@ -183,9 +183,8 @@ def _run(command: Command) -> Command:
     metavar="x=1,3,H,W",
     help="Set the shape of an input, ? for unknown; also x=[1,3,H,W], x=1x3xHxW; repeatable.",
 )
-@click.option(
-    "--assume-defaults", is_flag=True, help="Treat initializers that are also inputs as constants (explain SG305)."
-)
+@parameters.accept
+@parameters.assume_defaults("")
 @parameters.quiet
 @parameters.many_options_with_timeout
 @_run
@@ -196,6 +195,8 @@ def infer(**options: Any) -> int:
     splitgraph infer model.onnx
     splitgraph infer model.onnx --bind N=4 --input-shape "x=N,3,H + 2,?" --all
     splitgraph infer model.onnx --bind batch=4 -o fixed.onnx      (freezes the dimension)
+    splitgraph infer model.onnx --accept SG302@main/head/*        (no error of ours)
+    splitgraph infer model.onnx --assume-defaults                 (weights listed as inputs)
     """
     from splitgraph.commands.infer import infer
 
@@ -215,6 +216,8 @@ def upgrade(**options: Any) -> int:
     splitgraph upgrade model.onnx --opset 18            (writes model.opset18.onnx)
     splitgraph upgrade model.onnx --opset 18 -o new.onnx --force
     splitgraph upgrade model.onnx --opset 18 --inputs model_tests/    (verifies on test data)
+    splitgraph upgrade model.onnx --opset 18 --accept SG302@main/resize   (a node that stays as it is)
+    splitgraph upgrade model.onnx --opset 18 --assume-defaults            (weights listed as inputs)
     """
     from splitgraph.commands.rewrite import rewrite
 
@@ -234,6 +237,8 @@ def downgrade(**options: Any) -> int:
     splitgraph downgrade model.onnx --opset 11          (writes model.opset11.onnx)
     splitgraph downgrade model.onnx --opset 11 --json   (every blocker, for programs)
     splitgraph downgrade model.onnx --opset 13 --custom-ops libops.so
+    splitgraph downgrade model.onnx --opset 11 --accept SG302 --accept SG212@main/head/*
+    splitgraph downgrade model.onnx --opset 11 --assume-defaults
     """
     from splitgraph.commands.rewrite import rewrite
 
@@ -266,6 +271,8 @@ def convert(**options: Any) -> int:
     splitgraph convert model.onnx --to slice                          (a Slice for each part)
     splitgraph convert model.onnx --to variadic-split
     splitgraph convert model.onnx --to variadic-split -o model.xml    (OpenVINO IR, by OpenVINO)
+    splitgraph convert model.onnx --to split --accept SG302           (errors of other nodes)
+    splitgraph convert model.onnx --target tvm --assume-defaults
     """
     to, target = options["to"], options["target"]
     if to is None and options["opset"] is None and target is None:
@@ -285,6 +292,8 @@ def convert(**options: Any) -> int:
 @parameters.models_argument
 @parameters.targets
 @click.option("--all-targets", is_flag=True, help="Check for every known target, one line each.")
+@parameters.accept
+@parameters.assume_defaults("")
 @parameters.as_json
 @parameters.quiet
 @parameters.force_report
@@ -296,6 +305,8 @@ def check(target: Sequence[str], all_targets: bool, **options: Any) -> int:
     \b
     splitgraph check model.onnx --target mnn --target openvino@2023.3
     splitgraph check model.onnx --all-targets
+    splitgraph check model.onnx --all-targets --assume-defaults
+    splitgraph check model.onnx --target mnn --accept SG302@main/node
     """
     if bool(target) == all_targets:
         raise click.UsageError("Give one or more runtimes with --target, or --all-targets.")

@@ -42,7 +42,8 @@ _code(
 _code(
     "SG104",
     "name defined twice",
-    "Two outputs, inputs or initializers of one graph have the same name. ONNX graphs assign each name once.",
+    "Two outputs, inputs or initializers of one graph have the same name. ONNX graphs assign each name once. Two equal "
+    "initializers are a warning: runtimes load them.",
     "Rename one of the two values.",
 )
 _code(
@@ -246,7 +247,8 @@ _code(
 _code(
     "SG302",
     "invalid node",
-    "The operator does not allow the inputs or attributes of the node.",
+    "The operator does not allow the inputs or attributes of the node. It is a warning if only the schema forbids the "
+    "element types: OpenVINO and the reference evaluator read the node, in one way; onnxruntime refuses it.",
     "Correct the node; the message says what is allowed.",
 )
 _code(
@@ -267,7 +269,7 @@ _code(
     "From IR version 4 on, an initializer that is also an input is a default value, which a caller may replace. Its "
     "value is therefore unknown, and so are dimensions that depend on the value. Some exporters still list all "
     "initializers as inputs.",
-    "If no caller replaces the defaults, infer with --assume-defaults, or remove these inputs from the model.",
+    "If no caller replaces the defaults, use --assume-defaults, or remove these inputs from the model.",
 )
 _code(
     "SG306",
@@ -480,7 +482,6 @@ _code(
     "splitgraph failed in an unexpected way. No model should cause this.",
     "Please report the bug with the model. The environment variable SPLITGRAPH_DEBUG=1 shows a traceback.",
 )
-
 _code(
     "SG604",
     "process of a model ended",
@@ -493,6 +494,12 @@ _code(
     "time limit exceeded",
     "With many models, this one took longer than --timeout allows. Its process was ended; nothing was written.",
     "Give more time with --timeout, or leave the model out with --exclude.",
+)
+_code(
+    "SG606",
+    "acceptance that nothing needs",
+    "An error was accepted by name, but the model has no such error.",
+    "Remove the acceptance from the call or from pyproject.toml, or correct its location.",
 )
 
 # 7xx: what a target reads ----------------------------------------------------------------------------------------

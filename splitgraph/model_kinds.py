@@ -67,12 +67,15 @@ class InferOptions(TypedDict, total=False):
     input_shapes: Mapping[str, Sequence[int | str | Dim | None]] | None
     empty_chunks: Literal["clamp", "error"]
     assume_defaults: bool
+    accept: Sequence[str]
 
 
 class RewriteOptions(TypedDict, total=False):
     """The keywords that all rewriting verbs have."""
 
     ir_version: int | Literal["keep"] | None
+    accept: Sequence[str]
+    assume_defaults: bool
     verify: bool
     bind: Mapping[str, int] | None
     inputs: GivenInputs | None

@@ -136,6 +136,21 @@ ir_version = click.option(
     help="IR version of the result. Default: the model's own, raised if the opset needs more; a downgrade lowers it to "
     "the opset's. keep: never lower it.",
 )
+accept = click.option(
+    "--accept",
+    multiple=True,
+    metavar="CODE[@LOCATION]",
+    help="Accept an error that has nothing to do with the splits, such as SG302 or SG302@main/node; LOCATION/* stands "
+    "for all below it; repeatable. Also a list in [tool.splitgraph] of pyproject.toml.",
+)
+
+
+def assume_defaults(relies: str) -> Callable[[Command], Command]:
+    """The option to treat defaults as constants. relies: what the result relies on then."""
+    told = f"Treat initializers that are also inputs as constants{relies} (explain SG305)."
+    return click.option("--assume-defaults", is_flag=True, help=told)
+
+
 timeout = click.option(
     "--timeout",
     type=click.FloatRange(min=0, min_open=True),
@@ -210,7 +225,8 @@ def rewriting_options(command: Command) -> Command:
         help="Whether a model beyond the opset is left as it is, without an error. Default: with many models.",
     )
     dry_run = click.option("--dry-run", is_flag=True, help="Do everything, and write no model.")
-    writing = (output, in_place, force, external_data, verify)
+    permitting = (accept, assume_defaults("; the result relies on that"))
+    writing = (output, in_place, force, external_data, *permitting, verify)
     running = running_options(None, None)
     diff = click.option("--diff", "with_diff", is_flag=True, help="Show what changed, node by node, with types.")
     return _all_of((*writing, running, skip_newer, dry_run, diff, quiet, as_json, many_options))(command)

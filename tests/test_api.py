@@ -42,11 +42,14 @@ SIGNATURES = {
         "input_shapes": None,
         "empty_chunks": "clamp",
         "assume_defaults": False,
+        "accept": (),
     },
     "upgrade": {
         "model": inspect.Parameter.empty,
         "opset": inspect.Parameter.empty,
         "ir_version": None,
+        "accept": (),
+        "assume_defaults": False,
         "verify": False,
         **RUNNING,
     },
@@ -54,6 +57,8 @@ SIGNATURES = {
         "model": inspect.Parameter.empty,
         "opset": inspect.Parameter.empty,
         "ir_version": None,
+        "accept": (),
+        "assume_defaults": False,
         "verify": False,
         **RUNNING,
     },
@@ -64,10 +69,17 @@ SIGNATURES = {
         "target": None,
         "explicit_lengths": False,
         "ir_version": None,
+        "accept": (),
+        "assume_defaults": False,
         "verify": False,
         **RUNNING,
     },
-    "check": {"model": inspect.Parameter.empty, "target": inspect.Parameter.empty},
+    "check": {
+        "model": inspect.Parameter.empty,
+        "target": inspect.Parameter.empty,
+        "accept": (),
+        "assume_defaults": False,
+    },
     "targets": {},
     "verify": {
         "before": inspect.Parameter.empty,
@@ -258,7 +270,7 @@ def test_a_rewrite_is_verified_as_its_arguments_say(rewrite: Any, monkeypatch: p
     given = {"bind": {"batch": 2}, "samples": 5, "seed": 7, "engine": "reference", "atol": 0.5, "timeout": 9}
     given |= {"inputs": {"x": None}, "custom_ops": ("libfoo.so",), "providers": ("cuda",)}
     rewrite(**given)
-    assert seen == {**given, "rtol": 1e-5, "rounding": False, "folders": (MODELS, MODELS)}
+    assert seen == {**given, "rtol": 1e-5, "rounding": False, "kept_defaults": (), "folders": (MODELS, MODELS)}
     rewrite(rtol=0.25)
     assert (seen["rtol"], seen["atol"]) == (0.25, 1e-6)
 

@@ -112,7 +112,8 @@ def _work(verb: Verb, options: Mapping[str, Any], timeout: float, *, writes: boo
         from splitgraph.work.checking import CheckWork
 
         target = keywords.get("target", ())
-        return CheckWork(Path(), [target] if isinstance(target, str) else target)
+        others = {name: value for name, value in keywords.items() if name != "target"}
+        return CheckWork(Path(), [target] if isinstance(target, str) else target, others)
     from splitgraph.work.rewriting import RewriteWork
 
     running = {"timeout": timeout, **{name: keywords.pop(name) for name in _RUNNING if name in keywords}}

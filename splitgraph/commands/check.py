@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from splitgraph.commands.many import run_models
-from splitgraph.report.layout import Block, Cell, line, table
-from splitgraph.report.pages import findings_phrase, findings_table
+from splitgraph.configuration import accepted_texts
+from splitgraph.report.layout import BLANK, Block, Cell, line, table
+from splitgraph.report.pages import accepted_findings, findings_phrase, findings_table
 from splitgraph.report.printing import print_document, print_result
 from splitgraph.runtimes.check import Examined
 from splitgraph.work.checking import CheckWork, Found, check_file, is_clean
@@ -20,14 +21,17 @@ def check(
     models: Sequence[str],
     *,
     target: Sequence[str],
+    accept: Sequence[str],
     as_json: bool,
     quiet: bool,
     force: bool,
     many: Mapping[str, Any],
+    **keywords: Any,
 ) -> int:
     """Check models for targets, none for all, and print what is in the way of each."""
     one = partial(_check, as_json=as_json, quiet=quiet)
-    return run_models(models, CheckWork(Path(), target), one, {**many, "force": force}, as_json=as_json, quiet=quiet)
+    work = CheckWork(Path(), target, {"accept": accepted_texts(accept), **keywords})
+    return run_models(models, work, one, {**many, "force": force}, as_json=as_json, quiet=quiet)
 
 
 def _check(work: CheckWork, *, as_json: bool, quiet: bool) -> int:
@@ -35,15 +39,19 @@ def _check(work: CheckWork, *, as_json: bool, quiet: bool) -> int:
     if as_json:
         from splitgraph.report.documents import check_json
 
-        print_document(check_json(model, dict(done.examined.walked.opset), done.found))
+        walked = done.examined.walked
+        print_document(check_json(model, dict(walked.opset), done.found, walked.accepted))
     elif done.code or not quiet:
-        print_result(_page(model, done.examined, done.found, is_table=not work.target))
+        accepted = accepted_findings(done.examined.walked.accepted)
+        page = _page(model, done.examined, done.found, is_table=not work.target)
+        print_result([*page, *([BLANK] if accepted else []), *accepted])
     return done.code
 
 
 def _page(model: str, examined: Examined, found: Found, *, is_table: bool) -> list[Block]:
     if examined.errors:
-        return [line((model, "bold"), f" · {findings_phrase(examined.errors)}"), findings_table(examined.errors)]
+        told = [*examined.errors, *examined.walked.stale]
+        return [line((model, "bold"), f" · {findings_phrase(examined.errors)}"), findings_table(told)]
     if is_table:
         return [line((model, "bold"), f" · opset {examined.opset}"), _table(found)]
     blocks: list[Block] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from splitgraph.acceptance import ACCEPTABLE
 from splitgraph.diagnostics import CODES
 from splitgraph.exit_codes import CLEAN, WRONG_USAGE
 from splitgraph.report.pages import code_page, codes_page
@@ -18,7 +19,7 @@ def explain(code: str | None) -> int:
         known = f"SG{known}"
     if known not in CODES:
         return _say_unknown(code, known)
-    print_result(code_page(known, CODES[known]))
+    print_result(code_page(known, CODES[known], ACCEPTABLE.get(known, "")))
     return CLEAN
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from splitgraph.arguments import parse_bindings
 from splitgraph.commands.many import run_models
+from splitgraph.configuration import accepted_texts
 from splitgraph.exit_codes import FINDINGS
 from splitgraph.formats import ExternalData
 from splitgraph.inference.analysis import Analysis
@@ -32,7 +33,7 @@ def infer(
     **keywords: Any,
 ) -> int:
     """Infer models and print a report of each; keywords: others of `api.infer`."""
-    keywords["bind"] = parse_bindings(bind)
+    keywords |= {"bind": parse_bindings(bind), "accept": accepted_texts(keywords["accept"])}
     work = InferWork(Path(), output, force, external_data, input_shape, keywords)
     one = partial(_infer, with_values=with_values, as_json=as_json, quiet=quiet)
     return run_models(models, work, one, many, as_json=as_json, quiet=quiet)

@@ -10,10 +10,11 @@ from typing import Any
 from splitgraph import api
 from splitgraph.arguments import parse_bindings
 from splitgraph.commands.many import run_models
+from splitgraph.configuration import accepted_texts
 from splitgraph.exit_codes import CLEAN, FINDINGS
 from splitgraph.formats import ExternalData
 from splitgraph.report.layout import BLANK, SEVERITY_STYLES, line
-from splitgraph.report.pages import blockers_page, findings_table, rewrite_page, verification_notes
+from splitgraph.report.pages import blockers_page, rewrite_findings, rewrite_page, verification_notes
 from splitgraph.report.printing import LONG, print_document, print_notice, print_result, working
 from splitgraph.work.rewriting import RewriteWork, RewritingVerb, Rewritten, rewrite_file
 
@@ -46,6 +47,7 @@ def rewrite(
         many = {**many, "diff": with_diff}
     running = {name: keywords.pop(name) for name in _RUNNING}
     running["bind"] = parse_bindings(running["bind"])
+    keywords["accept"] = accepted_texts(keywords["accept"])
     places = (output, in_place, force, external_data)
     work = RewriteWork(verb, Path(), keywords, *places, verify, running, dry=dry_run, skips_newer=bool(skip_newer))
     one = partial(_rewrite, with_diff=with_diff, as_json=as_json, quiet=quiet)
@@ -93,8 +95,8 @@ def _report_there(done: Rewritten, work: RewriteWork, as_json: bool, quiet: bool
         ending = "nothing was written." if done.output is None else f"wrote a copy, {done.output}."
         is_so = f"already has opset {work.opset}" if work.target is None else f"is as {work.target} reads it"
         print_result([line(f"{work.model} {is_so}; {ending}")])
-    if done.rewrite.diagnostics and not quiet:
-        print_notice([findings_table(done.rewrite.diagnostics)])
+    if not quiet and (found := rewrite_findings(done.rewrite)):
+        print_notice(found)
 
 
 def _report_blockers(done: Rewritten, work: RewriteWork, as_json: bool) -> int:
@@ -134,8 +136,8 @@ def _report_rewrite(done: Rewritten, work: RewriteWork, with_diff: bool, as_json
         from splitgraph.report.differences import difference_blocks
 
         print_result([BLANK, *difference_blocks(difference, more="--json lists them")])
-    if result.diagnostics and not (quiet and done.code == CLEAN):
-        print_notice([findings_table(result.diagnostics)])
+    if not (quiet and done.code == CLEAN) and (found := rewrite_findings(result)):
+        print_notice(found)
     if done.status != "converted" and result.verification is not None:
         print_notice(verification_notes(result.verification))
     if done.status != "converted":

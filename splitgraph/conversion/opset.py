@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from splitgraph.acceptance import STRICT, Leeway
 from splitgraph.conversion.finish.ir_version import IRVersion, check_ir_version, fit_ir_version, told_kept
 from splitgraph.conversion.finish.part_names import has_unnamed_parts, name_parts
+from splitgraph.conversion.ladder.accepted_nodes import gaining_meaning
 from splitgraph.conversion.ladder.plan_opset import plan_opset
 from splitgraph.conversion.ladder.unknown_versions import refuse_unknown_versions
 from splitgraph.conversion.operators import load_families
@@ -23,24 +25,32 @@ from splitgraph.onnx_proto import ModelProto
 from splitgraph.schemas import newest_opset
 
 
-def convert_opset(model: ModelProto, target: int, ir_version: IRVersion = None, *, owned: bool = False) -> Rewrite:
+def convert_opset(
+    model: ModelProto,
+    target: int,
+    ir_version: IRVersion = None,
+    leeway: Leeway = STRICT,
+    *,
+    owned: bool = False,
+) -> Rewrite:
     """A copy of the model at another opset of ai.onnx, every node exact; the model itself is not changed.
 
     ir_version: of the result. None is the model's own, raised to what a newer opset needs or lowered to the one that
-    came with an older opset; "keep" lowers nothing. owned: nobody else has the model, so that it is edited itself and
-    not copied. Raises ConversionError with every blocker, and SplitgraphError for an opset that does not exist.
+    came with an older opset; "keep" lowers nothing. leeway: what the user permits. owned: nobody else has the model, so
+    that it is edited itself and not copied. Raises ConversionError with every blocker, and SplitgraphError for an opset
+    that does not exist.
     """
     newest = newest_opset(target)
     if not 1 <= target <= newest:
         raise SplitgraphError(f"there is no opset {target} of ai.onnx; splitgraph knows 1 to {newest}")
     check_ir_version(ir_version)
     load_families()
-    own, drafted = model.ir_version, _draft(model, target)
+    own, drafted = model.ir_version, _draft(model, target, leeway)
     if drafted.plan.blockers:
         drafted = _with_functions_inlined(drafted, model, target)
     walked, plan = drafted.walked, drafted.plan
     source = walked.opset.get("", target)
-    plan.raise_blockers(f"the model cannot go from opset {source} to {target}")
+    plan.raise_blockers(f"the model cannot go from opset {source} to {target}", drafted.notes)
     # Asked before the model is edited.
     has_unnamed = has_unnamed_parts(walked)
     converted = apply_plan(plan, drafted.model, owned=owned or drafted.model is not model)
@@ -53,30 +63,35 @@ def convert_opset(model: ModelProto, target: int, ir_version: IRVersion = None, 
     if source != target and has_unnamed:
         changes = followed_by(changes, name_parts(converted))
     found = tuple(dict.fromkeys((*drafted.notes, *plan.notes, *told)))
-    return Rewrite(converted, tuple(changes), found, None, dict(walked.opset), after, plan.rounding)
+    return Rewrite(converted, tuple(changes), found, None, dict(walked.opset), after, plan.rounding, drafted.accepted)
 
 
 class _Draft(NamedTuple):
-    """A conversion up to its plan: the prepared model, its inference, the changes and notes so far, and the plan."""
+    """A conversion up to its plan: the prepared model, its inference, the changes and notes so far, the plan, and the
+    accepted findings.
+    """
 
     model: ModelProto
     walked: Walked
     changes: list[Change]
     notes: list[Diagnostic]
     plan: Plan
+    accepted: tuple[Diagnostic, ...]
 
 
-def _draft(model: ModelProto, target: int) -> _Draft:
-    model, walked, changes, notes = repaired(model)
+def _draft(model: ModelProto, target: int, leeway: Leeway) -> _Draft:
+    model, walked, changes, notes, accepted = repaired(model, leeway)
     for prepare in (plan_stacking_loops, plan_plain_splits):
         first = prepare(model, walked, target)
-        if first is not None:
+        if first is not None and not first.needed(walked):
             model = apply_plan(first, model)
-            walked = walk_model(model)
+            walked = walk_model(model, walked.leeway)
             changes, notes = followed_by(changes, first.changes), [*notes, *first.notes]
     plan = plan_opset(model, walked, target)
     refuse_unknown_versions(plan, walked.scopes)
-    return _Draft(model, walked, changes, notes, plan)
+    if walked.set_aside:
+        plan.blockers += [*plan.needed(walked), *gaining_meaning(walked, target)]
+    return _Draft(model, walked, changes, notes, plan, accepted)
 
 
 def _with_functions_inlined(first: _Draft, model: ModelProto, target: int) -> _Draft:
@@ -84,7 +99,12 @@ def _with_functions_inlined(first: _Draft, model: ModelProto, target: int) -> _D
     In a function body, attributes and types may be unknown that each call gives.
     """
     # Runtimes disagree about a function with the name of an operator of ai.onnx.
-    if errors_of(first.walked) or any(plain_domain(function.domain) == "" for function in model.functions):
+    # Inlining would give other names and places to the nodes with accepted findings.
+    if (
+        errors_of(first.walked)
+        or first.accepted
+        or any(plain_domain(function.domain) == "" for function in model.functions)
+    ):
         return first
     try:
         inlined = inline_functions(model)
@@ -92,7 +112,7 @@ def _with_functions_inlined(first: _Draft, model: ModelProto, target: int) -> _D
         return first
     if inlined is model:
         return first
-    second = _draft(inlined, target)
+    second = _draft(inlined, target, first.walked.leeway)
     if len(second.plan.blockers) >= len(first.plan.blockers):
         return first
     text = f"{told_inlined(model, ours_too=False)}; their bodies as written cannot be converted to opset {target}"

@@ -46,7 +46,9 @@ class Rewrite(Generic[M_co]):
     unchanged. held: the parts it is put together from, for this package only. changes: every node that was rewritten.
     diagnostics: warnings and notes (a blocker raises ConversionError instead). verification: None unless it was asked
     for. from_opset, to_opset: imported version of each domain, before and after. rounding: an operator was written as
-    arithmetic with others, so that floating-point results may differ in their last bits.
+    arithmetic with others, so that floating-point results may differ in their last bits. accepted: errors of the model
+    that the caller accepts by name; their nodes are unchanged. assumed_defaults: the inputs whose defaults were treated
+    as constants (`assume_defaults`), so that the results are equal only while no caller replaces one of these.
     """
 
     held: M_co | HeldModel[M_co] = field(repr=False)
@@ -56,6 +58,8 @@ class Rewrite(Generic[M_co]):
     from_opset: Mapping[str, int] = field(default_factory=dict)
     to_opset: Mapping[str, int] = field(default_factory=dict)
     rounding: bool = False
+    accepted: tuple[Diagnostic, ...] = ()
+    assumed_defaults: tuple[str, ...] = ()
 
     @property
     def model(self) -> M_co:

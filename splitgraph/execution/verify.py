@@ -42,7 +42,7 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -102,6 +102,7 @@ def verify_models(
     atol: float = 1e-6,
     rounding: bool = False,
     timeout: float = 300,
+    kept_defaults: Collection[str] = (),
     folders: Sequence[Path | None] = (None, None),
     progress: Callable[[str], None] = lambda text: None,
 ) -> Verification:
@@ -113,7 +114,8 @@ def verify_models(
     of the engine. providers: what the engine runs on (see `providers`). rtol, atol: tolerances
     for floating-point numbers (see `comparison` for narrow types). rounding: the second model is a rewrite of the first
     one with other arithmetic, so that more is allowed where rounding explains it (see `rounding.measure`). timeout: in
-    seconds, for everything. folders: of the external data of each model. progress: receives a text for each step.
+    seconds, for everything. kept_defaults: inputs that are never given, because the second model relies on their
+    defaults. folders: of the external data of each model. progress: receives a text for each step.
     Raises ValueError for arguments that do not fit, and for a provider that is not available.
     """
     check_arguments(samples, seed, engine, rtol, atol, timeout)
@@ -129,7 +131,8 @@ def verify_models(
     engines = engines_for(engine, settings, first, second)
     refuse_unfit_providers(engines, settings)
     given = _read_given(inputs, first)
-    maker = InputMaker(first.analysis, seed=seed, bind=bind, given=given, left_out=first.left_out)
+    left_out = first.left_out | frozenset(kept_defaults)
+    maker = InputMaker(first.analysis, seed=seed, bind=bind, given=given, left_out=left_out)
     not_run = replace(_NOT_RUN, proofs=prove_equal_splits(first.analysis, second.analysis))
     difference = compare_interfaces(first.interface, second.interface)
     if difference is not None:
@@ -142,7 +145,7 @@ def verify_models(
     if fault is not None:
         return replace(not_run, diagnostics=(fault,))
     if repaired is not first:
-        maker = InputMaker(repaired.analysis, seed=seed, bind=bind, given=given, left_out=first.left_out)
+        maker = InputMaker(repaired.analysis, seed=seed, bind=bind, given=given, left_out=left_out)
     second_maker = None if bind or maker.given else _second_maker(second, first, seed)
     question = Question(repaired, second, maker, second_maker, maker.count(samples), rtol, atol, rounding)
     queue = _EngineQueue(question, "onnxruntime" if engine == "auto" else engine, not_run)

@@ -77,7 +77,8 @@ class Analysis(Generic[M_co]):
     author declared for what is computed stands there with what it is (`half == (N + 1)//2`). assumed_by: what was taken
     for granted so that dimensions have a closed form (`P <= 1023`: no side of a broadcast is empty where the other is
     1), with the first node that needs it; it may fail in a valid model, and what is claimed holds wherever it does not.
-    generated: the symbols that are not the author's (`unk0`).
+    generated: the symbols that are not the author's (`unk0`). accepted: errors that the caller accepts by name; they
+    are not among the diagnostics, and nothing is concluded from their nodes.
     """
 
     # Not printed: people do not read protobuf.
@@ -92,6 +93,7 @@ class Analysis(Generic[M_co]):
     required_by: Mapping[Obligation, tuple[str, ...]] = field(default_factory=dict)
     assumed_by: Mapping[Obligation, str] = field(default_factory=dict)
     generated: frozenset[str] = frozenset()
+    accepted: tuple[Diagnostic, ...] = ()
     # For conversion and verification, not part of the public API: details of each split node as written.
     details: Any = field(default=None, repr=False, compare=False)
 

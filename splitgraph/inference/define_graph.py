@@ -13,7 +13,7 @@ from splitgraph.graph.tensors import tensor_type
 from splitgraph.graph.types import nested_types, value_type
 from splitgraph.inference.declared_types import check_default, check_sizes, reconcile
 from splitgraph.inference.graph_values import GraphValues, symbols_of_type
-from splitgraph.onnx_proto import GraphProto, ValueInfoProto
+from splitgraph.onnx_proto import GraphProto, TensorProto, ValueInfoProto
 from splitgraph.value_type import UNKNOWN, ValueType
 
 
@@ -40,8 +40,14 @@ def define_graph_values(
         values.state.named_dimensions = of_inputs - values.state.open_dimensions
     for found in values.state.tensors.of_initializers(graph, values.location):
         values.report(found)
+    first: dict[str, TensorProto] = {}
     for held in graph.initializer:
         name = held.name
+        if values.path == MAIN and (earlier := first.setdefault(name, held)) is not held and earlier == held:
+            # Runtimes load the graph, whichever of the two they take.
+            text = f"the initializer {name!r} is there twice, with the same elements"
+            values.report(diagnostic("SG104", text, values.location, severity="warning", help="Remove one of the two."))
+            continue
         if name not in inputs:
             values.define(name, tensor_type(held), values.location)
         # From IR 4 on an initializer that is also an input is a default that a caller may override, so no constant.

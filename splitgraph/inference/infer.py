@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal
 
+from splitgraph.acceptance import STRICT, Acceptance, Leeway
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.dim import Facts
 from splitgraph.graph.order import sorted_order
@@ -18,6 +19,7 @@ from splitgraph.graph.scopes import (
     node_label,
     plain_domain,
 )
+from splitgraph.inference.accepted import settle
 from splitgraph.inference.analysis import Analysis
 from splitgraph.inference.broadcast_assumptions import may_be_settled, settle_assumptions
 from splitgraph.inference.build_analysis import build_analysis
@@ -26,19 +28,21 @@ from splitgraph.inference.define_graph import define_graph_values
 from splitgraph.inference.function_bodies import walk_function_bodies
 from splitgraph.inference.given_sizes import NO_SIZES, InputShapes, Sizes, read_sizes
 from splitgraph.inference.input_defaults import (
-    defaults_assumed,
     defaults_left_open,
     defaults_of,
     left_open,
     may_tell_shapes,
+    told_defaults,
 )
 from splitgraph.inference.rules import load_rules
 from splitgraph.inference.walk import Walk
-from splitgraph.inference.walk_results import GraphDetail, Visit
+from splitgraph.inference.walk_results import GraphDetail, NodePlace, SetAside, Visit
 from splitgraph.inference.walk_state import WalkState
 from splitgraph.inference.write_value_info import fill_model
 from splitgraph.onnx_proto import GraphProto, ModelProto
 from splitgraph.schemas import newest_opset
+
+NOTHING_ASIDE: SetAside = {}
 
 
 def infer_model(
@@ -49,6 +53,7 @@ def infer_model(
     empty_chunks: Literal["clamp", "error"] = "clamp",
     assume_defaults: bool = False,
     assumes_nonempty: bool = False,
+    accept: Sequence[Acceptance] = (),
     fill: bool = True,
     owned: bool = False,
 ) -> Analysis:
@@ -58,13 +63,21 @@ def infer_model(
     expression, a Dim or None. empty_chunks: what num_outputs chunks that overrun the dimension are.
     assume_defaults: take initializers that are also inputs for constants. assumes_nonempty: take the larger of two
     dimensions for what they broadcast to, and say what that takes for granted (`Analysis.assumptions`); without it, for
-    callers that must be right at every size, nothing is assumed. fill: make the copy with the types filled in; without
+    callers that must be right at every size, nothing is assumed. accept: findings that the caller accepts; nothing is
+    concluded from their nodes. fill: make the copy with the types filled in; without
     it `Analysis.model` is the model itself, for callers that need only the facts.
     owned: nobody else has the model, so that it is filled in itself and no copy is made.
     Raises SplitgraphError for a binding or an input shape that fits nothing in the model; never for a wrong model.
     """
     sizes = read_sizes(model, bind, input_shapes)
     analysis = _analyse(model, sizes, empty_chunks, assume_defaults, assumes_nonempty)
+    if accept:
+        settled = settle(accept, analysis.diagnostics, analysis.details.scopes, analysis.details.graphs)
+        first = analysis.diagnostics
+        if settled.locations:
+            analysis = _analyse(model, sizes, empty_chunks, assume_defaults, assumes_nonempty, settled.locations)
+        found = (*settled.apply(first, analysis.diagnostics), *settled.notes)
+        analysis = replace(analysis, diagnostics=found, accepted=tuple(settled.accepted))
     if not fill:
         return analysis
     if not owned:
@@ -82,7 +95,9 @@ class Walked:
     imported version of each domain. scopes: every graph of the model. graphs: the results for each graph, by path.
     misdeclared: declarations with only a wrong shape; if there are any, no declared shape of a node's output was
     believed. named: declared names of dimensions that are otherwise unknown, each with the graphs that declare it.
-    facts: what is known of the symbols in each graph.
+    facts: what is known of the symbols in each graph. accepted: findings that the user accepts; they are not among
+    the diagnostics. set_aside: the nodes of which nothing is concluded, each with its accepted finding. stale: notes
+    about acceptances that no error needs. leeway: what was permitted, for the same model after its nodes moved.
     """
 
     diagnostics: tuple[Diagnostic, ...]
@@ -93,6 +108,16 @@ class Walked:
     misdeclared: tuple[Diagnostic, ...]
     named: Mapping[str, Collection[GraphPath]]
     facts: Mapping[GraphPath, Facts]
+    accepted: tuple[Diagnostic, ...] = ()
+    set_aside: Mapping[NodePlace, Diagnostic] = field(default_factory=dict)
+    stale: tuple[Diagnostic, ...] = ()
+    leeway: Leeway = STRICT
+
+    @property
+    def lenient(self) -> list[Diagnostic]:
+        """The warnings about nodes with element types that only the schema forbids."""
+        told = {found for detail in self.graphs.values() for found in detail.lenient.values()}
+        return [found for found in self.diagnostics if found in told] if told else []
 
     def visits(self, scope: Scope) -> Sequence[Visit | None]:
         """The visit of each node of a graph, as in `GraphDetail.visits`."""
@@ -101,29 +126,74 @@ class Walked:
         return known if len(known) == len(scope.nodes) else [None] * len(scope.nodes)
 
 
-def walk_model(model: ModelProto) -> Walked:
+def walk_model(model: ModelProto, leeway: Leeway = STRICT) -> Walked:
     """Infer every value of a model, which is not changed; never raises for a wrong one."""
-    state, _ = _walk(model, NO_SIZES, "clamp", is_reported=False)
+    walked = _walked(model, leeway)
+    if not leeway.accept:
+        return walked
+    settled = settle(leeway.accept, walked.diagnostics, walked.scopes, walked.graphs)
+    first = walked.diagnostics
+    if settled.locations:
+        walked = _walked(model, leeway, settled.locations)
+    return replace(
+        walked,
+        diagnostics=settled.apply(first, walked.diagnostics),
+        accepted=tuple(settled.accepted),
+        set_aside=settled.nodes,
+        stale=tuple(settled.notes) if leeway.tells_stale else (),
+        leeway=leeway._replace(accept=settled.later, tells_stale=False),
+    )
+
+
+def later_leeway(model: ModelProto, leeway: Leeway) -> Leeway:
+    """The leeway for the same model after a conversion moved its nodes."""
+    return walk_model(model, leeway).leeway if leeway.accept else leeway
+
+
+def _walked(model: ModelProto, leeway: Leeway, set_aside: SetAside = NOTHING_ASIDE) -> Walked:
+    walk = partial(
+        _walk,
+        model,
+        NO_SIZES,
+        "clamp",
+        is_reported=False,
+        assumes_defaults=leeway.assumes_defaults,
+        set_aside=set_aside,
+    )
+    state, _ = walk()
     misdeclared = tuple([found for found in state.diagnostics if found in state.misdeclared])
     if misdeclared:
         # Another declaration may be wrong too, without a contradiction, and conversion would depend on it.
-        state, _ = _walk(model, NO_SIZES, "clamp", is_reported=False, believes_shapes=False)
+        state, _ = walk(believes_shapes=False)
     named = {name: frozenset(graphs) for name, graphs in state.adopted.items()}
     found, avoided = state.branches.settled(state.diagnostics, lambda error: False)
     never_run = (*state.never_run, *avoided)
     return Walked(
-        tuple(found), never_run, dict(state.imports), state.scopes, state.details, misdeclared, named, state.facts
+        tuple(found),
+        never_run,
+        dict(state.imports),
+        state.scopes,
+        state.details,
+        misdeclared,
+        named,
+        state.facts,
+        leeway=leeway,
     )
 
 
 def _analyse(
-    model: ModelProto, sizes: Sizes, empty_chunks: str, assume_defaults: bool, assumes_nonempty: bool
+    model: ModelProto,
+    sizes: Sizes,
+    empty_chunks: str,
+    assume_defaults: bool,
+    assumes_nonempty: bool,
+    set_aside: SetAside = NOTHING_ASIDE,
 ) -> Analysis:
     # A function of its own, so that what the walks kept is gone when the model is copied and filled.
-    state, main = _believing(model, sizes, empty_chunks, assume_defaults, assumes_nonempty)
+    state, main = _believing(model, sizes, empty_chunks, assume_defaults, assumes_nonempty, set_aside)
     if state.assumed_pairs and (_errors(state) or may_be_settled(state, main.facts)):
         # A requirement that came later may rest on what was assumed before it: only a walk that assumes nothing tells.
-        exact, exact_main = _believing(model, sizes, empty_chunks, assume_defaults, False)
+        exact, exact_main = _believing(model, sizes, empty_chunks, assume_defaults, False, set_aside)
         if _errors(state) <= _errors(exact):
             settle_assumptions(state, exact_main.facts)
         else:
@@ -131,10 +201,10 @@ def _analyse(
             state, main = exact, exact_main
     _settle_branches(state, sizes)
     defaults = defaults_of(model)
-    if defaults and assume_defaults:
-        state.report(defaults_assumed(len(defaults)))
-    elif any(map(may_tell_shapes, defaults)):
-        _, assumed = _walk(model, sizes, empty_chunks, is_reported=False, assumes_defaults=True)
+    for found in told_defaults(model, assumed=assume_defaults):
+        state.report(found)
+    if not assume_defaults and any(map(may_tell_shapes, defaults)):
+        _, assumed = _walk(model, sizes, empty_chunks, is_reported=False, assumes_defaults=True, set_aside=set_aside)
         count = left_open(main.types, assumed.types, frozenset(state.generated))
         if count:
             state.report(defaults_left_open(len(defaults), count))
@@ -142,11 +212,22 @@ def _analyse(
 
 
 def _believing(
-    model: ModelProto, sizes: Sizes, empty_chunks: str, assumes_defaults: bool, assumes_nonempty: bool
+    model: ModelProto,
+    sizes: Sizes,
+    empty_chunks: str,
+    assumes_defaults: bool,
+    assumes_nonempty: bool,
+    set_aside: SetAside,
 ) -> tuple[WalkState, Walk]:
     """Walk a model. Declared shapes are believed unless one of them is wrong."""
     walk = partial(
-        _walk, model, sizes, empty_chunks, assumes_defaults=assumes_defaults, assumes_nonempty=assumes_nonempty
+        _walk,
+        model,
+        sizes,
+        empty_chunks,
+        assumes_defaults=assumes_defaults,
+        assumes_nonempty=assumes_nonempty,
+        set_aside=set_aside,
     )
     state, main = walk()
     misdeclared = [found for found in state.diagnostics if found in state.misdeclared]
@@ -168,7 +249,7 @@ def _settle_branches(state: WalkState, sizes: Sizes) -> None:
         return
     at_any_size: set[tuple[str, str]] = set()
     if sizes is not NO_SIZES:
-        plain, _ = _walk(state.model, NO_SIZES, state.empty_chunks, is_reported=False)
+        plain, _ = _walk(state.model, NO_SIZES, state.empty_chunks, is_reported=False, set_aside=state.set_aside)
         at_any_size = {(found.code, found.location) for found in plain.diagnostics}
 
     def is_of_sizes(error: Diagnostic) -> bool:
@@ -189,6 +270,7 @@ def _walk(
     assumes_defaults: bool = False,
     assumes_nonempty: bool = False,
     sorts: bool = False,
+    set_aside: SetAside = NOTHING_ASIDE,
 ) -> tuple[WalkState, Walk]:
     state = WalkState(
         model,
@@ -200,6 +282,7 @@ def _walk(
         assumes_defaults=assumes_defaults,
         assumes_nonempty=assumes_nonempty,
         sorts=sorts,
+        set_aside=set_aside,
     )
     load_rules()
     facts = Facts()
@@ -229,6 +312,7 @@ def _walk(
             assumes_defaults=assumes_defaults,
             assumes_nonempty=assumes_nonempty,
             sorts=sorts or state.is_disordered,
+            set_aside=set_aside,
         )
     for scope in state.scopes if sorts else ():
         _check_order(state, scope)
@@ -274,4 +358,4 @@ def _check_outputs(main: Walk, graph: GraphProto) -> None:
             main.report(diagnostic("SG105", f"nothing in the model defines the output {value.name!r}", "main"))
 
 
-__all__ = ["NodeContext", "Walked", "infer_model", "walk_model"]
+__all__ = ["NodeContext", "Walked", "infer_model", "later_leeway", "walk_model"]

@@ -58,6 +58,12 @@ def defaults_left_open(count: int, dims: int) -> Diagnostic:
     return diagnostic("SG305", text, "main", severity="info")
 
 
+def told_defaults(model: ModelProto, *, assumed: bool) -> list[Diagnostic]:
+    """The finding that the defaults of a model were taken for constants, if they were, and if it has some."""
+    defaults = defaults_of(model) if assumed else []
+    return [defaults_assumed(len(defaults))] if defaults else []
+
+
 def defaults_assumed(count: int) -> Diagnostic:
     """The finding that defaults were taken for constants."""
     inputs = "the default of 1 input is" if count == 1 else f"the defaults of {count} inputs are"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from splitgraph.diagnostics import diagnostic
 from splitgraph.graph.scopes import called_function
@@ -25,6 +25,9 @@ _HOW_TO_TYPE = "Set AttributeProto.type of the attribute, as onnx.helper.make_at
 
 def infer_node(walk: GraphWalk, ctx: WalkedNode, operator: Operator) -> Sequence[ValueType]:
     """The output types of a node that is no function call. Errors of the node are reported."""
+    if walk.state.set_aside and (accepted := walk.state.set_aside.get(ctx.location)) is not None:
+        _set_aside(walk, ctx, accepted)
+        return ()
     if operator.finding is not None:
         walk.report(diagnostic(operator.finding, operator.message, ctx.location, help=operator.help))
         return ()
@@ -39,6 +42,16 @@ def infer_node(walk: GraphWalk, ctx: WalkedNode, operator: Operator) -> Sequence
         calls.append(FunctionCall(tuple(ctx.inputs)))
         return _infer_split(walk, ctx, variadic_split_1.VARIANT)
     return _infer_by_rule(walk, ctx, operator)
+
+
+def _set_aside(walk: GraphWalk, ctx: WalkedNode, accepted: Collection[str]) -> None:
+    """Conclude nothing from a node. accepted: the codes of its findings."""
+    # A contradicted declaration may be as wrong as what the node says.
+    if "SG301" in accepted:
+        for name in ctx.outputs:
+            walk.declared.pop(name, None)
+    # Of no other node like it the same is true.
+    walk.state.effects += 1
 
 
 def has_sound_attributes(walk: GraphWalk, ctx: WalkedNode, operator: Operator) -> bool:
@@ -81,9 +94,10 @@ def _infer_by_rule(walk: GraphWalk, ctx: WalkedNode, operator: Operator) -> Sequ
     outputs = None if rule is None else without_asking(ctx, rule) if refers else rule(ctx)
     if operator.schema is None:
         return outputs or ()
-    if not ctx.errors:
-        check_element_types(ctx, operator)
-    if outputs is not None and not ctx.errors:
+    lenient = check_element_types(ctx, operator) if not ctx.errors else None
+    if lenient is not None:
+        walk.detail.lenient[ctx.index] = lenient
+    elif outputs is not None and not ctx.errors:
         check_output_types(ctx, operator, outputs)
     if outputs is not None or ctx.errors:
         return outputs or ()

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
+from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.inference.context import NodeContext
+from splitgraph.inference.lenient_types import are_measured, as_int64, newer_version
 from splitgraph.inference.operators import Operator
 from splitgraph.schemas import OperatorVersion
 from splitgraph.value_type import ValueType
@@ -14,14 +16,39 @@ _KINDS = (("tensor(", ""), ("seq(tensor(", "sequence of "), ("optional(tensor(",
 _LONG_NAMES = {"float": "float32", "double": "float64"}
 
 
-def check_element_types(ctx: NodeContext, operator: Operator) -> None:
-    """Report an input of a type that the schema does not allow, or of another type than an input it must match."""
+_REFUSED = "onnxruntime refuses the node"
+
+
+def check_element_types(ctx: NodeContext, operator: Operator) -> Diagnostic | None:
+    """Report an input of a type that the schema does not allow, or of another type than an input it must match. Gives
+    the finding if it is a warning: runtimes read the node, all in one way.
+    """
     if operator.schema is None:
-        return
+        return None
     key = tuple([None if known is None else _type_text(known) for known in ctx.inputs])
     found = _mismatch(operator.schema, key)
-    if found is not None:
-        ctx.find("SG302", f"{ctx.node.op_type}-{operator.since_version}: {found}")
+    if found is None:
+        return None
+    text = f"{ctx.node.op_type}-{operator.since_version}: {found}"
+    reading = _reading(operator.schema, key, operator.opset)
+    if reading is None:
+        ctx.find("SG302", text)
+        return None
+    text = f"{text}. OpenVINO and the reference evaluator read the node {reading}; {_REFUSED}"
+    ctx.find("SG302", text, severity="warning")
+    return diagnostic("SG302", text, ctx.location, severity="warning")
+
+
+@lru_cache(maxsize=4096)
+def _reading(schema: OperatorVersion, given: tuple[str | None, ...], opset: int) -> str | None:
+    """How runtimes read a node with types that its schema does not allow; None where they do not, or disagree."""
+    wide = as_int64(schema, given, opset)
+    if wide is not None and _mismatch(schema, wide) is None:
+        return "as if int32 were int64"
+    newer = newer_version(schema, opset)
+    if newer is not None and are_measured(schema, given) and _mismatch(newer, given) is None:
+        return f"like {schema.op}-{newer.since_version}"
+    return None
 
 
 def check_output_types(ctx: NodeContext, operator: Operator, outputs: Sequence[ValueType]) -> None:

@@ -87,6 +87,7 @@ class Walk(GraphWalk):
         known, types, declared, constants = self.known, self.types, self.declared, self.constants
         visits, read, note = self._memo.visits, self.known.__getitem__, self.detail.visits.append
         earlier, find, functions, variadic = visits.get, self._memo.find, self.state.functions, self.state.variadic
+        set_aside = self.state.set_aside
         key: Key | None
         each: Iterable[bytes]
         for index, node in enumerate(nodes) if order is None else [(index, nodes[index]) for index in order]:
@@ -112,6 +113,9 @@ class Walk(GraphWalk):
                         key = (op_type, node.domain, len(outputs), *map(read, node.input[:]), *each)
                     except KeyError:
                         key = (op_type, node.domain, len(outputs), *self._given(node, index), *each)
+            if set_aside and f"{self.location}/{node_label(node, index)}" in set_aside:
+                # It repeats no visit of a node like it, of which more is concluded.
+                key = None
             visit = None if key is None else earlier(key) or find(key)
             if visit is None:
                 given = self._given(node, index)

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from splitgraph.canonical import CanonicalSplit
 from splitgraph.contents import Contents
+from splitgraph.diagnostics import Diagnostic
 from splitgraph.dim import DimLike, Facts, Obligation
+from splitgraph.graph.scopes import GraphPath
 from splitgraph.inference.knowledge import Knowledge
 from splitgraph.inference.repairs import Repair
 from splitgraph.onnx_proto import TensorProto
 from splitgraph.value_type import ValueType
 from splitgraph.variants import Variant
+
+# By the location of each node that is set aside, the codes of its accepted findings.
+SetAside = Mapping[str, frozenset[str]]
+# A node: the graph that it is in, and its index there.
+NodePlace = tuple[GraphPath, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +97,8 @@ class GraphDetail:
 
     visits: the visit of each walked node; equal nodes (same operator, attributes, and knowledge of inputs and outputs)
     share one object. None for a node without an equal one. having_bodies: indices of the nodes whose attributes hold
-    graphs. repairs: by index, the repairs of nodes that have only one reading.
+    graphs. repairs: by index, the repairs of nodes that have only one reading. lenient: by index, the warnings about
+    nodes with element types that only the schema forbids.
     """
 
     types: dict[str, ValueType] = field(default_factory=dict)
@@ -100,6 +108,7 @@ class GraphDetail:
     visits: list[Visit | None] = field(default_factory=list)
     having_bodies: list[int] = field(default_factory=list)
     repairs: dict[int, list[Repair]] = field(default_factory=dict)
+    lenient: dict[int, Diagnostic] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from splitgraph.inference.journal import Avoidable, Finding, Journal, Requiremen
 from splitgraph.inference.knowledge import InternedKnowledge, Knowledge
 from splitgraph.inference.malformed_tensors import TensorCheck
 from splitgraph.inference.open_branches import OpenBranches
-from splitgraph.inference.walk_results import FoundSplit, FunctionCall, GraphDetail
+from splitgraph.inference.walk_results import FoundSplit, FunctionCall, GraphDetail, SetAside
 from splitgraph.onnx_proto import FunctionProto, ModelProto, TensorProto
 from splitgraph.value_type import ValueType
 from splitgraph.variants.variadic_function import is_variadic_function
@@ -123,6 +123,8 @@ class WalkState:
     believes_shapes: bool = True
     # Whether the defaults of the model's inputs are taken as constants.
     assumes_defaults: bool = False
+    # Nodes with an accepted finding, by location, of which nothing is concluded.
+    set_aside: SetAside = field(default_factory=dict)
     misdeclared: set[Diagnostic] = field(default_factory=set)
     # Errors of nodes that never run, in order.
     never_run: dict[Diagnostic, None] = field(default_factory=dict)

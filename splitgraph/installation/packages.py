@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import metadata
@@ -18,6 +19,8 @@ REQUIRED: Mapping[str, str] = {
     "defusedxml": "0.7.1",
     "protobuf": "",
 }
+if sys.version_info < (3, 11):
+    REQUIRED = {**REQUIRED, "tomli": "2"}
 
 
 class Extra(NamedTuple):

@@ -48,6 +48,7 @@ def analysis_json(analysis: Analysis, model_name: str, with_values: bool = False
     document["obligations"] = [str(each) for each in analysis.obligations]
     document["assumptions"] = [str(each) for each in analysis.assumptions]
     document["diagnostics"] = diagnostics_json(analysis.diagnostics)
+    document["accepted"] = diagnostics_json(analysis.accepted)
     found = analysis.completeness
     document["completeness"] = {
         "dims": found.dims,
@@ -73,6 +74,7 @@ def failed_analysis_json(model_name: str, diagnostics: Iterable[Diagnostic]) -> 
         "obligations": [],
         "assumptions": [],
         "diagnostics": diagnostics_json(diagnostics),
+        "accepted": [],
         "completeness": None,
     }
 
@@ -94,6 +96,8 @@ def rewrite_json(rewrite: Rewrite, model_name: str, *, output: str | None) -> Do
             for change in rewrite.changes
         ],
         "diagnostics": diagnostics_json(rewrite.diagnostics),
+        "accepted": diagnostics_json(rewrite.accepted),
+        "assumed_defaults": list(rewrite.assumed_defaults),
         "verified": rewrite.verified,
         "verification": None if rewrite.verification is None else _comparison_json(rewrite.verification),
     }
@@ -112,6 +116,8 @@ def failed_rewrite_json(
         "to": dict(after),
         "changes": [],
         "diagnostics": diagnostics_json(diagnostics),
+        "accepted": [],
+        "assumed_defaults": [],
         "verified": None,
         "verification": None,
     }
@@ -181,9 +187,14 @@ def failed_verification_json(diagnostics: Iterable[Diagnostic]) -> Document:
 
 
 def check_json(
-    model_name: str, opset: Mapping[str, int], found: Iterable[tuple[Target, Sequence[Diagnostic]]]
+    model_name: str,
+    opset: Mapping[str, int],
+    found: Iterable[tuple[Target, Sequence[Diagnostic]]],
+    accepted: Iterable[Diagnostic] = (),
 ) -> Document:
-    """What `check --json` prints: for each target whether anything is in the way, and what."""
+    """What `check --json` prints: for each target whether anything is in the way, and what. accepted: errors of the
+    model that the user accepts.
+    """
     checked = [
         {
             "target": target.key,
@@ -202,6 +213,7 @@ def check_json(
         "ok": all(each["ok"] for each in checked),
         "targets": checked,
         "diagnostics": [],
+        "accepted": diagnostics_json(accepted),
     }
 
 
@@ -214,6 +226,7 @@ def failed_check_json(model_name: str, diagnostics: Iterable[Diagnostic]) -> Doc
         "ok": False,
         "targets": [],
         "diagnostics": diagnostics_json(diagnostics),
+        "accepted": [],
     }
 
 

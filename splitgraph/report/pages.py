@@ -39,10 +39,25 @@ def analysis_page(
     blocks += _obligations(analysis, with_values, brief)
     if with_values:
         blocks += _values(analysis)
-    blocks.append(_summary(found, analysis.diagnostics))
+    blocks.append(_summary(found, analysis.diagnostics, analysis.accepted))
     if analysis.diagnostics:
         blocks += [BLANK, findings_table(analysis.diagnostics)]
-    return blocks
+    return [*blocks, *([BLANK] if analysis.accepted else []), *accepted_findings(analysis.accepted)]
+
+
+def rewrite_findings(rewrite: Rewrite) -> list[Block]:
+    """The findings of a rewrite, and the errors that the user accepts; empty where there are none."""
+    found = [findings_table(rewrite.diagnostics)] if rewrite.diagnostics else []
+    return [*found, *accepted_findings(rewrite.accepted)]
+
+
+def accepted_findings(accepted: Sequence[Diagnostic]) -> list[Block]:
+    """The errors that the user accepts, marked as such; nothing where there are none."""
+    if not accepted:
+        return []
+    label = Cell(("accepted",), "dim")
+    rows: list[list[str | Cell]] = [[label, d.code, abridged(d.location), d.message] for d in accepted]
+    return [table(("",) * 4, ("", "bold", "", ""), rows, is_prose=True)]
 
 
 def findings_table(diagnostics: Sequence[Diagnostic]) -> Block:
@@ -139,9 +154,10 @@ def blockers_page(headline: str, diagnostics: Sequence[Diagnostic]) -> list[Bloc
     return [line(f"{headline}: {number}"), BLANK, findings_table(diagnostics), BLANK, line("Nothing was written.")]
 
 
-def code_page(code: str, info: CodeInfo) -> list[Block]:
-    """What `explain` prints of one code."""
-    return [line((code, "bold"), f"  {info.title}"), BLANK, line(info.meaning), line(info.help)]
+def code_page(code: str, info: CodeInfo, accepted: str = "") -> list[Block]:
+    """What `explain` prints of one code. accepted: what an acceptance of its findings means."""
+    told = [line(f"Can be accepted with --accept. {accepted}")] if accepted else []
+    return [line((code, "bold"), f"  {info.title}"), BLANK, line(info.meaning), line(info.help), *told]
 
 
 def codes_page(codes: Mapping[str, CodeInfo]) -> list[Block]:
@@ -240,7 +256,7 @@ def _values(analysis: Analysis) -> list[Block]:
     return [*blocks, table(("symbol", "at least", "at most"), ("bold", "", ""), ranges), BLANK]
 
 
-def _summary(found: Completeness, diagnostics: Sequence[Diagnostic]) -> Line:
+def _summary(found: Completeness, diagnostics: Sequence[Diagnostic], accepted: Sequence[Diagnostic]) -> Line:
     symbolic = f", {found.symbolic:,} symbolic" if found.symbolic else ""
     sentences = [f"{found.known:,} of {count(found.dims, 'dimension')} known{symbolic}."]
     if found.unknown_rank:
@@ -249,6 +265,8 @@ def _summary(found: Completeness, diagnostics: Sequence[Diagnostic]) -> Line:
         names = ", ".join(map(abridged, found.unknown_operators))
         open_values = f", which leave {count(found.left_open, 'value')} open" if found.left_open else ""
         sentences.append(f"Unknown operators: {names}{open_values}.")
+    if accepted:
+        sentences.append(f"{count(len(accepted), 'error')} accepted.")
     text = " ".join(sentences) + " "
     if not diagnostics:
         return line(text, ("No findings.", "green"))

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from splitgraph.acceptance import STRICT, Leeway
 from splitgraph.diagnostics import Diagnostic, Severity, diagnostic
 from splitgraph.inference import Walked, walk_model
+from splitgraph.inference.input_defaults import told_defaults
 from splitgraph.onnx_proto import ModelProto
 from splitgraph.runtimes.node_traits import NodeTraits, traits_of
 from splitgraph.runtimes.target import Answer, Failure, Target
@@ -34,20 +36,27 @@ class Examined(NamedTuple):
         return [found for found in self.walked.diagnostics if found.severity == "error"]
 
     @property
+    def notes(self) -> list[Diagnostic]:
+        """What to say of that which the user permitted: stale acceptances, and defaults taken for constants."""
+        return [*self.walked.stale, *told_defaults(self.model, assumed=self.walked.leeway.assumes_defaults)]
+
+    @property
     def opset(self) -> int:
         """The opset of ai.onnx, 0 where none is imported."""
         return self.walked.opset.get("", 0)
 
 
-def examine(model: ModelProto) -> Examined:
-    """Infer a model and find the traits of its nodes; the model is not changed."""
-    walked = walk_model(model)
+def examine(model: ModelProto, leeway: Leeway = STRICT) -> Examined:
+    """Infer a model and find the traits of its nodes; the model is not changed. leeway: what the user permits."""
+    walked = walk_model(model, leeway)
     return Examined(model, walked, list(traits_of(model, walked)))
 
 
 def check_model(examined: Examined, target: Target) -> Iterator[Diagnostic]:
     """What the target will not read in the model, in graph order, after what is wrong with the model itself."""
     yield from examined.errors
+    yield from examined.notes
+    yield from _forbidden_types(examined, target)
     yield from _limits(examined, target)
     told: set[frozenset[str]] = set()
     unknown: dict[str, NodeTraits] = {}
@@ -64,6 +73,16 @@ def check_model(examined: Examined, target: Target) -> Iterator[Diagnostic]:
             unknown.setdefault(trait, node)
     yield from _not_known(unknown, target)
     yield from _empty_at_run_time(examined, target)
+
+
+def _forbidden_types(examined: Examined, target: Target) -> Iterator[Diagnostic]:
+    """Nodes with element types that only the schema forbids: onnxruntime checks the schema, other runtimes may not."""
+    for found in examined.walked.lenient:
+        if target.name == "onnxruntime":
+            advice = "Cast the input, or upgrade the model to an opset that allows the type."
+            yield diagnostic("SG701", f"{target.label} refuses the node: {found.message}", found.location, help=advice)
+        else:
+            yield found
 
 
 def _empty_at_run_time(examined: Examined, target: Target) -> Iterator[Diagnostic]:

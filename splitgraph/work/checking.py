@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from splitgraph import api
 from splitgraph.diagnostics import Diagnostic
@@ -19,12 +19,15 @@ Found = Sequence[tuple[Target, Sequence[Diagnostic]]]
 
 @dataclass(frozen=True, slots=True)
 class CheckWork:
-    """What `check` does with a model. target: names of runtimes; none for all that are known."""
+    """What `check` does with a model. target: names of runtimes; none for all that are known. keywords: others of
+    `api.check`.
+    """
 
     verb: ClassVar[Verb] = "check"
 
     model: Path
     target: Sequence[str] = ()
+    keywords: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +46,7 @@ class Checked:
 def check_file(work: CheckWork) -> Checked:
     """Check a model for its targets. Raises SplitgraphError."""
     wanted = [find_target(each) for each in work.target] if work.target else list(targets().values())
-    examined = api.examine_source(work.model)
+    examined = api.examine_source(work.model, **work.keywords)
     return Checked(examined, [(each, list(check_model(examined, each))) for each in wanted])
 
 

@@ -40,7 +40,7 @@ GROUPS = (
         "onnx's converter does not look (runtimes refuse the model)",
         _named(
             _UP,
-            *("AffineGrid_2D", "AffineGrid_3D", "Col2Im_4D", "Col2Im_5D", "ConstantOfShape", "Conv_3", "Equal"),
+            *("AffineGrid_2D", "AffineGrid_3D", "Col2Im_4D", "Col2Im_5D", "ConstantOfShape", "Conv_3"),
             *("GatherElements", "GatherND", "GRU_1", "GRU_2", "GRU_3", "LSTM_1", "LSTM_2", "LSTM_3"),
             *(
                 "NonMaxSuppression",

@@ -34,6 +34,7 @@ def test_analysis_json_is_the_contract() -> None:
         graphs={"main": {"y": tensor("float32", dims("N", 3))}},
         required_by={obligation_of("N >= 2"): ("main/s",)},
         assumed_by={obligation_of("N >= 1"): "main/a"},
+        accepted=(Diagnostic("SG302", "error", "...", "main/t", "fix"),),
     )
     expected = {
         "splitgraph": splitgraph.__version__,
@@ -63,6 +64,7 @@ def test_analysis_json_is_the_contract() -> None:
         "diagnostics": [
             {"code": "SG203", "severity": "warning", "message": "...", "location": "main/s", "help": "help"}
         ],
+        "accepted": [{"code": "SG302", "severity": "error", "message": "...", "location": "main/t", "help": "fix"}],
         "completeness": {
             "dims": 12,
             "known": 12,
@@ -121,6 +123,8 @@ def test_rewrite_json_is_the_contract() -> None:
         "to": {"": 18},
         "changes": [{"location": "main/s", "before": "Split-13", "after": "Split-18", "why": "opset 18"}],
         "diagnostics": [],
+        "accepted": [],
+        "assumed_defaults": [],
         "verified": True,
         "verification": comparison,
     }

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from operator import attrgetter
 from typing import NamedTuple
 
 from splitgraph.conversion.finish.declared_casts import declare_casts, loses_cast_types
+from splitgraph.conversion.ladder.accepted_nodes import stays
 from splitgraph.conversion.ladder.conversion_cache import ConversionCache, Converted, Entries
 from splitgraph.conversion.ladder.graph_context import GraphContext
 from splitgraph.conversion.ladder.guard import CONTRADICTIONS, is_unknown, route_of
@@ -17,7 +18,7 @@ from splitgraph.conversion.nodes.known_values import KnownValues
 from splitgraph.conversion.nodes.omitted_arguments import find_left_out
 from splitgraph.conversion.planning.edits import attribute_edits, edit_in_place, exchange
 from splitgraph.conversion.planning.emission import Emission, new_emission
-from splitgraph.conversion.planning.plan import NodeEdit, Plan, errors_of, opset_of
+from splitgraph.conversion.planning.plan import NodeEdit, Plan, errors_of, needed_by_conversion, opset_of
 from splitgraph.conversion.planning.use_counts import UseCounts
 from splitgraph.conversion.rewrite import Change
 from splitgraph.conversion.splits.to_opset import plan_splits
@@ -35,8 +36,9 @@ from splitgraph.graph.scopes import (
     roots,
 )
 from splitgraph.inference import Walked
+from splitgraph.inference.lenient_types import FIRST_OPSET, INT32_INPUTS
 from splitgraph.inference.operators import plugin_advice
-from splitgraph.inference.walk_results import Visit
+from splitgraph.inference.walk_results import GraphDetail, Visit
 from splitgraph.onnx_proto import ModelProto, NodeProto
 from splitgraph.schemas.history import version_at
 from splitgraph.variants import SPLIT_OPERATORS, variant_at
@@ -187,6 +189,19 @@ def _refuse_ambiguous_functions(plan: Plan, model: ModelProto, walked: Walked, t
             plan.blockers.append(diagnostic("SG409", text, function_location(function), help=help))
 
 
+def _reads_forbidden(node: NodeProto, converted: Converted) -> bool:
+    """True if what replaces a node reads an input of an element type that only the schema forbids."""
+    forbidden = {node.input[index] for index in INT32_INPUTS.get(node.op_type, ()) if index < len(node.input)}
+    read = {name for form in converted.forms or () for name in form.reads}
+    return converted.in_place is not None or not read.isdisjoint(forbidden or node.input)
+
+
+def _written_anew(found: Diagnostic) -> Diagnostic:
+    """The blocker for a node with element types that only the schema forbids, if the node has to be replaced."""
+    help = f"The conversion has to write this node in another way, for which the types must be allowed. {found.help}"
+    return replace(found, severity="error", help=help)
+
+
 @dataclass(slots=True)
 class _ScopePlanner:
     """Plans all nodes of one graph but its splits."""
@@ -215,11 +230,18 @@ class _ScopePlanner:
         invalid = {found.location for found in self.plan.blockers if found.code != "SG301"}
         # The location of an error within a function is the call, so that `invalid` does not tell of it.
         has_errors = bool(errors_of(self.walked))
+        lenient = (self.walked.graphs.get(scope.path) or GraphDetail()).lenient
+        aside = {index: found for (path, index), found in self.walked.set_aside.items() if path == scope.path}
         for index in reversed(indices):
             visit = visits[index]
             if visit in kept or (edits is not None and index in edits.replaced):
                 continue
             node = nodes[index]
+            if index in lenient and self.target >= FIRST_OPSET and stays(node, graph, cache.left_out):
+                continue
+            if index in aside:
+                blocked.append(() if stays(node, graph, cache.left_out) else (needed_by_conversion(aside[index]),))
+                continue
             key = cache.key_of(node, visit)
             converted = ladder.find(key, node)
             if converted is not None and converted.is_kept:
@@ -241,6 +263,9 @@ class _ScopePlanner:
                     blocked.append(() if has_errors else self.walked.never_run)
                     continue
                 blocked.append(converted.blockers)
+            if index in lenient and _reads_forbidden(node, converted):
+                blocked.append((_written_anew(lenient[index]),))
+                continue
             if converted.is_kept:
                 cache.keep_visit(visit)
             else:

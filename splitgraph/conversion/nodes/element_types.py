@@ -175,11 +175,11 @@ def _slots(
         dtype = dtypes[position] if position < len(dtypes) else None
         kind = kinds[position] if position < len(kinds) else None
         label = f"{'input' if is_input else 'output'} {name!r}"
-        slots.append(Slot(label, formal, position, is_input, _possible_types(formal, dtype, kind)))
+        slots.append(Slot(label, formal, position, is_input, possible_types(formal, dtype, kind)))
     return slots
 
 
-def _possible_types(formal: Formal, dtype: str | None, kind: str | None) -> frozenset[str]:
+def possible_types(formal: Formal, dtype: str | None, kind: str | None) -> frozenset[str]:
     """The types of the formal parameter that the value may have; the known type of the value if there is none."""
     if dtype is None:
         prefixes = _PREFIXES.get(kind, (f"{kind}(",))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from splitgraph.acceptance import Acceptance
 from splitgraph.conversion.openvino_ir.editor import GraphEditor, NewPort, Place, insert_input, set_data
 from splitgraph.conversion.rewrite import Change, Rewrite
 from splitgraph.diagnostics import ConversionError, Diagnostic, SplitgraphError, diagnostic
@@ -42,10 +43,13 @@ class _Plan:
     blockers: list[Diagnostic] = field(default_factory=list)
 
 
-def convert_ir(model: OpenVINOModel, to: str, *, explicit_lengths: bool = False) -> Rewrite:
+def convert_ir(
+    model: OpenVINOModel, to: str, *, explicit_lengths: bool = False, accept: Sequence[Acceptance] = ()
+) -> Rewrite:
     """A copy of the model with its splits as Split or as VariadicSplit; names, ports and all other layers stay.
 
-    explicit_lengths: replace a -1 of a VariadicSplit by its length where that is known. Raises ConversionError with
+    explicit_lengths: replace a -1 of a VariadicSplit by its length where that is known. accept: findings that the user
+    accepts; conversion changes splits only, so that no other layer is needed. Raises ConversionError with
     every split that the target cannot express, SplitgraphError for wrong arguments.
     """
     if to == "slice":
@@ -55,7 +59,7 @@ def convert_ir(model: OpenVINOModel, to: str, *, explicit_lengths: bool = False)
     if explicit_lengths and to == "split":
         raise SplitgraphError("OpenVINO's Split has no lengths to write out; explicit_lengths is for 'variadic-split'")
     mirrored = mirror(model)
-    analysis = analyse_mirror(mirrored)
+    analysis = analyse_mirror(mirrored, accept=accept)
     plan = _Plan(blockers=[found for found in analysis.diagnostics if found.severity == "error"])
     locations = {scope.path: scope.location for scope in analysis.details.scopes}
     for path, layers in mirrored.layers.items():
@@ -75,7 +79,10 @@ def convert_ir(model: OpenVINOModel, to: str, *, explicit_lengths: bool = False)
         raise ConversionError(f"the splits cannot be converted to {to}:{lines}", plan.blockers)
     changes = tuple(_change(edit, to) for edit in plan.edits)
     version = {IR: model.version}
-    return Rewrite(_apply(plan, model, to), changes, from_opset=version, to_opset=version)
+    notes = tuple(found for found in analysis.diagnostics if found.code == "SG606")
+    return Rewrite(
+        _apply(plan, model, to), changes, notes, from_opset=version, to_opset=version, accepted=analysis.accepted
+    )
 
 
 def _change(edit: _Edit, to: str) -> Change:

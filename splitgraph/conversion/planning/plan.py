@@ -49,6 +49,10 @@ class GraphEdits:
     gone_initializers: set[str] = field(default_factory=set)
     gone_values: set[str] = field(default_factory=set)
 
+    def changes(self, index: int) -> bool:
+        """True if the node with this index is edited, replaced or removed."""
+        return any(index in edits for edits in (self.replaced, self.nodes, self.wraps, self.attributes))
+
 
 @dataclass(slots=True)
 class Plan:
@@ -87,19 +91,36 @@ class Plan:
         for found in walked.misdeclared:
             self.notes.append(replace(found, severity="warning", message=f"{found.message}; it is kept as declared"))
 
-    def raise_blockers(self, what: str) -> None:
-        """Raise ConversionError with every blocker, if there are any."""
+    def needed(self, walked: Walked) -> list[Diagnostic]:
+        """The accepted findings that block this plan after all: it changes their nodes."""
+        found = []
+        for (path, index), accepted in walked.set_aside.items():
+            edits = self.edits.get(path)
+            if edits is not None and edits.changes(index):
+                found.append(needed_by_conversion(accepted))
+        return found
+
+    def raise_blockers(self, what: str, notes: Sequence[Diagnostic] = ()) -> None:
+        """Raise ConversionError with every blocker, if there are any. notes: those about stale acceptances are added:
+        a blocker may be what was meant.
+        """
         if not self.blockers:
             return
         found = list(dict.fromkeys(self.blockers))
         lines = "".join(f"\n  {d.code}  {abridged(d.location)}  {d.message}" for d in found)
         count = f"{len(found)} blocker" + ("s" if len(found) > 1 else "")
-        raise ConversionError(f"{what}: {count}{lines}", found)
+        raise ConversionError(f"{what}: {count}{lines}", [*found, *(note for note in notes if note.code == "SG606")])
 
 
 def opset_of(imports: Mapping[str, int]) -> int:
     """The imported opset of ai.onnx, 1 when there is none."""
     return imports.get("", 1)
+
+
+def needed_by_conversion(accepted: Diagnostic) -> Diagnostic:
+    """The blocker for an accepted finding of a node that the conversion has to change."""
+    help = f"It cannot be accepted: this conversion has to change the node, or to know what it means. {accepted.help}"
+    return replace(accepted, help=help)
 
 
 def errors_of(walked: Walked) -> list[Diagnostic]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from splitgraph.acceptance import REPAIRED, STRICT, Leeway
 from splitgraph.conversion.nodes.crossing import AttributeEdit
 from splitgraph.conversion.planning.apply import apply_plan
 from splitgraph.conversion.planning.plan import Plan
@@ -12,32 +13,38 @@ from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.graph.order import sort_nodes
 from splitgraph.graph.scopes import Scope, node_label
 from splitgraph.inference import Walked, walk_model
+from splitgraph.inference.input_defaults import told_defaults
 from splitgraph.inference.repairs import Repair
 from splitgraph.onnx_proto import ModelProto
 from splitgraph.schemas.history import version_at
 
 
 class Repaired(NamedTuple):
-    """A model with its nodes repaired and in topological order, its inference, and what was changed."""
+    """A model with its nodes repaired and in topological order, its inference, and what was changed. accepted: findings
+    of the original that the user accepts and that are left.
+    """
 
     model: ModelProto
     walked: Walked
     changes: list[Change]
     notes: list[Diagnostic]
+    accepted: tuple[Diagnostic, ...] = ()
 
 
-def repaired(model: ModelProto) -> Repaired:
+def repaired(model: ModelProto, leeway: Leeway = STRICT) -> Repaired:
     """The model with its nodes repaired and in topological order: a copy, or itself where nothing changes."""
-    walked = walk_model(model)
+    walked = walk_model(model, leeway)
+    accepted = tuple(found for found in walked.accepted if found.code not in REPAIRED)
+    notes = [*walked.stale, *told_defaults(model, assumed=leeway.assumes_defaults), *walked.lenient]
     model, told_order = _in_order(model, walked)
-    notes = []
     if told_order is not None:
-        walked, notes = walk_model(model), [told_order]
+        walked = walk_model(model, walked.leeway)
+        notes.append(told_order)
     plan = plan_repairs(walked)
-    if plan is None:
-        return Repaired(model, walked, [], notes)
+    if plan is None or plan.needed(walked):
+        return Repaired(model, walked, [], notes, accepted)
     model = apply_plan(plan, model)
-    return Repaired(model, walk_model(model), list(plan.changes), [*notes, *plan.notes])
+    return Repaired(model, walk_model(model, walked.leeway), list(plan.changes), [*notes, *plan.notes], accepted)
 
 
 def plan_repairs(walked: Walked) -> Plan | None:

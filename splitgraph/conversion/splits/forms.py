@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from splitgraph.acceptance import STRICT, Leeway
 from splitgraph.canonical import CanonicalSplit, SplitForm, clamped_lengths
 from splitgraph.conversion.finish.ir_version import IRVersion, check_ir_version, fit_ir_version
 from splitgraph.conversion.finish.part_names import has_unnamed_parts, name_parts
@@ -45,13 +46,18 @@ FORM_KEY = "splitgraph.form"
 
 
 def convert_forms(
-    model: ModelProto, to: str, *, explicit_lengths: bool = False, ir_version: IRVersion = None
+    model: ModelProto,
+    to: str,
+    *,
+    explicit_lengths: bool = False,
+    ir_version: IRVersion = None,
+    leeway: Leeway = STRICT,
 ) -> Rewrite:
     """A copy of the model with its splits as plain Split, as VariadicSplit functions, or as slices; the model itself is
     not changed.
 
     to: one of `FORMS`. explicit_lengths: write lengths out and inline local functions, for runtimes that
-    read nothing else. ir_version: of the result, as for `convert_opset`. Raises ConversionError with every blocker,
+    read nothing else. ir_version, leeway: as for `convert_opset`. Raises ConversionError with every blocker,
     SplitgraphError for another target.
     """
     if to not in FORMS:
@@ -60,14 +66,17 @@ def convert_forms(
         raise SplitgraphError("slices have bounds and no lengths; explicit_lengths is for 'split'")
     check_ir_version(ir_version)
     own = model.ir_version
-    model, walked, repairs, notes = repaired(model)
+    model, walked, repairs, notes, accepted = repaired(model, leeway)
     before = walked.opset
     plan = Plan(left_out=find_left_out(model, walked.scopes))
     plan.refuse_errors(walked)
     if to == "split" and explicit_lengths and not plan.blockers:
         inlined = _with_functions_inlined(plan, model)
         if inlined is not model:
-            model, walked = inlined, walk_model(inlined)
+            model, walked = inlined, walk_model(inlined, walked.leeway)
+            if leeway.accept:
+                # A node that was inlined may have a place where nobody accepted its finding.
+                plan.refuse_errors(walked)
             plan.left_out = find_left_out(model, walked.scopes)
     names = FreshNames(used_names(model, walked.scopes))
     ours = {function.name for function in model.functions if is_variadic_function(function)}
@@ -80,7 +89,8 @@ def convert_forms(
             else:
                 _plan_plain(plan, model, walked, root, names, to, explicit_lengths)
     refuse_unknown_versions(plan, walked.scopes)
-    plan.raise_blockers(f"the splits cannot be converted to {to}")
+    plan.blockers += plan.needed(walked)
+    plan.raise_blockers(f"the splits cannot be converted to {to}", notes)
     if to != "variadic-split":
         plan.gone_functions = ours - _still_called(plan, model)
     converted = apply_plan(plan, model)
@@ -88,7 +98,8 @@ def convert_forms(
     after = opset_imports(converted.opset_import)
     changes = followed_by(repairs, plan.changes)
     changes = followed_by(changes, name_parts(converted) if has_unnamed_parts(walked) else [])
-    return Rewrite(converted, tuple(changes), (*notes, *plan.notes, *told), None, dict(before), after)
+    found = (*notes, *plan.notes, *told)
+    return Rewrite(converted, tuple(changes), found, None, dict(before), after, accepted=accepted)
 
 
 def _with_functions_inlined(plan: Plan, model: ModelProto) -> ModelProto:

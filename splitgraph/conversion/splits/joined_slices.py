@@ -57,6 +57,8 @@ def plan_partitions(
                 continue
             if any(index in plan.at(path).replaced for path, index in places):
                 continue
+            if any(place in walked.set_aside for place in places):
+                continue
             joined = _join(plan, model, found, target, names, explicit_lengths)
             if joined is not None:
                 _replace(plan, uses, found, joined, why)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from splitgraph.acceptance import STRICT, Leeway
 from splitgraph.conversion.finish.ir_version import IRVersion, check_ir_version, fit_ir_version
 from splitgraph.conversion.nodes.omitted_arguments import find_left_out
 from splitgraph.conversion.opset import convert_opset
@@ -17,6 +18,7 @@ from splitgraph.conversion.splits.forms import convert_forms
 from splitgraph.conversion.targets.write import TargetPlanner
 from splitgraph.diagnostics import ConversionError, Diagnostic, diagnostic
 from splitgraph.graph.scopes import opset_imports
+from splitgraph.inference import later_leeway
 from splitgraph.onnx_proto import ModelProto
 from splitgraph.runtimes.check import Examined, check_model, examine
 from splitgraph.runtimes.target import Target
@@ -30,19 +32,24 @@ _NEWER, _OLDER = (10, 11, 13, 18), (17, 13, 11)
 
 
 def convert_for_target(
-    model: ModelProto, target: Target, opset: int | None = None, ir_version: IRVersion = None
+    model: ModelProto,
+    target: Target,
+    opset: int | None = None,
+    ir_version: IRVersion = None,
+    leeway: Leeway = STRICT,
 ) -> Rewrite:
     """A copy of the model that the target reads; the model itself is not changed. What the target reads stays as it is.
 
     opset: of the result; None keeps the model's own as far as the target reads it. ir_version: of the result; None
-    lowers the model's own only where the target does not read it. Raises ConversionError with every blocker.
+    lowers the model's own only where the target does not read it. leeway: what the user permits. Raises ConversionError
+    with every blocker.
     """
     check_ir_version(ir_version)
     own = opset_imports(model.opset_import).get("")
     first: ConversionError | None = None
     for each in [opset] if opset is not None or own is None else _opsets(own, target):
         try:
-            rewrite = _at_opset(model, target, own if each is None else each, ir_version)
+            rewrite = _at_opset(model, target, own if each is None else each, ir_version, leeway)
         except ConversionError as error:
             first = first or error
         else:
@@ -67,37 +74,40 @@ def _apart_from(rewrite: Rewrite, model: ModelProto) -> Rewrite:
     return replace(rewrite, held=copy)
 
 
-def _at_opset(model: ModelProto, target: Target, opset: int | None, ir_version: IRVersion) -> Rewrite:
+def _at_opset(model: ModelProto, target: Target, opset: int | None, ir_version: IRVersion, leeway: Leeway) -> Rewrite:
     """The model for the target at one opset. Raises ConversionError with every blocker."""
     own = opset_imports(model.opset_import).get("")
     # At its own opset, a model is only repaired.
-    rewrite = _repaired(model) if opset in (None, own) else convert_opset(model, opset)
-    examined, joins, reasons = examine(rewrite.model), True, dict[str, str]()
+    is_own = opset in (None, own)
+    rewrite = _repaired(model, leeway) if opset in (None, own) else convert_opset(model, opset, leeway=leeway)
+    leeway = later_leeway(model, leeway)
+    examined, joins, reasons = examine(rewrite.model, leeway), True, dict[str, str]()
     for _ in range(_MOST_ROUNDS):
         failing = [node for node in examined.nodes if target.failures_of(node.traits)]
         traits = frozenset().union(*(node.traits for node in failing))
-        further = _without_functions(rewrite.model) if traits & {"local-function", "variadic-split"} else None
+        further = _without_functions(rewrite.model, leeway) if traits & {"local-function", "variadic-split"} else None
         if further is None and failing:
             further = _with_other_forms(examined, target, joins, reasons)
             joins = False
         if further is None:
             break
         rewrite = _followed(rewrite, further)
-        examined = examine(rewrite.model)
+        examined = examine(rewrite.model, leeway)
     rewrite = _with_ir_version(rewrite, target, ir_version)
     if rewrite.model is not examined.model:
-        examined = examine(rewrite.model)
-    notes = _raise_what_is_left(examined, target, reasons, is_own=opset in (None, own))
+        examined = examine(rewrite.model, leeway)
+    notes = _raise_what_is_left(examined, target, reasons, is_own=is_own)
     return replace(rewrite, diagnostics=tuple(dict.fromkeys((*rewrite.diagnostics, *notes))))
 
 
-def _repaired(model: ModelProto) -> Rewrite:
+def _repaired(model: ModelProto, leeway: Leeway) -> Rewrite:
     """The model with its nodes repaired. Raises ConversionError for a model that is wrong."""
-    found = repaired(model)
+    found = repaired(model, leeway)
     plan = Plan()
     plan.refuse_errors(found.walked)
-    plan.raise_blockers("the model is wrong")
-    return replace(_unchanged(found.model), changes=tuple(found.changes), diagnostics=tuple(found.notes))
+    plan.raise_blockers("the model is wrong", found.notes)
+    made = replace(_unchanged(found.model), changes=tuple(found.changes), diagnostics=tuple(found.notes))
+    return replace(made, accepted=found.accepted)
 
 
 def _unchanged(model: ModelProto) -> Rewrite:
@@ -111,6 +121,7 @@ def _with_other_forms(examined: Examined, target: Target, joins: bool, reasons: 
     """
     plan = Plan(left_out=find_left_out(examined.model, examined.walked.scopes))
     TargetPlanner(plan, examined, target, joins).run()
+    Plan(blockers=plan.needed(examined.walked)).raise_blockers(f"the model cannot be converted for {target.label}")
     reasons.update((note.location, note.message) for note in (*plan.notes, *plan.blockers))
     if not plan.changes:
         return None
@@ -118,9 +129,10 @@ def _with_other_forms(examined: Examined, target: Target, joins: bool, reasons: 
     return Rewrite(apply_plan(plan, examined.model), tuple(plan.changes), tuple(plan.notes), None, opsets, opsets)
 
 
-def _without_functions(model: ModelProto) -> Rewrite | None:
+def _without_functions(model: ModelProto, leeway: Leeway) -> Rewrite | None:
     """The model with its functions inlined, VariadicSplit as a plain Split; None where that changes nothing."""
-    plain = convert_forms(model, "split") if any(map(is_variadic_function, model.functions)) else _unchanged(model)
+    has_ours = any(map(is_variadic_function, model.functions))
+    plain = convert_forms(model, "split", leeway=leeway) if has_ours else _unchanged(model)
     try:
         inlined = inline_functions(plain.model, ours_too=True)
     except ValueError as error:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
+from splitgraph.acceptance import Acceptance
 from splitgraph.diagnostics import diagnostic
 from splitgraph.dim import DimLike, Facts, Obligation, symbol
 from splitgraph.graph.scopes import MAIN
+from splitgraph.inference.accepted import settle
 from splitgraph.inference.analysis import IR, Analysis
 from splitgraph.inference.build_analysis import build_analysis
 from splitgraph.inference.define_graph import define_graph_values
@@ -17,6 +19,7 @@ from splitgraph.inference.openvino_ir.mirror import Mirror, mirror
 from splitgraph.inference.openvino_ir.write_dims import fill_ir
 from splitgraph.inference.rules import load_openvino_rules
 from splitgraph.inference.walk import Walk
+from splitgraph.inference.walk_results import SetAside
 from splitgraph.inference.walk_state import WalkState
 
 if TYPE_CHECKING:
@@ -29,6 +32,7 @@ def infer_ir(
     bind: Mapping[str, int] | None = None,
     input_shapes: InputShapes | None = None,
     empty_chunks: Literal["clamp", "error"] = "clamp",
+    accept: Sequence[Acceptance] = (),
     fill: bool = True,
 ) -> Analysis:
     """Infer types and shapes of every value of an IR, whose intervals become bounded symbols; arguments and errors are
@@ -36,26 +40,47 @@ def infer_ir(
     """
     mirrored = mirror(model)
     sizes = read_sizes(mirrored.model, bind, input_shapes)
-    analysis = analyse_mirror(mirrored, sizes, empty_chunks)
+    analysis = analyse_mirror(mirrored, sizes, empty_chunks, accept)
     filled = fill_ir(analysis, mirrored, model, sizes) if fill else model
     return replace(analysis, held=filled, opset={IR: model.version})
 
 
 def analyse_mirror(
-    mirrored: Mirror, sizes: Sizes = NO_SIZES, empty_chunks: Literal["clamp", "error"] = "clamp"
+    mirrored: Mirror,
+    sizes: Sizes = NO_SIZES,
+    empty_chunks: Literal["clamp", "error"] = "clamp",
+    accept: Sequence[Acceptance] = (),
 ) -> Analysis:
     """The analysis of the mirror itself; conversion finds the layers by its nodes."""
-    state, main = _walk(mirrored, sizes, empty_chunks, frozenset())
+    analysis = _analyse(mirrored, sizes, empty_chunks)
+    if not accept:
+        return analysis
+    settled = settle(accept, analysis.diagnostics, analysis.details.scopes, analysis.details.graphs)
+    first = analysis.diagnostics
+    if settled.locations:
+        analysis = _analyse(mirrored, sizes, empty_chunks, settled.locations)
+    found = (*settled.apply(first, analysis.diagnostics), *settled.notes)
+    return replace(analysis, diagnostics=found, accepted=tuple(settled.accepted))
+
+
+def _analyse(
+    mirrored: Mirror, sizes: Sizes, empty_chunks: Literal["clamp", "error"], set_aside: SetAside | None = None
+) -> Analysis:
+    state, main = _walk(mirrored, sizes, empty_chunks, frozenset(), set_aside or {})
     if state.find_scopes():
-        state, main = _walk(mirrored, sizes, empty_chunks, state.reserved)
+        state, main = _walk(mirrored, sizes, empty_chunks, state.reserved, set_aside or {})
         state.find_scopes()
     return build_analysis(state, main)
 
 
 def _walk(
-    mirrored: Mirror, sizes: Sizes, empty_chunks: Literal["clamp", "error"], reserved: Set[str]
+    mirrored: Mirror,
+    sizes: Sizes,
+    empty_chunks: Literal["clamp", "error"],
+    reserved: Set[str],
+    set_aside: SetAside,
 ) -> tuple[WalkState, Walk]:
-    state = WalkState(mirrored.model, empty_chunks, sizes.bound, reserved=set(reserved))
+    state = WalkState(mirrored.model, empty_chunks, sizes.bound, reserved=set(reserved), set_aside=set_aside)
     state.given_types, state.declared_types = mirrored.given, mirrored.declared
     load_openvino_rules()
     facts = Facts()

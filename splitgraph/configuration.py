@@ -1,0 +1,101 @@
+"""The table [tool.splitgraph] of a pyproject.toml, which the command line reads and the Python API does not.
+
+```toml
+[tool.splitgraph]
+accept = ["SG302", "SG212@main/postprocess/*"]
+```
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from splitgraph.acceptance import parse_acceptances
+from splitgraph.diagnostics import SplitgraphError, diagnostic
+
+_FILE = "pyproject.toml"
+_TABLE = "tool.splitgraph"
+_KEYS = ("accept",)
+
+
+def accepted_texts(given: Sequence[str], folder: Path | None = None) -> tuple[str, ...]:
+    """The acceptances of a command: those of the configuration, then the given ones.
+
+    folder: where the search for a pyproject.toml begins, upwards; None for the current folder. The first file with the
+    table counts. Raises SplitgraphError (SG601) for a file that cannot be read, an unknown key, and an acceptance that
+    is not allowed.
+    """
+    configured = _configured(Path.cwd() if folder is None else folder)
+    parse_acceptances(given)
+    return (*configured, *given)
+
+
+def _configured(folder: Path) -> tuple[str, ...]:
+    for parent in (folder, *folder.parents):
+        path = parent / _FILE
+        table = _table_of(path)
+        if table is not None:
+            return _accept_of(table, path)
+    return ()
+
+
+def _table_of(path: Path) -> dict[str, Any] | None:
+    """The table of a file; None where there is no such file, or no such table in it."""
+    try:
+        written = path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise _wrong(path, f"the file cannot be read: {error.strerror or error}") from error
+    # Most files of this name have no such table, and the parser takes longer to import than a small model to infer.
+    if b"splitgraph" not in written:
+        return None
+    read = _parsed(written, path)
+    tool = read.get("tool", {})
+    table = tool.get("splitgraph") if isinstance(tool, dict) else None
+    if table is not None and not isinstance(table, dict):
+        raise _wrong(path, f"{_TABLE} is {table!r}; it must be a table, [{_TABLE}]")
+    return table
+
+
+def _parsed(written: bytes, path: Path) -> dict[str, Any]:
+    import sys
+
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+
+    try:
+        read: dict[str, Any] = tomllib.loads(written.decode("utf-8"))
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise _wrong(path, f"the file is not TOML: {error}") from error
+    return read
+
+
+def _accept_of(table: dict[str, Any], path: Path) -> tuple[str, ...]:
+    for key in table:
+        if key not in _KEYS:
+            raise _wrong(path, f"the table [{_TABLE}] has the unknown key {key!r}; {_known_keys(key)}")
+    entries = table.get("accept", [])
+    if not isinstance(entries, list) or not all(isinstance(entry, str) for entry in entries):
+        raise _wrong(path, f'{_TABLE}.accept is {entries!r}; it must be a list of texts, such as ["SG302"]')
+    try:
+        parse_acceptances(entries)
+    except SplitgraphError as error:
+        raise _wrong(path, f"{_TABLE}: {error}") from error
+    return tuple(entries)
+
+
+def _known_keys(key: str) -> str:
+    from difflib import get_close_matches
+
+    close = get_close_matches(key, _KEYS, n=1)
+    return f"did you mean {close[0]!r}?" if close else f"known keys: {', '.join(map(repr, _KEYS))}"
+
+
+def _wrong(path: Path, message: str) -> SplitgraphError:
+    text = f"{path}: {message}"
+    return SplitgraphError(text, [diagnostic("SG601", text, str(path))])

@@ -1,0 +1,86 @@
+"""Nodes with accepted findings on the way to another opset: a node stays as it is, or its finding is a blocker."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from splitgraph.conversion.ladder.graph_context import GraphContext
+from splitgraph.conversion.ladder.guard import CONTRADICTIONS, Route, check_node, route_of
+from splitgraph.conversion.nodes.crossing import NodeFacts
+from splitgraph.conversion.nodes.element_types import formal_at, possible_types
+from splitgraph.conversion.nodes.node_form import NodeForm
+from splitgraph.conversion.nodes.omitted_arguments import reads_left_out
+from splitgraph.conversion.operators import decision
+from splitgraph.conversion.planning.plan import needed_by_conversion
+from splitgraph.diagnostics import Diagnostic
+from splitgraph.graph.scopes import plain_domain
+from splitgraph.inference import Walked
+from splitgraph.onnx_proto import NodeProto
+from splitgraph.schemas import Formal
+from splitgraph.schemas.history import version_at
+
+
+def stays(node: NodeProto, graph: GraphContext, left_out: Collection[str]) -> bool:
+    """True for a node that an opset conversion keeps as it is, although an error of it was accepted.
+
+    Its operator must mean the same at both opsets whatever the node is like, because the meaning of this node is
+    unknown. What the node has and is not wrong (attributes, inputs, element types) must be allowed at the target.
+    """
+    route = route_of(node.op_type, graph.source, graph.target)
+    if not isinstance(route, Route):
+        return route is None
+    if any(decision(newer.op, newer.since_version) is not None for _, newer in route.crossings):
+        return False
+    if reads_left_out(node, left_out):
+        return False
+    facts = graph.facts(NodeForm.of(node), node, graph.source, "")
+    try:
+        edits, blockers = check_node(_without_wrong_types(facts, route))
+    except CONTRADICTIONS:
+        # The guard relies on what inference accepts, and something of this node was not.
+        return False
+    return not edits and not blockers
+
+
+def gaining_meaning(walked: Walked, target: int) -> list[Diagnostic]:
+    """The blockers of nodes with accepted findings that have something which only the version at the target knows: an
+    attribute, or more inputs or outputs. At the source, runtimes ignore it or refuse the node.
+    """
+    held = {scope.path: scope for scope in walked.scopes}
+    found = []
+    for (path, index), accepted in walked.set_aside.items():
+        scope = held[path]
+        node, source = scope.nodes[index], scope.imports.get("")
+        if source is not None and plain_domain(node.domain) == "" and _gains(node, source, target):
+            found.append(needed_by_conversion(accepted))
+    return found
+
+
+def _gains(node: NodeProto, source: int, target: int) -> bool:
+    start, end = version_at(node.op_type, source), version_at(node.op_type, target)
+    if start is None or end is None or start.since_version == end.since_version:
+        return False
+    unknown = {attribute.name for attribute in node.attribute} - start.attributes.keys()
+    return (
+        not unknown.isdisjoint(end.attributes)
+        or (len(node.input) > start.max_inputs and end.max_inputs > start.max_inputs)
+        or (len(node.output) > start.max_outputs and end.max_outputs > start.max_outputs)
+    )
+
+
+def _without_wrong_types(facts: NodeFacts, route: Route) -> NodeFacts:
+    """The facts without the element types that the operator does not allow at the source either: the node is no less
+    valid at the target for these.
+    """
+    inputs = _allowed(facts.input_dtypes, facts.input_kinds, route.start.inputs)
+    return replace(facts, input_dtypes=inputs, output_dtypes=[None] * len(facts.output_dtypes))
+
+
+def _allowed(dtypes: Sequence[str | None], kinds: Sequence[str | None], formals: Sequence[Formal]) -> list[str | None]:
+    kept: list[str | None] = []
+    for position, (dtype, kind) in enumerate(zip(dtypes, kinds, strict=True)):
+        formal = formal_at(formals, position)
+        fits = formal is not None and possible_types(formal, dtype, kind) <= formal.types
+        kept.append(dtype if fits else None)
+    return kept

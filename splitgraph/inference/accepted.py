@@ -1,0 +1,167 @@
+"""Settling accepted findings: which of them stand, which nodes they set aside, and which acceptances are stale.
+
+A node that is set aside is inferred like a node of an unknown operator, so that nothing is concluded from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from splitgraph.acceptance import REPAIRED, Acceptance, stale
+from splitgraph.diagnostics import Diagnostic
+from splitgraph.graph.scopes import (
+    FunctionKey,
+    GraphPath,
+    Scope,
+    called_function,
+    function_key,
+    function_location,
+    node_label,
+    plain_domain,
+    subgraphs,
+)
+from splitgraph.inference.walk_results import GraphDetail, NodePlace
+from splitgraph.onnx_proto import FunctionProto, NodeProto
+from splitgraph.variants import SPLIT_OPERATORS
+
+
+@dataclass(slots=True)
+class Settled:
+    """The result of comparing acceptances with the errors of a model.
+
+    accepted: the findings that the user accepts. refused: errors that cannot be accepted, with the same errors saying
+    why. notes: stale acceptances. nodes: the nodes that are set aside, each with a finding. locations: of these nodes,
+    as written and as called. consequences: declarations that contradict an inferred type, except those of splits; no
+    contradiction is left where the type came from a node that is set aside. later: the acceptances for the same model
+    after a conversion moved its nodes.
+    """
+
+    accepted: list[Diagnostic] = field(default_factory=list)
+    refused: dict[Diagnostic, Diagnostic] = field(default_factory=dict)
+    notes: list[Diagnostic] = field(default_factory=list)
+    nodes: dict[NodePlace, Diagnostic] = field(default_factory=dict)
+    locations: dict[str, frozenset[str]] = field(default_factory=dict)
+    consequences: frozenset[Diagnostic] = frozenset()
+    later: tuple[Acceptance, ...] = ()
+
+    def apply(self, first: Sequence[Diagnostic], again: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
+        """The findings that are left. first: all of them. again: those with the nodes set aside. Errors that follow
+        from what these nodes give are not among the latter, but stay: each must be accepted by its own name.
+        """
+        gone = frozenset(self.accepted)
+        kept = dict.fromkeys(found for found in again if found not in gone)
+        errors = (found for found in first if found.severity == "error")
+        kept.update((found, None) for found in errors if found not in gone and found not in self.consequences)
+        return tuple(self.refused.get(found, found) for found in kept)
+
+
+def settle(
+    accept: Sequence[Acceptance],
+    diagnostics: Sequence[Diagnostic],
+    scopes: Sequence[Scope],
+    graphs: Mapping[GraphPath, GraphDetail],
+) -> Settled:
+    """Compare acceptances with the findings of a model. scopes, graphs: what its inference knows."""
+    settled, nodes = Settled(), _Nodes(scopes)
+    errors = [found for found in diagnostics if found.severity == "error"]
+    needed: set[Acceptance] = set()
+    later = [each for each in accept if each.location is None and not each.outputs]
+    for found in errors:
+        matching = [each for each in accept if _reaches(each, found, nodes)]
+        if not matching:
+            continue
+        needed.update(matching)
+        held = nodes.at(found.location)
+        reason = _why_not(found, held, nodes, graphs)
+        if reason is not None:
+            settled.refused[found] = replace(found, help=f"It cannot be accepted: {reason}. {found.help}")
+            continue
+        settled.accepted.append(found)
+        if found.code in REPAIRED:
+            later.append(matching[0])
+            continue
+        for scope, index in held:
+            settled.nodes.setdefault((scope.path, index), found)
+            for location in (found.location, _location(scope, index)):
+                settled.locations[location] = settled.locations.get(location, frozenset()) | {found.code}
+            later.append(Acceptance(found.code, found.location, tuple(scope.nodes[index].output)))
+    settled.notes += [stale(each, errors) for each in accept if each not in needed]
+    contradicted = [found for found in errors if settled.locations and found.code == "SG301"]
+    settled.consequences = frozenset(found for found in contradicted if not nodes.has_split(found.location))
+    settled.later = tuple(dict.fromkeys(later))
+    return settled
+
+
+def _reaches(accept: Acceptance, found: Diagnostic, nodes: _Nodes) -> bool:
+    if not accept.outputs:
+        return accept.reaches(found)
+    if accept.code != found.code:
+        return False
+    return any(tuple(scope.nodes[index].output) == accept.outputs for scope, index in nodes.at(found.location))
+
+
+def _why_not(
+    found: Diagnostic, held: Sequence[tuple[Scope, int]], nodes: _Nodes, graphs: Mapping[GraphPath, GraphDetail]
+) -> str | None:
+    """Why a finding cannot be accepted; None where it can be."""
+    if not held:
+        return "it is about a graph and not about one node"
+    for scope, index in held:
+        node, detail = scope.nodes[index], graphs.get(scope.path) or GraphDetail()
+        repairs = {repair.code for repair in detail.repairs.get(index, ())}
+        if found.code in REPAIRED:
+            if found.code not in repairs:
+                return "the split has no certain reading, so it cannot be read"
+        elif index in detail.splits or nodes.is_split(node):
+            return "the node is a split, which has to be read"
+        elif any(subgraphs(node)):
+            return "the node has subgraphs, whose meaning depends on it"
+        elif nodes.function_of(node) is not None:
+            return "the node calls a function, whose body depends on the call"
+    return None
+
+
+def _location(scope: Scope, index: int) -> str:
+    return f"{scope.location}/{node_label(scope.nodes[index], index)}"
+
+
+class _Nodes:
+    """Finds the nodes at a location."""
+
+    def __init__(self, scopes: Sequence[Scope]) -> None:
+        self._scopes = scopes
+        self._at: dict[str, list[tuple[Scope, int]]] = {}
+        self._functions: dict[FunctionKey, FunctionProto] = {
+            function_key(scope.proto): scope.proto for scope in scopes if scope.is_function
+        }
+
+    def at(self, location: str) -> Sequence[tuple[Scope, int]]:
+        """The nodes at a location: several where they have one name, in a function's body where it is called."""
+        if not self._at:
+            for scope in self._scopes:
+                for index in range(len(scope.nodes)):
+                    self._at.setdefault(_location(scope, index), []).append((scope, index))
+        found = self._at.get(location)
+        return found if found is not None else self._in_a_call(location)
+
+    def _in_a_call(self, location: str) -> Sequence[tuple[Scope, int]]:
+        for end in (index for index, char in enumerate(location) if char == "/"):
+            for scope, index in self._at.get(location[:end], ()):
+                function = self.function_of(scope.nodes[index])
+                inner = [] if function is None else self.at(f"{function_location(function)}{location[end:]}")
+                if inner:
+                    return inner
+        return ()
+
+    def function_of(self, node: NodeProto) -> FunctionProto | None:
+        """The function of the model that a node calls; None for every other node."""
+        return self._functions.get(called_function(node))
+
+    def has_split(self, location: str) -> bool:
+        """True where one of the nodes at a location is a split."""
+        return any(self.is_split(scope.nodes[index]) for scope, index in self.at(location))
+
+    def is_split(self, node: NodeProto) -> bool:
+        """True for a node of the split family, also at an opset that does not have it."""
+        return node.op_type in SPLIT_OPERATORS and plain_domain(node.domain) == ""
