@@ -45,10 +45,10 @@ def _index() -> str:
     ]
     rows = []
     for i in range(240):
-        status, message = kinds[(i * 7 + i // 5) % len(kinds)]
+        status, message = kinds[(i * 5 + i // 7) % len(kinds)]
         name = f"zoo/{('vision', 'text', 'audio')[i % 3]}/model_{i:03}.onnx"
-        done = status in ("converted", "already")
-        before, after = f"opset {9 + i % 8}", "opset 18" if done else ""
+        before = "opset 18" if status == "already" else f"opset {9 + i % 8}"
+        after = "opset 18" if status in ("converted", "already") else ""
         rows.append(
             IndexRow(
                 name,

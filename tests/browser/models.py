@@ -149,9 +149,18 @@ def odd(name: str) -> str:
 def upgraded() -> str:
     """GPT-2 of opset 11 and its upgrade, with the reasons."""
     before = onnx.load(MODELS / "gpt2.opset11.onnx")
-    rewrite = splitgraph.upgrade(before, 18)
+    return _rewritten(before, splitgraph.upgrade(before, 18), ("gpt2.opset11.onnx", "gpt2.opset18.onnx"))
+
+
+@cache
+def sliced() -> str:
+    """A C2f block whose split became slices."""
+    before = onnx.load(MODELS / "c2f.opset17.onnx")
+    return _rewritten(before, splitgraph.convert(before, "slice"), ("c2f.onnx", "c2f.slice.onnx"))
+
+
+def _rewritten(before: onnx.ModelProto, rewrite: splitgraph.Rewrite[onnx.ModelProto], names: tuple[str, str]) -> str:
     analyses = splitgraph.infer(before), splitgraph.infer(rewrite.model)
-    names = ("gpt2.opset11.onnx", "gpt2.opset18.onnx")
     return changes_page(*analyses, splitgraph.diff(before, rewrite.model), names, changes=rewrite.changes)
 
 

@@ -36,3 +36,26 @@ def test_before(open_page: Open) -> None:
     assert "Split-11" in page.texts(".box.split .op")
     page.all("#sides button")[1].click()
     assert "Split-18" in page.texts(".box.split .op")
+
+
+def test_a_removed_node_is_shown_in_the_first_model(open_page: Open) -> None:
+    page = open_page(models.sliced())
+    kinds = [text[0] for text in page.texts(".row b")]
+    assert set(kinds) == {"−", "~", "+"}
+    for _ in kinds:
+        page.press("j")
+    assert len(page.all('.row[aria-selected="true"]')) == 1
+    page.all(".row")[kinds.index("−")].click()
+    assert page.texts('#sides [aria-pressed="true"]') == ["Before"]
+    assert page.texts("#panel .form b")[1] == "removed"
+    page.all(".row")[kinds.index("+")].click()
+    assert page.texts('#sides [aria-pressed="true"]') == ["After"]
+    assert page.texts("#panel .form b")[0] == "not there"
+    assert page.all(".box.has-added.selected")
+
+
+def test_constants_that_changed_are_listed_and_not_drawn(open_page: Open) -> None:
+    page = open_page(models.sliced())
+    assert "− Constant-13" in page.texts(".row b")
+    page.press("b")
+    assert "Constant" not in page.texts("#drawing .op")

@@ -6,7 +6,7 @@ for each call that has a split or a finding, because its types differ from call 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,7 +32,6 @@ Document = dict[str, Any]
 
 # A page stops to add the bodies of called functions at this many nodes; it still lists their splits and findings.
 MOST_NODES = 200_000
-_UNNAMED = ""
 
 
 @dataclass(slots=True)
@@ -49,20 +48,39 @@ class GraphSources:
     calls: Mapping[str, Mapping[str, ValueType]]
     wanted: Iterable[str]
     versions: Mapping[str, int]
+    splits: Collection[str]
 
 
 @dataclass(slots=True)
 class Graphs:
     """The graphs of a page.
 
-    documents: one for each graph. places: the graph and the index of each node, by the node's location. ops, types: the
-    tables of operators and of types that documents refer to.
+    documents: one for each graph. places: the graph and the index of each node, by the node's location. repeated: all
+    nodes at the location of a split, where several nodes have one name. ops, types: the tables of operators and of
+    types that documents refer to.
     """
 
     documents: list[Document] = field(default_factory=list)
     places: dict[str, tuple[int, int]] = field(default_factory=dict)
+    repeated: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
     ops: Table[str] = field(default_factory=Table)
     types: Table[str] = field(default_factory=Table)
+    _type_indices: dict[int, tuple[int, ValueType]] = field(default_factory=dict)
+
+    def output_names(self, place: tuple[int, int]) -> list[str]:
+        """The names of the outputs of a node, as they are displayed."""
+        document = self.documents[place[0]]
+        return [document["values"][value] if value >= 0 else "" for value in document["outs"][place[1]]]
+
+    def type_index(self, value: ValueType | None) -> int:
+        """The index of a type; 0 for an unknown one."""
+        if value is None or value.kind == "unknown":
+            return self.types.index("")
+        # Equal nodes share one object for the types of their outputs; the object is kept, so that its identity stays.
+        found = self._type_indices.get(id(value))
+        if found is None:
+            found = self._type_indices[id(value)] = self.types.index(printable(str(value))), value
+        return found[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +106,9 @@ class _Reading:
         self._functions: dict[FunctionKey, Any] = {function_key(each): each for each in sources.model.functions}
         self._prefixes = _prefixes(sources.wanted) if self._functions else frozenset()
         self._nodes = 0
-        self._type_indices: dict[int, int] = {}
         self._graphs = Graphs()
         # Type 0 is an unknown type.
-        self._graphs.types.index(_UNNAMED)
+        self._graphs.type_index(None)
 
     def run(self) -> Graphs:
         main = self._sources.model.graph
@@ -104,7 +121,7 @@ class _Reading:
         """Add a graph; returns the graphs inside its nodes."""
         number = len(self._graphs.documents)
         self._nodes += len(graph.proto.node)
-        values = _Values(self, graph.types)
+        values = _Values(self._graphs, graph.types)
         document: Document = {"loc": printable(graph.location), "title": printable(graph.title), "parent": graph.parent}
         self._graphs.documents.append(document)
         is_function = not hasattr(graph.proto, "initializer")
@@ -123,7 +140,8 @@ class _Reading:
             ops.append(self._operator(node, location))
             read.append([values.index(name) for name in node.input])
             written.append([values.index(name) for name in node.output])
-            self._graphs.places.setdefault(location, (number, index))
+            if self._graphs.places.setdefault(location, (number, index)) != (number, index):
+                self._note_repeated(location, number, index)
             if graph.function:
                 self._graphs.places.setdefault(f"{graph.function}/{label}", (number, index))
             inner += self._inside(node, graph, index, label, (number, index))
@@ -131,6 +149,11 @@ class _Reading:
         document |= {"names": names, "ops": ops, "ins": read, "outs": written}
         document |= {"values": values.names, "types": values.types}
         return inner
+
+    def _note_repeated(self, location: str, number: int, index: int) -> None:
+        """Note a further node of the name of a split."""
+        if location in self._sources.splits:
+            self._graphs.repeated.setdefault(location, [self._graphs.places[location]]).append((number, index))
 
     def _operator(self, node: Any, location: str) -> int:
         version = self._sources.versions.get(location)
@@ -159,23 +182,14 @@ class _Reading:
             found.append(_Waiting(function, path, location, title, parent, types, written))
         return found
 
-    def type_index(self, value: ValueType | None) -> int:
-        if value is None or value.kind == "unknown":
-            return 0
-        # Equal nodes share one object for the types of their outputs.
-        found = self._type_indices.get(id(value))
-        if found is None:
-            found = self._type_indices[id(value)] = self._graphs.types.index(printable(str(value)))
-        return found
-
 
 class _Values:
     """The values of one graph: names, and types as indices."""
 
-    def __init__(self, reading: _Reading, types: Mapping[str, ValueType]) -> None:
+    def __init__(self, graphs: Graphs, types: Mapping[str, ValueType]) -> None:
         self.names: list[str] = []
         self.types: list[int] = []
-        self._reading, self._known = reading, types
+        self._graphs, self._known = graphs, types
         self._indices: dict[str, int] = {}
 
     def index(self, name: str) -> int:
@@ -186,7 +200,7 @@ class _Values:
         if found is None:
             found = self._indices[name] = len(self.names)
             self.names.append(printable(name))
-            self.types.append(self._reading.type_index(self._known.get(name)))
+            self.types.append(self._graphs.type_index(self._known.get(name)))
         return found
 
 

@@ -36,10 +36,9 @@ def model_data(analysis: Analysis, name: str, wanted: Iterable[str] = ()) -> Mod
     """The data of a model. name: of the model, such as its path. wanted: locations of further nodes that must be in the
     data; calls of functions without a split, a finding or such a node are not opened.
     """
-    rests = rest_parts(analysis)
     graphs = read_graphs(_sources(analysis, wanted))
-    dims: Table[list[Any]] = Table()
-    splits = [_split(each, graphs, dims, analysis, rests) for each in analysis.splits]
+    splits = _Splits(analysis, graphs)
+    written = [splits.document(each) for each in analysis.splits]
     found = analysis.completeness
     document = {
         "splitgraph": splitgraph.__version__,
@@ -49,8 +48,8 @@ def model_data(analysis: Analysis, name: str, wanted: Iterable[str] = ()) -> Mod
         "graphs": graphs.documents,
         "ops": graphs.ops.entries,
         "types": graphs.types.entries,
-        "dims": dims.entries,
-        "splits": splits,
+        "dims": splits.dims.entries,
+        "splits": written,
         "findings": [_finding(each, graphs) for each in analysis.diagnostics],
         "symbols": [[printable(symbol), low, high] for symbol, (low, high) in analysis.symbols.items()],
         "obligations": [
@@ -71,6 +70,7 @@ def _sources(analysis: Analysis, more: Iterable[str]) -> GraphSources:
         types={MAIN: analysis.types} if details is None else details.types,
         calls={} if details is None else _call_types(analysis),
         wanted=wanted,
+        splits={each.location for each in analysis.splits},
         versions={each.location: each.since_version for each in analysis.splits if not each.domain},
     )
 
@@ -106,34 +106,50 @@ def _with_shown_dims(value: ValueType, shown: Any) -> ValueType:
     )
 
 
-def _split(
-    split: SplitReport, graphs: Graphs, dims: Table[list[Any]], analysis: Analysis, rests: Mapping[str, int]
-) -> Document:
-    lengths = []
-    for length, weight in zip(split.lengths, bar_weights(split.lengths, analysis.symbols), strict=True):
-        text = printable(dim_text(length))
-        lengths.append(dims.index([text, round(weight, 3)], (text, weight)))
-    types = [graphs.types.index(_type_text(value)) for _, value in split.outputs]
-    document: Document = {
-        "at": graphs.places.get(split.location),
-        "loc": printable(split.location),
-        "name": printable(split.name),
-        "op": operator_label(split),
-        "kind": KINDS.get(split.op, "split"),
-        "axis": split.axis,
-        "input": [printable(split.input_name), graphs.types.index(_type_text(split.input))],
-        "outputs": [[printable(name), index] for (name, _), index in zip(split.outputs, types, strict=True)],
-        "lengths": lengths,
-    }
-    if split.obligations:
-        document["needs"] = [printable(each) for each in split.obligations]
-    if split.location in rests:
-        document["rest"] = rests[split.location]
-    return document
+class _Splits:
+    """Writes the splits of a model. Splits of repeated layers have equal lengths, which are written once."""
 
+    def __init__(self, analysis: Analysis, graphs: Graphs) -> None:
+        self.dims: Table[list[Any]] = Table()
+        self._bounds, self._graphs, self._rests = analysis.symbols, graphs, rest_parts(analysis)
+        self._written: dict[tuple[int | Dim | None, ...], list[int]] = {}
 
-def _type_text(value: ValueType) -> str:
-    return "" if value.kind == "unknown" else printable(str(value))
+    def document(self, split: SplitReport) -> Document:
+        """The data of one split; splits are given in the order of the analysis."""
+        document: Document = {
+            "at": self._place(split),
+            "loc": printable(split.location),
+            "name": printable(split.name),
+            "op": operator_label(split),
+            "kind": KINDS.get(split.op, "split"),
+            "axis": split.axis,
+            "input": [printable(split.input_name), self._graphs.type_index(split.input)],
+            "outputs": [[printable(name), self._graphs.type_index(value)] for name, value in split.outputs],
+            "lengths": self._lengths(split.lengths),
+        }
+        if split.obligations:
+            document["needs"] = [printable(each) for each in split.obligations]
+        if split.location in self._rests:
+            document["rest"] = self._rests[split.location]
+        return document
+
+    def _place(self, split: SplitReport) -> tuple[int, int] | None:
+        """The node of a split; of several nodes of one name, the one with the outputs of the split."""
+        repeated = self._graphs.repeated.get(split.location)
+        if repeated is None:
+            return self._graphs.places.get(split.location)
+        names = [printable(name) for name, _ in split.outputs]
+        return next((place for place in repeated if self._graphs.output_names(place) == names), None)
+
+    def _lengths(self, lengths: tuple[int | Dim | None, ...]) -> list[int]:
+        found = self._written.get(lengths)
+        if found is None:
+            texts = [printable(dim_text(length)) for length in lengths]
+            weights = [round(weight, 3) for weight in bar_weights(lengths, self._bounds)]
+            pairs = zip(texts, weights, strict=True)
+            found = [self.dims.index([text, weight], (text, weight)) for text, weight in pairs]
+            self._written[lengths] = found
+        return found
 
 
 def _finding(found: Diagnostic, graphs: Graphs) -> Document:

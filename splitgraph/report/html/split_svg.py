@@ -18,6 +18,7 @@ _GAP, _NARROWEST = 2, 3
 _ROW, _COLOURS = 26, 8
 # Parts in the bar and rows in the table; of more, the first ones and the last one.
 _MOST_SEGMENTS, _MOST_ROWS = 32, 16
+_APART = ' dx="12"'
 # The width of a character of the fixed-width font, as a share of its size.
 _ADVANCE = 0.602
 
@@ -37,7 +38,7 @@ def split_svg(analysis: Analysis, split: SplitReport) -> str:
     top = _BAR_TOP + _BAR_HEIGHT + 16
     captions = list(_bar(split, segments, rest))
     narrow = any('class="narrow' in part for part in captions)
-    body = [*_head(split), *captions, *_rows(split, segments, rest, top + (14 if narrow else 0))]
+    body = [*_head(split), *captions, *_rows(split, rest, top + (14 if narrow else 0))]
     rows = len(_row_parts(split)) + len(split.obligations)
     height = top + (14 if narrow else 0) + _ROW * max(rows, 1) + 14
     label = f"{operator_label(split)} {split.name}: {_lengths(split)}"
@@ -73,18 +74,22 @@ def _text(x: float, y: float, kind: str, text: str) -> str:
     return f'<text class="{kind}" x="{x:g}" y="{y:g}">{escape(text)}</text>'
 
 
+def _line(x: float, y: float, *parts: tuple[str, str]) -> str:
+    """Texts of several classes in a line. The browser knows the widths of its fonts."""
+    spans = [
+        f'<tspan class="{kind}"{_APART if place else ""}>{escape(text)}</tspan>'
+        for place, (kind, text) in enumerate(parts)
+    ]
+    return f'<text x="{x:g}" y="{y:g}">{"".join(spans)}</text>'
+
+
 def _head(split: SplitReport) -> Iterator[str]:
-    label = operator_label(split)
-    yield _text(_PAD, 36, "op", label)
-    # The sans font is narrower than the fixed-width one on average.
-    yield _text(_PAD + len(label) * 9.8 + 12, 36, "name", _shortened(split.name, 40))
+    yield _line(_PAD, 36, ("op", operator_label(split)), ("name", _shortened(split.name, 40)))
     axis = "cuts text" if split.op == "StringSplit" else f"axis {'?' if split.axis is None else split.axis}"
     width = len(axis) * 7 + 20
     yield f'<rect class="chip" x="{WIDTH - _PAD - width}" y="20" width="{width}" height="22" rx="11"/>'
     yield _text(WIDTH - _PAD - width / 2, 35, "axis", axis)
-    name = _shortened(split.input_name, 34)
-    yield _text(_PAD, 68, "value", name)
-    yield _text(_PAD + len(name) * 13 * _ADVANCE + 12, 68, "type", _shortened(str(split.input), 44))
+    yield _line(_PAD, 68, ("value", _shortened(split.input_name, 34)), ("type", _shortened(str(split.input), 40)))
 
 
 def _segments(split: SplitReport, analysis: Analysis) -> list[_Segment]:
@@ -146,9 +151,16 @@ def _row_parts(split: SplitReport) -> list[int | None]:
     return every if len(every) <= _MOST_ROWS else [*every[: _MOST_ROWS - 2], None, every[-1]]
 
 
-def _rows(split: SplitReport, segments: Sequence[_Segment], rest: int | None, top: float) -> Iterator[str]:
+def _rows(split: SplitReport, rest: int | None, top: float) -> Iterator[str]:
     y = top + 14
     parts = split.op not in ("SplitToSequence", "StringSplit")
+    lengths = {
+        output: _shortened(dim_text(split.lengths[output]) + (" (-1)" if output == rest else ""), 24)
+        for output in _row_parts(split)
+        if parts and output is not None and output < len(split.lengths)
+    }
+    column = max((len(text) for text in lengths.values()), default=-2)
+    names = _PAD + 22 + (column + 2) * 13 * _ADVANCE
     for output in _row_parts(split):
         if output is None:
             yield _text(_PAD + 22, y, "type", f"… {count(len(split.outputs) - _MOST_ROWS + 1, 'more output')}")
@@ -157,13 +169,10 @@ def _rows(split: SplitReport, segments: Sequence[_Segment], rest: int | None, to
         name, value = split.outputs[output]
         kind = f"p{output % _COLOURS}" if parts else "more"
         yield f'<rect class="swatch {kind}" x="{_PAD}" y="{y - 10}" width="12" height="12" rx="3"/>'
-        length = dim_text(split.lengths[output]) if parts and output < len(split.lengths) else ""
-        if parts and output == rest:
-            length += " (-1)"
-        yield _text(_PAD + 22, y, "value", _shortened(length, 20))
-        shown = _shortened(name or "(omitted)", 24)
-        yield _text(_PAD + 150, y, "value strong", shown)
-        yield _text(_PAD + 150 + len(shown) * 13 * _ADVANCE + 14, y, "type", _shortened(str(value), 32))
+        if output in lengths:
+            yield _text(_PAD + 22, y, "value", lengths[output])
+        shown = ("value strong", _shortened(name or "(omitted)", 24)), ("type", _shortened(str(value), 32))
+        yield _line(round(names, 1), y, *shown)
         y += _ROW
     for obligation in split.obligations:
         yield _text(_PAD + 22, y, "type", f"requires {_shortened(obligation, 60)}")

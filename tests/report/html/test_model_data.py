@@ -129,6 +129,17 @@ def test_conditions_are_listed_with_their_nodes() -> None:
     assert data["splits"][0]["needs"] == ["M % 2 == 0"]
 
 
+def test_splits_of_one_name_are_at_different_nodes() -> None:
+    nodes = [helper.make_node("Split", [f"x{i}"], [f"a{i}", f"x{i + 1}"], name="same", axis=0) for i in range(3)]
+    nodes.insert(0, helper.make_node("Relu", ["x0"], ["unread"], name="same"))
+    inputs, outputs = (helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in ("x0", "x3"))
+    inputs.type.tensor_type.shape.dim.add(dim_value=8)
+    graph = helper.make_graph(nodes, "g", [inputs], [outputs])
+    data = data_of(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8))
+    assert [split["at"] for split in data["splits"]] == [(0, 1), (0, 2), (0, 3)]
+    assert [split["input"][0] for split in data["splits"]] == ["x0", "x1", "x2"]
+
+
 def test_a_finding_is_at_its_node() -> None:
     model = split_model(shape=("N", 7))
     model.opset_import[0].version = 13

@@ -40,7 +40,9 @@ function measured(level, block, isOpen) {
     box.needs = needsText(split);
     const needs = Math.min(300, textWidth(box.needs, LABEL_FONT));
     box.w = Math.max(barWidth(split), name, needs) + 2 * SPLIT_PAD;
-    const captions = narrowCaptions(split, box.w - 2 * SPLIT_PAD).length ? CAPTION_HEIGHT : 0;
+    const narrow = narrowCaptions(split, box.w - 2 * SPLIT_PAD);
+    box.narrow = new Set(narrow.map((caption) => caption.part));
+    const captions = narrow.length ? CAPTION_HEIGHT : 0;
     box.barTop = SPLIT_HEAD + (box.needs ? NEEDS_HEIGHT : 0);
     box.h = box.barTop + BAR_HEIGHT + SPLIT_PAD + Math.max(captions, split.kind === "sequence" ? 12 : 0);
     box.barBottom = box.barTop + BAR_HEIGHT + (split.kind === "sequence" ? 11 : captions);

@@ -73,12 +73,8 @@ function showHead(page) {
   byId("title").title = page.models.map((each) => each.data.name).join("\n");
   const facts = [[model.data.opset], [count(model.nodeTotal, "node")], [count(model.splits.length, "split")]];
   if (page.models.length > 1) {
-    facts.splice(
-      0,
-      3,
-      [page.models.map((each) => each.data.opset).join(" → ")],
-      [count(page.changes.length, "change")],
-    );
+    const opsets = [...new Set(page.models.map((each) => each.data.opset))].join(" → ");
+    facts.splice(0, 3, [opsets], [count(page.changes.length, "change")]);
   }
   for (const severity of ["error", "warning", "info"]) {
     const number = model.findingCount(severity);

@@ -25,12 +25,32 @@ function drawLayout(layout, graph, actions) {
     if (edge.label.length) labels.append(drawLabel(edge, graph));
   }
   for (const box of layout.boxes) boxes.append(drawBox(box, graph, actions));
-  return svg("g", {}, lines, boxes, labels);
+  return svg("g", {}, lines, boxes, drawStubs(layout.edges), labels);
+}
+
+/** The part of an edge that is inside the card of a split: from the bar to the lower edge of the card. */
+function drawStubs(edges) {
+  const stubs = svg("g", { class: "stubs" });
+  for (const edge of edges.filter((each) => each.from.kind === "split")) {
+    const [x, bottom] = edge.points[0];
+    const part = partOf(edge);
+    const kind = part >= 0 ? `line of-stub ${partClass(part)}` : "line";
+    // Below the label of a narrow part, or the bracket of a sequence.
+    const { y, barTop, barBottom, narrow } = edge.from;
+    const top = y + (part >= 0 && !narrow.has(part) ? barTop + BAR_HEIGHT : barBottom);
+    stubs.append(svg("path", { class: kind, d: `M${round(x)} ${round(top)} V${round(bottom)}` }));
+  }
+  return stubs;
+}
+
+/** The part of a split from which an edge comes; -1 for another edge. */
+function partOf(edge) {
+  const split = edge.from.kind === "split" && edge.from.split;
+  return split && ["split", "variadic"].includes(split.kind) ? edge.from.outputs.indexOf(edge.value) : -1;
 }
 
 function drawEdge(edge, graph) {
-  const split = edge.from.kind === "split" && edge.from.split;
-  const part = split && ["split", "variadic"].includes(split.kind) ? edge.from.outputs.indexOf(edge.value) : -1;
+  const part = partOf(edge);
   const rail = edge.to.kind.startsWith("rail") || edge.from.kind.startsWith("rail");
   const kinds = ["line", part >= 0 && partClass(part), edge.values.length > 1 && "several", rail && "rail-line"];
   const path = svg("path", { d: linePath(edge.points), class: kinds.filter(Boolean).join(" ") });

@@ -36,7 +36,7 @@ function shapeArithmetic(graph) {
 function keptNodes(graph, hidden) {
   const kept = new Uint8Array(graph.nodeCount);
   for (const node of graph.findingsOf.keys()) kept[node] = 1;
-  for (const node of graph.changeOf.keys()) if (!hidden[node]) kept[node] = 1;
+  for (const node of graph.changeOf.keys()) if (!hidden[node] && !graph.isConstant(node)) kept[node] = 1;
   for (const [node, graphs] of graph.inner) if (graphs.some((inner) => graph.model.hasSplits(inner))) kept[node] = 1;
   for (const node of graph.splitOf.keys()) {
     kept[node] = 1;

@@ -139,11 +139,19 @@ function partOrder(layered, boxes, edges) {
   for (const { from, to, value } of edges) {
     if (splits.has(from.id) && layered.hasNode(to.id)) note(from, from.outputs.indexOf(value), to.id);
   }
-  return [...layers.values()].flatMap((layer) => {
-    const ids = [...new Map(layer.sort((a, b) => b[0] - a[0]).map(([part, id]) => [id, part]))];
-    const ordered = ids.sort((a, b) => a[1] - b[1]).map(([id]) => id);
-    return ordered.slice(1).map((id, place) => ({ left: ordered[place], right: id }));
-  });
+  return [...layers.values()].flatMap(betweenParts);
+}
+
+/** Each of a part's dummies is left of each of the next part's; those of one part are free. */
+function betweenParts(layer) {
+  const parts = new Map();
+  for (const [part, id] of layer) if (!parts.has(id) || part < parts.get(id)) parts.set(id, part);
+  const groups = new Map();
+  for (const [id, part] of [...parts].sort((a, b) => a[1] - b[1])) groups.set(part, [...(groups.get(part) ?? []), id]);
+  const ordered = [...groups.values()];
+  return ordered
+    .slice(1)
+    .flatMap((right, place) => ordered[place].flatMap((left) => right.map((id) => ({ left, right: id }))));
 }
 
 /** The lines of text on an edge: its type. A value that goes to several boxes has its type at the first edge; the type of
@@ -199,8 +207,7 @@ function spread(edges, end, key) {
 /** Moves the ends of an edge to the segment, dot or box that it leaves and enters. */
 function anchor(edge, ends) {
   const { from, to, points } = edge;
-  const y = from.kind === "split" ? from.barBottom : from.h;
-  points[0] = [from.x + (leaveX(from, edge.value) ?? from.w / 2 + ends.from.get(edge)), from.y + y];
+  points[0] = [from.x + (leaveX(from, edge.value) ?? from.w / 2 + ends.from.get(edge)), from.y + from.h];
   points[points.length - 1] = [to.x + (enterX(to, edge.value) ?? to.w / 2 + ends.to.get(edge)), to.y];
 }
 

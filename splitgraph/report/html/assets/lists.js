@@ -15,7 +15,7 @@ class List {
   set(entries, current = -1) {
     this.entries = entries;
     this.current = current;
-    this.element.scrollTop = 0;
+    if (current < 0) this.element.scrollTop = 0;
     this.inner.style.height = `${entries.length * ROW_HEIGHT}px`;
     this.draw();
   }

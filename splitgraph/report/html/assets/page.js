@@ -36,7 +36,8 @@ class Page {
     }
     showHead(this);
     this.showGraph(this.model.graphs[0]);
-    this.refreshList();
+    // The changes are the same in both models.
+    this.refreshList(this.tab === "changes" ? this.list.current : -1);
   }
 
   showGraph(graph) {
@@ -227,11 +228,12 @@ class Page {
     this.refreshList();
   }
 
-  refreshList() {
+  /** current: the entry that stays chosen. */
+  refreshList(current = -1) {
     showTabs(this);
     const entries = this.search.entries(this.tab);
     this.list.nothing = this.search.isFiltered ? "Nothing matches." : `No ${this.tab}.`;
-    this.list.set(entries);
+    this.list.set(entries, current);
     byId("found").textContent = `${count(entries.length, "result")}`;
   }
 }

@@ -215,10 +215,5 @@ function boxPanel(page, graph, box) {
     );
   });
   if (box.item.nodes.length > 300) rows.push(html("li", { class: "omitted" }, `${box.item.nodes.length - 300} more`));
-  return [
-    ...head,
-    html("p", {}, "Connected nodes between splits."),
-    open,
-    html("ul", { class: "values" }, ...rows),
-  ];
+  return [...head, html("p", {}, "Connected nodes between splits."), open, html("ul", { class: "values" }, ...rows)];
 }
