@@ -7,6 +7,7 @@ from typing import Any
 
 import onnx
 import pytest
+from growing_models import FAMILIES
 from onnx import TensorProto, helper
 
 import splitgraph
@@ -172,3 +173,35 @@ def test_the_data_of_a_large_model_is_small() -> None:
     data = data_of(model)
     assert len(data["types"]) == 2
     assert len(data["ops"]) == 1
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_models_with_large_dimensions(name: str) -> None:
+    make, size = FAMILIES[name]
+    data = data_of(make(size))
+    assert len(data["graphs"][0]["ops"]) >= 1
+    assert all(isinstance(weight, float) and weight >= 0 for _, weight in data["dims"])
+
+
+def test_a_split_in_a_branch_of_a_called_function() -> None:
+    split = helper.make_node("Split", ["v"], ["p", "q"], name="inner", axis=0)
+    branches = [
+        helper.make_graph([split], "then", [], [helper.make_tensor_value_info("p", TensorProto.FLOAT, None)]),
+        helper.make_graph(
+            [helper.make_node("Relu", ["v"], ["r"])], "else", [], [helper.make_tensor_value_info("r", 1, None)]
+        ),
+    ]
+    choice = helper.make_node("If", ["c"], ["w"], name="choice", then_branch=branches[0], else_branch=branches[1])
+    opsets = [helper.make_opsetid("", 13), helper.make_opsetid("own", 1)]
+    function = helper.make_function("own", "Half", ["v", "c"], ["w"], [choice], opsets[:1])
+    call = helper.make_node("Half", ["x", "flag"], ["y"], name="call", domain="own")
+    inputs = [
+        helper.make_tensor_value_info("x", TensorProto.FLOAT, [8]),
+        helper.make_tensor_value_info("flag", TensorProto.BOOL, []),
+    ]
+    graph = helper.make_graph([call], "g", inputs, [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)])
+    data = data_of(helper.make_model(graph, opset_imports=opsets, ir_version=8, functions=[function]))
+    [found] = data["splits"]
+    assert found["loc"] == "main/call/choice/then_branch/inner"
+    assert data["graphs"][found["at"][0]]["title"] == "choice · then_branch"
+    assert [data["graphs"][number]["parent"] for number in range(4)] == [None, (0, 0), (1, 0), (1, 0)]
