@@ -193,10 +193,14 @@ def infer(**options: Any) -> int:
 
     \b
     splitgraph infer model.onnx
-    splitgraph infer model.onnx --bind N=4 --input-shape "x=N,3,H + 2,?" --all
-    splitgraph infer model.onnx --bind batch=4 -o fixed.onnx      (freezes the dimension)
-    splitgraph infer model.onnx --accept SG302@main/head/*        (no error of ours)
-    splitgraph infer model.onnx --assume-defaults                 (weights listed as inputs)
+    splitgraph infer model.onnx --bind N=4 --input-shape "x=N,3,H + 2,?" --all --json
+    splitgraph infer model.onnx --bind batch=4 -o fixed.onnx --force      (freezes the dimension)
+    splitgraph infer large.onnx -o typed/ --external-data link            (weights: no copy)
+    splitgraph infer model.onnx --accept SG302@main/head/*                (no error of ours)
+    splitgraph infer model.onnx --assume-defaults            (weights listed as inputs)
+    splitgraph infer models/ --exclude old/ --jobs 8 --timeout 60 --memory 4 --quiet
+    splitgraph infer models/ --report r.jsonl --resume --junit r.xml
+    splitgraph infer 's3://zoo/*.onnx' --scheduler tcp://10.0.0.1:8786
     """
     from splitgraph.commands.infer import infer
 
@@ -213,11 +217,19 @@ def upgrade(**options: Any) -> int:
     """Convert MODEL to a newer opset, exactly or not at all.
 
     \b
-    splitgraph upgrade model.onnx --opset 18            (writes model.opset18.onnx)
+    splitgraph upgrade model.onnx --opset 18                          (writes model.opset18.onnx)
     splitgraph upgrade model.onnx --opset 18 -o new.onnx --force
-    splitgraph upgrade model.onnx --opset 18 --inputs model_tests/    (verifies on test data)
-    splitgraph upgrade model.onnx --opset 18 --accept SG302@main/resize   (a node that stays as it is)
+    splitgraph upgrade model.onnx --opset 18 --dry-run --diff                 (what would change)
+    splitgraph upgrade model.onnx --opset 18 --in-place --ir-version keep --external-data
+    splitgraph upgrade model.onnx --opset 18 --verify --engine onnxruntime --provider cuda
+    splitgraph upgrade model.onnx --opset 18 --samples 5 --seed 1 --bind N=4 --rtol 1e-4 --atol 1e-5
+    splitgraph upgrade model.onnx --opset 18 --inputs data.npz --custom-ops libops.so --json
+    splitgraph upgrade model.onnx --opset 18 --accept SG302@main/resize   (the node stays as it is)
     splitgraph upgrade model.onnx --opset 18 --assume-defaults            (weights listed as inputs)
+    splitgraph upgrade models/ --opset 18 -o out/ --skip-newer --no-verify --jobs 8 --timeout 60
+    splitgraph upgrade models/ --opset 18 -o out/ --exclude old/ --memory 4 --quiet
+    splitgraph upgrade models/ --opset 18 -o out/ --report r.jsonl --resume --junit r.xml
+    splitgraph upgrade 's3://zoo/*.onnx' --opset 18 -o out/ --scheduler tcp://10.0.0.1:8786
     """
     from splitgraph.commands.rewrite import rewrite
 
@@ -234,11 +246,19 @@ def downgrade(**options: Any) -> int:
     """Convert MODEL to an older opset, exactly or not at all.
 
     \b
-    splitgraph downgrade model.onnx --opset 11          (writes model.opset11.onnx)
-    splitgraph downgrade model.onnx --opset 11 --json   (every blocker, for programs)
-    splitgraph downgrade model.onnx --opset 13 --custom-ops libops.so
-    splitgraph downgrade model.onnx --opset 11 --accept SG302 --accept SG212@main/head/*
-    splitgraph downgrade model.onnx --opset 11 --assume-defaults
+    splitgraph downgrade model.onnx --opset 11                          (writes model.opset11.onnx)
+    splitgraph downgrade model.onnx --opset 11 -o old.onnx --force
+    splitgraph downgrade model.onnx --opset 11 --dry-run --diff                 (what would change)
+    splitgraph downgrade model.onnx --opset 11 --in-place --ir-version keep --external-data
+    splitgraph downgrade model.onnx --opset 11 --verify --engine onnxruntime --provider cuda
+    splitgraph downgrade model.onnx --opset 11 --samples 5 --seed 1 --bind N=4 --rtol 1e-4 --atol 1e-5
+    splitgraph downgrade model.onnx --opset 11 --inputs data.npz --custom-ops libops.so --json
+    splitgraph downgrade model.onnx --opset 11 --accept SG302@main/resize   (the node stays as it is)
+    splitgraph downgrade model.onnx --opset 11 --assume-defaults            (weights listed as inputs)
+    splitgraph downgrade models/ --opset 11 -o out/ --skip-newer --no-verify --jobs 8 --timeout 60
+    splitgraph downgrade models/ --opset 11 -o out/ --exclude old/ --memory 4 --quiet
+    splitgraph downgrade models/ --opset 11 -o out/ --report r.jsonl --resume --junit r.xml
+    splitgraph downgrade 's3://zoo/*.onnx' --opset 11 -o out/ --scheduler tcp://10.0.0.1:8786
     """
     from splitgraph.commands.rewrite import rewrite
 
@@ -263,16 +283,24 @@ def convert(**options: Any) -> int:
     """Convert MODEL for a runtime, its splits to another form, or MODEL to another opset.
 
     \b
-    splitgraph convert model.onnx --target mnn                        (what MNN does not read, and nothing else)
+    splitgraph convert model.onnx --target mnn            (what MNN does not read, and nothing else)
     splitgraph convert model.onnx --target openvino@2023.3 --opset 13
-    splitgraph convert model.onnx --opset 17                          (up or down)
-    splitgraph convert model.onnx --opset 17 --provider cuda --inputs data.npz
+    splitgraph convert model.onnx --opset 17              (up or down)
     splitgraph convert model.onnx --to split --explicit-lengths
-    splitgraph convert model.onnx --to slice                          (a Slice for each part)
-    splitgraph convert model.onnx --to variadic-split
+    splitgraph convert model.onnx --to slice              (a Slice for each part)
+    splitgraph convert model.onnx --to variadic-split -o variadic.onnx --force
     splitgraph convert model.onnx --to variadic-split -o model.xml    (OpenVINO IR, by OpenVINO)
-    splitgraph convert model.onnx --to split --accept SG302           (errors of other nodes)
-    splitgraph convert model.onnx --target tvm --assume-defaults
+    splitgraph convert model.onnx --target mnn --dry-run --diff                 (what would change)
+    splitgraph convert model.onnx --target mnn --in-place --ir-version keep --external-data
+    splitgraph convert model.onnx --target mnn --verify --engine onnxruntime --provider cuda
+    splitgraph convert model.onnx --target mnn --samples 5 --seed 1 --bind N=4 --rtol 1e-4 --atol 1e-5
+    splitgraph convert model.onnx --target mnn --inputs data.npz --custom-ops libops.so --json
+    splitgraph convert model.onnx --target mnn --accept SG302@main/resize   (the node stays as it is)
+    splitgraph convert model.onnx --target mnn --assume-defaults            (weights listed as inputs)
+    splitgraph convert models/ --target mnn -o out/ --skip-newer --no-verify --jobs 8 --timeout 60
+    splitgraph convert models/ --target mnn -o out/ --exclude old/ --memory 4 --quiet
+    splitgraph convert models/ --target mnn -o out/ --report r.jsonl --resume --junit r.xml
+    splitgraph convert 's3://zoo/*.onnx' --target mnn -o out/ --scheduler tcp://10.0.0.1:8786
     """
     to, target = options["to"], options["target"]
     if to is None and options["opset"] is None and target is None:
@@ -304,9 +332,13 @@ def check(target: Sequence[str], all_targets: bool, **options: Any) -> int:
 
     \b
     splitgraph check model.onnx --target mnn --target openvino@2023.3
-    splitgraph check model.onnx --all-targets
+    splitgraph check model.onnx --all-targets --json
     splitgraph check model.onnx --all-targets --assume-defaults
     splitgraph check model.onnx --target mnn --accept SG302@main/node
+    splitgraph check models/ --target mnn --exclude old/ --jobs 8 --timeout 60 --memory 4 --quiet
+    splitgraph check models/ --target mnn --report r.jsonl --resume
+    splitgraph check models/ --target mnn --report r.jsonl --force --junit r.xml
+    splitgraph check 's3://zoo/*.onnx' --target mnn --scheduler tcp://10.0.0.1:8786
     """
     if bool(target) == all_targets:
         raise click.UsageError("Give one or more runtimes with --target, or --all-targets.")
@@ -330,9 +362,14 @@ def verify(**options: Any) -> int:
 
     \b
     splitgraph verify model.onnx model.opset18.onnx
-    splitgraph verify model.onnx other.onnx --bind N=4 --engine reference --json
-    splitgraph verify model.onnx other.onnx --inputs data.npz
+    splitgraph verify model.onnx other.onnx --bind N=4 --samples 5 --seed 1 --rtol 1e-4 --atol 1e-5
+    splitgraph verify model.onnx other.onnx --inputs data.npz --json
     splitgraph verify model.onnx other.onnx --custom-ops libops.so --provider cuda
+    splitgraph verify model.onnx other.onnx --engine onnxruntime
+    splitgraph verify models/ out/ --pairs --jobs 8 --timeout 60 --memory 4 --exclude old/ --quiet
+    splitgraph verify models/ out/ --pairs --report r.jsonl --resume
+    splitgraph verify models/ out/ --pairs --report r.jsonl --junit r.xml --force
+    splitgraph verify models/ out/ --pairs --scheduler tcp://10.0.0.1:8786
     """
     from splitgraph.commands.verify import verify
 
@@ -376,10 +413,13 @@ def report(**options: Any) -> int:
     \b
     splitgraph report model.onnx -o report.html
     splitgraph report model.onnx -o reports/ --force           (writes reports/model.report.html)
-    splitgraph report model.onnx -o report.html --title "Release 3"
+    splitgraph report model.onnx -o report.html --title "Release 3" --json
     splitgraph report --before model.onnx --after model.opset18.onnx -o report.html
     splitgraph report model.onnx --svg main/h.0/attn/Split -o split.svg
     splitgraph report models/ -o site/                         (a page for each, and site/index.html)
+    splitgraph report models/ -o site/ --exclude old/ --jobs 8 --timeout 60 --memory 4 --quiet
+    splitgraph report models/ -o site/ --report r.jsonl --resume --junit r.xml
+    splitgraph report 's3://zoo/*.onnx' -o site/ --scheduler tcp://10.0.0.1:8786
     """
     from splitgraph.commands.report import report
 

@@ -261,3 +261,18 @@ def test_answers_that_name_an_option(typed: str, named: str, run: Run, models: P
     assert typed in WRONG_CALLS
     words = typed.split()
     assert named in OPTION.findall("\n".join((*run(*words)[1:], *run(*words, "--json")[1:])))
+
+
+def examples(command: click.Command) -> str:
+    """The examples in the help of a command."""
+    lines = [line.strip() for line in (command.help or "").splitlines()]
+    return "\n".join(line for line in lines if line.startswith(f"splitgraph {command.name}"))
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_every_option_has_an_example_in_the_help(name: str) -> None:
+    command = program.commands[name]
+    shown = set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", examples(command)))
+    options = [param for param in command.params if isinstance(param, click.Option)]
+    assert [param.opts for param in options if shown.isdisjoint((*param.opts, *param.secondary_opts))] == []
+    assert [line for line in examples(command).splitlines() if len(line) > 98] == []

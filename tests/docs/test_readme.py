@@ -16,7 +16,7 @@ def test_examples_show_the_present_output() -> None:
 
 
 def test_every_command_has_an_example() -> None:
-    for command in ("infer", "upgrade", "downgrade", "convert", "verify", "explain"):
+    for command in ("infer", "upgrade", "downgrade", "convert", "check", "report", "diff", "verify", "explain"):
         assert f"$ splitgraph {command} " in TEXT
 
 
