@@ -336,9 +336,14 @@ def diff(before: Source, after: Source) -> ModelDifference:
 
 def diff_rewrite(before: LoadedModel, rewrite: Rewrite) -> ModelDifference:
     """Compare a model and its rewrite, whose weights may be in the model's files. Raises as `diff`."""
+    return diff_opened(before, opened_rewrite(before, rewrite))
+
+
+def opened_rewrite(before: LoadedModel, rewrite: Rewrite) -> LoadedModel:
+    """The result of a rewrite, as if it were opened; its weights may be in the files of the model before."""
     content = rewrite.held.content if isinstance(rewrite.held, formats.HeldModel) else rewrite.held
     kind: Literal["onnx", "openvino"] = "onnx" if isinstance(content, ModelProto) else "openvino"
-    return diff_opened(before, LoadedModel(content, kind, before.path))
+    return LoadedModel(content, kind, before.path)
 
 
 @collection_paused()

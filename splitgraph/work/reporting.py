@@ -10,12 +10,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from splitgraph import api
 from splitgraph.arguments import output_path, refuse_existing
+from splitgraph.diagnostics import SplitgraphError
 from splitgraph.exit_codes import CLEAN, FINDINGS
 from splitgraph.formats import LoadedModel, open_model
 from splitgraph.formats.text_file import write_text
+from splitgraph.graph.scopes import opset_imports
+from splitgraph.onnx_proto import ModelProto
 from splitgraph.outcome import Verb
 
 if TYPE_CHECKING:
+    from splitgraph.conversion.rewrite import Change
     from splitgraph.inference.analysis import Analysis
 
 Working = Callable[[str], AbstractContextManager[Any]]
@@ -106,4 +110,32 @@ def _page(work: ReportWork, opened: Sequence[LoadedModel], analyses: Sequence[An
     from splitgraph.report.html.changes_page import changes_page
 
     difference = api.diff_opened(opened[0], opened[1])
-    return changes_page(analyses[0], analyses[1], difference, (names[0], names[1]), title=work.title)
+    changes = reasons(opened[0], opened[1])
+    return changes_page(analyses[0], analyses[1], difference, (names[0], names[1]), changes=changes, title=work.title)
+
+
+def reasons(before: LoadedModel, after: LoadedModel) -> Sequence[Change]:
+    """Why each node changed, if the second model is what splitgraph makes of the first one; else nothing is claimed.
+
+    A file does not say how it was made. So the first model is converted to the opset of the second one, or to another
+    form of splits, and the result is compared with the second model.
+    """
+    first, second = before.content, after.content
+    if not isinstance(first, ModelProto) or not isinstance(second, ModelProto):
+        return ()
+    opsets = [opset_imports(each.opset_import).get("") for each in (first, second)]
+    ways: list[dict[str, Any]] = [{"to": form} for form in ("split", "variadic-split", "slice")]
+    if opsets[0] != opsets[1]:
+        ways = [{"opset": opsets[1]}, *({"opset": opsets[1], **way} for way in ways)]
+    for way in ways:
+        try:
+            # Not its content, which the verb would check once more.
+            opened: Any = before
+            rewrite = api.convert(opened, **way)
+        except SplitgraphError:
+            # Then the second model was made in another way.
+            continue
+        if not api.diff_opened(api.opened_rewrite(before, rewrite), after).nodes:
+            changes: Sequence[Change] = rewrite.changes
+            return changes
+    return ()

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import onnx
 import pytest
+
+from splitgraph import Change
+from splitgraph.formats import open_model
+from splitgraph.work.reporting import reasons
 
 from .program import Run, files, split_model
 
@@ -57,6 +62,29 @@ def test_pages(arguments: str, written: str, run: Run, folder: Path) -> None:
     title = "TITLE" if "TITLE" in arguments else "model.onnx → model.onnx" if "both" in written else "model.onnx"
     assert text.startswith("<!DOCTYPE html>")
     assert f"<title>{title}</title>" in text
+
+
+@pytest.mark.parametrize(
+    ("way", "told"),
+    [
+        (["upgrade", "--opset", "18"], {"main/s": "opset 18"}),
+        (["downgrade", "--opset", "11"], {"main/s": "opset 11"}),
+        (["convert", "--to", "slice"], {"main/s": "convert --to slice"}),
+        (None, {}),
+    ],
+)
+def test_reasons_of_changes(way: list[str] | None, told: dict[str, str], run: Run, folder: Path) -> None:
+    if way is None:
+        # Nobody's conversion: the axis is another one.
+        onnx.save(split_model(18, (6, 6), axis=0, num_outputs=2), "after.onnx")
+    else:
+        assert run(way[0], "model.onnx", *way[1:], "--no-verify", "-o", "after.onnx", "--quiet")[0] == 0
+    found = {change.location: change.why for change in found_reasons("model.onnx", "after.onnx")}
+    assert found == told
+
+
+def found_reasons(before: str, after: str) -> Sequence[Change]:
+    return reasons(open_model(before, weights="leave"), open_model(after, weights="leave"))
 
 
 @pytest.mark.parametrize("wanted", ["s", "main/s"])
