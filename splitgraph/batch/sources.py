@@ -122,7 +122,9 @@ def _of_pattern(pattern: str, below: Path | None) -> Iterator[Source]:
 
 
 def _below(base: Path, path: Path) -> PurePosixPath:
-    return PurePosixPath(path.relative_to(base).as_posix())
+    """The path below a folder; a path that leaves the folder is the name alone: no result goes elsewhere."""
+    relative = os.path.normpath(path.relative_to(base))
+    return PurePosixPath(path.name if relative.startswith("..") else Path(relative).as_posix())
 
 
 def _is_at(parent: str, name: str, below: Path | None) -> bool:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -93,17 +94,11 @@ def _planned(verb: Verb, arguments: Sequence[str], work: Any, options: Mapping[s
     if output is not None and getattr(work, "in_place", False):
         raise _usage("--in-place overwrites the models, so -o has no meaning; give one of the two")
     if isinstance(work, RewriteWork):
-        work = _with_skips(work, options["skip_newer"])
+        # One newer model among many is no reason to fail.
+        work = replace(work, skips_newer=options["skip_newer"] is not False)
     below, only_onnx = None if output is None else Path(output), needs_onnx(verb, getattr(work, "keywords", {}))
     sources = find_sources(arguments, options["exclude"], below=below, only_onnx=only_onnx)
     return plan_jobs(verb, work, sources, limits, output)
-
-
-def _with_skips(work: RewriteWork, skip_newer: bool | None) -> RewriteWork:
-    from dataclasses import replace
-
-    # One newer model among many is no reason to fail.
-    return replace(work, skips_newer=skip_newer is not False)
 
 
 def _memory(gib: float | None) -> int | None:
@@ -153,8 +148,7 @@ def _executor(scheduler: str | None) -> Iterator[Executor | None]:
 class _Lines:
     """What is told while models end: a line of the page for each, and a line of the report."""
 
-    def __init__(self, report: Path | None, kept: Any, verb: Verb, *, total: int, shown: bool) -> None:
-        kept = list(kept)
+    def __init__(self, report: Path | None, kept: Collection[Outcome], verb: Verb, *, total: int, shown: bool) -> None:
         self.progress = Progress(verb, total=total, done=len(kept))
         self._report = None if report is None else ReportFile(report, kept)
         self._is_shown = shown

@@ -59,6 +59,8 @@ A, B, NEW = ("zoo/a.onnx", "a.onnx"), ("zoo/deep/b.onnx", "deep/b.onnx"), ("zoo/
         (["zoo/**"], [A, B, NEW]),
         (["zoo/d*"], [B, NEW]),
         (["*/deep/n?w.onnx"], [("zoo/deep/new.onnx", "zoo/deep/new.onnx")]),
+        (["zoo/d*/../a.onnx"], [("zoo/deep/../a.onnx", "a.onnx")]),
+        (["zoo/deep/../d*/../../zoo/a.onnx"], [("zoo/deep/../deep/../../zoo/a.onnx", "a.onnx")]),
         (["[z]oo/a.onnx"], [("zoo/a.onnx", "zoo/a.onnx")]),
     ],
 )
