@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import operator
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from splitgraph import formats
-from splitgraph.acceptance import Leeway, leeway_of, parse_acceptances
-from splitgraph.diagnostics import ConversionError, Diagnostic, SplitgraphError, VerificationError, diagnostic
+from splitgraph.acceptance import leeway_of, parse_acceptances
+from splitgraph.diagnostics import Diagnostic, SplitgraphError
 from splitgraph.formats import LoadedModel, give_back, held, load, open_model
 from splitgraph.garbage_collection import collection_paused
-from splitgraph.graph.scopes import opset_imports
 from splitgraph.model_kinds import Engine, Form
 from splitgraph.onnx_proto import ModelProto
+from splitgraph.rewrites import Checks, finished, for_target, to_opset
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from splitgraph.conversion.rewrite import Rewrite, Tolerance
+    from splitgraph.conversion.rewrite import Rewrite
     from splitgraph.differences import ModelDifference
     from splitgraph.dim import Dim
     from splitgraph.execution.verification import Verification
@@ -41,21 +40,6 @@ if TYPE_CHECKING:
 
 # Each function imports the modules that only this function needs: infer must not import conversion or execution.
 # Each function has two overloads: for a model in memory, and for a path, which may have either format.
-
-
-class _Checks(NamedTuple):
-    """How to verify a rewrite: keywords of `verify_rewrite`."""
-
-    bind: Mapping[str, int] | None
-    inputs: GivenInputs | None
-    custom_ops: StrPath | Sequence[StrPath]
-    providers: str | Sequence[str]
-    samples: int
-    seed: int
-    engine: Engine
-    rtol: float | None
-    atol: float | None
-    timeout: float
 
 
 @overload
@@ -150,10 +134,8 @@ def upgrade(
     Raises ConversionError with every blocker if any part cannot be converted exactly; then nothing is changed. With
     `verify`, raises VerificationError if the results differ. A model that has this opset already is returned unchanged.
     """
-    checks = (
-        _Checks(bind, inputs, custom_ops, providers, samples, seed, engine, rtol, atol, timeout) if verify else None
-    )
-    return _convert_opset(model, opset, ir_version, checks, leeway_of(accept, assume_defaults), newer=True)
+    checks = Checks(bind, inputs, custom_ops, providers, samples, seed, engine, rtol, atol, timeout) if verify else None
+    return to_opset(model, opset, ir_version, checks, leeway_of(accept, assume_defaults), newer=True)
 
 
 @overload
@@ -184,10 +166,8 @@ def downgrade(
     ir_version: None lowers the model's own to the newest one of the opset, as exporters do, unless a part of the model
     needs a newer one. "keep" keeps the model's own.
     """
-    checks = (
-        _Checks(bind, inputs, custom_ops, providers, samples, seed, engine, rtol, atol, timeout) if verify else None
-    )
-    return _convert_opset(model, opset, ir_version, checks, leeway_of(accept, assume_defaults), newer=False)
+    checks = Checks(bind, inputs, custom_ops, providers, samples, seed, engine, rtol, atol, timeout) if verify else None
+    return to_opset(model, opset, ir_version, checks, leeway_of(accept, assume_defaults), newer=False)
 
 
 @overload
@@ -232,17 +212,15 @@ def convert(
     """
     from splitgraph.conversion.splits.forms import convert_forms
 
-    checks = (
-        _Checks(bind, inputs, custom_ops, providers, samples, seed, engine, rtol, atol, timeout) if verify else None
-    )
+    checks = Checks(bind, inputs, custom_ops, providers, samples, seed, engine, rtol, atol, timeout) if verify else None
     leeway = leeway_of(accept, assume_defaults)
     if target is not None:
         if to is not None or explicit_lengths:
             raise SplitgraphError("a target says which forms of splits it reads; leave `to` and explicit_lengths out")
-        return _convert_for(model, target, opset, ir_version, checks, leeway)
+        return for_target(model, target, opset, ir_version, checks, leeway)
     if opset is not None:
         lengths = explicit_lengths
-        return _convert_opset(model, opset, ir_version, checks, leeway, newer=None, to=to, explicit_lengths=lengths)
+        return to_opset(model, opset, ir_version, checks, leeway, newer=None, to=to, explicit_lengths=lengths)
     if to is None:
         raise SplitgraphError("convert needs a form of the splits (to), an opset, both, or a target")
     with collection_paused():
@@ -257,7 +235,7 @@ def convert(
         else:
             lengths = explicit_lengths
             rewrite = convert_forms(opened, to, explicit_lengths=lengths, ir_version=ir_version, leeway=leeway)
-    return _finish(loaded, rewrite, checks, leeway)
+    return finished(loaded, rewrite, checks, leeway)
 
 
 def verify(
@@ -420,151 +398,6 @@ def save(
 
             result = import_onnx(result).model
     formats.save(result, path, external_data=external_data)
-
-
-def _convert_opset(
-    model: Any,
-    opset: int,
-    ir_version: int | Literal["keep"] | None,
-    checks: _Checks | None,
-    leeway: Leeway,
-    *,
-    newer: bool | None,
-    to: Form | None = None,
-    explicit_lengths: bool = False,
-) -> Rewrite:
-    """newer: the direction of the conversion, None for both. to: the form of the splits at the new opset."""
-    from splitgraph.conversion.opset import convert_opset
-    from splitgraph.inference import later_leeway
-    from splitgraph.schemas import newest_opset
-
-    if isinstance(opset, bool) or not hasattr(opset, "__index__"):
-        raise SplitgraphError(f"the opset is {opset!r}; it must be an integer, such as {newest_opset()}")
-    opset = operator.index(opset)
-    loaded = open_model(model, weights="leave")
-    opened = loaded.content
-    if not isinstance(opened, ModelProto):
-        raise SplitgraphError("OpenVINO IR has no opset of ONNX; only ONNX models go from opset to opset")
-    source = opset_imports(opened.opset_import).get("", opset)
-    # An opset that does not exist is a finding about the model, in both directions.
-    newest = newest_opset(max(source, opset))
-    exist = 1 <= source <= newest and 1 <= opset <= newest
-    if exist and newer is not None and opset != source and newer != (opset > source):
-        raise _other_way(source, opset)
-    # Verification runs the original, too.
-    owned = loaded.kind == "path" and checks is None
-    with collection_paused():
-        # The model may be edited in place.
-        later = leeway if to is None else later_leeway(opened, leeway)
-        rewrite = convert_opset(opened, opset, ir_version, leeway, owned=owned)
-        if to is not None:
-            rewrite = _with_form(rewrite, to, explicit_lengths, ir_version, later)
-    return _finish(loaded, rewrite, checks, leeway)
-
-
-def _convert_for(
-    model: Any,
-    target: str,
-    opset: int | None,
-    ir_version: int | Literal["keep"] | None,
-    checks: _Checks | None,
-    leeway: Leeway,
-) -> Rewrite:
-    from splitgraph.conversion.targets.convert import convert_for_target
-    from splitgraph.runtimes.target import find_target
-
-    wanted = find_target(target)
-    loaded = open_model(model, weights="leave")
-    if not isinstance(loaded.content, ModelProto):
-        raise SplitgraphError("targets read ONNX models; this is an OpenVINO IR, which only OpenVINO reads")
-    with collection_paused():
-        rewrite = convert_for_target(loaded.content, wanted, opset, ir_version, leeway)
-    return _finish(loaded, rewrite, checks, leeway)
-
-
-def _with_form(
-    rewrite: Rewrite, to: Form, explicit_lengths: bool, ir_version: int | Literal["keep"] | None, leeway: Leeway
-) -> Rewrite:
-    """A rewrite with its splits in another form, as one rewrite."""
-    from splitgraph.conversion.rewrite import followed_by
-    from splitgraph.conversion.splits.forms import convert_forms
-
-    formed = convert_forms(rewrite.model, to, explicit_lengths=explicit_lengths, ir_version=ir_version, leeway=leeway)
-    changes = tuple(followed_by(rewrite.changes, formed.changes))
-    found = tuple(dict.fromkeys((*rewrite.diagnostics, *formed.diagnostics)))
-    return replace(rewrite, held=formed.model, changes=changes, diagnostics=found)
-
-
-def _other_way(source: int, opset: int) -> ConversionError:
-    """The error of an upgrade to an older opset, or a downgrade to a newer one."""
-    way, verb = ("older", "downgrade") if opset < source else ("newer", "upgrade")
-    text = f"the model is at opset {source}, and {opset} is {way}; use {verb}"
-    help = f"Run splitgraph {verb} --opset {opset}, or convert --opset {opset}, which converts in both directions."
-    return ConversionError(text, [diagnostic("SG418", text, help=help)])
-
-
-def _finish(loaded: LoadedModel, rewrite: Rewrite, checks: _Checks | None, leeway: Leeway) -> Rewrite:
-    """The rewrite with a model of the caller's kind, verified on request."""
-    if leeway.assumes_defaults and isinstance(loaded.content, ModelProto):
-        from splitgraph.inference.input_defaults import defaults_of
-
-        rewrite = replace(rewrite, assumed_defaults=tuple(held.name for held in defaults_of(loaded.content)))
-    if checks is not None:
-        verification = verify_rewrite(loaded, rewrite, **checks._asdict())
-        if verification.verdict == "different":
-            found = verification.first_difference
-            told = () if found is None else filter(None, (found.name, found.reason))
-            text = ": ".join(("the rewritten model and the original give different results", *told))
-            raise VerificationError(text, [diagnostic("SG502", text)])
-        warned = (*rewrite.diagnostics, *verification.warnings)
-        rewrite = replace(rewrite, verification=verification, diagnostics=warned)
-    return replace(rewrite, held=held(rewrite.model, loaded))
-
-
-def verify_rewrite(
-    before: LoadedModel,
-    rewrite: Rewrite,
-    *,
-    rtol: float | None = None,
-    atol: float | None = None,
-    **options: Any,
-) -> Verification:
-    """Run a model and its rewrite on the same inputs and compare the results. Some rewrites round differently: then a
-    difference beyond the tolerances is compared with the measured effect of rounding on the original.
-
-    rtol, atol: None for the tolerances of the rewrite. options: other keywords of `verify`. Raises SplitgraphError for
-    wrong arguments.
-    """
-    from splitgraph.execution import verify_models
-
-    own = tolerance_of(rewrite)
-    rtol, atol = own.rtol if rtol is None else rtol, own.atol if atol is None else atol
-    try:
-        found: Verification = verify_models(
-            before.content,
-            rewrite.model,
-            folders=(before.folder, before.folder),
-            rtol=rtol,
-            atol=atol,
-            rounding=rewrite.rounding,
-            kept_defaults=rewrite.assumed_defaults,
-            **options,
-        )
-    except ValueError as error:
-        raise SplitgraphError(str(error)) from error
-    return found
-
-
-def tolerance_of(rewrite: Rewrite) -> Tolerance:
-    """How far the results of a rewrite may be from the original's: the tolerance of the rewrite, or a larger one if
-    operators were written as arithmetic in a model that computes in float16 or bfloat16.
-    """
-    if not rewrite.rounding or not isinstance(rewrite.model, ModelProto):
-        return rewrite.tolerance
-    from splitgraph.conversion.rewrite import Tolerance
-    from splitgraph.execution.rounding.allowance import rounding_tolerances
-
-    return Tolerance(*rounding_tolerances(rewrite.model, *rewrite.tolerance))
 
 
 __all__ = ["check", "convert", "diff", "downgrade", "infer", "load", "save", "targets", "upgrade", "verify"]

@@ -41,7 +41,7 @@ def rewrite(
 ) -> int:
     """Load, rewrite, verify, save and report; a model is written only if all other steps succeed.
 
-    keywords: those of `api.verify_rewrite` and of the API's verb.
+    keywords: those of `rewrites.verify_rewrite` and of the API's verb.
     """
     if with_diff:
         many = {**many, "diff": with_diff}

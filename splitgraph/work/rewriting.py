@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from splitgraph import api
+from splitgraph import api, rewrites
 from splitgraph.arguments import refuse_existing, rewritten_path
 from splitgraph.conversion.rewrite import Rewrite
 from splitgraph.diagnostics import ConversionError, Diagnostic, diagnostic
@@ -40,7 +40,7 @@ class RewriteWork:
 
     keywords: of the API's verb. output: a file or a folder, None for the default name beside the model. verify: without
     a verdict None writes the result, True does not; False does not verify. running: how the two models are run,
-    keywords of `api.verify_rewrite`. dry: write nothing. skips_newer: a model beyond the opset is left as it is.
+    keywords of `rewrites.verify_rewrite`. dry: write nothing. skips_newer: a model beyond the opset is left as it is.
     place: the file of the result, in a folder that is made if need be; None for what `output` says.
     """
 
@@ -189,7 +189,7 @@ def _verified(before: LoadedModel, result: Rewrite, work: RewriteWork, working: 
     """The result with its verification, and whether it may be written: only as "converted"."""
     wanted = bool(work.verify)
     with working("running both models", hint="--no-verify skips this") as say:
-        verification = api.verify_rewrite(before, result, progress=say, **work.running)
+        verification = rewrites.verify_rewrite(before, result, progress=say, **work.running)
     status: Status = "converted"
     findings = result.diagnostics
     if verification.verdict == "not-run":

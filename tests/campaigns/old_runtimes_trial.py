@@ -17,7 +17,6 @@ from typing import Any
 
 import onnx
 
-from splitgraph.api import tolerance_of
 from splitgraph.conversion.rewrite import Rewrite
 from splitgraph.execution import values
 from splitgraph.execution.engine_settings import DEFAULT
@@ -32,6 +31,7 @@ from splitgraph.execution.models.model_pair import ComparedModel, read_model_pai
 from splitgraph.execution.verdict.engine_trial import EngineTrial, Question
 from splitgraph.execution.verdict.judge import Outcome
 from splitgraph.execution.verification import Difference
+from splitgraph.rewrites import tolerance_of
 
 WORKER = Path(__file__).resolve().parent / "old_runtimes_worker.py"
 SAMPLES = 3

@@ -13,7 +13,7 @@ from json_schemas import wrong
 from onnx import TensorProto, helper
 
 import splitgraph
-from splitgraph import api
+from splitgraph import api, rewrites
 from splitgraph.execution.verification import Difference, Verification
 
 from .program import NOT_RUN, ROOT, Run, split_model
@@ -206,7 +206,7 @@ def test_what_verification_decides_is_what_the_schemas_say(
     outcome: Verification, code: int, run: Run, models: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(api, "verify", lambda before, after, **options: outcome)
-    monkeypatch.setattr(api, "verify_rewrite", lambda before, rewrite, **options: outcome)
+    monkeypatch.setattr(rewrites, "verify_rewrite", lambda before, rewrite, **options: outcome)
     printed("verify model.onnx other.onnx", code, run)
     document = printed("upgrade model.onnx --opset 18 --verify", code, run)
     assert (document["ok"], document["output"], document["verified"]) == (False, None, False)

@@ -17,7 +17,7 @@ import onnx.numpy_helper
 import pytest
 
 import splitgraph
-from splitgraph import api, cli, exit_codes
+from splitgraph import api, cli, exit_codes, rewrites
 from splitgraph.execution.models import model_files
 
 from .program import ROOT, Run, files, in_child, split_model
@@ -115,7 +115,7 @@ def test_a_fault_of_our_own_is_one_line(run: Run, folder: Path, monkeypatch: pyt
 
 
 def test_an_interrupt_is_one_line_and_leaves_nothing(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(api, "verify_rewrite", raising(KeyboardInterrupt()))
+    monkeypatch.setattr(rewrites, "verify_rewrite", raising(KeyboardInterrupt()))
     code, out, err = run("upgrade", "model.onnx", "--opset", "18")
     assert (code, out, err.strip()) == (130, "", "interrupted")
     assert files(folder) == {"model.onnx"}

@@ -11,7 +11,7 @@ import onnx.numpy_helper
 import pytest
 from onnx import TensorProto, helper
 
-from splitgraph import api
+from splitgraph import api, rewrites
 from splitgraph.conversion.rewrite import Change, Rewrite
 from splitgraph.diagnostics import diagnostic
 from splitgraph.execution.verification import Difference, Verification
@@ -254,7 +254,7 @@ def test_what_verification_decides(
     folder: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(api, "verify_rewrite", lambda before, rewrite, **options: verification)
+    monkeypatch.setattr(rewrites, "verify_rewrite", lambda before, rewrite, **options: verification)
     exit_code, out, err = run("upgrade", "model.onnx", "--opset", "18", *arguments)
     assert exit_code == code
     assert bool(out) == written
@@ -280,7 +280,7 @@ def test_what_verification_decides(
 def test_what_differs_is_told(
     verification: Verification, told: str, run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(api, "verify_rewrite", lambda before, rewrite, **options: verification)
+    monkeypatch.setattr(rewrites, "verify_rewrite", lambda before, rewrite, **options: verification)
     assert f"  {told}\n" in run("upgrade", "model.onnx", "--opset", "18")[2]
 
 
@@ -331,7 +331,7 @@ def test_the_options_of_a_verification_are_handed_on(
         seen.update(options)
         return NOT_RUN
 
-    monkeypatch.setattr(api, "verify_rewrite", verify_rewrite)
+    monkeypatch.setattr(rewrites, "verify_rewrite", verify_rewrite)
     run(*command, "model.onnx")
     tolerances = {"rtol": None, "atol": None}
     settings = {"inputs": None, "custom_ops": (), "providers": ()}

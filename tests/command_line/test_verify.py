@@ -10,7 +10,7 @@ import onnx.numpy_helper
 import onnx.parser
 import pytest
 
-from splitgraph import api
+from splitgraph import api, rewrites
 from splitgraph.diagnostics import diagnostic
 from splitgraph.execution.verification import Difference, Verification
 
@@ -103,13 +103,13 @@ def test_verify_says_which_engine_did_not_run_the_models(
     refused = diagnostic("SG503", "onnxruntime: loading the second model: no kernel", severity="warning")
     found = Verification("equal", "reference", 3, 0.0, 0.0, None, (), (refused,))
     monkeypatch.setattr(api, "verify", lambda before, after, **options: found)
-    monkeypatch.setattr(api, "verify_rewrite", lambda before, rewrite, **options: found)
+    monkeypatch.setattr(rewrites, "verify_rewrite", lambda before, rewrite, **options: found)
     note = "  not run by onnxruntime: loading the second model: no kernel\n"
     assert run("verify", "model.onnx", "model.onnx")[1].endswith(f"largest difference: 0\n{note}")
     out = run("upgrade", "model.onnx", "--opset", "18")[1]
     assert f"verified equal on 3 inputs (reference)\n{note}wrote " in out
     different = Verification("different", "reference", 3, 0.0, 0.0, Difference("p0", 0, "1 is not 2"), (), (refused,))
-    monkeypatch.setattr(api, "verify_rewrite", lambda before, rewrite, **options: different)
+    monkeypatch.setattr(rewrites, "verify_rewrite", lambda before, rewrite, **options: different)
     code, out, err = run("upgrade", "model.onnx", "--opset", "18", "--force")
     assert (code, out) == (1, "")
     assert err.endswith(f"{note}Nothing was written.\n")
