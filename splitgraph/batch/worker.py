@@ -41,6 +41,7 @@ class Worker:
         self._stderr: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  # as long as the worker
         self._memory: int | None = None
         self._is_over = False
+        self._lock = threading.Lock()
         self._deadline: float | None = None
         self._is_late = False
 
@@ -63,7 +64,8 @@ class Worker:
 
     def close(self) -> None:
         """End the process; the job that runs in it has no outcome."""
-        self._is_over = True
+        with self._lock:
+            self._is_over = True
         if self._process is not None:
             _kill(self._process)
 
@@ -78,6 +80,8 @@ class Worker:
         """Do a job once; None where its process ends before it has an outcome."""
         began = time.monotonic()
         process = self._running(job)
+        if process is None:
+            return None
         assert process.stdin is not None
         assert process.stdout is not None
         self._deadline = None if job.seconds is None else began + job.seconds
@@ -95,7 +99,8 @@ class Worker:
         finally:
             self._deadline = None
 
-    def _running(self, job: Job) -> subprocess.Popen[bytes]:
+    def _running(self, job: Job) -> subprocess.Popen[bytes] | None:
+        """The process for a job; None once the worker is closed, in whichever thread that happens."""
         process = self._process
         if process is not None and (process.poll() is not None or self._memory != job.memory):
             _kill(process)
@@ -108,7 +113,10 @@ class Worker:
             self._stderr.seek(0)
             self._stderr.truncate()
             self._memory = job.memory
-            process = self._process = _start(job.memory, self._stderr)
+            with self._lock:
+                if self._is_over:
+                    return None
+                process = self._process = _start(job.memory, self._stderr)
         return process
 
     def _cause_of_death(self) -> str:
@@ -182,6 +190,8 @@ class Workers:
         if worker is None:
             worker = self._of_thread.worker = Worker()
             with self._lock:
+                if self._closed.is_set():
+                    worker.close()
                 self._all.append(worker)
                 if self._watcher is None:
                     self._watcher = threading.Thread(target=self._watch, daemon=True)
@@ -202,8 +212,8 @@ class Workers:
 
     def close(self) -> None:
         """End all workers."""
-        self._closed.set()
         with self._lock:
+            self._closed.set()
             ended, self._all = self._all, []
         for worker in ended:
             worker.close()

@@ -154,7 +154,7 @@ class Judge:
             path = Path(folder) / "model.onnx"
             path.write_bytes(model.SerializeToString())
             try:
-                run = load_engine(engine, path)
+                run = load_engine(engine, path).run
             except Exception as error:
                 return _Outcome("cannot" if _lacks_something(error) else "rejects", reason_of(error))
             return self._compare(run, model)

@@ -14,6 +14,7 @@ from onnx import TensorProto, helper
 
 from splitgraph.conversion.opset import convert_opset
 from splitgraph.conversion.rewrite import Rewrite
+from splitgraph.execution.engines.engine import Loaded
 
 from . import opset_judge
 from .model_cases import ModelCase, opset_of
@@ -115,7 +116,7 @@ def test_engine_that_runs_the_original_must_run_the_result(monkeypatch: pytest.M
     def load(engine: str, path: Any) -> Any:
         if onnx.load(path).opset_import[0].version == 18:
             raise RuntimeError("bad model")
-        return lambda feeds: [np.abs(feeds["x"])]
+        return Loaded(lambda feeds: [np.abs(feeds["x"])])
 
     monkeypatch.setattr(opset_judge, "load_engine", load)
     assert Judge(case()).judge(18) == Verdict("invalid", "bad model", "onnxruntime")
