@@ -13,7 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import splitgraph
-from splitgraph.diagnostics import Diagnostic, SplitgraphError, diagnostic
+from splitgraph.diagnostics import Diagnostic, ModelError, SplitgraphError, diagnostic
+from splitgraph.formats.external_data import is_inside
+from splitgraph.formats.onnx_file import external_locations
+from splitgraph.formats.recognition import is_ir
 from splitgraph.garbage_collection import collection_paused
 from splitgraph.outcome import Outcome, Status, Verb
 from splitgraph.temporary_folders import temporary_folder
@@ -71,7 +74,8 @@ def digest(verb: Verb, work: Work) -> str:
 
 def _files_of(running: Mapping[str, Any]) -> list[Path]:
     """The files that options name: inputs of the model, and libraries of operators."""
-    named = [running.get("inputs"), *(running.get("custom_ops") or ())]
+    libraries = running.get("custom_ops") or ()
+    named = [running.get("inputs"), *([libraries] if isinstance(libraries, (str, os.PathLike)) else libraries)]
     return [Path(each) for each in named if isinstance(each, (str, os.PathLike))]
 
 
@@ -97,7 +101,7 @@ def run_job(job: Job) -> Outcome:
         outcome = job.failed([diagnostic("SG602", error.strerror or str(error))])
     except Exception as error:
         outcome = job.failed([diagnostic("SG603", f"{type(error).__name__}: {error}")])
-    return replace(outcome, seconds=time.monotonic() - began, files=outcome.files or hashed)
+    return replace(outcome, seconds=time.monotonic() - began, files=hashed)
 
 
 def _run(job: Job, hashed: dict[str, str]) -> Outcome:
@@ -108,7 +112,7 @@ def _run(job: Job, hashed: dict[str, str]) -> Outcome:
     places: dict[str, Path] = {name: localized(str(getattr(work, name))) for name in names}
     if job.hashes:
         # Before the model is read: where it cannot be read, its content is the reason.
-        hashed.update(_hashes(places.values()))
+        hashed.update((str(path), file_hash(path)) for place in places.values() for path in _files_of_model(place))
     outcome = _again_where_there(job, replace(work, **places))
     return replace(outcome, model=job.model, after=job.after)
 
@@ -158,7 +162,6 @@ def _inferred(job: Job, work: Any) -> Outcome:
         opset_before=opset,
         opset_after=opset,
         splits=len(found.splits),
-        files=_hashes(done.files) if job.hashes else {},
     )
 
 
@@ -175,7 +178,6 @@ def _reported(job: Job, work: Any) -> Outcome:
         opset_before=opset,
         opset_after=opset,
         splits=len(found.splits),
-        files=_hashes(done.files) if job.hashes else {},
     )
 
 
@@ -214,13 +216,21 @@ def _rewritten(job: Job, work: Any) -> Outcome:
         changes=None if result is None else len(result.changes),
         verdict=None if verification is None else verification.verdict,
         engine=None if verification is None else verification.engine or None,
-        files=_hashes(done.before.files) if job.hashes else {},
     )
 
 
-def _hashes(files: Iterable[Path]) -> dict[str, str]:
-    """The SHA-256 of each file that there is."""
-    return {str(path): file_hash(path) for path in files if path.is_file()}
+def _files_of_model(path: Path) -> list[Path]:
+    """The files that a model is made of: its own, and those of its weights. What is missing is left out: whoever opens
+    the model says so.
+    """
+    if is_ir(path):
+        return [each for each in (path, path.with_suffix(".bin")) if each.is_file()]
+    try:
+        names = external_locations(path)
+    except ModelError:
+        names = []
+    held = [path.parent / name for name in names if is_inside(path.parent, name)]
+    return [each for each in (path, *held) if each.is_file()]
 
 
 def file_hash(path: Path) -> str:

@@ -49,11 +49,10 @@ class InferWork:
 
 @dataclass(frozen=True, slots=True)
 class Inferred:
-    """A model that was inferred. written: the file of the model with its types, None for none. files: what was read."""
+    """A model that was inferred. written: the file of the model with its types, None for none."""
 
     analysis: Analysis
     written: Path | None
-    files: Collection[Path] = ()
 
     @property
     def code(self) -> int:
@@ -75,7 +74,7 @@ def infer_file(work: InferWork) -> Inferred:
     written = path if analysis.ok else None
     if written is not None:
         write_model(analysis.model, written, loaded, overwrite=work.force, external_data=work.external_data)
-    return Inferred(analysis, written, loaded.files)
+    return Inferred(analysis, written)
 
 
 def _known_names(model: Model) -> tuple[Collection[str], Collection[str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,11 +64,10 @@ class ReportWork:
 
 @dataclass(frozen=True, slots=True)
 class Reported:
-    """A page that was written. analyses: of the models that were read. files: what was read."""
+    """A page that was written. analyses: of the models that were read."""
 
     analyses: Sequence[Analysis]
     written: Path
-    files: Collection[Path]
 
     @property
     def code(self) -> int:
@@ -86,7 +85,7 @@ def report_file(work: ReportWork, working: Working = lambda text: nullcontext())
         analyses = [_analysis(each) for each in opened]
         text = _picture(analyses[0], work.svg) if work.svg is not None else _page(work, opened, analyses)
     write_text(text, path, overwrite=work.force, kept=work.sources)
-    return Reported(analyses, path, [file for each in opened for file in each.files])
+    return Reported(analyses, path)
 
 
 def _analysis(opened: Any) -> Analysis:

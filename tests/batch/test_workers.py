@@ -14,6 +14,8 @@ from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import onnx
 import pytest
 
 import splitgraph
@@ -22,6 +24,7 @@ from splitgraph.batch.job import Job
 from splitgraph.batch.worker import Workers
 from splitgraph.work.inferring import InferWork
 
+IR = Path(__file__).parents[2] / "models" / "interval_split.xml"
 FAULTY = Path(__file__).parent / "faulty"
 
 
@@ -149,6 +152,15 @@ def test_outcomes_are_pickled_and_read_again(zoo: Path) -> None:
         assert pickle.loads(pickle.dumps(outcome)) == outcome
         assert outcome.ok == (outcome.status == "clean")
         assert list(outcome.files) == [outcome.model]
+
+
+def test_every_file_of_a_model_is_hashed(zoo: Path) -> None:
+    model = onnx.load("zoo/a.onnx")
+    model.graph.initializer.append(onnx.numpy_helper.from_array(np.ones(9, np.float32), "w"))
+    onnx.save(model, "zoo/w.onnx", save_as_external_data=True, location="w.bin", size_threshold=0)
+    found = outcomes("verify", ("zoo/w.onnx", "zoo/a.onnx"), hashes=True, engine="reference", samples=1)
+    assert set(found["w.onnx"].files) == {"zoo/w.onnx", "zoo/w.bin", "zoo/a.onnx"}
+    assert set(outcomes("infer", str(IR), hashes=True)[IR.name].files) == {str(IR), str(IR.with_suffix(".bin"))}
 
 
 def test_nothing_is_written_without_output(zoo: Path) -> None:
