@@ -114,6 +114,9 @@ def _run(job: Job, hashed: dict[str, str]) -> Outcome:
         # Before the model is read: where it cannot be read, its content is the reason.
         hashed.update((str(path), file_hash(path)) for place in places.values() for path in _files_of_model(place))
     outcome = _again_where_there(job, replace(work, **places))
+    if outcome.output in hashed:
+        # A model that was converted in place is done as long as it stays as it is now.
+        hashed[outcome.output] = file_hash(Path(outcome.output))
     return replace(outcome, model=job.model, after=job.after)
 
 

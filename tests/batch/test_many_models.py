@@ -248,6 +248,16 @@ def test_what_is_done_again(change: Any, again: list[str], run: Run, zoo: Path) 
     assert statuses() == {"zoo/a.onnx": "converted", "zoo/deep/b.onnx": "converted", "zoo/deep/new.onnx": "there"}
 
 
+def test_models_that_were_converted_in_place_are_done(run: Run, zoo: Path) -> None:
+    call = (*UPGRADE, "zoo", "--in-place", "--report", "r.jsonl")
+    assert run(*call)[0] == 0
+    before = Path("r.jsonl").read_text()
+    code, out, _ = run(*call, "--resume")
+    assert code == 0
+    assert "3 of an earlier call" in out
+    assert Path("r.jsonl").read_text() == before
+
+
 def test_other_options_are_done_again(run: Run, zoo: Path) -> None:
     assert run("infer", "zoo", "--report", "r.jsonl")[0] == 0
     _, out, _ = run("infer", "zoo", "--bind", "N=4", "--report", "r.jsonl", "--resume")
