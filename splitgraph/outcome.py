@@ -41,6 +41,10 @@ _CODES: Mapping[Status, int] = {
 }
 
 
+# What holds diagnostics.
+_FINDINGS = ("diagnostics", "accepted")
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What became of one model.
@@ -50,8 +54,9 @@ class Outcome:
     "beyond" (its opset is beyond the one that is wanted, and stays), "refused", "different" or "not-verified" (the
     result was kept back) of the rewriting verbs; "equal", "different" or "not-run" of verify; "failed" where the model
     could not be read, or where its process died, ran out of time or memory.
-    diagnostics: every finding; the errors say why a model was refused or failed. output: the file that was written, or
-    None. opset_before, opset_after: of ai.onnx; None where there is none. splits: how many the model has, where the
+    diagnostics: every finding; the errors say why a model was refused or failed. accepted: the errors that the caller
+    accepts by name. assumed_defaults: the inputs whose defaults a rewrite relies on. output: the file that was written,
+    or None. opset_before, opset_after: of ai.onnx; None where there is none. splits: how many the model has, where the
     verb counts them. changes: how many nodes were rewritten. verdict, engine: of the verification, None without one.
     seconds: how long the model took. files: of each file that was read, the SHA-256 of its content, if that was asked
     for. options: the SHA-256 of the verb, its options and the version of splitgraph.
@@ -62,6 +67,8 @@ class Outcome:
     status: Status
     after: str | None = None
     diagnostics: tuple[Diagnostic, ...] = ()
+    accepted: tuple[Diagnostic, ...] = ()
+    assumed_defaults: tuple[str, ...] = ()
     output: str | None = None
     opset_before: int | None = None
     opset_after: int | None = None
@@ -86,8 +93,10 @@ class Outcome:
     def document(self) -> dict[str, Any]:
         """The outcome as JSON, which `outcome_from` reads."""
         values = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        found = [asdict(each) for each in self.diagnostics]
-        return {**values, "diagnostics": found, "files": dict(self.files), "seconds": round(self.seconds, 4)}
+        for name in _FINDINGS:
+            values[name] = [asdict(each) for each in values[name]]
+        names = list(self.assumed_defaults)
+        return {**values, "assumed_defaults": names, "files": dict(self.files), "seconds": round(self.seconds, 4)}
 
 
 def outcome_from(document: Mapping[str, Any]) -> Outcome:
@@ -95,5 +104,7 @@ def outcome_from(document: Mapping[str, Any]) -> Outcome:
     values = {name: value for name, value in document.items() if name in Outcome.__dataclass_fields__}
     if values["verb"] not in VERBS or values["status"] not in STATUSES:
         raise ValueError("not a verb, or not a status")
-    values["diagnostics"] = tuple(Diagnostic(**found) for found in values["diagnostics"])
+    for name in _FINDINGS:
+        values[name] = tuple(Diagnostic(**found) for found in values[name])
+    values["assumed_defaults"] = tuple(values["assumed_defaults"])
     return Outcome(**values)

@@ -161,6 +161,7 @@ def _inferred(job: Job, work: Any) -> Outcome:
     return job.ended(
         "clean" if found.ok else "findings",
         diagnostics=found.diagnostics,
+        accepted=tuple(found.accepted),
         output=None if done.written is None else str(done.written),
         opset_before=opset,
         opset_after=opset,
@@ -177,6 +178,7 @@ def _reported(job: Job, work: Any) -> Outcome:
     return job.ended(
         "clean" if found.ok else "findings",
         diagnostics=found.diagnostics,
+        accepted=tuple(found.accepted),
         output=str(done.written),
         opset_before=opset,
         opset_after=opset,
@@ -189,8 +191,11 @@ def _checked(job: Job, work: Any) -> Outcome:
 
     done = check_file(work)
     found = tuple(dict.fromkeys(each for _, diagnostics in done.found for each in diagnostics))
-    opset = done.examined.walked.opset.get("")
-    return job.ended("findings" if done.code else "clean", diagnostics=found, opset_before=opset, opset_after=opset)
+    walked = done.examined.walked
+    status: Status = "findings" if done.code else "clean"
+    opset = walked.opset.get("")
+    accepted = tuple(walked.accepted)
+    return job.ended(status, diagnostics=found, accepted=accepted, opset_before=opset, opset_after=opset)
 
 
 def _verified(job: Job, work: Any) -> Outcome:
@@ -213,6 +218,8 @@ def _rewritten(job: Job, work: Any) -> Outcome:
     return job.ended(
         done.status,
         diagnostics=tuple(done.blockers if result is None else result.diagnostics),
+        accepted=() if result is None else tuple(result.accepted),
+        assumed_defaults=() if result is None else tuple(result.assumed_defaults),
         output=None if done.output is None else str(done.output),
         opset_before=done.opset.get(""),
         opset_after=None if result is None else result.to_opset.get(""),

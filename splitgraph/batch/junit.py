@@ -46,6 +46,12 @@ def _add_case(suite: ET.Element, outcome: Outcome) -> None:
     name = _allowed(outcome.model)
     names = {"classname": f"splitgraph.{outcome.verb}", "name": name, "file": name}
     case = ET.SubElement(suite, "testcase", {**names, "time": f"{outcome.seconds:.3f}"})
+    premises = [("accepted", _text(found)) for found in outcome.accepted]
+    premises += [("assumed_default", name) for name in outcome.assumed_defaults]
+    if premises:
+        properties = ET.SubElement(case, "properties")
+        for name, value in premises:
+            ET.SubElement(properties, "property", {"name": name, "value": _allowed(value)})
     kind = _kind(outcome)
     if kind == "skipped":
         ET.SubElement(case, kind, {"message": "beyond the opset"})

@@ -32,7 +32,8 @@ _MESSAGE = 300
 def outcome_lines(outcome: Outcome) -> list[Block]:
     """One line for a model; a second one with the first error of a model that is not as it should be."""
     word, style = _WORDS[outcome.status]
-    facts = " · ".join(filter(None, (outcome.model, _opset(outcome), *_counts(outcome), _wrote(outcome))))
+    parts = (outcome.model, _opset(outcome), *_counts(outcome), *_premises(outcome), _wrote(outcome))
+    facts = " · ".join(filter(None, parts))
     blocks: list[Block] = [line((f"{word:<16}", style), f"  {facts}")]
     errors = [found for found in outcome.diagnostics if found.severity == "error"]
     if not outcome.ok and errors:
@@ -57,6 +58,18 @@ def _counts(outcome: Outcome) -> list[str]:
         texts.append(f"{count(outcome.changes, 'node')} rewritten")
     if outcome.verdict is not None and outcome.status == "converted":
         texts.append("verified equal" if outcome.verdict == "equal" else "NOT VERIFIED")
+    return texts
+
+
+def _premises(outcome: Outcome) -> list[str]:
+    """What the caller took for granted."""
+    codes = sorted({found.code for found in outcome.accepted})
+    texts = [f"accepted {count(len(outcome.accepted), 'error')} ({', '.join(codes)})"] if codes else []
+    if outcome.assumed_defaults:
+        texts.append(
+            f"relies on the {'defaults' if outcome.assumed_defaults[1:] else 'default'} of "
+            f"{shortened(', '.join(outcome.assumed_defaults), 60)}"
+        )
     return texts
 
 

@@ -9,6 +9,7 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import onnx
 import pytest
 from command_line.program import Run, split_model
@@ -295,3 +296,24 @@ def test_pages_and_their_index(run: Run, zoo: Path) -> None:
 def test_one_model_with_an_option_for_many(run: Run, zoo: Path) -> None:
     _, out, _ = run("infer", "zoo/a.onnx", "--jobs", "1")
     assert "infer · 1 model in " in out
+
+
+def test_what_was_taken_for_granted_is_told(run: Run, zoo: Path) -> None:
+    model = split_model(shape=(4, 6))
+    lengths = onnx.numpy_helper.from_array(np.array([2, 4]), "l")
+    model.graph.initializer.append(lengths)
+    model.graph.input.append(onnx.helper.make_tensor_value_info("l", onnx.TensorProto.INT64, [2]))
+    model.graph.node[0].input.append("l")
+    model.graph.node.append(onnx.helper.make_node("Sqrt", ["l"], ["root"], name="bad"))
+    onnx.save(model, "zoo/premises.onnx")
+    call = (*UPGRADE, "zoo", "-o", "out", "--exclude", "deep/", "--report", "r.jsonl", "--junit", "r.xml")
+    code, out, _ = run(*call, "--accept", "SG302@main/bad", "--assume-defaults")
+    assert code == 0
+    told = "accepted 1 error (SG302) · relies on the default of l · wrote out/premises.onnx"
+    assert told in out
+    line = next(line for line in report() if line["model"] == "zoo/premises.onnx")
+    assert [found["location"] for found in line["accepted"]] == ["main/bad"]
+    assert line["assumed_defaults"] == ["l"]
+    properties = [(each.get("name"), each.get("value")) for each in ET.parse("r.xml").getroot().iter("property")]
+    assert [name for name, _ in properties] == ["accepted", "assumed_default"]
+    assert run("infer", "zoo", "--accept", "SG302@main/bad")[1].count("accepted 1 error (SG302)") == 1
