@@ -1,7 +1,5 @@
-"""A worker process: `python -m splitgraph.batch.child MEMORY`. It reads jobs from stdin and writes outcomes to stdout,
-both pickled. It ends when stdin ends, even while it works.
-
-MEMORY: the limit of its memory in bytes, 0 for none.
+"""A worker process: it reads jobs from stdin and writes outcomes to stdout, both pickled. It ends when stdin ends, even
+while it works.
 """
 
 from __future__ import annotations
@@ -22,7 +20,10 @@ _MOST_USED = 2**30
 
 
 def main(memory: int) -> None:
-    """Do jobs until stdin ends, or until the process has used much memory."""
+    """Do jobs until stdin ends, or until the process has used much memory, which is told with the last outcome.
+
+    memory: the limit of its memory in bytes, 0 for none.
+    """
     killed_with_parent()
     _limit_memory(memory)
     jobs, outcomes = _streams()
@@ -31,9 +32,10 @@ def main(memory: int) -> None:
     with stopped_cleanly():
         while True:
             outcome = run_job(waiting.get())
-            pickle.dump(outcome, outcomes)
+            is_last = _used_memory() > _MOST_USED
+            pickle.dump((outcome, is_last), outcomes)
             outcomes.flush()
-            if _used_memory() > _MOST_USED:
+            if is_last:
                 return
 
 
@@ -61,6 +63,7 @@ def _limit_memory(memory: int) -> None:
     import resource
 
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    memory = min(memory, sys.maxsize)
     allowed = memory if hard == resource.RLIM_INFINITY else min(memory, hard)
     resource.setrlimit(resource.RLIMIT_DATA, (allowed, hard))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -75,7 +78,3 @@ def _used_memory() -> int:
     # Kilobytes on Linux, bytes on macOS.
     used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return used if sys.platform == "darwin" else 1024 * used
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]))

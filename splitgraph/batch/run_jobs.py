@@ -27,10 +27,20 @@ def run_jobs(
     try:
         yield from _collected({pool.submit(workers.run, job): job for job in jobs})
     finally:
-        # Threads that wait for their workers end when the workers do.
-        pool.shutdown(wait=False, cancel_futures=True)
-        workers.close()
+        # Threads that wait for their workers end when the workers do, also where a second Ctrl+C interrupts this.
+        try:
+            pool.shutdown(wait=False, cancel_futures=True)
+        finally:
+            _close(workers)
         pool.shutdown()
+
+
+def _close(workers: Workers) -> None:
+    try:
+        workers.close()
+    except BaseException:
+        workers.close()
+        raise
 
 
 def _collected(jobs: dict[Future[Outcome], Job]) -> Iterator[Outcome]:

@@ -30,6 +30,8 @@ _GRACE = 2.0
 # Seconds between two looks at the time of all jobs.
 _WATCH = 0.1
 _PACKAGE_FOLDER = str(Path(__file__).resolve().parents[2])
+# A process of `python -m` would import modules of the current folder, which may hold anything.
+_CODE = "import sys; sys.path[:] = {path!r}; from splitgraph.batch.child import main; main({memory})"
 
 
 class Worker:
@@ -37,11 +39,13 @@ class Worker:
 
     def __init__(self) -> None:
         self.job: Job | None = None
+        self.thread = threading.current_thread()
         self._process: subprocess.Popen[bytes] | None = None
         self._stderr: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  # as long as the worker
         self._memory: int | None = None
-        self._is_over = False
+        # Guards what the watcher and `close` see: which job the process does, and until when.
         self._lock = threading.Lock()
+        self._is_over = False
         self._deadline: float | None = None
         self._is_late = False
 
@@ -49,6 +53,7 @@ class Worker:
         """Do a job: its outcome, whatever happens to the process. A job that ends its process is tried once more."""
         self.job = job
         began = time.monotonic()
+        death = "its worker was closed"
         try:
             for _ in range(_ATTEMPTS):
                 outcome = self._try(job)
@@ -62,19 +67,28 @@ class Worker:
         finally:
             self.job = None
 
-    def close(self) -> None:
-        """End the process; the job that runs in it has no outcome."""
+    def mark_over(self) -> subprocess.Popen[bytes] | None:
+        """Start no process again. Returns the one that runs; its job has no outcome."""
         with self._lock:
             self._is_over = True
-        if self._process is not None:
-            _kill(self._process)
+            return self._process
 
     def end_if_late(self) -> None:
         """End the process of a job that is over its time."""
-        deadline, process = self._deadline, self._process
-        if deadline is not None and process is not None and time.monotonic() > deadline:
-            self._is_late = True
-            _kill(process)
+        with self._lock:
+            if self._deadline is None or self._process is None or time.monotonic() <= self._deadline:
+                return
+            # The job cannot end meanwhile: it waits for the lock.
+            self._is_late, self._deadline = True, None
+            late = self._process
+        end_processes([late])
+
+    def release(self) -> None:
+        """Give back the process, which has ended or is told to end, and the files."""
+        process = self.mark_over()
+        if process is not None:
+            self._forget(process)
+        self._stderr.close()
 
     def _try(self, job: Job) -> Outcome | None:
         """Do a job once; None where its process ends before it has an outcome."""
@@ -84,30 +98,30 @@ class Worker:
             return None
         assert process.stdin is not None
         assert process.stdout is not None
-        self._deadline = None if job.seconds is None else began + job.seconds
-        try:
+        with self._lock:
+            self._is_late = False
+            self._deadline = None if job.seconds is None else began + job.seconds
+        outcome: Outcome | None = None
+        is_last = False
+        with contextlib.suppress(EOFError, OSError, pickle.UnpicklingError):
             pickle.dump(job, process.stdin)
             process.stdin.flush()
-            outcome: Outcome = pickle.load(process.stdout)
-            return outcome
-        except (EOFError, OSError, pickle.UnpicklingError):
-            if not self._is_late:
-                return None
-            self._is_late = False
+            outcome, is_last = pickle.load(process.stdout)
+        with self._lock:
+            self._deadline = None
+            is_late = self._is_late
+        if is_late or is_last:
+            self._forget(process)
+        if outcome is None and is_late:
             text = f"the model took longer than the limit of {job.seconds:g} s, and its process was ended"
             return job.failed([diagnostic("SG605", text, job.model)], time.monotonic() - began)
-        finally:
-            self._deadline = None
+        return outcome
 
     def _running(self, job: Job) -> subprocess.Popen[bytes] | None:
-        """The process for a job; None once the worker is closed, in whichever thread that happens."""
+        """The process for a job; None once the worker is over."""
         process = self._process
         if process is not None and (process.poll() is not None or self._memory != job.memory):
-            _kill(process)
-            for stream in (process.stdin, process.stdout):
-                if stream is not None:
-                    with contextlib.suppress(OSError):
-                        stream.close()
+            self._forget(process)
             process = None
         if process is None:
             self._stderr.seek(0)
@@ -119,6 +133,17 @@ class Worker:
                 process = self._process = _start(job.memory, self._stderr)
         return process
 
+    def _forget(self, process: subprocess.Popen[bytes]) -> None:
+        """End a process, and close the streams to it."""
+        end_processes([process])
+        with self._lock:
+            if self._process is process:
+                self._process = None
+        for stream in (process.stdin, process.stdout):
+            if stream is not None:
+                with contextlib.suppress(OSError):
+                    stream.close()
+
     def _cause_of_death(self) -> str:
         status = None if self._process is None else self._process.wait()
         self._stderr.seek(0)
@@ -128,41 +153,48 @@ class Worker:
         return f"{cause}: {last[:300]}" if last else cause
 
 
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    """End a process, and wait for its end. Its engines end with it."""
-    if process.poll() is not None:
-        return
-    with contextlib.suppress(OSError):
-        _signal_group(process, signal.SIGTERM)
+def end_processes(processes: list[subprocess.Popen[bytes]]) -> None:
+    """End processes, all at once, and wait for their end. Their engines end with them.
+
+    Whatever interrupts the wait, no process is left.
+    """
+    running = [process for process in processes if process.poll() is None]
     try:
-        process.wait(_GRACE)
-    except subprocess.TimeoutExpired:
-        with contextlib.suppress(OSError):
-            _signal_group(process, getattr(signal, "SIGKILL", signal.SIGTERM))
-        process.wait()
+        for process in running:
+            _signal_group(process, signal.SIGTERM)
+        limit = time.monotonic() + _GRACE
+        for process in running:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(max(0.0, limit - time.monotonic()))
+    finally:
+        for process in running:
+            if process.poll() is None:
+                _signal_group(process, getattr(signal, "SIGKILL", signal.SIGTERM))
+                process.wait()
 
 
 def _start(memory: int | None, stderr: IO[bytes]) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "splitgraph.batch.child", str(memory or 0)]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([_PACKAGE_FOLDER, *filter(None, sys.path)])}
+    path = [entry for entry in sys.path if entry]
+    # Last, so that nothing beside an installed package comes before Python's own modules.
+    path += [_PACKAGE_FOLDER] if _PACKAGE_FOLDER not in path else []
     return subprocess.Popen(
-        command,
+        [sys.executable, "-c", _CODE.format(path=path, memory=memory or 0)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=stderr,
-        env=environment,
         # Ctrl+C in a terminal is for the process that started the workers, which ends them.
         start_new_session=True,
     )
 
 
 def _signal_group(process: subprocess.Popen[bytes], number: int) -> None:
-    if hasattr(os, "killpg"):
-        os.killpg(process.pid, number)
-    elif number == signal.SIGTERM:
-        process.terminate()
-    else:
-        process.kill()
+    with contextlib.suppress(OSError):
+        if hasattr(os, "killpg"):
+            os.killpg(process.pid, number)
+        elif number == signal.SIGTERM:
+            process.terminate()
+        else:
+            process.kill()
 
 
 def _status_text(status: int | None) -> str:
@@ -191,7 +223,7 @@ class Workers:
             worker = self._of_thread.worker = Worker()
             with self._lock:
                 if self._closed.is_set():
-                    worker.close()
+                    worker.mark_over()
                 self._all.append(worker)
                 if self._watcher is None:
                     self._watcher = threading.Thread(target=self._watch, daemon=True)
@@ -199,10 +231,16 @@ class Workers:
         return worker.run(job)
 
     def _watch(self) -> None:
-        """End jobs that are over their time. One thread for all: a timer for each job would cost as much as the job."""
+        """End jobs that are over their time, and workers of threads that have ended. One thread for all: a timer for
+        each job would cost as much as the job.
+        """
         while not self._closed.wait(_WATCH):
             for worker in list(self._all):
                 worker.end_if_late()
+                if not worker.thread.is_alive():
+                    with self._lock:
+                        self._all.remove(worker)
+                    worker.release()
 
     @property
     def running(self) -> list[str]:
@@ -211,12 +249,12 @@ class Workers:
         return [job.model for job in jobs if job is not None]
 
     def close(self) -> None:
-        """End all workers."""
+        """End all workers. To be called again where something interrupts that."""
         with self._lock:
             self._closed.set()
-            ended, self._all = self._all, []
-        for worker in ended:
-            worker.close()
+            workers = list(self._all)
+        processes = [worker.mark_over() for worker in workers]
+        end_processes([process for process in processes if process is not None])
 
 
 _OF_PROCESS = Workers()

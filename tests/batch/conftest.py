@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import onnx
@@ -30,4 +31,4 @@ def zoo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def faulty(monkeypatch: pytest.MonkeyPatch) -> None:
     """Worker processes crash, hang and fail on models of some names (see faulty/sitecustomize.py)."""
-    monkeypatch.syspath_prepend(str(FAULTY))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(FAULTY), str(FAULTY.parents[2])]))

@@ -23,8 +23,6 @@ import splitgraph
 from splitgraph import SplitgraphError
 from splitgraph.batch.remote import find_urls, localized
 
-FAULTY = Path(__file__).parent / "faulty"
-
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -137,9 +135,9 @@ def cluster(workers: int) -> Iterator[object]:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("faulty")
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
-def test_a_cluster_that_loses_a_worker(zoo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(FAULTY))
+def test_a_cluster_that_loses_a_worker(zoo: Path) -> None:
     for number in range(60):
         shutil.copy("zoo/a.onnx", f"zoo/{number}.onnx")
     shutil.copy("zoo/a.onnx", "zoo/crash.onnx")
