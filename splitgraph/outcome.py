@@ -104,6 +104,12 @@ def outcome_from(document: Mapping[str, Any]) -> Outcome:
     values = {name: value for name, value in document.items() if name in Outcome.__dataclass_fields__}
     if values["verb"] not in VERBS or values["status"] not in STATUSES:
         raise ValueError("not a verb, or not a status")
+    optional = [values[name] for name in ("after", "output") if values[name] is not None]
+    texts = [values["model"], values["options"], *optional]
+    files = values["files"]
+    if not all(isinstance(each, str) for each in (*texts, *files.keys(), *files.values())):
+        raise ValueError("a value that must be text is none")
+    values["seconds"] = float(values["seconds"])
     for name in _FINDINGS:
         values[name] = tuple(Diagnostic(**found) for found in values[name])
     values["assumed_defaults"] = tuple(values["assumed_defaults"])

@@ -49,6 +49,20 @@ else:
     _VersionType = click.ParamType
 
 
+class _Positive(click.FloatRange):
+    """A finite number of more than 0."""
+
+    def __init__(self) -> None:
+        super().__init__(min=0, min_open=True)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The number; fails for infinity and for what is no number."""
+        number: float = super().convert(value, param, ctx)
+        if not 0 < number < float("inf"):
+            self.fail(f"{value} is no finite number of more than 0.", param, ctx)
+        return number
+
+
 class _IRVersion(_VersionType):
     """An IR version: a number, or "keep"."""
 
@@ -153,7 +167,7 @@ def assume_defaults(relies: str) -> Callable[[Command], Command]:
 
 timeout = click.option(
     "--timeout",
-    type=click.FloatRange(min=0, min_open=True),
+    type=_Positive(),
     default=300,
     show_default=True,
     metavar="SECONDS",
@@ -257,13 +271,13 @@ _resume = click.option(
 )
 _memory = click.option(
     "--memory",
-    type=click.FloatRange(min=0, min_open=True),
+    type=_Positive(),
     metavar="GIB",
     help="Limit of the memory of each worker process, on Linux. Default: the memory of the machine.",
 )
 _limit = click.option(
     "--timeout",
-    type=click.FloatRange(min=0, min_open=True),
+    type=_Positive(),
     metavar="SECONDS",
     help="For each model, in a worker process. Default with many models: 300.",
 )

@@ -6,6 +6,7 @@ import filecmp
 import hashlib
 import json
 import os
+import shutil
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import splitgraph
 from splitgraph.diagnostics import Diagnostic, ModelError, SplitgraphError, diagnostic
+from splitgraph.formats.atomic_write import WriteTogether
 from splitgraph.formats.external_data import is_inside
 from splitgraph.formats.onnx_file import external_locations
 from splitgraph.formats.recognition import is_ir
@@ -51,6 +53,15 @@ class Job:
     memory: int | None = None
     hashes: bool = False
     is_new: bool = False
+
+    @property
+    def place(self) -> Path | None:
+        """The file of the result; None where nothing is written, or where only the worker knows."""
+        work: Any = self.work
+        if not hasattr(work, "path") or getattr(work, "dry", False) or not isinstance(work.model, Path):
+            return getattr(work, "place", None)
+        path: Path | None = work.path()
+        return path
 
     def failed(self, found: Iterable[Diagnostic], seconds: float = 0.0) -> Outcome:
         """The outcome of a job that failed."""
@@ -112,7 +123,8 @@ def _run(job: Job, hashed: dict[str, str]) -> Outcome:
     places: dict[str, Path] = {name: localized(str(getattr(work, name))) for name in names}
     if job.hashes:
         # Before the model is read: where it cannot be read, its content is the reason.
-        hashed.update((str(path), file_hash(path)) for place in places.values() for path in _files_of_model(place))
+        read = [path for place in places.values() for path in files_of_model(place)]
+        hashed.update((str(path), file_hash(path)) for path in read if path.is_file())
     outcome = _again_where_there(job, replace(work, **places))
     if outcome.output in hashed:
         # A model that was converted in place is done as long as it stays as it is now.
@@ -131,10 +143,25 @@ def _again_where_there(job: Job, work: Any) -> Outcome:
             raise
         there = work.path()
         with temporary_folder() as folder:
-            again = _outcome(job, replace(work, place=folder / there.name))
-            if again.output is None or not filecmp.cmp(again.output, there, shallow=False):
+            again = _outcome(job, replace(work, place=folder / "result" / there.name))
+            if again.output is None or not _is_whole(folder / "result", there.parent):
                 raise
         return replace(again, output=str(there))
+
+
+def _is_whole(made: Path, folder: Path) -> bool:
+    """True where each file of a result is in a folder with the same bytes. A result of which a part is missing was
+    interrupted, and is completed.
+    """
+    files = [path.relative_to(made) for path in made.rglob("*") if path.is_file()]
+    if any((folder / each).exists() and not filecmp.cmp(made / each, folder / each, shallow=False) for each in files):
+        return False
+    with WriteTogether(overwrite=False) as written:
+        for each in files:
+            if not (folder / each).exists():
+                with (made / each).open("rb") as source, written.open(folder / each) as target:
+                    shutil.copyfileobj(source, target)
+    return True
 
 
 def _outcome(job: Job, work: Work) -> Outcome:
@@ -217,7 +244,8 @@ def _rewritten(job: Job, work: Any) -> Outcome:
     result, verification = done.rewrite, None if done.rewrite is None else done.rewrite.verification
     return job.ended(
         done.status,
-        diagnostics=tuple(done.blockers if result is None else result.diagnostics),
+        # That a model is beyond the opset is no error here.
+        diagnostics=() if done.status == "beyond" else tuple(done.blockers if result is None else result.diagnostics),
         accepted=() if result is None else tuple(result.accepted),
         assumed_defaults=() if result is None else tuple(result.assumed_defaults),
         output=None if done.output is None else str(done.output),
@@ -229,18 +257,21 @@ def _rewritten(job: Job, work: Any) -> Outcome:
     )
 
 
-def _files_of_model(path: Path) -> list[Path]:
-    """The files that a model is made of: its own, and those of its weights. What is missing is left out: whoever opens
-    the model says so.
+def files_of_model(path: Path) -> list[Path]:
+    """The files that a model is made of: its own, and those of its weights, some of which may be missing. A page is one
+    file.
     """
+    if path.suffix == ".html" or not path.is_file():
+        return [path]
     if is_ir(path):
-        return [each for each in (path, path.with_suffix(".bin")) if each.is_file()]
+        weights = path.with_suffix(".bin")
+        return [path, weights] if weights.is_file() else [path]
     try:
         names = external_locations(path)
     except ModelError:
+        # Whoever opens the model says what is wrong with it.
         names = []
-    held = [path.parent / name for name in names if is_inside(path.parent, name)]
-    return [each for each in (path, *held) if each.is_file()]
+    return [path, *(path.parent / name for name in names if is_inside(path.parent, name))]
 
 
 def file_hash(path: Path) -> str:

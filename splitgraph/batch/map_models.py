@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
@@ -28,14 +29,14 @@ _WRITING = ("force", "external_data")
 
 def map_models(
     verb: Verb,
-    sources: Sequence[StrPath | tuple[StrPath, StrPath]],
+    sources: StrPath | Sequence[StrPath | tuple[StrPath, StrPath]],
     *,
     executor: Executor | None = None,
     jobs: int | None = None,
     timeout: float | None = 300,
     memory: float | None = None,
     output: StrPath | None = None,
-    exclude: Sequence[str] = (),
+    exclude: str | Sequence[str] = (),
     hashes: bool = False,
     **options: Any,
 ) -> Iterator[Outcome]:
@@ -58,7 +59,13 @@ def map_models(
     """
     if verb not in _VERBS:
         raise SplitgraphError(f"there is no verb {verb!r} for many models; there are: {', '.join(_VERBS)}")
-    limits = Limits(timeout, None if memory is None else int(memory * _GIB), hashes)
+    if jobs is not None and jobs < 1:
+        raise SplitgraphError(f"jobs is {jobs!r}; it must be an integer of at least 1")
+    if timeout is not None and not (isinstance(timeout, (int, float)) and math.isfinite(timeout) and timeout > 0):
+        raise SplitgraphError(f"timeout is {timeout!r}; it must be a number of seconds, or None")
+    sources = [sources] if isinstance(sources, (str, os.PathLike)) else list(sources)
+    exclude = [exclude] if isinstance(exclude, str) else exclude
+    limits = Limits(timeout, None if memory is None else max(1, int(memory * _GIB)), hashes)
     plan = _planned(verb, sources, limits, None if output is None else os.fspath(output), exclude, options)
     return _outcomes(plan, executor, jobs)
 

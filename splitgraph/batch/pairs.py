@@ -11,19 +11,22 @@ from splitgraph.batch.sources import Source
 
 def find_pairs(before: Sequence[Source], after: Sequence[Source]) -> list[tuple[str, str | None]]:
     """For each first model the second one, None where there is none: the model at the same path, or else the only one
-    beside that path whose name is the first one's with a tag: model.opset18.onnx for model.onnx.
+    beside that path whose name is the first one's with a tag: model.opset18.onnx for model.onnx. A second model belongs
+    to the first model with the longest such name.
     """
     exact = {source.relative: source.name for source in after}
+    names = {key: source.relative for source in before if source.relative is not None for key in _keys(source.relative)}
     tagged: dict[PurePosixPath, list[str]] = defaultdict(list)
     for source in after:
-        if source.relative is not None:
-            for untagged in _without_tags(source.relative):
-                tagged[untagged].append(source.name)
+        untagged = [] if source.relative is None else _without_tags(source.relative)
+        owner = next((names[name] for name in reversed(untagged) if name in names), None)
+        if owner is not None:
+            tagged[owner].append(source.name)
     pairs: list[tuple[str, str | None]] = []
     for source in before:
         found = exact.get(source.relative)
         if found is None and source.relative is not None:
-            candidates = [name for key in _keys(source.relative) for name in tagged[key] if name != source.name]
+            candidates = [name for name in tagged[source.relative] if name != source.name]
             found = candidates[0] if len(candidates) == 1 else None
         pairs.append((source.name, found))
     return pairs

@@ -41,7 +41,11 @@ class Plan:
         """
         taken: dict[Path, str] = {}
         left: list[Job] = []
+        results = {os.path.realpath(job.place) for job in self.jobs if job.place is not None} if resumes else set()
         for job in self.jobs:
+            if os.path.realpath(job.model) in results and not getattr(job.work, "in_place", False):
+                # The earlier call wrote it: it was no model then.
+                continue
             job = replace(job, is_new=job.is_new or resumes)
             found = _in_the_way(job, taken)
             if (job.model, job.after) in done:
@@ -59,14 +63,16 @@ def plan_jobs(verb: Verb, work: Any, sources: Sequence[Source], limits: Limits, 
     work: what is done, without a model. output: the folder of the results, None for the default place. Raises
     SplitgraphError for a folder that is a file, and for an output that no model may have.
     """
-    if output is not None:
+    is_file = output is not None and names_file(sources, output)
+    if output is not None and not is_file:
         _require_folder(output)
     work = _within(work, limits)
     options, plan = digest(verb, work), Plan()
     for source in sources:
         job = Job(verb, source.name, work, options, None, limits.seconds, limits.memory, limits.hashes)
         try:
-            plan.jobs.append(_placed(job, source, output))
+            placed = replace(job, work=replace(work, place=Path(str(output)))) if is_file else job
+            plan.jobs.append(_placed(placed, source, None if is_file else output))
         except SplitgraphError as error:
             plan.failed.append(job.failed(error.diagnostics))
     return plan
@@ -80,7 +86,9 @@ def plan_pairs(work: Any, pairs: Iterable[tuple[str, str | None]], limits: Limit
         job = Job("verify", before, work, options, after, limits.seconds, limits.memory, limits.hashes)
         if after is None:
             help = "Give the second model the path of the first one, or its name with a tag (model.opset18.onnx)."
-            found = diagnostic("SG601", "there is no second model to compare this one with", before, help=help)
+            found = diagnostic(
+                "SG601", "there is no second model, or there are several, to compare this one with", before, help=help
+            )
             plan.failed.append(job.failed([found]))
         else:
             plan.jobs.append(replace(job, work=replace(work, before=before, after=after)))
@@ -97,12 +105,20 @@ def _within(work: Any, limits: Limits) -> Any:
     return work
 
 
+def names_file(sources: Sequence[Source], output: str) -> bool:
+    """True where an output is the file for the only model, which was named: as if the model were alone."""
+    is_one = len(sources) == 1 and sources[0].relative is None and not sources[0].is_url
+    return is_one and not output.endswith(("/", os.sep)) and not os.path.isdir(output)
+
+
 def _require_folder(output: str) -> None:
     path = Path(output)
     existing = next((folder for folder in (path, *path.parents) if folder.exists()), Path("/"))
-    if existing.is_dir() and os.access(existing, os.W_OK):
+    dangling = next((folder for folder in (path, *path.parents) if folder.is_symlink() and not folder.exists()), None)
+    if existing.is_dir() and os.access(existing, os.W_OK) and dangling is None:
         return
-    problem = "is a file" if not existing.is_dir() else "cannot be written to"
+    problem = "cannot be written to" if existing.is_dir() else "is a file"
+    existing, problem = (existing, problem) if dangling is None else (dangling, "is a link that leads nowhere")
     text = f"with many models -o is a folder, and {existing} {problem}"
     raise SplitgraphError(text, [diagnostic("SG109", text, output)])
 
@@ -137,13 +153,14 @@ def _default_name(work: Any) -> str:
 def _in_the_way(job: Job, taken: dict[Path, str]) -> Diagnostic | None:
     """Why a job cannot begin: its result would replace a file, or the result of another model."""
     work: Any = job.work
-    place = getattr(work, "place", None)
-    if place is None:
+    place = job.place
+    if place is None or getattr(work, "in_place", False):
         return None
     other = taken.setdefault(Path(os.path.abspath(place)), job.model)
     if other != job.model:
         help = "Give the two models other names, or convert them in two calls."
         return diagnostic("SG601", f"the result of {other} goes to {place}, too", job.model, help=help)
-    if not job.is_new and not work.force:
+    # A model that is as wanted needs no file beside it: whoever opens it knows.
+    if work.place is not None and not job.is_new and not work.force:
         return diagnostic("SG108", f"{place} exists", str(place))
     return None

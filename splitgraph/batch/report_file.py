@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Iterable
@@ -9,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TextIO
 
-from splitgraph.batch.job import Job, file_hash
+from splitgraph.batch.job import Job, file_hash, files_of_model
 from splitgraph.batch.remote import localized
 from splitgraph.batch.sources import is_url
 from splitgraph.diagnostics import SplitgraphError, diagnostic
@@ -23,7 +24,8 @@ class ReportFile:
     """A report that is being written. Each line is on the disk before the next model is waited for."""
 
     def __init__(self, path: Path, kept: Iterable[Outcome] = ()) -> None:
-        """Begin a report with the outcomes that are kept of an earlier one. Raises SplitgraphError."""
+        """Begin a report with what is kept of an earlier one; a link is followed. Raises SplitgraphError."""
+        path = Path(os.path.realpath(path))
         beside = path.with_name(f".{path.name}.part")
         try:
             # An interrupted run must not lose the earlier report.
@@ -32,6 +34,8 @@ class ReportFile:
             os.replace(beside, path)
             self._file: TextIO = path.open("a", encoding="utf-8")
         except OSError as error:
+            with contextlib.suppress(OSError):
+                beside.unlink()
             raise cannot_write(path, error) from error
         self._path = path
 
@@ -44,8 +48,9 @@ class ReportFile:
             raise cannot_write(self._path, error) from error
 
     def close(self) -> None:
-        """Close the file."""
-        self._file.close()
+        """Close the file. What could not be written was told when it was added."""
+        with contextlib.suppress(OSError):
+            self._file.close()
 
 
 def _line(outcome: Outcome) -> str:
@@ -89,26 +94,35 @@ def done_before(jobs: Iterable[Job], report: Iterable[Outcome]) -> dict[_Key, Ou
     """
     known = {(outcome.model, outcome.after): outcome for outcome in report}
     asked = [(job, known.get((job.model, job.after))) for job in jobs]
-    same = [
-        outcome
-        for job, outcome in asked
-        if outcome is not None and outcome.status != "failed" and outcome.options == job.options and outcome.files
-    ]
-    with ThreadPoolExecutor() as pool:
-        return {
-            (outcome.model, outcome.after): outcome
-            for outcome, is_so in zip(same, pool.map(_is_unchanged, same), strict=True)
-            if is_so
-        }
+    same = [outcome for job, outcome in asked if outcome is not None and _is_of(outcome, job)]
+    pool = ThreadPoolExecutor()
+    try:
+        found = zip(same, pool.map(_is_unchanged, same), strict=True)
+        return {(outcome.model, outcome.after): outcome for outcome, is_so in found if is_so}
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _is_of(outcome: Outcome, job: Job) -> bool:
+    """True for the outcome of this job, whose result went where that of the job goes."""
+    if outcome.status == "failed" or outcome.options != job.options or not outcome.files:
+        return False
+    wanted = job.place
+    if outcome.output is not None:
+        return wanted is not None and os.path.abspath(outcome.output) == os.path.abspath(wanted)
+    # Of these models nothing is written, or nothing where no folder is named.
+    is_kept = outcome.status in ("beyond", "refused", "different", "not-verified", "findings")
+    return is_kept or wanted is None or (outcome.status == "there" and getattr(job.work, "place", None) is None)
 
 
 def _is_unchanged(outcome: Outcome) -> bool:
-    if outcome.output is not None and not os.path.exists(outcome.output):
-        return False
     try:
+        if outcome.output is not None and not all(each.is_file() for each in files_of_model(Path(outcome.output))):
+            return False
         if is_url(outcome.model):
             # Its files are in the cache, which is brought up to date.
             localized(outcome.model)
-        return all(file_hash(Path(name)) == known for name, known in outcome.files.items())
+        read = {Path(name): known for name, known in outcome.files.items()}
+        return all(path.is_file() and file_hash(path) == known for path, known in read.items())
     except (OSError, SplitgraphError):
         return False

@@ -62,6 +62,7 @@ def find_sources(
     found: dict[str, Source] = {}
     for argument in arguments:
         sources = [each for each in _sources(argument, below) if not (only_onnx and each.is_found_ir)]
+        sources = [each for each in sources if not _is_result(each, argument, below)]
         if not sources:
             raise _nothing_found(argument)
         for source in sources:
@@ -100,12 +101,18 @@ def _sources(argument: str, below: Path | None) -> Iterator[Source]:
 
 def _in_folder(folder: Path, below: Path | None) -> Iterator[Source]:
     """The models in a folder and its subfolders, but not in hidden ones."""
-    for parent, folders, files in os.walk(folder):
+    for parent, folders, files in os.walk(folder, onerror=_cannot_be_read):
         folders[:] = sorted(name for name in folders if not name.startswith(".") and not _is_at(parent, name, below))
         for name in sorted(files):
             path = Path(parent, name)
             if not name.startswith(".") and _is_model(path):
                 yield Source(str(path), PurePosixPath(path.relative_to(folder).as_posix()))
+
+
+def _cannot_be_read(error: OSError) -> None:
+    """Raise the error of a folder that cannot be read: its models must not be left out in silence."""
+    text = f"the folder {error.filename} cannot be read: {error.strerror}"
+    raise SplitgraphError(text, [diagnostic("SG601", text, str(error.filename))])
 
 
 def _of_pattern(pattern: str, below: Path | None) -> Iterator[Source]:
@@ -127,6 +134,15 @@ def _below(base: Path, path: Path) -> PurePosixPath:
     return PurePosixPath(path.name if relative.startswith("..") else Path(relative).as_posix())
 
 
+def _is_result(source: Source, argument: str, below: Path | None) -> bool:
+    """True for a model that was found in the folder of the results, unless that folder is what was named."""
+    if below is None or source.relative is None or source.is_url or not below.exists():
+        return False
+    if os.path.isdir(argument) and os.path.samefile(argument, below):
+        return False
+    return Path(os.path.realpath(source.name)).is_relative_to(os.path.realpath(below))
+
+
 def _is_at(parent: str, name: str, below: Path | None) -> bool:
     return below is not None and below.exists() and os.path.samefile(os.path.join(parent, name), below)
 
@@ -142,7 +158,7 @@ def _is_excluded(source: Source, patterns: Iterable[str]) -> bool:
     path = PurePosixPath(source.name.replace(os.sep, "/"))
     relative = path if source.relative is None else source.relative
     texts = {str(path), str(relative), path.name}
-    folders = set(relative.parts[:-1]) | {str(parent) for parent in relative.parents}
+    folders = set(relative.parts[:-1]) | {str(parent) for parent in (*relative.parents, *path.parents)}
     for pattern in patterns:
         if pattern.endswith("/"):
             if any(fnmatch.fnmatchcase(folder, pattern.rstrip("/")) for folder in folders):

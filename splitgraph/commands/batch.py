@@ -20,10 +20,10 @@ from splitgraph.batch.worker import Workers
 from splitgraph.commands.index import refuse_index, write_index
 from splitgraph.commands.progress import Progress
 from splitgraph.diagnostics import SplitgraphError, diagnostic
-from splitgraph.exit_codes import CLEAN, FINDINGS
+from splitgraph.exit_codes import CLEAN, FINDINGS, WRONG_USAGE
 from splitgraph.outcome import Outcome, Verb
 from splitgraph.report.batch_pages import outcome_lines, summary_page
-from splitgraph.report.printing import print_document, print_notice, print_result
+from splitgraph.report.printing import print_document, print_notice, print_result, say_error
 from splitgraph.work.rewriting import RewriteWork
 
 _GIB = 2**30
@@ -48,16 +48,21 @@ def run_batch(
     verb: Verb = work.verb
     force = getattr(work, "force", options.get("force", False))
     _check_files(options, force)
-    if verb == "report":
-        refuse_index(work, force=force or options["resume"])
     plan = _planned(verb, arguments, work, options, pairs)
+    _refuse_models(options, plan)
+    has_index = verb == "report" and (work.svg is not None or os.path.isdir(work.output) or len(plan.jobs) != 1)
+    if has_index:
+        refuse_index(work, force=force or options["resume"])
     report = None if options["report"] is None else Path(options["report"])
     known = done_before(plan.jobs, read_report(report)) if options["resume"] and report is not None else {}
     jobs = plan.to_do(known, resumes=options["resume"])
     total = len(jobs) + len(plan.failed) + len(known)
-    lines = _Lines(report, known.values(), verb, total=total, shown=not (quiet or as_json))
     workers, outcomes = Workers(), list(known.values())
-    with lines, _executor(options["scheduler"]) as executor:
+    # A scheduler that does not answer leaves the earlier report as it is.
+    with (
+        _executor(options["scheduler"]) as executor,
+        _Lines(report, known.values(), verb, total=total, shown=not (quiet or as_json)) as lines,
+    ):
         lines.progress.follow(workers)
         for outcome in plan.failed:
             lines.add(outcome, outcomes)
@@ -66,19 +71,25 @@ def run_batch(
             for outcome in found:
                 lines.add(outcome, outcomes)
     seconds = time.monotonic() - began
-    if options["junit"] is not None:
-        from splitgraph.batch.junit import write_junit
+    code = CLEAN if all(outcome.ok for outcome in outcomes) else FINDINGS
+    try:
+        if options["junit"] is not None:
+            from splitgraph.batch.junit import write_junit
 
-        write_junit(Path(options["junit"]), verb, outcomes, seconds)
-    if verb == "report":
-        write_index(Path(work.output), outcomes, title=work.title)
+            write_junit(Path(options["junit"]), verb, outcomes, seconds)
+        if has_index:
+            write_index(Path(work.output), outcomes, title=work.title)
+    except SplitgraphError as error:
+        # What became of the models is told all the same.
+        say_error(str(error), error.diagnostics)
+        code = WRONG_USAGE
     if as_json:
         from splitgraph.report.batch_documents import batch_json
 
         print_document(batch_json(verb, outcomes))
     elif not quiet:
         print_result(summary_page(verb, outcomes, seconds=seconds, resumed=len(known)))
-    return CLEAN if all(outcome.ok for outcome in outcomes) else FINDINGS
+    return code
 
 
 def _planned(verb: Verb, arguments: Sequence[str], work: Any, options: Mapping[str, Any], pairs: str | None) -> Plan:
@@ -88,7 +99,7 @@ def _planned(verb: Verb, arguments: Sequence[str], work: Any, options: Mapping[s
         for folder in (*arguments, pairs):
             if not os.path.isdir(folder):
                 raise _usage(f"--pairs compares two folders, and {folder} is no folder")
-        before = find_sources(arguments, options["exclude"])
+        before = find_sources(arguments, options["exclude"], below=Path(pairs))
         return plan_pairs(work, find_pairs(before, find_sources([pairs])), limits)
     output: str | None = getattr(work, "output", None)
     if output is not None and getattr(work, "in_place", False):
@@ -104,7 +115,7 @@ def _planned(verb: Verb, arguments: Sequence[str], work: Any, options: Mapping[s
 def _memory(gib: float | None) -> int | None:
     """The limit of a worker's memory in bytes: that of the machine, unless one is given."""
     if gib is not None:
-        return int(gib * _GIB)
+        return max(1, int(gib * _GIB))
     if not hasattr(os, "sysconf"):
         return None
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
@@ -114,6 +125,8 @@ def _check_files(options: Mapping[str, Any], force: bool) -> None:
     """Refuse a report that exists, before any work."""
     if options.get("diff"):
         raise _usage("--diff is for one model; with many, compare two of them with splitgraph diff")
+    if options.get("values"):
+        raise _usage("--all is for one model; the report of many has no values")
     if options["resume"] and options["report"] is None:
         raise _usage("--resume needs --report, the report of the call that was interrupted")
     for name in ("report", "junit"):
@@ -126,10 +139,23 @@ def _check_files(options: Mapping[str, Any], force: bool) -> None:
             raise SplitgraphError(text, [diagnostic("SG109", text, file)])
         if os.path.isdir(file):
             raise _usage(f"--{name} is a file, and {file} is a folder")
+        if os.path.exists(file) and not os.path.isfile(file):
+            raise _usage(f"--{name} is a file, and {file} is none")
         if os.path.lexists(file) and not force and not options["resume"]:
             advice = ", or --resume to go on with it" if name == "report" else ""
             text = f"{file} exists; give another name with --{name}, or pass --force to overwrite it{advice}"
             raise SplitgraphError(text, [diagnostic("SG108", text, file)])
+
+
+def _refuse_models(options: Mapping[str, Any], plan: Plan) -> None:
+    """Refuse a report in the place of a model, or of the other report."""
+    files = {name: os.path.realpath(options[name]) for name in ("report", "junit") if options[name] is not None}
+    if len(set(files.values())) < len(files):
+        raise _usage("--report and --junit are two files")
+    models = {os.path.realpath(name) for job in plan.jobs for name in (job.model, job.after or job.model)}
+    for name, path in files.items():
+        if path in models:
+            raise _usage(f"--{name} is one of the models, {options[name]}")
 
 
 def _usage(text: str) -> SplitgraphError:

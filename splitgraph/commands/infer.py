@@ -35,6 +35,8 @@ def infer(
     """Infer models and print a report of each; keywords: others of `api.infer`."""
     keywords |= {"bind": parse_bindings(bind), "accept": accepted_texts(keywords["accept"])}
     work = InferWork(Path(), output, force, external_data, input_shape, keywords)
+    if with_values:
+        many = {**many, "values": with_values}
     one = partial(_infer, with_values=with_values, as_json=as_json, quiet=quiet)
     return run_models(models, work, one, many, as_json=as_json, quiet=quiet)
 

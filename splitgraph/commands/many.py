@@ -12,7 +12,7 @@ from typing import Any
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _MAGIC = re.compile(r"[*?[]")
 # Options that each command has, for one model, too.
-_OF_ONE = ("limit", "force", "skip_newer", "diff")
+_OF_ONE = ("limit", "force", "skip_newer", "diff", "values")
 
 
 def run_models(

@@ -7,6 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import click
+
 from splitgraph.arguments import parse_bindings
 from splitgraph.commands.many import run_models
 from splitgraph.report.printing import print_document, print_result, working
@@ -30,6 +32,8 @@ def verify(
     work = VerifyWork(before, after, keywords)
     one = partial(_verify, as_json=as_json, quiet=quiet)
     if not pairs:
+        if any(many.values()):
+            raise click.UsageError("The options for many models need --pairs and two folders.")
         return one(work)
     options = {**many, "force": force, "limit": keywords["timeout"]}
     return run_models([str(before)], work, one, options, pairs=str(after), as_json=as_json, quiet=quiet)

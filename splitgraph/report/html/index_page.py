@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -66,7 +67,7 @@ def index_page(rows: Iterable[IndexRow], *, title: str) -> str:
 
 def _row(row: IndexRow) -> list[Any]:
     # Every link is a path: no name of a file becomes a scheme such as javascript.
-    link = None if row.link is None else f"./{quote(row.link.replace(chr(92), '/'), safe='/')}"
+    link = None if row.link is None else f"./{quote(os.fsencode(row.link.replace(chr(92), '/')), safe='/')}"
     seconds = None if row.seconds is None else round(row.seconds, 3)
     opsets = printable(row.before), printable(row.after)
     numbers = row.nodes, row.splits, row.errors, row.warnings, row.notes
