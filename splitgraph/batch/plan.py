@@ -28,10 +28,11 @@ class Limits:
 
 @dataclass(slots=True)
 class Plan:
-    """The jobs of a call, and the outcomes of what cannot begin."""
+    """The jobs of a call, and the outcomes of what cannot begin. has_folder: the results go to a folder."""
 
     jobs: list[Job] = field(default_factory=list)
     failed: list[Outcome] = field(default_factory=list)
+    has_folder: bool = False
 
     def to_do(self, done: Container[tuple[str, str | None]] = (), *, resumes: bool = False) -> list[Job]:
         """The jobs that are left. done: the models, and second models, that an earlier call has done. resumes: the
@@ -67,7 +68,7 @@ def plan_jobs(verb: Verb, work: Any, sources: Sequence[Source], limits: Limits, 
     if output is not None and not is_file:
         _require_folder(output)
     work = _within(work, limits)
-    options, plan = digest(verb, work), Plan()
+    options, plan = digest(verb, work), Plan(has_folder=output is not None and not is_file)
     for source in sources:
         job = Job(verb, source.name, work, options, None, limits.seconds, limits.memory, limits.hashes)
         try:

@@ -50,7 +50,7 @@ def run_batch(
     _check_files(options, force)
     plan = _planned(verb, arguments, work, options, pairs)
     _refuse_models(options, plan)
-    has_index = verb == "report" and (work.svg is not None or os.path.isdir(work.output) or len(plan.jobs) != 1)
+    has_index = verb == "report" and plan.has_folder
     if has_index:
         refuse_index(work, force=force or options["resume"])
     report = None if options["report"] is None else Path(options["report"])
