@@ -37,16 +37,19 @@ FAULTY_NAMES = ("crash", "hang")
 # Does the work on each model of stdin, and prints how many seconds it took.
 ALONE = f"""
 import sys, time
+from dataclasses import replace
 from pathlib import Path
 import splitgraph.api, splitgraph.conversion.opset
 from splitgraph.batch.job import Job, run_job
 from splitgraph.work.rewriting import RewriteWork
 
+verify = None if "verify" in sys.argv else False
 began = time.monotonic()
 for number, name in enumerate(sys.stdin.read().splitlines()):
     place = Path("alone") / f"{{number}}.onnx"
     keywords = {{"opset": {OPSET}}}
-    work = RewriteWork("upgrade", Path(name), keywords, verify=False, place=place, skips_newer=True)
+    work = RewriteWork("upgrade", Path(name), keywords, verify=verify, place=place, skips_newer=True)
+    work = work if verify is False else replace(work, running={{"timeout": 60}})
     run_job(Job("upgrade", name, work, hashes=True))
 print(time.monotonic() - began)
 """
@@ -58,12 +61,13 @@ def main() -> int:
     parser.add_argument("--models", type=int, default=1000, help="how many models")
     parser.add_argument("--large", type=int, default=400, help="size of the large model, in MB")
     parser.add_argument("--no-cluster", action="store_true", help="leave the cluster out")
+    parser.add_argument("--no-verification", action="store_true", help="leave out the call with verification")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         os.chdir(folder)
         make_models(folder / "zoo", options.models, options.large)
-        faults = check_all(folder, with_cluster=not options.no_cluster)
+        faults = check_all(folder, with_cluster=not options.no_cluster, with_verification=not options.no_verification)
     for fault in faults:
         print(f"WRONG: {fault}")
     print("as it should be" if not faults else f"{len(faults)} faults")
@@ -103,7 +107,7 @@ def large_model(megabytes: int) -> onnx.ModelProto:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
 
 
-def check_all(folder: Path, *, with_cluster: bool) -> list[str]:
+def check_all(folder: Path, *, with_cluster: bool, with_verification: bool) -> list[str]:
     """Everything that is to be shown; what is not so."""
     faults: list[str] = []
     single = seconds_alone(folder)
@@ -112,10 +116,14 @@ def check_all(folder: Path, *, with_cluster: bool) -> list[str]:
     for line in whole.values():
         counts[line["status"]] = counts.get(line["status"], 0) + 1
     print(f"many: {len(whole)} models, {counts}")
-    sound, _ = call("sound", ["--jobs", "2", *(f"--exclude={name}.onnx" for name in FAULTY_NAMES)])
     print(f"all: {wall:.1f} s, of which one model hangs for {TIMEOUT} s")
-    print(f"without the two faulty ones: one process {single:.1f} s, one call with 2 workers {sound:.1f} s")
-    print(f"  {sound / (single / 2):.2f} of half of the first; start of the program included")
+    leave_out = [f"--exclude={name}.onnx" for name in FAULTY_NAMES]
+    sound, _ = call("sound", ["--jobs", "2", *leave_out])
+    tell_ratio("without the two faulty ones", single, sound)
+    if with_verification:
+        alone = seconds_alone(folder, "verify")
+        verified, _ = call("verified", ["--jobs", "2", "--verify", *leave_out])
+        tell_ratio("the same with verification", alone, verified)
     for name, code in (("crash", "SG604"), ("hang", "SG605")):
         found = [each["code"] for each in whole[f"zoo/{name}.onnx"]["diagnostics"]]
         faults += [] if found == [code] else [f"{name}: {found}"]
@@ -132,11 +140,17 @@ def check_all(folder: Path, *, with_cluster: bool) -> list[str]:
     return faults
 
 
-def seconds_alone(folder: Path) -> float:
+def tell_ratio(what: str, alone: float, together: float) -> None:
+    """Print how long models take in one process, and in one call with two workers."""
+    print(f"{what}: one process {alone:.1f} s, one call with 2 workers {together:.1f} s")
+    print(f"  {together / (alone / 2):.2f} of half of the first; start of the program included")
+
+
+def seconds_alone(folder: Path, *arguments: str) -> float:
     """How long the sound models take in one process, one after the other."""
     sound = [path for path in (folder / "zoo").rglob("*.onnx") if path.stem not in FAULTY_NAMES]
     names = "\n".join(str(path.relative_to(folder)) for path in sound)
-    typed = [sys.executable, "-c", ALONE]
+    typed = [sys.executable, "-c", ALONE, *arguments]
     done = subprocess.run(typed, input=names, capture_output=True, text=True, env=environment(), check=True)
     shutil.rmtree(folder / "alone")
     return float(done.stdout)
@@ -160,6 +174,7 @@ def call(name: str, options: list[str]) -> tuple[float, dict[str, dict[str, Any]
     done = subprocess.run(
         command(name, options), capture_output=True, text=True, env=environment(faulty=True), check=False
     )
+    # Broken models are findings; one that no engine runs is, too.
     if done.returncode != 1:
         raise SystemExit(f"exit code {done.returncode}: {done.stderr[-2000:]}")
     return time.monotonic() - began, report(name)
