@@ -104,11 +104,15 @@ COMMANDS = [
     ("convert", str(MODEL), "--to", "slice", "-o", "folder/", "--external-data"),
     ("check", str(MODEL), "--target", "onnxruntime"),
     ("verify", str(MODEL), str(MODEL), "--engine", "reference"),
+    ("infer", str(MODEL), str(MODEL.with_name("split13_equal.onnx")), "--jobs", "2", "--timeout", "60"),
+    ("upgrade", str(MODEL), "--opset", "18", "-o", "many/", "--verify", "--engine", "reference", "--jobs", "1"),
+    ("report", str(MODEL), "-o", "report.html"),
+    ("diff", str(MODEL), str(MODEL)),
     ("doctor",),
 ]
 
 
-@pytest.mark.parametrize("arguments", COMMANDS, ids=lambda arguments: arguments[0])
+@pytest.mark.parametrize("arguments", COMMANDS, ids=lambda arguments: f"{arguments[0]} {len(arguments)}")
 def test_command(arguments: tuple[str, ...], tmp_path: Path) -> None:
     done = run("-m", "splitgraph", *arguments, folder=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
