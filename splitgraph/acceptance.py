@@ -9,7 +9,7 @@ its operator were unknown.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from typing import NamedTuple
 
 from splitgraph.diagnostics import CODES, Diagnostic, SplitgraphError, diagnostic
@@ -49,13 +49,14 @@ _FORM = "CODE or CODE@LOCATION, such as SG302 or SG302@main/node"
 class Acceptance(NamedTuple):
     """A finding that the user accepts.
 
-    location: of the finding; one that ends in "/*" stands for everything below it; None for every location. outputs:
-    those of the node, where it is known; they tell the node from others when a conversion moves it.
+    location: of the finding; one that ends in "/*" stands for everything below it; None for every location. node: the
+    node, where it is known: the steps to it from the outermost graph, none of which changes when a conversion moves
+    nodes.
     """
 
     code: str
     location: str | None = None
-    outputs: tuple[str, ...] = ()
+    node: tuple[Hashable, ...] = ()
 
     def __str__(self) -> str:
         return self.code if self.location is None else f"{self.code}@{self.location}"

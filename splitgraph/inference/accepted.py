@@ -5,8 +5,9 @@ A node that is set aside is inferred like a node of an unknown operator, so that
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from splitgraph.acceptance import REPAIRED, Acceptance, stale
 from splitgraph.diagnostics import Diagnostic
@@ -66,7 +67,7 @@ def settle(
     settled, nodes = Settled(), _Nodes(scopes)
     errors = [found for found in diagnostics if found.severity == "error"]
     needed: set[Acceptance] = set()
-    later = [each for each in accept if each.location is None and not each.outputs]
+    later = [each for each in accept if each.location is None and not each.node]
     for found in errors:
         matching = [each for each in accept if _reaches(each, found, nodes)]
         if not matching:
@@ -81,34 +82,44 @@ def settle(
         if found.code in REPAIRED:
             later.append(matching[0])
             continue
-        for scope, index in held:
-            settled.nodes.setdefault((scope.path, index), found)
-            for location in (found.location, _location(scope, index)):
+        for place in held:
+            settled.nodes.setdefault((place.scope.path, place.position), found)
+            for location in (found.location, place.location):
                 settled.locations[location] = settled.locations.get(location, frozenset()) | {found.code}
-            later.append(Acceptance(found.code, found.location, tuple(scope.nodes[index].output)))
+            later.append(Acceptance(found.code, found.location, nodes.steps_to(place)))
     settled.notes += [stale(each, errors) for each in accept if each not in needed]
     contradicted = [found for found in errors if settled.locations and found.code == "SG301"]
     settled.consequences = frozenset(found for found in contradicted if not nodes.has_split(found.location))
-    settled.later = tuple(dict.fromkeys(later))
+    left = _left(settled, errors, nodes)
+    settled.later = tuple(each for each in dict.fromkeys(later) if (each.code, each.node) not in left)
     return settled
 
 
+def _left(settled: Settled, errors: Sequence[Diagnostic], nodes: _Nodes) -> set[tuple[str, tuple[Hashable, ...]]]:
+    """The errors that are not accepted: code, and node. Two nodes without outputs may not be told from each other: no
+    later acceptance may reach one of these.
+    """
+    accepted = frozenset(settled.accepted)
+    left = [found for found in errors if found not in accepted]
+    return {(found.code, nodes.steps_to(place)) for found in left for place in nodes.at(found.location)}
+
+
 def _reaches(accept: Acceptance, found: Diagnostic, nodes: _Nodes) -> bool:
-    if not accept.outputs:
+    if not accept.node:
         return accept.reaches(found)
     if accept.code != found.code:
         return False
-    return any(tuple(scope.nodes[index].output) == accept.outputs for scope, index in nodes.at(found.location))
+    return any(nodes.steps_to(place) == accept.node for place in nodes.at(found.location))
 
 
 def _why_not(
-    found: Diagnostic, held: Sequence[tuple[Scope, int]], nodes: _Nodes, graphs: Mapping[GraphPath, GraphDetail]
+    found: Diagnostic, held: Sequence[_Place], nodes: _Nodes, graphs: Mapping[GraphPath, GraphDetail]
 ) -> str | None:
     """Why a finding cannot be accepted; None where it can be."""
     if not held:
         return "it is about a graph and not about one node"
-    for scope, index in held:
-        node, detail = scope.nodes[index], graphs.get(scope.path) or GraphDetail()
+    for place in held:
+        node, index, detail = place.node, place.position, graphs.get(place.scope.path) or GraphDetail()
         repairs = {repair.code for repair in detail.repairs.get(index, ())}
         if found.code in REPAIRED:
             if found.code not in repairs:
@@ -122,37 +133,70 @@ def _why_not(
     return None
 
 
-def _location(scope: Scope, index: int) -> str:
-    return f"{scope.location}/{node_label(scope.nodes[index], index)}"
+class _Place(NamedTuple):
+    """A node: its graph, and its position there. calls: those around the body of a function, the outermost first; none
+    for the body as written.
+    """
+
+    scope: Scope
+    position: int
+    calls: tuple[_Place, ...] = ()
+
+    @property
+    def node(self) -> NodeProto:
+        return self.scope.nodes[self.position]
+
+    @property
+    def location(self) -> str:
+        """The location as written, apart from any call."""
+        return f"{self.scope.location}/{node_label(self.node, self.position)}"
 
 
 class _Nodes:
-    """Finds the nodes at a location."""
+    """Finds the nodes at a location, and what tells each of them from others."""
 
     def __init__(self, scopes: Sequence[Scope]) -> None:
-        self._scopes = scopes
-        self._at: dict[str, list[tuple[Scope, int]]] = {}
+        self._scopes = {scope.path: scope for scope in scopes}
+        self._at: dict[str, list[_Place]] = {}
         self._functions: dict[FunctionKey, FunctionProto] = {
             function_key(scope.proto): scope.proto for scope in scopes if scope.is_function
         }
 
-    def at(self, location: str) -> Sequence[tuple[Scope, int]]:
+    def at(self, location: str) -> Sequence[_Place]:
         """The nodes at a location: several where they have one name, in a function's body where it is called."""
         if not self._at:
-            for scope in self._scopes:
+            for scope in self._scopes.values():
                 for index in range(len(scope.nodes)):
-                    self._at.setdefault(_location(scope, index), []).append((scope, index))
+                    place = _Place(scope, index)
+                    self._at.setdefault(place.location, []).append(place)
         found = self._at.get(location)
         return found if found is not None else self._in_a_call(location)
 
-    def _in_a_call(self, location: str) -> Sequence[tuple[Scope, int]]:
+    def _in_a_call(self, location: str) -> Sequence[_Place]:
         for end in (index for index, char in enumerate(location) if char == "/"):
-            for scope, index in self._at.get(location[:end], ()):
-                function = self.function_of(scope.nodes[index])
+            for call in self._at.get(location[:end], ()):
+                function = self.function_of(call.node)
                 inner = [] if function is None else self.at(f"{function_location(function)}{location[end:]}")
                 if inner:
-                    return inner
+                    return [place._replace(calls=(call, *place.calls)) for place in inner]
         return ()
+
+    def steps_to(self, place: _Place) -> tuple[Hashable, ...]:
+        """The way to a node from the outermost graph, without indices, which change when nodes move: the outputs of
+        each call and of each node around it, the functions, and the attributes with the subgraphs.
+        """
+        steps: list[Hashable] = []
+        for scope, position, _ in (*place.calls, place):
+            steps += self._steps_into(scope)
+            steps.append(tuple(scope.nodes[position].output))
+        return tuple(steps)
+
+    def _steps_into(self, scope: Scope) -> list[Hashable]:
+        if len(scope.path) < 3:
+            return [function_key(scope.proto)] if scope.is_function else []
+        *around, index, attribute, position = scope.path
+        outer = self._scopes[tuple(around)]
+        return [*self._steps_into(outer), tuple(outer.nodes[index].output), attribute, position]
 
     def function_of(self, node: NodeProto) -> FunctionProto | None:
         """The function of the model that a node calls; None for every other node."""
@@ -160,7 +204,7 @@ class _Nodes:
 
     def has_split(self, location: str) -> bool:
         """True where one of the nodes at a location is a split."""
-        return any(self.is_split(scope.nodes[index]) for scope, index in self.at(location))
+        return any(self.is_split(place.node) for place in self.at(location))
 
     def is_split(self, node: NodeProto) -> bool:
         """True for a node of the split family, also at an opset that does not have it."""

@@ -28,6 +28,10 @@ def up(made: onnx.ModelProto, *accept: str) -> Rewrite:
     return splitgraph.upgrade(made, 18, accept=accept)
 
 
+def up20(made: onnx.ModelProto, *accept: str) -> Rewrite:
+    return splitgraph.upgrade(made, 20, accept=accept)
+
+
 def down(made: onnx.ModelProto, *accept: str) -> Rewrite:
     return splitgraph.downgrade(made, 11, accept=accept)
 
@@ -158,6 +162,57 @@ def test_nodes_are_known_after_they_moved() -> None:
     rewrite = splitgraph.convert(made, "split", opset=18, accept=["SG302@main/Sqrt#1"])
     assert [found.location for found in rewrite.accepted] == ["main/Sqrt#1"]
     assert [node.op_type for node in rewrite.model.graph.node] == ["Sqrt", "Relu", "Split"]
+
+
+# A node whose error is accepted, and a node that differs from it only in its graph, in its call, or not at all.
+TWINS = {
+    "in two branches": (
+        "q = If(c) <then_branch = t () => (int64[3] o) { [bad] o = Sqrt(z) },"
+        " else_branch = e () => (int64[3] o) { [bad2] o = Sqrt(z) }>",
+        "",
+        "main/q/then_branch/bad",
+        "main/q/else_branch/bad2",
+    ),
+    "in two nodes": (
+        "q = If(c) <then_branch = t () => (int64[3] o) { [bad] o = Sqrt(z) },"
+        " else_branch = e () => (int64[3] o) { o = Identity(z) }>"
+        "p = If(c) <then_branch = t () => (int64[3] o) { [bad] o = Sqrt(z) },"
+        " else_branch = e () => (int64[3] o) { o = Identity(z) }>",
+        "",
+        "main/q/then_branch/bad",
+        "main/p/then_branch/bad",
+    ),
+    "in a function": ("[bad] r = Sqrt(z) [call] y = l.f(z)", FUNCTION, "main/bad", "main/call/in"),
+    "outside the function": ("[bad] r = Sqrt(z) [call] y = l.f(z)", FUNCTION, "main/call/in", "main/bad"),
+    "in two calls": ("[one] y = l.f(z) [two] y2 = l.f(z)", FUNCTION, "main/one/in", "main/two/in"),
+    "in two functions": (
+        "[one] y = l.f(z) [two] y2 = l.f2(z)",
+        FUNCTION + FUNCTION.replace("f (q)", "f2 (q)"),
+        "main/one/in",
+        "main/two/in",
+    ),
+    "without outputs": ("[bad] = Floor(x) [bad2] = Floor(x)", "", "main/bad", "main/bad2"),
+}
+# Splits with which a conversion walks the model a second time: one that it repairs, and one that it moves.
+WALKED_AGAIN = {"repaired": (18, "[s] a, b = Split<axis = 1>(x)"), "moved": (17, "[s] a, b = Split(w) w = Relu(x)")}
+
+
+@pytest.mark.parametrize("again", WALKED_AGAIN)
+@pytest.mark.parametrize("twins", TWINS)
+@pytest.mark.parametrize("convert", [up20, sliced, for_target_at])
+def test_an_error_like_an_accepted_one_is_not_accepted(convert: Convert, twins: str, again: str) -> None:
+    body, functions, bad, other = TWINS[twins]
+    opset, split = WALKED_AGAIN[again]
+    condition = "k = Constant<value = int64 {0}>() l = Gather(z, k) c = Cast<to = 9>(l)"
+    made = model(f"{condition} {body} {split}", opset, functions=functions)
+    for node in made.graph.node:
+        node.name = node.name or next(iter(node.output), "")
+    code = "SG212" if twins == "without outputs" else "SG302"
+    with pytest.raises(ConversionError) as raised:
+        convert(made, f"{code}@{bad}")
+    assert (code, other) in {(found.code, found.location) for found in raised.value.diagnostics}
+    rewrite = convert(made, f"{code}@{bad}", f"{code}@{other}")
+    assert {found.location for found in rewrite.accepted} == {bad, other}
 
 
 def test_in_functions() -> None:
