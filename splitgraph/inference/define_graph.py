@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from splitgraph.diagnostics import diagnostic
+from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.dim import Dim
 from splitgraph.graph.nesting import MOST_NESTED
 from splitgraph.graph.scopes import MAIN
@@ -43,11 +43,14 @@ def define_graph_values(
     first: dict[str, TensorProto] = {}
     for held in graph.initializer:
         name = held.name
-        if values.path == MAIN and (earlier := first.setdefault(name, held)) is not held and earlier == held:
-            # Runtimes load the graph, whichever of the two they take.
-            text = f"the initializer {name!r} is there twice, with the same elements"
-            values.report(diagnostic("SG104", text, values.location, severity="warning", help="Remove one of the two."))
+        earlier = first.setdefault(name, held)
+        if values.path == MAIN and earlier is not held and earlier == held:
+            values.report(_same_twice(name, values.location))
             continue
+        if name in inputs and earlier is not held:
+            # The input defines the name, so that no second definition is found below.
+            text = f"the initializer {name!r} is there twice, with different elements"
+            values.report(diagnostic("SG104", text, values.location))
         if name not in inputs:
             values.define(name, tensor_type(held), values.location)
         # From IR 4 on an initializer that is also an input is a default that a caller may override, so no constant.
@@ -68,6 +71,12 @@ def define_graph_values(
         elif written.dtype is None:
             values.types[name] = replace(written, dtype=given_type.dtype)
     values.declared.update(values.state.declared_types.get(values.path, {}))
+
+
+def _same_twice(name: str, location: str) -> Diagnostic:
+    """The warning about two equal initializers of one name. Runtimes load the graph, whichever of the two they take."""
+    text = f"the initializer {name!r} is there twice, with the same elements"
+    return diagnostic("SG104", text, location, severity="warning", help="Remove one of the two.")
 
 
 def _input_type(

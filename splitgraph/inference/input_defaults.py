@@ -18,11 +18,11 @@ _MOST_ELEMENTS = 64
 
 
 def defaults_of(model: ModelProto) -> list[TensorProto]:
-    """The initializers of a model that are also inputs, so that a caller may replace them."""
+    """The initializers of a model that are also inputs, so that a caller may replace them; each name once."""
     if model.ir_version < _DEFAULTS_SINCE or not model.graph.initializer:
         return []
     inputs = {value.name for value in model.graph.input}
-    return [held for held in model.graph.initializer if held.name in inputs]
+    return list({held.name: held for held in model.graph.initializer if held.name in inputs}.values())
 
 
 def may_tell_shapes(held: TensorProto) -> bool:

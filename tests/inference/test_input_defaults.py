@@ -69,6 +69,21 @@ def test_taken_for_constants(op_type: str, held: TensorProto, outputs: int, assu
     assert "the default of 1 input is treated as constant" in note.message
 
 
+def test_two_defaults_of_one_name() -> None:
+    """Equal ones are a warning, as for initializers that are no inputs; different ones are an error."""
+    equal, different = (model_of("Reshape", integers(3, 8)) for _ in range(2))
+    equal.graph.initializer.append(integers(3, 8))
+    different.graph.initializer.append(integers(8, 3))
+    for model, severity in ((equal, "warning"), (different, "error")):
+        found = [each for each in splitgraph.infer(model).diagnostics if each.code == "SG104"]
+        assert [each.severity for each in found] == [severity]
+    with pytest.raises(splitgraph.ConversionError, match="SG104"):
+        splitgraph.upgrade(different, 18, assume_defaults=True)
+    rewrite = splitgraph.upgrade(equal, 18, assume_defaults=True)
+    assert rewrite.assumed_defaults == ("w",)
+    assert "the default of 1 input is" in rewrite.diagnostics[0].message
+
+
 @pytest.mark.parametrize("assume_defaults", [False, True])
 @pytest.mark.parametrize(
     "model",
