@@ -119,6 +119,11 @@ class Walked:
         told = {found for detail in self.graphs.values() for found in detail.lenient.values()}
         return [found for found in self.diagnostics if found in told] if told else []
 
+    @property
+    def doubled(self) -> list[Diagnostic]:
+        """The warnings about equal initializers of one name."""
+        return [found for found in self.diagnostics if found.code == "SG104" and found.severity == "warning"]
+
     def visits(self, scope: Scope) -> Sequence[Visit | None]:
         """The visit of each node of a graph, as in `GraphDetail.visits`."""
         detail = self.graphs.get(scope.path)

@@ -37,8 +37,9 @@ class Examined(NamedTuple):
 
     @property
     def notes(self) -> list[Diagnostic]:
-        """What to say of that which the user permitted: stale acceptances, and defaults taken for constants."""
-        return [*self.walked.stale, *told_defaults(self.model, assumed=self.walked.leeway.assumes_defaults)]
+        """What is no error: stale acceptances, defaults taken for constants, and equal initializers of one name."""
+        assumed = told_defaults(self.model, assumed=self.walked.leeway.assumes_defaults)
+        return [*self.walked.stale, *assumed, *self.walked.doubled]
 
     @property
     def opset(self) -> int:

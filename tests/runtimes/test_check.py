@@ -63,6 +63,22 @@ def test_several_targets_and_a_model_that_is_wrong() -> None:
     assert [found.code for found in splitgraph.check(wrong, ["mnn", "tract"])] == ["SG201"]
 
 
+@pytest.mark.parametrize("target", ["onnxruntime", "mnn"])
+def test_equal_initializers_of_one_name_are_told(target: str) -> None:
+    """By every verb, once: they are in no way, but one of them has to go."""
+    twice = models.model("y0, y1 = Split<axis = 1>(x, s)", 13, more="<int64[2] s = {3, 4}, int64[2] s = {3, 4}>")
+    (found,) = splitgraph.check(twice, target)
+    assert (found.code, found.severity, found.location) == ("SG104", "warning", "main")
+    rewrites = (
+        splitgraph.upgrade(twice, 18),
+        splitgraph.convert(twice, "slice"),
+        splitgraph.convert(twice, target=target),
+        splitgraph.convert(twice, "split", opset=18),
+    )
+    for rewrite in rewrites:
+        assert [each for each in rewrite.diagnostics if each.code == "SG104"] == [found]
+
+
 @pytest.mark.parametrize(
     ("name", "words"), [("trct", "did you mean tract"), ("mnn@1", "known are: mnn@3.6.1"), ("", "")]
 )

@@ -35,7 +35,8 @@ def repaired(model: ModelProto, leeway: Leeway = STRICT) -> Repaired:
     """The model with its nodes repaired and in topological order: a copy, or itself where nothing changes."""
     walked = walk_model(model, leeway)
     accepted = tuple(found for found in walked.accepted if found.code not in REPAIRED)
-    notes = [*walked.stale, *told_defaults(model, assumed=leeway.assumes_defaults), *walked.lenient]
+    assumed = told_defaults(model, assumed=leeway.assumes_defaults)
+    notes = [*walked.stale, *assumed, *walked.doubled, *walked.lenient]
     model, told_order = _in_order(model, walked)
     if told_order is not None:
         walked = walk_model(model, walked.leeway)

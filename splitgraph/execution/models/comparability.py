@@ -6,7 +6,7 @@ import onnx
 
 from splitgraph.conversion.planning.apply import apply_plan
 from splitgraph.conversion.prepare.repair import plan_repairs
-from splitgraph.diagnostics import Diagnostic, diagnostic
+from splitgraph.diagnostics import Diagnostic, Severity, diagnostic
 from splitgraph.execution.help_texts import MORE_MEMORY
 from splitgraph.execution.limits import memory_limit
 from splitgraph.execution.models.model_files import weights_of
@@ -44,7 +44,7 @@ def find_too_deep(first: ComparedModel, second: ComparedModel) -> Diagnostic | N
 def find_incomparable(first: ComparedModel, second: ComparedModel) -> Diagnostic | None:
     """Return why the models cannot be compared: one has no meaning, no weights or no outputs; None otherwise."""
     for which, compared in (("first", first), ("second", second)):
-        fault = _first_fault(compared, _MEANINGLESS)
+        fault = _first_fault(compared, _MEANINGLESS, "error")
         if fault is not None:
             return _bad_model(f"the {which} model has no defined meaning", fault)
         fault = _first_fault(compared, {_WITHOUT_WEIGHTS})
@@ -90,8 +90,12 @@ def find_missing_memory(*pair: ComparedModel) -> Diagnostic | None:
     return diagnostic("SG501", text, severity="warning", help=MORE_MEMORY)
 
 
-def _first_fault(compared: ComparedModel, codes: frozenset[str] | set[str]) -> Diagnostic | None:
-    return next((fault for fault in compared.analysis.diagnostics if fault.code in codes), None)
+def _first_fault(
+    compared: ComparedModel, codes: frozenset[str] | set[str], severity: Severity | None = None
+) -> Diagnostic | None:
+    """severity: of the finding, None for any."""
+    found = (fault for fault in compared.analysis.diagnostics if fault.code in codes)
+    return next((fault for fault in found if severity in (None, fault.severity)), None)
 
 
 def _bad_model(which: str, fault: Diagnostic) -> Diagnostic:

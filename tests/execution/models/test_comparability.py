@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import onnx
 import pytest
 
@@ -51,6 +52,16 @@ def test_a_model_without_meaning_is_not_compared(broken: onnx.ModelProto) -> Non
         assert (found.verdict, found.cases) == ("not-run", 0)
         assert "has no defined meaning" in found.diagnostics[0].message
         assert found.diagnostics[0].severity == "error"
+
+
+def test_a_model_with_equal_initializers_of_one_name_is_compared() -> None:
+    """It is a warning: runtimes load the model."""
+    once, twice = (
+        model_of([node("Add", ["x", "w"], ["y"])], [value("x")], ["y"], [constant("w", [1], np.float32)] * count)
+        for count in (1, 2)
+    )
+    for models in ((once, twice), (twice, once)):
+        assert verify_models(*models).verdict == "equal"
 
 
 NOTHING_TO_COMPARE = {
