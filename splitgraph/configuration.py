@@ -8,8 +8,10 @@ accept = ["SG302", "SG212@main/postprocess/*"]
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Sequence
 from pathlib import Path
+from reprlib import repr as shortened
 from typing import Any
 
 from splitgraph.acceptance import parse_acceptances
@@ -24,12 +26,21 @@ def accepted_texts(given: Sequence[str], folder: Path | None = None) -> tuple[st
     """The acceptances of a command: those of the configuration, then the given ones.
 
     folder: where the search for a pyproject.toml begins, upwards; None for the current folder. The first file with the
-    table counts. Raises SplitgraphError (SG601) for a file that cannot be read, an unknown key, and an acceptance that
-    is not allowed.
+    table counts; what is no regular file is passed over. Raises SplitgraphError (SG601) for a file that cannot be read,
+    an unknown key, and an acceptance that is not allowed.
     """
-    configured = _configured(Path.cwd() if folder is None else folder)
+    start = _current_folder() if folder is None else folder
+    configured = () if start is None else _configured(start)
     parse_acceptances(given)
     return (*configured, *given)
+
+
+def _current_folder() -> Path | None:
+    """The current folder; None where it was removed."""
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        return None
 
 
 def _configured(folder: Path) -> tuple[str, ...]:
@@ -43,10 +54,10 @@ def _configured(folder: Path) -> tuple[str, ...]:
 
 def _table_of(path: Path) -> dict[str, Any] | None:
     """The table of a file; None where there is no such file, or no such table in it."""
+    if not _is_regular(path):
+        return None
     try:
         written = path.read_bytes()
-    except (FileNotFoundError, NotADirectoryError):
-        return None
     except OSError as error:
         raise _wrong(path, f"the file cannot be read: {error.strerror or error}") from error
     # Most files of this name have no such table, and the parser takes longer to import than a small model to infer.
@@ -56,8 +67,18 @@ def _table_of(path: Path) -> dict[str, Any] | None:
     tool = read.get("tool", {})
     table = tool.get("splitgraph") if isinstance(tool, dict) else None
     if table is not None and not isinstance(table, dict):
-        raise _wrong(path, f"{_TABLE} is {table!r}; it must be a table, [{_TABLE}]")
+        raise _wrong(path, f"{_TABLE} is {shortened(table)}; it must be a table, [{_TABLE}]")
     return table
+
+
+def _is_regular(path: Path) -> bool:
+    """False also where a folder on the way may not be searched: the user has no configuration there, and every command
+    would fail otherwise. A named pipe would hold up every command.
+    """
+    try:
+        return stat.S_ISREG(path.stat().st_mode)
+    except OSError:
+        return False
 
 
 def _parsed(written: bytes, path: Path) -> dict[str, Any]:
@@ -69,8 +90,12 @@ def _parsed(written: bytes, path: Path) -> dict[str, Any]:
         import tomli as tomllib
 
     try:
-        read: dict[str, Any] = tomllib.loads(written.decode("utf-8"))
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        # Editors of Windows write a byte order mark.
+        read: dict[str, Any] = tomllib.loads(written.decode("utf-8-sig"))
+    except RecursionError as error:
+        raise _wrong(path, "the file cannot be read: a value is nested too deeply") from error
+    except ValueError as error:
+        # Of the text, of the form, or of an integer with more digits than Python reads.
         raise _wrong(path, f"the file is not TOML: {error}") from error
     return read
 
@@ -81,7 +106,7 @@ def _accept_of(table: dict[str, Any], path: Path) -> tuple[str, ...]:
             raise _wrong(path, f"the table [{_TABLE}] has the unknown key {key!r}; {_known_keys(key)}")
     entries = table.get("accept", [])
     if not isinstance(entries, list) or not all(isinstance(entry, str) for entry in entries):
-        raise _wrong(path, f'{_TABLE}.accept is {entries!r}; it must be a list of texts, such as ["SG302"]')
+        raise _wrong(path, f'{_TABLE}.accept is {shortened(entries)}; it must be a list of texts, such as ["SG302"]')
     try:
         parse_acceptances(entries)
     except SplitgraphError as error:

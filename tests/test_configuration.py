@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,6 +23,9 @@ WRONG = {
     "no table": ('[tool]\nsplitgraph = "SG302"', "must be a table"),
     "an unknown code": (f'{TABLE}accept = ["SG3o2"]', "there is no code 'SG3o2'; did you mean SG302?"),
     "a code that blocks": (f'{TABLE}accept = ["SG102"]', "SG102 (cycle) cannot be accepted"),
+    "values in one another": (f"{TABLE}accept = {'[' * 5000}{']' * 5000}", "nested too deeply"),
+    "keys in one another": (f"{TABLE}accept{'.a' * 5000} = 1", "must be a list of texts"),
+    "a long number": (f"{TABLE}accept = {'9' * 5000}", "the file is not TOML"),
     "a location": (f'{TABLE}accept = ["SG302@x"]', "did you mean main/x?"),
 }
 
@@ -35,10 +41,56 @@ def test_what_is_refused(text: str | bytes, message: str, tmp_path: Path) -> Non
     assert [found.code for found in raised.value.diagnostics] == ["SG601"]
 
 
-def test_a_folder_in_place_of_the_file(tmp_path: Path) -> None:
-    (tmp_path / "pyproject.toml").mkdir()
-    with pytest.raises(SplitgraphError, match="cannot be read"):
+def test_what_is_no_file_is_passed_over(tmp_path: Path) -> None:
+    """In every folder on the way: a project around it may still have the table."""
+    (tmp_path / "pyproject.toml").write_text(f'{TABLE}accept = ["SG302"]')
+    inner = tmp_path
+    for make in (os.mkdir, os.mkfifo, lambda path: os.symlink(path, path), lambda path: os.symlink("/nothing", path)):
+        inner = inner / "inner"
+        inner.mkdir()
+        make(inner / "pyproject.toml")
+    assert accepted_texts((), inner / "no folder") == ("SG302",)
+
+
+def test_a_file_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "pyproject.toml").touch()
+
+    def refused(path: Path) -> bytes:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "read_bytes", refused)
+    with pytest.raises(SplitgraphError, match="cannot be read: Permission denied"):
         accepted_texts((), tmp_path)
+
+
+def test_a_folder_that_may_not_be_searched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "pyproject.toml").write_text(f'{TABLE}accept = ["SG302"]')
+
+    def refusing(found: Callable[..., Any]) -> Callable[..., Any]:
+        def look(path: Path, **options: bool) -> Any:
+            if "private" in path.parent.parts:
+                raise PermissionError(13, "Permission denied", str(path))
+            return found(path, **options)
+
+        return look
+
+    # Root may search every folder.
+    for name in ("stat", "read_bytes"):
+        monkeypatch.setattr(Path, name, refusing(getattr(Path, name)))
+    assert accepted_texts((), tmp_path / "private" / "inner") == ("SG302",)
+
+
+def test_a_current_folder_that_was_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert accepted_texts(("SG302",)) == ("SG302",)
+
+
+def test_a_byte_order_mark(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text(f'{TABLE}accept = ["SG302"]', encoding="utf-8-sig")
+    assert accepted_texts((), tmp_path) == ("SG302",)
 
 
 @pytest.mark.parametrize("text", [None, "", "[tool.other]\naccept = 1", '[project]\nname = "splitgraph"', TABLE])
