@@ -100,16 +100,20 @@ def told_acceptance(code: str) -> str:
 
 
 def parse_acceptances(texts: Iterable[str]) -> tuple[Acceptance, ...]:
-    """The acceptances that a user wrote, each once. Raises SplitgraphError (SG601) for a text of another form, an
-    unknown code, and a code that cannot be accepted.
+    """The acceptances that a user wrote, each once. Raises SplitgraphError (SG601) for what is no sequence of texts, a
+    text of another form, an unknown code, and a code that cannot be accepted.
     """
     if isinstance(texts, str):
         raise _wrong(f"accept is the text {texts!r}; it must be a sequence of texts, such as [{texts!r}]")
+    if not isinstance(texts, Iterable):
+        raise _wrong(f"accept is {texts!r}; it must be a sequence of texts, such as ['SG302'], and () for none")
     return tuple(dict.fromkeys(map(_parsed, texts)))
 
 
 def leeway_of(accept: Iterable[str], assumes_defaults: bool) -> Leeway:
-    """The leeway of a call. Raises SplitgraphError as `parse_acceptances`."""
+    """The leeway of a call. Raises SplitgraphError as `parse_acceptances`, and for what is not True or False."""
+    if not isinstance(assumes_defaults, bool):
+        raise _wrong(f"assume_defaults is {assumes_defaults!r}; it must be True or False")
     return Leeway(parse_acceptances(accept), assumes_defaults)
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from splitgraph import formats
-from splitgraph.acceptance import leeway_of, parse_acceptances
+from splitgraph.acceptance import leeway_of
 from splitgraph.diagnostics import Diagnostic, SplitgraphError
 from splitgraph.formats import LoadedModel, give_back, held, load, open_model
 from splitgraph.garbage_collection import collection_paused
@@ -72,7 +72,7 @@ def infer(
     """
     from splitgraph.inference import infer_model
 
-    wanted = parse_acceptances(accept)
+    wanted = leeway_of(accept, assume_defaults).accept
     loaded = open_model(model, weights="leave")
     opened = loaded.content
     if not isinstance(opened, ModelProto):

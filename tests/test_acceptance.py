@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
+import onnx
+import onnx.parser
 import pytest
 
+import splitgraph
 from splitgraph.acceptance import ACCEPTABLE, Acceptance, leeway_of, parse_acceptances, stale, why_not
 from splitgraph.diagnostics import CODES, SplitgraphError, diagnostic
 
 REFUSED = {
     "a text for a list": ("SG302", "must be a sequence of texts"),
+    "nothing for a list": (None, "must be a sequence of texts, such as ['SG302'], and () for none"),
+    "a number for a list": (5, "accept is 5; it must be a sequence of texts"),
     "no text": ([302], "each entry must be a text"),
     "nothing": ([""], "there is no code ''"),
     "an unknown code": (["SG399"], "there is no code 'SG399'; did you mean SG3"),
@@ -31,11 +39,32 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("texts", "message"), REFUSED.values(), ids=REFUSED)
-def test_what_is_refused(texts: list, message: str) -> None:
+def test_what_is_refused(texts: Any, message: str) -> None:
     with pytest.raises(SplitgraphError) as raised:
         parse_acceptances(texts)
     assert message in str(raised.value)
     assert [found.code for found in raised.value.diagnostics] == ["SG601"]
+
+
+MODEL = onnx.parser.parse_model('<ir_version: 8, opset_import: ["": 13]> g (float[2] x) => (y) { y = Relu(x) }')
+VERBS = {
+    "infer": splitgraph.infer,
+    "upgrade": partial(splitgraph.upgrade, opset=18),
+    "downgrade": partial(splitgraph.downgrade, opset=11),
+    "convert": partial(splitgraph.convert, to="split"),
+    "convert for a target": partial(splitgraph.convert, target="mnn"),
+    "check": partial(splitgraph.check, target="mnn"),
+}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_arguments_of_another_type(verb: str) -> None:
+    for given in ({"accept": None}, {"accept": 5}, *({"assume_defaults": each} for each in ("no", None, 0, 1))):
+        (name,) = given
+        with pytest.raises(SplitgraphError, match=f"{name} is .*; it must be") as raised:
+            VERBS[verb](MODEL, **given)
+        assert [found.code for found in raised.value.diagnostics] == ["SG601"]
+    VERBS[verb](MODEL, accept=(), assume_defaults=True)
 
 
 def test_nothing_is_accepted_unless_asked_for() -> None:
