@@ -42,7 +42,7 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -54,7 +54,7 @@ from splitgraph.execution import help_texts
 from splitgraph.execution.engine_settings import EngineSettings
 from splitgraph.execution.engines.engine_process import Workplace, workplace
 from splitgraph.execution.engines.memory import says_out_of_memory
-from splitgraph.execution.inputs.given_inputs import GivenCase, as_cases
+from splitgraph.execution.inputs.given_inputs import IN_ONE_MODEL, GivenCase, as_cases
 from splitgraph.execution.inputs.input_maker import InputMaker
 from splitgraph.execution.inputs.model_inputs import InputError
 from splitgraph.execution.inputs.test_data import read_test_data
@@ -102,7 +102,7 @@ def verify_models(
     atol: float = 1e-6,
     rounding: bool = False,
     timeout: float = 300,
-    kept_defaults: Collection[str] = (),
+    kept_defaults: Mapping[str, str] | None = None,
     folders: Sequence[Path | None] = (None, None),
     progress: Callable[[str], None] = lambda text: None,
 ) -> Verification:
@@ -115,7 +115,8 @@ def verify_models(
     for floating-point numbers (see `comparison` for narrow types). rounding: the second model is a rewrite of the first
     one with other arithmetic, so that more is allowed where rounding explains it (see `rounding.measure`). timeout: in
     seconds, for everything. kept_defaults: inputs that are never given, because the second model relies on their
-    defaults. folders: of the external data of each model. progress: receives a text for each step.
+    defaults, each with the reason for messages. folders: of the external data of each model. progress: receives a text
+    for each step.
     Raises ValueError for arguments that do not fit, and for a provider that is not available.
     """
     check_arguments(samples, seed, engine, rtol, atol, timeout)
@@ -131,7 +132,7 @@ def verify_models(
     engines = engines_for(engine, settings, first, second)
     refuse_unfit_providers(engines, settings)
     given = _read_given(inputs, first)
-    left_out = first.left_out | frozenset(kept_defaults)
+    left_out = {**dict.fromkeys(first.left_out, IN_ONE_MODEL), **(kept_defaults or {})}
     maker = InputMaker(first.analysis, seed=seed, bind=bind, given=given, left_out=left_out)
     not_run = replace(_NOT_RUN, proofs=prove_equal_splits(first.analysis, second.analysis))
     difference = compare_interfaces(first.interface, second.interface)
@@ -169,7 +170,7 @@ def _second_maker(second: ComparedModel, first: ComparedModel, seed: int) -> Inp
     if not first.is_ir or second.is_ir or second.ports is None:
         return None
     names = {own: shared for shared, own in second.ports.inputs.items()}
-    return InputMaker(second.analysis, seed=seed, left_out=second.left_out, names=names)
+    return InputMaker(second.analysis, seed=seed, left_out=dict.fromkeys(second.left_out, IN_ONE_MODEL), names=names)
 
 
 @dataclass(slots=True)

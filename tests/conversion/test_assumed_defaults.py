@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import onnx
@@ -57,6 +58,19 @@ def test_assumed_defaults_are_constants(opset: int) -> None:
     x = np.arange(8, dtype=np.float32).reshape(2, 4)
     before, after = (ReferenceEvaluator(each).run(None, {"x": x}) for each in (model(), rewrite.model))
     assert all(np.array_equal(one, other) for one, other in zip(before, after, strict=True))
+
+
+@pytest.mark.parametrize("given", [{"w": np.int64([1, 3])}, [{}, {"w": np.int64([2, 2])}]])
+def test_a_case_with_an_assumed_default_is_refused(given: Any) -> None:
+    options: dict = {"ir_version": "keep", "verify": True, "inputs": given}
+    with pytest.raises(splitgraph.SplitgraphError, match="the input 'w' counts as a constant because of --assume-def"):
+        splitgraph.downgrade(model(), 11, assume_defaults=True, **options)
+    with pytest.raises(splitgraph.SplitgraphError, match="has no input 'v'"):
+        splitgraph.downgrade(model(), 11, assume_defaults=True, **{**options, "inputs": {"v": np.int64([1, 3])}})
+    # Without the option, the input takes a value.
+    verification = splitgraph.downgrade(model(), 11, **options).verification
+    assert verification is not None
+    assert verification.verdict == "equal"
 
 
 def test_a_verification_gives_no_assumed_default() -> None:

@@ -17,6 +17,7 @@ import splitgraph
 from splitgraph.diagnostics import SplitgraphError
 from splitgraph.execution import verify_models
 
+from .layer_ir import of_layer
 from .small_models import constant, model_of, node, value
 
 pytestmark = pytest.mark.usefixtures("in_process")
@@ -170,6 +171,15 @@ def test_expected_outputs_say_nothing_where_inputs_are_drawn(folder: Path) -> No
     for number in (0, 1):
         (folder / f"test_data_set_{number}" / "input_1.pb").unlink()
     assert verify_models(ADDED, ADDED, inputs=folder).warnings == ()
+
+
+def test_a_default_that_one_model_lacks_takes_no_value(tmp_path: Path) -> None:
+    """An IR has no defaults, so that both models are run with those of the ONNX model."""
+    model = model_of([node("Add", ["x", "w"], ["y"])], [value("x", (4, 4)), value("w", (4, 4))], ["y"], [WEIGHTS])
+    other = of_layer(tmp_path, "ReLU", "opset1", [("f32", "4,4")], 2)
+    assert verify_models(model, other, inputs={"x": np.ones((4, 4), np.float32)}).verdict == "different"
+    with pytest.raises(ValueError, match="the input 'w' is in only one of the models"):
+        verify_models(model, other, inputs={"w": np.ones((4, 4), np.float32)})
 
 
 def test_numbers_count_the_inputs_that_have_defaults(tmp_path: Path) -> None:

@@ -14,6 +14,8 @@ from splitgraph.execution.values import Array, Value, as_text, is_text
 from splitgraph.value_type import DTYPE_NUMBERS, ValueType
 
 _MOST_NAMED = 20
+# Why a case cannot have a value for an input, to stand after the name of the input.
+IN_ONE_MODEL = "is in only one of the models, so both are run with its default; leave its value out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +51,9 @@ def as_cases(given: Any) -> list[GivenCase]:
     return cases
 
 
-def fitted_arrays(inputs: Sequence[ModelInput], case: GivenCase) -> dict[str, Value]:
+def fitted_arrays(inputs: Sequence[ModelInput], case: GivenCase, left_out: Mapping[str, str]) -> dict[str, Value]:
     """Return the values that a caller gave, in the form that engines take: strings as objects, the byte order of this
-    machine, and narrow types that NumPy keeps as plain bytes.
+    machine, and narrow types that NumPy keeps as plain bytes. left_out: why other inputs of the model have no value.
 
     Raises ValueError for a value whose name, kind, type or rank does not fit the model; the message lists its inputs.
     """
@@ -59,6 +61,8 @@ def fitted_arrays(inputs: Sequence[ModelInput], case: GivenCase) -> dict[str, Va
     where = f"{case.name}: " if case.name else ""
     fitted = {}
     for name, value in case.inputs.items():
+        if name in left_out:
+            raise ValueError(f"{where}the input {name!r} {left_out[name]}")
         if name not in known:
             raise ValueError(f"{where}the model has no input {name!r}; {_described(inputs)}")
         try:

@@ -53,8 +53,8 @@ class InputMaker:
 
     analysis: of the model. bind: sizes of symbols. given: arrays for some of the inputs, a mapping that every case
     uses, or a list of mappings (or `GivenCase`s) that are used in turn. left_out: inputs with a default that are never
-    given. names: the shared names of inputs, by the model's own. Raises ValueError for a size or an array that does not
-    fit the model, InputError if nothing can be drawn.
+    given, each with the reason. names: the shared names of inputs, by the model's own. Raises ValueError for a size or
+    an array that does not fit the model, InputError if nothing can be drawn.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class InputMaker:
         seed: int = 0,
         bind: Mapping[str, int] | None = None,
         given: Mapping[str, Value] | Sequence[Mapping[str, Value] | GivenCase] | None = None,
-        left_out: Collection[str] = (),
+        left_out: Mapping[str, str] | None = None,
         names: Mapping[str, str] | None = None,
     ) -> None:
         if bind is not None and not isinstance(bind, Mapping):
@@ -72,9 +72,10 @@ class InputMaker:
         self._analysis = analysis
         self._seed = seed
         self._names = dict(names or {})
+        left_out = left_out or {}
         self._inputs = [item for item in describe_inputs(analysis) if item.name not in left_out]
         cases = as_cases(given)
-        self._cases = [replace(case, inputs=fitted_arrays(self._inputs, case)) for case in cases]
+        self._cases = [replace(case, inputs=fitted_arrays(self._inputs, case, left_out)) for case in cases]
         self.given = names_of(self._cases)
         self._hints = ElementHints(analysis, self._inputs)
         fixed = [fixed_symbols(self._inputs, analysis.symbols, bind or {}, case) for case in self._cases]
