@@ -43,8 +43,8 @@ _code(
     "SG104",
     "name defined twice",
     "Two outputs, inputs or initializers of one graph have the same name. ONNX graphs assign each name once. Two equal "
-    "initializers are a warning: runtimes load them.",
-    "Rename one of the two values.",
+    "initializers are a warning: runtimes load them. Functions of one model differ in domain, name or overload.",
+    "Rename one of the two values or functions.",
 )
 _code(
     "SG105",
@@ -184,7 +184,8 @@ _code(
 _code(
     "SG212",
     "inputs, outputs or attributes do not fit the operator version",
-    "The node has an attribute, input or output that this version does not define, or lacks a required one.",
+    "The node has an attribute, input or output that this version does not define, or lacks a required one, or has an "
+    "attribute twice.",
     "Compare the node with the operator's schema. The exporter may have meant another opset.",
 )
 _code(

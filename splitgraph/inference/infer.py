@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -290,6 +291,7 @@ def _walk(
         set_aside=set_aside,
     )
     load_rules()
+    _check_functions(state)
     facts = Facts()
     main = Walk(state, MAIN, "main", state.imports, facts, bindings={})
     if _opsets_known(state):
@@ -355,6 +357,15 @@ def _opsets_known(state: WalkState) -> bool:
             state.report(diagnostic("SG103", text, location, help=help))
             good = False
     return good
+
+
+def _check_functions(state: WalkState) -> None:
+    """Report functions of the same domain, name and overload: runtimes take different ones, or refuse the model."""
+    locations = Counter(map(function_location, state.model.functions))
+    for location, count in locations.items():
+        if count > 1:
+            text, help = f"the function {location} is defined {count} times", "Rename or remove all of them but one."
+            state.report(diagnostic("SG104", text, location, help=help))
 
 
 def _check_outputs(main: Walk, graph: GraphProto) -> None:

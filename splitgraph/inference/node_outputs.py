@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 
 from splitgraph.diagnostics import diagnostic
@@ -55,12 +56,20 @@ def _set_aside(walk: GraphWalk, ctx: WalkedNode, accepted: Collection[str]) -> N
 
 
 def has_sound_attributes(walk: GraphWalk, ctx: WalkedNode, operator: Operator) -> bool:
-    """True when every attribute has a type and holds well-formed tensors; otherwise a finding is reported."""
+    """True when every attribute has a type, is there once and holds well-formed tensors; otherwise a finding is
+    reported.
+    """
     is_known = operator.schema is not None or operator.variant is not None or operator.function is not None
     if is_known and (untyped := untyped_attributes(ctx.node)):
         # Runtimes refuse it; to guess the type, or to take the attribute for absent, might change what it means.
         text = f"attribute {untyped[0]!r} of {ctx.node.op_type} has no type; a type is required"
         walk.report(diagnostic("SG212", text, ctx.location, help=_HOW_TO_TYPE))
+        return False
+    if is_known and len(ctx.attributes()) < len(ctx.node.attribute):
+        # onnxruntime refuses it, the reference evaluator takes the last one, OpenVINO the first one.
+        counts = Counter(attribute.name for attribute in ctx.node.attribute)
+        text = f"{ctx.node.op_type} has the attribute {counts.most_common(1)[0][0]!r} more than once"
+        walk.report(diagnostic("SG212", text, ctx.location, help="Remove all of them but one."))
         return False
     if ctx.node.attribute and (malformed := walk.state.tensors.of_node(ctx.node)) is not None:
         walk.report(diagnostic("SG111", malformed, ctx.location))
