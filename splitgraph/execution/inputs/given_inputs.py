@@ -14,6 +14,8 @@ from splitgraph.execution.values import Array, Value, as_text, is_text
 from splitgraph.value_type import DTYPE_NUMBERS, UNKNOWN, ValueType
 
 _MOST_NAMED = 20
+# What NumPy says in `isbuiltin` of a type that another library added: of those of ml_dtypes.
+_FROM_A_LIBRARY = 2
 # Keys and values of maps: the kinds of NumPy's types that are allowed, and those that fit each kind of a model's type.
 _IN_MAPS = "biufU"
 _FITTING = {"b": "b", "i": "iu", "u": "iu", "f": "iuf"}
@@ -138,15 +140,24 @@ def _kind_of(value: Value) -> str:
 
 def _plain(array: Array, dtype: str | None) -> Array:
     if is_text(array):
+        strange = [] if array.dtype.kind != "O" else [item for item in array.flat if not isinstance(item, (str, bytes))]
+        if strange:
+            raise ValueError(f"is an array of objects, and one of these is {_kind_of(strange[0])}; give only texts")
         return as_text(array)
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
-    # NumPy writes the types of ml_dtypes, such as bfloat16, as bytes without a name.
-    if array.dtype.kind == "V" and dtype in DTYPE_NUMBERS and dtype != "string":
+    if _is_nameless(array) and dtype in DTYPE_NUMBERS and dtype != "string":
         wanted = numpy_dtype(dtype)
-        if wanted.itemsize == array.dtype.itemsize and array.dtype.names is None:
+        if wanted.isbuiltin == _FROM_A_LIBRARY and wanted.itemsize == array.dtype.itemsize:
             return array.view(wanted)
+    if dtype is None and array.dtype.kind not in "biufc" and array.dtype.isbuiltin != _FROM_A_LIBRARY:
+        raise ValueError(f"is of type {array.dtype.name}, which no model takes")
     return array
+
+
+def _is_nameless(array: Array) -> bool:
+    """Return True for plain bytes, as which NumPy writes the types of ml_dtypes, such as bfloat16, to a file."""
+    return array.dtype.type is np.void and array.dtype.names is None
 
 
 def _described(inputs: Sequence[ModelInput]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -18,6 +19,7 @@ OPTIONAL_LIST = ValueType("optional", "float32", (3,), sequence("float32", (3,))
 MAP = ValueType("map", "int64", None, tensor("float32", ()))
 TEXT_MAP = ValueType("map", "string", None, tensor("int32", ()))
 MAPS = ValueType("sequence", None, None, MAP)
+TEXTS = tensor("string", (2,))
 SPARSE = ValueType("sparse_tensor", "float32", (3,))
 
 
@@ -56,6 +58,19 @@ REFUSED: list[tuple[ValueType, Any, str]] = [
     (UNKNOWN, [F3, "a"], "is a str; it must be an array"),
     (UNKNOWN, {1: F3}, "has the value array"),
     (SPARSE, 5, "is a int; it must be an array"),
+    # An array of another type is not taken for the model's type because its elements have the same size.
+    (tensor("float16", None), np.ones(3, ml_dtypes.bfloat16), "is of type bfloat16; the model takes float16"),
+    (tensor("bfloat16", None), np.ones(3, np.float16), "is of type float16; the model takes bfloat16"),
+    (tensor("float8e4m3fn", None), np.ones(3, ml_dtypes.int4), "is of type int4; the model takes float8e4m3fn"),
+    (tensor("int8", None), np.ones(3, ml_dtypes.int4), "is of type int4; the model takes int8"),
+    (tensor("float16", None), np.array([b"ab"], "V2"), "is of type void16; the model takes float16"),
+    (tensor("int32", None), np.array([b"abcd"], "V4"), "is of type void32; the model takes int32"),
+    (tensor("bfloat16", None), np.zeros(3, [("a", "<f2")]), "is of type void16; the model takes bfloat16"),
+    (tensor(None, None), np.array([b"ab"], "V2"), "is of type void16, which no model takes"),
+    (UNKNOWN, np.zeros(3, "datetime64[s]"), r"is of type datetime64\[s\], which no model takes"),
+    (TEXTS, np.array([1, None], object), "is an array of objects, and one of these is a int; give only texts"),
+    (TEXTS, np.array(["a", None], object), "one of these is None; give only texts"),
+    (UNKNOWN, np.array([F3, F3[:1]], object), "one of these is a ndarray; give only texts"),
 ]
 
 
@@ -94,3 +109,18 @@ def test_another_byte_order_in_lists(declared: ValueType) -> None:
 )
 def test_values_that_are_passed_on(declared: ValueType, given: Any) -> None:
     assert fitted(given, declared) == given
+
+
+def test_bytes_without_a_name_are_of_a_type_that_numpy_does_not_have() -> None:
+    given = np.array([1, 1000], ml_dtypes.bfloat16)
+    for dtype, narrow in (("bfloat16", ml_dtypes.bfloat16), ("int4", ml_dtypes.int4)):
+        held = np.array([1, 7], narrow)
+        found = fitted(held.view(np.dtype((np.void, held.itemsize))), tensor(dtype, (2,)))
+        assert found.dtype == narrow
+        np.testing.assert_array_equal(found, held)
+    assert fitted(given, tensor("bfloat16", (2,))) is given
+
+
+@pytest.mark.parametrize("given", [np.array(["a", "b"]), np.array([b"a", "b"], object), np.array([b"a", b"b"])])
+def test_texts(given: Any) -> None:
+    assert fitted(given, TEXTS).tolist() == ["a", "b"]
