@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from splitgraph.differences.constants import Bytes, Constant, constant, sparse_constant
+from splitgraph.differences.constants import (
+    UNKNOWN_FOLDER,
+    Bytes,
+    Constant,
+    Folder,
+    UnknownFolder,
+    constant,
+    sparse_constant,
+)
 from splitgraph.differences.graphs import Graph
 from splitgraph.formats import LoadedModel
 from splitgraph.graph.scopes import GraphPath, Scope, function_key, graph_at, scopes
@@ -26,9 +33,10 @@ if TYPE_CHECKING:
 class Side:
     """A model with what is known of it. model: ONNX; of an IR, its mirror. folder: of external data."""
 
-    def __init__(self, loaded: LoadedModel) -> None:
+    def __init__(self, loaded: LoadedModel, unknown: UnknownFolder) -> None:
+        """unknown: the folder of a model in memory."""
         content = loaded.content
-        self.folder: Path | None = loaded.folder
+        self.folder: Folder = unknown if loaded.folder is None else loaded.folder
         self._ir: tuple[OpenVINOModel, Mirror] | None = None
         if isinstance(content, ModelProto):
             from splitgraph.inference import infer_model
@@ -111,6 +119,6 @@ def _constant_of_ir(model: OpenVINOModel, layer: Layer, mirrored: TensorProto | 
 
     element = layer.data.get("element_type", "")
     kind = f"{dtype_of(element) or element}[{', '.join(layer.data.get('shape', '').replace(',', ' ').split())}]"
-    text = kind if mirrored is None or is_external(mirrored) else constant(mirrored, None).text
+    text = kind if mirrored is None or is_external(mirrored) else constant(mirrored, UNKNOWN_FOLDER).text
     place = model.place_of(layer)
     return Constant(text, kind, bytes=Bytes(place.size, lambda at, length: model.read(place.offset + at, length)))
