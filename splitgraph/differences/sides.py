@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -18,7 +18,7 @@ from splitgraph.differences.constants import (
 )
 from splitgraph.differences.graphs import Graph
 from splitgraph.formats import LoadedModel
-from splitgraph.graph.scopes import GraphPath, Scope, function_key, graph_at, scopes
+from splitgraph.graph.scopes import GraphPath, Scope, function_location, graph_at, scopes
 from splitgraph.inference.analysis import Analysis
 from splitgraph.onnx_proto import ModelProto, TensorProto
 from splitgraph.tensor_bytes import is_external
@@ -70,9 +70,15 @@ class Side:
         return found
 
     @cached_property
-    def functions(self) -> Mapping[tuple[str, str, str], GraphPath]:
-        """The path of each function's body."""
-        return {function_key(function): ("F", index) for index, function in enumerate(self.model.functions)}
+    def functions(self) -> Mapping[str, GraphPath]:
+        """The path of each function's body, by its location; the second function of a name is "domain::name#2"."""
+        found: dict[str, GraphPath] = {}
+        times = Counter[str]()
+        for index, function in enumerate(self.model.functions):
+            location = function_location(function)
+            times[location] += 1
+            found[location if times[location] == 1 else f"{location}#{times[location]}"] = ("F", index)
+        return found
 
     def graph(self, path: GraphPath) -> Graph:
         """The graph at a path."""
@@ -84,6 +90,11 @@ class Side:
         """The types of the values of a graph; none for a function, whose types are those of each call."""
         found: Mapping[str, ValueType] = self.analysis.details.types.get(path, {})
         return found
+
+    def operator_set(self, path: GraphPath, index: int) -> str:
+        """The operator set of a layer of an IR, such as "opset1" or "extension"."""
+        assert self._ir is not None
+        return self._ir[1].layers[path][index].version
 
     def constants(self, path: GraphPath) -> dict[str, Constant]:
         """The initializers of a graph by name; the Const layers of a graph of an IR."""
