@@ -110,8 +110,10 @@ def _check_header(file: IO[bytes], size: int) -> None:
     read_header = npy_format.read_array_header_1_0 if is_first else npy_format.read_array_header_2_0
     try:
         shape, _, dtype = read_header(file)
-    except (TypeError, SyntaxError, RecursionError, OverflowError, tokenize.TokenError):
-        raise ValueError("its header is damaged") from None
+    except _DAMAGES as error:
+        # NumPy's words are about Python's syntax, except for these.
+        is_about_type = isinstance(error, ValueError) and "dtype" in str(error)
+        raise ValueError(f"its header is damaged{f': {error}' if is_about_type else ''}") from None
     if any(isinstance(dim, bool) or dim < 0 for dim in shape):
         raise ValueError(f"its header has the shape {shape}")
     # Elements without bytes, such as empty texts, take memory, too.
