@@ -48,6 +48,7 @@ def graph_parts(
         yield from _placed_values("input", location, before.formal_inputs, after.formal_inputs, names)
         yield from _placed_values("output", location, before.formal_outputs, after.formal_outputs, names)
     yield from _initializers(sides, paths, location)
+    yield from _operator_sets(sides, paths, location, names)
     if before.scope.is_function or after.scope.is_function:
         return
     one, two = before.scope.proto, after.scope.proto
@@ -131,6 +132,18 @@ def _initializers(
         if one is None or two is None or not one.equals(two):
             texts = [None if held is None else held.text for held in (one, two)]
             yield PartDifference("initializer", location, name, _kind(one, two), *texts)
+
+
+def _operator_sets(
+    sides: tuple[Side, Side], paths: tuple[GraphPath, GraphPath], location: str, names: ValueNames
+) -> Iterator[PartDifference]:
+    """The operator sets of the inputs, constants and results of an IR that both graphs have."""
+    new = sides[1].operator_sets_of_values(paths[1])
+    for (kind, name), text in sides[0].operator_sets_of_values(paths[0]).items():
+        other = names.after.get(name, name)
+        found = new.get((kind, other), text)
+        if found != text:
+            yield PartDifference("opset", location, f"{kind} {other}", "changed", text, found)
 
 
 def _functions(side: Side) -> dict[str, FunctionProto]:

@@ -96,6 +96,22 @@ class Side:
         assert self._ir is not None
         return self._ir[1].layers[path][index].version
 
+    def operator_sets_of_values(self, path: GraphPath) -> Mapping[tuple[str, str], str]:
+        """The operator sets of those layers of an IR that are no nodes, by type of the layer and name of the value."""
+        if self._ir is None:
+            return {}
+        graph, names = _graph_at(*self._ir, path), self._ir[1].names[path]
+        found = {}
+        for layer in graph.layers:
+            if layer.type in ("Parameter", "Const", "Result"):
+                port: tuple[int, int] | None = None
+                if layer.type != "Result":
+                    port = layer.id, layer.outputs[0].id
+                elif layer.inputs:
+                    port = graph.sources.get((layer.id, layer.inputs[0].id))
+                found[layer.type, "" if port is None else names.get(port, "")] = layer.version
+        return found
+
     def constants(self, path: GraphPath) -> dict[str, Constant]:
         """The initializers of a graph by name; the Const layers of a graph of an IR."""
         if self._ir is not None:

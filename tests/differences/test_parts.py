@@ -339,3 +339,18 @@ def test_the_operator_set_of_a_layer(
     forms = [form for node in nodes for form in (node.before, node.after) if form is not None]
     assert [form.operator.rpartition("-")[2] for form in forms] == operators
     assert [node.aspects for node in nodes] == [("version",)] * (len(operators) // 2)
+
+
+@pytest.mark.parametrize("kind", ["Parameter", "Const", "Result"])
+def test_the_operator_set_of_a_layer_that_is_no_node(kind: str, tmp_path: Path) -> None:
+    text = (ROOT / "models" / "interval_split.xml").read_text()
+    changed_text = text.replace(f'type="{kind}" version="opset1"', f'type="{kind}" version="extension"', 1)
+    assert changed_text != text
+    shutil.copy(ROOT / "models" / "interval_split.bin", tmp_path / "model.bin")
+    loaded = []
+    for written in (text, changed_text):
+        (tmp_path / "model.xml").write_text(written)
+        loaded.append(splitgraph.load(tmp_path / "model.xml"))
+    (part,) = splitgraph.diff(*loaded).parts
+    assert (part.part, part.location, part.name.split()[0]) == ("opset", "main", kind)
+    assert (part.kind, part.before, part.after) == ("changed", "opset1", "extension")
