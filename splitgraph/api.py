@@ -314,7 +314,7 @@ def diff(before: Source, after: Source) -> ModelDifference:
 
 def diff_rewrite(before: LoadedModel, rewrite: Rewrite) -> ModelDifference:
     """Compare a model and its rewrite, whose weights may be in the model's files. Raises as `diff`."""
-    return diff_opened(before, opened_rewrite(before, rewrite))
+    return diff_opened(before, opened_rewrite(before, rewrite), is_rewrite=True)
 
 
 def opened_rewrite(before: LoadedModel, rewrite: Rewrite) -> LoadedModel:
@@ -325,11 +325,11 @@ def opened_rewrite(before: LoadedModel, rewrite: Rewrite) -> LoadedModel:
 
 
 @collection_paused()
-def diff_opened(before: LoadedModel, after: LoadedModel) -> ModelDifference:
-    """Compare two models that are open already. Raises as `diff`."""
+def diff_opened(before: LoadedModel, after: LoadedModel, *, is_rewrite: bool = False) -> ModelDifference:
+    """Compare two models that are open already. is_rewrite: the second was made from the first. Raises as `diff`."""
     from splitgraph.differences import compare_models
 
-    return compare_models(before, after)
+    return compare_models(before, after, is_rewrite=is_rewrite)
 
 
 def check(

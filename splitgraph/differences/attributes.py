@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from splitgraph.attribute_values import HOLDING_GRAPHS, attribute_value
-from splitgraph.differences.constants import constant, sparse_constant
+from splitgraph.differences.constants import Folder, constant, sparse_constant
 from splitgraph.onnx_proto import AttributeProto, NodeProto
 
 # Elements of a list, and characters of a string, that a text shows.
@@ -23,14 +22,12 @@ def attributes_of(node: NodeProto) -> dict[str, AttributeProto]:
     return {attribute.name: attribute for attribute in node.attribute}
 
 
-def attribute_texts(node: NodeProto, folder: Path | None) -> Mapping[str, str]:
+def attribute_texts(node: NodeProto, folder: Folder) -> Mapping[str, str]:
     """The value of each attribute as text, by name."""
     return {attribute.name: _text(attribute, folder) for attribute in node.attribute}
 
 
-def different_attributes(
-    before: NodeProto, after: NodeProto, folders: tuple[Path | None, Path | None]
-) -> tuple[str, ...]:
+def different_attributes(before: NodeProto, after: NodeProto, folders: tuple[Folder, Folder]) -> tuple[str, ...]:
     """The names of the attributes that only one node has, or whose values differ. Graphs are not looked into.
 
     folders: of external data of the two models.
@@ -40,7 +37,7 @@ def different_attributes(
     return (*names, *(name for name in two if name not in one))
 
 
-def _are_same(one: AttributeProto, two: AttributeProto, folders: tuple[Path | None, Path | None]) -> bool:
+def _are_same(one: AttributeProto, two: AttributeProto, folders: tuple[Folder, Folder]) -> bool:
     if one.type != two.type or one.ref_attr_name != two.ref_attr_name:
         return False
     if one.type in HOLDING_GRAPHS:
@@ -70,7 +67,7 @@ def _listed(attribute: AttributeProto) -> Sequence[Any]:
     return value if isinstance(value, tuple) else (value,)
 
 
-def _text(attribute: AttributeProto, folder: Path | None) -> str:
+def _text(attribute: AttributeProto, folder: Folder) -> str:
     if attribute.ref_attr_name:
         return f"@{attribute.ref_attr_name}"
     if attribute.type in HOLDING_GRAPHS:
@@ -83,7 +80,7 @@ def _text(attribute: AttributeProto, folder: Path | None) -> str:
     return f"[{', '.join(shown)}{left}]"
 
 
-def _item_text(attribute: AttributeProto, item: Any, folder: Path | None) -> str:
+def _item_text(attribute: AttributeProto, item: Any, folder: Folder) -> str:
     if attribute.type in _TENSORS:
         return constant(item, folder).text
     if attribute.type in _SPARSE_TENSORS:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from splitgraph.diagnostics import Diagnostic, SplitgraphError, diagnostic
+from splitgraph.differences.constants import UnknownFolder
 from splitgraph.differences.difference import Kind, ModelDifference, NodeDifference, PartDifference, ValueDifference
 from splitgraph.differences.graphs import Graph
 from splitgraph.differences.matching import match_nodes
@@ -24,10 +25,11 @@ _Finding = tuple[str, str, str, str]
 _Pair = tuple[GraphPath | None, GraphPath | None, ValueNames | None]
 
 
-def compare_models(before: LoadedModel, after: LoadedModel) -> ModelDifference:
+def compare_models(before: LoadedModel, after: LoadedModel, *, is_rewrite: bool = False) -> ModelDifference:
     """What differs between two models of the same format; errors of the models do not stop the comparison.
 
-    before, after: opened, their weights left in files or not. Raises SplitgraphError for an ONNX model and an OpenVINO
+    before, after: opened, their weights left in files or not. is_rewrite: the second model was made from the first one,
+    so that both have the same data files, wherever these are. Raises SplitgraphError for an ONNX model and an OpenVINO
     IR, ModelError if elements of a tensor cannot be read.
     """
     if isinstance(before.content, ModelProto) != isinstance(after.content, ModelProto):
@@ -35,7 +37,9 @@ def compare_models(before: LoadedModel, after: LoadedModel) -> ModelDifference:
         text = f"the first model is {formats[0]} and the second is {formats[1]}; only models of one format are compared"
         help = "Convert the ONNX model first: splitgraph convert model.onnx --to variadic-split -o model.xml"
         raise SplitgraphError(f"{text}. {help}", [diagnostic("SG601", text, help=help)])
-    return _Comparison(Side(before), Side(after)).run()
+    folder = UnknownFolder()
+    other = folder if is_rewrite or after.content is before.content else UnknownFolder()
+    return _Comparison(Side(before, folder), Side(after, other)).run()
 
 
 class _Comparison:

@@ -24,6 +24,15 @@ _BLOCK = 2**22
 _SHOWN = 8
 
 
+class UnknownFolder:
+    """The folder of a model in memory, which may have data files. Models with the same one have the same files."""
+
+
+Folder = Path | UnknownFolder
+# Of a constant that has no data file.
+UNKNOWN_FOLDER = UnknownFolder()
+
+
 class Bytes(NamedTuple):
     """Bytes that can be read piece by piece. origin: of two with the same origin, the bytes are the same."""
 
@@ -37,14 +46,14 @@ class Constant:
     """A constant tensor of a model.
 
     text: its type, and its elements where these are few. tensors: the tensor; the values and indices of a sparse one.
-    bytes: of a constant of an IR, in place of tensors. folder: of external data, None for a model in memory.
+    bytes: of a constant of an IR, in place of tensors. folder: of external data.
     """
 
     text: str
     type: str
     tensors: tuple[TensorProto, ...] = ()
     bytes: Bytes | None = None
-    folder: Path | None = None
+    folder: Folder = UNKNOWN_FOLDER
 
     def equals(self, other: Constant) -> bool:
         """True if type and elements are the same. Raises ModelError if elements cannot be read."""
@@ -56,7 +65,7 @@ class Constant:
         return all(_same_elements(one, self.folder, two, other.folder) for one, two in pairs)
 
 
-def constant(tensor: TensorProto, folder: Path | None) -> Constant:
+def constant(tensor: TensorProto, folder: Folder) -> Constant:
     """The constant of a tensor of an ONNX model."""
     kind = str(tensor_type(tensor)) if tensor.data_type in DTYPE_NAMES else f"type {tensor.data_type}{[*tensor.dims]}"
     contents = tensor_contents(tensor) if _count(tensor) <= _SHOWN else None
@@ -64,7 +73,7 @@ def constant(tensor: TensorProto, folder: Path | None) -> Constant:
     return Constant(f"{kind} {shown}".rstrip(), kind, (tensor,), folder=folder)
 
 
-def sparse_constant(sparse: SparseTensorProto, folder: Path | None) -> Constant:
+def sparse_constant(sparse: SparseTensorProto, folder: Folder) -> Constant:
     """The constant of a sparse tensor of an ONNX model."""
     dtype = DTYPE_NAMES.get(sparse.values.data_type, "?")
     kind = f"sparse_tensor({dtype}{[*sparse.dims]})"
@@ -90,13 +99,13 @@ def _item_text(item: object) -> str:
     return f'"{item}"' if isinstance(item, str) else str(item)
 
 
-def _same_elements(one: TensorProto, folder: Path | None, two: TensorProto, other_folder: Path | None) -> bool:
+def _same_elements(one: TensorProto, folder: Folder, two: TensorProto, other_folder: Folder) -> bool:
     if list(one.dims) != list(two.dims) or one.data_type != two.data_type:
         return False
     if one.data_type == TensorProto.STRING:
         return list(one.string_data) == list(two.string_data)
     if _is_unreachable(one, folder) or _is_unreachable(two, other_folder):
-        return _same_reference(one, two)
+        return _same_reference(one, two, is_one_folder=folder is other_folder)
     found, other = _bytes_of(one, folder), _bytes_of(two, other_folder)
     if found is not None and other is not None:
         return _same_bytes(found, other)
@@ -112,7 +121,7 @@ def _same_bytes(one: Bytes, two: Bytes) -> bool:
     return all(one.read(at, min(_BLOCK, one.size - at)) == two.read(at, min(_BLOCK, one.size - at)) for at in starts)
 
 
-def _bytes_of(tensor: TensorProto, folder: Path | None) -> Bytes | None:
+def _bytes_of(tensor: TensorProto, folder: Folder) -> Bytes | None:
     """The elements as raw data has them; None where they are in a field of numbers that is written in another way."""
     place = place_of(tensor)
     if place is not None:
@@ -121,7 +130,7 @@ def _bytes_of(tensor: TensorProto, folder: Path | None) -> Bytes | None:
         source, start = place.source, place.start
         origin = (*source.identity, start, place.length)
         return Bytes(place.length, lambda at, length: source.read(start + at, length), origin)
-    if is_external(tensor) and folder is not None:
+    if is_external(tensor) and isinstance(folder, Path):
         return _bytes_of_file(checked_references([tensor], folder, folder)[0], folder)
     if not tensor.HasField("raw_data"):
         return None
@@ -168,14 +177,16 @@ def _written(tensor: TensorProto) -> bytes:
     return written
 
 
-def _is_unreachable(tensor: TensorProto, folder: Path | None) -> bool:
-    return is_external(tensor) and place_of(tensor) is None and folder is None
+def _is_unreachable(tensor: TensorProto, folder: Folder) -> bool:
+    return is_external(tensor) and place_of(tensor) is None and isinstance(folder, UnknownFolder)
 
 
-def _same_reference(one: TensorProto, two: TensorProto) -> bool:
-    """The answer for models in memory whose data files are not known: only equal references have equal elements."""
+def _same_reference(one: TensorProto, two: TensorProto, *, is_one_folder: bool) -> bool:
+    """The answer for models in memory whose data files are not known: equal references have equal elements where they
+    lead to the same file.
+    """
     entries = [sorted((entry.key, entry.value) for entry in tensor.external_data) for tensor in (one, two)]
-    if is_external(one) and is_external(two) and entries[0] == entries[1]:
+    if is_one_folder and is_external(one) and is_external(two) and entries[0] == entries[1]:
         return True
     name = one.name or two.name
     text = f"the elements of tensor {name!r} are in a data file, and the folder of a model in memory is not known"

@@ -30,10 +30,10 @@ Aspect = Literal["operator", "domain", "version", "attributes", "inputs", "outpu
 class PartDifference:
     """A part of a model, apart from nodes and inner values, that differs.
 
-    part: the kind of part. location: its graph or function, "" for the model itself. name: the domain of an opset, the
-    key of metadata, or the name of a value or function; "" where there is only one such part. kind: "added" |
-    "removed" | "changed". before, after: the part as text, None where it does not exist. The texts are equal if only
-    elements of a large tensor differ.
+    part: the kind of part. location: its graph or function, "" for the model itself. name: the domain of an opset (of
+    an IR, the layer), the key of metadata, or the name of a value or function; "" where there is only one such part.
+    kind: "added" | "removed" | "changed". before, after: the part as text, None where it does not exist. The texts are
+    equal if only elements of a large tensor differ.
     """
 
     part: Part

@@ -156,17 +156,19 @@ def _is_split(operator: Operator) -> bool:
     return (domain, op_type) in _SPLITS or (domain == DOMAIN and parts_of(op_type) is not None)
 
 
-def _label(operator: Operator, version: int | None) -> str:
+def _label(operator: Operator, version: int | str | None) -> str:
     domain, op_type, overload = operator
     name = f"{domain}.{op_type}" if domain else op_type
     name = f"{name}:{overload}" if overload else name
     return name if version is None else f"{name}-{version}"
 
 
-def _version(side: Side, graph: Graph, index: int) -> int | None:
+def _version(side: Side, graph: Graph, index: int) -> int | str | None:
+    """The version of a node's operator; of a layer of an IR the number of its operator set, or a text without one."""
     domain, op_type, _ = graph.operators[index]
     if side.is_ir:
-        return _version_of_layer(graph.nodes[index])
+        text = side.operator_set(graph.scope.path, index)
+        return text.removeprefix("opset") or None
     opset = graph.scope.imports.get(domain)
     return None if opset is None else _since(domain, op_type, opset)
 
@@ -182,11 +184,7 @@ def _since(domain: str, op_type: str, opset: int) -> int | None:
     return opset if domain else None
 
 
-def _version_of_layer(node: NodeProto) -> int:
-    text = next((attribute.s.decode() for attribute in node.attribute if attribute.name == _OPERATOR_SET), "opset1")
-    digits = text.removeprefix("opset")
-    return int(digits) if digits.isdecimal() else 1
-
-
-def _metadata(node: NodeProto) -> Mapping[str, str]:
-    return {entry.key: entry.value for entry in node.metadata_props}
+def _metadata(node: NodeProto) -> tuple[Mapping[str, str], Sequence[bytes]]:
+    """The metadata of a node, and on which devices it runs."""
+    devices = [held.SerializeToString(deterministic=True) for held in node.device_configurations]
+    return {entry.key: entry.value for entry in node.metadata_props}, devices

@@ -8,7 +8,8 @@ from typing import Any
 from splitgraph.differences.difference import Kind, Part, PartDifference
 from splitgraph.differences.names import ValueNames
 from splitgraph.differences.sides import Side
-from splitgraph.graph.scopes import GraphPath, function_location, opset_imports
+from splitgraph.graph.scopes import GraphPath, opset_imports
+from splitgraph.graph.types import opaque_text
 from splitgraph.onnx_proto import FunctionProto, ModelProto
 from splitgraph.value_type import UNKNOWN
 
@@ -24,7 +25,7 @@ def model_parts(before: Side, after: Side) -> Iterator[PartDifference]:
         versions = {"": str(one.ir_version)}, {"": str(two.ir_version)}
         yield from _entries("IR version", "", *versions)
     yield from _entries("metadata", "", _metadata_of_model(one), _metadata_of_model(two))
-    functions = _functions(one), _functions(two)
+    functions = _functions(before), _functions(after)
     yield from _entries("function", "", *({key: _signature(held) for key, held in each.items()} for each in functions))
     for key, function in functions[0].items():
         if key in functions[1]:
@@ -47,6 +48,7 @@ def graph_parts(
         yield from _placed_values("input", location, before.formal_inputs, after.formal_inputs, names)
         yield from _placed_values("output", location, before.formal_outputs, after.formal_outputs, names)
     yield from _initializers(sides, paths, location)
+    yield from _operator_sets(sides, paths, location, names)
     if before.scope.is_function or after.scope.is_function:
         return
     one, two = before.scope.proto, after.scope.proto
@@ -83,20 +85,31 @@ def _named_values(
 ) -> Iterator[PartDifference]:
     """Inputs or outputs of the main graph, which are what a caller sees: by name, and in their order."""
     known, new = sides[0].types(()), sides[1].types(())
+    opaque, new_opaque = _opaque(sides[0].model), _opaque(sides[1].model)
     names, others = set(before), set(after)
     for name in dict.fromkeys((*before, *after)):
         there = name in names, name in others
         one = known.get(name) if there[0] else None
         two = new.get(name) if there[1] else None
         is_known = one is not None, two is not None
-        if all(there) and (name not in different if all(is_known) else not any(is_known)):
+        is_same = name not in different if all(is_known) else not any(is_known)
+        # What is known of an opaque type is its name alone.
+        names_of_types = opaque.get(name, ""), new_opaque.get(name, "")
+        if all(there) and is_same and names_of_types[0] == names_of_types[1]:
             continue
-        texts = [str(held or UNKNOWN) if is_there else None for held, is_there in zip((one, two), there, strict=True)]
+        told = zip((one, two), names_of_types, there, strict=True)
+        texts = [opaque_name or str(held or UNKNOWN) if is_there else None for held, opaque_name, is_there in told]
         yield PartDifference(part, "main", name, _kind(*texts), *texts)
     kept = [name for name in before if name in others], [name for name in after if name in names]
     if kept[0] != kept[1]:
         order: Part = "order of inputs" if part == "input" else "order of outputs"
         yield PartDifference(order, "main", "", "changed", ", ".join(before), ", ".join(after))
+
+
+def _opaque(model: ModelProto) -> dict[str, str]:
+    """The opaque types among the declared types of inputs and outputs, by name of the value."""
+    texts = {value.name: opaque_text(value.type) for value in (*model.graph.input, *model.graph.output)}
+    return {name: text for name, text in texts.items() if text}
 
 
 def _placed_values(
@@ -121,8 +134,20 @@ def _initializers(
             yield PartDifference("initializer", location, name, _kind(one, two), *texts)
 
 
-def _functions(model: ModelProto) -> dict[str, FunctionProto]:
-    return {function_location(function): function for function in model.functions}
+def _operator_sets(
+    sides: tuple[Side, Side], paths: tuple[GraphPath, GraphPath], location: str, names: ValueNames
+) -> Iterator[PartDifference]:
+    """The operator sets of the inputs, constants and results of an IR that both graphs have."""
+    new = sides[1].operator_sets_of_values(paths[1])
+    for (kind, name), text in sides[0].operator_sets_of_values(paths[0]).items():
+        other = names.after.get(name, name)
+        found = new.get((kind, other), text)
+        if found != text:
+            yield PartDifference("opset", location, f"{kind} {other}", "changed", text, found)
+
+
+def _functions(side: Side) -> dict[str, FunctionProto]:
+    return {location: side.model.functions[path[1]] for location, path in side.functions.items()}
 
 
 def _signature(function: FunctionProto) -> str:
@@ -147,7 +172,12 @@ def _attributes(function: FunctionProto) -> Iterator[tuple[str, str]]:
 
 def _metadata_of_model(model: ModelProto) -> dict[str, str]:
     fields = {name: str(getattr(model, name)) for name in _FIELDS if model.HasField(name)}
-    return {name: text for name, text in fields.items() if text not in ("", "0")} | _metadata(model)
+    devices = {f"devices of {held.name}": _devices(held) for held in model.configuration}
+    return {name: text for name, text in fields.items() if text not in ("", "0")} | devices | _metadata(model)
+
+
+def _devices(configuration: Any) -> str:
+    return ", ".join([str(configuration.num_devices), *configuration.device])
 
 
 def _metadata(held: Any) -> dict[str, str]:

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from splitgraph.differences.constants import Bytes, Constant, constant, sparse_constant
+from splitgraph.differences.constants import (
+    UNKNOWN_FOLDER,
+    Bytes,
+    Constant,
+    Folder,
+    UnknownFolder,
+    constant,
+    sparse_constant,
+)
 from splitgraph.differences.graphs import Graph
 from splitgraph.formats import LoadedModel
-from splitgraph.graph.scopes import GraphPath, Scope, function_key, graph_at, scopes
+from splitgraph.graph.scopes import GraphPath, Scope, function_location, graph_at, scopes
 from splitgraph.inference.analysis import Analysis
 from splitgraph.onnx_proto import ModelProto, TensorProto
 from splitgraph.tensor_bytes import is_external
@@ -26,9 +33,10 @@ if TYPE_CHECKING:
 class Side:
     """A model with what is known of it. model: ONNX; of an IR, its mirror. folder: of external data."""
 
-    def __init__(self, loaded: LoadedModel) -> None:
+    def __init__(self, loaded: LoadedModel, unknown: UnknownFolder) -> None:
+        """unknown: the folder of a model in memory."""
         content = loaded.content
-        self.folder: Path | None = loaded.folder
+        self.folder: Folder = unknown if loaded.folder is None else loaded.folder
         self._ir: tuple[OpenVINOModel, Mirror] | None = None
         if isinstance(content, ModelProto):
             from splitgraph.inference import infer_model
@@ -62,9 +70,15 @@ class Side:
         return found
 
     @cached_property
-    def functions(self) -> Mapping[tuple[str, str, str], GraphPath]:
-        """The path of each function's body."""
-        return {function_key(function): ("F", index) for index, function in enumerate(self.model.functions)}
+    def functions(self) -> Mapping[str, GraphPath]:
+        """The path of each function's body, by its location; the second function of a name is "domain::name#2"."""
+        found: dict[str, GraphPath] = {}
+        times = Counter[str]()
+        for index, function in enumerate(self.model.functions):
+            location = function_location(function)
+            times[location] += 1
+            found[location if times[location] == 1 else f"{location}#{times[location]}"] = ("F", index)
+        return found
 
     def graph(self, path: GraphPath) -> Graph:
         """The graph at a path."""
@@ -75,6 +89,27 @@ class Side:
     def types(self, path: GraphPath) -> Mapping[str, ValueType]:
         """The types of the values of a graph; none for a function, whose types are those of each call."""
         found: Mapping[str, ValueType] = self.analysis.details.types.get(path, {})
+        return found
+
+    def operator_set(self, path: GraphPath, index: int) -> str:
+        """The operator set of a layer of an IR, such as "opset1" or "extension"."""
+        assert self._ir is not None
+        return self._ir[1].layers[path][index].version
+
+    def operator_sets_of_values(self, path: GraphPath) -> Mapping[tuple[str, str], str]:
+        """The operator sets of those layers of an IR that are no nodes, by type of the layer and name of the value."""
+        if self._ir is None:
+            return {}
+        graph, names = _graph_at(*self._ir, path), self._ir[1].names[path]
+        found = {}
+        for layer in graph.layers:
+            if layer.type in ("Parameter", "Const", "Result"):
+                port: tuple[int, int] | None = None
+                if layer.type != "Result":
+                    port = layer.id, layer.outputs[0].id
+                elif layer.inputs:
+                    port = graph.sources.get((layer.id, layer.inputs[0].id))
+                found[layer.type, "" if port is None else names.get(port, "")] = layer.version
         return found
 
     def constants(self, path: GraphPath) -> dict[str, Constant]:
@@ -111,6 +146,6 @@ def _constant_of_ir(model: OpenVINOModel, layer: Layer, mirrored: TensorProto | 
 
     element = layer.data.get("element_type", "")
     kind = f"{dtype_of(element) or element}[{', '.join(layer.data.get('shape', '').replace(',', ' ').split())}]"
-    text = kind if mirrored is None or is_external(mirrored) else constant(mirrored, None).text
+    text = kind if mirrored is None or is_external(mirrored) else constant(mirrored, UNKNOWN_FOLDER).text
     place = model.place_of(layer)
     return Constant(text, kind, bytes=Bytes(place.size, lambda at, length: model.read(place.offset + at, length)))

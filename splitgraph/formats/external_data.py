@@ -20,7 +20,7 @@ from splitgraph.formats.atomic_write import WriteTogether
 from splitgraph.formats.model_error import model_error, shown, system_reason
 from splitgraph.onnx_proto import AttributeProto, ModelProto, NodeProto, SparseTensorProto, TensorProto
 from splitgraph.tensor_bytes import byte_size, is_external
-from splitgraph.tensor_places import SourceFile, place_of
+from splitgraph.tensor_places import RAW_DATA, Place, SourceFile, place_of, written_place
 
 _INTEGERS_AND_BOOL = frozenset({2, 3, 4, 5, 6, 7, 9, 12, 13, 21, 22, 25, 26})
 _SMALL_OF_ANY_TYPE = 1024
@@ -230,6 +230,32 @@ def refer_to(tensor: TensorProto, location: str, offset: int | None, length: int
     for key, value in (("location", location), ("offset", offset), ("length", length)):
         if value is not None:
             tensor.external_data.add(key=key, value=str(value))
+
+
+def as_left_in_files(
+    model: ModelProto, references: Sequence[ExternalReference], folder: Path, path: str | os.PathLike[str]
+) -> tuple[ModelProto, list[SourceFile]]:
+    """A copy of a model in which these tensors are as those that stayed in the model's own file (see `tensor_places`),
+    and the files that they are in, which must be held while the copy is in use. Raises ModelError (SG107).
+    """
+    found = {(reference.location, reference.offset, reference.length) for reference in references}
+    sources: dict[str, SourceFile] = {}
+    for location in sorted({location for location, _, _ in found}):
+        try:
+            sources[location] = SourceFile.opened(folder / location)
+        except OSError as error:
+            message = f"external data {shown(location)} cannot be read: {system_reason(error)}"
+            raise model_error("SG107", message, path) from error
+    copied = ModelProto()
+    copied.CopyFrom(model)
+    for reference in external_references(copied, folder, path):
+        place = reference.location, reference.offset, reference.length
+        if place in found:
+            reference.tensor.ClearField("external_data")
+            source = sources[reference.location]
+            left = Place(source, reference.offset, reference.length, RAW_DATA, None, is_told=False)
+            reference.tensor.MergeFromString(written_place(left))
+    return copied, list(sources.values())
 
 
 def small_references(references: list[ExternalReference], max_bytes: int = 65_536) -> list[ExternalReference]:

@@ -12,8 +12,8 @@ from splitgraph.formats.external_data import all_tensors, refer_to
 from splitgraph.formats.model_error import model_error, shown
 from splitgraph.formats.serialization import Serialized, serialized, write_pieces
 from splitgraph.onnx_proto import ModelProto, TensorProto
-from splitgraph.tensor_bytes import byte_size, is_external
-from splitgraph.tensor_places import fill, place_of
+from splitgraph.tensor_bytes import byte_size
+from splitgraph.tensor_places import fill, is_in_other_file, place_of
 
 # Smaller tensors stay in the model, where every tool can read them without the data file.
 _EXTERNAL_FROM_BYTES = 1024
@@ -35,23 +35,36 @@ def stage_model(
 ) -> None:
     """Stage the model's file at `target`, and a data file beside `path` where that is asked for.
 
-    content: the model as `serialized` gives it. beside: the weights go into the data file. taken: names of data files
-    that the model already refers to. Raises OSError, and ModelError SG108 when the data file exists and overwrite is
-    False, SG109 when the model is too large for one file.
+    content: the model as `serialized` gives it. beside: the weights go into the data file, if there are any. taken:
+    names of data files that the model already refers to. Raises OSError, and ModelError SG108 when the data file exists
+    and overwrite is False, SG109 when the model is too large for one file.
     """
-    if beside:
-        name = _free_name(f"{path.name}.data", taken)
-        data_file = path.parent / name
-        if os.path.lexists(data_file) and not overwrite:
-            raise model_error("SG108", f"needs a data file, and {shown(data_file)} exists already", path)
-        with files.open(data_file) as file:
+    if beside and any(map(_is_weight, all_tensors(model))):
+        name = _free_name(data_file(path).name, taken)
+        place = path.parent / name
+        if os.path.lexists(place) and not overwrite:
+            raise model_error("SG108", f"needs a data file, and {shown(place)} exists already", path)
+        with files.open(place) as file:
             content = serialized(_with_external_weights(model, name, file, path))
+    elif beside:
+        content = serialized(model)
     if content is None:
         if beside:
             raise model_error("SG109", "cannot be written: without its weights the model is still over 2 GiB", path)
         raise model_error("SG109", "cannot be written: it is over 2 GiB, and no ONNX file is", path, help=_BESIDE)
     with files.open(target) as file:
         write_pieces(content.pieces, file)
+
+
+def data_file(path: str | os.PathLike[str]) -> Path:
+    """Where the weights of a model at a path go: to `<name>.data` beside it."""
+    return Path(path).parent / f"{Path(path).name}.data"
+
+
+def _is_weight(tensor: TensorProto) -> bool:
+    """True for a tensor that goes into the data file: large, and in no other one."""
+    size = byte_size(tensor)
+    return size is not None and size >= _EXTERNAL_FROM_BYTES and not is_in_other_file(tensor)
 
 
 def _free_name(wanted: str, taken: set[str]) -> str:
@@ -66,9 +79,9 @@ def _with_external_weights(model: ModelProto, location: str, file: BinaryIO, pat
     slim = ModelProto()
     slim.CopyFrom(model)
     for tensor in all_tensors(slim):
-        place, size = place_of(tensor), byte_size(tensor)
-        if size is None or size < _EXTERNAL_FROM_BYTES or (place is None and is_external(tensor)):
+        if not _is_weight(tensor):
             continue
+        place = place_of(tensor)
         offset = file.seek(-file.tell() % _ALIGNMENT, os.SEEK_CUR)
         if place is not None and place.is_raw:
             write_pieces([place], file)

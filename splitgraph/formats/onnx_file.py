@@ -21,13 +21,14 @@ from splitgraph.formats.broken_text import find_broken_text, is_clean_text
 from splitgraph.formats.external_data import (
     ExternalReference,
     all_tensors,
+    as_left_in_files,
     external_references,
     load_external_data,
     may_be_external,
     small_references,
     stage_copies,
 )
-from splitgraph.formats.large_model import stage_model
+from splitgraph.formats.large_model import data_file, stage_model
 from splitgraph.formats.model_error import model_error, shown, system_reason
 from splitgraph.formats.node_bytes import node_bytes
 from splitgraph.formats.recognition import describe_content
@@ -40,7 +41,7 @@ from splitgraph.tensor_places import SourceFile, fill
 from splitgraph.wire_format import Malformed
 
 StrPath = str | os.PathLike[str]
-# What becomes of weights: those in a model go into a data file beside it; those in data files are linked to.
+# What becomes of weights: all go into one data file beside the model, or those in data files are linked to.
 ExternalData = Literal["beside", "link"]
 
 
@@ -263,8 +264,8 @@ def save_onnx(
 
     source: the file that the model was loaded from with external_data="keep"; its data files are copied into the new
     folder, under the same relative names. Without it, a model's external data must already lie beside `path`.
-    external_data: "beside" puts the weights that are in the model into `<name>.data` beside it, which a model beyond
-    protobuf's 2 GiB needs; "link" makes hard links to data files in place of copies. A symbolic link is
+    external_data: "beside" puts the weights, also those in data files, into `<name>.data` beside the model, which a
+    model beyond protobuf's 2 GiB needs; "link" makes hard links to data files in place of copies. A symbolic link is
     written through, permissions are kept. kept: files that are not replaced, not even with `overwrite`.
 
     Raises ModelError: SG107 external data that cannot be read, SG108 `path` exists and overwrite is False (or a data
@@ -290,19 +291,42 @@ def _save(
     folder = model_folder(path)
     content = serialized(model)
     is_whole = content is not None and not may_be_external(model, content.written, content.nodes, is_foreign=False)
-    references = [] if is_whole else external_references(model, model_folder(source), source)
-    locations = {reference.location for reference in references}
-    for location in sorted(locations):
-        if os.path.realpath(folder / location) == os.path.realpath(path):
-            is_own = os.path.realpath(model_folder(source) / location) == os.path.realpath(path)
+    old_folder, beside = model_folder(source), external_data == "beside"
+    references = [] if is_whole else external_references(model, old_folder, source)
+    moved = [each for each in references if beside and not _is_beside(old_folder, each, path)]
+    _refuse_own_data(references, {each.location for each in moved}, old_folder, path)
+    sources: list[SourceFile] = []
+    if moved:
+        model, sources = as_left_in_files(model, moved, old_folder, source)
+        left = {each.location for each in moved}
+        references = [each for each in references if each.location not in left]
+    with WriteTogether(kept, overwrite=overwrite) as files:
+        linked, taken = external_data == "link", {each.location for each in references}
+        stage_copies(references, old_folder, folder, files, Path(path), overwrite=overwrite, linked=linked)
+        stage_model(model, content, Path(path), target, taken, files, overwrite=overwrite, beside=beside)
+    # Open until here: the model's weights were read from them.
+    sources.clear()
+
+
+def _is_beside(folder: Path, reference: ExternalReference, path: StrPath) -> bool:
+    """True for elements that are in the data file beside a model's path already."""
+    return os.path.realpath(folder / reference.location) == os.path.realpath(data_file(path))
+
+
+def _refuse_own_data(
+    references: Sequence[ExternalReference], moved: Collection[str], old_folder: Path, path: StrPath
+) -> None:
+    """Raise ModelError (SG108) where a model would be written over its own data, or where its data have to go. moved:
+    files whose contents go elsewhere.
+    """
+    target = os.path.realpath(path)
+    for location in sorted({reference.location for reference in references}):
+        is_own = os.path.realpath(old_folder / location) == target
+        is_taken = location not in moved and os.path.realpath(model_folder(path) / location) == target
+        if is_own or is_taken:
             data = f"the external data {shown(location)}"
             what = f"is {data} of the model itself" if is_own else f"is where {data} has to go"
             raise model_error("SG108", what, path)
-    with WriteTogether(kept, overwrite=overwrite) as files:
-        linked = external_data == "link"
-        stage_copies(references, model_folder(source), folder, files, Path(path), overwrite=overwrite, linked=linked)
-        beside = external_data == "beside"
-        stage_model(model, content, Path(path), target, locations, files, overwrite=overwrite, beside=beside)
 
 
 def writable_target(path: StrPath, overwrite: bool) -> Path:

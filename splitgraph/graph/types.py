@@ -75,6 +75,20 @@ def tensor_types(proto: TypeProto) -> Iterator[Any]:
         yield getattr(proto, kind)
 
 
+def opaque_text(proto: TypeProto) -> str:
+    """An opaque type, or a type that holds one, as "sequence(opaque(domain.name))"; "" for any other type."""
+    around = []
+    while (kind := proto.WhichOneof("value")) in _HOLDING:
+        around.append(kind.removesuffix("_type"))
+        proto = _held(proto, kind)
+    if kind != "opaque_type":
+        return ""
+    text = f"opaque({'.'.join(filter(None, (proto.opaque_type.domain, proto.opaque_type.name)))})"
+    for outer in reversed(around):
+        text = f"{outer}({text})"
+    return text
+
+
 def _dim(dim: TensorShapeProto.Dimension, parse: ParseDim) -> DimLike | None:
     kind = dim.WhichOneof("value")
     if kind == "dim_value":

@@ -13,6 +13,8 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import splitgraph
+from splitgraph import api
+from splitgraph.formats import open_model
 
 from .written import diff, model, unnamed
 
@@ -210,10 +212,21 @@ def test_weights_in_files(saved: Callable[[str, float], Path]) -> None:
     assert splitgraph.diff(one, other).parts == splitgraph.diff(onnx.load(one), other).parts == (part,)
 
 
-def test_a_model_in_memory_whose_data_file_is_not_known(saved: Callable[[str, float], Path], tmp_path: Path) -> None:
+def test_a_model_in_memory_whose_data_file_is_not_known(saved: Callable[[str, float], Path]) -> None:
     path = saved("b", 1.0)
     external = onnx.load(path, load_external_data=False)
-    assert not splitgraph.diff(external, copy.deepcopy(external))
+    assert not splitgraph.diff(external, external)
+    copied = copy.deepcopy(external)
     if any(tensor.data_location for tensor in external.graph.initializer):
-        with pytest.raises(splitgraph.ModelError, match="the folder of a model in memory is not known"):
-            splitgraph.diff(path, external)
+        # The same names of files lead to other files in another folder.
+        for before, after in ((path, external), (external, path), (external, copied)):
+            with pytest.raises(splitgraph.ModelError, match="the folder of a model in memory is not known") as refused:
+                splitgraph.diff(before, after)
+            assert refused.value.diagnostics[0].code == "SG107"
+    else:
+        assert not splitgraph.diff(external, copied)
+
+
+def test_a_rewrite_in_memory_has_the_data_files_of_its_model(saved: Callable[[str, float], Path]) -> None:
+    before = open_model(onnx.load(saved("b", 1.0), load_external_data=False))
+    assert [each.part for each in api.diff_rewrite(before, api.upgrade(before, 19)).parts] == ["opset", "IR version"]

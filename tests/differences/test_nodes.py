@@ -14,11 +14,33 @@ IF = (
     "(bool c, float[4] x) => (y) {{ y = If(c) <then_branch = t () => (a) {{ {} }}, "
     "else_branch = e () => (a) {{ a = Neg(x) }}> }}"
 )
+FUNCTION = '<domain: "mine", opset_import: ["": 18]> F (a) => (b) {{ b = {}(a) }}'
+
+
+def with_functions(*operators: str) -> onnx.ModelProto:
+    """A model with functions of one name, each of one operator."""
+    functions = "".join(FUNCTION.format(operator) for operator in operators)
+    return model("(float[N, 6] x) => (y) { y = mine.F(x) }", functions=functions)
+
+
+def on_device(configuration: str) -> onnx.ModelProto:
+    made = model(CHAIN.format("y = Relu(x)"))
+    made.graph.node[0].device_configurations.add(configuration_id=configuration)
+    return made
+
+
 CASES: dict[str, tuple[onnx.ModelProto, onnx.ModelProto, list[str]]] = {
     "an attribute": (
         model("(float[N, 6] x) => (y) { y = Softmax<axis = 0>(x) }"),
         model("(float[N, 6] x) => (y) { y = Softmax<axis = 1>(x) }"),
         ["changed Softmax#0: attributes"],
+    ),
+    "the devices of a node": (on_device("a"), on_device("b"), ["changed Relu#0: metadata"]),
+    "the first of two functions of one name": (
+        with_functions("Neg", "Abs"), with_functions("Relu", "Abs"), ["changed mine::F/Relu#0: operator"],
+    ),
+    "the second of two functions of one name": (
+        with_functions("Neg", "Abs"), with_functions("Neg", "Relu"), ["changed mine::F/Relu#0: operator"],
     ),
     "a new name of a node": (
         named("(float[N, 6] x) => (y) { y = Relu(x) }", "one"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -47,6 +48,23 @@ def with_sparse(*values: float) -> onnx.ModelProto:
     held = helper.make_tensor("s", onnx.TensorProto.FLOAT, [len(values)], values)
     indices = helper.make_tensor("i", onnx.TensorProto.INT64, [len(values)], range(len(values)))
     made.graph.sparse_initializer.append(helper.make_sparse_tensor(held, indices, [4]))
+    return made
+
+
+def with_functions(*texts: str) -> onnx.ModelProto:
+    """A model with several functions of the same name."""
+    made = with_function(texts[0])
+    made.functions.extend(with_function(text).functions[0] for text in texts[1:])
+    return made
+
+
+def with_opaque(name: str, *around: str) -> onnx.ModelProto:
+    made = model("(float[2] x) => (float[2] y) { y = mine.Op(x) }")
+    held = made.graph.input[0].type
+    held.Clear()
+    for kind in around:
+        held = getattr(held, kind).elem_type
+    held.opaque_type.domain, held.opaque_type.name = "d", name
     return made
 
 
@@ -128,6 +146,34 @@ CASES: dict[str, tuple[onnx.ModelProto, onnx.ModelProto, list[tuple[str, str, st
     "another output of a function": (
         with_function("(a) => (b) { b = Relu(a) c = Abs(a) }"), with_function("(a) => (c) { b = Relu(a) c = Abs(a) }"),
         [("output", "c", "changed", "b", "c")],
+    ),
+    "an attribute of the second of two functions of one name": (
+        with_functions("(a) => (b) { b = Relu(a) }", "(a) => (b) { b = Relu(a) }"),
+        with_functions("(a) => (b) { b = Relu(a) }", "<k>(a) => (b) { b = Relu(a) }"),
+        [("function", "attribute k", "added", None, "must be given")],
+    ),
+    "a second function of one name": (
+        with_functions("(a) => (b) { b = Relu(a) }"),
+        with_functions("(a) => (b) { b = Relu(a) }", "(a) => (b) { b = Relu(a) }"),
+        [("function", "mine::F#2", "added", None, "inputs: 1, outputs: 1")],
+    ),
+    "the same opaque type": (with_opaque("a"), with_opaque("a"), []),
+    "another opaque type": (
+        with_opaque("a"), with_opaque("b"),
+        [("input", "x", "changed", "opaque(d.a)", "opaque(d.b)")],
+    ),
+    "another opaque type in a sequence": (
+        with_opaque("a", "optional_type", "sequence_type"), with_opaque("b", "optional_type", "sequence_type"),
+        [("input", "x", "changed", "optional(sequence(opaque(d.a)))", "optional(sequence(opaque(d.b)))")],
+    ),
+    "an opaque type in place of a tensor": (
+        model("(float[2] x) => (float[2] y) { y = mine.Op(x) }"), with_opaque("b"),
+        [("input", "x", "changed", "float32[2]", "opaque(d.b)")],
+    ),
+    "devices": (
+        changed(lambda made: made.configuration.add(name="c", num_devices=2)),
+        changed(lambda made: made.configuration.add(name="c", num_devices=2, device=["a", "b"])),
+        [("metadata", "devices of c", "changed", "2", "2, a, b")],
     ),
     "quantization": (
         PLAIN, changed(lambda made: made.graph.quantization_annotation.add(tensor_name="x")),
@@ -268,3 +314,43 @@ def test_a_size_that_only_one_model_tells_to_be_that_of_another_value() -> None:
     after = model("(float[?] x) => (a, b) { a = mine.Unknown(x) b = Abs(x) }")
     assert [each.name for each in diff(before, after).values] == ["a"]
     assert [each.name for each in diff(after, before).values] == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("versions", "operators"),
+    [
+        (("extension", "extension"), []),
+        (("opset1", "opset13"), ["1", "13"]),
+        (("extension", "experimental"), ["extension", "experimental"]),
+    ],
+)
+@pytest.mark.parametrize("kind", ["VariadicSplit", "Gather"])
+def test_the_operator_set_of_a_layer(
+    kind: str, versions: tuple[str, str], operators: list[str], tmp_path: Path
+) -> None:
+    loaded = []
+    text = (ROOT / "models" / "interval_split.xml").read_text().replace("VariadicSplit", kind)
+    shutil.copy(ROOT / "models" / "interval_split.bin", tmp_path / "model.bin")
+    for version in versions:
+        written = text.replace(f'type="{kind}" version="opset1"', f'type="{kind}" version="{version}"', 1)
+        (tmp_path / "model.xml").write_text(written)
+        loaded.append(splitgraph.load(tmp_path / "model.xml"))
+    nodes = splitgraph.diff(*loaded).nodes
+    forms = [form for node in nodes for form in (node.before, node.after) if form is not None]
+    assert [form.operator.rpartition("-")[2] for form in forms] == operators
+    assert [node.aspects for node in nodes] == [("version",)] * (len(operators) // 2)
+
+
+@pytest.mark.parametrize("kind", ["Parameter", "Const", "Result"])
+def test_the_operator_set_of_a_layer_that_is_no_node(kind: str, tmp_path: Path) -> None:
+    text = (ROOT / "models" / "interval_split.xml").read_text()
+    changed_text = text.replace(f'type="{kind}" version="opset1"', f'type="{kind}" version="extension"', 1)
+    assert changed_text != text
+    shutil.copy(ROOT / "models" / "interval_split.bin", tmp_path / "model.bin")
+    loaded = []
+    for written in (text, changed_text):
+        (tmp_path / "model.xml").write_text(written)
+        loaded.append(splitgraph.load(tmp_path / "model.xml"))
+    (part,) = splitgraph.diff(*loaded).parts
+    assert (part.part, part.location, part.name.split()[0]) == ("opset", "main", kind)
+    assert (part.kind, part.before, part.after) == ("changed", "opset1", "extension")

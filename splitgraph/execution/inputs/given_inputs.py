@@ -11,11 +11,16 @@ import numpy as np
 from splitgraph.dim import DimLike, marks_unknown, symbols_of
 from splitgraph.execution.inputs.model_inputs import ModelInput, numpy_dtype, numpy_name, symbols_in_order
 from splitgraph.execution.values import Array, Value, as_text, is_text
-from splitgraph.value_type import DTYPE_NUMBERS, ValueType
+from splitgraph.value_type import DTYPE_NUMBERS, UNKNOWN, ValueType
 
 _MOST_NAMED = 20
 # Why a case cannot have a value for an input, to stand after the name of the input.
 IN_ONE_MODEL = "is in only one of the models, so both are run with its default; leave its value out"
+# What NumPy says in `isbuiltin` of a type that another library added: of those of ml_dtypes.
+_FROM_A_LIBRARY = 2
+# Keys and values of maps: the kinds of NumPy's types that are allowed, and those that fit each kind of a model's type.
+_IN_MAPS = "biufU"
+_FITTING = {"b": "b", "i": "iu", "u": "iu", "f": "iuf"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,17 +79,19 @@ def fitted_arrays(inputs: Sequence[ModelInput], case: GivenCase, left_out: Mappi
 
 def _fitted(value: Value, declared: ValueType) -> Value:
     """Raises ValueError with what is wrong, to stand after the name of the input."""
-    if declared.kind == "optional" and declared.element is not None:
-        return None if value is None else _fitted(value, declared.element)
-    if declared.kind == "sequence":
-        if not isinstance(value, (list, tuple)):
-            raise ValueError(f"is a {type(value).__name__}; the model takes a list of arrays")
+    if declared.kind in ("optional", "sequence"):
         element = declared.element or ValueType("tensor", declared.dtype, declared.shape)
+        if declared.kind == "optional":
+            return None if value is None else _fitted(value, element)
+        if not isinstance(value, (list, tuple)):
+            raise ValueError(f"is {_kind_of(value)}; the model takes a list of arrays")
         return [_fitted(item, element) for item in value]
+    if declared.kind == "map":
+        return _fitted_map(value, declared)
     if declared.kind != "tensor":
-        return value
+        return _of_unknown_type(value)
     if not isinstance(value, np.ndarray):
-        raise ValueError(f"is a {type(value).__name__}; the model takes an array")
+        raise ValueError(f"is {_kind_of(value)}; the model takes an array")
     array = _plain(value, declared.dtype)
     found = "string" if is_text(array) else array.dtype.name
     if declared.dtype is not None and found != numpy_name(declared.dtype):
@@ -94,17 +101,67 @@ def _fitted(value: Value, declared: ValueType) -> Value:
     return array
 
 
+def _fitted_map(value: Value, declared: ValueType) -> Value:
+    if not isinstance(value, Mapping):
+        raise ValueError(f"is {_kind_of(value)}; the model takes a mapping")
+    held = UNKNOWN if declared.element is None else declared.element
+    if held.kind not in ("tensor", "unknown"):
+        raise ValueError(f"is a map of {held.kind} values, which no engine takes")
+    for key, item in value.items():
+        _check_in_map(key, declared.dtype, "key")
+        _check_in_map(item, held.dtype, "value")
+    return dict(value)
+
+
+def _check_in_map(item: Any, dtype: str | None, what: str) -> None:
+    """Raise ValueError for a key or a value of a map that is no number, or no text, of a type."""
+    found = np.asarray(item)
+    allowed = _IN_MAPS if dtype is None else "U" if dtype == "string" else _FITTING.get(numpy_dtype(dtype).kind, "iuf")
+    is_right = found.ndim == 0 and found.dtype.kind in allowed
+    if is_right and dtype is not None and dtype.startswith(("int", "uint")):
+        limits = np.iinfo(numpy_dtype(dtype))
+        is_right = limits.min <= found.item() <= limits.max
+    if not is_right:
+        raise ValueError(f"has the {what} {item!r}; the model takes {dtype or 'a number or a text'} there")
+
+
+def _of_unknown_type(value: Value) -> Value:
+    """Return a value whose kind the model does not say."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        return _plain(np.asarray(value), None)
+    if isinstance(value, (list, tuple)):
+        return [_of_unknown_type(item) for item in value]
+    if isinstance(value, Mapping):
+        return _fitted_map(value, ValueType("map"))
+    if value is None:
+        return None
+    raise ValueError(f"is {_kind_of(value)}; it must be an array, a list of arrays, a mapping or None")
+
+
+def _kind_of(value: Value) -> str:
+    return "None" if value is None else f"a {type(value).__name__}"
+
+
 def _plain(array: Array, dtype: str | None) -> Array:
     if is_text(array):
+        strange = [] if array.dtype.kind != "O" else [item for item in array.flat if not isinstance(item, (str, bytes))]
+        if strange:
+            raise ValueError(f"is an array of objects, and one of these is {_kind_of(strange[0])}; give only texts")
         return as_text(array)
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
-    # NumPy writes the types of ml_dtypes, such as bfloat16, as bytes without a name.
-    if array.dtype.kind == "V" and dtype in DTYPE_NUMBERS and dtype != "string":
+    if _is_nameless(array) and dtype in DTYPE_NUMBERS and dtype != "string":
         wanted = numpy_dtype(dtype)
-        if wanted.itemsize == array.dtype.itemsize and array.dtype.names is None:
+        if wanted.isbuiltin == _FROM_A_LIBRARY and wanted.itemsize == array.dtype.itemsize:
             return array.view(wanted)
+    if dtype is None and array.dtype.kind not in "biufc" and array.dtype.isbuiltin != _FROM_A_LIBRARY:
+        raise ValueError(f"is of type {array.dtype.name}, which no model takes")
     return array
+
+
+def _is_nameless(array: Array) -> bool:
+    """Return True for plain bytes, as which NumPy writes the types of ml_dtypes, such as bfloat16, to a file."""
+    return array.dtype.type is np.void and array.dtype.names is None
 
 
 def _described(inputs: Sequence[ModelInput]) -> str:

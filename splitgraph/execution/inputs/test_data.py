@@ -13,18 +13,19 @@ from __future__ import annotations
 
 import os
 import re
-import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import onnx
 from google.protobuf.message import DecodeError
+from google.protobuf.unknown_fields import UnknownFieldSet
 from onnx import numpy_helper
 
+from splitgraph.execution.inputs.array_files import read_archive, read_array
 from splitgraph.execution.inputs.given_inputs import GivenCase
-from splitgraph.execution.values import Array, Value
+from splitgraph.execution.values import Value
+from splitgraph.tensor_bytes import misfit
 
 _SET = re.compile(r"test_data_set_(\d+)")
 _NUMBERED = re.compile(r"(input|output)_(\d+)\.pb")
@@ -47,7 +48,7 @@ def read_test_data(
             return _read_folder(place, inputs, outputs)
         if not place.exists():
             raise ValueError(f"the inputs {place} do not exist; give {_WHAT}")
-        return [GivenCase(place.name, _read_archive(place))]
+        return [GivenCase(place.name, read_archive(place, f"give {_WHAT}"))]
     except OSError as error:
         raise ValueError(f"the inputs {place} cannot be read: {error.strerror or error}") from error
 
@@ -71,7 +72,7 @@ def _read_case(
 ) -> GivenCase | None:
     """Return the case of a folder; None if there is no test data in it."""
     given: dict[str, Value] = {
-        path.name.removesuffix(".npy"): _read_array(path) for path in sorted(folder.glob("*.npy"))
+        path.name.removesuffix(".npy"): read_array(path) for path in sorted(folder.glob("*.npy"))
     }
     for name, value, path in _read_numbered(folder, "input", inputs):
         if name in given:
@@ -103,65 +104,65 @@ def _read_proto(path: Path, declared: onnx.TypeProto) -> tuple[str, Value]:
     """Read a value of a declared kind; return its own name, too."""
     proto: _Proto = _PROTOS.get(declared.WhichOneof("value") or "", onnx.TensorProto)()
     try:
-        proto.ParseFromString(path.read_bytes())
-        _refuse_external(proto, path)
+        written = path.read_bytes()
+        proto.ParseFromString(written)
+        if isinstance(proto, onnx.OptionalProto):
+            _refuse_several(written)
+        _check(proto, declared)
         if isinstance(proto, onnx.SequenceProto):
             return proto.name, numpy_helper.to_list(proto)
         if isinstance(proto, onnx.OptionalProto):
             return proto.name, numpy_helper.to_optional(proto)
         return proto.name, numpy_helper.to_array(proto)
-    except (DecodeError, TypeError, ValueError, KeyError, MemoryError) as error:
+    except (DecodeError, TypeError, ValueError, KeyError, IndexError, MemoryError) as error:
         kind = type(proto).__name__
         raise ValueError(f"{path} cannot be read as a {kind}: {error or type(error).__name__}") from error
 
 
-def _refuse_external(proto: Any, path: Path) -> None:
-    """Raise ValueError for a tensor whose elements are in another file."""
-    if isinstance(proto, onnx.SequenceProto):
-        for each in (*proto.tensor_values, *proto.sequence_values, *proto.optional_values):
-            _refuse_external(each, path)
-    elif isinstance(proto, onnx.OptionalProto):
-        for field in ("tensor_value", "sequence_value", "optional_value"):
-            if proto.HasField(field):
-                _refuse_external(getattr(proto, field), path)
-    elif proto.data_location == onnx.TensorProto.EXTERNAL:
-        raise ValueError("its elements are in another file; store them in the file itself")
+def _check(proto: Any, declared: onnx.TypeProto) -> None:
+    """Raise ValueError for a value that is not of the declared kind, for a tensor whose shape and elements do not fit,
+    and for one whose elements are in another file.
+
+    protobuf reads a message of one kind as one of another kind, and keeps what does not fit as unknown fields.
+    """
+    if len(UnknownFieldSet(proto)):
+        raise ValueError(f"it has fields that a {type(proto).__name__} does not have; it may be of another kind")
+    if isinstance(proto, onnx.TensorProto):
+        if proto.data_location == onnx.TensorProto.EXTERNAL:
+            raise ValueError("its elements are in another file; store them in the file itself")
+        problem = misfit(proto)
+        if problem is not None:
+            raise ValueError(problem)
+    elif isinstance(proto, onnx.MapProto):
+        held = onnx.TypeProto.Sequence(elem_type=declared.map_type.value_type)
+        _check(proto.values, onnx.TypeProto(sequence_type=held))
+    elif isinstance(proto, (onnx.SequenceProto, onnx.OptionalProto)):
+        _check_held(proto, declared)
+    else:
+        raise ValueError(f"it holds a {type(proto).__name__}, which splitgraph does not read")
 
 
-def _read_array(path: Path) -> Array:
-    try:
-        array = np.load(path, allow_pickle=False)
-    except (ValueError, EOFError, MemoryError) as error:
-        raise ValueError(f"{path} {_problem(error)}") from error
-    if not isinstance(array, np.ndarray):
-        array.close()
-        raise ValueError(f"{path} is an archive; its name must end in .npz")
-    return array
+def _check_held(proto: onnx.SequenceProto | onnx.OptionalProto, declared: onnx.TypeProto) -> None:
+    """Check what a sequence or an optional holds: values of the declared kind, and only in the field for these."""
+    is_sequence = isinstance(proto, onnx.SequenceProto)
+    element = (declared.sequence_type if is_sequence else declared.optional_type).elem_type
+    wanted = (element.WhichOneof("value") or "tensor_type").removesuffix("_type")
+    kind, field = proto.DataType.Name(proto.elem_type).lower(), f"{wanted}_value{'s' * is_sequence}"
+    filled = [each.name for each, _ in proto.ListFields() if each.name.endswith(field.removeprefix(wanted))]
+    is_absent = not is_sequence and kind == "undefined" and not filled
+    is_full = kind == wanted and filled in ([field], [] if is_sequence else [field])
+    if not is_absent and not is_full:
+        found = ", ".join(filled) or "no value"
+        raise ValueError(f"it has {found} and says that it holds {kind}; the model takes {wanted}")
+    for name in filled:
+        values = getattr(proto, name)
+        for value in values if is_sequence else [values]:
+            _check(value, element)
 
 
-def _read_archive(path: Path) -> dict[str, Array]:
-    if not zipfile.is_zipfile(path):
-        raise ValueError(f"{path} is no archive of arrays by name; give {_WHAT}")
-    arrays = {}
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            for name in archive.files:
-                array = archive[name]
-                if not isinstance(array, np.ndarray):
-                    raise ValueError(f"{path} holds the file {name!r}, which is no array; make it with numpy.savez")
-                arrays[name] = array
-    except (zipfile.BadZipFile, EOFError, MemoryError, NotImplementedError) as error:
-        raise ValueError(f"{path} {_problem(error)}") from error
-    except ValueError as error:
-        raise error if str(path) in str(error) else ValueError(f"{path} {_problem(error)}") from error
-    return arrays
-
-
-def _problem(error: Exception) -> str:
-    """Return what is wrong with a file of arrays, to stand after its name."""
-    if "pickle" in str(error):
-        return (
-            "holds Python objects, which are pickled, and reading a pickle runs code; store arrays of numbers, "
-            "booleans or texts (numpy.str_)"
-        )
-    return f"cannot be read as arrays: {error or type(error).__name__}"
+def _refuse_several(written: bytes) -> None:
+    """Raise ValueError for a sequence of several values: read as an optional, these are merged to one."""
+    sequence = onnx.SequenceProto.FromString(written)
+    for field, values in sequence.ListFields():
+        if field.name.endswith("_values") and len(values) > 1:
+            raise ValueError(f"it has {len(values)} values, as a SequenceProto has; an optional has one")
