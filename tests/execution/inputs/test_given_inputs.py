@@ -25,7 +25,7 @@ SPARSE = ValueType("sparse_tensor", "float32", (3,))
 
 def fitted(given: Any, declared: ValueType) -> Value:
     item = ModelInput("x", declared, (), has_default=False, declared=declared)
-    return fitted_arrays([item], GivenCase(inputs={"x": given}))["x"]
+    return fitted_arrays([item], GivenCase(inputs={"x": given}), {})["x"]
 
 
 REFUSED: list[tuple[ValueType, Any, str]] = [
