@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import onnx
@@ -26,6 +27,11 @@ def zoo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "zoo" / ".hidden").mkdir()
     onnx.save(split_model(), tmp_path / "zoo" / ".hidden" / "c.onnx")
     return tmp_path / "zoo"
+
+
+def hearing_interrupts() -> None:
+    """To be run in a new process: a shell starts what runs in the background with Ctrl+C ignored, and so its tests."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 @pytest.fixture

@@ -21,6 +21,7 @@ import pytest
 from command_line.program import ROOT, Run, split_model
 
 import splitgraph
+from batch.conftest import hearing_interrupts
 from splitgraph import SplitgraphError
 from splitgraph.batch.worker import Workers
 
@@ -253,7 +254,8 @@ def test_two_interrupts(zoo: Path) -> None:
         shutil.copy("zoo/a.onnx", f"zoo/hang{number}.onnx")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([faulty, str(ROOT)])}
     command = [sys.executable, "-m", "splitgraph", "infer", "zoo", "--jobs", "4"]
-    process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+    streams: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
+    process = subprocess.Popen(command, env=environment, preexec_fn=hearing_interrupts, **streams)
     time.sleep(2)
     process.send_signal(signal.SIGINT)
     time.sleep(0.05)

@@ -19,6 +19,7 @@ import onnx
 import pytest
 
 import splitgraph
+from batch.conftest import hearing_interrupts
 from splitgraph import Outcome, SplitgraphError
 from splitgraph.batch.job import Job
 from splitgraph.batch.worker import Workers
@@ -185,7 +186,8 @@ def test_an_interrupted_call_leaves_no_process_and_can_be_resumed(zoo: Path) -> 
     command = [sys.executable, "-m", "splitgraph", *typed]
     root = str(Path(__file__).parents[2])
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(FAULTY), root])}
-    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    streams: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    process = subprocess.Popen(command, env=environment, preexec_fn=hearing_interrupts, **streams)
     deadline = time.monotonic() + 60
     while not (Path("r.jsonl").exists() and Path("r.jsonl").read_text().count("\n") == 9):
         assert time.monotonic() < deadline

@@ -189,10 +189,15 @@ def report(name: str) -> dict[str, dict[str, Any]]:
     return found
 
 
+def hearing() -> None:
+    """Let a new process hear Ctrl+C, also where the campaign runs in the background."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def resumed(folder: Path) -> dict[str, dict[str, Any]]:
     """The report of a call that was interrupted in the middle and resumed."""
     typed = command("resumed", ["--jobs", "2"])
-    process = subprocess.Popen(typed, env=environment(faulty=True), stderr=subprocess.PIPE)
+    process = subprocess.Popen(typed, env=environment(faulty=True), stderr=subprocess.PIPE, preexec_fn=hearing)
     wait_for_lines(Path("resumed.jsonl"), 400, process)
     process.send_signal(signal.SIGINT)
     process.communicate()
