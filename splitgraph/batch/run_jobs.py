@@ -12,6 +12,9 @@ from splitgraph.batch.worker import Workers, run_in_worker
 from splitgraph.diagnostics import SplitgraphError, diagnostic
 from splitgraph.outcome import Outcome
 
+# Seconds that a scheduler has to answer.
+CONNECTING = 10.0
+
 
 def run_jobs(
     jobs: Sequence[Job], executor: Executor | None, workers: Workers, count: int | None
@@ -78,7 +81,7 @@ def dask_executor(address: str) -> Iterator[Executor]:
         help = "Install it: pip install 'onnx-splitgraph[distributed]'."
         raise SplitgraphError(text, [diagnostic("SG601", text, help=help)]) from error
     try:
-        client = Client(address, timeout=10)  # type: ignore[no-untyped-call, unused-ignore]
+        client = Client(address, timeout=CONNECTING)  # type: ignore[no-untyped-call, unused-ignore]
     except (OSError, ValueError) as error:
         text = f"no scheduler of dask answers at {address}: {error}"
         help = "Start one with `dask scheduler`, and workers with `dask worker tcp://HOST:PORT`."

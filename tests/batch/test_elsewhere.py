@@ -21,6 +21,7 @@ from command_line.program import Run, split_model
 
 import splitgraph
 from splitgraph import SplitgraphError
+from splitgraph.batch import run_jobs
 from splitgraph.batch.remote import find_urls, localized
 
 
@@ -159,8 +160,9 @@ def test_a_cluster_that_loses_a_worker(zoo: Path) -> None:
     assert [name for name, outcome in zip(names, outcomes, strict=True) if not outcome.ok] == ["crash.onnx"]
 
 
-def test_a_scheduler_that_does_not_answer(zoo: Path, run: Run) -> None:
+def test_a_scheduler_that_does_not_answer(zoo: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("distributed")
+    monkeypatch.setattr(run_jobs, "CONNECTING", 0.5)
     code, out, err = run("infer", "zoo", "--scheduler", "tcp://127.0.0.1:1")
     assert (code, out) == (2, "")
     assert "no scheduler of dask answers at tcp://127.0.0.1:1" in err

@@ -71,7 +71,7 @@ def test_faulty_models(executor: Any, zoo: Path) -> None:
     for name in ("crash", "hang", "greedy", "fault", "once"):
         shutil.copy("zoo/a.onnx", f"zoo/{name}.onnx")
     used = executor()
-    options = {"executor": used, "jobs": 2, "timeout": 5, "memory": 4.0}
+    options = {"executor": used, "jobs": 2, "timeout": 3, "memory": 4.0}
     found = outcomes("upgrade", "zoo", opset=18, output="out", **options)
     if used is not None:
         used.shutdown()
@@ -86,7 +86,7 @@ def test_faulty_models(executor: Any, zoo: Path) -> None:
         "once.onnx": ("converted", []),
     }
     assert "SIGSEGV" in found["crash.onnx"].diagnostics[0].message
-    assert found["hang.onnx"].diagnostics[0].message.startswith("the model took longer than the limit of 5 s")
+    assert found["hang.onnx"].diagnostics[0].message.startswith("the model took longer than the limit of 3 s")
     assert found["once.onnx"].output == os.path.join("out", "once.onnx")
     assert sorted(os.listdir("out")) == ["a.onnx", "deep", "once.onnx"]
 
