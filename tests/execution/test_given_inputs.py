@@ -177,9 +177,10 @@ def test_a_default_that_one_model_lacks_takes_no_value(tmp_path: Path) -> None:
     """An IR has no defaults, so that both models are run with those of the ONNX model."""
     model = model_of([node("Add", ["x", "w"], ["y"])], [value("x", (4, 4)), value("w", (4, 4))], ["y"], [WEIGHTS])
     other = of_layer(tmp_path, "ReLU", "opset1", [("f32", "4,4")], 2)
-    assert verify_models(model, other, inputs={"x": np.ones((4, 4), np.float32)}).verdict == "different"
     with pytest.raises(ValueError, match="the input 'w' is in only one of the models"):
         verify_models(model, other, inputs={"w": np.ones((4, 4), np.float32)})
+    pytest.importorskip("openvino", reason="only OpenVINO runs an IR")
+    assert verify_models(model, other, inputs={"x": np.ones((4, 4), np.float32)}).verdict == "different"
 
 
 def test_numbers_count_the_inputs_that_have_defaults(tmp_path: Path) -> None:
