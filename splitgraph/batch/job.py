@@ -24,6 +24,7 @@ from splitgraph.outcome import Outcome, Status, Verb
 from splitgraph.temporary_folders import temporary_folder
 
 if TYPE_CHECKING:
+    from splitgraph.inference.analysis import Analysis
     from splitgraph.work.checking import CheckWork
     from splitgraph.work.inferring import InferWork
     from splitgraph.work.reporting import ReportWork
@@ -41,7 +42,7 @@ class Job:
 
     model: the source as it was given or found, a path or a URL. after: the second model of `verify`. work: what is
     done. options: see `Outcome`. seconds, memory: the limits of time, and of memory in bytes; None for none. hashes:
-    whether the files are hashed.
+    whether the files are hashed. is_new: there was no file at the place of the result before the call.
     """
 
     verb: Verb
@@ -111,6 +112,7 @@ def run_job(job: Job) -> Outcome:
     except OSError as error:
         outcome = job.failed([diagnostic("SG602", error.strerror or str(error))])
     except Exception as error:
+        # A fault of ours with one model is told of that model, and the others go on.
         outcome = job.failed([diagnostic("SG603", f"{type(error).__name__}: {error}")])
     return replace(outcome, seconds=time.monotonic() - began, files=hashed)
 
@@ -183,30 +185,23 @@ def _inferred(job: Job, work: Any) -> Outcome:
     from splitgraph.work.inferring import infer_file
 
     done = infer_file(work)
-    found = done.analysis
-    opset = found.opset.get("")
-    return job.ended(
-        "clean" if found.ok else "findings",
-        diagnostics=found.diagnostics,
-        accepted=tuple(found.accepted),
-        output=None if done.written is None else str(done.written),
-        opset_before=opset,
-        opset_after=opset,
-        splits=len(found.splits),
-    )
+    return _analysed(job, done.analysis, done.written)
 
 
 def _reported(job: Job, work: Any) -> Outcome:
     from splitgraph.work.reporting import report_file
 
     done = report_file(work)
-    found = done.analyses[-1]
+    return _analysed(job, done.analyses[-1], done.written)
+
+
+def _analysed(job: Job, found: Analysis, written: Path | None) -> Outcome:
     opset = found.opset.get("")
     return job.ended(
         "clean" if found.ok else "findings",
         diagnostics=found.diagnostics,
         accepted=tuple(found.accepted),
-        output=str(done.written),
+        output=None if written is None else str(written),
         opset_before=opset,
         opset_after=opset,
         splits=len(found.splits),

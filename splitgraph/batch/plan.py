@@ -34,15 +34,18 @@ class Plan:
     failed: list[Outcome] = field(default_factory=list)
     has_folder: bool = False
 
-    def to_do(self, done: Container[tuple[str, str | None]] = (), *, resumes: bool = False) -> list[Job]:
-        """The jobs that are left. done: the models, and second models, that an earlier call has done. resumes: the
-        earlier call may have written a result, and ended before it could say so.
+    def to_do(
+        self, done: Container[tuple[str, str | None]] = (), earlier: Sequence[Outcome] | None = None
+    ) -> list[Job]:
+        """The jobs that are left. done: the models, and second models, that an earlier call has done. earlier: all
+        that the earlier call told, None without one. It may have written a result, and ended before it could say so.
 
         A job whose result would replace a file, or the result of another model, becomes a failure.
         """
         taken: dict[Path, str] = {}
         left: list[Job] = []
-        results = {os.path.realpath(job.place) for job in self.jobs if job.place is not None} if resumes else set()
+        resumes = earlier is not None
+        results = set() if earlier is None else self._results(earlier)
         for job in self.jobs:
             if os.path.realpath(job.model) in results and not getattr(job.work, "in_place", False):
                 # The earlier call wrote it: it was no model then.
@@ -56,6 +59,13 @@ class Plan:
             else:
                 self.failed.append(job.failed([found]))
         return left
+
+    def _results(self, earlier: Sequence[Outcome]) -> set[str]:
+        """The files that an earlier call wrote: those that it told of, and those of models that it did not tell of."""
+        told = {outcome.model for outcome in earlier}
+        places = [job.place for job in self.jobs if job.model not in told and not _is_itself(job)]
+        written = [outcome.output for outcome in earlier]
+        return {os.path.realpath(each) for each in (*places, *written) if each is not None}
 
 
 def plan_jobs(verb: Verb, work: Any, sources: Sequence[Source], limits: Limits, output: str | None) -> Plan:
@@ -151,11 +161,18 @@ def _default_name(work: Any) -> str:
     return path.name
 
 
+def _is_itself(job: Job) -> bool:
+    """True where the place of the result is the model: in place, or because the model has the default name of a result
+    already (model.opset18.onnx). Such a model is as wanted, or is refused when it is opened.
+    """
+    return job.place is not None and os.path.realpath(job.place) == os.path.realpath(job.model)
+
+
 def _in_the_way(job: Job, taken: dict[Path, str]) -> Diagnostic | None:
     """Why a job cannot begin: its result would replace a file, or the result of another model."""
     work: Any = job.work
     place = job.place
-    if place is None or getattr(work, "in_place", False):
+    if place is None or _is_itself(job):
         return None
     other = taken.setdefault(Path(os.path.abspath(place)), job.model)
     if other != job.model:

@@ -54,8 +54,9 @@ def run_batch(
     if has_index:
         refuse_index(work, force=force or options["resume"])
     report = None if options["report"] is None else Path(options["report"])
-    known = done_before(plan.jobs, read_report(report)) if options["resume"] and report is not None else {}
-    jobs = plan.to_do(known, resumes=options["resume"])
+    earlier = read_report(report) if options["resume"] and report is not None else None
+    known = done_before(plan.jobs, earlier or ())
+    jobs = plan.to_do(known, earlier)
     total = len(jobs) + len(plan.failed) + len(known)
     workers, outcomes = Workers(), list(known.values())
     # A scheduler that does not answer leaves the earlier report as it is.

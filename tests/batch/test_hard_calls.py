@@ -103,6 +103,18 @@ def test_results_beside_the_models_are_no_models_when_resumed(run: Run, zoo: Pat
     }
 
 
+def test_a_model_in_the_way_of_a_result_is_not_lost_when_resumed(run: Run, zoo: Path) -> None:
+    onnx.save(split_model(18, num_outputs=2), "zoo/a.opset18.onnx")
+    call = (*UPGRADE, "zoo", "--report", "r.jsonl")
+    assert run(*call)[0] == 1
+    whole = {json.loads(line)["model"]: json.loads(line)["status"] for line in Path("r.jsonl").read_text().splitlines()}
+    assert (whole["zoo/a.onnx"], whole["zoo/a.opset18.onnx"]) == ("failed", "there")
+    lines = [line for line in Path("r.jsonl").read_text().splitlines() if "a.onnx" in json.loads(line)["model"]]
+    Path("r.jsonl").write_text("\n".join(lines) + "\n")
+    run(*call, "--resume")
+    assert "zoo/a.opset18.onnx" in {json.loads(line)["model"] for line in Path("r.jsonl").read_text().splitlines()}
+
+
 def test_one_source_and_one_pattern_may_be_text(zoo: Path) -> None:
     assert [each.model for each in splitgraph.map_models("infer", "zoo/a.onnx")] == ["zoo/a.onnx"]
     found = splitgraph.map_models("infer", "zoo", exclude="deep/")
