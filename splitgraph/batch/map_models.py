@@ -22,8 +22,7 @@ from splitgraph.outcome import VERBS, Outcome, Verb
 _GIB = 2**30
 # The command line's `report` writes pages, and has no function.
 _VERBS = tuple(verb for verb in VERBS if verb != "report")
-# Keywords of the API that say how models are run, and those that say where and how a result is written.
-_RUNNING = ("bind", "samples", "seed", "engine", "rtol", "atol", "inputs", "custom_ops", "providers")
+# Keywords that say where and how a result is written.
 _WRITING = ("force", "external_data")
 
 
@@ -121,9 +120,9 @@ def _work(verb: Verb, options: Mapping[str, Any], timeout: float, *, writes: boo
         target = keywords.get("target", ())
         others = {name: value for name, value in keywords.items() if name != "target"}
         return CheckWork(Path(), [target] if isinstance(target, str) else target, others)
-    from splitgraph.work.rewriting import RewriteWork
+    from splitgraph.work.rewriting import RUNNING, RewriteWork
 
-    running = {"timeout": timeout, **{name: keywords.pop(name) for name in _RUNNING if name in keywords}}
+    running = {"timeout": timeout, **{name: keywords.pop(name) for name in RUNNING if name in keywords}}
     verify, skips = keywords.pop("verify", False), keywords.pop("skip_newer", True)
     verify = None if verify else False
     # Without a folder for results, no file is in the way of one.

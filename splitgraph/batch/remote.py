@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from splitgraph.batch.sources import is_url
+from splitgraph.batch.sources import is_pattern, is_url
 from splitgraph.cache_folder import cache_folder
 from splitgraph.diagnostics import ModelError, SplitgraphError, diagnostic
 from splitgraph.formats.external_data import is_inside
@@ -24,12 +24,12 @@ def find_urls(url: str) -> Iterator[tuple[str, PurePosixPath | None]]:
     """The models of a URL, each with its path below the URL's folder: of a model that URL itself, without a path; of a
     folder or a pattern those in it. Raises SplitgraphError where fsspec, or its part for the protocol, is missing.
     """
-    if url.endswith(_MODELS) and not _has_magic(url):
+    if url.endswith(_MODELS) and not is_pattern(url):
         yield url, None
         return
     system, path = _system(url)
     base = path.rstrip("/")
-    if _has_magic(path):
+    if is_pattern(path):
         found = system.glob(path)
         base = path[: next(index for index, char in enumerate(path) if char in "*?[")].rpartition("/")[0]
     else:
@@ -59,10 +59,6 @@ def localized(name: str) -> Path:
         if is_inside(folder, location):
             _read(system, f"{remote_folder}/{location}", folder / location, name)
     return local
-
-
-def _has_magic(text: str) -> bool:
-    return any(char in text for char in "*?[")
 
 
 def _system(url: str) -> tuple[Any, str]:

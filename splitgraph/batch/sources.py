@@ -50,6 +50,11 @@ def needs_onnx(verb: str, options: Mapping[str, Any]) -> bool:
     return verb in ("upgrade", "downgrade", "check") or bool(options.get("opset") or options.get("target"))
 
 
+def is_pattern(text: str) -> bool:
+    """True for a text with characters that stand for others, such as zoo/*.onnx."""
+    return glob.has_magic(text)
+
+
 def find_sources(
     arguments: Sequence[str], exclude: Sequence[str] = (), *, below: Path | None = None, only_onnx: bool = False
 ) -> list[Source]:
@@ -93,7 +98,7 @@ def _sources(argument: str, below: Path | None) -> Iterator[Source]:
         yield from (Source(url, relative) for url, relative in find_urls(argument))
     elif os.path.isdir(argument):
         yield from _in_folder(Path(argument), below)
-    elif os.path.lexists(argument) or not glob.has_magic(argument):
+    elif os.path.lexists(argument) or not is_pattern(argument):
         yield Source(argument)
     else:
         yield from _of_pattern(argument, below)

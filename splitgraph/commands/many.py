@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
-_MAGIC = re.compile(r"[*?[]")
 # Options that each command has, for one model, too.
 _OF_ONE = ("limit", "force", "skip_newer", "diff", "values")
 
@@ -41,7 +38,10 @@ def _is_file(argument: str) -> bool:
     """True for the name of one file, also of one that does not exist."""
     if os.path.lexists(argument):
         return not os.path.isdir(argument)
-    return not _MAGIC.search(argument) and not _URL.match(argument)
+    # For a model that is there, which is most often so, nothing is imported.
+    from splitgraph.batch.sources import is_pattern, is_url
+
+    return not is_pattern(argument) and not is_url(argument)
 
 
 def _has_option_for_many(options: Mapping[str, Any]) -> bool:

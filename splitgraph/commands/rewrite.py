@@ -16,10 +16,7 @@ from splitgraph.formats import ExternalData
 from splitgraph.report.layout import BLANK, SEVERITY_STYLES, line
 from splitgraph.report.pages import blockers_page, rewrite_findings, rewrite_page, verification_notes
 from splitgraph.report.printing import LONG, print_document, print_notice, print_result, working
-from splitgraph.work.rewriting import RewriteWork, RewritingVerb, Rewritten, rewrite_file
-
-# The options that say how two models are run.
-_RUNNING = ("bind", "inputs", "custom_ops", "providers", "samples", "seed", "engine", "rtol", "atol", "timeout")
+from splitgraph.work.rewriting import RUNNING, RewriteWork, RewritingVerb, Rewritten, rewrite_file
 
 
 def rewrite(
@@ -45,7 +42,7 @@ def rewrite(
     """
     if with_diff:
         many = {**many, "diff": with_diff}
-    running = {name: keywords.pop(name) for name in _RUNNING}
+    running = {name: keywords.pop(name) for name in RUNNING}
     running["bind"] = parse_bindings(running["bind"])
     keywords["accept"] = accepted_texts(keywords["accept"])
     places = (output, in_place, force, external_data)

@@ -30,6 +30,9 @@ Status = Literal["converted", "there", "beyond", "refused", "different", "not-ve
 # Shows a text while something takes its time; what is yielded changes the text.
 Working = Callable[..., AbstractContextManager[Callable[[str], None]]]
 
+# The keywords that say how two models are run.
+RUNNING = ("bind", "inputs", "custom_ops", "providers", "samples", "seed", "engine", "rtol", "atol", "timeout")
+
 _OTHER_DIRECTION = "SG418"
 _ANOTHER_NAME = "pass --in-place to overwrite the model, or another name with -o"
 
