@@ -157,6 +157,11 @@ class NodeContext(Protocol):
     def find(self, code: str, message: str, *, severity: Severity = "error") -> None:
         """Report a finding about this node."""
 
+    def tolerate(self, code: str, message: str, run_by: str, reading: str = "alike") -> None:
+        """Report as a warning what the specification forbids and what engines run, all in one way. run_by: names of
+        these engines. reading: how they run it.
+        """
+
     def set_contents(self, index: int, contents: Contents | None) -> None:
         """Say what an output holds."""
 

@@ -198,6 +198,12 @@ class WalkedNode:
             self.errors.append(code)
         self.walk.report(diagnostic(code, message, self.location, severity=severity))
 
+    def tolerate(self, code: str, message: str, run_by: str, reading: str = "alike") -> None:
+        text = f"{message}. The node runs {reading} in {run_by}; other runtimes may refuse it"
+        found = diagnostic(code, text, self.location, severity="warning")
+        self.walk.report(found)
+        self.walk.detail.tolerated.append(found)
+
     def set_contents(self, index: int, contents: Contents | None) -> None:
         if contents is not None and len(contents.shape) <= MAX_RANK:
             self.contents_out[index] = contents
