@@ -154,7 +154,7 @@ class NodeContext(Protocol):
     def refine_input(self, index: int, contents: Contents) -> None:
         """Say what an input must hold for the node to be valid; holds for the rest of this graph."""
 
-    def find(self, code: str, message: str, *, severity: Severity = "error") -> None:
+    def find(self, code: str, message: str, *, severity: Severity = "error") -> Diagnostic:
         """Report a finding about this node."""
 
     def tolerate(self, code: str, message: str, run_by: str, reading: str = "alike") -> None:

@@ -15,6 +15,7 @@ from splitgraph.attribute_values import UNRESOLVED, attribute_value
 from splitgraph.canonical import clamped_lengths
 from splitgraph.diagnostics import Severity
 from splitgraph.inference.context import NodeContext
+from splitgraph.inference.superfluous_attributes import changes_nothing
 from splitgraph.node_making import make_attribute
 from splitgraph.onnx_proto import AttributeProto
 from splitgraph.schemas import OperatorVersion, versions_of
@@ -99,7 +100,7 @@ def _superfluous(ctx: NodeContext, schema: OperatorVersion, name: str) -> Repair
         return None
     rule = _RULES.get((schema.op, name)) or _RULES.get(("", name)) or _is_later_default
     value = attribute_value(attribute)
-    if not rule(ctx, schema, name, value):
+    if not changes_nothing(schema.op, name, value) and not rule(ctx, schema, name, value):
         return None
     label = f"{schema.op}-{schema.since_version}"
     text = f"{label} has no attribute {name!r}; it changes nothing here and is ignored"
@@ -146,8 +147,8 @@ def _ratio_unused(ctx: NodeContext, schema: OperatorVersion, name: str, value: o
     return not ctx.has_input(1) and not ctx.has_input(2)
 
 
-def _is_for_inference(_: NodeContext, schema: OperatorVersion, name: str, value: object) -> bool:
-    return value == 1 and schema.since_version >= 7
+def _is_for_inference(ctx: NodeContext, schema: OperatorVersion, name: str, value: object) -> bool:
+    return value == 1 and schema.since_version >= 7 and not ctx.attribute("training_mode", 0)
 
 
 def _lengths_alike(ctx: NodeContext, schema: OperatorVersion, name: str, value: object) -> bool:
@@ -201,6 +202,7 @@ _RULES: dict[tuple[str, str], _Rule] = {
     ("Split", "num_outputs"): _counts_outputs,
     ("Split", "split"): _lengths_alike,
     ("Dropout", "ratio"): _ratio_unused,
+    ("BatchNormalization", "is_test"): _is_for_inference,
     ("Dropout", "is_test"): _is_for_inference,
 }
 

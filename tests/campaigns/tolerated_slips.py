@@ -111,7 +111,9 @@ def main() -> int:
     found = judged(slipped, measured(plain, slipped, given.cache))
     if given.all:
         for (op, what, how), versions in sorted(found.items()):
-            print(f"{op} {what} {how}: " + "; ".join(f"{v}: {', '.join(sorted(t))}" for v, t in sorted(versions.items())))
+            print(
+                f"{op} {what} {how}: " + "; ".join(f"{v}: {', '.join(sorted(t))}" for v, t in sorted(versions.items()))
+            )
         return 0
     for (op, what, how), held in tolerated(found):
         print(f"{op} {what} {how}: {held}")

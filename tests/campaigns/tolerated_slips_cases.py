@@ -1,7 +1,7 @@
 """Models with one small slip each, beside the model without it: of every version of every operator of ai.onnx.
 
-A slip is int32 where the schema asks for int64, or an attribute that another version of the operator has. The models are
-onnx's node tests, at each opset at which they are valid or to which they can be converted.
+A slip is int32 where the schema asks for int64, or an attribute that another version of the operator has. The models
+are onnx's node tests, at each opset at which they are valid or to which they can be converted.
 """
 
 from __future__ import annotations
@@ -15,12 +15,14 @@ from node_tests import node_tests
 from onnx import AttributeProto, ModelProto, helper, numpy_helper
 
 import splitgraph
-from splitgraph.schemas import OperatorVersion, version_at, versions_of
+from splitgraph.schemas import OperatorVersion, versions_of
 
 # The newest opset that all engines read, and how many models of each version are taken.
 NEWEST, MODELS = 22, 3
 # Their outputs differ from run to run; a Constant is no node here.
-_RANDOM = frozenset({"Bernoulli", "Constant", "Dropout", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform"})
+_RANDOM = frozenset(
+    {"Bernoulli", "Constant", "Dropout", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform"}
+)
 Feeds = Mapping[str, np.ndarray]
 
 
@@ -83,7 +85,7 @@ def _is_single(model: ModelProto) -> bool:
 
 
 def _at(model: ModelProto, op: str, opset: int) -> ModelProto | None:
-    """The model at another opset, with one node of the operator beside constants; None where it cannot be written so."""
+    """The model at another opset, with one node of the operator beside constants; None where that cannot be."""
     relabelled = ModelProto()
     relabelled.CopyFrom(model)
     del relabelled.opset_import[:]
@@ -183,9 +185,3 @@ def _spelled(value: Any) -> str:
     if isinstance(value, list):
         return f"all {value[0]}"
     return value if isinstance(value, str) else repr(value)
-
-
-def version_of(op: str, opset: int) -> int:
-    """The version of an operator at an opset."""
-    found = version_at("", op, opset)
-    return 0 if found is None else found.since_version
