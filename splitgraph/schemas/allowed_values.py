@@ -1,7 +1,7 @@
 """Attributes that take one of a few values only. Schemas do not say which; the texts of the operators do.
 
 Where the text of a version allows other values than that of another version, each version has its own. Each entry was
-compared with what onnxruntime, OpenVINO and the reference evaluator run: `tests/campaigns/attribute_values.py`.
+compared with what onnxruntime, OpenVINO and the reference evaluator run.
 """
 
 from __future__ import annotations
