@@ -65,8 +65,11 @@ class SplitSite(Protocol):
     def require(self, lhs: DimLike, relation: Literal["==", ">="], rhs: DimLike, *, code: str, message: str) -> bool:
         """Record what must hold; report and return False when it never can."""
 
-    def find(self, code: str, message: str, *, severity: Severity = "error") -> None:
+    def find(self, code: str, message: str, *, severity: Severity = "error") -> object:
         """Report a finding."""
+
+    def tolerate(self, code: str, message: str, run_by: str, reading: str = "alike") -> None:
+        """Report as a warning what the specification forbids and what engines run, all in one way."""
 
     def set_contents(self, index: int, contents: Contents | None) -> None:
         """Say what an output holds."""

@@ -248,9 +248,10 @@ _code(
 _code(
     "SG302",
     "invalid node",
-    "The operator does not allow the inputs or attributes of the node. It is a warning if only the schema forbids the "
-    "element types: OpenVINO and the reference evaluator read the node, in one way; onnxruntime refuses it.",
-    "Correct the node; the message says what is allowed.",
+    "The operator does not allow the inputs or attributes of the node. It is a warning if at least two of onnxruntime, "
+    "OpenVINO and the reference evaluator run the node, all in one way; the message names them. A value that only "
+    "another version has, such as mode=bilinear of Upsample-7, is an error, and a conversion repairs it.",
+    "Each finding has its own advice: the attribute to set, the input to correct, or the Cast to insert.",
 )
 _code(
     "SG303",

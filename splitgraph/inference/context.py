@@ -154,8 +154,13 @@ class NodeContext(Protocol):
     def refine_input(self, index: int, contents: Contents) -> None:
         """Say what an input must hold for the node to be valid; holds for the rest of this graph."""
 
-    def find(self, code: str, message: str, *, severity: Severity = "error") -> None:
+    def find(self, code: str, message: str, *, severity: Severity = "error") -> Diagnostic:
         """Report a finding about this node."""
+
+    def tolerate(self, code: str, message: str, run_by: str, reading: str = "alike") -> None:
+        """Report as a warning what the specification forbids and what engines run, all in one way. run_by: names of
+        these engines. reading: how they run it.
+        """
 
     def set_contents(self, index: int, contents: Contents | None) -> None:
         """Say what an output holds."""

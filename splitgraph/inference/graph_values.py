@@ -179,9 +179,10 @@ class GraphValues:
         code: str,
         message: str | Callable[[], str] | None,
         noted: list[Obligation] | None = None,
+        advise: Callable[[str], str | None] | None = None,
     ) -> bool:
         """Record an obligation. When nothing can satisfy it, report a finding and return False. message: the finding's
-        text, or a function that makes it.
+        text, or a function that makes it. advise: gives the finding's help by its text, None for that of its code.
         """
         if self.assume(obligation, location, noted) == "contradiction":
             earlier = isinstance(obligation.lhs, Dim) or isinstance(obligation.rhs, Dim)
@@ -189,7 +190,8 @@ class GraphValues:
             of_symbols = earlier and bool(self.facts.obligations)
             if of_symbols:
                 text += f" ({obligation} contradicts other conditions on the symbols)"
-            self.state.report(diagnostic(code, text, location), of_symbols=of_symbols)
+            help = None if advise is None else advise(text)
+            self.state.report(diagnostic(code, text, location, help=help), of_symbols=of_symbols)
             return False
         return True
 

@@ -121,6 +121,12 @@ class Walked:
         return [found for found in self.diagnostics if found in told] if told else []
 
     @property
+    def tolerated(self) -> list[Diagnostic]:
+        """The warnings about nodes that engines run, and that the specification forbids not only for their types."""
+        told = {found for detail in self.graphs.values() for found in detail.tolerated}
+        return [found for found in self.diagnostics if found in told] if told else []
+
+    @property
     def doubled(self) -> list[Diagnostic]:
         """The warnings about equal initializers of one name."""
         return [found for found in self.diagnostics if found.code == "SG104" and found.severity == "warning"]

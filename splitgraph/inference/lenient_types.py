@@ -2,8 +2,9 @@
 
 A finding about such a type is a warning. Each entry was measured: OpenVINO and the reference evaluator run the node,
 with the results of the node that the schema allows (the integers as int64; the newer version of the operator).
-onnxruntime refuses the node. `tests/inference/test_lenient_types.py` measures every entry again, in the installed
-engines; docs/diagnostics.md shows the tables.
+onnxruntime refuses the node. `tests/campaigns/tolerated_slips.py` found the integers: it tries every operator.
+`tests/inference/test_lenient_types.py` measures every entry again, in the installed engines; docs/diagnostics.md shows
+the tables.
 """
 
 from __future__ import annotations
@@ -19,9 +20,16 @@ _REDUCTIONS = "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMe
 INT32_INPUTS: dict[str, tuple[int, ...]] = {
     **dict.fromkeys((*_REDUCTIONS.split(), "ReduceSumSquare", "Squeeze", "Unsqueeze"), (1,)),
     **dict.fromkeys(("Expand", "GatherND", "Reshape", "ScatterND", "Tile", "TopK"), (1,)),
+    "AffineGrid": (1,),
     "Loop": (0,),
+    "NonMaxSuppression": (2,),
     "Resize": (3,),
+    "ReverseSequence": (1,),
+    "RoiAlign": (2,),
+    "RotaryEmbedding": (3,),
     "Slice": (1, 2, 3, 4),
+    "Split": (1,),
+    "STFT": (1, 3),
 }
 _SMALL = ("int8", "int16", "uint8", "uint16")
 _INTEGERS = (*_SMALL, "int32", "int64", "uint32", "uint64")

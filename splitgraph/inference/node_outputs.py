@@ -123,6 +123,6 @@ def _repair(walk: GraphWalk, ctx: WalkedNode, schema: OperatorVersion) -> None:
     """Repair a faulty node that can mean only one thing, and report the repair."""
     for repair in find_repairs(ctx, schema):
         # Not an error of the node as it is read from here on.
-        walk.report(diagnostic(repair.code, repair.what, ctx.location, severity=repair.severity))
+        walk.report(diagnostic(repair.code, repair.what, ctx.location, severity=repair.severity, help=repair.help))
         ctx.repair(repair.dropped, repair.added)
         walk.detail.repairs.setdefault(ctx.index, []).append(repair)

@@ -77,10 +77,14 @@ class Operator:
                 )
                 return False
             if bound is not None and written in self.constrained_attributes:
-                fault = fault_of_value(schema.domain, schema.op, written, attribute_value(bound))
-                if fault is not None:
-                    ctx.find("SG302", f"{ctx.node.op_type}-{self.since_version}: {fault}")
+                value = attribute_value(bound)
+                wrong = fault_of_value(schema.domain, schema.op, self.since_version, written, value)
+                text = "" if wrong is None else f"{ctx.node.op_type}-{self.since_version}: {wrong.text}"
+                if wrong is not None and not wrong.run_by:
+                    ctx.find("SG302", text)
                     return False
+                if wrong is not None:
+                    ctx.tolerate("SG302", text, wrong.run_by)
         for name in self.required_attributes:
             if not ctx.has_attribute(name):
                 ctx.find("SG212", f"{ctx.node.op_type}-{self.since_version} needs the attribute {name!r}")

@@ -1,5 +1,5 @@
 """Repairs of faulty nodes that can mean only one thing: an attribute that the version does not have and that changes
-nothing, or an attribute that a Split-18 lacks.
+nothing, an attribute that a Split-18 lacks, or the name that another version has for a value.
 
 A node is repaired only if its attributes, the reference evaluator and OpenVINO agree on its meaning, as far as they
 accept it (onnxruntime refuses all of these nodes). Where they differ, the node stays an error: the reference evaluator
@@ -11,24 +11,28 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from splitgraph.attribute_values import attribute_value
+from splitgraph.attribute_values import UNRESOLVED, attribute_value
 from splitgraph.canonical import clamped_lengths
 from splitgraph.diagnostics import Severity
 from splitgraph.inference.context import NodeContext
+from splitgraph.inference.superfluous_attributes import changes_nothing
 from splitgraph.node_making import make_attribute
 from splitgraph.onnx_proto import AttributeProto
 from splitgraph.schemas import OperatorVersion, versions_of
+from splitgraph.schemas.allowed_values import constrained_attributes, fault_of_value, meant_value
 
 
 class Repair(NamedTuple):
-    """The repair of a node: attributes to remove, and one to add. what: the text of the finding. The finding is an
-    error if the node lacks an attribute, and a warning if it has one too many; rewriting repairs both.
+    """The repair of a node: attributes to remove, and one to add or to set. what: the text of the finding. The finding
+    is an error if the node lacks an attribute or has a wrong one, and a warning if it has one too many; rewriting
+    repairs each. help: what to do, if the code does not say so.
     """
 
     code: str
     what: str
     dropped: tuple[str, ...] = ()
     added: AttributeProto | None = None
+    help: str | None = None
 
     @property
     def severity(self) -> Severity:
@@ -38,16 +42,56 @@ class Repair(NamedTuple):
 def find_repairs(ctx: NodeContext, schema: OperatorVersion) -> list[Repair]:
     """The repairs of an ai.onnx node; none if it needs no repair, or can mean several things."""
     unknown = ctx.attributes().keys() - schema.attributes.keys()
+    values = _of_values(ctx, schema)
     if not unknown and schema.op != "Split":
-        return []
+        return values
     found = [_superfluous(ctx, schema, name) for name in ctx.attributes() if name in unknown]
     repairs = [repair for repair in found if repair is not None]
     if len(repairs) < len(found):
         return []
+    repairs += values
     if schema.op == "Split" and schema.since_version >= 18:
         more = _of_split_18(ctx)
         return repairs if more is None else [*repairs, more]
     return repairs
+
+
+# Attributes that are read only with some values of another attribute.
+_READ_ONLY_WITH = {("Resize", "nearest_mode"): ("mode", ("nearest",))}
+
+
+def _of_values(ctx: NodeContext, schema: OperatorVersion) -> list[Repair]:
+    """The repairs of attributes with a value that the version does not allow."""
+    repairs = []
+    for name in ctx.attributes().keys() & constrained_attributes("", schema.op):
+        # An attribute of a function has a value for each call.
+        if ctx.attributes()[name].ref_attr_name or name not in schema.attributes:
+            continue
+        value = ctx.attribute(name)
+        fault = fault_of_value("", schema.op, schema.since_version, name, value)
+        if fault is None or fault.run_by:
+            continue
+        label = f"{schema.op}-{schema.since_version}: {fault.text}"
+        shape = ctx.input(0).shape
+        meant = meant_value("", schema.op, schema.since_version, name, value, None if shape is None else len(shape))
+        other, values = _READ_ONLY_WITH.get((schema.op, name), ("", ()))
+        if meant is not None:
+            text = f"{label}. It can only mean {meant!r} here"
+            repairs.append(Repair("SG302", text, (), make_attribute(name, meant), _HELP_OF_VALUE.format(name, meant)))
+        elif other and _value_or_default(ctx, schema, other) not in (*values, UNRESOLVED):
+            repairs.append(
+                Repair("SG302", f"{label}. It changes nothing here and is ignored", (name,), None, _HELP_OF_UNREAD)
+            )
+    return repairs
+
+
+_HELP_OF_VALUE = "Set {} to {!r}; a conversion does so."
+_HELP_OF_UNREAD = "Remove the attribute; a conversion does so."
+
+
+def _value_or_default(ctx: NodeContext, schema: OperatorVersion, name: str) -> object:
+    formal = schema.attributes.get(name)
+    return ctx.attribute(name, None if formal is None else formal.default_value)
 
 
 def _superfluous(ctx: NodeContext, schema: OperatorVersion, name: str) -> Repair | None:
@@ -56,7 +100,7 @@ def _superfluous(ctx: NodeContext, schema: OperatorVersion, name: str) -> Repair
         return None
     rule = _RULES.get((schema.op, name)) or _RULES.get(("", name)) or _is_later_default
     value = attribute_value(attribute)
-    if not rule(ctx, schema, name, value):
+    if not changes_nothing(schema.op, name, value) and not rule(ctx, schema, name, value):
         return None
     label = f"{schema.op}-{schema.since_version}"
     text = f"{label} has no attribute {name!r}; it changes nothing here and is ignored"
@@ -103,8 +147,8 @@ def _ratio_unused(ctx: NodeContext, schema: OperatorVersion, name: str, value: o
     return not ctx.has_input(1) and not ctx.has_input(2)
 
 
-def _is_for_inference(_: NodeContext, schema: OperatorVersion, name: str, value: object) -> bool:
-    return value == 1 and schema.since_version >= 7
+def _is_for_inference(ctx: NodeContext, schema: OperatorVersion, name: str, value: object) -> bool:
+    return value == 1 and schema.since_version >= 7 and not ctx.attribute("training_mode", 0)
 
 
 def _lengths_alike(ctx: NodeContext, schema: OperatorVersion, name: str, value: object) -> bool:
@@ -158,6 +202,7 @@ _RULES: dict[tuple[str, str], _Rule] = {
     ("Split", "num_outputs"): _counts_outputs,
     ("Split", "split"): _lengths_alike,
     ("Dropout", "ratio"): _ratio_unused,
+    ("BatchNormalization", "is_test"): _is_for_inference,
     ("Dropout", "is_test"): _is_for_inference,
 }
 

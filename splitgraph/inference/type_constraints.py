@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
-from splitgraph.diagnostics import Diagnostic, diagnostic
+from splitgraph.diagnostics import Diagnostic
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.lenient_types import are_measured, as_int64, newer_version
 from splitgraph.inference.operators import Operator
@@ -35,8 +35,7 @@ def check_element_types(ctx: NodeContext, operator: Operator) -> Diagnostic | No
         ctx.find("SG302", text)
         return None
     text = f"{text}. OpenVINO and the reference evaluator read the node {reading}; {_REFUSED}"
-    ctx.find("SG302", text, severity="warning")
-    return diagnostic("SG302", text, ctx.location, severity="warning")
+    return ctx.find("SG302", text, severity="warning")
 
 
 @lru_cache(maxsize=4096)

@@ -98,7 +98,8 @@ class GraphDetail:
     visits: the visit of each walked node; equal nodes (same operator, attributes, and knowledge of inputs and outputs)
     share one object. None for a node without an equal one. having_bodies: indices of the nodes whose attributes hold
     graphs. repairs: by index, the repairs of nodes that have only one reading. lenient: by index, the warnings about
-    nodes with element types that only the schema forbids.
+    nodes with element types that only the schema forbids. tolerated: the warnings about all else that engines run and
+    the specification forbids.
     """
 
     types: dict[str, ValueType] = field(default_factory=dict)
@@ -109,6 +110,7 @@ class GraphDetail:
     having_bodies: list[int] = field(default_factory=list)
     repairs: dict[int, list[Repair]] = field(default_factory=dict)
     lenient: dict[int, Diagnostic] = field(default_factory=dict)
+    tolerated: list[Diagnostic] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any
 
 from splitgraph.attribute_values import UNRESOLVED, attribute_value
@@ -11,6 +12,7 @@ from splitgraph.contents import MAX_RANK, Contents, SequenceInfo
 from splitgraph.diagnostics import Diagnostic, Severity, diagnostic
 from splitgraph.dim import Dim, DimLike, Facts, Obligation, symbols_of
 from splitgraph.graph.scopes import called_function, node_label
+from splitgraph.inference.advice import advise
 from splitgraph.inference.broadcast_assumptions import larger_of
 from splitgraph.inference.context import Body, Relation
 from splitgraph.inference.define_graph import define_graph_values
@@ -170,7 +172,8 @@ class WalkedNode:
         code: str = "SG302",
         message: str | Callable[[], str] | None = None,
     ) -> bool:
-        held = self.walk.require(Obligation(lhs, relation, rhs), self.location, code, message, self.obligations)
+        obligation, advise = Obligation(lhs, relation, rhs), partial(self._help, code)
+        held = self.walk.require(obligation, self.location, code, message, self.obligations, advise)
         if not held:
             self.errors.append(code)
         return held
@@ -193,10 +196,20 @@ class WalkedNode:
 
     # What the node gives ---------------------------------------------------------------------------------------------
 
-    def find(self, code: str, message: str, *, severity: Severity = "error") -> None:
+    def find(self, code: str, message: str, *, severity: Severity = "error") -> Diagnostic:
         if severity == "error":
             self.errors.append(code)
-        self.walk.report(diagnostic(code, message, self.location, severity=severity))
+        found = diagnostic(code, message, self.location, severity=severity, help=self._help(code, message))
+        self.walk.report(found)
+        return found
+
+    def _help(self, code: str, message: str) -> str | None:
+        """Advice about this node; None where that of the code fits every finding."""
+        return advise(self.node, message) if code == "SG302" else None
+
+    def tolerate(self, code: str, message: str, run_by: str, reading: str = "alike") -> None:
+        text = f"{message}. The node runs {reading} in {run_by}; other runtimes may refuse it"
+        self.walk.detail.tolerated.append(self.find(code, text, severity="warning"))
 
     def set_contents(self, index: int, contents: Contents | None) -> None:
         if contents is not None and len(contents.shape) <= MAX_RANK:

@@ -16,6 +16,13 @@ from splitgraph.schemas import version_at, versions_of
 DATA = np.array([[1, -2, 3, 4], [5, 6, -7, 8]], np.float32)
 # What the integers are, by operator and input, and other inputs and attributes.
 INTEGERS: dict[str, dict[int, Any]] = {
+    "AffineGrid": {1: [1, 1, 2, 2]},
+    "NonMaxSuppression": {2: [2]},
+    "ReverseSequence": {1: [1, 2, 2, 1]},
+    "RoiAlign": {2: [0]},
+    "RotaryEmbedding": {3: [[0, 1, 2]]},
+    "STFT": {1: 2, 3: 4},
+    "Split": {1: [1, 3]},
     "Expand": {1: [3, 1, 4]},
     "GatherND": {1: [[0, 1], [1, 0]]},
     "Loop": {0: 3},
@@ -29,9 +36,30 @@ INTEGERS: dict[str, dict[int, Any]] = {
     "Unsqueeze": {1: [0]},
 }
 REDUCED = {1: [1]}
-ATTRIBUTES: dict[str, dict[str, Any]] = {"Resize": {"mode": "nearest"}}
+ATTRIBUTES: dict[str, dict[str, Any]] = {
+    "Resize": {"mode": "nearest"},
+    "RoiAlign": {"coordinate_transformation_mode": "half_pixel"},
+    "Split": {"axis": 1},
+}
+
+
+def numbers(*shape: int) -> np.ndarray:
+    """Numbers from 0.1 on, in a shape."""
+    return (np.arange(np.prod(shape), dtype=np.float32) / 10 + 0.1).astype(np.float32).reshape(shape)
+
+
+# Other inputs than these integers and `DATA`, by operator and position.
+FLOATS: dict[str, dict[int, np.ndarray]] = {
+    "AffineGrid": {0: numbers(1, 2, 3)},
+    "NonMaxSuppression": {0: numbers(1, 2, 4), 1: numbers(1, 1, 2), 3: np.array([0.5], np.float32)},
+    "RoiAlign": {0: numbers(1, 1, 4, 4), 1: np.array([[0, 0, 3, 3]], np.float32)},
+    "RotaryEmbedding": {0: numbers(1, 2, 3, 4), 1: numbers(5, 2), 2: numbers(5, 2)},
+    "STFT": {0: numbers(1, 8, 1)},
+}
 # The first opset at which the input exists; all later versions are tried, too.
 SINCE = {"Squeeze": 13, "Unsqueeze": 13, "ReduceSum": 13, "TopK": 10, "Slice": 10, "Resize": 11, "Loop": 13}
+SINCE |= {"AffineGrid": 20, "NonMaxSuppression": 10, "ReverseSequence": 10, "RoiAlign": 16}
+SINCE |= {"RotaryEmbedding": 23, "Split": 13, "STFT": 17}
 
 
 class Case(NamedTuple):
@@ -66,19 +94,25 @@ def _of_integers(op: str) -> Iterator[Case]:
     for version in sorted(filter(None, versions), key=lambda each: each.since_version):
         opset = max(version.since_version, first)
         groups: Sequence[Sequence[int]] = [INT32_INPUTS[op]]
-        if op == "Slice":
+        if op in ("Slice", "STFT"):
             # All of one type are allowed: one of them differs from the others.
             groups = [[index] for index in INT32_INPUTS[op]]
         for group in groups:
             made = [_with_integers(op, opset, dict.fromkeys(group, dtype)) for dtype in (np.int32, np.int64)]
-            yield Case(f"{op}-{version.since_version} {list(group)} int32", *made, {"x": DATA})
+            feeds = {"x": FLOATS.get(op, {}).get(0, DATA)}
+            yield Case(f"{op}-{version.since_version} {list(group)} int32", *made, feeds)
 
 
 def _with_integers(op: str, opset: int, dtypes: Mapping[int, type]) -> onnx.ModelProto:
     written = INTEGERS.get(op, REDUCED)
-    names = [""] * (max(written) + 1)
+    floats = FLOATS.get(op, {})
+    names = [""] * (max([*written, *floats]) + 1)
     names[0] = "x"
     held = []
+    for index, array in floats.items():
+        if index:
+            names[index] = f"p{index}"
+            held.append(onnx.numpy_helper.from_array(array, names[index]))
     for index, items in written.items():
         names[index] = f"p{index}"
         held.append(onnx.numpy_helper.from_array(np.array(items, dtypes.get(index, np.int64)), names[index]))
@@ -90,13 +124,14 @@ def _with_integers(op: str, opset: int, dtypes: Mapping[int, type]) -> onnx.Mode
         names += ["t", "x"]
         held.append(onnx.numpy_helper.from_array(np.array(True), "t"))
         attributes["body"] = _body()
-    outputs = ["y", "z"] if op == "TopK" else ["y"]
+    outputs = ["y", "z"] if op in ("Split", "TopK") else ["y"]
     nodes = [helper.make_node(op, names, outputs, "n", **attributes)]
     if op == "Squeeze":
         nodes[0].input[0] = "w"
         held.append(onnx.numpy_helper.from_array(np.array([0]), "q"))
         nodes.insert(0, helper.make_node("Unsqueeze", ["x", "q"], ["w"]))
-    return _model(nodes, [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 4])], held, opset)
+    shape = floats.get(0, DATA).shape
+    return _model(nodes, [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)], held, opset)
 
 
 def _body() -> onnx.GraphProto:

@@ -27,6 +27,7 @@ from splitgraph.conversion.operators.registry import (
 )
 from splitgraph.conversion.writing.adapter_context import AdapterContext, Inexact
 from splitgraph.dim import Dim, DimLike
+from splitgraph.inference.rules.broadcasting import fits_into
 from splitgraph.value_type import Shape
 
 _BINARY = "Add Sub Mul Div And Or Xor"
@@ -303,6 +304,9 @@ def limit_slope(context: AdapterContext) -> None:
     every element is a channel.
     """
     shape, slope = _known_shape(context, 0), _known_shape(context, 1)
+    if len(slope) == 1 and len(shape) > 2 and slope[0] == shape[1] and not fits_into(slope, shape):
+        # Engines read what does not broadcast as a slope for each channel, which it is below 7.
+        return
     if _is_for_channels(slope, len(shape)):
         channel = len(slope) - len(shape) + 1
         ones = [axis for axis in range(len(slope)) if axis != channel]

@@ -130,7 +130,7 @@ def set_asymmetric_coordinates(context: AdapterContext) -> None:
     data, scales = context.inputs
     mode = context.known_value_or_default("mode")
     if mode not in ("nearest", "linear"):
-        raise Inexact(f"Resize knows no mode {mode} {context.opset - 1}")
+        raise Inexact(f"Resize-10 knows no mode {mode}")
     roi = context.constant(np.zeros(0), "roi", np.float32)
     context.set("coordinate_transformation_mode", "asymmetric", "what Resize did before it had a choice")
     found = context.elements(1)

@@ -36,7 +36,7 @@ def repaired(model: ModelProto, leeway: Leeway = STRICT) -> Repaired:
     walked = walk_model(model, leeway)
     accepted = tuple(found for found in walked.accepted if found.code not in REPAIRED)
     assumed = told_defaults(model, assumed=leeway.assumes_defaults)
-    notes = [*walked.stale, *assumed, *walked.doubled, *walked.lenient]
+    notes = [*walked.stale, *assumed, *walked.doubled, *walked.lenient, *walked.tolerated]
     model, told_order = _in_order(model, walked)
     if told_order is not None:
         walked = walk_model(model, walked.leeway)

@@ -224,6 +224,13 @@ def expect_dims(ctx: NodeContext, index: int, wanted: Sequence[DimLike | None], 
             )
 
 
+def expect_one_element(ctx: NodeContext, index: int, name: str) -> None:
+    """Raise InvalidNode where an input that must hold one number has another number of elements."""
+    count = static_count(dims_of(ctx, index)) if ctx.has_input(index) else None
+    if count not in (None, 1):
+        raise InvalidNode(f"{name} has {count} elements; it must have one")
+
+
 def known_dtype(ctx: NodeContext, indices: Sequence[int]) -> str | None:
     """The element type that these inputs share. Raises InvalidNode when two of them differ."""
     found: str | None = None

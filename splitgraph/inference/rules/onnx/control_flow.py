@@ -64,6 +64,12 @@ def infer_if(ctx: NodeContext) -> Sequence[ValueType]:
     """Walk both branches. The outputs have what the branches have in common, or the taken branch's types where the
     condition is constant.
     """
+    for name in ("then_branch", "else_branch"):
+        graph = ctx.attribute(name)
+        if isinstance(graph, GraphProto) and graph.input:
+            # Only the reference evaluator runs it.
+            ctx.find("SG302", f"{name} has the input {graph.input[0].name!r}; a branch of If has no inputs")
+            return ()
     return infer_branches(ctx, lambda: ctx.walk_body("then_branch", ()), lambda: ctx.walk_body("else_branch", ()))
 
 

@@ -10,7 +10,14 @@ from splitgraph.inference.context import NodeContext, rule
 from splitgraph.inference.rules import arithmetic as exact
 from splitgraph.inference.rules import comparison
 from splitgraph.inference.rules.arithmetic import BinaryItem, UnaryItem
-from splitgraph.inference.rules.broadcasting import broadcast_dims, broadcast_items
+from splitgraph.inference.rules.broadcasting import (
+    broadcast_dims,
+    broadcast_items,
+    differ,
+    expect_to_fit,
+    fits_into,
+    spelled_dims,
+)
 from splitgraph.inference.rules.operands import (
     Dims,
     InvalidNode,
@@ -19,6 +26,7 @@ from splitgraph.inference.rules.operands import (
     dims_of_rank,
     exact_quotient,
     expect_dims,
+    expect_one_element,
     int_attribute,
     known_dtype,
     merged_dim,
@@ -82,10 +90,8 @@ _SAME_TYPE = (
     "LRN",
     "LeakyRelu",
     "Log",
-    "LpNormalization",
     "MeanVarianceNormalization",
     "Mish",
-    "PRelu",
     "Reciprocal",
     "Selu",
     "Shrink",
@@ -113,6 +119,24 @@ def same_type(ctx: NodeContext) -> Sequence[ValueType] | None:
     """The output has the type and shape of the first input."""
     known = ctx.input(0)
     return [known] if known.kind in ("tensor", "unknown") else None
+
+
+@operator("PRelu")
+def prelu(ctx: NodeContext) -> Sequence[ValueType]:
+    """The input; the slope broadcasts to it, or has one element for each channel (before version 7 by definition)."""
+    dims, slope = dims_of(ctx, 0), dims_of(ctx, 1)
+    known = tensor(ctx.input(0).dtype, dims)
+    if dims is None or slope is None:
+        return [known]
+    for_channels = len(slope) == 1 and len(dims) >= 2 and not differ(dims[1], slope[0])
+    if (for_channels and ctx.since_version < _NUMPY_BROADCAST_SINCE) or fits_into(slope, dims):
+        return [known]
+    text = f"the slope {spelled_dims(slope)} does not broadcast to the input {spelled_dims(dims)}"
+    if not for_channels or len(dims) == 2:
+        raise InvalidNode(text)
+    label, run_by = f"PRelu-{ctx.since_version}", "OpenVINO and the reference evaluator"
+    ctx.tolerate("SG302", f"{label}: {text}", run_by, "with one slope for each channel")
+    return [known]
 
 
 def _arithmetic(ctx: NodeContext) -> Sequence[ValueType]:
@@ -224,13 +248,16 @@ def chosen(condition: Item, x: Item, y: Item) -> Item:
     return x if condition else y
 
 
-@operator("Hardmax", "LogSoftmax", "Softmax", "RMSNormalization")
+@operator("Hardmax", "LogSoftmax", "LpNormalization", "Softmax", "RMSNormalization")
 def along_axis(ctx: NodeContext) -> Sequence[ValueType]:
     """The input, normalised along an axis or from it on."""
     dims = dims_of(ctx, 0)
-    if dims is not None and ctx.since_version >= _AXIS_IN_RANGE_SINCE:
-        by_default = -1 if ctx.since_version >= _LAST_AXIS_SINCE else 1
+    of_any_version = ctx.node.op_type == "LpNormalization"
+    if dims is not None and (of_any_version or ctx.since_version >= _AXIS_IN_RANGE_SINCE):
+        by_default = -1 if of_any_version or ctx.since_version >= _LAST_AXIS_SINCE else 1
         check_axis(ctx, by_default, len(dims))
+    if dims is not None and ctx.node.op_type == "RMSNormalization":
+        expect_to_fit(ctx, 1, dims, "the scale")
     return [tensor(ctx.input(0).dtype, dims)]
 
 
@@ -245,6 +272,8 @@ def of_matrices(ctx: NodeContext) -> Sequence[ValueType]:
         if batch == time:
             raise InvalidNode(f"batch_axis and time_axis are both {batch}; they must be different")
         expect_dims(ctx, 1, (None if dims is None else dims[batch],), "sequence_lens")
+    else:
+        expect_one_element(ctx, 1, "k")
     return [tensor(ctx.input(0).dtype, dims)]
 
 

@@ -16,6 +16,7 @@ from splitgraph.inference.rules.operands import (
     contents_or_unknown,
     dims_of,
     expect,
+    expect_one_element,
     int_attribute,
     ints_attribute,
     known_dtype,
@@ -151,6 +152,7 @@ def _tile_one_axis(ctx: NodeContext, dims: Dims | None) -> Sequence[ValueType]:
 def pad(ctx: NodeContext) -> Sequence[ValueType]:
     """The input with elements added, or for negative pads removed, at both ends of each axis."""
     dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
+    expect_one_element(ctx, 2, "constant_value")
     if dims is None:
         return [tensor(dtype, None)]
     rank = len(dims)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from splitgraph.dim import ceildiv
 from splitgraph.inference.context import NodeContext
+from splitgraph.inference.rules.broadcasting import differ, spelled_dims
 from splitgraph.inference.rules.onnx.convolution import convolved
 from splitgraph.inference.rules.operands import (
     InvalidNode,
@@ -21,6 +22,8 @@ from splitgraph.value_type import Shape, ValueType, tensor
 
 # The element type of what DequantizeLinear gives is that of its scale from here on, float32 before.
 _SCALE_TYPE_SINCE = 19
+# There may be a scale for each element of an axis from here on.
+_AXIS_SINCE = 13
 
 
 @operator("QuantizeLinear", gives=(2,))
@@ -54,6 +57,7 @@ def _check_scale(ctx: NodeContext) -> None:
     block = int_attribute(ctx, "block_size", 0)
     if scale is None or not isinstance(block, int):
         return
+    _check_zero_point(ctx, scale, block)
     if block > 0:
         _check_blocks(ctx, dims, scale, block)
         return
@@ -64,6 +68,23 @@ def _check_scale(ctx: NodeContext) -> None:
     if isinstance(scale[0], int) and scale[0] > 1:
         axis = normal_axis(int_attribute(ctx, "axis", 1), len(dims))
         merged_dim(ctx, dims[axis], scale[0], f"the number of scales and the dimension on axis {axis}")
+
+
+def _check_zero_point(ctx: NodeContext, scale: Shape, block: int) -> None:
+    """Require a zero point of the shape of the scale. A vector of one element is as good as a scalar."""
+    zero = dims_of(ctx, 2) if ctx.has_input(2) else None
+    if zero is None or (scale in ((), (1,)) and zero in ((), (1,))):
+        return
+    if len(zero) == len(scale) and not any(differ(a, b) for a, b in zip(zero, scale, strict=True)):
+        return
+    shapes = f"the zero point has the shape {spelled_dims(zero)} and the scale {spelled_dims(scale)}"
+    text = f"{shapes}; the shapes must be equal"
+    if zero or len(scale) != 1 or block or ctx.since_version < _AXIS_SINCE:
+        raise InvalidNode(text)
+    label = f"{ctx.node.op_type}-{ctx.since_version}"
+    ctx.tolerate(
+        "SG302", f"{label}: {text}", "OpenVINO and the reference evaluator", "with one zero point for all scales"
+    )
 
 
 def _check_blocks(ctx: NodeContext, dims: Shape | None, scale: Shape, block: int) -> None:

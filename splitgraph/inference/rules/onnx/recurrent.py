@@ -18,6 +18,7 @@ from splitgraph.inference.rules.operands import (
 from splitgraph.value_type import ValueType, tensor
 
 _GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
+_FUNCTIONS = {"LSTM": 3, "GRU": 2, "RNN": 1}
 # By their names in small letters, in which runtimes compare them.
 _ACTIVATIONS = {
     name.lower(): name
@@ -42,6 +43,7 @@ def recurrent(ctx: NodeContext) -> Sequence[ValueType]:
             raise InvalidNode(
                 f"activation {activation!r} does not exist; it must be one of {', '.join(_ACTIVATIONS.values())}"
             )
+    _check_count_of_activations(ctx, directions)
     hidden: DimLike | None = None if recurrence is None else recurrence[2]
     if ctx.has_attribute("hidden_size"):
         size = int_attribute(ctx, "hidden_size", 0)
@@ -78,6 +80,15 @@ def recurrent(ctx: NodeContext) -> Sequence[ValueType]:
         return [tensor(dtype, (batch, steps, directions, hidden)), state, state]
     state = tensor(dtype, (directions, batch, hidden))
     return [tensor(dtype, (steps, directions, batch, hidden)), state, state]
+
+
+def _check_count_of_activations(ctx: NodeContext, directions: int) -> None:
+    count, needed = len(ctx.attribute("activations") or ()), _FUNCTIONS[ctx.node.op_type] * directions
+    # The default of RNN has two for each node, and exporters write it out.
+    if count not in (0, needed) and not (ctx.node.op_type == "RNN" and count > needed):
+        raise InvalidNode(
+            f"activations has {count} elements; it must have {needed}, for each direction the same number"
+        )
 
 
 def _known_batch(ctx: NodeContext, batch: DimLike | None, axis: int) -> DimLike | None:

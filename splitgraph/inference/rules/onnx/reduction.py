@@ -9,11 +9,14 @@ from splitgraph.dim import DimLike
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.rules import arithmetic as exact
 from splitgraph.inference.rules.arithmetic import BinaryItem
+from splitgraph.inference.rules.broadcasting import expect_to_fit
 from splitgraph.inference.rules.operands import (
     Dims,
     InvalidNode,
     dims_of,
     dims_of_rank,
+    expect_dims,
+    expect_one_element,
     int_attribute,
     ints_attribute,
     merged_dim,
@@ -126,6 +129,7 @@ def _reduce_contents(
 def cumulative_sum(ctx: NodeContext) -> Sequence[ValueType]:
     """The sums of all elements up to each along an axis; followed for vectors of integers."""
     dtype, dims = ctx.input(0).dtype, dims_of(ctx, 0)
+    expect_one_element(ctx, 1, "axis")
     axis = scalar_dim(ctx, 1)
     if dims is not None and isinstance(axis, int):
         normal_axis(axis, len(dims))
@@ -163,6 +167,8 @@ def normalized(ctx: NodeContext) -> tuple[ValueType, ValueType]:
     stash = DTYPE_NAMES.get(int_attribute(ctx, "stash_type", 1))
     if dims is None:
         return tensor(dtype, None), tensor(stash, None)
+    expect_to_fit(ctx, 1, dims, "the scale")
+    expect_to_fit(ctx, 2, dims, "the bias")
     if ctx.is_unresolved("axis"):
         return tensor(dtype, dims), tensor(stash, (None,) * len(dims))
     axis = normal_axis(int_attribute(ctx, "axis", -1), len(dims))
@@ -174,8 +180,12 @@ def batch_normalization(ctx: NodeContext) -> Sequence[ValueType]:
     """The input, and in training the statistics, each of the shape of its input."""
     dims = dims_of(ctx, 0)
     known = tensor(ctx.input(0).dtype, dims)
-    # Before version 9 there may be statistics for each element instead of each channel.
-    if ctx.since_version >= 9:
+    # Versions 6 and 7 may have statistics for each element instead of each channel.
+    if 6 <= ctx.since_version < 9 and not int_attribute(ctx, "spatial", 1):
+        for index in range(1, 5):
+            if dims is not None:
+                expect_dims(ctx, index, dims[1:], f"input {index} (spatial is 0)")
+    else:
         channels = None if dims is None else (dims[1] if len(dims) > 1 else 1)
         for index in range(1, 5):
             held = dims_of_rank(ctx, index, 1)
