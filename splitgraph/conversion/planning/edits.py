@@ -12,6 +12,7 @@ from splitgraph.conversion.planning.use_counts import UseCounts
 from splitgraph.conversion.rewrite import Change
 from splitgraph.graph.scopes import Scope
 from splitgraph.onnx_proto import AttributeProto, NodeProto
+from splitgraph.variants.variadic_split_1 import FORM_KEY
 
 # A node by its scope and index, the nodes that replace it or its edits (None: no edit), and the change for the user.
 Replacement = tuple[Scope, int, Emission | InPlace | None, Change]
@@ -81,6 +82,7 @@ def exchange(
     """
     edits = plan.at(scope.path)
     edits.replaced[index] = made
+    _hand_down(scope.nodes[index], made)
     effects = uses.exchange(scope, index, inputs)
     edits.gone_values |= set(scope.nodes[index].output) - outputs
     for inner, gone in effects.gone:
@@ -94,6 +96,15 @@ def exchange(
         plan.at(path).gone_values.discard(name)
     for inner, back in effects.back:
         _bring_back(plan, inner, back)
+
+
+def _hand_down(original: NodeProto, made: Sequence[NodeProto | None]) -> None:
+    """Give the metadata of a node, such as stack traces and namespaces, to all nodes that stand for it."""
+    kept = [entry for entry in original.metadata_props if entry.key != FORM_KEY]
+    for node in made if kept else ():
+        if node is not None and node is not original:
+            known = {entry.key for entry in node.metadata_props}
+            node.metadata_props.extend(entry for entry in kept if entry.key not in known)
 
 
 def _bring_back(plan: Plan, scope: Scope, index: int) -> None:
