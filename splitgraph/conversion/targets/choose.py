@@ -38,7 +38,11 @@ def choose(node: NodeTraits, detail: SplitDetail, opset: int, target: Target) ->
 
 def _is_read(choice: Choice, target: Target) -> bool:
     # Not known is not read: what splitgraph itself writes must be known to be.
-    written = {trait for trait in choice.traits if trait in FORMS or trait in OVERRUNS or trait.startswith(("Slice-", "bounds-"))}
+    written = {
+        trait
+        for trait in choice.traits
+        if trait in FORMS or trait in OVERRUNS or trait.startswith(("Slice-", "bounds-"))
+    }
     return written <= target.reads and not target.failures_of(choice.traits)
 
 
