@@ -10,7 +10,14 @@ from typing import Any
 
 import click
 
-from splitgraph.diagnostics import ConversionError, Diagnostic, InternalError, SplitgraphError, VerificationError, diagnostic
+from splitgraph.diagnostics import (
+    ConversionError,
+    Diagnostic,
+    InternalError,
+    SplitgraphError,
+    VerificationError,
+    diagnostic,
+)
 from splitgraph.exit_codes import FINDINGS, WRONG_USAGE
 from splitgraph.garbage_collection import collection_paused
 from splitgraph.standard_output import OutputError

@@ -93,8 +93,9 @@ def _inputs(root: Sequence[Scope]) -> tuple[Collection[str], Collection[str]]:
 
 @dataclass(slots=True)
 class _Origins:
-    """What the values of a root are computed from; each node is asked once, however many values depend on it. inputs: as
-    `_inputs`.
+    """What the values of a root are computed from; each node is asked once, however many values depend on it.
+
+    inputs: as `_inputs`.
     """
 
     inputs: Collection[str]

@@ -43,7 +43,7 @@ CASES: dict[str, tuple[int, str, Wanted]] = {
                          {"to": "variadic-split"}),
     "explicit lengths": (18, "g (float[N] x) => (float[A] y, float[B] z) { y, z = Split<num_outputs = 2>(x) }",
                          {"to": "split", "explicit_lengths": True}),
-    "for a target": (18, "g (float[2,7] x) => (float[A,B] y, float[A,C] z) { y, z = Split<axis=1, num_outputs = 2>(x) }",
+    "for a target": (18, "g (float[7] x) => (float[A] y, float[B] z) { y, z = Split<num_outputs = 2>(x) }",
                      {"target": "onnx2torch"}),
     "a sequence": (
         18,
