@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 from splitgraph import formats
 from splitgraph.acceptance import leeway_of
@@ -394,7 +394,7 @@ def save(
     if hasattr(model, "obligations"):
         from splitgraph.result_check import require_valid_types
 
-        require_valid_types(model)
+        require_valid_types(cast("Analysis", model))
     if formats.is_ir_name(path) and not isinstance(result, (str, os.PathLike)):
         result = open_model(formats.in_memory(result)).content
         if isinstance(result, ModelProto):

@@ -40,7 +40,7 @@ def run_batch(
     as_json: bool,
     quiet: bool,
 ) -> int:
-    """Run a command on many models. Returns the exit code: 1 if anything is wrong with any model, 70 for a fault of ours.
+    """Run a command on many models. Returns the exit code: 1 if anything is wrong with any of them, 70 for our fault.
 
     Raises SplitgraphError before any work for a call that is wrong.
     """
