@@ -16,7 +16,14 @@ if TYPE_CHECKING:
     from splitgraph.api import check, convert, diff, downgrade, infer, load, save, targets, upgrade, verify
     from splitgraph.batch.map_models import map_models
     from splitgraph.conversion.rewrite import Change, Rewrite
-    from splitgraph.diagnostics import ConversionError, Diagnostic, ModelError, SplitgraphError, VerificationError
+    from splitgraph.diagnostics import (
+        ConversionError,
+        Diagnostic,
+        InternalError,
+        ModelError,
+        SplitgraphError,
+        VerificationError,
+    )
     from splitgraph.differences import (
         ModelDifference,
         NodeDifference,
@@ -48,7 +55,14 @@ _HOMES = {
     ),
     "splitgraph.batch.map_models": ("map_models",),
     "splitgraph.conversion.rewrite": ("Change", "Rewrite"),
-    "splitgraph.diagnostics": ("ConversionError", "Diagnostic", "ModelError", "SplitgraphError", "VerificationError"),
+    "splitgraph.diagnostics": (
+        "ConversionError",
+        "Diagnostic",
+        "InternalError",
+        "ModelError",
+        "SplitgraphError",
+        "VerificationError",
+    ),
     "splitgraph.differences": (
         "ModelDifference",
         "NodeDifference",
@@ -74,6 +88,7 @@ __all__ = [
     "Diagnostic",
     "Difference",
     "Dim",
+    "InternalError",
     "ModelDifference",
     "ModelError",
     "NodeDifference",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 from splitgraph import formats
 from splitgraph.acceptance import leeway_of
@@ -388,9 +388,13 @@ def save(
     links to the model's data files, which are copied otherwise.
 
     Raises ModelError if the model cannot be written, ConversionError for an ONNX model that OpenVINO refuses,
-    SplitgraphError if OpenVINO is needed but not installed.
+    SplitgraphError if OpenVINO is needed but not installed, InternalError for types that contradict the model.
     """
     result = getattr(model, "held", model)
+    if hasattr(model, "obligations"):
+        from splitgraph.result_check import require_valid_types
+
+        require_valid_types(cast("Analysis", model))
     if formats.is_ir_name(path) and not isinstance(result, (str, os.PathLike)):
         result = open_model(formats.in_memory(result)).content
         if isinstance(result, ModelProto):

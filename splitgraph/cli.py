@@ -100,7 +100,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # An internal error is one line on stderr; with SPLITGRAPH_DEBUG the traceback, too.
         if os.environ.get("SPLITGRAPH_DEBUG"):
             raise
-        text = _printable(f"{type(error).__name__}: {error}")
+        kind = "" if type(error).__name__ == "InternalError" else f"{type(error).__name__}: "
+        text = _printable(f"{kind}{error}")
         _say(f"internal error: {text} (please report it; SPLITGRAPH_DEBUG=1 shows a traceback)")
         return INTERNAL_ERROR
 

@@ -15,6 +15,7 @@ __all__ = [
     "LONGEST_TEXT",
     "ConversionError",
     "Diagnostic",
+    "InternalError",
     "ModelError",
     "Severity",
     "SplitgraphError",
@@ -88,6 +89,10 @@ class ModelError(SplitgraphError):
 
 class ConversionError(SplitgraphError):
     """The model cannot be converted exactly; `.diagnostics` holds every blocker."""
+
+
+class InternalError(SplitgraphError):
+    """A fault of splitgraph, such as a result with an error that the model does not have. Nothing is written."""
 
 
 class VerificationError(SplitgraphError):

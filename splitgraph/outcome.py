@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, get_args
 
 from splitgraph.diagnostics import Diagnostic
-from splitgraph.exit_codes import CLEAN, FINDINGS, NOT_CHECKED, WRONG_USAGE
+from splitgraph.exit_codes import CLEAN, FINDINGS, INTERNAL_ERROR, NOT_CHECKED, WRONG_USAGE
 
 Verb = Literal["infer", "upgrade", "downgrade", "convert", "check", "verify", "report"]
 Status = Literal[
@@ -40,6 +40,9 @@ _CODES: Mapping[Status, int] = {
     "failed": WRONG_USAGE,
 }
 
+
+# A fault of splitgraph, not of the model.
+_OWN_FAULT = "SG603"
 
 # What holds diagnostics.
 _FINDINGS = ("diagnostics", "accepted")
@@ -88,6 +91,8 @@ class Outcome:
     @property
     def code(self) -> int:
         """The exit code of the command for this model alone."""
+        if self.status == "failed" and any(found.code == _OWN_FAULT for found in self.diagnostics):
+            return INTERNAL_ERROR
         return _CODES.get(self.status, CLEAN)
 
     def document(self) -> dict[str, Any]:

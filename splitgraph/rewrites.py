@@ -14,6 +14,7 @@ from splitgraph.garbage_collection import collection_paused
 from splitgraph.graph.scopes import opset_imports
 from splitgraph.model_kinds import Engine, Form
 from splitgraph.onnx_proto import ModelProto
+from splitgraph.result_check import require_valid_rewrite
 
 if TYPE_CHECKING:
     from splitgraph.conversion.rewrite import Rewrite, Tolerance
@@ -124,11 +125,15 @@ def _other_way(source: int, opset: int) -> ConversionError:
 
 
 def finished(loaded: LoadedModel, rewrite: Rewrite, checks: Checks | None, leeway: Leeway) -> Rewrite:
-    """The rewrite with a model of the caller's kind, verified on request."""
+    """The rewrite with a model of the caller's kind, verified on request. Raises InternalError for a result that is
+    wrong where the model is not.
+    """
     if leeway.assumes_defaults and isinstance(loaded.content, ModelProto):
         from splitgraph.inference.input_defaults import defaults_of
 
         rewrite = replace(rewrite, assumed_defaults=tuple(held.name for held in defaults_of(loaded.content)))
+    with collection_paused():
+        require_valid_rewrite(loaded.content, rewrite, leeway)
     if checks is not None:
         verification = verify_rewrite(loaded, rewrite, **checks._asdict())
         if verification.verdict == "different":

@@ -10,7 +10,14 @@ from typing import Any
 
 import click
 
-from splitgraph.diagnostics import ConversionError, Diagnostic, SplitgraphError, VerificationError, diagnostic
+from splitgraph.diagnostics import (
+    ConversionError,
+    Diagnostic,
+    InternalError,
+    SplitgraphError,
+    VerificationError,
+    diagnostic,
+)
 from splitgraph.exit_codes import FINDINGS, WRONG_USAGE
 from splitgraph.garbage_collection import collection_paused
 from splitgraph.standard_output import OutputError
@@ -27,6 +34,9 @@ def run_command(command: Callable[..., int], options: Mapping[str, Any]) -> int:
     with stopped_cleanly(), collection_paused():
         try:
             return command(**options)
+        except InternalError as error:
+            _print_failure(command.__name__, options, error.diagnostics)
+            raise
         except SplitgraphError as error:
             _report_error(command.__name__, options, error)
             return FINDINGS if isinstance(error, ConversionError | VerificationError) else WRONG_USAGE

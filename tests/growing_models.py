@@ -179,3 +179,78 @@ FAMILIES: dict[str, Family] = {
     "many outputs": Family(many_outputs, 200),
     "symbolic lengths": Family(symbolic_lengths, 80),
 }
+
+
+def chunks(n: int) -> onnx.ModelProto:
+    """n layers of four slices with computed bounds, as the old exporter of PyTorch writes chunk."""
+    nodes, data = list[onnx.NodeProto](), "x"
+    held = {"axis": [1], "zero": [0], "three": [3], **{f"c{k}": [k] for k in range(1, 5)}}
+    for i in range(n):
+        nodes.append(helper.make_node("Shape", [data], [f"s{i}"]))
+        nodes.append(helper.make_node("Gather", [f"s{i}", "axis"], [f"d{i}"]))
+        nodes.append(helper.make_node("Add", [f"d{i}", "three"], [f"a{i}"]))
+        nodes.append(helper.make_node("Div", [f"a{i}", "c4"], [f"z{i}"]))
+        start = "zero"
+        for k in range(1, 5):
+            nodes.append(helper.make_node("Mul", [f"z{i}", f"c{k}"], [f"e{i}_{k}"]))
+            nodes.append(helper.make_node("Slice", [data, start, f"e{i}_{k}", "axis"], [f"p{i}_{k}"]))
+            start = f"e{i}_{k}"
+        data = f"y{i}"
+        nodes.append(helper.make_node("Concat", [f"p{i}_{k}" for k in (4, 3, 2, 1)], [data], axis=1))
+    weights = [_integers(name, values) for name, values in held.items()]
+    return _model(nodes, [_tensor("x", [2, "N"])], [_tensor(data, [2, None])], weights)
+
+
+def bounds_in_a_chain(n: int) -> onnx.ModelProto:
+    """n Slices, each with a bound that is computed from the bound before."""
+    nodes = [helper.make_node("Shape", ["x"], ["s0"])]
+    for i in range(n):
+        nodes.append(helper.make_node("Add", [f"s{i}", "one"], [f"s{i + 1}"]))
+        nodes.append(helper.make_node("Slice", ["x", "one", f"s{i + 1}", "zero"], [f"y{i}"]))
+    weights = [_integers("one", [1]), _integers("zero", [0])]
+    return _model(nodes, [_tensor("x", ["N"])], [_tensor(f"y{n - 1}", [None])], weights)
+
+
+def split_layers(n: int) -> onnx.ModelProto:
+    """n layers of a Split, a Softmax and a Concat."""
+    nodes, data = list[onnx.NodeProto](), "x"
+    for i in range(n):
+        nodes.append(helper.make_node("Split", [data], [f"a{i}", f"b{i}"], axis=1, num_outputs=2))
+        nodes.append(helper.make_node("Softmax", [f"a{i}"], [f"m{i}"], axis=0))
+        nodes.append(helper.make_node("Concat", [f"m{i}", f"b{i}"], [f"y{i}"], axis=1))
+        data = f"y{i}"
+    return _model(nodes, [_tensor("x", [2, 7])], [_tensor(data, [2, 7])])
+
+
+def sequences(n: int) -> onnx.ModelProto:
+    """n sequences of two parts."""
+    nodes, data = list[onnx.NodeProto](), "x"
+    for i in range(n):
+        nodes.append(helper.make_node("SplitToSequence", [data, "lengths"], [f"q{i}"], axis=1))
+        nodes += [helper.make_node("SequenceAt", [f"q{i}", f"i{k}"], [f"p{i}_{k}"]) for k in (0, 1)]
+        nodes.append(helper.make_node("Concat", [f"p{i}_1", f"p{i}_0"], [f"y{i}"], axis=1))
+        data = f"y{i}"
+    places = [helper.make_tensor(f"i{k}", TensorProto.INT64, [], [k]) for k in (0, 1)]
+    return _model(nodes, [_tensor("x", [2, 7])], [_tensor(data, [2, 7])], [_integers("lengths", [3, 4]), *places])
+
+
+def calls(n: int) -> onnx.ModelProto:
+    """n calls of a function with a Split."""
+    imports = [helper.make_opsetid("", _OPSET), helper.make_opsetid("own", 1)]
+    body = [helper.make_node("Split", ["x"], ["a", "b"], axis=1, num_outputs=2)]
+    body.append(helper.make_node("Concat", ["b", "a"], ["y"], axis=1))
+    nodes = [helper.make_node("F", [f"y{i - 1}" if i else "x"], [f"y{i}"], domain="own") for i in range(n)]
+    model = _model(nodes, [_tensor("x", [2, "N"])], [_tensor(f"y{n - 1}", [2, None])])
+    model.functions.append(helper.make_function("own", "F", ["x"], ["y"], body, imports[:1]))
+    model.opset_import.append(imports[1])
+    return model
+
+
+# What verbs rewrite, by kind of model; n is the number of layers.
+REWRITTEN: dict[str, Family] = {
+    "chunks": Family(chunks, 6),
+    "bounds in a chain": Family(bounds_in_a_chain, 12),
+    "layers with a Split": Family(split_layers, 15),
+    "sequences": Family(sequences, 8),
+    "calls": Family(calls, 15),
+}

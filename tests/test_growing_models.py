@@ -6,13 +6,14 @@ import cProfile
 import sys
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial, partialmethod
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import onnx
 import pytest
-from growing_models import FAMILIES, Family
+from growing_models import FAMILIES, REWRITTEN, Family
 from onnx import TensorProto, helper
 
 import splitgraph
@@ -128,6 +129,38 @@ def test_four_times_the_functions_are_four_times_the_work(make: Callable[[int], 
         run(make(2))
         small, large = (_calls(partial(run, make(blocks))) for blocks in (50, 200))
         assert large <= _GROWTH * small
+
+
+# What each verb does; a refusal is work, too.
+VERBS: dict[str, Callable[[onnx.ModelProto], object]] = {
+    "infer": splitgraph.infer,
+    "upgrade": partial(splitgraph.upgrade, opset=24),
+    "downgrade": partial(splitgraph.downgrade, opset=12),
+    "to split": partial(splitgraph.convert, to="split"),
+    "explicit lengths": partial(splitgraph.convert, to="split", explicit_lengths=True),
+    "to VariadicSplit": partial(splitgraph.convert, to="variadic-split"),
+    "to slices": partial(splitgraph.convert, to="slice"),
+    "for a target": partial(splitgraph.convert, target="opencv"),
+    "check": partial(splitgraph.check, target=["ncnn", "coreml"]),
+}
+
+
+@pytest.mark.parametrize("family", REWRITTEN.values(), ids=REWRITTEN)
+@pytest.mark.parametrize("verb", VERBS.values(), ids=VERBS)
+def test_four_times_the_model_is_four_times_the_work_of_each_verb(
+    verb: Callable[[onnx.ModelProto], object], family: Family
+) -> None:
+    def run(size: int) -> int:
+        model = family.make(size)
+        return _calls(partial(_try, verb, model))
+
+    run(2)
+    assert run(4 * family.size) <= _GROWTH * run(family.size)
+
+
+def _try(verb: Callable[[onnx.ModelProto], object], model: onnx.ModelProto) -> None:
+    with suppress(splitgraph.ConversionError):
+        verb(model)
 
 
 # Texts of dimensions, as a file may declare them: a text of n.

@@ -20,7 +20,7 @@ from splitgraph.batch.worker import Workers
 from splitgraph.commands.index import refuse_index, write_index
 from splitgraph.commands.progress import Progress
 from splitgraph.diagnostics import SplitgraphError, diagnostic
-from splitgraph.exit_codes import CLEAN, FINDINGS, WRONG_USAGE
+from splitgraph.exit_codes import CLEAN, FINDINGS, INTERNAL_ERROR, WRONG_USAGE
 from splitgraph.outcome import Outcome, Verb
 from splitgraph.report.batch_pages import outcome_lines, summary_page
 from splitgraph.report.printing import print_document, print_notice, print_result, say_error
@@ -40,7 +40,7 @@ def run_batch(
     as_json: bool,
     quiet: bool,
 ) -> int:
-    """Run a command on many models. Returns the exit code: 1 if anything is wrong with any of them.
+    """Run a command on many models. Returns the exit code: 1 if anything is wrong with any of them, 70 for our fault.
 
     Raises SplitgraphError before any work for a call that is wrong.
     """
@@ -72,7 +72,8 @@ def run_batch(
             for outcome in found:
                 lines.add(outcome, outcomes)
     seconds = time.monotonic() - began
-    code = CLEAN if all(outcome.ok for outcome in outcomes) else FINDINGS
+    codes = {outcome.code for outcome in outcomes}
+    code = INTERNAL_ERROR if INTERNAL_ERROR in codes else FINDINGS if codes - {CLEAN} else CLEAN
     try:
         if options["junit"] is not None:
             from splitgraph.batch.junit import write_junit

@@ -90,7 +90,9 @@ def _report_there(done: Rewritten, work: RewriteWork, as_json: bool, quiet: bool
         print_document({**document, "ok": True, "already_there": True})
     elif not quiet:
         ending = "nothing was written." if done.output is None else f"wrote a copy, {done.output}."
-        is_so = f"already has opset {work.opset}" if work.target is None else f"is as {work.target} reads it"
+        is_so = f"already has opset {work.opset}"
+        if work.target is not None:
+            is_so = f"has its splits as {work.target} reads them (no other operators were looked at)"
         print_result([line(f"{work.model} {is_so}; {ending}")])
     if not quiet and (found := rewrite_findings(done.rewrite)):
         print_notice(found)

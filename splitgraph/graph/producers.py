@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from copy import copy
 
 from splitgraph.graph.definitions import Definitions, ValueKey
-from splitgraph.graph.scopes import Scope
+from splitgraph.graph.scopes import GraphPath, Scope
 from splitgraph.onnx_proto import NodeProto, TensorProto
 
 
@@ -32,6 +32,19 @@ class Producers:
         seen = copy(self)
         seen._path = scope.path
         return seen
+
+    def at_home(self, name: str) -> Producers:
+        """The same producers, looked up by the names of the graph that defines a value."""
+        home = self._definitions.home(self._path, name)
+        if home == self._path:
+            return self
+        seen = copy(self)
+        seen._path = home
+        return seen
+
+    def key(self, name: str) -> tuple[GraphPath, str]:
+        """What identifies a value among all of the root, from a graph that reads it."""
+        return self._definitions.home(self._path, name), name
 
     def node(self, name: str) -> NodeProto | None:
         """The node that computes a value, None where no node does."""

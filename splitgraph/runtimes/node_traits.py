@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from splitgraph.contents import Contents
 from splitgraph.graph.producers import Producers
@@ -42,9 +43,11 @@ def traits_of(model: ModelProto, walked: Walked) -> Iterator[NodeTraits]:
     functions = {function_key(function) for function in model.functions}
     for root in roots(walked.scopes):
         producers, (read, joined), (inputs, defaults) = Producers(root), _read_values(root), _inputs(root)
+        origins = _Origins(inputs)
         for scope in root:
             detail = walked.graphs.get(scope.path) or GraphDetail()
-            reader = _Reader(scope, detail, producers.seen_from(scope), read, joined, inputs, defaults, _outputs(scope))
+            seen, outputs = producers.seen_from(scope), _outputs(scope)
+            reader = _Reader(scope, detail, seen, read, joined, inputs, defaults, outputs, origins)
             for index, node in enumerate(scope.nodes):
                 found = reader.traits(index, node)
                 if called_function(node) in functions:
@@ -89,8 +92,75 @@ def _inputs(root: Sequence[Scope]) -> tuple[Collection[str], Collection[str]]:
 
 
 @dataclass(slots=True)
+class _Origins:
+    """What the values of a root are computed from; each node is asked once, however many values depend on it.
+
+    inputs: as `_inputs`.
+    """
+
+    inputs: Collection[str]
+    _found: dict[Hashable, tuple[bool, bool]] = field(default_factory=dict)
+
+    def of(self, producers: Producers, name: str) -> tuple[bool, bool]:
+        """Whether a value is computed from shapes, and whether from the elements of inputs. producers: as seen from a
+        graph that reads the value.
+        """
+        first, opened = _Value.of(producers, name), set[Hashable]()
+        waiting = [first]
+        while waiting:
+            value = waiting[-1]
+            if value.key in self._found:
+                waiting.pop()
+                continue
+            read = value.read()
+            # In a model that is wrong, a value may depend on itself.
+            missing = [each for each in read if each.key not in self._found and each.key not in opened]
+            if missing:
+                opened.add(value.key)
+                waiting += missing
+            else:
+                self._found[value.key] = self._joined(value, read)
+        return self._found[first.key]
+
+    def _joined(self, value: _Value, read: Sequence[_Value]) -> tuple[bool, bool]:
+        if value.node is None:
+            return False, value.name in self.inputs
+        found = [self._found.get(each.key, (False, False)) for each in read]
+        return value.is_shape or any(shapes for shapes, _ in found), any(inputs for _, inputs in found)
+
+
+class _Value(NamedTuple):
+    """A value and the node that computes it, None where none does. key: equal for all outputs of a node."""
+
+    key: Hashable
+    name: str
+    node: NodeProto | None
+    producers: Producers
+
+    @classmethod
+    def of(cls, producers: Producers, name: str) -> _Value:
+        """The value with this name, as seen from a graph that reads it."""
+        node = producers.node(name)
+        home = producers.at_home(name)
+        return cls(home.key(name if node is None else node.output[0]), name, node, home)
+
+    @property
+    def is_shape(self) -> bool:
+        """True where the value tells of a shape, so that the elements of what its node reads do not matter."""
+        return self.node is not None and self.node.op_type in ("Shape", "Size")
+
+    def read(self) -> Sequence[_Value]:
+        """The values that decide this one."""
+        if self.node is None or self.is_shape:
+            return ()
+        return [_Value.of(self.producers, name) for name in self.node.input if name]
+
+
+@dataclass(slots=True)
 class _Reader:
-    """Reads the traits of the nodes of one graph. read, joined: as `_read_values`. inputs, defaults: as `_inputs`."""
+    """Reads the traits of the nodes of one graph. read, joined: as `_read_values`. inputs, defaults: as `_inputs`.
+    origins: of the values of the root.
+    """
 
     scope: Scope
     detail: GraphDetail
@@ -100,6 +170,7 @@ class _Reader:
     inputs: Collection[str]
     defaults: Collection[str]
     outputs: Collection[str]
+    origins: _Origins
     _versions: dict[str, set[str]] = field(default_factory=dict)
 
     def traits(self, index: int, node: NodeProto) -> set[str]:
@@ -224,25 +295,10 @@ class _Reader:
         if node is not None and node.op_type == "Constant":
             return "constant"
         held = self._contents(name)
-        of_shapes, of_inputs = self._origins(name)
+        of_shapes, of_inputs = self.origins.of(self.producers, name)
         if held is None or held.integers is None:
             return "input" if of_inputs else "computed"
         return "fixed" if of_shapes else "folded"
-
-    def _origins(self, name: str) -> tuple[bool, bool]:
-        """Whether a value is computed from shapes, and whether from the elements of inputs."""
-        seen, waiting, of_shapes, of_inputs = set(), [name], False, False
-        while waiting:
-            value = waiting.pop()
-            node = self.producers.node(value)
-            if node is None:
-                of_inputs |= value in self.inputs
-            elif node.op_type in ("Shape", "Size"):
-                of_shapes = True
-            elif node.output[0] not in seen:
-                seen.add(node.output[0])
-                waiting.extend(filter(None, node.input))
-        return of_shapes, of_inputs
 
     def _is_known(self, names: Sequence[str]) -> bool:
         """True for data whose elements inference follows: that is arithmetic of shapes, which runtimes fold."""

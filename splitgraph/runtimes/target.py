@@ -65,6 +65,12 @@ class Target:
         held = frozenset(traits)
         return [failure for failure in self.failures if failure.traits <= held]
 
+    def gets_another_form(self, traits: Collection[str]) -> bool:
+        """True for a node that a conversion writes in another form: it is not read, or its parts go beyond the
+        dimension, of which the specification says nothing, and that it is read is not known.
+        """
+        return bool(self.failures_of(traits)) or ("parts-beyond" in traits and "parts-beyond" not in self.reads)
+
     def unknown(self, traits: Iterable[str]) -> list[str]:
         """Those of the traits that were not measured."""
         known = self.reads.union(*(failure.traits for failure in self.failures if len(failure.traits) == 1))

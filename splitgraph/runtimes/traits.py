@@ -62,6 +62,7 @@ MODIFIERS = {
     "part-empty": "part of length 0",
     "part-empty-joined": "part of length 0 that a Concat reads",
     "parts-overrun": "num_outputs that leaves nothing for the last part",
+    "parts-beyond": "num_outputs whose parts would go beyond the dimension",
     "data-empty": "data without elements",
     "input-unnamed": "lengths left out by an empty name",
     "output-omitted": "output without a name",
@@ -82,6 +83,8 @@ MODIFIERS = {
     "position-negative": "position in a sequence that counts from the end",
     "local-function": "local function",
 }
+# Chunks that leave nothing for the last part, or less: runtimes disagree about these, but not about their lengths.
+OVERRUNS = frozenset({"parts-overrun", "parts-beyond"})
 TITLES = {**FORMS, **MODIFIERS}
 
 
@@ -136,6 +139,9 @@ def part_traits(split: CanonicalSplit, outputs: Sequence[str], joined: Container
         empty = [name for name, length in zip(outputs, split.lengths, strict=True) if length == 0]
         if empty and split.form == "chunks":
             found.add("parts-overrun")
+            first, total = split.lengths[0], split.total
+            if isinstance(first, int) and isinstance(total, int) and first * (len(outputs) - 1) > total:
+                found.add("parts-beyond")
         elif empty:
             found.add("part-empty-joined" if all(name in joined for name in empty) else "part-empty")
     return found

@@ -34,6 +34,8 @@ from splitgraph.variants.variant import Variant
 
 DOMAIN = "org.splitgraph"
 FUNCTION_PREFIX = "VariadicSplit_"
+# The metadata of a VariadicSplit node under this key says which form of Split it was, for the way back.
+FORM_KEY = "splitgraph.form"
 
 
 def lift(site: SplitSite) -> CanonicalSplit | None:

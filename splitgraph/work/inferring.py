@@ -15,6 +15,7 @@ from splitgraph.graph.names import dimension_names
 from splitgraph.inference.analysis import Analysis
 from splitgraph.onnx_proto import ModelProto
 from splitgraph.outcome import Verb
+from splitgraph.result_check import require_valid_types
 from splitgraph.work.files import write_model
 
 if TYPE_CHECKING:
@@ -73,6 +74,7 @@ def infer_file(work: InferWork) -> Inferred:
     analysis = api.infer(opened, **{"input_shapes": shapes, **work.keywords})
     written = path if analysis.ok else None
     if written is not None:
+        require_valid_types(analysis)
         write_model(analysis.model, written, loaded, overwrite=work.force, external_data=work.external_data)
     return Inferred(analysis, written)
 

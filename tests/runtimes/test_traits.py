@@ -62,6 +62,10 @@ COMPUTED = "n = Shape(x) i = Constant<value_ints = [1]>() d = Gather(n, i) k = C
             model("y0, y1, y2, y3 = Split<axis = 1, num_outputs = 4>(x)", data="float[2, 6, 8] x"),
             {"split-18-uneven", "parts-overrun"},
         ),
+        (
+            model("y0, y1, y2, y3 = Split<axis = 1, num_outputs = 4>(x)", data="float[2, 5, 8] x"),
+            {"split-18-uneven", "parts-overrun", "parts-beyond"},
+        ),
     ],
 )
 def test_traits_of_a_split(given: onnx.ModelProto, expected: Collection[str]) -> None:

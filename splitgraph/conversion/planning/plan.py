@@ -38,7 +38,8 @@ class GraphEdits:
 
     replaced: by index of a node, the nodes that replace it; an empty list removes it, None in the list is the node
     itself. nodes, attributes: edits of nodes in place. wraps: functions that edit a node and its subgraphs after all
-    other edits. gone_initializers: those that are removed. gone_values: values whose value_info is removed.
+    other edits. gone_initializers: those that are removed. gone_values: values whose value_info is removed. postponed:
+    by index of a removed node, what plans its replacement if a later replacement reads the node.
     """
 
     replaced: dict[int, list[NodeProto | None]] = field(default_factory=dict)
@@ -48,6 +49,7 @@ class GraphEdits:
     new_initializers: list[TensorProto] = field(default_factory=list)
     gone_initializers: set[str] = field(default_factory=set)
     gone_values: set[str] = field(default_factory=set)
+    postponed: dict[int, Callable[[], None]] = field(default_factory=dict)
 
     def changes(self, index: int) -> bool:
         """True if the node with this index is edited, replaced or removed."""

@@ -5,14 +5,31 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 
 from splitgraph.graph.definitions import Definitions, ValueKey
 from splitgraph.graph.scopes import GraphPath, Scope, plain_domain, subgraphs
 from splitgraph.onnx_proto import NodeProto
 
 
+@dataclass(slots=True)
+class Effects:
+    """What one replacement does to the rest of a root: nodes and initializers without a reader are `gone`; those that
+    were gone, and that the new nodes read, are `back`.
+    """
+
+    gone: list[tuple[Scope, int]] = field(default_factory=list)
+    gone_initializers: list[tuple[GraphPath, str]] = field(default_factory=list)
+    back: list[tuple[Scope, int]] = field(default_factory=list)
+    back_initializers: list[tuple[GraphPath, str]] = field(default_factory=list)
+
+
 class UseCounts:
-    """For each value of a root (main graph or function, with its subgraphs): how often it is read, and its producer."""
+    """For each value of a root (main graph or function, with its subgraphs): how often it is read, and its producer.
+
+    The counts are those of the plan as a whole: a node that lost its last reader comes back when a later replacement
+    reads it, so the order of the replacements does not matter.
+    """
 
     def __init__(self, root: Sequence[Scope]) -> None:
         self._root = root
@@ -23,6 +40,9 @@ class UseCounts:
         self._producers: dict[ValueKey, int] = {}
         self._first_positions: list[int] = []
         self._initializers: dict[ValueKey, Scope] = {}
+        # What was removed, and may come back.
+        self._gone: dict[ValueKey, int] = {}
+        self._gone_initializers: dict[ValueKey, Scope] = {}
         # Nodes that stay or were replaced, so that they are not removed.
         self._held: list[tuple[Scope, int]] = []
 
@@ -42,22 +62,24 @@ class UseCounts:
     def _keys(self, scope: Scope, names: Sequence[str]) -> Sequence[ValueKey]:
         return self._definitions.keys(scope.path, names)
 
-    def exchange(
-        self, scope: Scope, index: int, inputs: Sequence[str]
-    ) -> tuple[list[tuple[Scope, int]], list[tuple[GraphPath, str]]]:
-        """Record that nodes that read `inputs` replace a node. Returns the nodes and initializers without a reader
-        afterwards, including those that only they read.
+    def exchange(self, scope: Scope, index: int, inputs: Sequence[str]) -> Effects:
+        """Record that nodes that read `inputs` replace a node. Returns what is gone afterwards, with everything that
+        only this read, and what is back.
         """
         # One by one: Counter's own methods for few names take ten times as long.
-        reads = self._reads
-        for value in self._keys(scope, inputs):
+        reads, effects = self._reads, Effects()
+        needed = self._keys(scope, inputs)
+        for value in needed:
             reads[value] = reads.get(value, 0) + 1
+        if self._gone or self._gone_initializers:
+            self._bring_back(needed, effects)
         self.hold(scope, index)
         released = self._keys(scope, [name for name in scope.nodes[index].input[:] if name])
         for value in released:
             reads[value] = reads.get(value, 0) - 1
         # A value that is read more often than before has a reader, so that nothing needs to be counted.
-        return self._release([value for value in released if self._is_counted or reads[value] < 0])
+        self._release([value for value in released if self._is_counted or reads[value] < 0], effects)
+        return effects
 
     def _count(self) -> None:
         # Counted only when asked for: a conversion after which everything is read never asks.
@@ -96,10 +118,8 @@ class UseCounts:
             if tensor.name not in inputs:
                 self._initializers[self._definitions.key(scope.path, tensor.name)] = scope
 
-    def _release(self, values: Iterable[ValueKey]) -> tuple[list[tuple[Scope, int]], list[tuple[GraphPath, str]]]:
-        """The nodes and initializers without a reader, given the values that lost one."""
-        nodes: list[tuple[Scope, int]] = []
-        initializers: list[tuple[GraphPath, str]] = []
+    def _release(self, values: Iterable[ValueKey], effects: Effects) -> None:
+        """Add the nodes and initializers without a reader, given the values that lost one."""
         waiting = list(values)
         if waiting:
             self._count()
@@ -108,19 +128,38 @@ class UseCounts:
             if self._reads[value] > 0:
                 continue
             if value in self._initializers:
-                name = value if isinstance(value, str) else value[1]
-                initializers.append((self._initializers.pop(value).path, name))
+                scope = self._gone_initializers[value] = self._initializers.pop(value)
+                effects.gone_initializers.append((scope.path, _name_of(value)))
             elif value in self._producers:
-                scope, index = self._place_of(self._producers[value])
+                position = self._producers[value]
+                scope, index = self._place_of(position)
                 node = scope.nodes[index]
                 if self._is_removable(scope, node):
-                    nodes.append((scope, index))
+                    effects.gone.append((scope, index))
                     for output in self._keys(scope, node.output[:]):
                         self._producers.pop(output, None)
+                        self._gone[output] = position
                     read = self._keys(scope, [name for name in node.input if name])
                     self._reads.subtract(read)
                     waiting.extend(read)
-        return nodes, initializers
+
+    def _bring_back(self, values: Iterable[ValueKey], effects: Effects) -> None:
+        """Add the nodes and initializers that are gone but read, given the values with a new reader."""
+        waiting = list(values)
+        while waiting:
+            value = waiting.pop()
+            if value in self._gone_initializers:
+                scope = self._initializers[value] = self._gone_initializers.pop(value)
+                effects.back_initializers.append((scope.path, _name_of(value)))
+            elif value in self._gone:
+                position = self._gone[value]
+                scope, index = self._place_of(position)
+                effects.back.append((scope, index))
+                for output in self._keys(scope, scope.nodes[index].output[:]):
+                    self._producers[output] = self._gone.pop(output)
+                read = self._keys(scope, [name for name in scope.nodes[index].input if name])
+                self._reads.update(read)
+                waiting.extend(read)
 
     def _place_of(self, position: int) -> tuple[Scope, int]:
         # Several graphs begin here when some have no nodes; the last one has nodes.
@@ -130,3 +169,7 @@ class UseCounts:
     def _is_removable(self, scope: Scope, node: NodeProto) -> bool:
         unread = all(self._reads[value] <= 0 for value in self._keys(scope, [name for name in node.output if name]))
         return unread and plain_domain(node.domain) == "" and not any(True for _ in subgraphs(node))
+
+
+def _name_of(value: ValueKey) -> str:
+    return value if isinstance(value, str) else value[1]

@@ -39,10 +39,9 @@ from splitgraph.onnx_proto import AttributeProto, ModelProto, NodeProto
 from splitgraph.variants import variadic_split_1, variant_at
 from splitgraph.variants.slices import slice_variant
 from splitgraph.variants.variadic_function import is_variadic_function
+from splitgraph.variants.variadic_split_1 import FORM_KEY
 
 FORMS = ("split", "variadic-split", "slice")
-# The metadata of a VariadicSplit node under this key says which form of Split it was, for the way back.
-FORM_KEY = "splitgraph.form"
 
 
 def convert_forms(

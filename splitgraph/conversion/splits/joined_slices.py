@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 from splitgraph.canonical import CanonicalSplit
@@ -51,6 +51,7 @@ def plan_partitions(
         target = variant_at("Split", opset_of(scope.imports))
         if target is None:
             continue
+        order = _Order(scope)
         for found in find_partitions(walked, scope):
             places = [(scope.path, part.index) for part in found.parts]
             if only is not None and not any(place in only for place in places):
@@ -59,7 +60,7 @@ def plan_partitions(
                 continue
             if any(place in walked.set_aside for place in places):
                 continue
-            joined = _join(plan, model, found, target, names, explicit_lengths)
+            joined = _join(plan, model, found, order, target, names, explicit_lengths)
             if joined is not None:
                 _replace(plan, uses, found, joined, why)
 
@@ -73,8 +74,41 @@ class _Joined:
     label: str
 
 
+@dataclass(slots=True)
+class _Order:
+    """Where the nodes of a graph define each value, and where they first read it; listed when first asked."""
+
+    scope: Scope
+    _made: dict[str, int] | None = None
+    _first_read: dict[str, int] = field(default_factory=dict)
+
+    def made(self, name: str) -> int:
+        """The index of the node that defines a value, -1 where none of this graph does."""
+        return self._listed().get(name, -1)
+
+    def is_read_before(self, name: str, place: int) -> bool:
+        """Whether a node before this place, or one in its subgraphs, reads a value."""
+        self._listed()
+        return self._first_read.get(name, place) < place
+
+    def _listed(self) -> dict[str, int]:
+        if self._made is None:
+            self._made = {}
+            for index, node in enumerate(self.scope.nodes):
+                self._made.update(dict.fromkeys(node.output, index))
+                for name in reads_of(node):
+                    self._first_read.setdefault(name, index)
+        return self._made
+
+
 def _join(
-    plan: Plan, model: ModelProto, found: Partition, target: Variant, names: FreshNames, explicit_lengths: bool
+    plan: Plan,
+    model: ModelProto,
+    found: Partition,
+    order: _Order,
+    target: Variant,
+    names: FreshNames,
+    explicit_lengths: bool,
 ) -> _Joined | None:
     scope, nodes, opset = found.scope, found.scope.nodes, opset_of(found.scope.imports)
     split = _canonical(found)
@@ -83,7 +117,7 @@ def _join(
     inner = _inner_bounds(found) if split.form != "equal" and lengths_with_rest(split) is None else []
     if inner is None:
         return None
-    place = _place(found, [bound.name for bound in inner])
+    place = _place(found, order, [bound.name for bound in inner])
     if place is None:
         return None
     emission = new_emission(plan, model, scope, nodes[place], place, names, opset)
@@ -136,19 +170,17 @@ def _squeeze(emission: Emission, gather: NodeProto, part: str, axis: int) -> Nod
     return made
 
 
-def _place(found: Partition, read: Sequence[str]) -> int | None:
+def _place(found: Partition, order: _Order, read: Sequence[str]) -> int | None:
     """The index of the first node of the partition behind everything that the Split reads; None where a node before it
     reads a part already.
     """
-    scope, own = found.scope, sorted(part.index for part in found.parts)
-    wanted = set(filter(None, read))
-    made = [index for index, node in enumerate(scope.nodes) if wanted and not wanted.isdisjoint(node.output)]
-    place = next((index for index in own if index > max(made, default=-1)), None)
+    own = sorted(part.index for part in found.parts)
+    last = max((order.made(name) for name in read if name), default=-1)
+    place = next((index for index in own if index > last), None)
     if place is None or place == own[0]:
         return place
-    parts = {scope.nodes[index].output[0] for index in own}
-    early = (name for index in range(own[0], place) for name in reads_of(scope.nodes[index]))
-    return place if parts.isdisjoint(early) else None
+    parts = (found.scope.nodes[index].output[0] for index in own)
+    return None if any(order.is_read_before(part, place) for part in parts) else place
 
 
 def _inner_bounds(found: Partition) -> list[Bound] | None:

@@ -9,7 +9,8 @@ from splitgraph.canonical import CanonicalSplit
 from splitgraph.inference.walk_results import SplitDetail
 from splitgraph.runtimes.node_traits import NodeTraits
 from splitgraph.runtimes.target import Target
-from splitgraph.runtimes.traits import FORMS, Given, data_traits, split_form
+from splitgraph.runtimes.traits import FORMS, OVERRUNS, Given, data_traits, split_form
+from splitgraph.schemas.history import version_at
 from splitgraph.variants import Variant, variant_at
 from splitgraph.variants.lowering import lengths_with_rest
 from splitgraph.variants.slices import OPEN_END, BoundsForm, open_bounds, slice_variant
@@ -37,7 +38,11 @@ def choose(node: NodeTraits, detail: SplitDetail, opset: int, target: Target) ->
 
 def _is_read(choice: Choice, target: Target) -> bool:
     # Not known is not read: what splitgraph itself writes must be known to be.
-    written = {trait for trait in choice.traits if trait in FORMS or trait.startswith(("Slice-", "bounds-"))}
+    written = {
+        trait
+        for trait in choice.traits
+        if trait in FORMS or trait in OVERRUNS or trait.startswith(("Slice-", "bounds-"))
+    }
     return written <= target.reads and not target.failures_of(choice.traits)
 
 
@@ -48,7 +53,7 @@ def _choices(node: NodeTraits, detail: SplitDetail, opset: int) -> Iterator[Choi
         return
     kept = _kept_traits(node, detail, split)
     # Parts that overrun the dimension are empty parts where their lengths are written out.
-    written_out = kept - {"parts-overrun"} | ({"part-empty"} if "parts-overrun" in kept else set())
+    written_out = kept - OVERRUNS | ({"part-empty"} if OVERRUNS & kept else set())
     divisible = detail.divisible or (split.form == "equal")
     is_short = split.form == "equal" or (split.form == "chunks" and (variant.since_version >= 18 or divisible))
     if is_short:
@@ -61,7 +66,18 @@ def _choices(node: NodeTraits, detail: SplitDetail, opset: int) -> Iterator[Choi
     if not is_short and split.static_lengths is not None and len(set(split.static_lengths)) == 1:
         equal = replace(split, form="equal")
         yield Choice(variant, equal, False, kept | {split_form(variant.since_version, "", equal, True)})
+    if len(split.lengths or ()) == 1:
+        yield _whole(split, detail, opset)
+        return
     yield from _slices(split, opset, written_out - _OF_ALL_PARTS, given == "input")
+
+
+def _whole(split: CanonicalSplit, detail: SplitDetail, opset: int) -> Choice:
+    """The only part of a split is the whole value: an Identity, whatever its shape."""
+    version = version_at("Identity", opset)
+    traits = {"Identity"} if version is None else {"Identity", f"Identity-{version.since_version}"}
+    dtype = detail.data.dtype
+    return Choice(slice_variant(opset), split, False, frozenset(traits | ({dtype} if dtype else set()) - {"float32"}))
 
 
 def _slices(split: CanonicalSplit, opset: int, kept: frozenset[str], is_input: bool) -> Iterator[Choice]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from splitgraph.acceptance import STRICT, Leeway
@@ -15,6 +15,7 @@ from splitgraph.conversion.prepare.inlining import inline_functions, told_inline
 from splitgraph.conversion.prepare.repair import repaired
 from splitgraph.conversion.rewrite import Rewrite, followed_by
 from splitgraph.conversion.splits.forms import convert_forms
+from splitgraph.conversion.targets.user_names import UserNames
 from splitgraph.conversion.targets.write import TargetPlanner
 from splitgraph.diagnostics import ConversionError, Diagnostic, diagnostic
 from splitgraph.graph.scopes import opset_imports
@@ -80,10 +81,10 @@ def _at_opset(model: ModelProto, target: Target, opset: int | None, ir_version: 
     # At its own opset, a model is only repaired.
     is_own = opset in (None, own)
     rewrite = _repaired(model, leeway) if opset in (None, own) else convert_opset(model, opset, leeway=leeway)
-    leeway = later_leeway(model, leeway)
+    permitted, leeway, names = leeway, later_leeway(model, leeway), UserNames(model)
     examined, joins, reasons = examine(rewrite.model, leeway), True, dict[str, str]()
     for _ in range(_MOST_ROUNDS):
-        failing = [node for node in examined.nodes if target.failures_of(node.traits)]
+        failing = [node for node in examined.nodes if target.gets_another_form(node.traits)]
         traits = frozenset().union(*(node.traits for node in failing))
         further = _without_functions(rewrite.model, leeway) if traits & {"local-function", "variadic-split"} else None
         if further is None and failing:
@@ -91,12 +92,18 @@ def _at_opset(model: ModelProto, target: Target, opset: int | None, ir_version: 
             joins = False
         if further is None:
             break
-        rewrite = _followed(rewrite, further)
+        rewrite = _followed(rewrite, further, names)
         examined = examine(rewrite.model, leeway)
     rewrite = _with_ir_version(rewrite, target, ir_version)
     if rewrite.model is not examined.model:
         examined = examine(rewrite.model, leeway)
-    notes = _raise_what_is_left(examined, target, reasons, is_own=is_own)
+    left = _left(examined, target, is_own=is_own)
+    if left and examined.model is not model:
+        user = names.locations(examined.model)
+        reasons = {own: reason for each, reason in reasons.items() for own in user.get(each, [each])}
+        left = _in_the_users_words(left, user, examine(model, permitted), target)
+    _raise_blockers(left, target, reasons)
+    notes = [found for found in check_model(examined, target) if found.severity != "error" and found.code != "SG705"]
     return replace(rewrite, diagnostics=tuple(dict.fromkeys((*rewrite.diagnostics, *notes))))
 
 
@@ -145,33 +152,52 @@ def _without_functions(model: ModelProto, leeway: Leeway) -> Rewrite | None:
     return replace(plain, held=inlined, diagnostics=(*plain.diagnostics, note))
 
 
-def _followed(first: Rewrite, second: Rewrite) -> Rewrite:
-    changes = tuple(followed_by(first.changes, second.changes))
+def _followed(first: Rewrite, second: Rewrite, names: UserNames) -> Rewrite:
+    changes = tuple(followed_by(first.changes, names.located(second.changes, first.model)))
     found = tuple(dict.fromkeys((*first.diagnostics, *second.diagnostics)))
     return replace(first, held=second.model, changes=changes, diagnostics=found, to_opset=second.to_opset)
 
 
-def _raise_what_is_left(
-    examined: Examined, target: Target, reasons: Mapping[str, str], *, is_own: bool
-) -> list[Diagnostic]:
-    """Raise ConversionError for what the target still does not read. Returns the notes of the check.
+def _left(examined: Examined, target: Target, *, is_own: bool) -> list[Diagnostic]:
+    """What the target still does not read.
 
     is_own: the model has its own opset; at another one, a form that is not known to be read is in the way, too.
     """
-    checked = list(check_model(examined, target))
-    left = [found for found in checked if found.severity == "error"]
+    left = [found for found in check_model(examined, target) if found.severity == "error"]
     if not is_own:
         left += [
             diagnostic("SG705", f"it is not known whether {target.label} reads this: {title(trait)}", node.location)
             for node in examined.nodes
             for trait in target.unknown(node.traits & FORMS.keys())
         ]
-    if left:
-        blockers = [_blocker(found, reasons.get(found.location)) for found in left]
-        lines = "".join(f"\n  {found.code}  {found.location}  {found.message}" for found in blockers)
-        count = f"{len(blockers)} blocker" + ("s" if len(blockers) > 1 else "")
-        raise ConversionError(f"{target.label} reads no form of the model that is known: {count}{lines}", blockers)
-    return [found for found in checked if found.severity != "error" and found.code != "SG705"]
+    return left
+
+
+def _in_the_users_words(
+    left: Sequence[Diagnostic], user: Mapping[str, Sequence[str]], source: Examined, target: Target
+) -> list[Diagnostic]:
+    """The findings with the nodes of the user's model: what the target does not read in the node that the user has, or
+    in what splitgraph would write for it.
+    """
+    own: dict[str, list[Diagnostic]] = {}
+    for found in check_model(source, target):
+        if found.severity == "error":
+            own.setdefault(found.location, []).append(found)
+    told: dict[Diagnostic, None] = {}
+    for found in left:
+        for location in user.get(found.location, [found.location]):
+            told.update(dict.fromkeys(own.get(location) or [replace(found, location=location)]))
+    return list(told)
+
+
+def _raise_blockers(left: Sequence[Diagnostic], target: Target, reasons: Mapping[str, str]) -> None:
+    """Raise ConversionError for what is left. reasons: by location, why a node stays as it is."""
+    if not left:
+        return
+    blockers = [_blocker(found, reasons.get(found.location)) for found in left]
+    lines = "".join(f"\n  {found.code}  {found.location}  {found.message}" for found in blockers)
+    count = f"{len(blockers)} blocker" + ("s" if len(blockers) > 1 else "")
+    raise ConversionError(f"{target.label} reads no form of the model that is known: {count}{lines}", blockers)
 
 
 def _blocker(found: Diagnostic, reason: str | None) -> Diagnostic:

@@ -20,10 +20,11 @@ from splitgraph.onnx_proto import NodeProto
 from splitgraph.runtimes.check import Examined
 from splitgraph.runtimes.node_traits import NodeTraits
 from splitgraph.runtimes.target import Target
+from splitgraph.runtimes.traits import OVERRUNS
 from splitgraph.variants.lowering import set_int
 
 _JOINED = {"slice-attributes", "slice-constant", "slice-folded", "slice-computed", "gather-range"}
-_EMPTY = {"part-empty", "part-empty-joined", "parts-overrun", "output-omitted"}
+_EMPTY = {"part-empty", "part-empty-joined", "output-omitted", *OVERRUNS}
 _SEQUENCES = {"sequence-lengths", "sequence-size", "sequence-each"}
 
 
@@ -44,7 +45,9 @@ class TargetPlanner:
         model, walked = self.examined.model, self.examined.walked
         names = FreshNames(used_names(model, walked.scopes))
         failing = {
-            (node.scope.path, node.index): node for node in self.examined.nodes if self.target.failures_of(node.traits)
+            (node.scope.path, node.index): node
+            for node in self.examined.nodes
+            if self.target.gets_another_form(node.traits)
         }
         for root in roots(walked.scopes):
             paths = {scope.path for scope in root}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import onnx
+import onnx.numpy_helper
 import pytest
 from runtimes import models
 from runtimes.models import model
@@ -154,3 +155,71 @@ def test_a_lone_slice_gets_plain_bounds() -> None:
     (node,) = rewrite.model.graph.node
     assert [values[name] for name in node.input[1:]] == [[4], [7], [1]]
     assert rewrite.verified
+
+
+SINGLE = {
+    "equal parts": model("y0 = Split<axis = 1>(x)", 13),
+    "num_outputs": model("y0 = Split<axis = 1, num_outputs = 1>(x)"),
+    "lengths": model("y0 = Split<axis = 1>(x, s)", more="<int64[1] s = {7}>"),
+    "an attribute": model("y0 = Split<axis = 1, split = [7]>(x)", 11, 6),
+    "a dimension that only the run tells": model("y0 = Split<axis = 1>(x)", 13, data="float[2, N, 8] x"),
+}
+
+
+@pytest.mark.parametrize("given", SINGLE.values(), ids=SINGLE)
+def test_the_only_part_becomes_an_identity_where_it_is_not_read(given: onnx.ModelProto) -> None:
+    assert operators(splitgraph.convert(given, target="coreml").model) == ["Identity"]
+    # Where it is read, it stays.
+    assert splitgraph.convert(given, target="tract").changes == ()
+
+
+def parts_of(dimension: int, parts: int) -> onnx.ModelProto:
+    names = ", ".join(f"y{index}" for index in range(parts))
+    return model(f"{names} = Split<axis = 1, num_outputs = {parts}>(x)", data=f"float[2, {dimension}, 8] x")
+
+
+@pytest.mark.parametrize(
+    ("dimension", "parts", "lengths"),
+    [(5, 4, [2, 2, 1, 0]), (6, 5, [2, 2, 2, 0, 0]), (1, 3, [1, 0, 0]), (9, 7, [2, 2, 2, 2, 1, 0, 0]), (2, 4, None)],
+)
+def test_chunks_beyond_the_dimension_become_lengths(dimension: int, parts: int, lengths: list[int] | None) -> None:
+    given = parts_of(dimension, parts)
+    assert [found.code for found in splitgraph.check(given, "onnxruntime")] == ["SG701"]
+    for target in ("onnxruntime", "openvino", "tract", "tvm", "iree"):
+        made = splitgraph.convert(given, target=target).model
+        (written,) = made.graph.initializer
+        expected = lengths or [1, 1, 0, 0]
+        assert list(onnx.numpy_helper.to_array(written)) == expected
+        assert splitgraph.check(made, "onnxruntime") == ()
+
+
+@pytest.mark.parametrize(("dimension", "parts"), [(7, 4), (8, 4), (6, 4), (3, 3)])
+def test_chunks_within_the_dimension_stay(dimension: int, parts: int) -> None:
+    assert splitgraph.convert(parts_of(dimension, parts), target="onnxruntime").changes == ()
+
+
+USERS = {
+    "two Slices": "y0 = Slice(x, a, b, c) y1 = Slice(x, b, d, c)",
+    "three Slices": "y0 = Slice(x, a, b, c) y1 = Slice(x, b, e, c) y2 = Slice(x, e, d, c)",
+    "a node before them": "u = Relu(x) y0 = Slice(u, a, b, c) y1 = Slice(u, b, d, c)",
+    "computed bounds": "f = Add(b, b) y0 = Slice(x, a, f, c) y1 = Slice(x, f, d, c)",
+    "a sequence": "q = SplitToSequence<axis = 1>(x, k) y0 = SequenceAt(q, i) y1 = SequenceAt(q, j)",
+}
+HELD = (
+    "<int64[1] a = {0}, int64[1] b = {2}, int64[1] c = {1}, int64[1] d = {9223372036854775807}, int64[1] e = {3},"
+    " int64[2] k = {3, 4}, int64 i = {0}, int64 j = {1}>"
+)
+
+
+@pytest.mark.parametrize("opset", [11, 13, 18])
+@pytest.mark.parametrize("body", USERS.values(), ids=USERS)
+def test_findings_and_changes_name_nodes_of_the_users_model(body: str, opset: int) -> None:
+    for data in ("float[2, 7, 8] x", "float16[2, N, 8] x"):
+        given = model(body, opset, data=data, more=HELD)
+        users = {f"main/{node.op_type}#{index}" for index, node in enumerate(given.graph.node)}
+        for target in ("coreml", "opencv", "aidge", "mnn"):
+            try:
+                named = {change.location for change in splitgraph.convert(given, target=target).changes}
+            except splitgraph.ConversionError as error:
+                named = {found.location for found in error.diagnostics}
+            assert named <= users | {"main"}

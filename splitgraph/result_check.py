@@ -1,0 +1,76 @@
+"""Refuses a result with an error that its source does not have: such a result is a fault of splitgraph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from splitgraph.acceptance import Leeway, leeway_of
+from splitgraph.diagnostics import Diagnostic, InternalError, abridged, diagnostic
+from splitgraph.onnx_proto import ModelProto
+
+if TYPE_CHECKING:
+    from splitgraph.conversion.rewrite import Rewrite
+    from splitgraph.formats import Model
+    from splitgraph.inference.analysis import Analysis
+
+_MOST_TOLD = 3
+_HELP = "Nothing is written. Please report it, with the model if you can."
+
+
+def require_valid_rewrite(source: Model, rewrite: Rewrite, leeway: Leeway) -> None:
+    """Infer the result of a rewrite. Raises InternalError for an error that the source does not have.
+
+    source: may have been edited in place.
+    """
+    if has_new_numbers_only(rewrite):
+        return
+    known = {found.code for found in rewrite.accepted}
+    # A rewrite moves nodes, so an accepted finding may have another place in the result.
+    same = leeway_of(sorted(known), leeway.assumes_defaults)
+    new = [found for found in _errors(rewrite.model, same) if found.code not in known]
+    if new and all(found.code == "SG301" for found in new):
+        # A wrongly declared shape blocks nothing: the rewrite keeps it and tells of it.
+        told = any(found.code == "SG301" for found in rewrite.diagnostics)
+        if told or any(found.code == "SG301" for found in _errors(source, same)):
+            return
+    _refuse(new)
+
+
+def has_new_numbers_only(rewrite: Rewrite) -> bool:
+    """True where a rewrite changed no node and has nothing to tell: at most the opset and the IR version are others."""
+    return not rewrite.changes and not rewrite.diagnostics
+
+
+def require_valid_types(analysis: Analysis) -> None:
+    """Infer a model that inference filled in. Raises InternalError for an error that the first inference did not
+    find.
+    """
+    accepted = {found.code for found in analysis.accepted}
+    known = accepted | {found.code for found in analysis.diagnostics if found.severity == "error"}
+    same = leeway_of(sorted(accepted), assumes_defaults=False)
+    _refuse([found for found in _errors(analysis.model, same) if found.code not in known])
+
+
+def _errors(model: Model, leeway: Leeway) -> list[Diagnostic]:
+    found: Iterable[Diagnostic]
+    if isinstance(model, ModelProto):
+        from splitgraph.inference import walk_model
+
+        walked = walk_model(model, leeway)
+        found = (*walked.diagnostics, *walked.misdeclared)
+    else:
+        from splitgraph.inference.openvino_ir import infer_ir
+
+        found = infer_ir(model, accept=leeway.accept, fill=False).diagnostics
+    return [each for each in found if each.severity == "error"]
+
+
+def _refuse(errors: Iterable[Diagnostic]) -> None:
+    new = list(dict.fromkeys(errors))
+    if not new:
+        return
+    told = "; ".join(f"{found.code} {abridged(found.location)}: {found.message}" for found in new[:_MOST_TOLD])
+    more = f"; and {len(new) - _MOST_TOLD} more" if len(new) > _MOST_TOLD else ""
+    text = f"the result has an error that the model does not have: {told}{more}"
+    raise InternalError(text, [diagnostic("SG603", text, new[0].location, help=_HELP)])
