@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from splitgraph import formats
 from splitgraph.acceptance import leeway_of
+from splitgraph.deferred import import_whole
 from splitgraph.diagnostics import Diagnostic, SplitgraphError
 from splitgraph.formats import LoadedModel, give_back, held, load, open_model
 from splitgraph.garbage_collection import collection_paused
@@ -70,12 +71,14 @@ def infer(
     Does not raise for a wrong model. Raises ModelError for a file that cannot be read, SplitgraphError for wrong
     arguments.
     """
+    import_whole("splitgraph.inference")
     from splitgraph.inference import infer_model
 
     wanted = leeway_of(accept, assume_defaults).accept
     loaded = open_model(model, weights="leave")
     opened = loaded.content
     if not isinstance(opened, ModelProto):
+        import_whole("splitgraph.inference.openvino_ir")
         from splitgraph.inference.openvino_ir import infer_ir
 
         found = infer_ir(opened, bind=bind, input_shapes=input_shapes, empty_chunks=empty_chunks, accept=wanted)
@@ -210,6 +213,7 @@ def convert(
 
     Other arguments and errors as `upgrade`.
     """
+    import_whole("splitgraph.conversion.splits.forms")
     from splitgraph.conversion.splits.forms import convert_forms
 
     checks = Checks(bind, inputs, custom_ops, providers, samples, seed, engine, rtol, atol, timeout) if verify else None
@@ -227,6 +231,7 @@ def convert(
         loaded = open_model(model, weights="leave")
         opened = loaded.content
         if not isinstance(opened, ModelProto):
+            import_whole("splitgraph.conversion.openvino_ir")
             from splitgraph.conversion.openvino_ir import convert_ir
 
             if ir_version is not None:
@@ -327,6 +332,7 @@ def opened_rewrite(before: LoadedModel, rewrite: Rewrite) -> LoadedModel:
 @collection_paused()
 def diff_opened(before: LoadedModel, after: LoadedModel, *, is_rewrite: bool = False) -> ModelDifference:
     """Compare two models that are open already. is_rewrite: the second was made from the first. Raises as `diff`."""
+    import_whole("splitgraph.differences")
     from splitgraph.differences import compare_models
 
     return compare_models(before, after, is_rewrite=is_rewrite)
@@ -345,6 +351,7 @@ def check(
     Raises SplitgraphError for a target that is not known, and for an OpenVINO IR; ModelError for a file that cannot be
     read.
     """
+    import_whole("splitgraph.runtimes.check")
     from splitgraph.runtimes.check import check_model
     from splitgraph.runtimes.target import find_target
 
@@ -356,6 +363,7 @@ def check(
 
 def examine_source(model: Source, *, accept: Sequence[str] = (), assume_defaults: bool = False) -> Examined:
     """A model as checks of targets see it; arguments as `check`. Raises SplitgraphError for an OpenVINO IR."""
+    import_whole("splitgraph.runtimes.check")
     from splitgraph.runtimes.check import examine
 
     leeway = leeway_of(accept, assume_defaults)
@@ -394,6 +402,7 @@ def save(
     if formats.is_ir_name(path) and not isinstance(result, (str, os.PathLike)):
         result = open_model(formats.in_memory(result)).content
         if isinstance(result, ModelProto):
+            import_whole("splitgraph.execution.engines.openvino_import")
             from splitgraph.execution.engines.openvino_import import import_onnx
 
             result = import_onnx(result).model

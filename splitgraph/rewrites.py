@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from splitgraph.acceptance import Leeway
+from splitgraph.deferred import import_whole
 from splitgraph.diagnostics import ConversionError, SplitgraphError, VerificationError, diagnostic
 from splitgraph.formats import LoadedModel, held, open_model
 from splitgraph.garbage_collection import collection_paused
@@ -54,6 +55,7 @@ def to_opset(
     explicit_lengths: bool = False,
 ) -> Rewrite:
     """newer: the direction of the conversion, None for both. to: the form of the splits at the new opset."""
+    import_whole("splitgraph.conversion.opset")
     from splitgraph.conversion.opset import convert_opset
     from splitgraph.inference import later_leeway
     from splitgraph.schemas import newest_opset
@@ -90,6 +92,7 @@ def for_target(
     checks: Checks | None,
     leeway: Leeway,
 ) -> Rewrite:
+    import_whole("splitgraph.conversion.targets.convert")
     from splitgraph.conversion.targets.convert import convert_for_target
     from splitgraph.runtimes.target import find_target
 
@@ -106,6 +109,7 @@ def _with_form(
     rewrite: Rewrite, to: Form, explicit_lengths: bool, ir_version: int | Literal["keep"] | None, leeway: Leeway
 ) -> Rewrite:
     """A rewrite with its splits in another form, as one rewrite."""
+    import_whole("splitgraph.conversion.splits.forms")
     from splitgraph.conversion.rewrite import followed_by
     from splitgraph.conversion.splits.forms import convert_forms
 
@@ -126,6 +130,7 @@ def _other_way(source: int, opset: int) -> ConversionError:
 def finished(loaded: LoadedModel, rewrite: Rewrite, checks: Checks | None, leeway: Leeway) -> Rewrite:
     """The rewrite with a model of the caller's kind, verified on request."""
     if leeway.assumes_defaults and isinstance(loaded.content, ModelProto):
+        import_whole("splitgraph.inference")
         from splitgraph.inference.input_defaults import defaults_of
 
         rewrite = replace(rewrite, assumed_defaults=tuple(held.name for held in defaults_of(loaded.content)))
@@ -182,6 +187,7 @@ def tolerance_of(rewrite: Rewrite) -> Tolerance:
     if not rewrite.rounding or not isinstance(rewrite.model, ModelProto):
         return rewrite.tolerance
     from splitgraph.conversion.rewrite import Tolerance
+    import_whole("splitgraph.execution.rounding.allowance")
     from splitgraph.execution.rounding.allowance import rounding_tolerances
 
     return Tolerance(*rounding_tolerances(rewrite.model, *rewrite.tolerance))
