@@ -187,6 +187,7 @@ def tolerance_of(rewrite: Rewrite) -> Tolerance:
     if not rewrite.rounding or not isinstance(rewrite.model, ModelProto):
         return rewrite.tolerance
     from splitgraph.conversion.rewrite import Tolerance
+
     import_whole("splitgraph.execution.rounding.allowance")
     from splitgraph.execution.rounding.allowance import rounding_tolerances
 

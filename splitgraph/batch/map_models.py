@@ -97,7 +97,7 @@ def _planned(
         return plan_pairs(VerifyWork(Path(), Path(), {"timeout": timeout, **options}), pairs, limits)
     names = [_name(source) for source in sources]
     below = None if output is None else Path(output)
-    found = find_sources(names, exclude, below=below, only_onnx=needs_onnx(verb, options))
+    found = find_sources(names, exclude, below=below, only_onnx=needs_onnx(verb, options), seconds=limits.seconds)
     return plan_jobs(verb, _work(verb, options, timeout, writes=output is not None), found, limits, output)
 
 
