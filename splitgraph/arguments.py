@@ -9,7 +9,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from splitgraph.diagnostics import SplitgraphError, diagnostic
+from splitgraph.diagnostics import SplitgraphError, diagnostic, meant
 
 if TYPE_CHECKING:
     from splitgraph.dim import Dim
@@ -19,8 +19,8 @@ _FORM = "INPUT=DIMENSION,..., such as x=1,3,H,W"
 _DIMENSION = "integers of at least 0, names, expressions such as N + 2 or (N + 1)//2, and ? for an unknown dimension"
 
 
-def parse_bindings(texts: Iterable[str]) -> dict[str, int]:
-    """The values of `--bind N=4`, by symbol. Raises SplitgraphError (SG601) for anything but NAME=NUMBER."""
+def parse_bindings(texts: Iterable[str], option: str = "--bind") -> dict[str, int]:
+    """The values of `--bind N=4` or `--try N=4`, by symbol. Raises SplitgraphError (SG601) for all but NAME=NUMBER."""
     from splitgraph.dim import is_size
 
     bindings: dict[str, int] = {}
@@ -28,9 +28,9 @@ def parse_bindings(texts: Iterable[str]) -> dict[str, int]:
         name, _, number = text.rpartition("=")
         if not name or not is_size(number):
             form = "NAME=NUMBER with a number of at least 0 and at most 19 digits, such as N=4"
-            raise _usage(f"--bind {_shortened(text)} is not of the form {form}")
+            raise _usage(f"{option} {_shortened(text)} is not of the form {form}")
         if bindings.setdefault(name, int(number)) != int(number):
-            raise _usage(f"--bind gives {name} two values, {bindings[name]} and {number}")
+            raise _usage(f"{option} gives {name} two values, {bindings[name]} and {number}")
     return bindings
 
 
@@ -64,7 +64,8 @@ def _input_and_shape(text: str, inputs: Collection[str] | None) -> tuple[str, st
     if inputs is None or not name or not sign:
         raise _usage(f"--input-shape {_shortened(text)} is not of the form {_FORM}")
     several = f". Give one --input-shape for each input, {_FORM}" if re.search(r"[,;\s]", name.strip()) else ""
-    unknown = f"the model has no input {_shortened(name.strip())!r}; it has: {', '.join(inputs) or 'none'}"
+    near = meant(name.strip(), inputs)
+    unknown = f"the model has no input {_shortened(name.strip())!r}{near}; it has: {', '.join(inputs) or 'none'}"
     raise _usage(f"--input-shape {_shortened(text)}: {unknown}{several}")
 
 

@@ -250,7 +250,8 @@ _code(
     "invalid node",
     "The operator does not allow the inputs or attributes of the node. It is a warning if only the schema forbids the "
     "element types: OpenVINO and the reference evaluator read the node, in one way; onnxruntime refuses it.",
-    "Correct the node; the message says what is allowed.",
+    "Change the input or attribute that the message names, or export the model again with a newer exporter. To leave "
+    "the node as it is, use --accept SG302@LOCATION.",
 )
 _code(
     "SG303",

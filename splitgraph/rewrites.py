@@ -31,7 +31,7 @@ _CONSTANT = (
 class Checks(NamedTuple):
     """How to verify a rewrite: keywords of `verify_rewrite`."""
 
-    bind: Mapping[str, int] | None
+    try_sizes: Mapping[str, int] | None
     inputs: GivenInputs | None
     custom_ops: StrPath | Sequence[StrPath]
     providers: str | Sequence[str]
@@ -41,6 +41,23 @@ class Checks(NamedTuple):
     rtol: float | None
     atol: float | None
     timeout: float
+
+
+def with_sizes(loaded: LoadedModel, bind: Mapping[str, int] | None) -> LoadedModel:
+    """A model that was opened, with these sizes for its symbols. Raises SplitgraphError for a symbol that it does not
+    have.
+    """
+    if not bind:
+        return loaded
+    if isinstance(loaded.content, ModelProto):
+        import_whole("splitgraph.inference")
+        from splitgraph.inference import fix_model
+
+        return replace(loaded, content=fix_model(loaded.content, bind, owned=loaded.kind != "onnx"))
+    import_whole("splitgraph.inference.openvino_ir")
+    from splitgraph.inference.openvino_ir import infer_ir
+
+    return replace(loaded, content=infer_ir(loaded.content, bind=bind).model)
 
 
 def to_opset(
@@ -53,6 +70,7 @@ def to_opset(
     newer: bool | None,
     to: Form | None = None,
     explicit_lengths: bool = False,
+    bind: Mapping[str, int] | None = None,
 ) -> Rewrite:
     """newer: the direction of the conversion, None for both. to: the form of the splits at the new opset."""
     import_whole("splitgraph.conversion.opset")
@@ -63,7 +81,7 @@ def to_opset(
     if isinstance(opset, bool) or not hasattr(opset, "__index__"):
         raise SplitgraphError(f"the opset is {opset!r}; it must be an integer, such as {newest_opset()}")
     opset = operator.index(opset)
-    loaded = open_model(model, weights="leave")
+    loaded = with_sizes(open_model(model, weights="leave"), bind)
     opened = loaded.content
     if not isinstance(opened, ModelProto):
         raise SplitgraphError("OpenVINO IR has no opset of ONNX; only ONNX models go from opset to opset")
@@ -91,13 +109,15 @@ def for_target(
     ir_version: int | Literal["keep"] | None,
     checks: Checks | None,
     leeway: Leeway,
+    *,
+    bind: Mapping[str, int] | None = None,
 ) -> Rewrite:
     import_whole("splitgraph.conversion.targets.convert")
     from splitgraph.conversion.targets.convert import convert_for_target
     from splitgraph.runtimes.target import find_target
 
     wanted = find_target(target)
-    loaded = open_model(model, weights="leave")
+    loaded = with_sizes(open_model(model, weights="leave"), bind)
     if not isinstance(loaded.content, ModelProto):
         raise SplitgraphError("targets read ONNX models; this is an OpenVINO IR, which only OpenVINO reads")
     with collection_paused():
@@ -152,13 +172,14 @@ def verify_rewrite(
     *,
     rtol: float | None = None,
     atol: float | None = None,
+    try_sizes: Mapping[str, int] | None = None,
     **options: Any,
 ) -> Verification:
     """Run a model and its rewrite on the same inputs and compare the results. Some rewrites round differently: then a
     difference beyond the tolerances is compared with the measured effect of rounding on the original.
 
-    rtol, atol: None for the tolerances of the rewrite. options: other keywords of `verify`. Raises SplitgraphError for
-    wrong arguments.
+    rtol, atol: None for the tolerances of the rewrite. try_sizes: the sizes of dimensions to run at. options: other
+    keywords of `verify`. Raises SplitgraphError for wrong arguments.
     """
     from splitgraph.execution import verify_models
 
@@ -171,6 +192,7 @@ def verify_rewrite(
             folders=(before.folder, before.folder),
             rtol=rtol,
             atol=atol,
+            bind=try_sizes,
             rounding=rewrite.rounding,
             kept_defaults=dict.fromkeys(rewrite.assumed_defaults, _CONSTANT),
             **options,

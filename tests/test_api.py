@@ -150,7 +150,7 @@ REFUSED = {
     "a downgrade that goes up": lambda: splitgraph.downgrade(UNEVEN, 21),
     "a form that does not exist": lambda: splitgraph.convert(UNEVEN, "slices"),  # type: ignore[arg-type]
     "samples of a verification": lambda: splitgraph.upgrade(UNEVEN, 20, verify=True, samples=0),
-    "a symbol of a verification": lambda: splitgraph.downgrade(UNEVEN, 13, verify=True, bind={"nothing": 3}),
+    "a symbol of a verification": lambda: splitgraph.downgrade(UNEVEN, 13, verify=True, try_sizes={"nothing": 3}),
     "an engine of a verification": lambda: splitgraph.convert(UNEVEN, "split", verify=True, engine="magic"),  # type: ignore[arg-type]
     "an engine that does not exist": lambda: splitgraph.verify(UNEVEN, UNEVEN, engine="magic"),  # type: ignore[arg-type]
 }

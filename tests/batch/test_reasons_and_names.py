@@ -174,4 +174,4 @@ def test_results_of_earlier_calls(call: list[str], beside: str, left_out: bool, 
     dry = [] if call[0] == "infer" else ["--no-verify", "--dry-run"]
     _, out, err = run(*call, "zoo", *dry)
     assert (f"left out 1 result of earlier calls, beside the models: zoo/{beside}" in " ".join(err.split())) == left_out
-    assert (f"zoo/{beside} " not in out) == left_out
+    assert (f"zoo/{beside} · " not in out) == left_out
