@@ -25,6 +25,7 @@ STRINGS = MODELS / "string_split20.onnx"
 # How a rewrite is verified, where `verify` asks for it.
 RUNNING = {
     "bind": None,
+    "try_sizes": None,
     "inputs": None,
     "custom_ops": (),
     "providers": (),
@@ -267,10 +268,11 @@ def test_a_rewrite_is_verified_as_its_arguments_say(rewrite: Any, monkeypatch: p
         return splitgraph.Verification("equal", "reference", 1, 0.0, 0.0, None, ())
 
     monkeypatch.setattr(splitgraph.execution, "verify_models", verify_models)
-    given = {"bind": {"batch": 2}, "samples": 5, "seed": 7, "engine": "reference", "atol": 0.5, "timeout": 9}
+    given = {"samples": 5, "seed": 7, "engine": "reference", "atol": 0.5, "timeout": 9}
     given |= {"inputs": {"x": None}, "custom_ops": ("libfoo.so",), "providers": ("cuda",)}
-    rewrite(**given)
-    assert seen == {**given, "rtol": 1e-5, "rounding": False, "kept_defaults": {}, "folders": (MODELS, MODELS)}
+    rewrite(try_sizes={"batch": 2}, **given)
+    found = {"bind": {"batch": 2}, "rtol": 1e-5, "rounding": False, "kept_defaults": {}, "folders": (MODELS, MODELS)}
+    assert seen == {**given, **found}
     rewrite(rtol=0.25)
     assert (seen["rtol"], seen["atol"]) == (0.25, 1e-6)
 

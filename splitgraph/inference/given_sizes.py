@@ -83,7 +83,7 @@ def _read_bindings(
             if isinstance(name, str) and marks_unknown(name):
                 text = (
                     f"{name!r} does not name a dimension: it marks unknown dimensions, whose sizes can differ."
-                    f" Give the shape of the input with --input-shape. Named dimensions of the model: {known}"
+                    f" Give the shape of the input with infer --input-shape. Named dimensions of the model: {known}"
                 )
             raise SplitgraphError(text, [diagnostic("SG304", f"no dimension {name!r}")])
     return {name: _number(value, f"the dimension {name!r}") for name, value in bind.items()}
