@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from importlib import import_module
+import sys
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
@@ -126,7 +126,10 @@ if not TYPE_CHECKING:
         home = _HOME_OF.get(name)
         if home is None:
             raise AttributeError(f"module 'splitgraph' has no attribute {name!r}")
-        value = getattr(import_module(home), name)
+        from splitgraph.deferred import import_whole
+
+        import_whole(home)
+        value = getattr(sys.modules[home], name)
         globals()[name] = value
         return value
 

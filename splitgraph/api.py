@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 from splitgraph import formats
 from splitgraph.acceptance import leeway_of
+from splitgraph.deferred import import_whole
 from splitgraph.diagnostics import Diagnostic, SplitgraphError
 from splitgraph.formats import LoadedModel, give_back, held, load, open_model
 from splitgraph.garbage_collection import collection_paused
 from splitgraph.model_kinds import Engine, Form
 from splitgraph.onnx_proto import ModelProto
-from splitgraph.rewrites import Checks, finished, for_target, to_opset
+from splitgraph.rewrites import Checks, finished, for_target, to_opset, with_sizes
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -70,12 +71,14 @@ def infer(
     Does not raise for a wrong model. Raises ModelError for a file that cannot be read, SplitgraphError for wrong
     arguments.
     """
+    import_whole("splitgraph.inference")
     from splitgraph.inference import infer_model
 
     wanted = leeway_of(accept, assume_defaults).accept
     loaded = open_model(model, weights="leave")
     opened = loaded.content
     if not isinstance(opened, ModelProto):
+        import_whole("splitgraph.inference.openvino_ir")
         from splitgraph.inference.openvino_ir import infer_ir
 
         found = infer_ir(opened, bind=bind, input_shapes=input_shapes, empty_chunks=empty_chunks, accept=wanted)
@@ -104,8 +107,9 @@ def upgrade(
     ir_version: int | Literal["keep"] | None = None,
     accept: Sequence[str] = (),
     assume_defaults: bool = False,
-    verify: bool = False,
     bind: Mapping[str, int] | None = None,
+    verify: bool = False,
+    try_sizes: Mapping[str, int] | None = None,
     inputs: GivenInputs | None = None,
     custom_ops: StrPath | Sequence[StrPath] = (),
     providers: str | Sequence[str] = (),
@@ -125,17 +129,21 @@ def upgrade(
     assume_defaults: treat initializers that are also inputs as constants, as in `infer`. The result relies on that: it
     has the same inputs, but a caller who replaces such a default may get other results than from the original.
 
+    bind: values for symbols, which the result has in its inputs, as in `infer`. At these sizes it equals the model.
     verify: run the model and the result, and compare them. The default is off here and on in the command line, because
     a program decides when to spend the time, and a conversion needs no engine. If it is on, `Rewrite.verification`
     holds the verdict; "not-run" raises nothing.
-    bind, inputs, custom_ops, providers, samples, seed, engine, timeout: of the verification, as in `verify`. rtol,
-    atol: None for the tolerance of this rewrite (`Rewrite.tolerance`).
+    try_sizes: values for symbols at which the two are run; the result does not get them (`verify` calls them bind).
+    inputs, custom_ops, providers, samples, seed, engine, timeout: of the verification, as in `verify`. rtol, atol: None
+    for the tolerance of this rewrite (`Rewrite.tolerance`).
 
     Raises ConversionError with every blocker if any part cannot be converted exactly; then nothing is changed. With
     `verify`, raises VerificationError if the results differ. A model that has this opset already is returned unchanged.
     """
-    checks = Checks(bind, inputs, custom_ops, providers, samples, seed, engine, rtol, atol, timeout) if verify else None
-    return to_opset(model, opset, ir_version, checks, leeway_of(accept, assume_defaults), newer=True)
+    checks = (
+        Checks(try_sizes, inputs, custom_ops, providers, samples, seed, engine, rtol, atol, timeout) if verify else None
+    )
+    return to_opset(model, opset, ir_version, checks, leeway_of(accept, assume_defaults), newer=True, bind=bind)
 
 
 @overload
@@ -149,8 +157,9 @@ def downgrade(
     ir_version: int | Literal["keep"] | None = None,
     accept: Sequence[str] = (),
     assume_defaults: bool = False,
-    verify: bool = False,
     bind: Mapping[str, int] | None = None,
+    verify: bool = False,
+    try_sizes: Mapping[str, int] | None = None,
     inputs: GivenInputs | None = None,
     custom_ops: StrPath | Sequence[StrPath] = (),
     providers: str | Sequence[str] = (),
@@ -166,8 +175,10 @@ def downgrade(
     ir_version: None lowers the model's own to the newest one of the opset, as exporters do, unless a part of the model
     needs a newer one. "keep" keeps the model's own.
     """
-    checks = Checks(bind, inputs, custom_ops, providers, samples, seed, engine, rtol, atol, timeout) if verify else None
-    return to_opset(model, opset, ir_version, checks, leeway_of(accept, assume_defaults), newer=False)
+    checks = (
+        Checks(try_sizes, inputs, custom_ops, providers, samples, seed, engine, rtol, atol, timeout) if verify else None
+    )
+    return to_opset(model, opset, ir_version, checks, leeway_of(accept, assume_defaults), newer=False, bind=bind)
 
 
 @overload
@@ -184,8 +195,9 @@ def convert(
     ir_version: int | Literal["keep"] | None = None,
     accept: Sequence[str] = (),
     assume_defaults: bool = False,
-    verify: bool = False,
     bind: Mapping[str, int] | None = None,
+    verify: bool = False,
+    try_sizes: Mapping[str, int] | None = None,
     inputs: GivenInputs | None = None,
     custom_ops: StrPath | Sequence[StrPath] = (),
     providers: str | Sequence[str] = (),
@@ -210,23 +222,29 @@ def convert(
 
     Other arguments and errors as `upgrade`.
     """
+    import_whole("splitgraph.conversion.splits.forms")
     from splitgraph.conversion.splits.forms import convert_forms
 
-    checks = Checks(bind, inputs, custom_ops, providers, samples, seed, engine, rtol, atol, timeout) if verify else None
+    checks = (
+        Checks(try_sizes, inputs, custom_ops, providers, samples, seed, engine, rtol, atol, timeout) if verify else None
+    )
     leeway = leeway_of(accept, assume_defaults)
     if target is not None:
         if to is not None or explicit_lengths:
             raise SplitgraphError("a target says which forms of splits it reads; leave `to` and explicit_lengths out")
-        return for_target(model, target, opset, ir_version, checks, leeway)
+        return for_target(model, target, opset, ir_version, checks, leeway, bind=bind)
     if opset is not None:
         lengths = explicit_lengths
-        return to_opset(model, opset, ir_version, checks, leeway, newer=None, to=to, explicit_lengths=lengths)
+        return to_opset(
+            model, opset, ir_version, checks, leeway, newer=None, to=to, explicit_lengths=lengths, bind=bind
+        )
     if to is None:
         raise SplitgraphError("convert needs a form of the splits (to), an opset, both, or a target")
     with collection_paused():
-        loaded = open_model(model, weights="leave")
+        loaded = with_sizes(open_model(model, weights="leave"), bind)
         opened = loaded.content
         if not isinstance(opened, ModelProto):
+            import_whole("splitgraph.conversion.openvino_ir")
             from splitgraph.conversion.openvino_ir import convert_ir
 
             if ir_version is not None:
@@ -327,6 +345,7 @@ def opened_rewrite(before: LoadedModel, rewrite: Rewrite) -> LoadedModel:
 @collection_paused()
 def diff_opened(before: LoadedModel, after: LoadedModel, *, is_rewrite: bool = False) -> ModelDifference:
     """Compare two models that are open already. is_rewrite: the second was made from the first. Raises as `diff`."""
+    import_whole("splitgraph.differences")
     from splitgraph.differences import compare_models
 
     return compare_models(before, after, is_rewrite=is_rewrite)
@@ -345,6 +364,7 @@ def check(
     Raises SplitgraphError for a target that is not known, and for an OpenVINO IR; ModelError for a file that cannot be
     read.
     """
+    import_whole("splitgraph.runtimes.check")
     from splitgraph.runtimes.check import check_model
     from splitgraph.runtimes.target import find_target
 
@@ -356,6 +376,7 @@ def check(
 
 def examine_source(model: Source, *, accept: Sequence[str] = (), assume_defaults: bool = False) -> Examined:
     """A model as checks of targets see it; arguments as `check`. Raises SplitgraphError for an OpenVINO IR."""
+    import_whole("splitgraph.runtimes.check")
     from splitgraph.runtimes.check import examine
 
     leeway = leeway_of(accept, assume_defaults)
@@ -398,6 +419,7 @@ def save(
     if formats.is_ir_name(path) and not isinstance(result, (str, os.PathLike)):
         result = open_model(formats.in_memory(result)).content
         if isinstance(result, ModelProto):
+            import_whole("splitgraph.execution.engines.openvino_import")
             from splitgraph.execution.engines.openvino_import import import_onnx
 
             result = import_onnx(result).model

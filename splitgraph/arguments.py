@@ -9,7 +9,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from splitgraph.diagnostics import SplitgraphError, diagnostic
+from splitgraph.diagnostics import SplitgraphError, diagnostic, meant
 
 if TYPE_CHECKING:
     from splitgraph.dim import Dim
@@ -19,8 +19,8 @@ _FORM = "INPUT=DIMENSION,..., such as x=1,3,H,W"
 _DIMENSION = "integers of at least 0, names, expressions such as N + 2 or (N + 1)//2, and ? for an unknown dimension"
 
 
-def parse_bindings(texts: Iterable[str]) -> dict[str, int]:
-    """The values of `--bind N=4`, by symbol. Raises SplitgraphError (SG601) for anything but NAME=NUMBER."""
+def parse_bindings(texts: Iterable[str], option: str = "--bind") -> dict[str, int]:
+    """The values of `--bind N=4` or `--try N=4`, by symbol. Raises SplitgraphError (SG601) for all but NAME=NUMBER."""
     from splitgraph.dim import is_size
 
     bindings: dict[str, int] = {}
@@ -28,9 +28,9 @@ def parse_bindings(texts: Iterable[str]) -> dict[str, int]:
         name, _, number = text.rpartition("=")
         if not name or not is_size(number):
             form = "NAME=NUMBER with a number of at least 0 and at most 19 digits, such as N=4"
-            raise _usage(f"--bind {_shortened(text)} is not of the form {form}")
+            raise _usage(f"{option} {_shortened(text)} is not of the form {form}")
         if bindings.setdefault(name, int(number)) != int(number):
-            raise _usage(f"--bind gives {name} two values, {bindings[name]} and {number}")
+            raise _usage(f"{option} gives {name} two values, {bindings[name]} and {number}")
     return bindings
 
 
@@ -64,7 +64,8 @@ def _input_and_shape(text: str, inputs: Collection[str] | None) -> tuple[str, st
     if inputs is None or not name or not sign:
         raise _usage(f"--input-shape {_shortened(text)} is not of the form {_FORM}")
     several = f". Give one --input-shape for each input, {_FORM}" if re.search(r"[,;\s]", name.strip()) else ""
-    unknown = f"the model has no input {_shortened(name.strip())!r}; it has: {', '.join(inputs) or 'none'}"
+    near = meant(name.strip(), inputs)
+    unknown = f"the model has no input {_shortened(name.strip())!r}{near}; it has: {', '.join(inputs) or 'none'}"
     raise _usage(f"--input-shape {_shortened(text)}: {unknown}{several}")
 
 
@@ -83,6 +84,8 @@ def rewritten_path(model: Path, output: str | None, *, in_place: bool, tag: str)
         if output is not None:
             raise _usage("--in-place overwrites the model, so -o has no meaning; give one of the two")
         return model
+    if output is not None:
+        refuse_other_kind("-o", output)
     name = f"{_OPSET_TAG.sub('', model.stem)}.{tag}{model.suffix or '.onnx'}"
     return model.with_name(name) if output is None else output_path(output, name)
 
@@ -108,6 +111,45 @@ def output_path(output: str, name: str) -> Path:
         message = f"the folder {existing} of the output {problem}"
         raise SplitgraphError(message, [diagnostic("SG109", message, str(path))])
     return path
+
+
+# What the endings of files say that is in them, and the option that writes it.
+_KINDS = {
+    ".onnx": ("a model", "-o"),
+    ".pb": ("a model", "-o"),
+    ".bin": ("weights", "-o"),
+    ".npz": ("arrays", "--inputs"),
+    ".html": ("a page", "splitgraph report MODEL -o"),
+    ".htm": ("a page", "splitgraph report MODEL -o"),
+    ".svg": ("a picture", "splitgraph report MODEL --svg NODE -o"),
+    ".json": ("JSON", "--json >"),
+    ".jsonl": ("lines of JSON", "--report"),
+    ".ndjson": ("lines of JSON", "--report"),
+}
+_XML = {"-o": ("OpenVINO IR", "-o"), "page": ("OpenVINO IR", "-o")}
+# What each option writes, and the endings of the table that it may have.
+_WRITES = {
+    "--report": ("one line of JSON for each model", (".json", ".jsonl", ".ndjson")),
+    "--junit": ("JUnit XML", (".xml",)),
+    "-o": ("a model", (".onnx", ".xml", ".pb", ".bin")),
+    "page": ("a page", (".html", ".htm", ".svg")),
+}
+
+
+def refuse_other_kind(option: str, file: str) -> None:
+    """Raises SplitgraphError (SG601) where the ending of a file says that something else is meant than what an option
+    writes. option: "--report", "--junit", "-o" of a model, or "page" for the -o of pages.
+    """
+    told, endings = _WRITES[option]
+    ending = Path(file).suffix.lower()
+    kind, meant = _XML.get(option, ("JUnit XML", "--junit")) if ending == ".xml" else _KINDS.get(ending, ("", ""))
+    if not kind or ending in endings or os.path.isdir(file) or file.endswith(_SEPARATORS):
+        return
+    named = "-o" if option == "page" else option
+    wanted = next(iter(endings))
+    text = f"{named} writes {told}, and {file} is a name for {kind}"
+    help = f"Give a name that ends in {wanted}, or use {meant} for {kind}."
+    raise SplitgraphError(f"{text}. {help}", [diagnostic("SG601", text, file, help=help)])
 
 
 def refuse_existing(path: Path, model: Path, *, force: bool, advice: str) -> None:

@@ -223,7 +223,8 @@ def upgrade(**options: Any) -> int:
     splitgraph upgrade model.onnx --opset 18 --dry-run --diff                 (what would change)
     splitgraph upgrade model.onnx --opset 18 --in-place --ir-version keep --external-data
     splitgraph upgrade model.onnx --opset 18 --verify --engine onnxruntime --provider cuda
-    splitgraph upgrade model.onnx --opset 18 --samples 5 --seed 1 --bind N=4 --rtol 1e-4 --atol 1e-5
+    splitgraph upgrade model.onnx --opset 18 --samples 5 --seed 1 --try N=4 --rtol 1e-4 --atol 1e-5
+    splitgraph upgrade model.onnx --opset 18 --bind batch=4             (the result has this size)
     splitgraph upgrade model.onnx --opset 18 --inputs data.npz --custom-ops libops.so --json
     splitgraph upgrade model.onnx --opset 18 --accept SG302@main/resize   (the node stays as it is)
     splitgraph upgrade model.onnx --opset 18 --assume-defaults            (weights listed as inputs)
@@ -252,7 +253,8 @@ def downgrade(**options: Any) -> int:
     splitgraph downgrade model.onnx --opset 11 --dry-run --diff                 (what would change)
     splitgraph downgrade model.onnx --opset 11 --in-place --ir-version keep --external-data
     splitgraph downgrade model.onnx --opset 11 --verify --engine onnxruntime --provider cuda
-    splitgraph downgrade model.onnx --opset 11 --samples 5 --seed 1 --bind N=4 --rtol 1e-4 --atol 1e-5
+    splitgraph downgrade model.onnx --opset 11 --samples 5 --seed 1 --try N=4 --rtol 1e-4 --atol 1e-5
+    splitgraph downgrade model.onnx --opset 11 --bind batch=4             (the result has this size)
     splitgraph downgrade model.onnx --opset 11 --inputs data.npz --custom-ops libops.so --json
     splitgraph downgrade model.onnx --opset 11 --accept SG302@main/resize   (the node stays as it is)
     splitgraph downgrade model.onnx --opset 11 --assume-defaults            (weights listed as inputs)
@@ -294,7 +296,8 @@ def convert(**options: Any) -> int:
     splitgraph convert model.onnx --target mnn --dry-run --diff                 (what would change)
     splitgraph convert model.onnx --target mnn --in-place --ir-version keep --external-data
     splitgraph convert model.onnx --target mnn --verify --engine onnxruntime --provider cuda
-    splitgraph convert model.onnx --target mnn --samples 5 --seed 1 --bind N=4 --rtol 1e-4 --atol 1e-5
+    splitgraph convert model.onnx --target mnn --samples 5 --seed 1 --try N=4 --rtol 1e-4 --atol 1e-5
+    splitgraph convert model.onnx --target mnn --bind batch=4             (the result has this size)
     splitgraph convert model.onnx --target mnn --inputs data.npz --custom-ops libops.so --json
     splitgraph convert model.onnx --target mnn --accept SG302@main/resize   (the node stays as it is)
     splitgraph convert model.onnx --target mnn --assume-defaults            (weights listed as inputs)
@@ -351,6 +354,7 @@ def check(target: Sequence[str], all_targets: bool, **options: Any) -> int:
 @program.command()
 @parameters.model_argument("before")
 @parameters.model_argument("after")
+@parameters.bind_of_verify
 @parameters.running_options(RTOL, ATOL)
 @click.option("--pairs", is_flag=True, help="BEFORE and AFTER are folders: compare the models of one name.")
 @parameters.as_json
@@ -364,6 +368,7 @@ def verify(**options: Any) -> int:
     \b
     splitgraph verify model.onnx model.opset18.onnx
     splitgraph verify model.onnx other.onnx --bind N=4 --samples 5 --seed 1 --rtol 1e-4 --atol 1e-5
+    splitgraph verify model.onnx other.onnx --try N=4                 (the same as --bind)
     splitgraph verify model.onnx other.onnx --inputs data.npz --json
     splitgraph verify model.onnx other.onnx --custom-ops libops.so --provider cuda
     splitgraph verify model.onnx other.onnx --engine onnxruntime

@@ -251,7 +251,8 @@ _code(
     "The operator does not allow the inputs or attributes of the node. It is a warning if at least two of onnxruntime, "
     "OpenVINO and the reference evaluator run the node, all in one way; the message names them. A value that only "
     "another version has, such as mode=bilinear of Upsample-7, is an error, and a conversion repairs it.",
-    "Each finding has its own advice: the attribute to set, the input to correct, or the Cast to insert.",
+    "Each finding has its own advice: the attribute to set, the input to correct, or the Cast to insert. To leave the "
+    "node as it is, use --accept SG302@LOCATION.",
 )
 _code(
     "SG303",

@@ -22,6 +22,7 @@ __all__ = [
     "VerificationError",
     "abridged",
     "diagnostic",
+    "meant",
     "with_words_abridged",
 ]
 
@@ -70,6 +71,25 @@ def with_words_abridged(text: str) -> str:
     return text if len(text) <= LONGEST_NAME else _LONG_WORD.sub(lambda found: abridged(found.group()), text)
 
 
+def meant(name: object, known: Iterable[str]) -> str:
+    """Advice for a name that is not known: "; did you mean 'B'?" for b where there is a B, "" without a near name."""
+    from difflib import get_close_matches
+
+    if not isinstance(name, str):
+        return ""
+    names = sorted(known)
+    close = [each for each in names if each.lower() == name.lower()] or get_close_matches(name, names, n=1, cutoff=0.7)
+    return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def _printable_lines(text: str) -> str:
+    """A message of several lines whose other control characters, as those of a terminal, are written as escapes."""
+    if text.isprintable():
+        return text
+    shown = (char if char.isprintable() or char == "\n" else char.encode("unicode_escape").decode() for char in text)
+    return "".join(shown)
+
+
 class SplitgraphError(Exception):
     """Base of every error that splitgraph raises on purpose.
 
@@ -79,7 +99,7 @@ class SplitgraphError(Exception):
     diagnostics: tuple[Diagnostic, ...]
 
     def __init__(self, message: str, diagnostics: Iterable[Diagnostic] = ()) -> None:
-        super().__init__(with_words_abridged(message))
+        super().__init__(_printable_lines(with_words_abridged(message)))
         self.diagnostics = tuple(diagnostics)
 
 

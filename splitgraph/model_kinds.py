@@ -76,8 +76,9 @@ class RewriteOptions(TypedDict, total=False):
     ir_version: int | Literal["keep"] | None
     accept: Sequence[str]
     assume_defaults: bool
-    verify: bool
     bind: Mapping[str, int] | None
+    verify: bool
+    try_sizes: Mapping[str, int] | None
     inputs: GivenInputs | None
     custom_ops: StrPath | Sequence[StrPath]
     providers: str | Sequence[str]

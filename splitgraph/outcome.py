@@ -95,6 +95,11 @@ class Outcome:
             return INTERNAL_ERROR
         return _CODES.get(self.status, CLEAN)
 
+    @property
+    def is_unverified(self) -> bool:
+        """True where a result was written, or would be, although no engine could run both models."""
+        return self.status == "converted" and self.verdict == "not-run"
+
     def document(self) -> dict[str, Any]:
         """The outcome as JSON, which `outcome_from` reads."""
         values = {name: getattr(self, name) for name in self.__dataclass_fields__}

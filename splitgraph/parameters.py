@@ -110,6 +110,8 @@ def model_option(name: str, help: str) -> Callable[[Command], Command]:
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 quiet = click.option("--quiet", is_flag=True, help="Print only what is wrong.")
 bind = click.option("--bind", multiple=True, metavar="N=4", help="Set a symbolic dimension to a number; repeatable.")
+# Of verify, which writes nothing.
+bind_of_verify = click.option("--bind", multiple=True, metavar="N=4", help="As --try; repeatable.")
 output = click.option(
     "-o",
     "--output",
@@ -190,7 +192,13 @@ def running_options(rtol: float | None, atol: float | None) -> Callable[[Command
         click.option(
             "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the random inputs."
         ),
-        click.option("--bind", multiple=True, metavar="N=4", help="Run with this size of a dimension; repeatable."),
+        click.option(
+            "--try",
+            "try_sizes",
+            multiple=True,
+            metavar="N=4",
+            help="Run with this size of a dimension, and fix nothing; repeatable.",
+        ),
         click.option(
             "--inputs",
             type=_File(),
@@ -240,7 +248,7 @@ def rewriting_options(command: Command) -> Command:
     )
     dry_run = click.option("--dry-run", is_flag=True, help="Do everything, and write no model.")
     permitting = (accept, assume_defaults("; the result relies on that"))
-    writing = (output, in_place, force, external_data, *permitting, verify)
+    writing = (output, in_place, force, external_data, bind, *permitting, verify)
     running = running_options(None, None)
     diff = click.option("--diff", "with_diff", is_flag=True, help="Show what changed, node by node, with types.")
     return _all_of((*writing, running, skip_newer, dry_run, diff, quiet, as_json, many_options))(command)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from splitgraph.acceptance import Leeway
+from splitgraph.deferred import import_whole
 from splitgraph.diagnostics import ConversionError, SplitgraphError, VerificationError, diagnostic
 from splitgraph.formats import LoadedModel, held, open_model
 from splitgraph.garbage_collection import collection_paused
@@ -31,7 +32,7 @@ _CONSTANT = (
 class Checks(NamedTuple):
     """How to verify a rewrite: keywords of `verify_rewrite`."""
 
-    bind: Mapping[str, int] | None
+    try_sizes: Mapping[str, int] | None
     inputs: GivenInputs | None
     custom_ops: StrPath | Sequence[StrPath]
     providers: str | Sequence[str]
@@ -41,6 +42,23 @@ class Checks(NamedTuple):
     rtol: float | None
     atol: float | None
     timeout: float
+
+
+def with_sizes(loaded: LoadedModel, bind: Mapping[str, int] | None) -> LoadedModel:
+    """A model that was opened, with these sizes for its symbols. Raises SplitgraphError for a symbol that it does not
+    have.
+    """
+    if not bind:
+        return loaded
+    if isinstance(loaded.content, ModelProto):
+        import_whole("splitgraph.inference")
+        from splitgraph.inference import fix_model
+
+        return replace(loaded, content=fix_model(loaded.content, bind, owned=loaded.kind != "onnx"))
+    import_whole("splitgraph.inference.openvino_ir")
+    from splitgraph.inference.openvino_ir import infer_ir
+
+    return replace(loaded, content=infer_ir(loaded.content, bind=bind).model)
 
 
 def to_opset(
@@ -53,8 +71,10 @@ def to_opset(
     newer: bool | None,
     to: Form | None = None,
     explicit_lengths: bool = False,
+    bind: Mapping[str, int] | None = None,
 ) -> Rewrite:
     """newer: the direction of the conversion, None for both. to: the form of the splits at the new opset."""
+    import_whole("splitgraph.conversion.opset")
     from splitgraph.conversion.opset import convert_opset
     from splitgraph.inference import later_leeway
     from splitgraph.schemas import newest_opset
@@ -62,7 +82,7 @@ def to_opset(
     if isinstance(opset, bool) or not hasattr(opset, "__index__"):
         raise SplitgraphError(f"the opset is {opset!r}; it must be an integer, such as {newest_opset()}")
     opset = operator.index(opset)
-    loaded = open_model(model, weights="leave")
+    loaded = with_sizes(open_model(model, weights="leave"), bind)
     opened = loaded.content
     if not isinstance(opened, ModelProto):
         raise SplitgraphError("OpenVINO IR has no opset of ONNX; only ONNX models go from opset to opset")
@@ -90,12 +110,15 @@ def for_target(
     ir_version: int | Literal["keep"] | None,
     checks: Checks | None,
     leeway: Leeway,
+    *,
+    bind: Mapping[str, int] | None = None,
 ) -> Rewrite:
+    import_whole("splitgraph.conversion.targets.convert")
     from splitgraph.conversion.targets.convert import convert_for_target
     from splitgraph.runtimes.target import find_target
 
     wanted = find_target(target)
-    loaded = open_model(model, weights="leave")
+    loaded = with_sizes(open_model(model, weights="leave"), bind)
     if not isinstance(loaded.content, ModelProto):
         raise SplitgraphError("targets read ONNX models; this is an OpenVINO IR, which only OpenVINO reads")
     with collection_paused():
@@ -107,6 +130,7 @@ def _with_form(
     rewrite: Rewrite, to: Form, explicit_lengths: bool, ir_version: int | Literal["keep"] | None, leeway: Leeway
 ) -> Rewrite:
     """A rewrite with its splits in another form, as one rewrite."""
+    import_whole("splitgraph.conversion.splits.forms")
     from splitgraph.conversion.rewrite import followed_by
     from splitgraph.conversion.splits.forms import convert_forms
 
@@ -129,6 +153,7 @@ def finished(loaded: LoadedModel, rewrite: Rewrite, checks: Checks | None, leewa
     wrong where the model is not.
     """
     if leeway.assumes_defaults and isinstance(loaded.content, ModelProto):
+        import_whole("splitgraph.inference")
         from splitgraph.inference.input_defaults import defaults_of
 
         rewrite = replace(rewrite, assumed_defaults=tuple(held.name for held in defaults_of(loaded.content)))
@@ -152,13 +177,14 @@ def verify_rewrite(
     *,
     rtol: float | None = None,
     atol: float | None = None,
+    try_sizes: Mapping[str, int] | None = None,
     **options: Any,
 ) -> Verification:
     """Run a model and its rewrite on the same inputs and compare the results. Some rewrites round differently: then a
     difference beyond the tolerances is compared with the measured effect of rounding on the original.
 
-    rtol, atol: None for the tolerances of the rewrite. options: other keywords of `verify`. Raises SplitgraphError for
-    wrong arguments.
+    rtol, atol: None for the tolerances of the rewrite. try_sizes: the sizes of dimensions to run at. options: other
+    keywords of `verify`. Raises SplitgraphError for wrong arguments.
     """
     from splitgraph.execution import verify_models
 
@@ -171,6 +197,7 @@ def verify_rewrite(
             folders=(before.folder, before.folder),
             rtol=rtol,
             atol=atol,
+            bind=try_sizes,
             rounding=rewrite.rounding,
             kept_defaults=dict.fromkeys(rewrite.assumed_defaults, _CONSTANT),
             **options,
@@ -187,6 +214,8 @@ def tolerance_of(rewrite: Rewrite) -> Tolerance:
     if not rewrite.rounding or not isinstance(rewrite.model, ModelProto):
         return rewrite.tolerance
     from splitgraph.conversion.rewrite import Tolerance
+
+    import_whole("splitgraph.execution.rounding.allowance")
     from splitgraph.execution.rounding.allowance import rounding_tolerances
 
     return Tolerance(*rounding_tolerances(rewrite.model, *rewrite.tolerance))

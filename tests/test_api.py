@@ -25,6 +25,7 @@ STRINGS = MODELS / "string_split20.onnx"
 # How a rewrite is verified, where `verify` asks for it.
 RUNNING = {
     "bind": None,
+    "try_sizes": None,
     "inputs": None,
     "custom_ops": (),
     "providers": (),
@@ -150,7 +151,7 @@ REFUSED = {
     "a downgrade that goes up": lambda: splitgraph.downgrade(UNEVEN, 21),
     "a form that does not exist": lambda: splitgraph.convert(UNEVEN, "slices"),  # type: ignore[arg-type]
     "samples of a verification": lambda: splitgraph.upgrade(UNEVEN, 20, verify=True, samples=0),
-    "a symbol of a verification": lambda: splitgraph.downgrade(UNEVEN, 13, verify=True, bind={"nothing": 3}),
+    "a symbol of a verification": lambda: splitgraph.downgrade(UNEVEN, 13, verify=True, try_sizes={"nothing": 3}),
     "an engine of a verification": lambda: splitgraph.convert(UNEVEN, "split", verify=True, engine="magic"),  # type: ignore[arg-type]
     "an engine that does not exist": lambda: splitgraph.verify(UNEVEN, UNEVEN, engine="magic"),  # type: ignore[arg-type]
 }
@@ -267,10 +268,11 @@ def test_a_rewrite_is_verified_as_its_arguments_say(rewrite: Any, monkeypatch: p
         return splitgraph.Verification("equal", "reference", 1, 0.0, 0.0, None, ())
 
     monkeypatch.setattr(splitgraph.execution, "verify_models", verify_models)
-    given = {"bind": {"batch": 2}, "samples": 5, "seed": 7, "engine": "reference", "atol": 0.5, "timeout": 9}
+    given = {"samples": 5, "seed": 7, "engine": "reference", "atol": 0.5, "timeout": 9}
     given |= {"inputs": {"x": None}, "custom_ops": ("libfoo.so",), "providers": ("cuda",)}
-    rewrite(**given)
-    assert seen == {**given, "rtol": 1e-5, "rounding": False, "kept_defaults": {}, "folders": (MODELS, MODELS)}
+    rewrite(try_sizes={"batch": 2}, **given)
+    found = {"bind": {"batch": 2}, "rtol": 1e-5, "rounding": False, "kept_defaults": {}, "folders": (MODELS, MODELS)}
+    assert seen == {**given, **found}
     rewrite(rtol=0.25)
     assert (seen["rtol"], seen["atol"]) == (0.25, 1e-6)
 

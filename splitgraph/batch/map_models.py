@@ -15,6 +15,7 @@ from splitgraph.batch.plan import Limits, Plan, plan_jobs, plan_pairs
 from splitgraph.batch.run_jobs import run_jobs
 from splitgraph.batch.sources import find_sources, needs_onnx
 from splitgraph.batch.worker import Workers
+from splitgraph.deferred import import_whole
 from splitgraph.diagnostics import SplitgraphError
 from splitgraph.model_kinds import StrPath
 from splitgraph.outcome import VERBS, Outcome, Verb
@@ -96,7 +97,7 @@ def _planned(
         return plan_pairs(VerifyWork(Path(), Path(), {"timeout": timeout, **options}), pairs, limits)
     names = [_name(source) for source in sources]
     below = None if output is None else Path(output)
-    found = find_sources(names, exclude, below=below, only_onnx=needs_onnx(verb, options))
+    found = find_sources(names, exclude, below=below, only_onnx=needs_onnx(verb, options), seconds=limits.seconds)
     return plan_jobs(verb, _work(verb, options, timeout, writes=output is not None), found, limits, output)
 
 
@@ -111,15 +112,18 @@ def _work(verb: Verb, options: Mapping[str, Any], timeout: float, *, writes: boo
     keywords = {name: value for name, value in options.items() if name not in writing}
     _require_keywords(verb, keywords)
     if verb == "infer":
+        import_whole("splitgraph.work.inferring")
         from splitgraph.work.inferring import InferWork
 
         return InferWork(Path(), keywords=keywords, **writing)
     if verb == "check":
+        import_whole("splitgraph.work.checking")
         from splitgraph.work.checking import CheckWork
 
         target = keywords.get("target", ())
         others = {name: value for name, value in keywords.items() if name != "target"}
         return CheckWork(Path(), [target] if isinstance(target, str) else target, others)
+    import_whole("splitgraph.work.rewriting")
     from splitgraph.work.rewriting import RUNNING, RewriteWork
 
     running = {"timeout": timeout, **{name: keywords.pop(name) for name in RUNNING if name in keywords}}

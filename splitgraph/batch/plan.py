@@ -9,12 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from splitgraph.batch.job import Job, digest
-from splitgraph.batch.sources import Source
+from splitgraph.batch.places import place_below, require_below
+from splitgraph.batch.sources import Source, file_name
 from splitgraph.diagnostics import Diagnostic, SplitgraphError, diagnostic
 from splitgraph.outcome import Outcome, Verb
 
 # The share of a job's time that running models may take: reading and converting need some, too.
 _RUNNING_SHARE = 0.8
+# The endings of files that the commands write.
+_FILES = frozenset({".onnx", ".xml", ".html", ".htm", ".svg", ".json", ".jsonl"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +31,16 @@ class Limits:
 
 @dataclass(slots=True)
 class Plan:
-    """The jobs of a call, and the outcomes of what cannot begin. has_folder: the results go to a folder."""
+    """The jobs of a call, and the outcomes of what cannot begin.
+
+    has_folder: the results go to a folder.
+    left_out: what was found beside the models and is the result of an earlier call.
+    """
 
     jobs: list[Job] = field(default_factory=list)
     failed: list[Outcome] = field(default_factory=list)
     has_folder: bool = False
+    left_out: Sequence[Source] = ()
 
     def to_do(
         self, done: Container[tuple[str, str | None]] = (), earlier: Sequence[Outcome] | None = None
@@ -82,6 +90,10 @@ def plan_jobs(verb: Verb, work: Any, sources: Sequence[Source], limits: Limits, 
     for source in sources:
         job = Job(verb, source.name, work, options, None, limits.seconds, limits.memory, limits.hashes)
         try:
+            if source.problem is not None:
+                raise SplitgraphError(source.problem.message, [source.problem])
+            if source.is_url:
+                require_below(source)
             placed = replace(job, work=replace(work, place=Path(str(output)))) if is_file else job
             plan.jobs.append(_placed(placed, source, None if is_file else output))
         except SplitgraphError as error:
@@ -124,6 +136,10 @@ def names_file(sources: Sequence[Source], output: str) -> bool:
 
 def _require_folder(output: str) -> None:
     path = Path(output)
+    if path.suffix.lower() in _FILES and not os.path.lexists(path) and not output.endswith(("/", os.sep)):
+        text = f"with many models -o is a folder, and {output} is the name of a file"
+        help = f"Write {output}/ for a folder of this name; or give one model."
+        raise SplitgraphError(f"{text}. {help}", [diagnostic("SG601", text, output, help=help)])
     existing = next((folder for folder in (path, *path.parents) if folder.exists()), Path("/"))
     dangling = next((folder for folder in (path, *path.parents) if folder.is_symlink() and not folder.exists()), None)
     if existing.is_dir() and os.access(existing, os.W_OK) and dangling is None:
@@ -141,11 +157,11 @@ def _placed(job: Job, source: Source, output: str | None) -> Job:
     if not hasattr(work, "path"):
         return replace(job, work=work)
     if output is not None:
-        named = replace(work, model=Path(source.name.rpartition("/")[2] if source.is_url else source.name))
+        named = replace(work, model=Path(file_name(source.name) if source.is_url else source.name))
         # Pages of model.onnx and model.xml have two names.
         ending = ".html" if work.verb == "report" else ""
         name = _default_name(named) if source.relative is None else f"{source.relative}{ending}"
-        work = replace(work, place=Path(output) / name)
+        work = replace(work, place=place_below(output, name, source))
     elif source.is_url and getattr(work, "dry", None) is False:
         text = "the result of a model at a URL needs a folder"
         raise SplitgraphError(text, [diagnostic("SG601", text, source.name, help="Give a folder with -o.")])
@@ -174,7 +190,7 @@ def _in_the_way(job: Job, taken: dict[Path, str]) -> Diagnostic | None:
     place = job.place
     if place is None or _is_itself(job):
         return None
-    other = taken.setdefault(Path(os.path.abspath(place)), job.model)
+    other = taken.setdefault(Path(os.path.realpath(place)), job.model)
     if other != job.model:
         help = "Give the two models other names, or convert them in two calls."
         return diagnostic("SG601", f"the result of {other} goes to {place}, too", job.model, help=help)

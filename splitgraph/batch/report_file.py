@@ -95,9 +95,10 @@ def done_before(jobs: Iterable[Job], report: Iterable[Outcome]) -> dict[_Key, Ou
     known = {(outcome.model, outcome.after): outcome for outcome in report}
     asked = [(job, known.get((job.model, job.after))) for job in jobs]
     same = [outcome for job, outcome in asked if outcome is not None and _is_of(outcome, job)]
+    limits = [job.seconds for job, outcome in asked if outcome is not None and _is_of(outcome, job)]
     pool = ThreadPoolExecutor()
     try:
-        found = zip(same, pool.map(_is_unchanged, same), strict=True)
+        found = zip(same, pool.map(_is_unchanged, same, limits), strict=True)
         return {(outcome.model, outcome.after): outcome for outcome, is_so in found if is_so}
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
@@ -115,13 +116,13 @@ def _is_of(outcome: Outcome, job: Job) -> bool:
     return is_kept or wanted is None or (outcome.status == "there" and getattr(job.work, "place", None) is None)
 
 
-def _is_unchanged(outcome: Outcome) -> bool:
+def _is_unchanged(outcome: Outcome, seconds: float | None) -> bool:
     try:
         if outcome.output is not None and not all(each.is_file() for each in files_of_model(Path(outcome.output))):
             return False
         if is_url(outcome.model):
             # Its files are in the cache, which is brought up to date.
-            localized(outcome.model)
+            localized(outcome.model, seconds)
         read = {Path(name): known for name, known in outcome.files.items()}
         return all(path.is_file() and file_hash(path) == known for path, known in read.items())
     except (OSError, SplitgraphError):

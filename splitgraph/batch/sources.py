@@ -6,15 +6,16 @@ import fnmatch
 import glob
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from splitgraph.diagnostics import SplitgraphError, diagnostic
+from splitgraph.diagnostics import Diagnostic, SplitgraphError, diagnostic
 from splitgraph.formats.recognition import begins_as_ir
 
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+# What reads another URL may stand before it, as in simplecache::http://host/model.onnx.
+_URL = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*::)*[A-Za-z][A-Za-z0-9+.-]*://")
 _ONNX, _IR = ".onnx", ".xml"
 
 
@@ -23,11 +24,13 @@ class Source:
     """A model of a call.
 
     name: the path or URL, as it is shown. relative: the path below the folder, or below the first folder of the
-    pattern, that led to the model; None for a file that was named.
+    pattern, that led to the model, as it was found (`places` says where the result goes); None for a file that was
+    named. problem: why there is nothing to read, as for a folder that is closed.
     """
 
     name: str
     relative: PurePosixPath | None = None
+    problem: Diagnostic | None = None
 
     @property
     def is_found_ir(self) -> bool:
@@ -45,6 +48,19 @@ def is_url(text: str) -> bool:
     return _URL.match(text) is not None
 
 
+def without_query(url: str) -> str:
+    """A web address without what follows its path, as ?token=1; any other text as it is."""
+    return re.split("[?#]", url, maxsplit=1)[0] if url.lower().startswith(("http://", "https://")) else url
+
+
+def file_name(name: str) -> str:
+    """The name of the file at a path or a URL, where it is in an archive (zip://a.onnx::http://host/b.zip), too."""
+    if not is_url(name) and "::" not in name:
+        return Path(name).name
+    parts = [part for part in name.split("::") if "://" in part]
+    return without_query(parts[0] if parts else name).rpartition("/")[2]
+
+
 def needs_onnx(verb: str, options: Mapping[str, Any]) -> bool:
     """True for a verb that OpenVINO IR has no meaning for: it has no opset of ONNX, and targets read ONNX."""
     return verb in ("upgrade", "downgrade", "check") or bool(options.get("opset") or options.get("target"))
@@ -52,21 +68,29 @@ def needs_onnx(verb: str, options: Mapping[str, Any]) -> bool:
 
 def is_pattern(text: str) -> bool:
     """True for a text with characters that stand for others, such as zoo/*.onnx."""
+    if is_url(text):
+        # The brackets of an address, and the query of a web address, stand for themselves.
+        return glob.has_magic(re.sub(r"https?://[^/]*", "", without_query(text), flags=re.IGNORECASE))
     return glob.has_magic(text)
 
 
 def find_sources(
-    arguments: Sequence[str], exclude: Sequence[str] = (), *, below: Path | None = None, only_onnx: bool = False
+    arguments: Sequence[str],
+    exclude: Sequence[str] = (),
+    *,
+    below: Path | None = None,
+    only_onnx: bool = False,
+    seconds: float | None = None,
 ) -> list[Source]:
-    """The models of the arguments, each once, in order.
+    """The models of the arguments, each once, in order; and the folders in them that cannot be read.
 
     exclude: patterns of models that are left out. below: a folder whose models are none, that of the results.
-    only_onnx: leave out OpenVINO IR, except files that were named.
+    only_onnx: leave out OpenVINO IR, except files that were named. seconds: the limit for listing a URL.
     Raises SplitgraphError (SG601) for a folder or a pattern without a model. A file that was named is not looked at.
     """
     found: dict[str, Source] = {}
     for argument in arguments:
-        sources = [each for each in _sources(argument, below) if not (only_onnx and each.is_found_ir)]
+        sources = [each for each in _sources(argument, below, seconds) if not (only_onnx and each.is_found_ir)]
         sources = [each for each in sources if not _is_result(each, argument, below)]
         if not sources:
             raise _nothing_found(argument)
@@ -77,6 +101,24 @@ def find_sources(
         text = f"--exclude leaves out every model of {', '.join(arguments)}"
         raise SplitgraphError(text, [diagnostic("SG601", text)])
     return list(found.values())
+
+
+def without_results(sources: Sequence[Source], is_tag: Callable[[str], bool]) -> tuple[list[Source], list[Source]]:
+    """The models, and those that were found and are results of earlier calls, beside their models: a.opset18.onnx where
+    a.onnx is among the models. is_tag: whether the part of a name is that of a result.
+    """
+    names = {source.name for source in sources}
+
+    def is_result(source: Source) -> bool:
+        if source.relative is None or source.is_url:
+            return False
+        path = Path(source.name)
+        first, *tags = path.stem.split(".")
+        stems = [(".".join((first, *tags[:number])), ".".join(tags[number:])) for number in range(len(tags))]
+        return any(str(path.with_name(stem + path.suffix)) in names and is_tag(tag) for stem, tag in stems)
+
+    results = [source for source in sources if is_result(source)]
+    return [source for source in sources if source not in results], results
 
 
 def _nothing_found(argument: str) -> SplitgraphError:
@@ -91,11 +133,14 @@ def _identity(source: Source) -> str:
     return source.name if source.is_url else os.path.realpath(source.name)
 
 
-def _sources(argument: str, below: Path | None) -> Iterator[Source]:
+def _sources(argument: str, below: Path | None, seconds: float | None) -> Iterator[Source]:
+    # fsspec puts what reads another URL before it: zip://a.onnx::http://host/b.zip, simplecache::http://host/a.onnx.
     if is_url(argument):
         from splitgraph.batch.remote import find_urls
 
-        yield from (Source(url, relative) for url, relative in find_urls(argument))
+        for url, relative, reason in find_urls(argument, seconds):
+            found = _cannot_be_read(url, reason) if reason else None
+            yield Source(url, None if relative is None else PurePosixPath(relative), found)
     elif os.path.isdir(argument):
         yield from _in_folder(Path(argument), below)
     elif os.path.lexists(argument) or not is_pattern(argument):
@@ -106,18 +151,22 @@ def _sources(argument: str, below: Path | None) -> Iterator[Source]:
 
 def _in_folder(folder: Path, below: Path | None) -> Iterator[Source]:
     """The models in a folder and its subfolders, but not in hidden ones."""
-    for parent, folders, files in os.walk(folder, onerror=_cannot_be_read):
+    closed: list[OSError] = []
+    for parent, folders, files in os.walk(folder, onerror=closed.append):
         folders[:] = sorted(name for name in folders if not name.startswith(".") and not _is_at(parent, name, below))
         for name in sorted(files):
             path = Path(parent, name)
             if not name.startswith(".") and _is_model(path):
                 yield Source(str(path), PurePosixPath(path.relative_to(folder).as_posix()))
+    # Their models must not be left out in silence.
+    for error in closed:
+        path = Path(error.filename)
+        found = _cannot_be_read(str(path), error.strerror or str(error))
+        yield Source(str(path), PurePosixPath(path.relative_to(folder).as_posix()), found)
 
 
-def _cannot_be_read(error: OSError) -> None:
-    """Raise the error of a folder that cannot be read: its models must not be left out in silence."""
-    text = f"the folder {error.filename} cannot be read: {error.strerror}"
-    raise SplitgraphError(text, [diagnostic("SG601", text, str(error.filename))])
+def _cannot_be_read(folder: str, reason: str) -> Diagnostic:
+    return diagnostic("SG601", f"the folder {folder} cannot be read: {reason}", folder, help="Check who may read it.")
 
 
 def _of_pattern(pattern: str, below: Path | None) -> Iterator[Source]:
@@ -128,15 +177,15 @@ def _of_pattern(pattern: str, below: Path | None) -> Iterator[Source]:
         path = Path(name)
         if path.is_dir():
             # "models/*" names the folders in models, too.
-            yield from (Source(each.name, _below(base, Path(each.name))) for each in _in_folder(path, below))
+            found = _in_folder(path, below)
+            yield from (Source(each.name, _below(base, Path(each.name)), each.problem) for each in found)
         elif _is_model(path):
             yield Source(name, _below(base, path))
 
 
 def _below(base: Path, path: Path) -> PurePosixPath:
-    """The path below a folder; a path that leaves the folder is the name alone: no result goes elsewhere."""
-    relative = os.path.normpath(path.relative_to(base))
-    return PurePosixPath(path.name if relative.startswith("..") else Path(relative).as_posix())
+    """The path below a folder, by names alone; it begins with .. where the pattern leaves the folder."""
+    return PurePosixPath(Path(os.path.relpath(os.path.normpath(path), os.path.normpath(base))).as_posix())
 
 
 def _is_result(source: Source, argument: str, below: Path | None) -> bool:

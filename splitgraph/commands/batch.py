@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from splitgraph.arguments import refuse_other_kind
 from splitgraph.batch.pairs import find_pairs
 from splitgraph.batch.plan import Limits, Plan, plan_jobs, plan_pairs
 from splitgraph.batch.report_file import ReportFile, done_before, read_report
 from splitgraph.batch.run_jobs import dask_executor, run_jobs
-from splitgraph.batch.sources import find_sources, needs_onnx
+from splitgraph.batch.sources import find_sources, needs_onnx, without_results
 from splitgraph.batch.worker import Workers
 from splitgraph.commands.index import refuse_index, write_index
 from splitgraph.commands.progress import Progress
@@ -23,10 +26,14 @@ from splitgraph.diagnostics import SplitgraphError, diagnostic
 from splitgraph.exit_codes import CLEAN, FINDINGS, INTERNAL_ERROR, WRONG_USAGE
 from splitgraph.outcome import Outcome, Verb
 from splitgraph.report.batch_pages import outcome_lines, summary_page
+from splitgraph.report.layout import line
 from splitgraph.report.printing import print_document, print_notice, print_result, say_error
+from splitgraph.report.text import count, shortened
 from splitgraph.work.rewriting import RewriteWork
 
 _GIB = 2**30
+# Characters of the names of results that are left out.
+_SHOWN = 300
 # Seconds for each model, unless --timeout says more or less.
 _SECONDS = 300.0
 
@@ -47,9 +54,13 @@ def run_batch(
     began = time.monotonic()
     verb: Verb = work.verb
     force = getattr(work, "force", options.get("force", False))
-    _check_files(options, force)
+    _check_files(options, force, getattr(work, "output", None))
     plan = _planned(verb, arguments, work, options, pairs)
     _refuse_models(options, plan)
+    if plan.left_out and not quiet:
+        names = shortened(", ".join(source.name for source in plan.left_out), _SHOWN)
+        results = count(len(plan.left_out), "result")
+        print_notice([line(f"left out {results} of earlier calls, beside the models: {names}")])
     has_index = verb == "report" and plan.has_folder
     if has_index:
         refuse_index(work, force=force or options["resume"])
@@ -59,6 +70,9 @@ def run_batch(
     jobs = plan.to_do(known, earlier)
     total = len(jobs) + len(plan.failed) + len(known)
     workers, outcomes = Workers(), list(known.values())
+    for file in filter(None, (options["report"], options["junit"])):
+        # In the folder of the results, which may be new.
+        Path(file).parent.mkdir(parents=True, exist_ok=True)
     # A scheduler that does not answer leaves the earlier report as it is.
     with (
         _executor(options["scheduler"]) as executor,
@@ -110,8 +124,26 @@ def _planned(verb: Verb, arguments: Sequence[str], work: Any, options: Mapping[s
         # One newer model among many is no reason to fail.
         work = replace(work, skips_newer=options["skip_newer"] is not False)
     below, only_onnx = None if output is None else Path(output), needs_onnx(verb, getattr(work, "keywords", {}))
-    sources = find_sources(arguments, options["exclude"], below=below, only_onnx=only_onnx)
-    return plan_jobs(verb, work, sources, limits, output)
+    found = find_sources(arguments, options["exclude"], below=below, only_onnx=only_onnx, seconds=limits.seconds)
+    if isinstance(work, RewriteWork) and output is None and not work.in_place:
+        sources, results = without_results(found, partial(_is_tag, work))
+        plan = plan_jobs(verb, work, sources, limits, output)
+        plan.left_out = results
+        return plan
+    return plan_jobs(verb, work, found, limits, output)
+
+
+def _is_tag(work: RewriteWork, tag: str) -> bool:
+    """True for the tag in the name of a result that is no model of this call. A model at the opset that is wanted stays
+    one: nothing is written for it.
+    """
+    from splitgraph.runtimes.target import targets
+
+    if tag == work.tag == f"opset{work.opset}":
+        return False
+    names = "|".join(sorted({re.escape(name.partition("@")[0]) for name in targets()}))
+    part = rf"(opset\d+|split|variadic-split|slice|({names})(@[\w.]+)?)"
+    return re.fullmatch(rf"{part}(\.{part})*", tag) is not None
 
 
 def _memory(gib: float | None) -> int | None:
@@ -123,8 +155,10 @@ def _memory(gib: float | None) -> int | None:
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
-def _check_files(options: Mapping[str, Any], force: bool) -> None:
-    """Refuse a report that exists, before any work."""
+def _check_files(options: Mapping[str, Any], force: bool, output: str | None) -> None:
+    """Refuse a report that exists, or is named like a file of another kind, before any work. output: the folder of the
+    results, which a call makes where it is not there.
+    """
     if options.get("diff"):
         raise _usage("--diff is for one model; with many, compare two of them with splitgraph diff")
     if options.get("values"):
@@ -135,8 +169,10 @@ def _check_files(options: Mapping[str, Any], force: bool) -> None:
         file = options[name]
         if file is None:
             continue
+        refuse_other_kind(f"--{name}", file)
         folder = Path(file).parent
-        if not folder.is_dir():
+        is_made = output is not None and Path(os.path.abspath(folder)).is_relative_to(os.path.abspath(output))
+        if not folder.is_dir() and not (is_made and not os.path.lexists(folder)):
             text = f"the folder {folder} of --{name} does not exist"
             raise SplitgraphError(text, [diagnostic("SG109", text, file)])
         if os.path.isdir(file):

@@ -43,7 +43,8 @@ def rewrite(
     if with_diff:
         many = {**many, "diff": with_diff}
     running = {name: keywords.pop(name) for name in RUNNING}
-    running["bind"] = parse_bindings(running["bind"])
+    running["try_sizes"] = parse_bindings(running["try_sizes"], "--try")
+    keywords["bind"] = parse_bindings(keywords["bind"])
     keywords["accept"] = accepted_texts(keywords["accept"])
     places = (output, in_place, force, external_data)
     work = RewriteWork(verb, Path(), keywords, *places, verify, running, dry=dry_run, skips_newer=bool(skip_newer))

@@ -20,6 +20,7 @@ def verify(
     after: Path,
     *,
     bind: Sequence[str],
+    try_sizes: Sequence[str],
     pairs: bool,
     as_json: bool,
     quiet: bool,
@@ -28,7 +29,8 @@ def verify(
     **keywords: Any,
 ) -> int:
     """Compare two models by running them, or the models of two folders; keywords: others of `api.verify`."""
-    keywords["bind"] = parse_bindings(bind)
+    # Nothing is written here, so that the two options mean the same.
+    keywords["bind"] = parse_bindings((*bind, *try_sizes), "--try")
     work = VerifyWork(before, after, keywords)
     one = partial(_verify, as_json=as_json, quiet=quiet)
     if not pairs:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from splitgraph.deferred import import_whole
 from splitgraph.differences.constants import (
     UNKNOWN_FOLDER,
     Bytes,
@@ -45,6 +46,7 @@ class Side:
             self.analysis: Analysis = infer_model(content, assumes_nonempty=True, fill=False)
         else:
             # What reads OpenVINO IR is imported when there is one.
+            import_whole("splitgraph.inference.openvino_ir")
             from splitgraph.inference.openvino_ir.infer import analyse_mirror
             from splitgraph.inference.openvino_ir.mirror import mirror
 
@@ -142,6 +144,7 @@ def _graph_at(model: OpenVINOModel, mirrored: Mirror, path: GraphPath) -> IRGrap
 
 def _constant_of_ir(model: OpenVINOModel, layer: Layer, mirrored: TensorProto | None) -> Constant:
     """The constant of a layer. mirrored: has the elements where they are few."""
+    import_whole("splitgraph.formats.openvino_ir")
     from splitgraph.formats.openvino_ir.element_types import dtype_of
 
     element = layer.data.get("element_type", "")

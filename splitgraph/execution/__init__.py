@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from splitgraph.deferred import import_whole
+
 if TYPE_CHECKING:
     from splitgraph.execution.verify import verify_models
 
@@ -14,6 +16,7 @@ def __getattr__(name: str) -> Any:
     """Import `verify_models` on first use: an engine process imports this package without it."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import_whole("splitgraph.execution.verify")
     from splitgraph.execution.verify import verify_models
 
     return verify_models

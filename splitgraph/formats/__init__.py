@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeGuard
 
+from splitgraph.deferred import import_whole
 from splitgraph.diagnostics import ModelError
 from splitgraph.formats import onnx_ir_model
 from splitgraph.formats.broken_text import find_broken_text_in_memory
@@ -77,6 +78,7 @@ def __getattr__(name: str) -> Any:
     """Import what belongs to OpenVINO IR when it is asked for."""
     if name not in _OF_IR:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import_whole("splitgraph.formats.openvino_ir")
     from splitgraph.formats import openvino_ir
 
     return getattr(openvino_ir, name)
@@ -84,14 +86,15 @@ def __getattr__(name: str) -> Any:
 
 def is_openvino_ir(value: object) -> TypeGuard[OpenVINOModel]:
     """True for an OpenVINOModel; whoever has one has imported its module."""
-    module = sys.modules.get("splitgraph.formats.openvino_ir.model")
-    return module is not None and isinstance(value, module.OpenVINOModel)
+    # A module that another thread is importing has no class yet.
+    return isinstance(value, getattr(sys.modules.get("splitgraph.formats.openvino_ir.model"), "OpenVINOModel", ()))
 
 
 def _is_runtime_model(value: object) -> bool:
     """True for an `ov.Model`; whoever has one has imported openvino."""
     if "openvino" not in sys.modules:
         return False
+    import_whole("splitgraph.formats.openvino_runtime")
     from splitgraph.formats.openvino_runtime import is_ov_model
 
     return is_ov_model(value)
@@ -161,6 +164,7 @@ def open_model(source: Any, *, weights: Literal["load", "leave"] = "load") -> Lo
         proto, data_files = onnx_ir_model.to_model(source)
         return LoadedModel(proto, "onnx-ir", original=source, files=data_files)
     if _is_runtime_model(source):
+        import_whole("splitgraph.formats.openvino_runtime")
         from splitgraph.formats.openvino_runtime import from_ov_model
 
         return LoadedModel(from_ov_model(source), "ov.Model", original=source)
@@ -169,6 +173,7 @@ def open_model(source: Any, *, weights: Literal["load", "leave"] = "load") -> Lo
     require_path(source)
     path = Path(source)
     if is_ir(path):
+        import_whole("splitgraph.formats.openvino_ir")
         from splitgraph.formats.openvino_ir import load_ir, weights_path
 
         return LoadedModel(load_ir(path), "openvino", path, files=(path, weights_path(path)))
@@ -199,6 +204,7 @@ def give_back(model: Model, loaded: LoadedModel) -> Any:
     for an ov.Model, else itself.
     """
     if loaded.kind == "ov.Model" and not isinstance(model, ModelProto):
+        import_whole("splitgraph.formats.openvino_runtime")
         from splitgraph.formats.openvino_runtime import to_ov_model
 
         return to_ov_model(model)
@@ -250,6 +256,7 @@ def write(
     is_replaced = origin is not None and os.path.exists(path) and os.path.exists(origin) and path.samefile(origin)
     kept = () if source is None or is_replaced else source.files
     if not isinstance(model, ModelProto):
+        import_whole("splitgraph.formats.openvino_ir")
         from splitgraph.formats.openvino_ir import save_ir
 
         save_ir(model, path, overwrite=overwrite, kept=kept)

@@ -50,8 +50,7 @@ def is_graphsurgeon(value: object) -> bool:
     """True for an onnx_graphsurgeon.Graph; does not import the library, since whoever has a graph of it has imported
     it.
     """
-    library = sys.modules.get("onnx_graphsurgeon")
-    return library is not None and isinstance(value, library.Graph)
+    return isinstance(value, getattr(sys.modules.get("onnx_graphsurgeon"), "Graph", ()))
 
 
 def to_model(graph: Any) -> ModelProto:

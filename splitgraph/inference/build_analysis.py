@@ -172,7 +172,8 @@ def _unknown_operators(state: WalkState) -> list[Diagnostic]:
     found = []
     for label, count in state.unknown_operators.items():
         domain, _, op_type = label.rpartition("::")
-        times = "" if count == 1 else f" ({count} nodes)"
+        first = state.first_unknown[label]
+        times = f" ({first})" if count == 1 else f" ({count} nodes, the first is {first})"
         is_plugin = domain == AI_ONNX
         what = f"ai.onnx has no operator {op_type}" if is_plugin else f"{label} has no schema and no function body"
         help = plugin_advice(op_type) if is_plugin else None

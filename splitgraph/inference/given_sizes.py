@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from splitgraph.diagnostics import SplitgraphError, diagnostic
+from splitgraph.diagnostics import SplitgraphError, diagnostic, meant
 from splitgraph.dim import (
     Dim,
     DimLike,
@@ -79,11 +79,11 @@ def _read_bindings(
         if name not in declared:
             known = ", ".join(sorted(declared)) or "none"
             several = "; give each name a --bind of its own" if "=" in str(name) else ""
-            text = f"no dimension of the model is named {name!r}{several}; it has: {known}"
+            text = f"no dimension of the model is named {name!r}{several}{meant(name, declared)}; it has: {known}"
             if isinstance(name, str) and marks_unknown(name):
                 text = (
                     f"{name!r} does not name a dimension: it marks unknown dimensions, whose sizes can differ."
-                    f" Give the shape of the input with --input-shape. Named dimensions of the model: {known}"
+                    f" Give the shape of the input with infer --input-shape. Named dimensions of the model: {known}"
                 )
             raise SplitgraphError(text, [diagnostic("SG304", f"no dimension {name!r}")])
     return {name: _number(value, f"the dimension {name!r}") for name, value in bind.items()}
@@ -103,7 +103,9 @@ def _read_input_shapes(model: ModelProto, input_shapes: InputShapes | None) -> l
     names = [value.name for value in model.graph.input]
     for name in input_shapes:
         if name not in names:
-            raise SplitgraphError(f"the model has no input {name!r}; it has: {', '.join(names) or 'none'}")
+            raise SplitgraphError(
+                f"the model has no input {name!r}{meant(name, names)}; it has: {', '.join(names) or 'none'}"
+            )
     dims = dimension_names(model)
     return [_given_type(value, input_shapes.get(value.name), dims) for value in model.graph.input]
 

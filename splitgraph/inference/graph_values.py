@@ -234,6 +234,11 @@ class GraphValues:
             scope = scope.parent
         return False
 
+    def visible_names(self) -> set[str]:
+        """The names that are visible here."""
+        around = set() if self.parent is None else self.parent.visible_names()
+        return around.union(self.types)
+
     def produces(self, name: str) -> bool:
         """True when a node of this graph has the value as output, even if the walk has not reached that node."""
         return any(name in node.output for node in self.nodes)

@@ -19,6 +19,7 @@ from splitgraph.graph.scopes import (
     function_location,
     node_label,
     plain_domain,
+    scopes,
 )
 from splitgraph.inference.accepted import settle
 from splitgraph.inference.analysis import Analysis
@@ -26,6 +27,7 @@ from splitgraph.inference.broadcast_assumptions import may_be_settled, settle_as
 from splitgraph.inference.build_analysis import build_analysis
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.define_graph import define_graph_values
+from splitgraph.inference.fix_sizes import fix_sizes
 from splitgraph.inference.function_bodies import walk_function_bodies
 from splitgraph.inference.given_sizes import NO_SIZES, InputShapes, Sizes, read_sizes
 from splitgraph.inference.input_defaults import (
@@ -44,6 +46,20 @@ from splitgraph.onnx_proto import GraphProto, ModelProto
 from splitgraph.schemas import newest_opset
 
 NOTHING_ASIDE: SetAside = {}
+
+
+def fix_model(model: ModelProto, bind: Mapping[str, int], *, owned: bool) -> ModelProto:
+    """A model with values for symbols written into what it declares, all else of it as it was. owned: as `infer_model`.
+    Raises SplitgraphError for a binding that fits nothing in the model.
+    """
+    sizes = read_sizes(model, bind, None)
+    types = _analyse(model, sizes, "clamp", False, False).details.types
+    if not owned:
+        fixed = ModelProto()
+        fixed.CopyFrom(model)
+        model = fixed
+    fix_sizes(model, sizes, tuple(scopes(model)), types)
+    return model
 
 
 def infer_model(
@@ -380,4 +396,4 @@ def _check_outputs(main: Walk, graph: GraphProto) -> None:
             main.report(diagnostic("SG105", f"nothing in the model defines the output {value.name!r}", "main"))
 
 
-__all__ = ["NodeContext", "Walked", "infer_model", "later_leeway", "walk_model"]
+__all__ = ["NodeContext", "Walked", "fix_model", "infer_model", "later_leeway", "walk_model"]

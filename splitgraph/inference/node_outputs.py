@@ -95,7 +95,7 @@ def _infer_by_rule(walk: GraphWalk, ctx: WalkedNode, operator: Operator) -> Sequ
     if operator.schema is None and rule is None:
         # What OpenVINO itself defines has been inferred by it: the dims that the IR declares are believed.
         if operator.domain != openvino_split_1.DOMAIN:
-            walk.state.note_unknown_operator(f"{operator.domain or AI_ONNX}::{ctx.node.op_type}")
+            walk.state.note_unknown_operator(f"{operator.domain or AI_ONNX}::{ctx.node.op_type}", ctx.location)
         return ()
     if operator.schema is not None and not operator.fits(ctx):
         return ()

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Mapping, Sequence
 
-from splitgraph.diagnostics import diagnostic
+from splitgraph.diagnostics import diagnostic, meant
 from splitgraph.dim import Facts
 from splitgraph.graph.order import sorted_order
 from splitgraph.graph.scopes import (
@@ -337,9 +337,8 @@ class Walk(GraphWalk):
             text = f"reads {name!r}, which depends on the node around it: a cycle"
             self.report(diagnostic("SG102", text, location))
         else:
-            self.report(
-                diagnostic("SG105", f"reads {name!r}, which no input, initializer or earlier node defines", location)
-            )
+            text = f"reads {name!r}, which no input, initializer or earlier node defines"
+            self.report(diagnostic("SG105", f"{text}{meant(name, self.visible_names())}", location))
 
 
 def _imports_of(state: WalkState, function: FunctionProto) -> dict[str, int]:

@@ -71,6 +71,7 @@ class WalkState:
     # Symbols for unknown dimensions in function bodies as written.
     stand_ins: list[Dim] = field(default_factory=list)
     unknown_operators: dict[str, int] = field(default_factory=dict)
+    first_unknown: dict[str, str] = field(default_factory=dict)
     # The requirements on symbols, each with a location and the facts of its scope. Declared names of computed
     # dimensions, each with its meaning and a location; None where two values of one name differ.
     requirements: list[tuple[Obligation, str, Facts]] = field(default_factory=list)
@@ -261,10 +262,11 @@ class WalkState:
             self.broadcast_cache[frozenset(pair)] = made
         self.journal.unrepeatable += 1
 
-    def note_unknown_operator(self, label: str) -> None:
-        """Count a node with an unknown operator."""
+    def note_unknown_operator(self, label: str, location: str) -> None:
+        """Count a node with an unknown operator, and keep where the first one is."""
         if not self.quiet:
             self.effects += 1
+            self.first_unknown.setdefault(label, location)
             self.unknown_operators[label] = self.unknown_operators.get(label, 0) + 1
 
     def keep_report(self, found: FoundSplit) -> None:

@@ -10,7 +10,11 @@ from splitgraph.report.layout import BLANK, SEVERITY_STYLES, Block, Cell, line, 
 from splitgraph.report.text import count, shortened
 
 if TYPE_CHECKING:
+    from splitgraph.diagnostics import Diagnostic, Severity
     from splitgraph.outcome import Outcome, Status, Verb
+
+# The codes that say why a result could not be verified.
+UNVERIFIED = ("SG501", "SG506")
 
 # What each status is called on the page, and its style.
 _WORDS: dict[Status, tuple[str, str]] = {
@@ -30,19 +34,28 @@ _MESSAGE = 300
 
 
 def outcome_lines(outcome: Outcome) -> list[Block]:
-    """One line for a model; a second one with the first error of a model that is not as it should be."""
+    """One line for a model; a second one with the first error of a model that is not as it should be, and with why a
+    result could not be verified.
+    """
     word, style = _WORDS[outcome.status]
     parts = (outcome.model, _opset(outcome), *_counts(outcome), *_premises(outcome), _wrote(outcome))
     facts = " · ".join(filter(None, parts))
     blocks: list[Block] = [line((f"{word:<16}", style), f"  {facts}")]
     errors = [found for found in outcome.diagnostics if found.severity == "error"]
-    if not outcome.ok and errors:
+    if outcome.is_unverified:
+        told = [found for found in outcome.diagnostics if found.code in UNVERIFIED]
+        blocks += [_finding(found, outcome, "warning") for found in told[:1]]
+    elif not outcome.ok and errors:
         first = errors[0]
         more = f" (and {count(len(errors) - 1, 'more finding')})" if len(errors) > 1 else ""
-        where = "" if first.location == outcome.model else first.location
-        text = " ".join(filter(None, (where, shortened(first.message, _MESSAGE))))
-        blocks.append(line(f"{'':<16}  ", (first.code, SEVERITY_STYLES["error"]), f" {text}{more}"))
+        blocks.append(_finding(first, outcome, "error", more))
     return blocks
+
+
+def _finding(found: Diagnostic, outcome: Outcome, severity: Severity, more: str = "") -> Block:
+    where = "" if found.location == outcome.model else found.location
+    text = " ".join(filter(None, (where, shortened(found.message, _MESSAGE))))
+    return line(f"{'':<16}  ", (found.code, SEVERITY_STYLES[severity]), f" {text}{more}")
 
 
 def _opset(outcome: Outcome) -> str:
@@ -87,6 +100,12 @@ def summary_page(verb: Verb, outcomes: Sequence[Outcome], *, seconds: float, res
         codes = Counter(code for outcome in outcomes if outcome.status == status for code in _codes(outcome))
         told = ", ".join(f"{code} {number:,}" for code, number in sorted(codes.items()))
         rows.append([Cell((word,), style), f"{numbers[status]:,}", told])
+        if status == "converted" and (unverified := [each for each in outcomes if each.is_unverified]):
+            reasons = Counter(
+                found.code for each in unverified for found in each.diagnostics if found.code in UNVERIFIED
+            )
+            told = ", ".join(f"{code} {number:,}" for code, number in sorted(reasons.items()))
+            rows.append([Cell(("not verified",), "bold yellow"), f"{len(unverified):,}", f"of those converted: {told}"])
     total = f"{verb} · {count(len(outcomes), 'model')} in {_duration(seconds)}"
     if resumed:
         total += f" · {resumed:,} of an earlier call"

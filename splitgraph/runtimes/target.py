@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -77,6 +78,14 @@ class Target:
         return sorted(set(traits) - known)
 
 
+# The newest opset that releases of onnxruntime read, from the release on that began with it (docs of onnxruntime,
+# "Compatibility"): 1.0 to 1.20.
+_OPSETS_OF_ONNXRUNTIME = (
+    *(((1, 0), 10), ((1, 1), 11), ((1, 2), 12), ((1, 6), 13), ((1, 8), 14), ((1, 9), 15)),
+    *(((1, 11), 16), ((1, 12), 17), ((1, 14), 18), ((1, 15), 19), ((1, 17), 20), ((1, 18), 21)),
+)
+
+
 def targets() -> Mapping[str, Target]:
     """Every target by name: the newest version of a runtime as "mnn", older ones as "openvino@2023.3.0"."""
     return _table()
@@ -98,7 +107,18 @@ def find_target(spec: str) -> Target:
     if fitting:
         return fitting[0]
     known = ", ".join(target.key for target in versions)
-    raise SplitgraphError(f"version {version} of {name} was not measured; known are: {known}")
+    text = f"version {version} of {name} was not measured; known are: {known}{_opset_advice(name, version)}"
+    raise SplitgraphError(text)
+
+
+def _opset_advice(name: str, version: str) -> str:
+    """What to use instead of a version of onnxruntime that was not measured: the newest opset that it reads."""
+    numbers = tuple(int(part) for part in re.findall(r"\d+", version)[:2])
+    if name != "onnxruntime" or len(numbers) < 2 or not (1, 0) <= numbers < (1, 21):
+        return ""
+    opset = next(opset for since, opset in reversed(_OPSETS_OF_ONNXRUNTIME) if numbers >= since)
+    told = f"onnxruntime {numbers[0]}.{numbers[1]} reads opsets up to {opset}"
+    return f". {told}: use --opset {opset} instead of the target"
 
 
 def names() -> list[str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from splitgraph import api
-from splitgraph.arguments import output_path, parse_input_shapes, refuse_existing
+from splitgraph.arguments import output_path, parse_input_shapes, refuse_existing, refuse_other_kind
 from splitgraph.exit_codes import CLEAN, FINDINGS
 from splitgraph.formats import ExternalData, open_model
 from splitgraph.graph.names import dimension_names
@@ -45,7 +45,10 @@ class InferWork:
         """The file of the result, None for none. Raises SplitgraphError where nothing can be written."""
         if self.place is not None:
             return self.place
-        return None if self.output is None else output_path(self.output, self.model.name)
+        if self.output is None:
+            return None
+        refuse_other_kind("-o", self.output)
+        return output_path(self.output, self.model.name)
 
 
 @dataclass(frozen=True, slots=True)

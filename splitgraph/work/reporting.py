@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from splitgraph import api
-from splitgraph.arguments import output_path, refuse_existing
+from splitgraph.arguments import output_path, refuse_existing, refuse_other_kind
 from splitgraph.diagnostics import SplitgraphError
 from splitgraph.exit_codes import CLEAN, FINDINGS
 from splitgraph.formats import LoadedModel, open_model
@@ -58,6 +58,7 @@ class ReportWork:
         """The file of the page. Raises SplitgraphError where nothing can be written."""
         if self.place is not None:
             return self.place
+        refuse_other_kind("page", self.output or "./")
         name = page_name(self.model, "html" if self.svg is None else "svg")
         return output_path(self.output or "./", name)
 

@@ -31,7 +31,7 @@ Status = Literal["converted", "there", "beyond", "refused", "different", "not-ve
 Working = Callable[..., AbstractContextManager[Callable[[str], None]]]
 
 # The keywords that say how two models are run.
-RUNNING = ("bind", "inputs", "custom_ops", "providers", "samples", "seed", "engine", "rtol", "atol", "timeout")
+RUNNING = ("try_sizes", "inputs", "custom_ops", "providers", "samples", "seed", "engine", "rtol", "atol", "timeout")
 
 _OTHER_DIRECTION = "SG418"
 _ANOTHER_NAME = "pass --in-place to overwrite the model, or another name with -o"
@@ -76,6 +76,11 @@ class RewriteWork:
         return self.keywords.get("target")
 
     @property
+    def bind(self) -> Mapping[str, int] | None:
+        """The sizes that the result gets; an opened model has them already when it is converted."""
+        return self.keywords.get("bind")
+
+    @property
     def tag(self) -> str:
         """Part of the default output's name: "opset18"."""
         return ".".join(filter(None, (None if self.opset is None else f"opset{self.opset}", self.to, self.target)))
@@ -88,6 +93,8 @@ class RewriteWork:
 
     def may_be_there(self, opset: int | None) -> bool:
         """Whether a model with this opset may be what is wanted as it is."""
+        if self.bind:
+            return False
         return self.target is not None or (self.to is None and self.opset is not None and self.opset == opset)
 
 
@@ -128,14 +135,15 @@ def rewrite_file(work: RewriteWork, working: Working = _unseen) -> Rewritten:
     is_named = work.output is not None or work.place is not None
     if is_named:
         _refuse_existing(work, path)
-    loaded = open_model(model, weights="leave")
+    loaded = rewrites.with_sizes(open_model(model, weights="leave"), work.bind)
     opset = _opset_of(loaded.content)
     may_be_there = work.may_be_there(opset.get(""))
     if not is_named and not may_be_there:
         _refuse_existing(work, path)
     try:
         # Not its content, which the verb would check once more.
-        result = compared = getattr(api, work.verb)(loaded, **work.keywords)
+        keywords = {name: value for name, value in work.keywords.items() if name != "bind"}
+        result = compared = getattr(api, work.verb)(loaded, **keywords)
         if is_ir_name(path) and isinstance(result.model, ModelProto):
             result = _as_ir(result, model, working)
     except ConversionError as error:

@@ -44,15 +44,15 @@ def external_model(path: Path) -> None:
 
 def test_urls_are_found(zoo: Path, cache: Path) -> None:
     url = f"file://{zoo}"
-    assert [(name, str(relative)) for name, relative in find_urls(url)] == [
+    assert [(name, str(relative)) for name, relative, _ in find_urls(url)] == [
         (f"{url}/.hidden/c.onnx", ".hidden/c.onnx"),
         (f"{url}/a.onnx", "a.onnx"),
         (f"{url}/deep/b.onnx", "deep/b.onnx"),
         (f"{url}/deep/new.onnx", "deep/new.onnx"),
         (f"{url}/page.xml", "page.xml"),
     ]
-    assert [str(relative) for _, relative in find_urls(f"{url}/deep/*.onnx")] == ["b.onnx", "new.onnx"]
-    assert list(find_urls(f"{url}/a.onnx")) == [(f"{url}/a.onnx", None)]
+    assert [str(relative) for _, relative, _ in find_urls(f"{url}/deep/*.onnx")] == ["b.onnx", "new.onnx"]
+    assert list(find_urls(f"{url}/a.onnx")) == [(f"{url}/a.onnx", None, "")]
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,11 @@ def test_results_beside_the_models_have_one_name_each(run: Run, zoo: Path) -> No
     os.mkdir("same")
     shutil.copy("zoo/a.onnx", "same/a.onnx")
     shutil.copy("zoo/a.onnx", "same/a.opset13.onnx")
-    code, out, _ = run(*UPGRADE, "same", "--force")
+    # Found, the second one is the result of an earlier call; named, it is a model.
+    code, _, err = run(*UPGRADE, "same", "--dry-run")
+    assert code == 0
+    assert "left out 1 result of earlier calls, beside the models: same/a.opset13.onnx" in err
+    code, out, _ = run(*UPGRADE, "same/a.onnx", "same/a.opset13.onnx", "--force")
     assert code == 1
     assert "the result of same/a.onnx goes to same/a.opset18.onnx, too" in out
 
@@ -143,7 +147,7 @@ def test_wrong_limits(options: dict[str, Any], told: str, zoo: Path) -> None:
         (["infer", "zoo", "--memory", "inf"], "no finite number"),
         (["infer", "zoo", "--timeout", "nan"], "no finite number"),
         (["infer", "zoo", "--report", "same", "--junit", "same"], "--report and --junit are two files"),
-        (["infer", "zoo", "--report", "zoo/a.onnx", "--resume"], "--report is one of the models"),
+        (["infer", "zoo", "--report", "zoo/a.onnx", "--resume"], "zoo/a.onnx is a name for a model"),
         (["infer", "zoo", "--report", "pipe", "--resume"], "--report is a file, and pipe is none"),
         (["infer", "zoo", "-o", "nowhere"], "nowhere is a link that leads nowhere"),
     ],

@@ -335,18 +335,21 @@ def test_the_options_of_a_verification_are_handed_on(
     run(*command, "model.onnx")
     tolerances = {"rtol": None, "atol": None}
     settings = {"inputs": None, "custom_ops": (), "providers": ()}
-    assert seen == {"bind": {}, "samples": 3, "seed": 0, "engine": "auto", "timeout": 300, **tolerances, **settings}
+    defaults = {"try_sizes": {}, "samples": 3, "seed": 0, "engine": "auto", "timeout": 300}
+    assert seen == {**defaults, **tolerances, **settings}
     given = {"samples": 5, "seed": 7, "engine": "reference", "rtol": 0.5, "atol": 0.25, "timeout": 9}
     typed = [text for name, value in given.items() for text in (f"--{name}", str(value))]
-    run(*command, "model.onnx", "--force", "--bind", "N=4", "--bind", "M=2", *typed)
-    assert seen == {**given, "bind": {"N": 4, "M": 2}, **settings}
+    run(*command, "model.onnx", "--force", "--try", "N=4", "--try", "M=2", *typed)
+    assert seen == {**given, "try_sizes": {"N": 4, "M": 2}, **settings}
 
 
 @pytest.mark.parametrize(
     ("typed", "told"),
     [
         (["--bind", "N"], "NAME=NUMBER"),
-        (["--bind", "Q=4"], "no symbol 'Q'"),
+        (["--try", "N"], "--try N is not of the form NAME=NUMBER"),
+        (["--bind", "Q=4"], "no dimension of the model is named 'Q'"),
+        (["--try", "Q=4"], "no symbol 'Q'"),
         (["--seed", "-1"], "--seed"),
         (["--rtol", "-1"], "--rtol"),
         (["--timeout", "0"], "--timeout"),

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from splitgraph.diagnostics import meant
 from splitgraph.dim import DimLike, marks_unknown, symbols_of
 from splitgraph.execution.inputs.model_inputs import ModelInput, numpy_dtype, numpy_name, symbols_in_order
 from splitgraph.execution.values import Array, Value, as_text, is_text
@@ -69,7 +70,7 @@ def fitted_arrays(inputs: Sequence[ModelInput], case: GivenCase, left_out: Mappi
         if name in left_out:
             raise ValueError(f"{where}the input {name!r} {left_out[name]}")
         if name not in known:
-            raise ValueError(f"{where}the model has no input {name!r}; {_described(inputs)}")
+            raise ValueError(f"{where}the model has no input {name!r}{meant(name, known)}; {_described(inputs)}")
         try:
             fitted[name] = _fitted(value, known[name].declared)
         except ValueError as error:
@@ -182,7 +183,7 @@ def fixed_symbols(
     for name, value in bind.items():
         if name not in names:
             mark = f"{name!r} marks unknown dimensions and names none" if marks_unknown(name) else ""
-            reason = mark or f"the model has no symbol {name!r}"
+            reason = mark or f"the model has no symbol {name!r}{meant(name, names)}"
             raise ValueError(f"{reason}; it has: {', '.join(sorted(names)) or 'none'}")
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
             raise ValueError(f"the symbol {name!r} cannot be {value!r}; it is an integer of at least 0")
