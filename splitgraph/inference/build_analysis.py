@@ -11,6 +11,7 @@ from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.dim import Dim, DimLike, Obligation, symbols_of
 from splitgraph.graph.scopes import MAIN, GraphPath, Scope
 from splitgraph.inference.analysis import Analysis, Completeness, SplitReport
+from splitgraph.inference.first_unknown import first_unknown
 from splitgraph.inference.generated_symbols import ShownNames, tally
 from splitgraph.inference.operators import AI_ONNX, plugin_advice
 from splitgraph.inference.requirements import Requirements, shown_assumptions, shown_requirements
@@ -54,18 +55,17 @@ def build_analysis(state: WalkState, main: Walk) -> Analysis:
         types[path] = detail.types if same else {name: reported[id(value)] for name, value in detail.types.items()}
         counted += [(reported[id(value)], times) for value, _, times in told_apart[path]]
     shown = _shown_splits(state, naming, simplifier, lengths)
-    noted = [(obligation, facts) for obligation, _, facts in state.requirements]
+    noted = [(found.obligation, found.facts) for found in state.requirements]
     noted += [(obligation, found.facts) for found in state.reports for obligation in found.obligations]
     requirements = Requirements(naming, noted)
     required = [(found, _required(requirements, found, shown[id(found.detail)])) for found in state.reports]
-    said = [(found.location, held) for found, held in required]
     return Analysis(
         held=state.model,
         splits=tuple([_shown_report(found, shown[id(found.detail)], held) for found, held in required]),
         diagnostics=(*state.diagnostics, *_unknown_operators(state)),
         types=types[main.path],
         graphs=_by_location(state.scopes, types),
-        required_by=shown_requirements(state, naming, requirements, said),
+        required_by=shown_requirements(state, naming, requirements, required),
         assumed_by=shown_assumptions(state),
         generated=naming.shown_names(),
         symbols=_bounds(main, naming, counted),
@@ -194,4 +194,6 @@ def _completeness(
         symbolic += times * sum(1 for dim in value.shape if isinstance(dim, Dim))
     unknown = tuple(state.unknown_operators)
     left_open = len(values_left_open(state, types)) if unknown else 0
-    return Completeness(dims, known, symbolic, unranked, len(state.model.graph.node), unknown, left_open)
+    nodes = sum(len(scope.nodes) for scope in state.scopes)
+    origin = first_unknown(state) if unranked else None
+    return Completeness(dims, known, symbolic, unranked, nodes, unknown, left_open, origin)

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TypeVar
 
 from splitgraph.diagnostics import diagnostic
 from splitgraph.inference.journal import Avoidable, Entry, Finding, Requirement
+from splitgraph.inference.walk_results import FoundSplit
 from splitgraph.inference.walk_state import WalkState
+
+Moved = TypeVar("Moved", Requirement, FoundSplit)
 
 # Functions that call functions twice over make a file of a few lines a report of millions of findings.
 MOST_REPEATED = 10_000
@@ -43,6 +47,12 @@ def _again(state: WalkState, entry: Entry, old: str, new: str) -> None:
         with state.muting(entry.never_runs):
             state.report(found, of_symbols=entry.of_symbols, is_misdeclared=entry.is_misdeclared)
     elif isinstance(entry, Requirement):
-        state.note_requirement(entry.obligation, new + entry.location[len(old) :], entry.facts)
+        state.note_requirement(_moved(entry, old, new))
     else:
-        state.keep_report(entry._replace(location=new + entry.location[len(old) :]))
+        state.keep_report(_moved(entry, old, new))
+
+
+def _moved(entry: Moved, old: str, new: str) -> Moved:
+    """The entry at the location of the repeating call; a body around the call stays."""
+    branch = new + entry.branch[len(old) :] if entry.branch.startswith(f"{old}/") else entry.branch
+    return entry._replace(location=new + entry.location[len(old) :], branch=branch)

@@ -11,6 +11,7 @@ from splitgraph.dim.conditions import plain_obligation
 from splitgraph.dim.printing import spell_inside
 from splitgraph.inference.generated_symbols import ShownNames
 from splitgraph.inference.solved_symbols import resolve
+from splitgraph.inference.walk_results import FoundSplit
 from splitgraph.inference.walk_state import WalkState
 
 # Of more obligations none is left out, and each is shown as the node said it: to compare them takes the longer, the
@@ -105,19 +106,25 @@ def _by_what_is_known(obligation: Obligation, known: Facts) -> Obligation:
 
 
 def shown_requirements(
-    state: WalkState, naming: ShownNames, requirements: Requirements, splits: Iterable[tuple[str, Sequence[Obligation]]]
+    state: WalkState,
+    naming: ShownNames,
+    requirements: Requirements,
+    splits: Iterable[tuple[FoundSplit, Sequence[Obligation]]],
 ) -> dict[Obligation, tuple[str, ...]]:
-    """All requirements on symbols, as shown, with the locations of the nodes that require them. splits: the location
-    and the requirements of each split.
+    """All requirements on symbols, as shown, with the locations of the nodes that require them. splits: the
+    requirements of each split.
     """
+    meanings = frozenset(naming.meanings.values())
     found: dict[Obligation, dict[str, None]] = {}
-    for obligation, location, facts in state.requirements:
-        plain = requirements.plain(obligation, facts)
+    for noted in state.requirements:
+        plain = requirements.plain(noted.obligation, noted.facts)
         if plain is not None:
-            found.setdefault(plain, {})[location] = None
-    for location, required in splits:
+            found.setdefault(plain.within(noted.branch), {})[noted.location] = None
+    for split, required in splits:
         for plain in required:
-            found.setdefault(plain, {})[location] = None
+            # What a symbol stands for holds wherever it stands.
+            branch = "" if plain in meanings else split.branch
+            found.setdefault(plain.within(branch), {})[split.location] = None
     for name, definition in state.definitions.items():
         meaning = None if definition is None else naming.dim(definition[0])
         if definition is not None and isinstance(meaning, Dim) and meaning != symbol(name):

@@ -71,9 +71,9 @@ class WalkState:
     # Symbols for unknown dimensions in function bodies as written.
     stand_ins: list[Dim] = field(default_factory=list)
     unknown_operators: dict[str, int] = field(default_factory=dict)
-    # The requirements on symbols, each with a location and the facts of its scope. Declared names of computed
+    # The requirements on symbols. Declared names of computed
     # dimensions, each with its meaning and a location; None where two values of one name differ.
-    requirements: list[tuple[Obligation, str, Facts]] = field(default_factory=list)
+    requirements: list[Requirement] = field(default_factory=list)
     definitions: dict[str, tuple[DimLike, str] | None] = field(default_factory=dict)
     # Declared names that unknown dimensions adopted, each with the graphs by path. The reference is to the values of
     # the graph, because each call of a function has its own; it is weak, because the values hold this state.
@@ -84,6 +84,9 @@ class WalkState:
     # Generated symbols for open dimensions of the model's inputs; and what warnings about declarations said of them.
     open_dimensions: frozenset[str] = frozenset()
     declared_sizes: Facts = field(default_factory=Facts)
+    # Each of these warnings with the condition under which the declaration holds, and the facts that may prove it when
+    # everything has been walked.
+    demands: dict[Diagnostic, tuple[Facts, Obligation]] = field(default_factory=dict)
     # Generated symbols for the broadcast of two dimensions: the two, and the location of the first node.
     broadcasts: dict[str, tuple[Dim, Dim, str]] = field(default_factory=dict)
     # Whether the broadcast of dimensions that may be empty is assumed to be the larger one; the assumptions, each with
@@ -245,13 +248,13 @@ class WalkState:
             self._reported.add(found)
             self.branches.place(self.diagnostics).append(found)
 
-    def note_requirement(self, obligation: Obligation, location: str, facts: Facts) -> None:
-        """Keep a requirement of a node that may run. facts: those that the obligation was added to."""
+    def note_requirement(self, found: Requirement) -> None:
+        """Keep a requirement of a node that may run."""
         if self.quiet or self.muted:
             return
-        self.requirements.append((obligation, location, facts))
+        self.requirements.append(found)
         if self.calling:
-            self.journal.entries.append(Requirement(obligation, location, facts))
+            self.journal.entries.append(found)
 
     def note_broadcast(self, a: Dim, b: Dim, made: Dim, location: str) -> None:
         """Let a generated symbol stand for the broadcast of two dimensions, from here on and in the whole model."""
