@@ -22,12 +22,15 @@ from splitgraph.inference.walk import Walk
 from splitgraph.inference.walk_results import FoundSplit
 from splitgraph.inference.walk_state import WalkState
 from splitgraph.value_type import UNKNOWN, ValueType
+from splitgraph.variants.openvino_split_1 import EXTENSION
 
 
 def build_analysis(state: WalkState, main: Walk) -> Analysis:
     """The analysis of a walked model; `details` holds the shown types of every graph and what conversion needs."""
     solved = solve([each for each in main.facts.obligations if each not in state.declared_numbers], state.generated)
-    naming, simplifier = ShownNames(state.generated, state.reserved, solved), TypeSimplifier(solved)
+    # An IR has intervals: a dimension of which only bounds are known is shown for them.
+    bounded = main.facts.bounds.keys() & state.generated if state.declared_types else frozenset[str]()
+    naming, simplifier = ShownNames(state.generated, state.reserved, solved, bounded), TypeSimplifier(solved)
     walked = {path: detail for path, detail in state.details.items() if path[:1] != ("call",) and path[:1] != ("F",)}
     walked.setdefault(main.path, main.detail)
     # Each type as the walk left it, its simplified form at the end, and how many values have it.
@@ -177,6 +180,9 @@ def _unknown_operators(state: WalkState) -> list[Diagnostic]:
         what = f"ai.onnx has no operator {op_type}" if is_plugin else f"{label} has no schema and no function body"
         help = plugin_advice(op_type) if is_plugin else None
         text = f"{what}{times}, so the types of its outputs are unknown"
+        if domain == EXTENSION:
+            text = f"the layer {op_type} belongs to an extension{times}; of its outputs only the ports' types are known"
+            help = "Write the shapes into the ports: read and save the model in OpenVINO with the extension added."
         found.append(diagnostic("SG303", text, "main", severity="warning", help=help))
     return found
 

@@ -33,16 +33,27 @@ from splitgraph.onnx_proto import FunctionProto, ModelProto, TensorProto
 from splitgraph.value_type import ValueType
 from splitgraph.variants.variadic_function import is_variadic_function
 
+# Of splits and findings of repeated calls so many are listed in a small file.
+MOST_REPEATED = 1_000
 # Functions that call functions twice, each time with other types, turn a file of a few lines into a model of millions
 # of nodes.
-_MANY_CALLS = 10_000
+_MANY_CALLS = 2_000
 
 
 def most_calls(model: ModelProto) -> int:
     """The limit of walked calls that repeat no earlier call: a fixed number, or the number of nodes in the file if that
     is larger.
     """
-    return max(_MANY_CALLS, len(model.graph.node) + sum(len(function.node) for function in model.functions))
+    return max(_MANY_CALLS, _nodes_in_file(model))
+
+
+def most_repeated(model: ModelProto) -> int:
+    """The limit of splits and findings that repeated calls list again, as for calls."""
+    return max(MOST_REPEATED, _nodes_in_file(model))
+
+
+def _nodes_in_file(model: ModelProto) -> int:
+    return len(model.graph.node) + sum(len(function.node) for function in model.functions)
 
 
 @dataclass(slots=True)
@@ -144,6 +155,7 @@ class WalkState:
     _counter: int = 0
     _followed: int = 0
     _most_calls: int = field(init=False)
+    most_repeated: int = field(init=False)
 
     def __post_init__(self) -> None:
         if self.empty_chunks not in ("clamp", "error"):
@@ -155,7 +167,7 @@ class WalkState:
             self.function_names.add(key[:2])
             if is_variadic_function(function):
                 self.variadic.add(key)
-        self._most_calls = most_calls(self.model)
+        self._most_calls, self.most_repeated = most_calls(self.model), most_repeated(self.model)
         self.plain_functions = plain_functions(self.model)
         self.imports = opset_imports(self.model.opset_import)
         self.input_dimensions = {

@@ -21,15 +21,13 @@ from splitgraph.inference.rules.openvino.port_maps import write_ports
 from splitgraph.node_making import make_attribute
 from splitgraph.onnx_proto import IR_VERSION, AttributeProto, GraphProto, ModelProto, TensorProto
 from splitgraph.value_type import DTYPE_NUMBERS, ValueType
-from splitgraph.variants.openvino_split_1 import DOMAIN
+from splitgraph.variants.openvino_split_1 import DOMAIN, EXTENSION
 
 if TYPE_CHECKING:
     from splitgraph.formats.openvino_ir import Graph, Layer, OpenVINOModel, Port
 
 # The attribute with the operator set of a node's layer ("opset1", "extension").
 OPERATOR_SET = "operator_set"
-# The domain of layers outside OpenVINO's own operator sets: an extension may give its layers any name.
-EXTENSION = f"{DOMAIN}.extension"
 _SPLITS = frozenset({"Split", "VariadicSplit"})
 # How many bytes an element of a mirrored constant can take.
 _WIDEST = 8
