@@ -229,8 +229,8 @@ FAMILIES: dict[str, Family] = {
     "explicit lengths": Family(explicit_lengths, 500),
     "many outputs": Family(many_outputs, 200),
     "symbolic lengths": Family(symbolic_lengths, 80),
-    "chained chunks": Family(chained_chunks, 20),
+    "chained chunks": Family(chained_chunks, 64),
     "chained lengths": Family(chained_lengths, 40),
     "many Ifs": Family(many_ifs, 20),
-    "calls with findings": Family(calls_with_findings, 15),
+    "calls with findings": Family(calls_with_findings, 32),
 }

@@ -85,7 +85,7 @@ class Analysis(Generic[M_co]):
     how much is known, over all graphs. graphs: types of each graph by its location, the main graph ("main") first, then
     subgraphs ("main/If_3/then_branch") in node order. required_by: everything that must hold of the symbols for the
     model to be valid (`N % 3 == 0`), with the locations of the nodes that require it; what must hold only if a body
-    runs has the body's location as its `branch`; a name that the
+    runs has the body's location among its `branches`; a name that the
     author declared for what is computed stands there with what it is (`half == (N + 1)//2`). assumed_by: what was taken
     for granted so that dimensions have a closed form (`P <= 1023`: no side of a broadcast is empty where the other is
     1), with the first node that needs it; it may fail in a valid model, and what is claimed holds wherever it does not.

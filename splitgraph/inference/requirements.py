@@ -116,15 +116,17 @@ def shown_requirements(
     """
     meanings = frozenset(naming.meanings.values())
     found: dict[Obligation, dict[str, None]] = {}
+    branches: dict[Obligation, dict[str, None]] = {}
     for noted in state.requirements:
         plain = requirements.plain(noted.obligation, noted.facts)
         if plain is not None:
-            found.setdefault(plain.within(noted.branch), {})[noted.location] = None
+            found.setdefault(plain, {})[noted.location] = None
+            branches.setdefault(plain, {})[noted.branch] = None
     for split, required in splits:
         for plain in required:
             # What a symbol stands for holds wherever it stands.
-            branch = "" if plain in meanings else split.branch
-            found.setdefault(plain.within(branch), {})[split.location] = None
+            found.setdefault(plain, {})[split.location] = None
+            branches.setdefault(plain, {})["" if plain in meanings else split.branch] = None
     for name, definition in state.definitions.items():
         meaning = None if definition is None else naming.dim(definition[0])
         if definition is not None and isinstance(meaning, Dim) and meaning != symbol(name):
@@ -135,7 +137,9 @@ def shown_requirements(
             found.setdefault(_broadcast(shown, operands), {})[state.broadcasts[name][2]] = None
     for said in naming.meanings.values():
         found.setdefault(said, {})
-    return {plain: tuple(locations) for plain, locations in found.items()}
+    # What is required outside of bodies, too, is required in every run.
+    only = {plain: () if "" in bodies else tuple(bodies) for plain, bodies in branches.items()}
+    return {plain.within(only.get(plain, ())): tuple(locations) for plain, locations in found.items()}
 
 
 def _broadcast(shown: DimLike, operands: Sequence[DimLike]) -> Obligation:

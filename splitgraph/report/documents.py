@@ -45,9 +45,9 @@ def analysis_json(analysis: Analysis, model_name: str, with_values: bool = False
             for location, types in analysis.graphs.items()
         }
     document["symbols"] = {name: {"min": low, "max": high} for name, (low, high) in analysis.symbols.items()}
-    document["obligations"] = [str(each) for each in analysis.obligations if each.branch is None]
+    document["obligations"] = [str(each) for each in analysis.obligations if not each.branches]
     document["branch_obligations"] = [
-        {"obligation": str(each), "branch": each.branch} for each in analysis.obligations if each.branch is not None
+        {"obligation": str(each), "branch": branch} for each in analysis.obligations for branch in each.branches
     ]
     document["assumptions"] = [str(each) for each in analysis.assumptions]
     document["diagnostics"] = diagnostics_json(analysis.diagnostics)

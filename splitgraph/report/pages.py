@@ -232,7 +232,7 @@ def _obligations(analysis: Analysis, with_values: bool, brief: bool) -> list[Blo
 
 def _where(required: Obligation) -> str:
     """In which runs something must hold: nothing is said where it is in all."""
-    return f" where {_node(required.branch)} runs" if required.branch else ""
+    return f" where {' or '.join(map(_node, required.branches))} runs" if required.branches else ""
 
 
 def _upper_limit(assumption: Obligation) -> str:

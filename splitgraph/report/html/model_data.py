@@ -54,7 +54,7 @@ def model_data(analysis: Analysis, name: str, wanted: Iterable[str] = ()) -> Mod
         "symbols": [[printable(symbol), low, high] for symbol, (low, high) in analysis.symbols.items()],
         "obligations": [
             [
-                printable(f"{each} (if {each.branch} runs)" if each.branch else str(each)),
+                printable(f"{each} (if {' or '.join(each.branches)} runs)" if each.branches else str(each)),
                 [printable(location) for location in locations[:20]],
             ]
             for each, locations in analysis.required_by.items()
