@@ -90,6 +90,15 @@ def equal_parts(count: int) -> onnx.ModelProto:
     return make_model([node], declare({"x": ["N"]}), declare({names[-1]: [None]}))
 
 
+def chained_chunks(count: int) -> onnx.ModelProto:
+    """A Split of the first half of a Split."""
+    nodes, source = [], "x"
+    for index in range(count):
+        nodes.append(helper.make_node("Split", [source], [f"first_{index}", f"second_{index}"], num_outputs=2))
+        source = f"first_{index}"
+    return make_model(nodes, declare({"x": ["N"]}), declare({source: [None]}))
+
+
 FAMILIES = {
     "squares": Family(squares, 8),
     "product of sums": Family(product_of_sums, 4),
@@ -97,5 +106,6 @@ FAMILIES = {
     "sum of quotients": Family(quotients, 100),
     "explicit lengths": Family(explicit_lengths, 25_000),
     "functions called twice": Family(called_twice, 4),
+    "chained Splits": Family(chained_chunks, 400),
     "outputs of a Split, downgraded to 11": Family(equal_parts, 2500, "splitgraph.downgrade(source, 11)"),
 }

@@ -163,6 +163,57 @@ def symbolic_lengths(n: int) -> onnx.ModelProto:
     return _model(nodes, inputs, [_tensor("y0", [None, 4])])
 
 
+def chained_chunks(n: int) -> onnx.ModelProto:
+    """A Split of the first half of a Split, n times."""
+    nodes = [
+        helper.make_node("Split", [f"y{i}" if i else "x"], [f"y{i + 1}", f"z{i + 1}"], axis=0, num_outputs=2)
+        for i in range(n)
+    ]
+    return _model(nodes, [_tensor("x", ["N", 4])], [_tensor(f"y{n}", [None, 4])])
+
+
+def chained_lengths(n: int) -> onnx.ModelProto:
+    """A row split off from the rest, n times."""
+    nodes = [
+        helper.make_node("Split", [f"y{i}" if i else "x", f"l{i}"], [f"z{i + 1}", f"y{i + 1}"], axis=0)
+        for i in range(n)
+    ]
+    lengths = [_integers(f"l{i}", [1, 2 * n - i]) for i in range(n)]
+    return _model(nodes, [_tensor("x", ["N", 4])], [_tensor(f"y{n}", [None, 4])], lengths)
+
+
+def many_ifs(n: int) -> onnx.ModelProto:
+    """n Ifs, each with a branch that splits."""
+    condition = helper.make_tensor_value_info("c", TensorProto.BOOL, [])
+    nodes = []
+    for i in range(n):
+        then = helper.make_graph(
+            [helper.make_node("Split", ["x"], [f"p{i}", f"q{i}"], axis=1, num_outputs=2)],
+            "t",
+            [],
+            [_tensor(f"p{i}", None)],
+        )
+        other = helper.make_graph([helper.make_node("Relu", ["x"], [f"r{i}"])], "e", [], [_tensor(f"r{i}", None)])
+        nodes.append(helper.make_node("If", ["c"], [f"y{i}"], then_branch=then, else_branch=other))
+    return _model(nodes, [_tensor("x", ["N", "M"]), condition], [_tensor("y0", None)])
+
+
+def calls_with_findings(n: int) -> onnx.ModelProto:
+    """Functions that call the next one twice, n levels deep; the last one makes a symbol, and has a wrong node."""
+    imports = [helper.make_opsetid("", _OPSET), helper.make_opsetid("local", 1)]
+    leaf = [helper.make_node("NonZero", ["x"], ["z"]), helper.make_node("Concat", ["z", "z"], ["w"], axis=9)]
+    functions = []
+    for level in range(n):
+        called = {"op_type": f"f{level + 1}", "domain": "local"} if level + 1 < n else {"op_type": "Relu"}
+        nodes = [helper.make_node(inputs=[one], outputs=[other], **called) for one, other in (("x", "u"), ("u", "y"))]
+        nodes += leaf if level + 1 == n else []
+        functions.append(helper.make_function("local", f"f{level}", ["x"], ["y"], nodes, imports))
+    made = _model([helper.make_node("f0", ["x"], ["y"], domain="local")], [_tensor("x", ["N"])], [_tensor("y", None)])
+    made.opset_import.append(imports[1])
+    made.functions.extend(functions)
+    return made
+
+
 FAMILIES: dict[str, Family] = {
     "squared": Family(squared, 80),
     "product of sums": Family(product_of_sums, 80),
@@ -178,6 +229,10 @@ FAMILIES: dict[str, Family] = {
     "explicit lengths": Family(explicit_lengths, 500),
     "many outputs": Family(many_outputs, 200),
     "symbolic lengths": Family(symbolic_lengths, 80),
+    "chained chunks": Family(chained_chunks, 64),
+    "chained lengths": Family(chained_lengths, 40),
+    "many Ifs": Family(many_ifs, 20),
+    "calls with findings": Family(calls_with_findings, 32),
 }
 
 

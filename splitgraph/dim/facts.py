@@ -17,7 +17,7 @@ from splitgraph.dim.arithmetic import Dim, DimLike, symbol
 from splitgraph.dim.atoms import SYMBOL, Atom, Interval, Terms, always_exists, coefficients_of, is_deep, is_linear
 from splitgraph.dim.bounds import both, interval, termwise_bound
 from splitgraph.dim.fact import Fact
-from splitgraph.dim.linear_systems import LinearSystem, TooLarge
+from splitgraph.dim.linear_systems import LinearSystem, TooLarge, is_nonnegative
 from splitgraph.dim.obligation import Obligation
 from splitgraph.dim.simplification import simplified
 from splitgraph.dim.symbol_bounds import SymbolBounds, bounds_given, interval_under, narrowed
@@ -132,6 +132,9 @@ class Facts:
             return "proved" if difference == 0 or (difference > 0 and not equal) else "contradiction"
         fact = Fact(difference, equal)
         if all(map(self._is_plain, fact.sides)):
+            return "proved"
+        if not equal and always_exists(difference) and is_nonnegative(difference):
+            # For any symbols: to keep it would make later questions longer, and say nothing that they do not find.
             return "proved"
         # Everything follows from contradictory facts, so that this question comes first.
         if self._cannot_be(difference, is_equality=equal):

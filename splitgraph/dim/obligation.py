@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import gcd
 from typing import Literal
 
@@ -24,7 +24,9 @@ class Obligation:
     `str()` gives the relation in the grammar of dimensions, solved for reading ("N >= 2" for N - 2 and 0). Obligations
     are equal where their sides and their relation are.
 
-    lhs, rhs: the sides, each a number or a dimension. relation: what must hold between them. text: what `str()` gives
+    lhs, rhs: the sides, each a number or a dimension. relation: what must hold between them. branches: the locations of
+    the bodies of If, Loop or Scan if the relation must hold only where one of them runs ("main/If_3/then_branch");
+    empty if it must hold in every run. text: what `str()` gives
     where another spelling than the solved one is plainer, as for a product that is not multiplied out; None elsewhere.
     """
 
@@ -32,11 +34,16 @@ class Obligation:
     relation: Literal["==", ">="]
     rhs: DimLike
     text: str | None = field(default=None, compare=False, repr=False)
+    branches: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def symbols(self) -> frozenset[str]:
         """The names of all symbols that occur."""
         return symbols_of(self.lhs) | symbols_of(self.rhs)
+
+    def within(self, branches: tuple[str, ...]) -> Obligation:
+        """The obligation of bodies; the same object for none."""
+        return replace(self, branches=branches) if branches else self
 
     def solved(self) -> Obligation:
         """The same obligation with the sides that `str()` writes. Where the text is the same, so is the result."""

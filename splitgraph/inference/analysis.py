@@ -44,13 +44,23 @@ class SplitReport:
 
 
 @dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a value of unknown rank comes from: the location of the first such node or input, and the reason."""
+
+    location: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Completeness:
     """How many dimensions of a model's values are known, over all graphs.
 
     dims: the number of dimensions of all values with a known rank. known: how many of these are numbers or expressions.
     symbolic: how many are expressions. unknown_rank: the number of values with an unknown rank. nodes: the number of
-    nodes. unknown_operators: the operators without a rule and without a schema, with their numbers of nodes. left_open:
-    the number of values that are not fully known because they depend on such an operator.
+    nodes, those of branches, bodies and functions included, each once as written. unknown_operators: the operators
+    without a rule and without a schema, with their numbers of nodes. left_open:
+    the number of values that are not fully known because they depend on such an operator. first_unknown: where the
+    first of the values with an unknown rank comes from; None if there are none.
     """
 
     dims: int
@@ -60,6 +70,7 @@ class Completeness:
     nodes: int
     unknown_operators: tuple[str, ...]
     left_open: int = 0
+    first_unknown: Origin | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +84,8 @@ class Analysis(Generic[M_co]):
     of each symbol. opset: imported version of each domain; of OpenVINO IR its version under "openvino". completeness:
     how much is known, over all graphs. graphs: types of each graph by its location, the main graph ("main") first, then
     subgraphs ("main/If_3/then_branch") in node order. required_by: everything that must hold of the symbols for the
-    model to be valid (`N % 3 == 0`), of branches too, with the locations of the nodes that require it; a name that the
+    model to be valid (`N % 3 == 0`), with the locations of the nodes that require it; what must hold only if a body
+    runs has the body's location among its `branches`; a name that the
     author declared for what is computed stands there with what it is (`half == (N + 1)//2`). assumed_by: what was taken
     for granted so that dimensions have a closed form (`P <= 1023`: no side of a broadcast is empty where the other is
     1), with the first node that needs it; it may fail in a valid model, and what is claimed holds wherever it does not.

@@ -11,6 +11,7 @@ from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.dim import Dim, DimLike, Obligation, symbols_of
 from splitgraph.graph.scopes import MAIN, GraphPath, Scope
 from splitgraph.inference.analysis import Analysis, Completeness, SplitReport
+from splitgraph.inference.first_unknown import first_unknown
 from splitgraph.inference.generated_symbols import ShownNames, tally
 from splitgraph.inference.operators import AI_ONNX, plugin_advice
 from splitgraph.inference.requirements import Requirements, shown_assumptions, shown_requirements
@@ -21,12 +22,15 @@ from splitgraph.inference.walk import Walk
 from splitgraph.inference.walk_results import FoundSplit
 from splitgraph.inference.walk_state import WalkState
 from splitgraph.value_type import UNKNOWN, ValueType
+from splitgraph.variants.openvino_split_1 import EXTENSION
 
 
 def build_analysis(state: WalkState, main: Walk) -> Analysis:
     """The analysis of a walked model; `details` holds the shown types of every graph and what conversion needs."""
     solved = solve([each for each in main.facts.obligations if each not in state.declared_numbers], state.generated)
-    naming, simplifier = ShownNames(state.generated, state.reserved, solved), TypeSimplifier(solved)
+    # An IR has intervals: a dimension of which only bounds are known is shown for them.
+    bounded = main.facts.bounds.keys() & state.generated if state.declared_types else frozenset[str]()
+    naming, simplifier = ShownNames(state.generated, state.reserved, solved, bounded), TypeSimplifier(solved)
     walked = {path: detail for path, detail in state.details.items() if path[:1] != ("call",) and path[:1] != ("F",)}
     walked.setdefault(main.path, main.detail)
     # Each type as the walk left it, its simplified form at the end, and how many values have it.
@@ -54,18 +58,17 @@ def build_analysis(state: WalkState, main: Walk) -> Analysis:
         types[path] = detail.types if same else {name: reported[id(value)] for name, value in detail.types.items()}
         counted += [(reported[id(value)], times) for value, _, times in told_apart[path]]
     shown = _shown_splits(state, naming, simplifier, lengths)
-    noted = [(obligation, facts) for obligation, _, facts in state.requirements]
+    noted = [(found.obligation, found.facts) for found in state.requirements]
     noted += [(obligation, found.facts) for found in state.reports for obligation in found.obligations]
     requirements = Requirements(naming, noted)
     required = [(found, _required(requirements, found, shown[id(found.detail)])) for found in state.reports]
-    said = [(found.location, held) for found, held in required]
     return Analysis(
         held=state.model,
         splits=tuple([_shown_report(found, shown[id(found.detail)], held) for found, held in required]),
         diagnostics=(*state.diagnostics, *_unknown_operators(state)),
         types=types[main.path],
         graphs=_by_location(state.scopes, types),
-        required_by=shown_requirements(state, naming, requirements, said),
+        required_by=shown_requirements(state, naming, requirements, required),
         assumed_by=shown_assumptions(state),
         generated=naming.shown_names(),
         symbols=_bounds(main, naming, counted),
@@ -178,6 +181,9 @@ def _unknown_operators(state: WalkState) -> list[Diagnostic]:
         what = f"ai.onnx has no operator {op_type}" if is_plugin else f"{label} has no schema and no function body"
         help = plugin_advice(op_type) if is_plugin else None
         text = f"{what}{times}, so the types of its outputs are unknown"
+        if domain == EXTENSION:
+            text = f"the layer {op_type} belongs to an extension{times}; of its outputs only the ports' types are known"
+            help = "Write the shapes into the ports: read and save the model in OpenVINO with the extension added."
         found.append(diagnostic("SG303", text, "main", severity="warning", help=help))
     return found
 
@@ -195,4 +201,6 @@ def _completeness(
         symbolic += times * sum(1 for dim in value.shape if isinstance(dim, Dim))
     unknown = tuple(state.unknown_operators)
     left_open = len(values_left_open(state, types)) if unknown else 0
-    return Completeness(dims, known, symbolic, unranked, len(state.model.graph.node), unknown, left_open)
+    nodes = sum(len(scope.nodes) for scope in state.scopes)
+    origin = first_unknown(state) if unranked else None
+    return Completeness(dims, known, symbolic, unranked, nodes, unknown, left_open, origin)

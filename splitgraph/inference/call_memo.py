@@ -31,8 +31,9 @@ class Call(Protocol):
 class CallVisit:
     """The results and effects of walking a function body for one call.
 
-    given: the outputs. made: symbols in the outputs that this call generated. location: of the call. start, end: its
-    entries in the journal. unknown: how often each unknown operator occurred. version: of the facts before the walk.
+    given: the outputs. made: symbols in the outputs, or in what is reported, that this call generated. location: of
+    the call. start, end: its entries in the journal. unknown: how often each unknown operator occurred. version: of the
+    facts before the walk.
     settled: the results hold whatever else becomes known. held: keeps objects alive that the key compares by identity.
     """
 
@@ -55,11 +56,11 @@ class CallMemo:
     weights are alike. And what is known of the symbols: the rules of `VisitMemo` hold for everything in the body.
 
     What a repeated call does again, at its own location: findings, splits that are reported, requirements of bodies
-    that may not run, operators that nobody knows. Symbols that the call made and gives are made anew.
+    that may not run, operators that nobody knows. Symbols that the call made and gives, or reports, are made anew.
 
-    What makes a call unrepeatable. A fact that was learnt. Symbols that were made, where something is reported too,
-    which may speak of them. What the journal counts as unrepeatable: a symbol for a broadcast, a name that was adopted
-    from a declaration, recursion, and a call that is not followed.
+    What makes a call unrepeatable. A fact that was learnt. Symbols that were made and that are reported of a body,
+    whose facts may speak of them. What the journal counts as unrepeatable: a symbol for a broadcast, a name that was
+    adopted from a declaration, recursion, and a call that is not followed.
 
     When a call is forgotten. As a node: one that had an open question holds while nothing more is learnt, others to the
     end. Facts of a body that has learnt nothing of its own are those around it, and so is the memo.

@@ -12,6 +12,7 @@ from splitgraph.dim.printing import is_identifier
 from splitgraph.graph.scopes import MAIN, GraphPath
 from splitgraph.graph.types import value_type
 from splitgraph.inference.graph_values import GraphValues
+from splitgraph.inference.walk_state import WalkState
 from splitgraph.value_type import ValueType
 
 _BRANCHES = ("then_branch", "else_branch")
@@ -92,7 +93,8 @@ def _reconcile(values: GraphValues, inferred: ValueType, declaration: Declaratio
     if inferred.kind == "unknown":
         return declared
     if inferred.kind != declared.kind or (inferred.dtype and declared.dtype and inferred.dtype != declared.dtype):
-        report(values, name, inferred, declared, location, "error")
+        # OpenVINO infers every port of an IR anew; other runtimes do not load what contradicts a declared element type.
+        report(values, name, inferred, declared, location, "warning" if values.state.declared_types else "error")
         return inferred
     merged = ValueType(
         inferred.kind, inferred.dtype or declared.dtype, inferred.shape, inferred.element or declared.element
@@ -283,7 +285,20 @@ def _report_demand(values: GraphValues, demand: Obligation, declaration: Declara
         what, where = f"only where {demand}", "for the input"
     text = f"{name!r} is declared as {declaration.type}, which holds {what}"
     help = f"Leave the dimension open in the declaration of {name!r}, too, or declare the size {where} as well."
-    values.report(diagnostic("SG301", text, declaration.location, severity="warning", help=help))
+    found = diagnostic("SG301", text, declaration.location, severity="warning", help=help)
+    # What a body declares of its inputs is taken for granted in the body: only the graph around it can prove it.
+    holder_of_facts = values.parent if declaration.passed_in else values
+    if holder_of_facts is not None:
+        state.demands[found] = (holder_of_facts.facts, demand)
+    values.report(found)
+
+
+def settle_demands(state: WalkState) -> None:
+    """Take back each warning about a declaration of one size only if all that is known at the end proves that size."""
+    if not state.demands:
+        return
+    proved = {found for found, (facts, demand) in state.demands.items() if facts.prove_eq(demand.lhs, demand.rhs)}
+    state.diagnostics[:] = [found for found in state.diagnostics if found not in proved]
 
 
 def _report_given(

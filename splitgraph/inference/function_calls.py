@@ -10,7 +10,7 @@ from splitgraph.inference.call_memo import CallKey, CallVisit
 from splitgraph.inference.call_outputs import CallOutputs
 from splitgraph.inference.constant_keys import MOST_BYTES
 from splitgraph.inference.graph_walk import Bindings, GraphWalk
-from splitgraph.inference.journal_replay import replay
+from splitgraph.inference.journal_replay import Move, replay, symbols_to_rename
 from splitgraph.inference.steps import Steps
 from splitgraph.inference.walk_results import FunctionCall
 from splitgraph.inference.walk_state import WalkState
@@ -65,9 +65,11 @@ def _walked(
         # What the body looked at, the graph around it did.
         ctx.contents(position)
     given = _outputs(body, function)
-    is_reported, has_made = len(journal.entries) > start, len(state.generated) > made_before
-    made = sorted(name for name in given.symbols() if state.ordinals.get(name, -1) >= made_before) if has_made else ()
-    if version == facts.version and unrepeatable == journal.unrepeatable and not (is_reported and has_made):
+    has_made = len(state.generated) > made_before
+    made: list[str] | None = []
+    if has_made:
+        made = symbols_to_rename(state, start, given.symbols(), made_before, facts)
+    if version == facts.version and unrepeatable == journal.unrepeatable and made is not None:
         counts = {
             label: count - unknown_before.get(label, 0)
             for label, count in state.unknown_operators.items()
@@ -82,10 +84,11 @@ def _walked(
 
 def _repeat(state: WalkState, visit: CallVisit, ctx: WalkedNode) -> Sequence[ValueType]:
     """Repeat an earlier call for this one. Gives the types of the outputs."""
-    replay(state, visit.start, visit.end, visit.location, ctx.location)
+    names = {name: state.fresh() for name in visit.made}
+    replay(state, visit.start, visit.end, Move(visit.location, ctx.location, names))
     for label, count in visit.unknown.items():
         state.unknown_operators[label] += count
-    return _hand_over(visit.given.renamed({name: state.fresh() for name in visit.made}), ctx)
+    return _hand_over(visit.given.renamed(names), ctx)
 
 
 def _hand_over(outputs: CallOutputs, ctx: WalkedNode) -> Sequence[ValueType]:

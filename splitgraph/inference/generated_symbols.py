@@ -31,15 +31,22 @@ class ShownNames:
     A generated symbol that occurs only once, alone, says nothing and becomes None; the others are numbered unk0, unk1,
     ... An expression that the grammar cannot spell (half of `batch-size`) becomes a generated symbol too, and so does a
     large sum or product: the same symbol for the same value, and `meanings` has its meaning. A symbol that `solved`
-    equates with something else is shown as that.
+    equates with something else is shown as that. bounded: symbols that are shown even alone, as their bounds say
+    something.
     """
 
-    def __init__(self, generated: set[str], reserved: Iterable[str], solved: Mapping[str, DimLike]) -> None:
+    def __init__(
+        self,
+        generated: set[str],
+        reserved: Iterable[str],
+        solved: Mapping[str, DimLike],
+        bounded: Iterable[str] = (),
+    ) -> None:
         self.generated = generated
         self.solved = solved
         self._reserved = set(reserved)
         self._places: Counter[str] = Counter()
-        self._inside: set[str] = set()
+        self._inside: set[str] = set(bounded)
         self._held: dict[Dim, list[tuple[str, bool]]] = {}
         self._shown: dict[DimLike, DimLike | None] = {}
         self._names: dict[str, DimLike] = {}

@@ -11,6 +11,7 @@ from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.dim import Answer, Dim, Facts, Obligation, symbols_of
 from splitgraph.graph.nesting import MOST_NESTED
 from splitgraph.graph.scopes import GraphPath
+from splitgraph.inference.journal import Requirement
 from splitgraph.inference.knowledge import OMITTED, Knowledge
 from splitgraph.inference.walk_results import GraphDetail
 from splitgraph.inference.walk_state import WalkState
@@ -45,6 +46,8 @@ class GraphValues:
         self.imports = imports
         self.facts = facts
         self.parent = parent
+        # The location of the innermost body of a node that this graph is or is called in: it may not run.
+        self.branch = "" if parent is None else location
         # Of Loop, Scan and SequenceMap; the branches of If have other names.
         self.is_repeated: bool = "body" in path or (parent is not None and parent.is_repeated)
         self.types: dict[str, ValueType] = {}
@@ -199,7 +202,7 @@ class GraphValues:
         """Record an obligation unless nothing can satisfy it."""
         answer = self.facts.require(obligation)
         if answer == "assumed":
-            self.state.note_requirement(obligation, location, self.facts)
+            self.state.note_requirement(Requirement(obligation, location, self.facts, self.branch))
             if noted is not None:
                 noted.append(obligation)
         return answer

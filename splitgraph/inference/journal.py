@@ -33,11 +33,14 @@ class Avoidable(NamedTuple):
 
 
 class Requirement(NamedTuple):
-    """A requirement of a node in a body that may not run. facts: those of the body."""
+    """A requirement of a node. facts: those of its graph. branch: the location of the innermost body around the node,
+    which may not run; "" for a node of the main graph or of a function that it calls.
+    """
 
     obligation: Obligation
     location: str
     facts: Facts
+    branch: str
 
 
 Entry: TypeAlias = Finding | Avoidable | Requirement | FoundSplit

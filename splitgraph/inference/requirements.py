@@ -11,6 +11,7 @@ from splitgraph.dim.conditions import plain_obligation
 from splitgraph.dim.printing import spell_inside
 from splitgraph.inference.generated_symbols import ShownNames
 from splitgraph.inference.solved_symbols import resolve
+from splitgraph.inference.walk_results import FoundSplit
 from splitgraph.inference.walk_state import WalkState
 
 # Of more obligations none is left out, and each is shown as the node said it: to compare them takes the longer, the
@@ -105,19 +106,27 @@ def _by_what_is_known(obligation: Obligation, known: Facts) -> Obligation:
 
 
 def shown_requirements(
-    state: WalkState, naming: ShownNames, requirements: Requirements, splits: Iterable[tuple[str, Sequence[Obligation]]]
+    state: WalkState,
+    naming: ShownNames,
+    requirements: Requirements,
+    splits: Iterable[tuple[FoundSplit, Sequence[Obligation]]],
 ) -> dict[Obligation, tuple[str, ...]]:
-    """All requirements on symbols, as shown, with the locations of the nodes that require them. splits: the location
-    and the requirements of each split.
+    """All requirements on symbols, as shown, with the locations of the nodes that require them. splits: the
+    requirements of each split.
     """
+    meanings = frozenset(naming.meanings.values())
     found: dict[Obligation, dict[str, None]] = {}
-    for obligation, location, facts in state.requirements:
-        plain = requirements.plain(obligation, facts)
+    branches: dict[Obligation, dict[str, None]] = {}
+    for noted in state.requirements:
+        plain = requirements.plain(noted.obligation, noted.facts)
         if plain is not None:
-            found.setdefault(plain, {})[location] = None
-    for location, required in splits:
+            found.setdefault(plain, {})[noted.location] = None
+            branches.setdefault(plain, {})[noted.branch] = None
+    for split, required in splits:
         for plain in required:
-            found.setdefault(plain, {})[location] = None
+            # What a symbol stands for holds wherever it stands.
+            found.setdefault(plain, {})[split.location] = None
+            branches.setdefault(plain, {})["" if plain in meanings else split.branch] = None
     for name, definition in state.definitions.items():
         meaning = None if definition is None else naming.dim(definition[0])
         if definition is not None and isinstance(meaning, Dim) and meaning != symbol(name):
@@ -128,7 +137,9 @@ def shown_requirements(
             found.setdefault(_broadcast(shown, operands), {})[state.broadcasts[name][2]] = None
     for said in naming.meanings.values():
         found.setdefault(said, {})
-    return {plain: tuple(locations) for plain, locations in found.items()}
+    # What is required outside of bodies, too, is required in every run.
+    only = {plain: () if "" in bodies else tuple(bodies) for plain, bodies in branches.items()}
+    return {plain.within(only.get(plain, ())): tuple(locations) for plain, locations in found.items()}
 
 
 def _broadcast(shown: DimLike, operands: Sequence[DimLike]) -> Obligation:

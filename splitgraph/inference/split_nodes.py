@@ -44,7 +44,9 @@ def keep_split(
         return
     label, inputs = node_label(node, index), node.input[:]
     given, location = inputs[0] if inputs else "", f"{walk.location}/{label}"
-    found = FoundSplit(label, location, given, tuple(node.output[:]), detail, outputs, obligations, walk.facts)
+    found = FoundSplit(
+        label, location, given, tuple(node.output[:]), detail, outputs, obligations, walk.facts, walk.branch
+    )
     walk.state.keep_report(found)
 
 

@@ -78,7 +78,9 @@ class Walk(GraphWalk):
     def called(self, function: FunctionProto, location: str, bindings: Bindings | None) -> Walk:
         """The walk over the body of a function for a call; what it requires of symbols holds here."""
         path, imports, depth = ("call", location), _imports_of(self.state, function), self.depth
-        return Walk(self.state, path, location, imports, self.facts, bindings=bindings, calls=self.calls, depth=depth)
+        body = Walk(self.state, path, location, imports, self.facts, bindings=bindings, calls=self.calls, depth=depth)
+        body.branch = self.branch
+        return body
 
     def steps(self, nodes: Sequence[NodeProto]) -> Steps:
         """As `run`, but the bodies of functions are left to the caller."""

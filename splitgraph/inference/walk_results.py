@@ -53,7 +53,7 @@ class FoundSplit(NamedTuple):
     """A split node with the internal names of symbols.
 
     outputs: the types of the outputs. obligations: those that this node was the first to require. facts: what is known
-    of the symbols in the node's graph.
+    of the symbols in the node's graph. branch: the innermost body around the node, as in `Requirement`.
     """
 
     name: str
@@ -64,6 +64,7 @@ class FoundSplit(NamedTuple):
     outputs: Sequence[ValueType]
     obligations: tuple[Obligation, ...]
     facts: Facts
+    branch: str
 
 
 class Visit:

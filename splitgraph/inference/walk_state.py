@@ -33,16 +33,27 @@ from splitgraph.onnx_proto import FunctionProto, ModelProto, TensorProto
 from splitgraph.value_type import ValueType
 from splitgraph.variants.variadic_function import is_variadic_function
 
+# Of splits and findings of repeated calls so many are listed in a small file.
+MOST_REPEATED = 1_000
 # Functions that call functions twice, each time with other types, turn a file of a few lines into a model of millions
 # of nodes.
-_MANY_CALLS = 10_000
+_MANY_CALLS = 2_000
 
 
 def most_calls(model: ModelProto) -> int:
     """The limit of walked calls that repeat no earlier call: a fixed number, or the number of nodes in the file if that
     is larger.
     """
-    return max(_MANY_CALLS, len(model.graph.node) + sum(len(function.node) for function in model.functions))
+    return max(_MANY_CALLS, _nodes_in_file(model))
+
+
+def most_repeated(model: ModelProto) -> int:
+    """The limit of splits and findings that repeated calls list again, as for calls."""
+    return max(MOST_REPEATED, _nodes_in_file(model))
+
+
+def _nodes_in_file(model: ModelProto) -> int:
+    return len(model.graph.node) + sum(len(function.node) for function in model.functions)
 
 
 @dataclass(slots=True)
@@ -71,10 +82,11 @@ class WalkState:
     # Symbols for unknown dimensions in function bodies as written.
     stand_ins: list[Dim] = field(default_factory=list)
     unknown_operators: dict[str, int] = field(default_factory=dict)
+    # The first node of each unknown operator, by its label.
     first_unknown: dict[str, str] = field(default_factory=dict)
-    # The requirements on symbols, each with a location and the facts of its scope. Declared names of computed
+    # The requirements on symbols. Declared names of computed
     # dimensions, each with its meaning and a location; None where two values of one name differ.
-    requirements: list[tuple[Obligation, str, Facts]] = field(default_factory=list)
+    requirements: list[Requirement] = field(default_factory=list)
     definitions: dict[str, tuple[DimLike, str] | None] = field(default_factory=dict)
     # Declared names that unknown dimensions adopted, each with the graphs by path. The reference is to the values of
     # the graph, because each call of a function has its own; it is weak, because the values hold this state.
@@ -85,6 +97,9 @@ class WalkState:
     # Generated symbols for open dimensions of the model's inputs; and what warnings about declarations said of them.
     open_dimensions: frozenset[str] = frozenset()
     declared_sizes: Facts = field(default_factory=Facts)
+    # Each of these warnings with the condition under which the declaration holds, and the facts that may prove it when
+    # everything has been walked.
+    demands: dict[Diagnostic, tuple[Facts, Obligation]] = field(default_factory=dict)
     # Generated symbols for the broadcast of two dimensions: the two, and the location of the first node.
     broadcasts: dict[str, tuple[Dim, Dim, str]] = field(default_factory=dict)
     # Whether the broadcast of dimensions that may be empty is assumed to be the larger one; the assumptions, each with
@@ -142,6 +157,7 @@ class WalkState:
     _counter: int = 0
     _followed: int = 0
     _most_calls: int = field(init=False)
+    most_repeated: int = field(init=False)
 
     def __post_init__(self) -> None:
         if self.empty_chunks not in ("clamp", "error"):
@@ -153,7 +169,7 @@ class WalkState:
             self.function_names.add(key[:2])
             if is_variadic_function(function):
                 self.variadic.add(key)
-        self._most_calls = most_calls(self.model)
+        self._most_calls, self.most_repeated = most_calls(self.model), most_repeated(self.model)
         self.plain_functions = plain_functions(self.model)
         self.imports = opset_imports(self.model.opset_import)
         self.input_dimensions = {
@@ -246,13 +262,13 @@ class WalkState:
             self._reported.add(found)
             self.branches.place(self.diagnostics).append(found)
 
-    def note_requirement(self, obligation: Obligation, location: str, facts: Facts) -> None:
-        """Keep a requirement of a node that may run. facts: those that the obligation was added to."""
+    def note_requirement(self, found: Requirement) -> None:
+        """Keep a requirement of a node that may run."""
         if self.quiet or self.muted:
             return
-        self.requirements.append((obligation, location, facts))
+        self.requirements.append(found)
         if self.calling:
-            self.journal.entries.append(Requirement(obligation, location, facts))
+            self.journal.entries.append(found)
 
     def note_broadcast(self, a: Dim, b: Dim, made: Dim, location: str) -> None:
         """Let a generated symbol stand for the broadcast of two dimensions, from here on and in the whole model."""

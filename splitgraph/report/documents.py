@@ -45,11 +45,15 @@ def analysis_json(analysis: Analysis, model_name: str, with_values: bool = False
             for location, types in analysis.graphs.items()
         }
     document["symbols"] = {name: {"min": low, "max": high} for name, (low, high) in analysis.symbols.items()}
-    document["obligations"] = [str(each) for each in analysis.obligations]
+    document["obligations"] = [str(each) for each in analysis.obligations if not each.branches]
+    document["branch_obligations"] = [
+        {"obligation": str(each), "branch": branch} for each in analysis.obligations for branch in each.branches
+    ]
     document["assumptions"] = [str(each) for each in analysis.assumptions]
     document["diagnostics"] = diagnostics_json(analysis.diagnostics)
     document["accepted"] = diagnostics_json(analysis.accepted)
     found = analysis.completeness
+    origin = found.first_unknown
     document["completeness"] = {
         "dims": found.dims,
         "known": found.known,
@@ -58,6 +62,7 @@ def analysis_json(analysis: Analysis, model_name: str, with_values: bool = False
         "nodes": found.nodes,
         "unknown_operators": list(found.unknown_operators),
         "left_open": found.left_open,
+        "first_unknown": None if origin is None else {"location": origin.location, "reason": origin.reason},
     }
     return document
 
@@ -72,6 +77,7 @@ def failed_analysis_json(model_name: str, diagnostics: Iterable[Diagnostic]) -> 
         "splits": [],
         "symbols": {},
         "obligations": [],
+        "branch_obligations": [],
         "assumptions": [],
         "diagnostics": diagnostics_json(diagnostics),
         "accepted": [],

@@ -214,7 +214,7 @@ def _obligations(analysis: Analysis, with_values: bool, brief: bool) -> list[Blo
     """
     of_splits = {text for split in analysis.splits for text in split.obligations}
     rows = [
-        (abridged(f"requires {each}", LONGEST_TEXT), _who(list(map(_node, locations)), brief))
+        (abridged(f"requires {each}{_where(each)}", LONGEST_TEXT), _who(list(map(_node, locations)), brief))
         for each, locations in analysis.required_by.items()
         if with_values or analysis.generated.isdisjoint(each.symbols) or str(each) in of_splits
     ]
@@ -228,6 +228,11 @@ def _obligations(analysis: Analysis, with_values: bool, brief: bool) -> list[Blo
     if not rows:
         return []
     return [table(("", ""), ("yellow", "dim"), rows), BLANK]
+
+
+def _where(required: Obligation) -> str:
+    """In which runs something must hold: nothing is said where it is in all."""
+    return f" where {' or '.join(map(_node, required.branches))} runs" if required.branches else ""
 
 
 def _upper_limit(assumption: Obligation) -> str:
@@ -260,7 +265,9 @@ def _summary(found: Completeness, diagnostics: Sequence[Diagnostic], accepted: S
     symbolic = f", {found.symbolic:,} symbolic" if found.symbolic else ""
     sentences = [f"{found.known:,} of {count(found.dims, 'dimension')} known{symbolic}."]
     if found.unknown_rank:
-        sentences.append(f"{count(found.unknown_rank, 'value')} of unknown rank.")
+        origin = found.first_unknown
+        first = f", the first at {_node(origin.location)} ({origin.reason})" if origin else ""
+        sentences.append(f"{count(found.unknown_rank, 'value')} of unknown rank{first}.")
     if found.unknown_operators:
         names = ", ".join(map(abridged, found.unknown_operators))
         open_values = f", which leave {count(found.left_open, 'value')} open" if found.left_open else ""

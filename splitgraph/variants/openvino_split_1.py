@@ -14,6 +14,8 @@ from splitgraph.variants.openvino_axis import only_one, possible_axes, read_axis
 from splitgraph.variants.variant import Variant
 
 DOMAIN = "org.openvinotoolkit"
+# The domain of layers outside OpenVINO's own operator sets: an extension may give its layers any name.
+EXTENSION = f"{DOMAIN}.extension"
 
 
 def lift(site: SplitSite) -> CanonicalSplit | None:

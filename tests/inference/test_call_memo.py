@@ -9,9 +9,9 @@ import pytest
 from inference.memo_models import tree_of_calls
 
 from splitgraph.inference import infer_model, walk_state
-from splitgraph.inference.journal_replay import MOST_REPEATED
 from splitgraph.inference.visit_memo import VisitMemo
 from splitgraph.inference.walk import Walk
+from splitgraph.inference.walk_state import MOST_REPEATED
 
 # The leaf's nodes, and what else the functions have that is not the usual.
 LEAVES: dict[str, tuple[str, dict[str, str]]] = {
@@ -22,6 +22,19 @@ LEAVES: dict[str, tuple[str, dict[str, str]]] = {
     "a finding": ("y = Relu (x)  z = Concat <axis = 9> (x, x)", {}),
     "an unknown operator": ("y = Relu (x)  z = nobody.Knows (x)", {}),
     "symbols of its own": ("z = NonZero (x)  y = Relu (x)", {}),
+    "symbols of its own and a finding": ("z = NonZero (x)  y = Relu (x)  w = Concat <axis = 9> (z, z)", {}),
+    "symbols of its own and a split": (
+        "z = NonZero (x)  y = Relu (x)  a, b = Split <axis = 1, num_outputs = 2> (z)",
+        {},
+    ),
+    "symbols that it gives and splits": (
+        "y = NonZero (x)  a, b = Split <axis = 1, num_outputs = 2> (y)",
+        {"joined": "Identity (b)"},
+    ),
+    "symbols of its own in a sequence": (
+        "z = NonZero (x)  y = Relu (x)  s = SplitToSequence <axis = 1> (z)  t = Concat <axis = 9> (z, z)",
+        {},
+    ),
     "symbols that it gives": ("y = NonZero (x)", {"joined": "Identity (b)"}),
     "branches": (
         "c = Constant <value_int = 1> ()  d = Cast <to = 9> (c)  y = If (d) <"

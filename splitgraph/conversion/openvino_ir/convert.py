@@ -10,6 +10,7 @@ from splitgraph.acceptance import Acceptance
 from splitgraph.conversion.openvino_ir.editor import GraphEditor, NewPort, Place, insert_input, set_data
 from splitgraph.conversion.rewrite import Change, Rewrite
 from splitgraph.diagnostics import ConversionError, Diagnostic, SplitgraphError, diagnostic
+from splitgraph.dim import Dim
 from splitgraph.graph.scopes import GraphPath
 from splitgraph.inference.analysis import IR
 from splitgraph.inference.openvino_ir import is_split, mirror
@@ -132,8 +133,10 @@ def _no_plain_split(layer: Layer, detail: SplitDetail) -> str | None:
     """Why a VariadicSplit cannot become a Split; None where it can."""
     split = detail.split
     assert split is not None
-    lengths = split.static_lengths
-    if lengths is None or not isinstance(split.total, int):
+    lengths = split.lengths or ()
+    # Equal lengths that are no numbers are equal parts of any dimension: -1 alone, or computed ones.
+    are_alike = bool(lengths) and all(length == lengths[0] for length in lengths) and isinstance(lengths[0], Dim)
+    if not are_alike and (split.static_lengths is None or not isinstance(split.total, int)):
         return "Split makes equal parts of a dimension, and cannot pin one that is dynamic or lengths known at run time"
     if len(set(lengths)) > 1:
         return f"Split makes equal parts, and these are {', '.join(map(str, lengths))}"

@@ -13,8 +13,10 @@ from splitgraph.graph.scopes import MAIN
 from splitgraph.inference.accepted import settle
 from splitgraph.inference.analysis import IR, Analysis
 from splitgraph.inference.build_analysis import build_analysis
+from splitgraph.inference.declared_types import settle_demands
 from splitgraph.inference.define_graph import define_graph_values
 from splitgraph.inference.given_sizes import NO_SIZES, InputShapes, Sizes, read_sizes
+from splitgraph.inference.openvino_ir.layer_types import fault_of_layer
 from splitgraph.inference.openvino_ir.mirror import Mirror, mirror
 from splitgraph.inference.openvino_ir.write_dims import fill_ir
 from splitgraph.inference.rules import load_openvino_rules
@@ -70,7 +72,19 @@ def _analyse(
     if state.find_scopes():
         state, main = _walk(mirrored, sizes, empty_chunks, state.reserved, set_aside or {})
         state.find_scopes()
+    _report_impossible_layers(state, mirrored)
     return build_analysis(state, main)
+
+
+def _report_impossible_layers(state: WalkState, mirrored: Mirror) -> None:
+    """Warn about layers that no operator set of OpenVINO has: OpenVINO does not read the model."""
+    for scope in state.scopes:
+        for layer in mirrored.layers.get(scope.path, ()):
+            fault = fault_of_layer(layer.type, layer.version)
+            if fault is not None:
+                help = "Correct the layer's type or version; a layer of an extension has a version of its own."
+                found = diagnostic("SG303", fault, f"{scope.location}/{layer.name}", severity="warning", help=help)
+                state.report(found)
 
 
 def _walk(
@@ -88,6 +102,7 @@ def _walk(
     _require_intervals(main, mirrored.bounds, sizes.bound)
     define_graph_values(main, mirrored.model.graph, sizes.given)
     main.run(mirrored.model.graph.node)
+    settle_demands(state)
     return state, main
 
 

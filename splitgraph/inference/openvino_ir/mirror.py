@@ -21,15 +21,13 @@ from splitgraph.inference.rules.openvino.port_maps import write_ports
 from splitgraph.node_making import make_attribute
 from splitgraph.onnx_proto import IR_VERSION, AttributeProto, GraphProto, ModelProto, TensorProto
 from splitgraph.value_type import DTYPE_NUMBERS, ValueType
-from splitgraph.variants.openvino_split_1 import DOMAIN
+from splitgraph.variants.openvino_split_1 import DOMAIN, EXTENSION
 
 if TYPE_CHECKING:
     from splitgraph.formats.openvino_ir import Graph, Layer, OpenVINOModel, Port
 
 # The attribute with the operator set of a node's layer ("opset1", "extension").
 OPERATOR_SET = "operator_set"
-# The domain of layers outside OpenVINO's own operator sets: an extension may give its layers any name.
-EXTENSION = f"{DOMAIN}.extension"
 _SPLITS = frozenset({"Split", "VariadicSplit"})
 # How many bytes an element of a mirrored constant can take.
 _WIDEST = 8
@@ -41,8 +39,8 @@ class Mirror:
 
     layers: of the nodes of each graph, in order. names: of the value that each output port gives, by graph, layer and
     port. given: the types of inputs and constants, by graph and name. declared: the types of other layers' outputs, as
-    the IR has them; not of splits, whose types in the IR are incomplete and sometimes wrong. bounds: the bounds of
-    symbols that stand for intervals.
+    the IR has them; not of splits and of decompression, whose types in the IR are incomplete or wrong. bounds: the
+    bounds of symbols that stand for intervals.
     """
 
     model: ModelProto = field(default_factory=ModelProto)
@@ -93,7 +91,7 @@ class _Mirroring:
                 name = names[layer.id, layer.outputs[0].id]
                 given[name] = self._add_constant(proto, layer, name)
             else:
-                if not is_split(layer):
+                if not is_split(layer) and not _is_decompression(layer):
                     declared |= {names[layer.id, port.id]: _declared(port) for port in layer.outputs}
                 self._add_node(proto, graph, layer, names, (*path, len(layers)))
                 layers.append(layer)
@@ -152,6 +150,13 @@ class _Mirroring:
 def is_split(layer: Layer) -> bool:
     """True for OpenVINO's own splits."""
     return layer.type in _SPLITS and _domain(layer) == DOMAIN
+
+
+def _is_decompression(layer: Layer) -> bool:
+    """True for a Convert that OpenVINO wrote behind a constant that it compressed. Where it is an output of the model,
+    OpenVINO writes the compressed type into its port, and reads only destination_type.
+    """
+    return layer.type == "Convert" and layer.element.find("rt_info/attribute[@name='decompression']") is not None
 
 
 def _domain(layer: Layer) -> str:

@@ -53,7 +53,10 @@ def model_data(analysis: Analysis, name: str, wanted: Iterable[str] = ()) -> Mod
         "findings": [_finding(each, graphs) for each in analysis.diagnostics],
         "symbols": [[printable(symbol), low, high] for symbol, (low, high) in analysis.symbols.items()],
         "obligations": [
-            [printable(str(each)), [printable(location) for location in locations[:20]]]
+            [
+                printable(f"{each} (if {' or '.join(each.branches)} runs)" if each.branches else str(each)),
+                [printable(location) for location in locations[:20]],
+            ]
             for each, locations in analysis.required_by.items()
         ],
         "assumptions": [[printable(str(each)), [printable(at)]] for each, at in analysis.assumed_by.items()],

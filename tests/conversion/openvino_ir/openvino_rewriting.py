@@ -95,6 +95,17 @@ def cases() -> Iterator[Case]:
     yield "equal, axis scalar", variadic([2, 6], np.int32(-1), np.array([2, 2, 2])), {"x": numbers(2, 6)}
     yield "uneven", variadic([2, 6], np.int64(1), np.array([4, -1])), {"x": numbers(2, 6)}
     yield "uneven dynamic", variadic([2, -1], np.int64(1), np.array([4, -1])), {"x": numbers(2, 7)}
+    yield "a rest alone", variadic([2, -1], np.int64(1), np.array([-1])), {"x": numbers(2, 7)}
+    yield "a rest alone, interval", variadic([interval, 4], np.int32(0), np.array([-1], np.int32)), {"x": numbers(3, 4)}
+    yield "a rest alone, axis [1]", variadic([-1, -1], np.array([-1]), np.array([-1])), {"x": numbers(2, 5)}
+    yield "a rest alone, static", variadic([2, 6], np.int64(1), np.array([-1])), {"x": numbers(2, 6)}
+    yield (
+        "a rest alone, scalar axis from the end",
+        variadic([-1, 3, 2], np.int64(-3), np.array([-1])),
+        {"x": numbers(4, 3, 2)},
+    )
+    yield "one length pinned", variadic([2, -1], np.int64(1), np.array([7])), {"x": numbers(2, 7)}
+    yield "two lengths pinned", variadic([-1, 2], np.int64(0), np.array([3, 3])), {"x": numbers(6, 2)}
     yield "two splits", two_splits(), {"x": numbers(6, 4)}
     yield "If", in_branches(), {"condition": np.array(True), "x": numbers(2, 6)}
     yield "TensorIterator", in_iterations(), {"x": numbers(5, 1, 6)}

@@ -46,7 +46,7 @@ def test_split_in_an_iteration(folder: Path) -> None:
         ("iterated", {"float32[2, 8]", "float32[2, p00_1, 8]"}),
         ("iterated_backward", {"float32[2, 8, unk0]"}),
         ("growing", {"float32[?, 8]", "int64[3]"}),
-        ("branches", {"float32[unk0, ?]"}),
+        ("branches", {"float32[unk0, unk1]", "float32[unk0, unk2]"}),
     ],
 )
 def test_what_holds_afterwards(folder: Path, group: str, expected: set[str]) -> None:

@@ -21,14 +21,9 @@ HERE = Path(__file__).parent
 RECORDED: dict[str, dict[str, Any]] = json.loads((HERE / "layers.json").read_text())
 RESULTS = [(group, result) for group, results in RECORDED.items() for result in results]
 
-_SHOWN = "a dimension that stands once and of which only bounds are known is shown as unknown"
 _EMPTY = "OpenVINO takes for granted that a dimension is not 0"
 # Where OpenVINO says more, and why.
 LOOSER = {
-    "arithmetic/intervals": _SHOWN,
-    "slicing/unknown_bounds": _SHOWN,
-    "slicing/unknown_start": _SHOWN,
-    "indexing/non_zero_narrow": _SHOWN,
     "reshaping/no_elements_rest": "-1 beside a 0 that is meant is 1 to OpenVINO, and could be any number",
     "reshaping/any_rank": _EMPTY,
     "convolution/spread": _EMPTY,

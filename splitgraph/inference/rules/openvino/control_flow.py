@@ -31,7 +31,31 @@ def branches(ctx: NodeContext) -> Sequence[ValueType]:
     """Walk both bodies. The outputs have what the bodies have in common, or the taken body's types where the condition
     is constant.
     """
-    return infer_branches(ctx, lambda: _branch(ctx, "then"), lambda: _branch(ctx, "else"))
+    walked: list[Body] = []
+
+    def walk(name: str) -> Body:
+        walked.append(_branch(ctx, name))
+        return walked[-1]
+
+    outputs = infer_branches(ctx, lambda: walk("then"), lambda: walk("else"))
+    for index, value in enumerate(outputs):
+        _bound_between(ctx, value, [body.types[index] for body in walked])
+    return outputs
+
+
+def _bound_between(ctx: NodeContext, value: ValueType, given: Sequence[ValueType]) -> None:
+    """Bound each dimension that the branches have different sizes for by the smallest and the largest of them."""
+    for axis, dim in enumerate(value.shape or ()):
+        dims = [other.shape[axis] for other in given if other.shape is not None and len(other.shape) > axis]
+        known = [each for each in dims if each is not None]
+        if not ctx.is_generated(dim) or dim in known or len(known) != len(given):
+            continue
+        ranges = [ctx.facts.range_of(each) for each in known]
+        highs = [high for _, high in ranges if high is not None]
+        low = min(max(low or 0, 0) for low, _ in ranges)
+        high = max(highs) if len(highs) == len(ranges) else None
+        if (low, high) != (0, None):
+            ctx.facts.tighten(str(dim), low, high)
 
 
 def _branch(ctx: NodeContext, name: str) -> Body:
