@@ -136,6 +136,9 @@ class NodeContext(Protocol):
         taken for granted.
         """
 
+    def is_nonempty(self, dim: Dim) -> bool:
+        """True for a dimension that is at least 1, or that is assumed to be."""
+
     def broadcast_symbol(self, a: Dim, b: Dim) -> Dim | None:
         """The generated symbol that stands for the broadcast of two dimensions; None where there is none yet."""
 

@@ -34,8 +34,8 @@ def reconcile(
     """Merge an inferred and a declared type. Where both state something, the inferred type wins; a contradiction is
     reported.
 
-    Declared names of dimensions that inference does not know are adopted, except in the body of a loop and except names
-    of the model's inputs: these would claim an equality without proof. passed_in: the inferred type is the type passed
+    Declared names and expressions of dimensions that inference does not know are adopted, except in the body of a loop
+    and except names of the model's inputs: these would claim an equality without proof. passed_in: the inferred type is the type passed
     to a graph's input; for the main graph, a shape that splitgraph's caller gives. of_split: the value is a part of a
     split.
     """
@@ -161,9 +161,9 @@ def _merge(values: GraphValues, inferred: DimLike | None, declared: Dim | None, 
     if inferred is None or declared is None or inferred == declared:
         return values.fresh() if inferred is None and declared is None else (declared if inferred is None else inferred)
     if isinstance(inferred, Dim) and _is_unknown(values, inferred):
-        if isinstance(declared, Dim) and (values.is_repeated or symbols_of(declared) & values.state.input_dimensions):
+        if values.is_repeated or str(declared) in values.state.input_dimensions:
             # A name has one value in a run, that of the input which has it; what is unknown here may have another one,
-            # or one in each iteration, and names are often careless.
+            # or one in each iteration, and names are often careless. An expression was computed by its author.
             return inferred
         if isinstance(declared, Dim) and _is_taken(values, inferred, declared):
             return inferred
@@ -173,8 +173,9 @@ def _merge(values: GraphValues, inferred: DimLike | None, declared: Dim | None, 
         if values.facts.require(Obligation(inferred, "==", declared)) == "contradiction":
             return None
         # What is known of it from elsewhere is known of the name, too.
-        is_new = known not in (inferred, declared) and values.path == MAIN
-        values.state.definitions[str(declared)] = (known, location) if is_new else None
+        if declared == symbol(str(declared)):
+            is_new = known not in (inferred, declared) and values.path == MAIN
+            values.state.definitions[str(declared)] = (known, location) if is_new else None
         return declared
     return inferred
 

@@ -197,7 +197,7 @@ def _analyse(
 ) -> Analysis:
     # A function of its own, so that what the walks kept is gone when the model is copied and filled.
     state, main = _believing(model, sizes, empty_chunks, assume_defaults, assumes_nonempty, set_aside)
-    if state.assumed_pairs and (_errors(state) or may_be_settled(state, main.facts)):
+    if (state.assumed_pairs or state.assumed_sizes) and (_errors(state) or may_be_settled(state, main.facts)):
         # A requirement that came later may rest on what was assumed before it: only a walk that assumes nothing tells.
         exact, exact_main = _believing(model, sizes, empty_chunks, assume_defaults, False, set_aside)
         if _errors(state) <= _errors(exact):

@@ -11,7 +11,7 @@ from splitgraph.contents import MAX_RANK, Contents, SequenceInfo
 from splitgraph.diagnostics import Diagnostic, Severity, diagnostic
 from splitgraph.dim import Dim, DimLike, Facts, Obligation, symbols_of
 from splitgraph.graph.scopes import called_function, node_label
-from splitgraph.inference.broadcast_assumptions import larger_of
+from splitgraph.inference.broadcast_assumptions import is_nonempty, larger_of
 from splitgraph.inference.context import Body, Relation
 from splitgraph.inference.define_graph import define_graph_values
 from splitgraph.inference.graph_walk import GraphWalk
@@ -180,6 +180,9 @@ class WalkedNode:
 
     def larger_of(self, a: Dim, b: Dim) -> DimLike | None:
         return larger_of(self.walk.state, self.facts, a, b, self.location)
+
+    def is_nonempty(self, dim: Dim) -> bool:
+        return is_nonempty(self.walk.state, self.facts, dim, self.location)
 
     def broadcast_symbol(self, a: Dim, b: Dim) -> Dim | None:
         return self.walk.state.broadcast_cache.get(frozenset((a, b)))
