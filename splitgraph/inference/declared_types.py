@@ -35,9 +35,9 @@ def reconcile(
     reported.
 
     Declared names and expressions of dimensions that inference does not know are adopted, except in the body of a loop
-    and except names of the model's inputs: these would claim an equality without proof. passed_in: the inferred type is the type passed
-    to a graph's input; for the main graph, a shape that splitgraph's caller gives. of_split: the value is a part of a
-    split.
+    and except names of the model's inputs: these would claim an equality without proof. passed_in: the inferred type
+    is the type passed to a graph's input; for the main graph, a shape that splitgraph's caller gives. of_split: the
+    value is a part of a split.
     """
     declaration = Declaration(name, declared, location, passed_in, of_split)
     report = _report_given if passed_in and values.path == MAIN else _report
@@ -161,9 +161,9 @@ def _merge(values: GraphValues, inferred: DimLike | None, declared: Dim | None, 
     if inferred is None or declared is None or inferred == declared:
         return values.fresh() if inferred is None and declared is None else (declared if inferred is None else inferred)
     if isinstance(inferred, Dim) and _is_unknown(values, inferred):
-        if values.is_repeated or str(declared) in values.state.input_dimensions:
+        if isinstance(declared, Dim) and (values.is_repeated or _claims_equality(values, declared)):
             # A name has one value in a run, that of the input which has it; what is unknown here may have another one,
-            # or one in each iteration, and names are often careless. An expression was computed by its author.
+            # or one in each iteration, and names are often careless.
             return inferred
         if isinstance(declared, Dim) and _is_taken(values, inferred, declared):
             return inferred
@@ -178,6 +178,15 @@ def _merge(values: GraphValues, inferred: DimLike | None, declared: Dim | None, 
             values.state.definitions[str(declared)] = (known, location) if is_new else None
         return declared
     return inferred
+
+
+def _claims_equality(values: GraphValues, declared: Dim) -> bool:
+    """True for a declared dimension that says of the inputs' dimensions what nothing proves. An expression is computed
+    by its author, so that `infer` believes it like a number; walks that assume nothing do not.
+    """
+    if symbols_of(declared).isdisjoint(values.state.input_dimensions):
+        return False
+    return declared == symbol(str(declared)) or not values.state.assumes_nonempty
 
 
 def _is_taken(values: GraphValues, inferred: Dim, declared: Dim) -> bool:
