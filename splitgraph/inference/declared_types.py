@@ -12,7 +12,7 @@ from splitgraph.dim.printing import is_identifier
 from splitgraph.graph.scopes import MAIN, GraphPath
 from splitgraph.graph.types import value_type
 from splitgraph.inference.graph_values import GraphValues
-from splitgraph.value_type import ValueType
+from splitgraph.value_type import ValueType, tensor
 
 _BRANCHES = ("then_branch", "else_branch")
 
@@ -71,6 +71,15 @@ def _fits(default: ValueType, declared: ValueType) -> bool:
         return True
     pairs = zip(default.shape or (), declared.shape, strict=False)
     return default.rank == declared.rank and all(mine == theirs for mine, theirs in pairs if isinstance(theirs, int))
+
+
+def with_demand(known: ValueType, demanded: ValueType) -> ValueType:
+    """A type, with what is demanded in the place of what is not known."""
+    if known.kind == "unknown":
+        return demanded
+    if known.kind != "tensor":
+        return known
+    return tensor(known.dtype or demanded.dtype, demanded.shape if known.shape is None else known.shape)
 
 
 class Declaration(NamedTuple):

@@ -26,6 +26,7 @@ from splitgraph.inference.broadcast_assumptions import may_be_settled, settle_as
 from splitgraph.inference.build_analysis import build_analysis
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.define_graph import define_graph_values
+from splitgraph.inference.demanded_types import Demands, demanded_types
 from splitgraph.inference.function_bodies import walk_function_bodies
 from splitgraph.inference.given_sizes import NO_SIZES, InputShapes, Sizes, read_sizes
 from splitgraph.inference.input_defaults import (
@@ -44,6 +45,7 @@ from splitgraph.onnx_proto import GraphProto, ModelProto
 from splitgraph.schemas import newest_opset
 
 NOTHING_ASIDE: SetAside = {}
+NO_DEMANDS: Demands = {}
 
 
 def infer_model(
@@ -277,6 +279,7 @@ def _walk(
     assumes_nonempty: bool = False,
     sorts: bool = False,
     set_aside: SetAside = NOTHING_ASIDE,
+    demands: Demands = NO_DEMANDS,
 ) -> tuple[WalkState, Walk]:
     state = WalkState(
         model,
@@ -289,6 +292,7 @@ def _walk(
         assumes_nonempty=assumes_nonempty,
         sorts=sorts,
         set_aside=set_aside,
+        demands=demands,
     )
     load_rules()
     _check_functions(state)
@@ -308,7 +312,11 @@ def _walk(
         state.report(lacking)
     # A subgraph declares a dimension with the name of a generated symbol, or a node reads the output of a later node.
     # Both are rare; looking for them first would cost another pass over all nodes.
-    if state.find_scopes() or (state.is_disordered and not sorts):
+    again = state.find_scopes() or (state.is_disordered and not sorts)
+    if not again and demands is NO_DEMANDS:
+        demands = demanded_types(state)
+        again = bool(demands)
+    if again:
         return _walk(
             model,
             sizes,
@@ -320,6 +328,7 @@ def _walk(
             assumes_nonempty=assumes_nonempty,
             sorts=sorts or state.is_disordered,
             set_aside=set_aside,
+            demands=demands,
         )
     for scope in state.scopes if sorts else ():
         _check_order(state, scope)

@@ -103,6 +103,8 @@ class WalkState:
     # types of outputs.
     given_types: Mapping[GraphPath, Mapping[str, ValueType]] = field(default_factory=dict)
     declared_types: Mapping[GraphPath, Mapping[str, ValueType]] = field(default_factory=dict)
+    # By graph and name, what nodes demand of values of which an earlier walk knew less.
+    demands: Mapping[GraphPath, Mapping[str, ValueType]] = field(default_factory=dict)
     # Every graph of the model, and the dimensions that it names.
     scopes: tuple[Scope, ...] = ()
     reserved: set[str] = field(default_factory=set)
