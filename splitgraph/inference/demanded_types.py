@@ -76,7 +76,9 @@ _RANKS: dict[str, Sequence[int | None]] = {
 }
 # How many elements these attributes have for each spatial dimension, of which the rank has two more.
 _WINDOWS = {"kernel_shape": 1, "strides": 1, "dilations": 1, "pads": 2}
-_WINDOWED = frozenset("AveragePool Conv ConvInteger ConvTranspose DeformConv LpPool MaxPool MaxUnpool QLinearConv".split())
+_WINDOWED = frozenset(
+    "AveragePool Conv ConvInteger ConvTranspose DeformConv LpPool MaxPool MaxUnpool QLinearConv".split()
+)
 # The vectors with so many elements for each dimension of the first input.
 _VECTORS = {"Tile": {1: 1}, "Pad": {1: 2}, "Resize": {2: 1, 3: 1}, "Upsample": {1: 1}}
 
@@ -184,9 +186,7 @@ def _of_equation(equation: object, count: int) -> dict[int, int]:
     return {place: len(term) for place, term in enumerate(terms) if "." not in term}
 
 
-def _dtypes(
-    schema: OperatorVersion | None, given: Sequence[ValueType], made: Sequence[ValueType]
-) -> dict[int, str]:
+def _dtypes(schema: OperatorVersion | None, given: Sequence[ValueType], made: Sequence[ValueType]) -> dict[int, str]:
     """The element type of each input that follows from the schema, and from values that share its type variable."""
     if schema is None:
         return {}

@@ -96,11 +96,15 @@ class WalkedNode:
     def has_input(self, index: int) -> bool:
         return index < len(self.given) and self.given[index] is not OMITTED
 
-    def contents(self, index: int) -> Contents | None:
+    def contents(self, index: int, *, needed: bool = False) -> Contents | None:
         if index >= len(self.given):
             return None
         known = self.given[index]
         if known.unread:
+            computed = None if needed else self.walk.computed_of(self.node.input[index])
+            if computed is not None and computed.is_float:
+                self.walk.state.effects += 1
+                return None
             known = self.given[index] = self.walk.read(self.node.input[index])
         return known.contents
 
