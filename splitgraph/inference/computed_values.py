@@ -1,6 +1,6 @@
 """Values that nodes compute from constants alone. Nothing is computed until a dimension depends on it.
 
-The rules follow integers and symbols. What they do not follow is run by onnx's reference evaluator, in double precision.
+The rules follow integers and symbols. onnx's reference evaluator runs what they do not follow, in double precision.
 Runtimes round in their own ways, so a result is certain only if every way of rounding gives it: a node whose result is
 not exact is run with several errors of a few units in the last place, and elements that change are unknown.
 """
@@ -34,38 +34,41 @@ _EXACT_BITS = {"float32": 24, "float64": 26, "float16": 11}
 # What a runtime may be off by, in units of the last place.
 _ERROR = 8.0
 
+
+def _since(version: int, names: str) -> dict[str, int]:
+    return dict.fromkeys(names.split(), version)
+
+
 # What moves elements, is exact for integers, or is correctly rounded by every runtime; by the first version that the
 # evaluator computes as its specification says.
 _EXACT = {
-    **dict.fromkeys("Add And Div Equal Greater Less Mul Or Sub Xor".split(), 7),
-    **dict.fromkeys("Max Min".split(), 8),
-    **dict.fromkeys("GreaterOrEqual LessOrEqual".split(), 12),
-    **dict.fromkeys("Clip Gather GatherElements OneHot ScatterElements Range TopK".split(), 11),
-    **dict.fromkeys("Abs Ceil Floor Neg Relu Sqrt Reshape Tile".split(), 6),
-    **dict.fromkeys("BitShift ConcatFromSequence DepthToSpace GatherND NonZero ReverseSequence".split(), 9),
-    **dict.fromkeys("SequenceAt SequenceConstruct SequenceErase SequenceInsert SequenceLength".split(), 11),
-    **dict.fromkeys("SplitToSequence Round Slice Unique ScatterND Mod".split(), 10),
-    **dict.fromkeys("ArgMax ArgMin Pad ReduceMax ReduceMin Squeeze Unsqueeze Flatten Concat".split(), 11),
-    **dict.fromkeys("BitwiseAnd BitwiseNot BitwiseOr BitwiseXor".split(), 18),
-    **dict.fromkeys("Cast Compress Expand Identity Not Sign Size Shape Where IsNaN IsInf".split(), 9),
-    **dict.fromkeys("DequantizeLinear Transpose Trilu".split(), 1),
+    **_since(7, "Add And Div Equal Greater Less Mul Or Sub Xor"),
+    **_since(8, "Max Min"),
+    **_since(12, "GreaterOrEqual LessOrEqual"),
+    **_since(11, "Clip Gather GatherElements OneHot ScatterElements Range TopK"),
+    **_since(6, "Abs Ceil Floor Neg Relu Sqrt Reshape Tile"),
+    **_since(9, "BitShift ConcatFromSequence DepthToSpace GatherND NonZero ReverseSequence"),
+    **_since(11, "SequenceAt SequenceConstruct SequenceErase SequenceInsert SequenceLength"),
+    **_since(10, "SplitToSequence Round Slice Unique ScatterND Mod"),
+    **_since(11, "ArgMax ArgMin Pad ReduceMax ReduceMin Squeeze Unsqueeze Flatten Concat"),
+    **_since(18, "BitwiseAnd BitwiseNot BitwiseOr BitwiseXor"),
+    **_since(9, "Cast Compress Expand Identity Not Sign Size Shape Where IsNaN IsInf"),
+    **_since(1, "DequantizeLinear Transpose Trilu"),
 }
 # The first version that the evaluator has, where older nodes mean the same.
 _RUN_AS = {"DequantizeLinear": 19}
 # What rounds each element in its own way.
 _ROUNDED = {
-    **dict.fromkeys(
-        "Acos Asin Atan Cos Exp Log Pow Reciprocal Sigmoid Sin Sinh Cosh Softplus Softsign Tan Tanh".split(), 6
-    ),
-    **dict.fromkeys("Acosh Asinh Atanh Elu Erf HardSigmoid HardSwish LeakyRelu Selu ThresholdedRelu".split(), 6),
-    **dict.fromkeys("Gelu Mish Softmax LogSoftmax".split(), 13),
+    **_since(6, "Acos Asin Atan Cos Exp Log Pow Reciprocal Sigmoid Sin Sinh Cosh Softplus Softsign Tan Tanh"),
+    **_since(6, "Acosh Asinh Atanh Elu Erf HardSigmoid HardSwish LeakyRelu Selu ThresholdedRelu"),
+    **_since(13, "Gelu Mish Softmax LogSoftmax"),
 }
 # What adds up or multiplies elements in any order, and rounds after each.
 _SUMS = {
-    **dict.fromkeys("CumSum Einsum Gemm MatMul Mean ReduceL1 ReduceL2 ReduceMean ReduceProd ReduceSum".split(), 11),
-    **dict.fromkeys("ReduceSumSquare ReduceLogSum ReduceLogSumExp Sum".split(), 11),
+    **_since(11, "CumSum Einsum Gemm MatMul Mean ReduceL1 ReduceL2 ReduceMean ReduceProd ReduceSum"),
+    **_since(11, "ReduceSumSquare ReduceLogSum ReduceLogSumExp Sum"),
 }
-_SUMS.update(dict.fromkeys(("MatMul", "Sum", "Mean"), 8))
+_SUMS.update(_since(8, "MatMul Mean Sum"))
 _SINCE = {**_EXACT, **_ROUNDED, **_SUMS}
 # What the evaluator raises for values that it does not take.
 _NOT_COMPUTED = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
@@ -107,8 +110,8 @@ class Computation:
     ) -> None:
         self.node = node
         self.types = types
-        self.steps = 1 + sum(
-            {id(each.of): each.of.steps for each in sources if isinstance(each, ComputedValue)}.values()
+        self.steps: int = 1 + sum(
+            {each.of: each.of.steps for each in sources if isinstance(each, ComputedValue)}.values()
         )
         self._opset = opset
         self._sources = sources
@@ -210,7 +213,7 @@ class ComputedValue:
             pairs = zip(items, other.reshape(-1).tolist(), strict=True)
             items = [one if one == two else None for one, two in pairs]
         if array.dtype == np.bool_:
-            items = [None if item is None else int(item) for item in items]
+            items = [int(item) if isinstance(item, bool) else None for item in items]
         return Contents(array.shape, tuple(items))
 
 

@@ -1,8 +1,9 @@
 """Types that follow backwards: what a node's attributes and other values demand of an input that nothing describes.
 
-The outputs of an unknown operator have no type. But a Conv with a weight of rank 4 and type float16 reads a value of rank
-4 and type float16; every other value would make the node invalid. The nodes are read from the last to the first, so that
-a demand passes through the nodes that keep the rank. Then the model is walked again with these types (`infer.py`).
+The outputs of an unknown operator have no type. But a Conv with a weight of rank 4 and type float16 reads a value of
+rank 4 and type float16; every other value would make the node invalid. The nodes are read from the last to the first,
+so that a demand passes through the nodes that keep the rank. Then the model is walked again with these types
+(`infer.py`).
 
 A node demands something only of values of its own graph: a branch or body may not run.
 """
@@ -25,24 +26,29 @@ from splitgraph.value_type import UNKNOWN, ValueType, tensor
 Types = Mapping[str, ValueType]
 Demands = Mapping[GraphPath, Types]
 
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 # Values of one rank: inputs by position, outputs by the complement of their position.
 _FIRST = (0, ~0)
 _ONE_RANK: dict[tuple[int, ...], str] = {
-    _FIRST: "Abs Acos Acosh Asin Asinh Atan Atanh AveragePool BatchNormalization BitwiseNot Cast CastLike Ceil Celu Clip "
-    "Cos Cosh CumProd CumSum DequantizeLinear Dropout Elu Erf Exp Floor Gelu GlobalAveragePool GlobalLpPool "
+    _FIRST: "Abs Acos Acosh Asin Asinh Atan Atanh AveragePool BatchNormalization BitwiseNot Cast CastLike Ceil Celu "
+    "Clip Cos Cosh CumProd CumSum DequantizeLinear Dropout Elu Erf Exp Floor Gelu GlobalAveragePool GlobalLpPool "
     "GlobalMaxPool GroupNormalization HardSigmoid HardSwish Hardmax Identity InstanceNormalization IsInf IsNaN LRN "
     "LayerNormalization LeakyRelu Log LogSoftmax LpNormalization LpPool MaxPool MeanVarianceNormalization Mish Neg Not "
-    "PRelu Pad QuantizeLinear RMSNormalization Reciprocal Relu Resize ReverseSequence Round Selu Shrink Sigmoid Sign Sin "
-    "Sinh Slice Softmax Softplus Softsign Split Sqrt Swish Tan Tanh ThresholdedRelu Tile Transpose Trilu Upsample",
+    "PRelu Pad QuantizeLinear RMSNormalization Reciprocal Relu Resize ReverseSequence Round Selu Shrink Sigmoid Sign "
+    "Sin Sinh Slice Softmax Softplus Softsign Split Sqrt Swish Tan Tanh ThresholdedRelu Tile Transpose Trilu Upsample",
     (0, 1, ~0): "Conv ConvInteger ConvTranspose GatherElements GridSample MaxUnpool SwiGLU",
     (0, 1, 2, ~0): "DeformConv Scatter ScatterElements",
     (0, 3, ~0): "QLinearConv",
     (0, ~0, ~1): "TopK",
 }
-_RANK_GROUPS = {name: group for group, names in _ONE_RANK.items() for name in names.split()}
-_REDUCTIONS = frozenset(
+_RANK_GROUPS = {name: group for group, names in _ONE_RANK.items() for name in _names(names)}
+_REDUCTIONS = _names(
     "ArgMax ArgMin ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum "
-    "ReduceSumSquare".split()
+    "ReduceSumSquare"
 )
 _RECURRENT = (3, 3, 3, 2, 1, 3)
 # The rank of each input, None where the operator leaves it open.
@@ -76,9 +82,7 @@ _RANKS: dict[str, Sequence[int | None]] = {
 }
 # How many elements these attributes have for each spatial dimension, of which the rank has two more.
 _WINDOWS = {"kernel_shape": 1, "strides": 1, "dilations": 1, "pads": 2}
-_WINDOWED = frozenset(
-    "AveragePool Conv ConvInteger ConvTranspose DeformConv LpPool MaxPool MaxUnpool QLinearConv".split()
-)
+_WINDOWED = _names("AveragePool Conv ConvInteger ConvTranspose DeformConv LpPool MaxPool MaxUnpool QLinearConv")
 # The vectors with so many elements for each dimension of the first input.
 _VECTORS = {"Tile": {1: 1}, "Pad": {1: 2}, "Resize": {2: 1, 3: 1}, "Upsample": {1: 1}}
 

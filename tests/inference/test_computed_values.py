@@ -69,7 +69,8 @@ UNCERTAIN = [
 def made_of(body: str, opset: int) -> onnx.ModelProto:
     ends = "rows = Reshape(i, one) target = Concat<axis=0>(rows, rest) y = Reshape(x, target)"
     held = f"{HELD}, int64[2] h = {{0, 1}}, int64 d = {{4}}, int64[2] onoff = {{0, 2}}" if "OneHot" in body else HELD
-    body = body if opset >= 15 else body.replace("s = Shape<start=1, end=2>(x)", "s0 = Shape(x) s = Gather<axis=0>(s0, one)")
+    if opset < 15:
+        body = body.replace("s = Shape<start=1, end=2>(x)", "s0 = Shape(x) s = Gather<axis=0>(s0, one)")
     text = f"g (float[2, 196, 32] x, float[1] given) => (float[A, B] y) <{held}> {{ {body} {ends} }}"
     return onnx.parser.parse_model(f'<ir_version: 7, opset_import: ["" : {opset}]> {text}')
 

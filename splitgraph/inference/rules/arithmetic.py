@@ -170,8 +170,8 @@ def divide(facts: Facts, dtype: str, a: Item, b: Item) -> Item:
     if isinstance(a, int) and isinstance(b, int):
         quotient = abs(a) // abs(b)
         return fit(facts, dtype, quotient if (a < 0) == (b < 0) else -quotient)
-    quotient = truncated_quotient(facts, a, b)
-    return None if quotient is None else fit(facts, dtype, quotient)
+    truncated = truncated_quotient(facts, a, b)
+    return None if truncated is None else fit(facts, dtype, truncated)
 
 
 def truncated_quotient(facts: Facts, a: DimLike, b: DimLike) -> DimLike | None:
