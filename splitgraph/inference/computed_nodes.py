@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from splitgraph.attribute_values import HOLDING_GRAPHS
 from splitgraph.contents import Contents
-from splitgraph.inference.computed_values import Computation, ComputedValue, is_computable, is_few
+from splitgraph.inference.computed_values import FOLLOWED, Computation, ComputedValue, is_computable, is_few
 from splitgraph.inference.graph_walk import GraphWalk
 from splitgraph.inference.operators import Operator
+from splitgraph.inference.rules.arithmetic import is_integer_type
 from splitgraph.inference.walked_node import WalkedNode
 from splitgraph.onnx_proto import TensorProto
 from splitgraph.value_type import UNKNOWN, ValueType
@@ -21,7 +22,7 @@ def computation_of(
     node = ctx.node
     if operator.domain or ctx.errors or not ctx.given or not is_computable(node.op_type, ctx.since_version):
         return None
-    if _is_followed(ctx, outputs):
+    if _is_followed(ctx, outputs) or (node.op_type in FOLLOWED and is_integer_type(ctx.input(0).dtype)):
         return None
     sources: list[ComputedValue | TensorProto | Contents | None] = []
     for position, name in enumerate(node.input):

@@ -55,6 +55,8 @@ _EXACT = {
     **_since(9, "Cast Compress Expand Identity Not Sign Size Shape Where IsNaN IsInf"),
     **_since(1, "DequantizeLinear Transpose Trilu"),
 }
+# What the rules follow exactly for integers: where they give nothing, a number overflows or is divided by 0.
+FOLLOWED = frozenset(("Abs", "Add", "Div", "Mod", "Mul", "Neg", "Sub"))
 # The first version that the evaluator has, where older nodes mean the same.
 _RUN_AS = {"DequantizeLinear": 19}
 # What rounds each element in its own way.
@@ -129,7 +131,7 @@ class Computation:
         if found is None:
             values = [self._value(index, trial) for index in range(len(self._sources))]
             made = self._evaluate(values)
-            found = [trial.rounded(self, self._held(index, each), values) for index, each in enumerate(made)]
+            found = [trial.rounded(self, self._held(index, each, values), values) for index, each in enumerate(made)]
             trial.results[self] = found
         return found
 
@@ -160,7 +162,7 @@ class Computation:
             made = iter(self._run(feed_inputs=feeds))
         return [next(made) if name else None for name in self.node.output]
 
-    def _held(self, index: int, made: Any) -> Any:
+    def _held(self, index: int, made: Any, values: Sequence[Any]) -> Any:
         """An output as the run goes on with it. Raises ValueError for one that runtimes give differently."""
         if made is None or isinstance(made, list):
             return made
@@ -168,8 +170,8 @@ class Computation:
         if not np.isfinite(array.astype(np.float64)).all():
             raise ValueError("not finite")
         if dtype is not None and _is_integer(dtype):
-            if self.node.op_type == "Cast" and (np.abs(array.astype(np.float64)) >= 2**62).any():
-                raise ValueError("a number that the type does not hold")
+            if dtype != "bool" and _may_overflow(self.node.op_type, dtype, values):
+                raise ValueError("a number that the type may not hold")
             return array.astype(dtype)
         return array.astype(np.float64)
 
@@ -252,6 +254,24 @@ def _error_of(op_type: str, dtype: str, made: Array, given: Sequence[Any], step:
             return None
         return np.full(made.shape, most * _MOST_ITEMS * unit)
     return None if dtype != "float16" or _has_few_bits(made, 11) else np.abs(made) * _ERROR * unit
+
+
+def _may_overflow(op_type: str, dtype: str, given: Sequence[Any]) -> bool:
+    """True where the integers that a node gives may not fit their type: runtimes wrap around, saturate or crash."""
+    arrays = [np.abs(value.astype(np.float64)) for value in given if isinstance(value, np.ndarray)]
+    most = float(np.iinfo(dtype).max)
+    if op_type == "Cast":
+        low = float(np.iinfo(dtype).min)
+        return bool((given[0] < low).any() or (given[0].astype(np.float64) >= most + 1).any())
+    if op_type == "BitShift":
+        return bool((arrays[1] >= np.iinfo(dtype).bits).any())
+    if op_type == "Pow":
+        return bool(arrays[0].max(initial=1) ** arrays[1].max(initial=1) >= most)
+    if op_type in _SUMS:
+        total = prod(max(1.0, float(array.sum())) for array in arrays) ** (2 if "Square" in op_type else 1)
+        product = op_type == "ReduceProd" and float(np.prod(np.maximum(arrays[0], 1))) >= most
+        return total >= most or product
+    return False
 
 
 def _has_few_bits(made: Array, bits: int) -> bool:
