@@ -52,11 +52,12 @@ class _Deferred:
 
 if TYPE_CHECKING:
     import numpy as np
-    from onnx import defs, helper, numpy_helper
+    from onnx import defs, helper, numpy_helper, reference
 else:
     np = _Deferred("numpy")
     defs = _Deferred("onnx.defs")
     helper = _Deferred("onnx.helper")
     numpy_helper = _Deferred("onnx.numpy_helper")
+    reference = _Deferred("onnx.reference")
 
-__all__ = ["defs", "helper", "import_whole", "np", "numpy_helper"]
+__all__ = ["defs", "helper", "import_whole", "np", "numpy_helper", "reference"]

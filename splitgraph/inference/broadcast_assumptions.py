@@ -1,7 +1,9 @@
-"""The assumptions under which the broadcast of two dimensions is the larger of the two.
+"""The assumptions under which the broadcast of two dimensions is the larger of the two, and a slice of the last n
+elements has n at most.
 
 In a valid model two dimensions that broadcast are equal, or one of them is 1. The result is the larger one, unless one
-is 1 and the other is 0: then it is 0. So the larger one is right where, if one side is 1, the other is not empty.
+is 1 and the other is 0: then it is 0. So the larger one is right where, if one side is 1, the other is not empty. A
+slice `x[-n:]` is all of x where n is 0.
 
 Everything that the walk infers after an assumption may depend on it: the results are right at all sizes at which the
 model is valid and the assumptions hold. So a later requirement does not prove an assumption: it may depend on the
@@ -54,10 +56,25 @@ def larger_of(state: WalkState, facts: Facts, a: Dim, b: Dim, location: str) -> 
     return _note(state, a, b, [Obligation(each, ">=", 0) for each in missing], location)
 
 
+def is_nonempty(state: WalkState, facts: Facts, dim: Dim, location: str) -> bool:
+    """True for a dimension that is at least 1. Where that may be assumed, the assumption is recorded."""
+    if facts.prove_ge(dim, 1):
+        return True
+    if not state.assumes_nonempty or not dim.symbols <= state.named_dimensions or facts.prove_ge(0, dim):
+        return False
+    if not (_with_assumptions(state, facts, [dim]).prove_ge(dim, 1) or state.quiet or state.muted):
+        state.effects += 1
+        state.assumed_sizes.setdefault(dim, location)
+        _keep(state, Obligation(dim, ">=", 1), location)
+    return True
+
+
 def settle_assumptions(state: WalkState, facts: Facts) -> None:
     """Drop the assumptions that are not needed, by the facts of a walk without assumptions."""
-    before, pairs = state.assumptions, state.assumed_pairs
-    state.assumptions, state.assumptions_on, state.assumed_pairs = {}, {}, {}
+    before, pairs, sizes = state.assumptions, state.assumed_pairs, state.assumed_sizes
+    state.assumptions, state.assumptions_on, state.assumed_pairs, state.assumed_sizes = {}, {}, {}, {}
+    for dim, location in sizes.items():
+        is_nonempty(state, facts, dim, location)
     for (a, b), location in pairs.items():
         if not facts.prove_eq(a, b) and larger_of(state, facts, a, b, location) is None:
             # What a branch knows makes less to assume there.
@@ -82,10 +99,14 @@ def _note(state: WalkState, a: Dim, b: Dim, assumptions: Sequence[Obligation], l
     state.assumed_pairs[a, b] = location
     state.larger_ones.setdefault(larger, (a, b))
     for assumption in assumptions:
-        state.assumptions[assumption] = location
-        for name in assumption.symbols:
-            state.assumptions_on.setdefault(name, []).append(assumption)
+        _keep(state, assumption, location)
     return larger
+
+
+def _keep(state: WalkState, assumption: Obligation, location: str) -> None:
+    state.assumptions[assumption] = location
+    for name in assumption.symbols:
+        state.assumptions_on.setdefault(name, []).append(assumption)
 
 
 def _with_assumptions(state: WalkState, facts: Facts, dims: Iterable[Dim]) -> Facts:

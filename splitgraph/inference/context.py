@@ -69,8 +69,10 @@ class NodeContext(Protocol):
     def has_input(self, index: int) -> bool:
         """True when the input is given: not beyond the last, and not omitted by an empty name."""
 
-    def contents(self, index: int) -> Contents | None:
-        """What is known of the elements of an input; None when nothing is, or when it is omitted."""
+    def contents(self, index: int, *, needed: bool = False) -> Contents | None:
+        """What is known of the elements of an input; None when nothing is, or when it is omitted. needed: a dimension
+        depends on them, so that floating-point numbers are computed, too (`computed_values.py`).
+        """
 
     def sequence(self, index: int) -> SequenceInfo | None:
         """What is known of an input that is a sequence."""
@@ -135,6 +137,9 @@ class NodeContext(Protocol):
         """What two dimensions broadcast to where neither is empty, and an assumption of that; None where it is not
         taken for granted.
         """
+
+    def is_nonempty(self, dim: Dim) -> bool:
+        """True for a dimension that is at least 1, or that is assumed to be."""
 
     def broadcast_symbol(self, a: Dim, b: Dim) -> Dim | None:
         """The generated symbol that stands for the broadcast of two dimensions; None where there is none yet."""

@@ -13,7 +13,7 @@ from splitgraph.graph.scopes import MAIN, GraphPath
 from splitgraph.graph.types import value_type
 from splitgraph.inference.graph_values import GraphValues
 from splitgraph.inference.walk_state import WalkState
-from splitgraph.value_type import ValueType
+from splitgraph.value_type import ValueType, tensor
 
 _BRANCHES = ("then_branch", "else_branch")
 
@@ -35,10 +35,10 @@ def reconcile(
     """Merge an inferred and a declared type. Where both state something, the inferred type wins; a contradiction is
     reported.
 
-    Declared names of dimensions that inference does not know are adopted, except in the body of a loop and except names
-    of the model's inputs: these would claim an equality without proof. passed_in: the inferred type is the type passed
-    to a graph's input; for the main graph, a shape that splitgraph's caller gives. of_split: the value is a part of a
-    split.
+    Declared names and expressions of dimensions that inference does not know are adopted, except in the body of a loop
+    and except names of the model's inputs: these would claim an equality without proof. passed_in: the inferred type
+    is the type passed to a graph's input; for the main graph, a shape that splitgraph's caller gives. of_split: the
+    value is a part of a split.
     """
     declaration = Declaration(name, declared, location, passed_in, of_split)
     report = _report_given if passed_in and values.path == MAIN else _report
@@ -72,6 +72,15 @@ def _fits(default: ValueType, declared: ValueType) -> bool:
         return True
     pairs = zip(default.shape or (), declared.shape, strict=False)
     return default.rank == declared.rank and all(mine == theirs for mine, theirs in pairs if isinstance(theirs, int))
+
+
+def with_demand(known: ValueType, demanded: ValueType) -> ValueType:
+    """A type, with what is demanded in the place of what is not known."""
+    if known.kind == "unknown":
+        return demanded
+    if known.kind != "tensor":
+        return known
+    return tensor(known.dtype or demanded.dtype, demanded.shape if known.shape is None else known.shape)
 
 
 class Declaration(NamedTuple):
@@ -163,7 +172,7 @@ def _merge(values: GraphValues, inferred: DimLike | None, declared: Dim | None, 
     if inferred is None or declared is None or inferred == declared:
         return values.fresh() if inferred is None and declared is None else (declared if inferred is None else inferred)
     if isinstance(inferred, Dim) and _is_unknown(values, inferred):
-        if isinstance(declared, Dim) and (values.is_repeated or symbols_of(declared) & values.state.input_dimensions):
+        if isinstance(declared, Dim) and (values.is_repeated or _claims_equality(values, declared)):
             # A name has one value in a run, that of the input which has it; what is unknown here may have another one,
             # or one in each iteration, and names are often careless.
             return inferred
@@ -175,10 +184,20 @@ def _merge(values: GraphValues, inferred: DimLike | None, declared: Dim | None, 
         if values.facts.require(Obligation(inferred, "==", declared)) == "contradiction":
             return None
         # What is known of it from elsewhere is known of the name, too.
-        is_new = known not in (inferred, declared) and values.path == MAIN
-        values.state.definitions[str(declared)] = (known, location) if is_new else None
+        if declared == symbol(str(declared)):
+            is_new = known not in (inferred, declared) and values.path == MAIN
+            values.state.definitions[str(declared)] = (known, location) if is_new else None
         return declared
     return inferred
+
+
+def _claims_equality(values: GraphValues, declared: Dim) -> bool:
+    """True for a declared dimension that says of the inputs' dimensions what nothing proves. An expression is computed
+    by its author, so that `infer` believes it like a number; walks that assume nothing do not.
+    """
+    if symbols_of(declared).isdisjoint(values.state.input_dimensions):
+        return False
+    return declared == symbol(str(declared)) or not values.state.assumes_nonempty
 
 
 def _is_taken(values: GraphValues, inferred: Dim, declared: Dim) -> bool:

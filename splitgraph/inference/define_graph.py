@@ -11,7 +11,7 @@ from splitgraph.graph.nesting import MOST_NESTED
 from splitgraph.graph.scopes import MAIN
 from splitgraph.graph.tensors import tensor_type
 from splitgraph.graph.types import nested_types, value_type
-from splitgraph.inference.declared_types import check_default, check_sizes, reconcile
+from splitgraph.inference.declared_types import check_default, check_sizes, reconcile, with_demand
 from splitgraph.inference.graph_values import GraphValues, symbols_of_type
 from splitgraph.onnx_proto import GraphProto, TensorProto, ValueInfoProto
 from splitgraph.value_type import UNKNOWN, ValueType
@@ -71,6 +71,16 @@ def define_graph_values(
         elif written.dtype is None:
             values.types[name] = replace(written, dtype=given_type.dtype)
     values.declared.update(values.state.declared_types.get(values.path, {}))
+    take_demands(values)
+
+
+def take_demands(values: GraphValues) -> None:
+    """Add to the types of inputs, and to declared types, what nodes demand (`demanded_types.py`)."""
+    for name, demanded in values.state.demands.get(values.path, {}).items():
+        if name in values.types:
+            values.types[name] = values.complete(with_demand(values.types[name], demanded))
+        else:
+            values.declared[name] = with_demand(values.declared.get(name, UNKNOWN), demanded)
 
 
 def _same_twice(name: str, location: str) -> Diagnostic:

@@ -8,6 +8,7 @@ from itertools import count
 from splitgraph.dim import Dim, DimLike
 from splitgraph.graph.scopes import function_key, function_location, opset_imports
 from splitgraph.inference.call_memo import CallMemo
+from splitgraph.inference.define_graph import take_demands
 from splitgraph.inference.walk import Walk
 from splitgraph.inference.walk_results import FunctionCall
 from splitgraph.inference.walk_state import WalkState
@@ -30,6 +31,7 @@ def walk_function_bodies(state: WalkState, main: Walk) -> None:
         followed, symbols = calls if state.follows_every_call else [], _stand_ins(state)
         for position, name in enumerate(function.input):
             body.define(name, _common(symbols, followed, position), body.location)
+        take_demands(body)
         body.run(function.node)
         body.check_function_outputs(function)
         state.calling.pop()

@@ -11,6 +11,7 @@ from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.dim import Answer, Dim, Facts, Obligation, symbols_of
 from splitgraph.graph.nesting import MOST_NESTED
 from splitgraph.graph.scopes import GraphPath
+from splitgraph.inference.computed_values import ComputedValue
 from splitgraph.inference.journal import Requirement
 from splitgraph.inference.knowledge import OMITTED, Knowledge
 from splitgraph.inference.walk_results import GraphDetail
@@ -53,6 +54,8 @@ class GraphValues:
         self.types: dict[str, ValueType] = {}
         self.constants: dict[str, Contents | TensorProto] = {}
         self.sequences: dict[str, SequenceInfo] = {}
+        # Values that are computed when somebody asks for their elements.
+        self.computed: dict[str, ComputedValue] = {}
         self.declared: dict[str, ValueType] = {}
         self.nodes: Sequence[NodeProto] = ()
         self.detail = GraphDetail(self.types, self.constants)
@@ -108,9 +111,20 @@ class GraphValues:
                     scope.constants[name] = read
                 return read
             if name in scope.types:
-                return None
+                computed = scope.computed.get(name)
+                contents = None if computed is None else computed.contents()
+                if contents is not None:
+                    scope.constants[name] = contents
+                return contents
             scope = scope.parent
         return None
+
+    def computed_of(self, name: str) -> ComputedValue | None:
+        """The computation of a value that the rules do not follow."""
+        scope: GraphValues | None = self
+        while scope is not None and name not in scope.types:
+            scope = scope.parent
+        return None if scope is None else scope.computed.get(name)
 
     def sequence_of(self, name: str) -> SequenceInfo | None:
         """What is known of a sequence."""

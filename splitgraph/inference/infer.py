@@ -28,6 +28,7 @@ from splitgraph.inference.build_analysis import build_analysis
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.declared_types import settle_demands
 from splitgraph.inference.define_graph import define_graph_values
+from splitgraph.inference.demanded_types import Demands, demanded_types
 from splitgraph.inference.fix_sizes import fix_sizes
 from splitgraph.inference.function_bodies import walk_function_bodies
 from splitgraph.inference.given_sizes import NO_SIZES, InputShapes, Sizes, read_sizes
@@ -47,6 +48,7 @@ from splitgraph.onnx_proto import GraphProto, ModelProto
 from splitgraph.schemas import newest_opset
 
 NOTHING_ASIDE: SetAside = {}
+NO_DEMANDS: Demands = {}
 
 
 def fix_model(model: ModelProto, bind: Mapping[str, int], *, owned: bool) -> ModelProto:
@@ -220,7 +222,7 @@ def _analyse(
 ) -> Analysis:
     # A function of its own, so that what the walks kept is gone when the model is copied and filled.
     state, main = _believing(model, sizes, empty_chunks, assume_defaults, assumes_nonempty, set_aside)
-    if state.assumed_pairs and (_errors(state) or may_be_settled(state, main.facts)):
+    if (state.assumed_pairs or state.assumed_sizes) and (_errors(state) or may_be_settled(state, main.facts)):
         # A requirement that came later may rest on what was assumed before it: only a walk that assumes nothing tells.
         exact, exact_main = _believing(model, sizes, empty_chunks, assume_defaults, False, set_aside)
         if _errors(state) <= _errors(exact):
@@ -300,6 +302,7 @@ def _walk(
     assumes_nonempty: bool = False,
     sorts: bool = False,
     set_aside: SetAside = NOTHING_ASIDE,
+    demands: Demands = NO_DEMANDS,
 ) -> tuple[WalkState, Walk]:
     state = WalkState(
         model,
@@ -312,6 +315,7 @@ def _walk(
         assumes_nonempty=assumes_nonempty,
         sorts=sorts,
         set_aside=set_aside,
+        demands=demands,
     )
     load_rules()
     _check_functions(state)
@@ -332,7 +336,11 @@ def _walk(
         state.report(lacking)
     # A subgraph declares a dimension with the name of a generated symbol, or a node reads the output of a later node.
     # Both are rare; looking for them first would cost another pass over all nodes.
-    if state.find_scopes() or (state.is_disordered and not sorts):
+    again = state.find_scopes() or (state.is_disordered and not sorts)
+    if not again and demands is NO_DEMANDS:
+        demands = demanded_types(state)
+        again = bool(demands)
+    if again:
         return _walk(
             model,
             sizes,
@@ -344,6 +352,7 @@ def _walk(
             assumes_nonempty=assumes_nonempty,
             sorts=sorts or state.is_disordered,
             set_aside=set_aside,
+            demands=demands,
         )
     for scope in state.scopes if sorts else ():
         _check_order(state, scope)

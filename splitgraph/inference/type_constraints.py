@@ -119,6 +119,11 @@ def only_dtype(types: frozenset[str]) -> str | None:
     return None if text is None or " " in text else text
 
 
+def element_types(types: frozenset[str]) -> frozenset[str]:
+    """The element types of the tensors that a schema allows; types: all that it allows."""
+    return frozenset(text for text in _allowed(types) if " " not in text)
+
+
 def _choice(allowed: frozenset[str]) -> str:
     names = sorted(allowed)
     return names[0] if len(names) == 1 else f"one of {', '.join(names)}"

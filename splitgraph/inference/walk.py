@@ -20,6 +20,8 @@ from splitgraph.graph.scopes import (
 )
 from splitgraph.graph.tensors import tensor_type
 from splitgraph.inference.call_memo import CallMemo
+from splitgraph.inference.computed_nodes import computation_of
+from splitgraph.inference.computed_values import Computation, ComputedValue, is_few
 from splitgraph.inference.constant_keys import MOST_BYTES, constant_key
 from splitgraph.inference.declared_types import reconcile
 from splitgraph.inference.define_graph import define_graph_values
@@ -244,6 +246,9 @@ class Walk(GraphWalk):
         operator, ctx = self._context(node, index, given)
         outputs = without_impossible_dims(ctx, infer_node(self, ctx, operator))
         has_bodies = self._look_into_bodies(ctx, operator, outputs)
+        computation = computation_of(self, ctx, operator, outputs)
+        if computation is not None:
+            outputs = self._compute(ctx, computation)
         found = self._known_outputs(ctx, outputs)
         is_settled, did_more = questions == facts.open_questions, effects != state.effects
         self._give_each(ctx, found)
@@ -258,10 +263,30 @@ class Walk(GraphWalk):
                 return visit
         return None
 
+    def _compute(self, ctx: WalkedNode, computation: Computation) -> Sequence[ValueType]:
+        """Leave the outputs of a node to be computed. One whose shape is not known is computed now. Gives the types."""
+        self.state.effects += 1
+        types = list(computation.types)
+        for position, name in enumerate(ctx.outputs):
+            if not name or position >= len(types):
+                continue
+            value = ComputedValue(computation, position)
+            if types[position].kind == "tensor" and not is_few(types[position]):
+                contents = value.contents()
+                if contents is None:
+                    continue
+                types[position] = types[position].with_shape(contents.shape)
+            self.computed[name] = value
+            ctx.contents_out.pop(position, None)
+        return types
+
     def _visit_call(self, node: NodeProto, index: int, given: list[Knowledge]) -> Generator[Steps, None, Visit | None]:
         """Infer a call of a function of the model. The caller of this generator walks the body."""
         version = self.facts.version
         operator, ctx = self._context(node, index, given)
+        for position, name in enumerate(node.input):
+            if self.computed_of(name) is not None:
+                ctx.contents(position, needed=True)
         outputs: Sequence[ValueType] = ()
         if operator.function is not None and has_sound_attributes(self, ctx, operator):
             outputs = yield from infer_call(self, ctx, operator.function)
@@ -283,7 +308,8 @@ class Walk(GraphWalk):
             if name:
                 inferred = self.complete(outputs[position]) if position < len(outputs) else UNKNOWN
                 contents, sequence = ctx.contents_out.get(position), ctx.sequences_out.get(position)
-                found.append(self.state.knowledge.of(inferred, contents, sequence))
+                unread = contents is None and name in self.computed
+                found.append(self.state.knowledge.of(inferred, contents, sequence, unread=unread))
         return found
 
     def _give_each(self, ctx: WalkedNode, found: Sequence[Knowledge]) -> None:

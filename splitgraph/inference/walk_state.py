@@ -112,11 +112,15 @@ class WalkState:
     # for each larger one.
     assumed_pairs: dict[tuple[Dim, Dim], str] = field(default_factory=dict)
     larger_ones: dict[DimLike, tuple[Dim, Dim]] = field(default_factory=dict)
+    # The dimensions that were assumed to be at least 1, with the first node.
+    assumed_sizes: dict[Dim, str] = field(default_factory=dict)
     named_dimensions: frozenset[str] = frozenset()
     # For a model of another format than ONNX, by graph and name: the types of inputs and constants, and the declared
     # types of outputs.
     given_types: Mapping[GraphPath, Mapping[str, ValueType]] = field(default_factory=dict)
     declared_types: Mapping[GraphPath, Mapping[str, ValueType]] = field(default_factory=dict)
+    # By graph and name, what nodes demand of values of which an earlier walk knew less.
+    demands: Mapping[GraphPath, Mapping[str, ValueType]] = field(default_factory=dict)
     # Every graph of the model, and the dimensions that it names.
     scopes: tuple[Scope, ...] = ()
     reserved: set[str] = field(default_factory=set)

@@ -13,7 +13,7 @@ from splitgraph.diagnostics import Diagnostic, Severity, diagnostic
 from splitgraph.dim import Dim, DimLike, Facts, Obligation, symbols_of
 from splitgraph.graph.scopes import called_function, node_label
 from splitgraph.inference.advice import advise
-from splitgraph.inference.broadcast_assumptions import larger_of
+from splitgraph.inference.broadcast_assumptions import is_nonempty, larger_of
 from splitgraph.inference.context import Body, Relation
 from splitgraph.inference.define_graph import define_graph_values
 from splitgraph.inference.graph_walk import GraphWalk
@@ -98,11 +98,15 @@ class WalkedNode:
     def has_input(self, index: int) -> bool:
         return index < len(self.given) and self.given[index] is not OMITTED
 
-    def contents(self, index: int) -> Contents | None:
+    def contents(self, index: int, *, needed: bool = False) -> Contents | None:
         if index >= len(self.given):
             return None
         known = self.given[index]
         if known.unread:
+            computed = None if needed else self.walk.computed_of(self.node.input[index])
+            if computed is not None and computed.is_float:
+                self.walk.state.effects += 1
+                return None
             known = self.given[index] = self.walk.read(self.node.input[index])
         return known.contents
 
@@ -183,6 +187,9 @@ class WalkedNode:
 
     def larger_of(self, a: Dim, b: Dim) -> DimLike | None:
         return larger_of(self.walk.state, self.facts, a, b, self.location)
+
+    def is_nonempty(self, dim: Dim) -> bool:
+        return is_nonempty(self.walk.state, self.facts, dim, self.location)
 
     def broadcast_symbol(self, a: Dim, b: Dim) -> Dim | None:
         return self.walk.state.broadcast_cache.get(frozenset((a, b)))

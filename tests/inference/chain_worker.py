@@ -50,7 +50,7 @@ def _scatter(kind: type, salt: int) -> None:
 
 
 def _forget() -> None:
-    for name, module in sys.modules.items():
+    for name, module in list(sys.modules.items()):
         if name.startswith("splitgraph.") and isinstance(module, ModuleType):
             for held in vars(module).values():
                 if hasattr(held, "cache_clear"):

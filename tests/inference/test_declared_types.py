@@ -358,9 +358,9 @@ def test_a_name_stands_for_one_unknown_dimension(signature: str, body: str, type
     ("formula", "types"),
     [
         ("count(K, 4)", ["int64[1, count(K, 4)]"] * 2),
-        # Where the formula can be read, it says of the inputs' dimensions what nothing proves.
-        ("Min(K, 4)", ["int64[1, ?]"] * 2),
-        ("K + 1", ["int64[1, ?]"] * 2),
+        # Where the formula can be read, it is believed as a number would be.
+        ("Min(K, 4)", ["int64[1, min(K, 4)]"] * 2),
+        ("K//2", ["int64[1, K//2]"] * 2),
     ],
 )
 def test_a_formula_of_the_exporter_stands_for_each_dimension_that_it_computes(formula: str, types: list[str]) -> None:

@@ -449,9 +449,12 @@ def _total_padding(context: AdapterContext) -> list[int]:
     weights, spatial = context.shape(1), context.known_rank(0) - 2
     kernel = context.known_value("kernel_shape") or (weights or ())[2:]
     ones = (1,) * spatial
-    sizes, strides = _spatial_sizes(context), context.known_value("strides", ones)
+    strides, wanted = context.known_value("strides", ones), context.known_value("output_shape")
+    # Without output_shape the output is as large as the input times the stride, so that the padding is one for all
+    # sizes.
+    sizes = _spatial_sizes(context) if wanted else (0,) * spatial
     dilations, extra = context.known_value("dilations", ones), context.known_value("output_padding", (0,) * spatial)
-    wanted = context.known_value("output_shape") or [n * stride for n, stride in zip(sizes, strides, strict=True)]
+    wanted = wanted or [n * stride for n, stride in zip(sizes, strides, strict=True)]
     if len(kernel) != spatial or len(wanted) != spatial or not all(isinstance(n, int) for n in kernel):
         raise Inexact("the padding depends on the shape of the weights, which is unknown")
     rows = zip(strides, sizes, extra, kernel, dilations, wanted, strict=True)

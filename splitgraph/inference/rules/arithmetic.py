@@ -170,10 +170,28 @@ def divide(facts: Facts, dtype: str, a: Item, b: Item) -> Item:
     if isinstance(a, int) and isinstance(b, int):
         quotient = abs(a) // abs(b)
         return fit(facts, dtype, quotient if (a < 0) == (b < 0) else -quotient)
-    quotient_floor = a // b
-    if quotient_floor * b == a or (facts.prove_ge(a, 0) and facts.prove_ge(b, 0)):
-        return fit(facts, dtype, quotient_floor)
-    return None
+    truncated = truncated_quotient(facts, a, b)
+    return None if truncated is None else fit(facts, dtype, truncated)
+
+
+def truncated_quotient(facts: Facts, a: DimLike, b: DimLike) -> DimLike | None:
+    """a / b truncated toward zero, for a divisor that is not 0; None where the sign of b is not known."""
+    exact = a // b
+    if exact * b == a:
+        return exact
+    if facts.prove_ge(-1, b):
+        a, b = -a, -b
+    elif not facts.prove_ge(b, 0):
+        return None
+    if facts.prove_ge(a, 0):
+        return a // b
+    if facts.prove_ge(0, a):
+        return -(-a // b)
+    positive, negative = dim_max(0, a) // b, dim_max(0, -a) // b
+    # The quotient of less than the divisor is 0.
+    if facts.prove_ge(b - 1, -a):
+        return positive
+    return -negative if facts.prove_ge(b - 1, a) else positive - negative
 
 
 def _divide_floats(facts: Facts, dtype: str, a: Item, b: Item) -> Item:
@@ -208,7 +226,8 @@ def fmod(facts: Facts, dtype: str, a: Item, b: Item) -> Item:
         return None
     if isinstance(a, int) and isinstance(b, int):
         return fit(facts, dtype, abs(a) % abs(b) * (1 if a >= 0 else -1))
-    return fit(facts, dtype, a % b) if facts.prove_ge(a, 0) and facts.prove_ge(b, 0) else None
+    quotient = truncated_quotient(facts, a, b)
+    return None if quotient is None else fit(facts, dtype, a - quotient * b)
 
 
 def power(facts: Facts, dtype: str, a: Item, b: Item) -> Item:
@@ -279,7 +298,7 @@ def absolute(facts: Facts, dtype: str, a: Item) -> Item:
         return None
     if facts.prove_ge(a, 0):
         return a
-    return fit(facts, dtype, -a) if facts.prove_ge(0, a) else None
+    return fit(facts, dtype, -a if facts.prove_ge(0, a) else dim_max(a, -a))
 
 
 def signum(facts: Facts, dtype: str, a: Item) -> Item:

@@ -6,7 +6,7 @@ import math
 
 from splitgraph.contents import Item, Ratio
 from splitgraph.dim import DimLike, Facts
-from splitgraph.inference.rules.arithmetic import as_fractions, fit, is_integer_type
+from splitgraph.inference.rules.arithmetic import as_fractions, fit, is_integer_type, truncated_quotient
 
 
 def _cross(a: Item, b: Item) -> tuple[DimLike, DimLike] | None:
@@ -92,5 +92,6 @@ def cast_item(facts: Facts, source: str | None, target: str, a: Item) -> Item:
     if isinstance(a, float):
         return fit(facts, target, math.trunc(a)) if math.isfinite(a) else None
     if isinstance(a, Ratio):
-        return fit(facts, target, a.numerator // a.denominator) if facts.prove_ge(a.numerator, 0) else None
+        quotient = truncated_quotient(facts, a.numerator, a.denominator)
+        return None if quotient is None else fit(facts, target, quotient)
     return fit(facts, target, a)

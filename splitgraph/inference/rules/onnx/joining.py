@@ -222,7 +222,7 @@ def counted_out(ctx: NodeContext, dtype: str | None) -> ValueType:
         dims = dims_of(ctx, index)
         if dims not in (None, (), (1,)) and not (dims is not None and len(dims) == 1 and isinstance(dims[0], Dim)):
             raise InvalidNode(f"input {index} must be a scalar")
-        contents = ctx.contents(index)
+        contents = ctx.contents(index, needed=True)
         held.append(None if contents is None else contents.scalar)
     start, limit, delta = held
     if delta == 0:

@@ -100,7 +100,7 @@ def _keep_aspect_ratio(
 
 
 def _scale_items(ctx: NodeContext, index: int) -> Sequence[Item] | None:
-    held = contents_or_unknown(ctx, index)
+    held = ctx.contents(index, needed=True) or contents_or_unknown(ctx, index)
     return None if held is None else held.items
 
 

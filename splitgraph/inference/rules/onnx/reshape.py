@@ -63,13 +63,25 @@ def _resolved(ctx: NodeContext, dims: Dims | None, target: Target) -> Dims:
         if dims is not None:
             _require_equal_count(ctx, dims, known)
         return known
+    if -1 in target:
+        _require_nonempty(ctx, known)
     if len(rest) > 1 or dims is None:
         return tuple(ctx.fresh() if dim is None or dim == -1 else dim for dim in target)
     if -1 in target:
-        # What both sides have is never 0 in a valid model: beside a -1 an empty tensor has no shape that follows.
+        # What both sides have is never 0 in a valid model.
         dims, known = _without_shared(dims, known)
     remaining = _quotient(ctx, dims, known)
     return tuple(remaining if dim is None or dim == -1 else dim for dim in target)
+
+
+def _require_nonempty(ctx: NodeContext, known: Dims) -> None:
+    """Require the dimensions beside a -1 to be at least 1: of an empty tensor no size follows, and runtimes refuse it.
+
+    A dimension that is always 0 is left alone: OpenVINO takes 0 for the -1.
+    """
+    for dim in known:
+        if isinstance(dim, Dim):
+            ctx.require_if_possible(dim, ">=", 1)
 
 
 def _check(target: Target, allow_zero: bool) -> None:

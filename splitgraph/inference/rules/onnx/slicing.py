@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from splitgraph.contents import Contents
-from splitgraph.dim import Dim, DimLike, Facts, ceildiv, dim_max, dim_min
+from splitgraph.dim import Dim, DimLike, Facts, Obligation, ceildiv, dim_max, dim_min
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.rules.operands import (
     Dims,
@@ -24,6 +24,7 @@ from splitgraph.inference.rules.operands import (
 from splitgraph.value_type import ValueType, tensor
 
 Bounds = tuple["DimLike | None", ...]
+IsNonempty = Callable[[Dim], bool]
 
 _INPUTS_SINCE = 10
 # Exporters write the largest or smallest integer of either width for "to the end"; beside a static dimension it is
@@ -87,8 +88,10 @@ def sliced(
     normal = normal_axes(axes, len(dims))
     for axis, start, end, step in zip(normal, starts, ends, steps, strict=True):
         _require_a_direction(ctx, step)
-        length = slice_length(ctx.facts, dims[axis], start, end, step)
-        result[axis] = at_most(ctx, dims[axis]) if length is None else length
+        length = slice_length(ctx.facts, dims[axis], start, end, step, ctx.is_nonempty)
+        if length is None:
+            length = 0 if ctx.facts.prove_eq(dims[axis], 0) else at_most(ctx, dims[axis])
+        result[axis] = length
     ctx.set_contents(0, slice_contents(ctx, dims, normal, starts, ends, steps))
     return [tensor(dtype, result)]
 
@@ -110,6 +113,8 @@ def slice_contents(
     whole: list[slice] = [slice(None)] * len(dims)
     for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
         dim = dims[axis]
+        if dim == 0:
+            continue
         if not isinstance(start, int) or not isinstance(end, int) or not isinstance(step, int):
             return None
         if not isinstance(dim, int) or _is_disputed(dim, start, end, step):
@@ -129,16 +134,25 @@ def slice_contents(
 
 
 def slice_length(
-    facts: Facts, dim: DimLike, start: DimLike | None, end: DimLike | None, step: DimLike | None
+    facts: Facts,
+    dim: DimLike,
+    start: DimLike | None,
+    end: DimLike | None,
+    step: DimLike | None,
+    is_nonempty: IsNonempty | None = None,
 ) -> DimLike | None:
-    """The length of a slice of a dimension, None when it is not known."""
+    """The length of a slice of a dimension, None when it is not known. is_nonempty: True for a dimension that may be
+    taken to be at least 1; without it, only proofs count.
+    """
+    if dim == 0:
+        return 0
     if start is None or end is None or step is None:
         return None
     if facts.prove_ge(-1, step):
         return _backward_length(facts, dim, start, end, -step)
     if not facts.prove_ge(step, 1):
         return None
-    low, high = clamped_position(facts, dim, start), clamped_position(facts, dim, end)
+    low, high = clamped_position(facts, dim, start, is_nonempty), clamped_position(facts, dim, end, is_nonempty)
     if low is None or high is None:
         return None
     in_order = _in_order(facts, start, end) or facts.prove_ge(high, low)
@@ -154,8 +168,12 @@ def _in_order(facts: Facts, start: DimLike, end: DimLike) -> bool:
     return same_side and facts.prove_ge(end, start)
 
 
-def clamped_position(facts: Facts, dim: DimLike, position: DimLike) -> DimLike | None:
-    """A start or end of a forward slice as a position between 0 and the dimension; None when its sign is not known."""
+def clamped_position(
+    facts: Facts, dim: DimLike, position: DimLike, is_nonempty: IsNonempty | None = None
+) -> DimLike | None:
+    """A start or end of a forward slice as a position between 0 and the dimension; None when its sign is not known.
+    is_nonempty: as for `slice_length`.
+    """
     if isinstance(position, int) and isinstance(dim, int):
         return min(max(position + dim if position < 0 else position, 0), dim)
     if isinstance(position, int) and position >= _OPEN_END and isinstance(dim, Dim):
@@ -164,10 +182,21 @@ def clamped_position(facts: Facts, dim: DimLike, position: DimLike) -> DimLike |
         if facts.prove_ge(dim, position):
             return position
         return dim if facts.prove_ge(position, dim) else dim_min(position, dim)
-    if facts.prove_ge(-1, position):
+    if facts.prove_ge(-1, position) or _counts_from_end(facts, dim, position, is_nonempty):
         return dim + position if facts.prove_ge(dim + position, 0) else dim_max(0, dim + position)
     # The last: where there is not even one it is -1, which counts from the end of nothing.
     return dim_max(0, position) if position == dim - 1 else None
+
+
+def _counts_from_end(facts: Facts, dim: DimLike, position: DimLike, is_nonempty: IsNonempty | None) -> bool:
+    """True for a position of at most 0 that is not 0, or is 0 only where the dimension is, too: -N or -2*N of N."""
+    if not isinstance(position, Dim) or not facts.prove_ge(0, position):
+        return False
+    at_start = facts.child()
+    if at_start.require(Obligation(position, "==", 0)) == "contradiction" or at_start.prove_eq(dim, 0):
+        return True
+    size = -position
+    return is_nonempty is not None and isinstance(size, Dim) and is_nonempty(size)
 
 
 def _backward_length(facts: Facts, dim: DimLike, start: DimLike, end: DimLike, step: DimLike) -> DimLike | None:

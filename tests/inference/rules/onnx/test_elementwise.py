@@ -115,7 +115,6 @@ def test_arithmetic_is_followed(body: str, expected: str) -> None:
 
 UNCERTAIN = [
     ("wrap-around", "s1 = Add(big, big) s = Cast<to=7>(s1)"),
-    ("negative-floor", "m = Neg(n) s2 = Div(m, two) s = Neg(s2)"),
     ("narrow", "f = Cast<to=3>(n) s = Cast<to=7>(f)"),
     ("half-precision", "f = Cast<to=10>(n) s = Cast<to=7>(f)"),
     ("a-third", "f = Cast<to=1>(n) g = Mul(f, tenth) s = Cast<to=7>(g)"),

@@ -70,7 +70,7 @@ SHAPES = [
     ("concat", "float[A,3] a, float[B,3] b", "y = Concat<axis=0>(a, b)", 18, "float32[A + B, 3]"),
     ("concat-takes-the-static", "float[2,N] a, float[2,3] b", "y = Concat<axis=0>(a, b)", 18, "float32[4, 3]"),
     ("concat-1-default", "float[2,N] a, float[2,M] b", "y = Concat(a, b)", 1, "float32[2, M + N]"),
-    ("concat-one-unknown", "float[A,3] a, float[] b", "y = Concat<axis=0>(a, b)", 18, "float32[?, 3]"),
+    ("concat-one-unknown", "float[A,3] a, float[] b", "y = Concat<axis=0>(a, b)", 18, "float32[A + unk0, 3]"),
     ("tile", "float[A,3] x", "y = Tile(x, r)", 18, "float32[2*A, 9]"),
     ("tile-unknown", "float[A,3] x, int64[2] n", "y = Tile(x, n)", 18, "float32[?, ?]"),
     ("tile-1", "float[A,3] x", "y = Tile(x, f1, t)", 1, "float32[2*A, 3]"),

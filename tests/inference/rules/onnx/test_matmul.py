@@ -39,7 +39,7 @@ SHAPES = [
     ("matmul-column", "float[B,N,3] a, float[3] b", "y = MatMul(a, b)", 18, "float32[B, N]"),
     ("matmul-unknown", "float[N,3] a, float[] b", "y = MatMul(a, b)", 18, "float32[...]"),
     ("gemm", "float[K,N] a, float[M,K] b, float[M] c", "y = Gemm<transA=1, transB=1>(a, b, c)", 18, "float32[N, M]"),
-    ("gemm-unknown", "float[] a, float[K,M] b", "y = Gemm(a, b)", 18, "float32[?, M]"),
+    ("gemm-unknown", "float[] a, float[K,M] b", "y = Gemm(a, b)", 18, "float32[unk0, M]"),
     ("einsum", "float[B,N,K] a, float[B,K,M] b", 'y = Einsum<equation="bij,bjk->bik">(a, b)', 18, "float32[B, N, M]"),
     ("einsum-implicit", "float[N,K] a, float[K,M] b", 'y = Einsum<equation="ij,jk">(a, b)', 18, "float32[N, M]"),
     ("einsum-ellipsis", "float[A,B,N,M] a", 'y = Einsum<equation="...ij->...ji">(a)', 18, "float32[A, B, M, N]"),

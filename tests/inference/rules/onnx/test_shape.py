@@ -135,7 +135,7 @@ SHAPES = [
     ),
     ("transpose", "float[A,B,C] x", "y = Transpose(x)", "", 18, "float32[C, B, A]"),
     ("transpose-perm", "float[A,B,C] x", "y = Transpose<perm=[0,2,1]>(x)", "", 18, "float32[A, C, B]"),
-    ("transpose-unknown", "float[] x", "y = Transpose<perm=[1,0]>(x)", "", 18, "float32[?, ?]"),
+    ("transpose-unknown", "float[] x", "y = Transpose<perm=[1,0]>(x)", "", 18, "float32[unk1, unk0]"),
     ("slice-1", "float[N,6] x", "y = Slice<starts=[1], ends=[2147483647], axes=[1]>(x)", "", 1, "float32[N, 5]"),
     ("slice-tail", "float[N] x", "y = Slice(x, one, end)", ENDS, 13, "float32[max(0, N - 1)]"),
     ("slice-head", "float[N] x", "y = Slice(x, zero, minus)", ENDS, 13, "float32[max(0, N - 1)]"),

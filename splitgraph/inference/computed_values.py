@@ -1,0 +1,296 @@
+"""Values that nodes compute from constants alone. Nothing is computed until a dimension depends on it.
+
+The rules follow integers and symbols. onnx's reference evaluator runs what they do not follow, in double precision.
+Runtimes round in their own ways, so a result is certain only if every way of rounding gives it: a node whose result is
+not exact is run with several errors of a few units in the last place, and elements that change are unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from math import prod
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from splitgraph.contents import Contents, Item
+from splitgraph.deferred import helper, np, reference
+from splitgraph.graph.tensors import array_of
+from splitgraph.onnx_proto import NodeProto, TensorProto
+from splitgraph.value_type import ValueType
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array: TypeAlias = NDArray[Any]
+
+# Shapes come of a few numbers. Longer chains than this do not make shapes.
+_MOST_ITEMS = 64
+_MOST_STEPS = 64
+# Each combination of errors up to this many, then as many that are drawn.
+_MOST_TRIALS = 32
+# Types of 16 bits are left alone: runtimes round them at different nodes.
+# Bits of the numbers of a float type, and how many of those an exact result of the double-precision run may use.
+_FLOAT_BITS = {"float32": 24, "float64": 53}
+_EXACT_BITS = {"float32": 24, "float64": 26}
+# What a runtime may be off by, in units of the last place.
+_ERROR = 8.0
+
+
+def _since(version: int, names: str) -> dict[str, int]:
+    return dict.fromkeys(names.split(), version)
+
+
+# What moves elements, is exact for integers, or is correctly rounded by every runtime; by the first version that the
+# evaluator computes as its specification says.
+_EXACT = {
+    **_since(7, "Add And Div Equal Greater Less Mul Or Sub Xor"),
+    **_since(8, "Max Min"),
+    **_since(12, "GreaterOrEqual LessOrEqual"),
+    **_since(11, "Clip Gather GatherElements OneHot ScatterElements Range TopK"),
+    **_since(6, "Abs Ceil Floor Neg Relu Sqrt Reshape Tile"),
+    **_since(9, "BitShift ConcatFromSequence DepthToSpace GatherND NonZero ReverseSequence"),
+    **_since(11, "SequenceAt SequenceConstruct SequenceErase SequenceInsert SequenceLength"),
+    **_since(10, "SplitToSequence Round Slice Unique ScatterND Mod"),
+    **_since(11, "ArgMax ArgMin Pad ReduceMax ReduceMin Squeeze Unsqueeze Flatten Concat"),
+    **_since(18, "BitwiseAnd BitwiseNot BitwiseOr BitwiseXor"),
+    **_since(9, "Cast Compress Expand Identity Not Sign Size Shape Where IsNaN IsInf"),
+    **_since(1, "DequantizeLinear Transpose Trilu"),
+}
+# What the rules follow exactly for integers: where they give nothing, a number overflows or is divided by 0.
+FOLLOWED = frozenset(("Abs", "Add", "Div", "Mod", "Mul", "Neg", "Sub"))
+# The first version that the evaluator has, where older nodes mean the same.
+_RUN_AS = {"DequantizeLinear": 19}
+# What rounds each element in its own way.
+_ROUNDED = {
+    **_since(6, "Acos Asin Atan Cos Exp Log Pow Reciprocal Sigmoid Sin Sinh Cosh Softplus Softsign Tan Tanh"),
+    **_since(6, "Acosh Asinh Atanh Elu Erf HardSigmoid HardSwish LeakyRelu Selu ThresholdedRelu"),
+    **_since(13, "Gelu Mish Softmax LogSoftmax"),
+}
+# What adds up or multiplies elements in any order, and rounds after each.
+_SUMS = {
+    **_since(11, "CumSum Einsum Gemm MatMul Mean ReduceL1 ReduceL2 ReduceMean ReduceProd ReduceSum"),
+    **_since(11, "ReduceSumSquare ReduceLogSum ReduceLogSumExp Sum"),
+}
+_SUMS.update(_since(8, "MatMul Mean Sum"))
+_SINCE = {**_EXACT, **_ROUNDED, **_SUMS}
+# What the evaluator raises for values that it does not take.
+_NOT_COMPUTED = (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
+
+
+def is_computable(op_type: str, since_version: int) -> bool:
+    """True for an operator of ai.onnx that the evaluator computes as the specification says."""
+    return since_version >= _SINCE.get(op_type, since_version + 1)
+
+
+def is_few(known: ValueType) -> bool:
+    """True for a value of few elements, in a type that is computed."""
+    if known.dtype is None or (known.dtype not in _FLOAT_BITS and not _is_integer(known.dtype)):
+        return False
+    if known.kind == "sequence":
+        return True
+    dims = known.shape
+    return dims is not None and all(isinstance(dim, int) for dim in dims) and prod(dims) <= _MOST_ITEMS  # type: ignore[arg-type]
+
+
+def _is_integer(dtype: str) -> bool:
+    return dtype in ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+
+
+class Computation:
+    """A node whose inputs are all known.
+
+    sources: what gives each input: an output of another computation, a tensor, known elements, None for an omitted one.
+    types: the inferred types of the outputs.
+    """
+
+    def __init__(
+        self,
+        node: NodeProto,
+        opset: int,
+        sources: Sequence[ComputedValue | TensorProto | Contents | None],
+        given: Sequence[ValueType],
+        types: Sequence[ValueType],
+    ) -> None:
+        self.node = node
+        self.types = types
+        self.steps: int = 1 + sum(
+            {each.of: each.of.steps for each in sources if isinstance(each, ComputedValue)}.values()
+        )
+        self._opset = opset
+        self._sources = sources
+        self._given = given
+        self._run: Callable[..., Any] | None = None
+
+    @property
+    def is_short(self) -> bool:
+        """False at the end of a long chain, which is not computed."""
+        return self.steps <= _MOST_STEPS
+
+    def run(self, trial: Trial) -> list[Any]:
+        """The outputs in one trial. Raises one of `_NOT_COMPUTED`."""
+        found = trial.results.get(self)
+        if found is None:
+            values = [self._value(index, trial) for index in range(len(self._sources))]
+            made = self._evaluate(values)
+            found = [trial.rounded(self, self._held(index, each, values), values) for index, each in enumerate(made)]
+            trial.results[self] = found
+        return found
+
+    def _value(self, index: int, trial: Trial) -> Any:
+        source, dtype = self._sources[index], self._given[index].dtype
+        if source is None:
+            return None
+        if isinstance(source, ComputedValue):
+            return source.of.run(trial)[source.position]
+        if isinstance(source, TensorProto):
+            return _widened(array_of(source))
+        return _widened(np.array(source.items, dtype=dtype).reshape(source.shape))
+
+    def _evaluate(self, values: Sequence[Any]) -> list[Any]:
+        if self._run is None:
+            names = [f"i{index}" if source is not None else "" for index, source in enumerate(self._sources)]
+            node = NodeProto()
+            node.CopyFrom(self.node)
+            del node.input[:], node.output[:]
+            node.input.extend(names)
+            node.output.extend(f"o{index}" if name else "" for index, name in enumerate(self.node.output))
+            opsets = [helper.make_opsetid("", max(self._opset, _RUN_AS.get(node.op_type, 1)))]
+            outputs = [name for name in node.output if name]
+            function = helper.make_function("computed", "f", [name for name in names if name], outputs, [node], opsets)
+            self._run = partial(reference.ReferenceEvaluator(function).run, None, attributes={})
+        feeds = {f"i{index}": value for index, value in enumerate(values) if value is not None}
+        with np.errstate(all="ignore"):
+            made = iter(self._run(feed_inputs=feeds))
+        return [next(made) if name else None for name in self.node.output]
+
+    def _held(self, index: int, made: Any, values: Sequence[Any]) -> Any:
+        """An output as the run goes on with it. Raises ValueError for one that runtimes give differently."""
+        if made is None or isinstance(made, list):
+            return made
+        array, dtype = np.asarray(made), self.types[index].dtype
+        if not np.isfinite(array.astype(np.float64)).all():
+            raise ValueError("not finite")
+        if dtype is not None and _is_integer(dtype):
+            if dtype != "bool" and _may_overflow(self.node.op_type, dtype, values):
+                raise ValueError("a number that the type may not hold")
+            return array.astype(dtype)
+        return array.astype(np.float64)
+
+
+class ComputedValue:
+    """An output of a computation."""
+
+    __slots__ = ("_contents", "_is_asked", "of", "position")
+
+    def __init__(self, of: Computation, position: int) -> None:
+        self.of = of
+        self.position = position
+        self._contents: Contents | None = None
+        self._is_asked = False
+
+    @property
+    def is_float(self) -> bool:
+        """True for floating-point numbers, which tell no dimension before they are turned into integers."""
+        return self.of.types[self.position].dtype in _FLOAT_BITS
+
+    def contents(self) -> Contents | None:
+        """The elements, None for each that runtimes may give differently; None altogether where it is not computed."""
+        if not self._is_asked:
+            self._is_asked = True
+            try:
+                self._contents = self._computed()
+            except _NOT_COMPUTED:
+                self._contents = None
+        return self._contents
+
+    def _computed(self) -> Contents | None:
+        first = Trial(())
+        array = self.of.run(first)[self.position]
+        if not isinstance(array, np.ndarray) or array.size > _MOST_ITEMS:
+            return None
+        items: list[Item] = array.reshape(-1).tolist()
+        for errors in _combinations(len(first.inexact)):
+            other = self.of.run(Trial(errors))[self.position]
+            if other.shape != array.shape:
+                return None
+            pairs = zip(items, other.reshape(-1).tolist(), strict=True)
+            items = [one if one == two else None for one, two in pairs]
+        if array.dtype == np.bool_:
+            items = [int(item) if isinstance(item, bool) else None for item in items]
+        return Contents(array.shape, tuple(items))
+
+
+class Trial:
+    """One run of a chain of computations. errors: which way the result of each inexact one is off, in order."""
+
+    def __init__(self, errors: Sequence[int]) -> None:
+        self.results: dict[Computation, list[Any]] = {}
+        self.inexact: dict[Computation, int] = {}
+        self._errors = errors
+
+    def rounded(self, step: Computation, made: Any, given: Sequence[Any]) -> Any:
+        """The output as a tensor of its type holds it, with this trial's error where it is not exact."""
+        if not isinstance(made, np.ndarray) or made.dtype != np.float64:
+            return made
+        position = next((place for place, known in enumerate(step.types) if known.dtype in _FLOAT_BITS), 0)
+        dtype = step.types[position].dtype or "float32"
+        error = _error_of(step.node.op_type, dtype, made, given, step)
+        if error is None:
+            return made.astype(dtype).astype(np.float64)
+        place = self.inexact.setdefault(step, len(self.inexact))
+        sign = self._errors[place] if place < len(self._errors) else 0
+        return made + sign * error
+
+
+def _error_of(op_type: str, dtype: str, made: Array, given: Sequence[Any], step: Computation) -> Array | None:
+    """What each element may be off by; None where all are exact, or rounded in one way."""
+    unit = 2.0 ** -_FLOAT_BITS[dtype]
+    if op_type in _ROUNDED:
+        return None if _has_few_bits(made, _EXACT_BITS[dtype]) else np.abs(made) * _ERROR * unit
+    if op_type in _SUMS:
+        floats = [value for value in given if isinstance(value, np.ndarray) and value.dtype == np.float64]
+        most = prod(max(1.0, float(np.abs(value).sum())) for value in floats) ** (2 if "Square" in op_type else 1)
+        whole = all(np.array_equal(value, np.rint(value)) for value in floats)
+        if whole and most < 2.0 ** min(_EXACT_BITS[dtype], 24) and _has_few_bits(made, _EXACT_BITS[dtype]):
+            return None
+        return np.full(made.shape, most * _MOST_ITEMS * unit)
+    return None
+
+
+def _may_overflow(op_type: str, dtype: str, given: Sequence[Any]) -> bool:
+    """True where the integers that a node gives may not fit their type: runtimes wrap around, saturate or crash."""
+    arrays = [np.abs(value.astype(np.float64)) for value in given if isinstance(value, np.ndarray)]
+    most = float(np.iinfo(dtype).max)
+    if op_type == "Cast":
+        low = float(np.iinfo(dtype).min)
+        return bool((given[0] < low).any() or (given[0].astype(np.float64) >= most + 1).any())
+    if op_type == "BitShift":
+        return bool((arrays[1] >= np.iinfo(dtype).bits).any())
+    if op_type == "Pow":
+        return bool(arrays[0].max(initial=1) ** arrays[1].max(initial=1) >= most)
+    if op_type in _SUMS:
+        total = prod(max(1.0, float(array.sum())) for array in arrays) ** (2 if "Square" in op_type else 1)
+        product = op_type == "ReduceProd" and float(np.prod(np.maximum(arrays[0], 1))) >= most
+        return total >= most or product
+    return False
+
+
+def _has_few_bits(made: Array, bits: int) -> bool:
+    """True for numbers that so many bits hold: of a result in double precision, that it is exact."""
+    scaled = np.frexp(made)[0] * 2.0**bits
+    return bool(np.array_equal(scaled, np.rint(scaled)))
+
+
+def _combinations(count: int) -> Iterator[tuple[int, ...]]:
+    """The ways in which so many results may be off."""
+    if not count:
+        return
+    total = min(2**count, _MOST_TRIALS)
+    for trial in range(total):
+        # Beyond the limit the bits of a product differ from place to place as drawn ones do.
+        bits = trial if 2**count <= _MOST_TRIALS else (trial * 2654435761 + 12345) * 40503 >> 3
+        yield tuple([1 if bits >> place & 1 else -1 for place in range(count)])
+
+
+def _widened(array: Array) -> Array:
+    return array.astype(np.float64) if array.dtype.kind == "f" else array

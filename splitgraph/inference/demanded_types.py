@@ -1,0 +1,211 @@
+"""Types that follow backwards: what a node's attributes and other values demand of an input that nothing describes.
+
+The outputs of an unknown operator have no type. But a Conv with a weight of rank 4 and type float16 reads a value of
+rank 4 and type float16; every other value would make the node invalid. The nodes are read from the last to the first,
+so that a demand passes through the nodes that keep the rank. Then the model is walked again with these types
+(`infer.py`).
+
+A node demands something only of values of its own graph: a branch or body may not run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from splitgraph.attribute_values import attribute_value
+from splitgraph.contents import MAX_RANK
+from splitgraph.graph.scopes import GraphPath, Scope, node_label, plain_domain
+from splitgraph.inference.declared_types import with_demand
+from splitgraph.inference.operators import operator_of
+from splitgraph.inference.type_constraints import element_types
+from splitgraph.inference.walk_state import WalkState
+from splitgraph.onnx_proto import NodeProto
+from splitgraph.schemas import OperatorVersion
+from splitgraph.value_type import UNKNOWN, ValueType, tensor
+
+Types = Mapping[str, ValueType]
+Demands = Mapping[GraphPath, Types]
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# Values of one rank: inputs by position, outputs by the complement of their position.
+_FIRST = (0, ~0)
+_ONE_RANK: dict[tuple[int, ...], str] = {
+    _FIRST: "Abs Acos Acosh Asin Asinh Atan Atanh AveragePool BatchNormalization BitwiseNot Cast CastLike Ceil Celu "
+    "Clip Cos Cosh CumProd CumSum DequantizeLinear Dropout Elu Erf Exp Floor Gelu GlobalAveragePool GlobalLpPool "
+    "GlobalMaxPool GroupNormalization HardSigmoid HardSwish Hardmax Identity InstanceNormalization IsInf IsNaN LRN "
+    "LayerNormalization LeakyRelu Log LogSoftmax LpNormalization LpPool MaxPool MeanVarianceNormalization Mish Neg Not "
+    "PRelu Pad QuantizeLinear RMSNormalization Reciprocal Relu Resize ReverseSequence Round Selu Shrink Sigmoid Sign "
+    "Sin Sinh Slice Softmax Softplus Softsign Split Sqrt Swish Tan Tanh ThresholdedRelu Tile Transpose Trilu Upsample",
+    (0, 1, ~0): "Conv ConvInteger ConvTranspose GatherElements GridSample MaxUnpool SwiGLU",
+    (0, 1, 2, ~0): "DeformConv Scatter ScatterElements",
+    (0, 3, ~0): "QLinearConv",
+    (0, ~0, ~1): "TopK",
+}
+_RANK_GROUPS = {name: group for group, names in _ONE_RANK.items() for name in _names(names)}
+_REDUCTIONS = _names(
+    "ArgMax ArgMin ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum "
+    "ReduceSumSquare"
+)
+_RECURRENT = (3, 3, 3, 2, 1, 3)
+# The rank of each input, None where the operator leaves it open.
+_RANKS: dict[str, Sequence[int | None]] = {
+    "AffineGrid": (3, 1),
+    "BatchNormalization": (None, 1, 1, 1, 1),
+    "Col2Im": (3, 1, 1),
+    "ConstantOfShape": (1,),
+    "Conv": (None, None, 1),
+    "ConvTranspose": (None, None, 1),
+    "DepthToSpace": (4,),
+    "Expand": (None, 1),
+    "EyeLike": (2,),
+    "GRU": _RECURRENT,
+    "Gemm": (2, 2),
+    "GroupNormalization": (None, 1, 1),
+    "InstanceNormalization": (None, 1, 1),
+    "LSTM": (*_RECURRENT, 3, 2),
+    "MaxRoiPool": (4, 2),
+    "Multinomial": (2,),
+    "NonMaxSuppression": (3, 3),
+    "Pad": (None, 1),
+    "QLinearConv": (*(None,) * 8, 1),
+    "RNN": _RECURRENT,
+    "Reshape": (None, 1),
+    "Resize": (None, 1, 1, 1),
+    "ReverseSequence": (None, 1),
+    "RoiAlign": (4, 2, 1),
+    "Slice": (None, 1, 1, 1, 1),
+    "SpaceToDepth": (4,),
+}
+# How many elements these attributes have for each spatial dimension, of which the rank has two more.
+_WINDOWS = {"kernel_shape": 1, "strides": 1, "dilations": 1, "pads": 2}
+_WINDOWED = _names("AveragePool Conv ConvInteger ConvTranspose DeformConv LpPool MaxPool MaxUnpool QLinearConv")
+# The vectors with so many elements for each dimension of the first input.
+_VECTORS = {"Tile": {1: 1}, "Pad": {1: 2}, "Resize": {2: 1, 3: 1}, "Upsample": {1: 1}}
+
+
+def demanded_types(state: WalkState) -> Demands:
+    """The types that the nodes of a walked model demand of values that the walk knows less of."""
+    found: dict[GraphPath, Types] = {}
+    for scope in state.scopes:
+        detail = state.details.get(scope.path)
+        if detail is not None and any(map(_is_open, detail.types.values())):
+            demanded = _of_graph(state, scope, detail.types)
+            if demanded:
+                found[scope.path] = demanded
+    return found
+
+
+def _is_open(known: ValueType) -> bool:
+    return known.kind == "unknown" or (known.kind == "tensor" and (known.shape is None or known.dtype is None))
+
+
+def _of_graph(state: WalkState, scope: Scope, types: Types) -> Types:
+    found: dict[str, ValueType] = {}
+
+    def type_of(name: str) -> ValueType:
+        if name in found or name in types:
+            return found.get(name) or types[name]
+        path = scope.path[:-3]
+        while name and path in state.details:
+            if name in state.details[path].types:
+                return state.details[path].types[name]
+            path = path[:-3] or (None,)
+        return UNKNOWN
+
+    for index in reversed(range(len(scope.nodes))):
+        node = scope.nodes[index]
+        given = [type_of(name) for name in node.input]
+        if plain_domain(node.domain) or not any(map(_is_open, given)):
+            continue
+        if state.set_aside and f"{scope.location}/{node_label(node, index)}" in state.set_aside:
+            continue
+        schema = operator_of(state, scope.imports, node).schema
+        made = [type_of(name) for name in node.output]
+        ranks, dtypes = _ranks(node, schema, given, made), _dtypes(schema, given, made)
+        for position, (name, known) in enumerate(zip(node.input, given, strict=True)):
+            rank, dtype = ranks.get(position), dtypes.get(position)
+            if name not in types or not _is_open(known) or (rank is None and dtype is None):
+                continue
+            better = with_demand(known, tensor(dtype, None if rank is None else (None,) * rank))
+            if better != known:
+                found[name] = better
+    return found
+
+
+def _ranks(
+    node: NodeProto, schema: OperatorVersion | None, given: Sequence[ValueType], made: Sequence[ValueType]
+) -> dict[int, int]:
+    """The rank of each input that follows. Nothing follows where the node contradicts itself."""
+    op_type = node.op_type
+    attributes = {held.name: attribute_value(held) for held in node.attribute if not held.ref_attr_name}
+    if any(held.ref_attr_name for held in node.attribute) or schema is None:
+        return {}
+    found = {place: rank for place, rank in enumerate(_RANKS.get(op_type, ())) if rank is not None}
+    if op_type == "BatchNormalization" and schema.since_version < 9:
+        found.clear()
+    if op_type == "Einsum":
+        found.update(_of_equation(attributes.get("equation"), len(given)))
+    group = _RANK_GROUPS.get(op_type, ())
+    if op_type == "Concat":
+        group = (*range(len(given)), ~0)
+    elif op_type in _REDUCTIONS and attributes.get("keepdims", 1):
+        group = _FIRST
+    sides = [(made if place < 0 else given, ~place if place < 0 else place) for place in group]
+    known = {values[place].rank for values, place in sides if place < len(values) and values[place].kind == "tensor"}
+    known |= set(_told_ranks(op_type, attributes, given))
+    known.discard(None)
+    if len(known) == 1:
+        (rank,) = known
+        if rank is not None and rank <= MAX_RANK and (rank >= 3 or op_type not in _WINDOWED):
+            found.update({place: rank for place in group if place >= 0})
+    return found
+
+
+def _told_ranks(op_type: str, attributes: Mapping[str, object], given: Sequence[ValueType]) -> Iterator[int]:
+    """The ranks that attributes and the lengths of vectors tell of the first input."""
+    perm = attributes.get("perm")
+    if op_type == "Transpose" and isinstance(perm, tuple):
+        yield len(perm)
+    for name, count in _WINDOWS.items() if op_type in _WINDOWED else ():
+        held = attributes.get(name)
+        if isinstance(held, tuple):
+            yield len(held) // count + 2
+    # Axes choose the dimensions that the vector is about.
+    if "axes" in attributes or (op_type == "Pad" and len(given) > 3):
+        return
+    for place, count in _VECTORS.get(op_type, {}).items():
+        shape = given[place].shape if place < len(given) else None
+        if shape is not None and len(shape) == 1 and isinstance(shape[0], int) and shape[0]:
+            yield shape[0] // count
+
+
+def _of_equation(equation: object, count: int) -> dict[int, int]:
+    terms = equation.replace(" ", "").split("->")[0].split(",") if isinstance(equation, str) else []
+    if len(terms) != count:
+        return {}
+    return {place: len(term) for place, term in enumerate(terms) if "." not in term}
+
+
+def _dtypes(schema: OperatorVersion | None, given: Sequence[ValueType], made: Sequence[ValueType]) -> dict[int, str]:
+    """The element type of each input that follows from the schema, and from values that share its type variable."""
+    if schema is None:
+        return {}
+    bound: dict[str, set[str]] = {}
+    for formals, values in ((schema.inputs, given), (schema.outputs, made)):
+        for place, known in enumerate(values if formals else ()):
+            formal = formals[min(place, len(formals) - 1)]
+            if known.kind == "tensor" and known.dtype is not None and formal.is_generic and formal.homogeneous:
+                bound.setdefault(formal.type_variable, set()).add(known.dtype)
+    found: dict[int, str] = {}
+    for place in range(len(given) if schema.inputs else 0):
+        formal = schema.inputs[min(place, len(schema.inputs) - 1)]
+        allowed = element_types(formal.types)
+        shared = bound.get(formal.type_variable, set()) if formal.homogeneous else set()
+        possible = allowed & shared if shared else allowed if len(allowed) == len(formal.types) else set()
+        if len(possible) == 1:
+            found[place] = next(iter(possible))
+    return found
