@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from splitgraph.diagnostics import Diagnostic, diagnostic
-from splitgraph.execution.comparison import Comparison
+from splitgraph.execution.comparison import MOST_MEASURED, Comparison, OutOfTimeError
 from splitgraph.execution.engines.deployment import deployment_note
 from splitgraph.execution.engines.engine_process import Attempt, EngineRun, Failure, Workplace
 from splitgraph.execution.engines.openvino_faults import openvino_fault
@@ -23,7 +23,7 @@ from splitgraph.execution.models.model_files import weights_of
 from splitgraph.execution.models.model_pair import ComparedModel
 from splitgraph.execution.rounding.isolate import Case
 from splitgraph.execution.rounding.measure import measure_rounding, rounding_note
-from splitgraph.execution.values import Value
+from splitgraph.execution.values import Value, tensors_of
 from splitgraph.execution.verdict.evidence import Evidence
 from splitgraph.execution.verdict.expected_outputs import find_unexpected
 from splitgraph.execution.verdict.judge import Judge, Outcome, obstacle_of
@@ -83,6 +83,12 @@ class EngineTrial:
         fault = "is not installed" if lacking is not None else self._known_fault()
         if fault is not None:
             return Outcome(None, fault)
+        try:
+            return self._decide()
+        except OutOfTimeError:
+            return Outcome(None, "the comparison of the outputs did not finish in the time that was left")
+
+    def _decide(self) -> Outcome:
         evidence = self._new_evidence()
         too_late = self._run_cases(evidence)
         if too_late is not None:
@@ -233,8 +239,8 @@ class EngineTrial:
     def _comparison(self) -> Comparison:
         rtol, atol = self.question.rtol, self.question.atol
         if "+" in self.engine:
-            return Comparison(max(rtol, _RTOL_BETWEEN_ENGINES), max(atol, _ATOL_BETWEEN_ENGINES))
-        return Comparison(rtol, atol)
+            rtol, atol = max(rtol, _RTOL_BETWEEN_ENGINES), max(atol, _ATOL_BETWEEN_ENGINES)
+        return Comparison(rtol, atol, only_finite="+" in self.engine, deadline=self.deadline)
 
     def _judge(self) -> Outcome:
         """Return the outcome of the runs so far."""
@@ -247,7 +253,7 @@ class EngineTrial:
     def _allow_for_rounding(self, judge: Judge, outcome: Outcome) -> Outcome:
         """Return the outcome again, with differences allowed that rounding explains."""
         before, run, plain = self.question.before, self.ran, self._comparison()
-        if judge.judge(run, self.given, Comparison(self.question.rtol, math.inf)).verdict == "different":
+        if judge.judge(run, self.given, replace(plain, atol=math.inf)).verdict == "different":
             return outcome
         names = [value.name for value in before.interface.graph.output]
         cases = {
@@ -255,11 +261,14 @@ class EngineTrial:
             for key, outputs in run.outputs[0].items()
             if key in run.outputs[1] and plain.compare_outputs(names, outputs, run.outputs[1][key], key[0])
         }
+        arrays = (array for case in cases.values() for value in case.outputs for array in tensors_of(value))
+        if max((array.size for array in arrays), default=0) > MOST_MEASURED:
+            return Outcome(None, "the outputs differ, and are too large to measure how much rounding changes them")
         tolerances = plain.rtol, plain.atol
         for allowance in measure_rounding(
             before, self.question.after, cases, self.engine, self.deadline, tolerances, self.place.settings
         ):
-            found = judge.judge(run, self.given, Comparison(*tolerances, allowance.excuse))
+            found = judge.judge(run, self.given, replace(plain, excuse=allowance.excuse))
             if found.verdict != "different":
                 note = rounding_note(allowance) if found.verdict == "equal" else None
                 return replace(found, notes=(*found.notes, note)) if note else found
