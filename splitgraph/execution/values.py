@@ -69,7 +69,7 @@ def _is_identical(one: Value, other: Value) -> bool:
     if one.dtype != other.dtype or one.shape != other.shape:
         return False
     pairs = ((np.ascontiguousarray(one[block]), np.ascontiguousarray(other[block])) for block in blocks(one))
-    return all(memoryview(left.view(np.uint8)) == memoryview(right.view(np.uint8)) for left, right in map(_flat, pairs))
+    return all(left.view(np.uint8).data == right.view(np.uint8).data for left, right in map(_flat, pairs))
 
 
 def _flat(pair: tuple[Array, Array]) -> tuple[Array, Array]:
@@ -182,7 +182,7 @@ def _describe(value: Value, blobs: list[memoryview]) -> dict[str, Any]:
         name = "string"
     else:
         # Without a copy; NumPy has no memory views of the types of ml_dtypes.
-        blob = memoryview(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+        blob = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
         name = array.dtype.name
     blobs.append(blob)
     return {"kind": "tensor", "dtype": name, "shape": list(array.shape), "bytes": blob.nbytes}

@@ -21,7 +21,7 @@ from splitgraph.execution.values import Array, Run, Value, as_text, is_text
 
 class Loaded(NamedTuple):
     """A loaded model. run: runs it. providers: the execution providers or the devices that it runs on. idle: of these,
-    the ones that got no node of the model. opset: the one that the engine took it for; None for the one that it imports.
+    the ones that got no node of the model. opset: what the engine took it for, None for what it imports.
     """
 
     run: Run

@@ -41,6 +41,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
+from splitgraph.execution.comparison import Comparison
 from splitgraph.execution.engine_settings import EngineSettings
 from splitgraph.execution.engines.engine import Loaded, load_engine, normalise
 from splitgraph.execution.engines.error_texts import is_invalid, is_unsupported, reason_of
@@ -48,7 +49,6 @@ from splitgraph.execution.engines.memory import says_out_of_memory
 from splitgraph.execution.engines.onnxruntime_engine import LEVELS, session_at
 from splitgraph.execution.engines.preparation import load_library, settings_of
 from splitgraph.execution.engines.weight_probe import CaseFiles, find_moving
-from splitgraph.execution.comparison import Comparison
 from splitgraph.execution.values import (
     Run,
     UnsupportedError,
@@ -258,11 +258,11 @@ def _run_extras(task: _Task, runs: Sequence[Run]) -> bool:
         where = {"stage": "extra", "extra": number}
         task.events.write({"event": "start", **where})
         try:
-            outputs = [normalise(run(read_values(task.folder / inputs))) for run in runs]
-            names = [str(position) for position in range(len(outputs[0]))]
-            if comparison.compare_outputs(names, *outputs, number) is not None:
+            first, second = (normalise(run(read_values(task.folder / inputs))) for run in runs)
+            names = [str(position) for position in range(len(first))]
+            if comparison.compare_outputs(names, first, second, number) is not None:
                 files = [f"extra_{number}_{model}.bin" for model in (0, 1)]
-                for file, values in zip(files, outputs, strict=True):
+                for file, values in zip(files, (first, second), strict=True):
                     _write(task.folder / file, values)
                 task.events.write({"event": "differs", **where, "outputs": files})
         except Exception as error:  # engines raise errors of their own types; unusual inputs may be invalid

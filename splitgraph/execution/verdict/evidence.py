@@ -19,14 +19,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.execution import help_texts
 from splitgraph.execution.comparison import Comparison, has_finite, is_finite
 from splitgraph.execution.engines.engine_process import EngineRun, Probe
 from splitgraph.execution.models.dependence import Dependence
-from splitgraph.execution.values import Array, Value, blocks, tensors_of
+from splitgraph.execution.values import Array, Block, Value, blocks, tensors_of
 
 # The shapes of the tensors in each input, by its name.
 Shapes = dict[str, list[tuple[int, ...]]]
@@ -185,7 +183,8 @@ def _differ_where_both_are(before: Array, after: Array, comparison: Comparison) 
         return True
     common = tuple(slice(0, min(pair)) for pair in zip(before.shape, after.shape, strict=True))
     # A text in a tensor without dimensions stays an array.
-    left, right = before[(*common, ...)], after[(*common, ...)]
+    selected: Block = (*common, ...)
+    left, right = before[selected], after[selected]
     return any(
         bool((comparison.wrong(*pair) & is_finite(pair[0]) & is_finite(pair[1])).any())
         for block in blocks(left, right)
