@@ -116,8 +116,10 @@ class Workplace:
         ports: Sequence[Mapping[str, Any] | None],
         folders: Sequence[Path | None],
         settings: EngineSettings = DEFAULT,
+        rounded: Sequence[bool] = (False, False),
     ) -> None:
         self.folder = folder
+        self._rounded = list(rounded)
         self.settings = settings
         self._models = [
             write_model(model, folder / f"model_{index}", data_folder)
@@ -158,6 +160,7 @@ class Workplace:
         engines = (engine.split("+") * len(models))[: len(models)]
         job = {"engines": engines, "seconds": seconds, "memory": memory, "models": models, "cases": cases}
         job["ports"] = self._ports
+        job["rounded"] = self._rounded
         job["folders"] = [None if model.folder is None else str(model.folder) for model in self._models]
         job["settings"] = self.settings.as_json()
         job["probe"] = asdict(probe or Probe())
@@ -172,14 +175,15 @@ def workplace(
     ports: Sequence[Mapping[str, Any] | None] = (None, None),
     folders: Sequence[Path | None] = (None, None),
     settings: EngineSettings = DEFAULT,
+    rounded: Sequence[bool] = (False, False),
 ) -> Iterator[Workplace]:
     """Create a Workplace for the models and remove its folder at the end, whatever happens.
 
     ports: for each model, its input and output names (see `engine.load_engine`). folders: of the external data of each.
-    settings: of the engines.
+    settings: of the engines. rounded: whether the weights of each are rounded to float16.
     """
     with temporary_folder() as folder:
-        yield Workplace(folder, models, ports, folders, settings)
+        yield Workplace(folder, models, ports, folders, settings, rounded)
 
 
 def _write_extras(folder: Path, extras: Extras) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """Run models inside an engine process, one job after the other (see `worker_loop`).
 
 A job is a folder with `job.json`: {"engines": [name, name], "seconds", "memory": bytes,
-"models": [file, file], "folders": [of the external data of each, ...], "ports": [see `engine.load_engine`, ...],
+"models": [file, file], "rounded": [whether the weights of each are rounded to float16, ...],
+"folders": [of the external data of each, ...], "ports": [see `engine.load_engine`, ...],
 "cases": [{"case": 0, "attempt": 0, "inputs": file}, ...], "settings": see `engine_settings.EngineSettings`,
 "extras": {"inputs": [file, ...], "rtol", "atol", "only_finite"}, "probe": see `engine_process.Probe`}.
 
@@ -46,6 +47,7 @@ from splitgraph.execution.engine_settings import EngineSettings
 from splitgraph.execution.engines.engine import Loaded, load_engine, normalise
 from splitgraph.execution.engines.error_texts import is_invalid, is_unsupported, reason_of
 from splitgraph.execution.engines.memory import says_out_of_memory
+from splitgraph.execution.engines.moved_weights import round_onnx, rounded_to_half
 from splitgraph.execution.engines.onnxruntime_engine import LEVELS, session_at
 from splitgraph.execution.engines.preparation import load_library, settings_of
 from splitgraph.execution.engines.weight_probe import CaseFiles, find_moving
@@ -200,7 +202,12 @@ def _run_model(model: int, task: _Task, cases: Sequence[Mapping[str, Any]]) -> _
 
 def _load(task: _Task, model: int) -> Loaded:
     engine, ports, folder = task.job["engines"][model], task.job["ports"][model], task.data_folder(model)
-    return load_engine(engine, task.path(model), ports, folder=folder, settings=task.settings_of(model))
+    path, move = task.path(model), None
+    if task.job["rounded"][model] and path.suffix == ".xml":
+        move = rounded_to_half
+    elif task.job["rounded"][model]:
+        path = round_onnx(path, folder)
+    return load_engine(engine, path, ports, move, folder=folder, settings=task.settings_of(model))
 
 
 def _limit(seconds: float, memory: int) -> None:

@@ -102,11 +102,11 @@ def _numbers(dtype: np.dtype[Any], kind: Kind, constants: Sequence[float]) -> Ar
 def _with_neighbours(dtype: np.dtype[Any], constants: Iterable[float]) -> Iterator[float]:
     """Yield each constant, its neighbours in a type, and where a quantization by this scale rounds."""
     for number in constants:
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", under="ignore"):
             held = np.asarray(number).astype(dtype if dtype.kind == "f" else np.float32)
+            around = [float(np.nextafter(held, held.dtype.type(end))) for end in (np.inf, -np.inf)]
         if np.isfinite(held):
-            yield from (float(held), float(np.nextafter(held, held.dtype.type(np.inf))))
-            yield from (float(np.nextafter(held, held.dtype.type(-np.inf))), 0.5 * number, 1.5 * number, -number)
+            yield from (float(held), *around, 0.5 * number, 1.5 * number, -number)
 
 
 def _unique(found: Sequence[float], dtype: np.dtype[Any]) -> Array:

@@ -37,6 +37,10 @@ _LARGE_WEIGHTS = 2**28
 # The rounding errors of two engines add up differently over a model. A wrong split differs by far more than this.
 _RTOL_BETWEEN_ENGINES = 1e-3
 _ATOL_BETWEEN_ENGINES = 1e-4
+# The same for weights that are stored as float16: what OpenVINO computes from weights before it stores them is rounded
+# once more.
+_RTOL_OF_HALVES = 2e-3
+_ATOL_OF_HALVES = 1e-3
 
 # Unusual inputs are made of inputs of at most so many bytes.
 _LARGEST_BASE = 2**26
@@ -84,6 +88,11 @@ class Question:
     rtol: float
     atol: float
     rounding: bool
+
+    @property
+    def has_half_weights(self) -> bool:
+        """Return True if one of the models stores its weights as float16, and the other one does not."""
+        return self.before.has_half_weights != self.after.has_half_weights
 
 
 @dataclass(slots=True)
@@ -137,6 +146,7 @@ class EngineTrial:
             self.notes += [idle] if idle else []
         if outcome.verdict is not None:
             self.notes += filter(None, [self._unexpected_outputs()])
+            self.notes += self._what_was_run()
         return replace(outcome, notes=(*outcome.notes, *self.notes), providers=tuple(self.ran.providers))
 
     def _run_cases(self, evidence: Evidence) -> Outcome | None:
@@ -298,6 +308,19 @@ class EngineTrial:
             return Outcome("not-run")
         return replace(outcome, cases=evidence.meaningful_cases)
 
+    def _what_was_run(self) -> Iterator[Diagnostic]:
+        """Yield notes on what was run, where that is not the model as it is written."""
+        for model, opset in sorted(self.ran.opsets.items()):
+            which, name = ("first", "second")[model], self.engine.split("+")[-1 if model else 0]
+            text = f"{name} ran the {which} model as opset {opset}, at which its operators mean the same"
+            yield diagnostic("SG511", text, severity="info")
+        if self.question.has_half_weights:
+            halved, other = ("first", "second") if self.question.before.has_half_weights else ("second", "first")
+            text = (
+                f"the {halved} model stores its weights as float16, so those of the {other} one were rounded to float16"
+            )
+            yield diagnostic("SG511", text, severity="info")
+
     def _known_fault(self) -> str | None:
         """Return a known fault of OpenVINO that affects one of the models; None without one."""
         names = self.engine.split("+")
@@ -330,6 +353,8 @@ class EngineTrial:
         rtol, atol = self.question.rtol, self.question.atol
         if "+" in self.engine:
             rtol, atol = max(rtol, _RTOL_BETWEEN_ENGINES), max(atol, _ATOL_BETWEEN_ENGINES)
+        if self.question.has_half_weights:
+            rtol, atol = max(rtol, _RTOL_OF_HALVES), max(atol, _ATOL_OF_HALVES)
         return Comparison(rtol, atol, only_finite="+" in self.engine, deadline=self.deadline)
 
     def _judge(self) -> Outcome:
