@@ -16,6 +16,8 @@ from splitgraph.graph.scopes import node_label
 
 _ARBITER = "reference"
 _MOST_NAMES = 3
+# The reference evaluator may use this share of the time that is left: it is slow on large models.
+_SHARE = 0.5
 
 
 def rewritten_nodes(before: ComparedModel, after: ComparedModel) -> str | None:
@@ -41,7 +43,7 @@ def ask_reference(
 
     outputs: of both models, by the other engine.
     """
-    left = comparison.deadline - time.monotonic()
+    left = _SHARE * (comparison.deadline - time.monotonic())
     if left <= 0 or place.settings.custom_ops or place.settings.has_devices:
         return None, ""
     run = place.run(_ARBITER, [Attempt(0, 0, inputs)], left)
