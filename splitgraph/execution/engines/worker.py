@@ -38,6 +38,7 @@ from __future__ import annotations
 import json
 import signal
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
@@ -65,6 +66,8 @@ from splitgraph.execution.values import (
 _MOST_OBJECTS = 2**20
 # The outputs of one job may take so many bytes of the temporary folder, which may be in memory.
 _MOST_WRITTEN = 2**32
+# After so much time, no other extra inputs are tried: a slow model has many of them.
+_SECONDS_OF_EXTRAS = 5.0
 
 
 class _Events:
@@ -261,7 +264,10 @@ def _run_extras(task: _Task, runs: Sequence[Run]) -> bool:
     """Run both models on the extra inputs, and compare their outputs; return whether anything failed."""
     extras, has_failed = task.job["extras"], False
     comparison = Comparison(extras["rtol"], extras["atol"], only_finite=extras["only_finite"])
+    started = time.monotonic()
     for number, inputs in enumerate(extras["inputs"]):
+        if time.monotonic() - started > _SECONDS_OF_EXTRAS:
+            break
         where = {"stage": "extra", "extra": number}
         task.events.write({"event": "start", **where})
         try:

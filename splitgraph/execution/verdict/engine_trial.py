@@ -164,7 +164,7 @@ class EngineTrial:
             sizes.append(chosen)
         is_onnxruntime = self.engine.split("+")[-1] == "onnxruntime" and not self.question.after.is_ir
         self._draw_extras(drawn[0, 0])
-        self._run(drawn, evidence, deploy=is_onnxruntime and not self._has_large_weights)
+        self._run(drawn, evidence, deploy=is_onnxruntime and not self._has_large_weights, with_extras=True)
         for attempts in FURTHER_ROUNDS if maker.varies else ():
             accepted = {case for case, _ in self.ran.outputs[0]}
             rejected = [case for case in range(samples) if case not in accepted]
@@ -190,13 +190,18 @@ class EngineTrial:
             yield (case, attempt), inputs
 
     def _run(
-        self, drawn: Mapping[tuple[int, int], Mapping[str, Value]], evidence: Evidence, *, deploy: bool = False
+        self,
+        drawn: Mapping[tuple[int, int], Mapping[str, Value]],
+        evidence: Evidence,
+        *,
+        deploy: bool = False,
+        with_extras: bool = False,
     ) -> EngineRun:
         """Run both models on more inputs, and record the results."""
         left = (self.deadline - time.monotonic()) * self.share
         attempts = [Attempt(case, attempt, inputs) for (case, attempt), inputs in drawn.items()]
         plain = self._comparison()
-        extras = () if self.ran.extras_run else tuple(extra.inputs for extra in self.extras)
+        extras = tuple(extra.inputs for extra in self.extras) if with_extras else ()
         added = Extras(extras, plain.rtol, plain.atol, plain.only_finite)
         found = self.place.run(self.engine, attempts, max(left, 0.0), evidence.probe(deploy=deploy), added)
         if found.refused:
@@ -235,8 +240,10 @@ class EngineTrial:
     def _with_extras(self, outcome: Outcome, evidence: Evidence) -> Outcome:
         """Return the outcome for equal outputs, after the unusual inputs, if one of them shows a difference."""
         if self.extras and not self.ran.extras_run and self.ran.outputs[0]:
-            self._draw_extras(self.given[min(self.ran.outputs[0])])
-            self._run({}, evidence)
+            # The model refused the sizes that they were made of.
+            accepted = min(self.ran.outputs[0])
+            self._draw_extras(self.given[accepted])
+            self._run({accepted: self.given[accepted]}, evidence, with_extras=True)
         names = [value.name for value in self.question.before.interface.graph.output]
         for number, outputs in sorted(self.ran.extras.items()):
             plain, case = self._comparison(), self.question.samples + number
