@@ -155,8 +155,6 @@ def verify_models(
         maker = InputMaker(repaired.analysis, seed=seed, bind=bind, given=given, left_out=left_out)
     second_maker = None if bind or maker.given else _second_maker(second, first, seed)
     question = Question(repaired, second, maker, second_maker, maker.count(samples), rtol, atol, rounding)
-    if repaired is not first:
-        not_run = replace(not_run, diagnostics=(_repaired_note(),))
     queue = _EngineQueue(question, "onnxruntime" if engine == "auto" else engine, not_run)
     return queue.run(engines, settings, folders, deadline, progress)
 
@@ -169,11 +167,6 @@ def _read_given(inputs: GivenInputs | None, first: ComparedModel) -> Sequence[Gi
     model = first.interface if first.is_ir else first.model
     assert isinstance(model, onnx.ModelProto)
     return read_test_data(inputs, model.graph.input, first.interface.graph.output)
-
-
-def _repaired_note() -> Diagnostic:
-    text = "in the first model, splits without lengths and num_outputs were run with num_outputs, their only meaning"
-    return diagnostic("SG511", text, severity="info")
 
 
 def _second_maker(second: ComparedModel, first: ComparedModel, seed: int) -> InputMaker | None:
@@ -262,13 +255,13 @@ class _EngineQueue:
             max_abs_diff=outcome.max_abs_diff,
             max_rel_diff=outcome.max_rel_diff,
             first_difference=outcome.difference,
-            diagnostics=(*self.not_run.diagnostics, *self.diagnostics),
+            diagnostics=tuple(self.diagnostics),
             providers=() if verdict == "not-run" else outcome.providers,
         )
 
     def _undecided(self, reason: str, help: str) -> Verification:
         found = diagnostic("SG501", reason, severity="warning", help=help)
-        return replace(self.not_run, diagnostics=(*self.not_run.diagnostics, *self.diagnostics, found))
+        return replace(self.not_run, diagnostics=(*self.diagnostics, found))
 
     def _nothing_ran(self) -> Verification:
         text = "no engine could run both models"

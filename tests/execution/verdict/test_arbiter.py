@@ -98,11 +98,3 @@ def test_what_was_run_as_another_opset_is_said() -> None:
     assert [each.code for each in both.diagnostics] == ["SG511", "SG511"]
     alone = verify_models(labelled(newest + 2), labelled(newest + 2), engine="reference")
     assert "SG511" not in [each.code for each in alone.diagnostics]
-
-
-@pytest.mark.usefixtures("in_process")
-def test_a_repaired_split_is_said() -> None:
-    broken = parsed("float[4] x => float[2] a, float[2] b", "a, b = Split(x)")
-    whole = parsed("float[4] x => float[2] a, float[2] b", "a, b = Split<num_outputs = 2>(x)")
-    assert [each.code for each in verify_models(broken, whole).diagnostics] == ["SG511"]
-    assert verify_models(whole, whole).diagnostics == ()
