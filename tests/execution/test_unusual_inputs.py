@@ -109,6 +109,9 @@ EQUAL = {
     "an overflow in another order": Pair(
         "float[N, 3] x => float[N, 3] y", "a = Mul(x, c) y = Mul(a, c)", "a = Mul(c, x) y = Mul(c, a)", SAME
     ),
+    "half a rounding error": Pair(
+        "float[N, 3] x => float[N, 3] y", "y = Mul(x, c)", "y = Mul(x, d)", {"c": F(1), "d": F(1.000001)}
+    ),
     "texts": Pair("string[N] x => string[N] y", "y = Identity(x)", "z = Identity(x) y = Identity(z)"),
 }
 

@@ -6,7 +6,7 @@ Each kind of element is for other differences:
   `>=`, the rounding of ties, thresholds.
 - ends: the smallest and largest integers of a type, and floating-point numbers that narrower types cannot hold: for
   saturation, wrapping, and overflow.
-- gaps: NaN, the infinities and the largest numbers between ordinary ones.
+- gaps: NaN and the infinities between ordinary numbers.
 
 Inputs that are lengths, positions or sizes do not change: engines need not check them.
 """
@@ -95,8 +95,7 @@ def _numbers(dtype: np.dtype[Any], kind: Kind, constants: Sequence[float]) -> Ar
         return _unique([*_with_neighbours(dtype, constants), *_STEPS], dtype)
     if kind == "ends":
         return np.array(_ENDS_OF_HALVES if is_half else _ENDS).astype(dtype)
-    largest = float(np.finfo(dtype).max) if dtype.kind == "f" else 3e38
-    return np.array([np.nan, np.inf, -np.inf, largest, -largest, -0.0]).astype(dtype)
+    return np.array([np.nan, np.inf, -np.inf, -0.0]).astype(dtype)
 
 
 def _with_neighbours(dtype: np.dtype[Any], constants: Iterable[float]) -> Iterator[float]:

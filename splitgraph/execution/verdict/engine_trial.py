@@ -48,7 +48,7 @@ _LARGEST_BASE = 2**26
 _UNUSUAL = {
     "steps": "halves, whole numbers and constants of the model as inputs",
     "ends": "the ends of the types as inputs",
-    "gaps": "NaN, infinities and the largest numbers as inputs",
+    "gaps": "NaN and infinities as inputs",
     "sizes": "inputs with dimensions of size 1 or 0",
 }
 _WHOSE = {
