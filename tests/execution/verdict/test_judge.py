@@ -139,7 +139,7 @@ def test_how_engines_decide(
     monkeypatch: pytest.MonkeyPatch, onnxruntime: Answer, reference: Answer, verdict: str, engine: str
 ) -> None:
     made = {"onnxruntime": onnxruntime, "reference": reference}
-    monkeypatch.setattr(Workplace, "run", lambda self, name, attempts, seconds, probe: made[name](attempts))
+    monkeypatch.setattr(Workplace, "run", lambda self, name, attempts, seconds, probe, extras: made[name](attempts))
     found = verify_models(halves(), halves())
     assert (found.verdict, found.engine) == (verdict, engine), found
     failed = [name for name in made if any(d.message.startswith(name) for d in found.diagnostics)]
@@ -149,7 +149,7 @@ def test_how_engines_decide(
 
 def test_where_the_second_model_fails_is_said_with_what_was_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        Workplace, "run", lambda self, name, attempts, seconds, probe: refuses_the_second_at_times(attempts)
+        Workplace, "run", lambda self, name, attempts, seconds, probe, extras: refuses_the_second_at_times(attempts)
     )
     found = verify_models(halves(), halves())
     assert (found.verdict, found.engine, found.cases, found.max_abs_diff) == ("different", "onnxruntime", 1, 0.0)
@@ -161,7 +161,7 @@ def test_where_the_second_model_fails_is_said_with_what_was_compared(monkeypatch
 
 def test_the_reference_evaluator_is_overruled(monkeypatch: pytest.MonkeyPatch) -> None:
     made = {"reference": refuses_the_second_at_times, "onnxruntime": answers}
-    monkeypatch.setattr(Workplace, "run", lambda self, name, attempts, seconds, probe: made[name](attempts))
+    monkeypatch.setattr(Workplace, "run", lambda self, name, attempts, seconds, probe, extras: made[name](attempts))
     found = verify_models(split_model(6), split_model(6))
     assert (found.verdict, found.engine) == ("equal", "onnxruntime")
 
