@@ -170,7 +170,7 @@ def test_the_reference_evaluator_is_overruled(monkeypatch: pytest.MonkeyPatch) -
 def test_an_invalid_second_model_is_told_as_soon_as_the_first_one_runs(
     monkeypatch: pytest.MonkeyPatch, accepted: int, verdict: str
 ) -> None:
-    def run(self: Workplace, name: str, attempts: list[Any], seconds: float, probe: Any) -> EngineRun:
+    def run(self: Workplace, name: str, attempts: list[Any], seconds: float, probe: Any, extras: Any) -> EngineRun:
         found = calls_the_second_invalid([each for each in attempts if each.attempt >= accepted])
         found.failures.extend(Failure("run", 0, each.case, False, "no") for each in attempts if each.attempt < accepted)
         return found
@@ -184,7 +184,7 @@ def test_the_order_of_the_engines(monkeypatch: pytest.MonkeyPatch, opset: int, f
     asked: list[str] = []
     shares: list[float] = []
 
-    def run(self: Workplace, name: str, attempts: list[Any], seconds: float, probe: Any) -> EngineRun:
+    def run(self: Workplace, name: str, attempts: list[Any], seconds: float, probe: Any, extras: Any) -> EngineRun:
         asked.append(name)
         shares.append(seconds)
         return cannot_load_the_second(attempts)
@@ -215,7 +215,7 @@ def test_further_inputs_are_drawn_only_until_one_is_accepted(
 ) -> None:
     ran: list[list[int]] = []
 
-    def run(self: Workplace, name: str, attempts: list[Any], seconds: float, probe: Any) -> EngineRun:
+    def run(self: Workplace, name: str, attempts: list[Any], seconds: float, probe: Any, extras: Any) -> EngineRun:
         ran.append(sorted({attempt.attempt for attempt in attempts}))
         refused = [Failure("run", 0, each.case, False, "no") for each in attempts if each.attempt < accepted]
         found = answers([each for each in attempts if each.attempt == accepted])
