@@ -239,7 +239,7 @@ class EngineTrial:
 
     def _with_extras(self, outcome: Outcome, evidence: Evidence) -> Outcome:
         """Return the outcome for equal outputs, after the unusual inputs, if one of them shows a difference."""
-        if self.extras and not self.ran.extras_run and self.ran.outputs[0]:
+        if self.extras and (0, 0) not in self.ran.outputs[0]:
             # The model refused the sizes that they were made of.
             accepted = min(self.ran.outputs[0])
             self._draw_extras(self.given[accepted])
