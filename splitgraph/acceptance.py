@@ -29,7 +29,7 @@ ACCEPTABLE = {
 _NEVER_BLOCKING = frozenset(
     {
         *("SG112", "SG113", "SG219", "SG220", "SG303", "SG305", "SG306"),
-        *("SG401", "SG413", "SG414", "SG415", "SG416", "SG504", "SG505", "SG507", "SG508", "SG606"),
+        *("SG401", "SG413", "SG414", "SG415", "SG416", "SG504", "SG505", "SG507", "SG508", "SG511", "SG606"),
     }
 )
 # By the first digit of a code, why its findings cannot be accepted.

@@ -467,6 +467,15 @@ _code(
     "Check which operators and element types the provider supports, or leave --provider out.",
 )
 
+_code(
+    "SG511",
+    "run in another form",
+    "What an engine ran is not the model exactly as it is written, but means the same. An engine that lacks kernels of "
+    "a new opset ran the model as an older opset, at which its operators are the same. For an IR that stores its "
+    "weights as float16, as OpenVINO does by default, the weights of the other model were rounded to float16, too.",
+    "Nothing to do. To compare with full weights, save the IR with compress_to_fp16=False.",
+)
+
 # 6xx: how the program was called ---------------------------------------------------------------------------------
 _code(
     "SG601",

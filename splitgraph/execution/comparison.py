@@ -1,7 +1,9 @@
 """Compare the outputs of two models.
 
-Floating-point numbers may differ by `atol + rtol * |first|`; NaN equals NaN, and infinity equals infinity. All other
-types must be equal. The default tolerances suit float32 and float64. Narrower types cannot express such small
+Floating-point numbers may differ by `atol + rtol * |first|`. NaN equals NaN and an infinity: where one sum overflows,
+another order of its terms gives NaN. An infinity equals itself, and not that of the other sign. Between two engines,
+elements that are not finite on both sides are not compared: engines treat them differently. All other types must be
+equal. The default tolerances suit float32 and float64. Narrower types cannot express such small
 differences, so their tolerances are at least:
 
     float16, bfloat16             rtol 2 eps, atol eps
@@ -9,12 +11,14 @@ differences, so their tolerances are at least:
     float4, float8e8m0            equal
 
 Here eps is the distance from 1 to the next larger number of the type. The real and imaginary parts of a complex number
-are compared separately.
+are compared separately. Large tensors are compared in pieces, within the time that is left.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 import onnx
 
-from splitgraph.execution.values import Array, Value, is_text
+from splitgraph.execution.values import Array, Block, Value, blocks, is_text
 from splitgraph.execution.verification import Difference
 from splitgraph.value_type import DTYPE_NAMES
 
@@ -40,6 +44,12 @@ _NARROW_FLOATS: Mapping[str, tuple[float, float]] = {
 }
 HALF_TYPES = ("float16", "bfloat16")
 _EXACT_FLOATS = ("float4_e2m1fn", "float8_e8m0fnu")
+# The measured effect of rounding on an output is held in memory, so an output may have at most so many elements.
+MOST_MEASURED = 2**25
+
+
+class OutOfTimeError(Exception):
+    """Raised if the time is over before everything is compared."""
 
 
 @dataclass(slots=True)
@@ -48,7 +58,8 @@ class Comparison:
 
     excuse: allows differences beyond the tolerances where rounding explains them. max_abs_diff, max_rel_diff: None
     before the first comparison. max_rel_diff is relative to the value of the first model and ignores values of 0.
-    sides: how reasons call the two.
+    sides: how reasons call the two. only_finite: elements that are not finite on both sides are not compared. deadline:
+    as `time.monotonic` tells it; a comparison that takes longer raises OutOfTimeError.
     """
 
     rtol: float
@@ -57,6 +68,8 @@ class Comparison:
     max_abs_diff: float | None = None
     max_rel_diff: float | None = None
     sides: tuple[str, str] = ("the first model gives", "the second")
+    only_finite: bool = False
+    deadline: float = math.inf
 
     def compare_outputs(
         self, names: Sequence[str], before: Sequence[Value], after: Sequence[Value], case: int
@@ -107,34 +120,52 @@ class Comparison:
             return self._told(f"elements of type {type_name(before)}", type_name(after))
         if before.shape != after.shape:
             return self._told(f"the shape {list(before.shape)}", list(after.shape))
-        if before.size == 0:
+        if before is after or before.size == 0:
             return ""
-        return self._first_wrong(before, after, self.wrong(before, after, place))
+        if self.excuse is not None and place is not None and before.size <= MOST_MEASURED:
+            return self._first_wrong(before, after, [((...,), self.wrong(before, after, place))])
+        parts = ((block, self.wrong(before[block], after[block])) for block in blocks(before, after))
+        return self._first_wrong(before, after, parts)
 
     def _told(self, before: object, after: object) -> str:
         return f"{self.sides[0]} {before}, {self.sides[1]} {after}"
 
-    def _first_wrong(self, before: Array, after: Array, wrong: npt.NDArray[np.bool_]) -> str:
-        if not wrong.any():
+    def _first_wrong(self, before: Array, after: Array, parts: Iterable[tuple[Block, npt.NDArray[np.bool_]]]) -> str:
+        """parts: which elements differ, in blocks, in the order of the elements."""
+        first, count = None, 0
+        for block, wrong in parts:
+            number = int(np.count_nonzero(wrong))
+            if number and first is None:
+                starts = [each.start for each in block[:-1]] + [0] * before.ndim
+                within = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
+                first = tuple(int(place) + start for place, start in zip(within, starts, strict=False))
+            count += number
+        if first is None:
             return ""
-        index = tuple(int(position) for position in np.argwhere(wrong)[0])
-        where = f"at {list(index)} " if index else ""
-        count = int(wrong.sum())
-        more = f" ({count} of {wrong.size} elements differ)" if wrong.size > 1 else ""
-        return f"{where}{self._told(_shown(before[index]), _shown(after[index]))}{more}"
+        where = f"at {list(first)} " if first else ""
+        more = f" ({count} of {before.size} elements differ)" if before.size > 1 else ""
+        return f"{where}{self._told(_shown(before[first]), _shown(after[first]))}{more}"
 
     def wrong(self, before: Array, after: Array, place: tuple[int, int] | None = None) -> npt.NDArray[np.bool_]:
         """Mark the elements that differ by more than allowed, in two arrays of the same type and shape."""
+        if time.monotonic() > self.deadline:
+            raise OutOfTimeError
         if before.dtype.kind == "c":
             real = self.wrong(before.real, after.real)
             return np.asarray(real | self.wrong(before.imag, after.imag))
         if not _is_float(before.dtype):
             return np.asarray(before != after, dtype=np.bool_)
+        if bool((before == after).all()):  # most rewrites change no element, and this is fast
+            self._note(np.zeros(1), np.zeros(1))
+            return np.zeros(before.shape, dtype=np.bool_)
         rtol, atol = self._tolerances(before.dtype)
         left, right = before.astype(np.float64), after.astype(np.float64)
-        same = (left == right) | (np.isnan(left) & np.isnan(right))
         with np.errstate(invalid="ignore", over="ignore"):
-            finite = np.isfinite(left) & np.isfinite(right)
+            ends = np.isfinite(left), np.isfinite(right)
+            finite = ends[0] & ends[1]
+            same = (left == right) | (~(ends[0] | ends[1]) & (np.isnan(left) | np.isnan(right)))
+            if self.only_finite:
+                same |= ~finite
             # A number and a NaN, or a number and an infinity, have an infinite difference.
             gap = np.where(same, 0.0, np.where(finite, np.abs(right - left), np.inf))
             self._note(gap, np.where(finite, np.abs(left), 1.0))
@@ -145,7 +176,7 @@ class Comparison:
         return np.asarray(~(same | near))
 
     def _note(self, gap: Array, size: Array) -> None:
-        self.max_abs_diff = max(self.max_abs_diff or 0.0, float(gap.max()))
+        self.max_abs_diff = max(self.max_abs_diff or 0.0, float(gap.max(initial=0.0)))
         nonzero = size > 0
         if nonzero.any():
             self.max_rel_diff = max(self.max_rel_diff or 0.0, float((gap[nonzero] / size[nonzero]).max()))
@@ -157,6 +188,11 @@ class Comparison:
             return self.rtol, self.atol
         rtol, atol = narrow_tolerances(dtype.name)
         return max(self.rtol, rtol), max(self.atol, atol)
+
+
+def has_finite(array: Array) -> bool:
+    """Return True if some element of an array is neither NaN nor infinite."""
+    return any(bool(is_finite(array[block]).any()) for block in blocks(array))
 
 
 def is_finite(array: Array) -> npt.NDArray[np.bool_]:

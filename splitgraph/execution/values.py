@@ -3,12 +3,18 @@
 A value is an array (strings as objects, bfloat16 and the other narrow types as ml_dtypes arrays), a list (a sequence),
 a dict (a map) or None (an optional without element). A file holds one JSON line that describes the values, followed by
 their bytes. Reading a file executes nothing, unlike reading a pickle.
+
+The elements of a large tensor stay in their file: its array is mapped to them. `blocks` walks over such arrays in
+pieces, so that they never take the memory of a whole tensor.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+import math
+import mmap
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -20,20 +26,94 @@ Value = Any
 Array = npt.NDArray[Any]
 # Runs a loaded model: takes the inputs by name and returns the outputs in the order of the model.
 Run = Callable[[Mapping[str, Value]], list[Value]]
+# What selects a part of an array.
+Block = tuple[Any, ...]
+
+# A tensor of at least so many bytes stays in its file. Windows removes no file that is mapped.
+_MAPPED = 2**24
+_MAPS = os.name == "posix"
+# So many elements of a tensor are in memory at a time. A comparison takes about 50 bytes for each.
+_BLOCK = 2**19
 
 
 class UnsupportedError(Exception):
     """Raised for what an engine or this file format cannot do; it says nothing about the model."""
 
 
-def write_values(path: Path, values: Mapping[str, Value]) -> None:
-    """Write named values to a file; raise UnsupportedError for any other kind of value, such as a sparse tensor."""
-    blobs: list[bytes] = []
+def write_values(path: Path, values: Mapping[str, Value], most_objects: float = math.inf) -> None:
+    """Write named values to a file.
+
+    most_objects: how many texts, members of sequences and entries of maps there may be; a reader takes memory and time
+    for each. Raises UnsupportedError for more, and for any other kind of value, such as a sparse tensor.
+    """
+    count = sum(map(_count_objects, values.values()))
+    if count > most_objects:
+        raise UnsupportedError(f"its outputs hold {count:,} texts or tensors, more than the {most_objects:,} compared")
+    blobs: list[memoryview] = []
     description = {name: _describe(value, blobs) for name, value in values.items()}
     with path.open("wb") as file:
         file.write(json.dumps({"values": description}).encode("ascii") + b"\n")
         for blob in blobs:
             file.write(blob)
+
+
+def are_identical(path: Path, values: Sequence[Value]) -> bool:
+    """Return True if the values in a file are the same, bit for bit. Texts and what is no tensor are never the same."""
+    held = list(read_values(path).values())
+    return len(held) == len(values) and all(map(_is_identical, held, values))
+
+
+def _is_identical(one: Value, other: Value) -> bool:
+    if not isinstance(one, np.ndarray) or not isinstance(other, np.ndarray) or is_text(one) or is_text(other):
+        return False
+    if one.dtype != other.dtype or one.shape != other.shape:
+        return False
+    pairs = ((np.ascontiguousarray(one[block]), np.ascontiguousarray(other[block])) for block in blocks(one))
+    return all(left.view(np.uint8).data == right.view(np.uint8).data for left, right in map(_flat, pairs))
+
+
+def _flat(pair: tuple[Array, Array]) -> tuple[Array, Array]:
+    return pair[0].reshape(-1), pair[1].reshape(-1)
+
+
+def blocks(array: Array, *others: Array) -> Iterator[Block]:
+    """Yield what selects each part of an array, in the order of its elements; a part is never too large for memory.
+
+    Once a part was used, the memory of mapped files is given back. others: arrays of which the same parts are used.
+    """
+    for block in _blocks(array.shape):
+        yield block
+        for each in (array, *others):
+            _give_back(each)
+
+
+def _blocks(shape: Sequence[int]) -> Iterator[Block]:
+    if not shape or math.prod(shape) <= _BLOCK:
+        yield (...,)
+        return
+    row = math.prod(shape[1:])
+    rows = max(_BLOCK // max(row, 1), 1)
+    for start in range(0, shape[0], rows):
+        for rest in _blocks(shape[1:]) if row > _BLOCK else ((...,),):
+            yield (slice(start, start + rows), *rest)
+
+
+def _give_back(array: Array) -> None:
+    """Give back the memory of a mapped file; its elements are read again where they are used again."""
+    held: Any = array
+    while isinstance(held, np.ndarray):
+        held = held.base
+    held = getattr(held, "obj", held)
+    if isinstance(held, mmap.mmap) and hasattr(held, "madvise"):
+        held.madvise(mmap.MADV_DONTNEED)
+
+
+def _count_objects(value: Value) -> int:
+    if isinstance(value, dict):
+        return 2 * len(value)
+    if isinstance(value, (list, tuple)):
+        return len(value) + sum(map(_count_objects, value))
+    return value.size if isinstance(value, np.ndarray) and is_text(value) else 0
 
 
 def read_values(path: Path) -> dict[str, Value]:
@@ -66,11 +146,23 @@ def as_text(array: Array) -> Array:
     return texts.reshape(array.shape)
 
 
+def tensors_of(value: Value) -> Iterator[Array]:
+    """Yield the tensors in a value."""
+    if isinstance(value, np.ndarray):
+        yield value
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield np.asarray(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from tensors_of(item)
+
+
 def _decode(element: Any) -> str:
     return element.decode("utf-8", "surrogateescape") if isinstance(element, bytes) else str(element)
 
 
-def _describe(value: Value, blobs: list[bytes]) -> dict[str, Any]:
+def _describe(value: Value, blobs: list[memoryview]) -> dict[str, Any]:
     if value is None:
         return {"kind": "none"}
     if isinstance(value, dict):
@@ -86,13 +178,14 @@ def _describe(value: Value, blobs: list[bytes]) -> dict[str, Any]:
         raise UnsupportedError(f"a {type(value).__name__} is not a tensor, sequence, map or optional")
     array = np.asarray(value)
     if is_text(array):
-        blob = json.dumps([_decode(element) for element in array.ravel().tolist()]).encode("ascii")
+        blob = memoryview(json.dumps([_decode(element) for element in array.ravel().tolist()]).encode("ascii"))
         name = "string"
     else:
-        blob = np.ascontiguousarray(array).tobytes()
+        # Without a copy; NumPy has no memory views of the types of ml_dtypes.
+        blob = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
         name = array.dtype.name
     blobs.append(blob)
-    return {"kind": "tensor", "dtype": name, "shape": list(array.shape), "bytes": len(blob)}
+    return {"kind": "tensor", "dtype": name, "shape": list(array.shape), "bytes": blob.nbytes}
 
 
 def _restore(description: Mapping[str, Any], file: BinaryIO) -> Value:
@@ -104,8 +197,12 @@ def _restore(description: Mapping[str, Any], file: BinaryIO) -> Value:
     if kind == "map":
         pairs = [(_restore(key, file), _restore(item, file)) for key, item in description["items"]]
         return {key.item(): item for key, item in pairs}
-    blob = file.read(description["bytes"])
-    shape = tuple(description["shape"])
+    size, shape = description["bytes"], tuple(description["shape"])
     if description["dtype"] == "string":
-        return as_text(np.array(json.loads(blob), dtype=object)).reshape(shape)
-    return np.frombuffer(blob, dtype=dtype_by_name(description["dtype"])).reshape(shape).copy()
+        return as_text(np.array(json.loads(file.read(size)), dtype=object)).reshape(shape)
+    dtype = dtype_by_name(description["dtype"])
+    if size < _MAPPED or not _MAPS:
+        return np.frombuffer(file.read(size), dtype=dtype).reshape(shape).copy()
+    start = file.seek(size, os.SEEK_CUR) - size
+    mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    return np.frombuffer(mapped, dtype=dtype, count=math.prod(shape), offset=start).reshape(shape)

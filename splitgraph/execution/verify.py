@@ -31,6 +31,12 @@ The rules for a verdict:
 - Equal outputs prove nothing if they are NaN, or the same for all inputs and all weights (see `evidence`). Other inputs
   are tried then; if they do not help, there is no verdict. No other engine is asked: it would compute the same.
 - Differences of floating-point numbers that rounding explains do not count, if the rewrite rounds differently.
+- If onnxruntime gives other outputs for rewritten nodes, and the reference evaluator gives equal ones, onnxruntime has
+  not decided: its kernels have faults of their own (see `verdict.arbiter`).
+- NaN and infinity are equal if both models give one of them. Between two engines, only finite numbers count, and
+  inputs that are not finite prove no difference.
+- Both models also run on unusual inputs (see `inputs.unusual`), and on dimensions of size 1 and 0. A failure there says
+  nothing. Another engine must confirm a difference on numbers that engines treat differently.
 - Differences do not count if the models draw random numbers without a seed.
 
 Only OpenVINO runs OpenVINO IR. If the other model is ONNX, another engine runs that one if possible, because OpenVINO
@@ -198,8 +204,9 @@ class _EngineQueue:
         """Write the models to a temporary folder and ask the engines there."""
         pair = self.question.before, self.question.after
         ports = [None if compared.ports is None else compared.ports.as_json() for compared in pair]
+        rounded = [self.question.has_half_weights and not compared.has_half_weights for compared in pair]
         try:
-            with workplace([compared.model for compared in pair], ports, folders, settings) as place:
+            with workplace([compared.model for compared in pair], ports, folders, settings, rounded) as place:
                 return self._ask(place, engines, deadline, progress)
         except OSError as error:
             # Such as a full disk, which is no fault of the models.

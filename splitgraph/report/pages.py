@@ -129,7 +129,7 @@ def verification_notes(verification: Verification) -> list[Line]:
         return []
     first = verification.first_difference
     texts = [
-        f"not run by {found.message}" if found.severity == "warning" else found.message
+        f"not decided by {found.message}" if found.severity == "warning" else found.message
         for found in verification.diagnostics
         if found not in verification.warnings and (first is None or first.reason not in found.message)
     ]

@@ -27,6 +27,16 @@ def test_verify_equal_models(run: Run, folder: Path) -> None:
     assert (document["max_abs_diff"], document["proofs"]) == (0.0, ["main/s"])
 
 
+def test_verify_says_what_was_run(run: Run, folder: Path) -> None:
+    body = '<ir_version: 8, opset_import: ["": 28]> g (float[N] x) => (float[N] y) { y = Relu(x) }'
+    onnx.save(onnx.parser.parse_model(body), "newer.onnx")
+    code, out, _ = run("verify", "newer.onnx", "newer.onnx", "--engine", "onnxruntime")
+    assert code == 0
+    assert "  onnxruntime ran the first model as opset " in out
+    document = json.loads(run("verify", "newer.onnx", "newer.onnx", "--engine", "onnxruntime", "--json")[1])
+    assert [each["code"] for each in document["diagnostics"]] == ["SG511", "SG511"]
+
+
 def test_verify_different_models(run: Run, folder: Path) -> None:
     other = split_model()
     other.graph.node[0].output[:] = ["p1", "p0"]
@@ -104,7 +114,7 @@ def test_verify_says_which_engine_did_not_run_the_models(
     found = Verification("equal", "reference", 3, 0.0, 0.0, None, (), (refused,))
     monkeypatch.setattr(api, "verify", lambda before, after, **options: found)
     monkeypatch.setattr(rewrites, "verify_rewrite", lambda before, rewrite, **options: found)
-    note = "  not run by onnxruntime: loading the second model: no kernel\n"
+    note = "  not decided by onnxruntime: loading the second model: no kernel\n"
     assert run("verify", "model.onnx", "model.onnx")[1].endswith(f"largest difference: 0\n{note}")
     out = run("upgrade", "model.onnx", "--opset", "18")[1]
     assert f"verified equal on 3 inputs (reference)\n{note}wrote " in out

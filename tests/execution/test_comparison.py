@@ -71,6 +71,9 @@ def test_values_that_differ(before: Any, after: Any, reason: str) -> None:
 
 
 EQUAL = [
+    (F([np.nan, np.nan, np.inf, -np.inf]), F([np.inf, -np.inf, np.nan, np.nan])),
+    (np.float16([np.nan]), np.float16([np.inf])),
+    (np.complex64([complex(np.nan, 1)]), np.complex64([complex(np.inf, 1)])),
     (F([np.nan, np.inf, -np.inf, 0.0]), F([np.nan, np.inf, -np.inf, -0.0])),
     (NORMAL, NORMAL * F(1 + 2e-6)),
     (F([1e-9]), F([-1e-9])),
@@ -130,3 +133,23 @@ def test_another_number_of_outputs() -> None:
     found = Comparison(1e-5, 1e-6).compare_outputs(["y"], [F([1])], [F([1]), F([2])], 0)
     assert found is not None
     assert "1 outputs, the second 2" in found.reason
+
+
+BETWEEN_ENGINES = [
+    (F([np.nan, 1]), F([0, 1]), ""),
+    (F([0, 1]), F([np.inf, 1]), ""),
+    (F([np.inf]), F([-np.inf]), ""),
+    (np.float16([np.inf]), np.float16([65504]), ""),
+    (F([np.nan, 1]), F([0, 2]), r"at \[1\]"),
+    (np.array([True]), np.array([False]), "True"),
+    (np.int64([1]), np.int64([2]), "1"),
+]
+
+
+@pytest.mark.parametrize(("before", "after", "reason"), BETWEEN_ENGINES)
+def test_between_engines_only_finite_numbers_count(before: Any, after: Any, reason: str) -> None:
+    import re
+
+    found = Comparison(1e-3, 1e-4, only_finite=True).compare_outputs(["y"], [before], [after], 0)
+    assert (found is None) == (not reason)
+    assert found is None or re.search(reason, found.reason)

@@ -94,7 +94,7 @@ def test_blockers_page_is_the_one_of_the_design() -> None:
 
 REFUSED = Diagnostic("SG503", "warning", f"onnxruntime: loading the model after: {'very ' * 60}long", "", "tried")
 LEFT_OUT = Diagnostic("SG503", "info", "1 of 3 cases were left out", "", "Give sizes.")
-NOTED = f"  not run by onnxruntime: loading the model after:{' very' * 30}…\n  1 of 3 cases were left out\n"
+NOTED = f"  not decided by onnxruntime: loading the model after:{' very' * 29}…\n  1 of 3 cases were left out\n"
 
 
 def test_who_did_not_run_the_models_is_noted_under_the_verdict() -> None:

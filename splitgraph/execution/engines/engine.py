@@ -21,12 +21,13 @@ from splitgraph.execution.values import Array, Run, Value, as_text, is_text
 
 class Loaded(NamedTuple):
     """A loaded model. run: runs it. providers: the execution providers or the devices that it runs on. idle: of these,
-    the ones that got no node of the model.
+    the ones that got no node of the model. opset: what the engine took it for, None for what it imports.
     """
 
     run: Run
     providers: Sequence[str] = ()
     idle: Sequence[str] = ()
+    opset: int | None = None
 
 
 def load_engine(

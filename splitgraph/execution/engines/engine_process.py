@@ -67,6 +67,19 @@ class Probe:
     deploy: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Extras:
+    """Lists unusual inputs on which both models run after everything else. A failure on them says nothing.
+
+    rtol, atol, only_finite: how the outputs are compared (see `comparison`).
+    """
+
+    inputs: Sequence[Mapping[str, Value]] = ()
+    rtol: float = 0.0
+    atol: float = 0.0
+    only_finite: bool = False
+
+
 @dataclass(slots=True)
 class EngineRun:
     """Holds the results of an engine process.
@@ -75,6 +88,8 @@ class EngineRun:
     order in which they happened. moving: positions of the outputs that changed with the weights. undeployed: for each
     model, the optimisation levels at which it does not load, with the reason. providers: what the models ran on. idle:
     of these, the ones that got no node of a model. refused: why the settings cannot be used here, "" if they can.
+    opsets: what a model was taken for, if that is not the opset that it imports. extras: the outputs of both models for
+    the extra inputs on which they differ, by number. extras_run: on how many extra inputs both models ran.
     """
 
     outputs: tuple[dict[tuple[int, int], list[Value]], dict[tuple[int, int], list[Value]]] = field(
@@ -86,6 +101,9 @@ class EngineRun:
     providers: list[str] = field(default_factory=list)
     idle: list[str] = field(default_factory=list)
     refused: str = ""
+    opsets: dict[int, int] = field(default_factory=dict)
+    extras: dict[int, tuple[list[Value], list[Value]]] = field(default_factory=dict)
+    extras_run: int = 0
 
 
 class Workplace:
@@ -98,8 +116,10 @@ class Workplace:
         ports: Sequence[Mapping[str, Any] | None],
         folders: Sequence[Path | None],
         settings: EngineSettings = DEFAULT,
+        rounded: Sequence[bool] = (False, False),
     ) -> None:
         self.folder = folder
+        self._rounded = list(rounded)
         self.settings = settings
         self._models = [
             write_model(model, folder / f"model_{index}", data_folder)
@@ -113,10 +133,18 @@ class Workplace:
         """Return how many bytes of weights each model has."""
         return [model.weights for model in self._models]
 
-    def run(self, engine: str, attempts: Sequence[Attempt], seconds: float, probe: Probe | None = None) -> EngineRun:
+    def run(
+        self,
+        engine: str,
+        attempts: Sequence[Attempt],
+        seconds: float,
+        probe: Probe | None = None,
+        extras: Extras | None = None,
+    ) -> EngineRun:
         """Run the models on all attempts in an engine process, for at most so many seconds.
 
-        engine: one for all models, or one for each model, joined by "+". probe: what else to find out, if time is left.
+        engine: one for all models, or one for each model, joined by "+". probe: what else to find out, and extras: what
+        else to compare, if time is left.
         """
         self._runs += 1
         folder = self.folder / f"run_{self._runs}"
@@ -132,9 +160,11 @@ class Workplace:
         engines = (engine.split("+") * len(models))[: len(models)]
         job = {"engines": engines, "seconds": seconds, "memory": memory, "models": models, "cases": cases}
         job["ports"] = self._ports
+        job["rounded"] = self._rounded
         job["folders"] = [None if model.folder is None else str(model.folder) for model in self._models]
         job["settings"] = self.settings.as_json()
         job["probe"] = asdict(probe or Probe())
+        job["extras"] = _write_extras(folder, extras or Extras())
         (folder / "job.json").write_text(json.dumps(job), "utf-8")
         return _collect(folder, _run_worker(_key(engine, self.settings), folder, seconds), memory)
 
@@ -145,14 +175,22 @@ def workplace(
     ports: Sequence[Mapping[str, Any] | None] = (None, None),
     folders: Sequence[Path | None] = (None, None),
     settings: EngineSettings = DEFAULT,
+    rounded: Sequence[bool] = (False, False),
 ) -> Iterator[Workplace]:
     """Create a Workplace for the models and remove its folder at the end, whatever happens.
 
     ports: for each model, its input and output names (see `engine.load_engine`). folders: of the external data of each.
-    settings: of the engines.
+    settings: of the engines. rounded: whether the weights of each are rounded to float16.
     """
     with temporary_folder() as folder:
-        yield Workplace(folder, models, ports, folders, settings)
+        yield Workplace(folder, models, ports, folders, settings, rounded)
+
+
+def _write_extras(folder: Path, extras: Extras) -> dict[str, Any]:
+    names = [f"extra_{number}.bin" for number in range(len(extras.inputs))]
+    for name, values in zip(names, extras.inputs, strict=True):
+        write_values(folder / name, values)
+    return {"inputs": names, "rtol": extras.rtol, "atol": extras.atol, "only_finite": extras.only_finite}
 
 
 def _key(engine: str, settings: EngineSettings) -> str:
@@ -171,6 +209,8 @@ def _collect(folder: Path, abnormal: str, memory: int) -> EngineRun:
     """
     run = EngineRun()
     last: dict[str, Any] = {"event": "start", "stage": "load", "model": 0}
+    # Outputs of both models that are the same are in one file.
+    read: dict[str, list[Value]] = {}
     for event in _read_events(folder / "events.jsonl"):
         last = event
         if event["event"] == "moving":
@@ -180,13 +220,18 @@ def _collect(folder: Path, abnormal: str, memory: int) -> EngineRun:
         elif event["event"] == "end" and event["stage"] == "load":
             run.providers += (name for name in event["providers"] if name not in run.providers)
             run.idle += (name for name in event["idle"] if name not in run.idle)
+            run.opsets |= {event["model"]: event["opset"]} if event["opset"] else {}
+        elif event["stage"] == "extra":
+            _add_extra(run, folder, event)
         elif event["event"] == "failed" and event["stage"] == "deploy":
             run.undeployed.setdefault(event["model"], {})[event["level"]] = event["reason"]
         elif event["event"] == "failed":
             run.failures.append(_failure(event, event["unsupported"], event["reason"], invalid=event["invalid"]))
         elif event["event"] == "end" and event["stage"] == "run":
-            outputs = read_values(folder / event["outputs"])
-            run.outputs[event["model"]][event["case"], event["attempt"]] = list(outputs.values())
+            key, name = (event["case"], event["attempt"]), event["outputs"]
+            if name not in read:
+                read[name] = list(read_values(folder / name).values())
+            run.outputs[event["model"]][key] = read[name]
     if abnormal and last["stage"] == "library":
         abnormal = f"the library {last['library']}: {abnormal}"
     if abnormal and last["stage"] == "deploy" and "crashed" in abnormal:
@@ -195,6 +240,14 @@ def _collect(folder: Path, abnormal: str, memory: int) -> EngineRun:
         run.failures.append(_failure(last, True, abnormal))
     run.failures = [_with_limit(failure, memory) for failure in run.failures]
     return run
+
+
+def _add_extra(run: EngineRun, folder: Path, event: Mapping[str, Any]) -> None:
+    if event["event"] == "end":
+        run.extras_run += 1
+    elif event["event"] == "differs":
+        first, second = (list(read_values(folder / name).values()) for name in event["outputs"])
+        run.extras[event["extra"]] = first, second
 
 
 def _with_limit(failure: Failure, memory: int) -> Failure:

@@ -2,13 +2,17 @@
 
 Each floating-point number grows by about 30 per cent. The factors differ, because normalization would hide a common
 factor. All numbers grow, because a saturated function could leave saturation in the other direction.
+
+Weights are also rounded to float16, to compare a model with an IR that stores its weights so.
 """
 
 from __future__ import annotations
 
+import math
 import zlib
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -41,6 +45,9 @@ MOVES = (Move(), Move(1.02, 1.04), Move(smallest=9), Move(0.25, 4.0, is_for_inte
 
 # At most so many bytes of external weights change.
 _MOST_READ = 2**25
+_HALF = np.finfo(np.float16)
+# OpenVINO compresses no array of which float16 cannot hold this share.
+_MOSTLY = 0.75
 
 _FACTORS = np.random.default_rng(0).uniform(size=1009)
 
@@ -51,25 +58,53 @@ def move_onnx(path: Path, folder: Path | None, kept: Collection[str], move: Move
     External weights may be large: small ones are moved first, up to a limit. folder: of the external data. kept: names
     of the weights that do not change.
     """
+    return _change_weights(path, folder, kept, partial(moved, move=move), _MOST_READ)
+
+
+def round_onnx(path: Path, folder: Path | None) -> Path:
+    """Write a copy of an ONNX file, with weights rounded to float16, beside it, and return its path."""
+    return _change_weights(path, folder, (), rounded_to_half, math.inf)
+
+
+def rounded_to_half(array: Array, name: str) -> Array:
+    """Return an array with its elements rounded to float16, as OpenVINO compresses it; the name does not matter.
+
+    OpenVINO keeps an array as it is if float16 cannot hold most of its elements, and cuts the others off.
+    """
+    if array.dtype.kind != "f" or array.dtype.itemsize <= _HALF.bits // 8:
+        return array
+    with np.errstate(over="ignore", under="ignore"):
+        sizes = np.abs(array)
+        is_outside = (sizes > float(_HALF.max)) | ((sizes > 0) & (sizes < float(_HALF.smallest_subnormal)))
+        if np.count_nonzero(is_outside) >= _MOSTLY * array.size:
+            return array
+        halves: Array = np.clip(array, float(_HALF.min), float(_HALF.max)).astype(np.float16)
+    return halves.astype(array.dtype)
+
+
+def _change_weights(
+    path: Path, folder: Path | None, kept: Collection[str], change: Callable[[Array, str], Array], most_read: float
+) -> Path:
+    """Write a copy of an ONNX file with changed weights beside it; at most so many bytes of external ones change."""
     model = onnx.load(str(path), load_external_data=False)
     movable = [(name, tensor) for name, tensor in _tensors(model) if name not in kept and is_weight(tensor)]
     taken = 0
     for name, tensor in sorted(movable, key=lambda each: byte_size(each[1]) or 0):
         if is_external(tensor):
             taken += byte_size(tensor) or 0
-            if taken > _MOST_READ:
+            if taken > most_read:
                 continue
             elements = read_elements(tensor, folder or path.parent)
-            tensor.CopyFrom(onnx.numpy_helper.from_array(moved(elements, name, move), tensor.name))
+            tensor.CopyFrom(onnx.numpy_helper.from_array(change(elements, name), tensor.name))
             continue
-        array = moved(onnx.numpy_helper.to_array(tensor), name, move)
+        array = change(onnx.numpy_helper.to_array(tensor), name)
         if tensor.HasField("raw_data"):  # saves a copy of a large tensor
             tensor.raw_data = array.tobytes()
         else:
             tensor.CopyFrom(onnx.numpy_helper.from_array(array, tensor.name))
     for node in _all_nodes(model):
         if node.op_type == "Constant" and node.output[0] not in kept:
-            _move_numbers(node, move)
+            _change_numbers(node, change)
     return save_model(model, path.with_name(f"moved_{path.name}"))
 
 
@@ -118,9 +153,9 @@ def _initializers(graph: onnx.GraphProto) -> Iterator[tuple[str, onnx.TensorProt
     yield from ((sparse.values.name, sparse.values) for sparse in graph.sparse_initializer)
 
 
-def _move_numbers(node: onnx.NodeProto, move: Move) -> None:
+def _change_numbers(node: onnx.NodeProto, change: Callable[[Array, str], Array]) -> None:
     for attribute in node.attribute:
-        if attribute.name == "value_float" and move.smallest <= 1:
-            attribute.f = float(moved(np.asarray([attribute.f]), node.output[0], move)[0])
+        if attribute.name == "value_float":
+            attribute.f = float(change(np.asarray([attribute.f]), node.output[0])[0])
         elif attribute.name == "value_floats":
-            attribute.floats[:] = moved(np.asarray(attribute.floats), node.output[0], move).tolist()
+            attribute.floats[:] = change(np.asarray(attribute.floats), node.output[0]).tolist()

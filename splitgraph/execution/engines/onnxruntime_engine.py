@@ -51,16 +51,16 @@ _NARROW_TYPES: Mapping[str, tuple[int, str]] = {
 
 def load_onnx(
     path: Path, folder: Path | None, settings: EngineSettings = DEFAULT
-) -> tuple[Run, Sequence[str], Sequence[str]]:
-    """Load an ONNX file without optimisations; return the function that runs it, its providers, and those of them that
-    run no node.
+) -> tuple[Run, Sequence[str], Sequence[str], int | None]:
+    """Load an ONNX file without optimisations; return the function that runs it, its providers, those of them that run
+    no node, and the opset that it was relabelled to: None for its own.
 
     folder: of its external data, None for the folder of the file.
     """
     model = onnx.load(str(path), load_external_data=False)
     name_omitted_outputs(model)
     clear_unknown_marks(model)
-    is_guaranteed = _is_of_guaranteed_opset(model)
+    is_guaranteed, own = _is_of_guaranteed_opset(model), _opset_of(model)
     is_original = not relabel(model, _NEWEST_OPSET, _NEWEST_IR)
     try:
         session = _session(model, path, folder, settings)
@@ -73,9 +73,10 @@ def load_onnx(
         session = _relabelled_session(model, path, folder, settings)
     providers = session.get_providers()
     idle = _without_nodes(session, settings.providers)
+    label = _opset_of(model) if _opset_of(model) != own else None
     if any(value.type in _NARROW_TYPES for value in (*session.get_inputs(), *session.get_outputs())):
-        return (lambda feeds: _run_with_narrow_types(session, feeds)), providers, idle
-    return (lambda feeds: list(session.run(None, dict(feeds)))), providers, idle
+        return (lambda feeds: _run_with_narrow_types(session, feeds)), providers, idle, label
+    return (lambda feeds: list(session.run(None, dict(feeds)))), providers, idle, label
 
 
 def _without_nodes(session: Any, wanted: Sequence[str]) -> list[str]:
@@ -84,6 +85,11 @@ def _without_nodes(session: Any, wanted: Sequence[str]) -> list[str]:
         return []
     busy = {part.ep_name for part in session.get_provider_graph_assignment_info()}
     return [name for name in wanted if name not in busy]
+
+
+def _opset_of(model: onnx.ModelProto) -> int | None:
+    """Return the opset of ai.onnx that a model imports; None without one."""
+    return next((item.version for item in model.opset_import if is_default_domain(item.domain)), None)
 
 
 def _is_of_guaranteed_opset(model: onnx.ModelProto) -> bool:

@@ -13,7 +13,7 @@ from splitgraph.execution.comparison import Comparison, is_finite
 from splitgraph.execution.engine_settings import DEFAULT, EngineSettings
 from splitgraph.execution.engines.engine import load_engine, normalise
 from splitgraph.execution.engines.moved_weights import MOVES, move_onnx, moved
-from splitgraph.execution.values import Run, Value, read_values
+from splitgraph.execution.values import Run, Value, blocks, read_values
 
 # The files with the inputs and the outputs of the first model on one case.
 CaseFiles = tuple[Path, Path]
@@ -91,5 +91,11 @@ def _has_changed(before: Value, after: Value, comparison: Comparison) -> bool | 
         return (before is None) != (after is None)
     if before.shape != after.shape:
         return True
-    finite = is_finite(before) & is_finite(after)
-    return bool((comparison.wrong(before, after) & finite).any()) if finite.any() else None
+    is_decided = False
+    for block in blocks(before, after):
+        left, right = before[block], after[block]
+        finite = is_finite(left) & is_finite(right)
+        if (comparison.wrong(left, right) & finite).any():
+            return True
+        is_decided |= bool(finite.any())
+    return False if is_decided else None

@@ -5,9 +5,11 @@ The inputs depend only on the model, the seed, the case and the attempt, so that
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -19,7 +21,9 @@ from splitgraph.execution.inputs.given_inputs import GivenCase, as_cases, fitted
 from splitgraph.execution.inputs.model_inputs import InputError, ModelInput, describe_inputs, numpy_dtype
 from splitgraph.execution.inputs.refill import refill, suggested_numbers
 from splitgraph.execution.inputs.retry_policy import RETRY_POLICY, AttemptRule
+from splitgraph.execution.inputs.roles import has_role
 from splitgraph.execution.inputs.sizes import SizeChooser
+from splitgraph.execution.inputs.unusual import Kind, fixed_inputs, has_open_loops, unusual_inputs
 from splitgraph.execution.models.interfaces import caller_inputs
 from splitgraph.execution.values import Value
 from splitgraph.inference.analysis import Analysis
@@ -27,6 +31,8 @@ from splitgraph.value_type import DTYPE_NUMBERS, ValueType
 
 # No single input is larger than this.
 _LARGEST_INPUT = 256 * 2**20
+# The attempt whose rules draw inputs of small sizes.
+_SMALL_ATTEMPT = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +126,32 @@ class InputMaker:
         Every attempt has other elements and sizes. An input with a default is drawn only in the first attempt at the
         second case.
         """
-        given = self.case_of(case).inputs
         sizes = self._sizes[case % len(self._sizes)].choose(case, attempt, earlier)
+        return self._drawn(sizes, case, attempt), sizes
+
+    def unusual(self, base: Mapping[str, Value], kinds: Collection[Kind]) -> Iterator[tuple[Kind, dict[str, Value]]]:
+        """Yield inputs with unusual elements and the shapes of `base` (see `unusual_inputs`), each with its kind."""
+        model = self._analysis.model
+        held = {self._names.get(name, name) for name in (*self.given, *self._fixed)}
+        for kind in kinds:
+            if kind == "steps" or not has_open_loops(model):
+                yield from ((kind, inputs) for inputs in unusual_inputs(model, base, held, kind))
+
+    @cached_property
+    def _fixed(self) -> set[str]:
+        """The inputs whose elements have a meaning: lengths, positions, masks."""
+        model = self._analysis.model
+        roles = {item.name for item in self._inputs if self._hints.is_index(item) or self._hints.is_mask(item)}
+        return roles | fixed_inputs(model) | {item.name for item in self._inputs if any(map(has_role, item.uses))}
+
+    def small(self, sizes_of: Sequence[int]) -> Iterator[dict[str, Value]]:
+        """Yield inputs with dimensions of these sizes, such as 1 and 0."""
+        for sizes in self._sizes[0].small(sizes_of):
+            with contextlib.suppress(InputError, ArithmeticError):
+                yield self._drawn(sizes, 0, _SMALL_ATTEMPT)
+
+    def _drawn(self, sizes: Sizes, case: int, attempt: int) -> dict[str, Value]:
+        given = self.case_of(case).inputs
         draw = _Draw(sizes, np.random.default_rng([self._seed, case, attempt]), case, RETRY_POLICY[attempt])
         values: dict[str, Value] = {}
         for item in self._inputs:
@@ -129,7 +159,7 @@ class InputMaker:
                 values[self._names.get(item.name, item.name)] = given[item.name]
             elif not item.has_default or (case == 1 and draw.rule.is_first):
                 values[self._names.get(item.name, item.name)] = self._draw_value(item, item.type, draw)
-        return values, sizes
+        return values
 
     def refill(self, accepted: Sequence[Mapping[str, Value]], numbers: Iterable[int]) -> Iterator[dict[str, Value]]:
         """Yield inputs with other elements (see `refill`), and with the shapes of inputs that the model accepted.

@@ -34,6 +34,11 @@ def for_layer(node: onnx.NodeProto, position: int, request: Request) -> Integers
     return None if make is None else make(node, request)
 
 
+def has_layer_role(node: onnx.NodeProto, position: int) -> bool:
+    """Return True if only some numbers are valid for an input of a layer."""
+    return (node.op_type, position) in _ROLES or (node.op_type in REDUCTIONS and position == 1)
+
+
 def _number(node: onnx.NodeProto, name: str, default: int = 0) -> int:
     """Read an integer attribute of a layer, which the mirror of an IR holds as text."""
     text = next((a.s for a in node.attribute if a.name == name), b"").decode("ascii", "replace").strip()

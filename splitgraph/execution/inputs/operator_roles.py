@@ -54,12 +54,22 @@ class Request:
 
 def for_operator(node: onnx.NodeProto, position: int, request: Request) -> Integers | None:
     """Return valid numbers for an input of an operator; None if any number is valid, or the shape does not fit."""
+    make = _maker_of(node, position)
+    return None if make is None else make(node, request)
+
+
+def has_operator_role(node: onnx.NodeProto, position: int) -> bool:
+    """Return True if only some numbers are valid for an input of an operator."""
+    return _maker_of(node, position) is not None
+
+
+def _maker_of(node: onnx.NodeProto, position: int) -> Make | None:
     make = _ROLES.get((node.op_type, position))
     if make is None and node.op_type in _INDEXING and position == 1:
         make = _indices
     if make is None and node.op_type in REDUCTIONS and position == 1:
         make = any_axes
-    return None if make is None else make(node, request)
+    return make
 
 
 def compose(total: int, parts: int, rng: np.random.Generator) -> list[int]:

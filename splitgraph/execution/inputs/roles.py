@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 
 import onnx
 
-from splitgraph.execution.inputs.layer_roles import for_layer
-from splitgraph.execution.inputs.operator_roles import Integers, Request, compose, for_operator
+from splitgraph.execution.inputs.layer_roles import for_layer, has_layer_role
+from splitgraph.execution.inputs.operator_roles import Integers, Request, compose, for_operator, has_operator_role
 from splitgraph.execution.models.model_edits import is_default_domain
 from splitgraph.inference.steps import Steps, finish
 
@@ -103,6 +103,16 @@ def required_count(use: Use) -> int | None:
     if _is_variadic_split(use.node) and use.position == 2:
         return len(use.node.output)
     return None
+
+
+def has_role(use: Use) -> bool:
+    """Return True if only some numbers are valid for a use: lengths, axes, positions or sizes."""
+    node, position = use.node, use.position
+    if _is_variadic_split(node):
+        return position > 0
+    if node.domain == LAYER_DOMAIN:
+        return has_layer_role(node, position)
+    return is_default_domain(node.domain) and has_operator_role(node, position)
 
 
 def value_for(use: Use, request: Request) -> Integers | None:

@@ -21,6 +21,8 @@ from splitgraph.value_type import DTYPE_NUMBERS, UNKNOWN
 _LARGEST_RETRY = 8 * 2**20
 # The scale of large sizes (see `solver`).
 _LARGE = 3
+# Of so many dimensions, each one is small by itself in some case.
+_MOST_SMALL = 4
 _SCATTERS = ("ScatterND", "ScatterNDUpdate")
 
 
@@ -69,6 +71,19 @@ class SizeChooser:
         if not rule.uses_preferences:
             return sizes
         return self._preferred(case, attempt, earlier, max(self._bytes(sizes), _LARGEST_RETRY)) or sizes
+
+    def small(self, sizes_of: Sequence[int]) -> list[Sizes]:
+        """Return sizes in which free dimensions are of each of these sizes: all of them, and each by itself.
+
+        The model may refuse them, but they satisfy what its splits require.
+        """
+        free = [name for name in self._symbols if name not in self._fixed]
+        wanted: list[dict[str, int]] = []
+        for size in sizes_of:
+            wanted += [dict.fromkeys(free, size)] if free else []
+            wanted += [{name: size} for name in free[:_MOST_SMALL]] if len(free) > 1 else []
+        found = (_first_solution(self._make_solvers({**self._fixed, **each}), (), 0) for each in wanted)
+        return [sizes for sizes in found if sizes is not None]
 
     def _with_one(self, number: int) -> list[Solver]:
         """Return solvers that set the free dimension with this number to 1; none without several free dimensions."""

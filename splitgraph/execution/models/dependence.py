@@ -65,6 +65,19 @@ _SHAPES = 1
 _MOVABLE = frozenset({"float16", "bfloat16", "float32", "float64", "complex64", "complex128"})
 _MOVABLE |= {"float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz"}
 
+_FRACTIONS = frozenset({onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE, onnx.TensorProto.FLOAT16})
+_FRACTIONS |= {onnx.TensorProto.BFLOAT16}
+# Parts of the names of operators that read or write at positions: their first input takes any integer. A division takes
+# none: by 0, and of the smallest integer by -1, it ends some engines. The results of _POSITIONS_OF are positions,
+# whatever they are computed from.
+_READING_AT = (
+    *("Gather", "Scatter", "Feature", "OneHot", "Loss", "Embed", "Attention", "Sequence", "Shift", "RoiAlign"),
+    *("RoiPool", "Lengths", "LSTM", "GRU", "RNN", "CumSum", "Trilu", "Unpool"),
+)
+_DIVISIONS = frozenset({"Div", "Mod", "Divide", "FloorMod"})
+_WELL_KNOWN = ("", "ai.onnx", "org.openvinotoolkit")
+_POSITIONS_OF = frozenset({"ArgMax", "ArgMin"})
+
 Masks = dict[str, int]
 
 
@@ -106,6 +119,33 @@ def read_dependence(model: onnx.ModelProto) -> Dependence:
     inputs = {value.name: masks.get(value.name, 0) >> 1 for value in model.graph.input}
     weights = [(name, mask >> 1) for name, mask in reader.weights]
     return Dependence(inputs, weights, frozenset(reader.of_shapes))
+
+
+def shape_inputs(model: onnx.ModelProto) -> set[str]:
+    """Return the inputs of a model whose elements a shape, a length or a number of iterations is computed from."""
+    reader = _Reader({function_key(function): function for function in model.functions})
+    masks: Masks = dict.fromkeys((value.name for value in model.graph.output), 2)
+    finish(reader.read(model.graph.node, masks))
+    return {value.name for value in model.graph.input if masks.get(value.name, 0) & _SHAPES}
+
+
+def index_inputs(model: onnx.ModelProto) -> set[str]:
+    """Return the integer inputs of a model that positions may be computed from, or divisors of integers, or what a node
+    with a body reads: engines need not check those.
+    """
+    whole = {value.name for value in model.graph.input if value.type.tensor_type.elem_type not in _FRACTIONS}
+    roots: dict[str, set[str]] = {name: {name} for name in whole}
+    found: set[str] = set()
+    for node in model.graph.node:
+        if node.op_type in _SHAPE_ONLY or node.op_type in _POSITIONS_OF:
+            continue
+        read = [roots.get(name, set()) for name in node.input]
+        is_open = node.domain not in _WELL_KNOWN or any(True for _ in _bodies(node, 2)) or node.op_type in _DIVISIONS
+        if is_open or any(part in node.op_type for part in _READING_AT):
+            found.update(*(read if is_open else read[1:]))
+        for name in node.output:
+            roots.setdefault(name, set()).update(*read)
+    return found
 
 
 def _union(masks: Iterable[int]) -> int:

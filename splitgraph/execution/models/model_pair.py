@@ -77,6 +77,13 @@ class ComparedModel:
         return isinstance(self.model, OpenVINOModel)
 
     @property
+    def has_half_weights(self) -> bool:
+        """Return True for an IR that stores float32 weights as float16, as OpenVINO does by default."""
+        if not isinstance(self.model, OpenVINOModel):
+            return False
+        return any(each.get("name") == "decompression" for each in self.model.root.iter("attribute"))
+
+    @property
     def draws_random_numbers(self) -> bool:
         """Return True if an operator draws random numbers without a seed."""
         nodes = scoped_nodes(self.analysis.model)

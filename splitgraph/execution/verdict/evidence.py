@@ -16,17 +16,15 @@ only to silent outputs. Otherwise the silent outputs are named beside the verdic
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-
-import numpy as np
 
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.execution import help_texts
-from splitgraph.execution.comparison import Comparison, is_finite
+from splitgraph.execution.comparison import Comparison, has_finite, is_finite
 from splitgraph.execution.engines.engine_process import EngineRun, Probe
 from splitgraph.execution.models.dependence import Dependence
-from splitgraph.execution.values import Array, Value
+from splitgraph.execution.values import Array, Block, Value, blocks, tensors_of
 
 # The shapes of the tensors in each input, by its name.
 Shapes = dict[str, list[tuple[int, ...]]]
@@ -84,7 +82,7 @@ class Evidence:
             arrays = list(tensors_of(value))
             if any(array.size for array in arrays):
                 self._filled.add(position)
-            has_number = any(is_finite(array).any() for array in arrays)
+            has_number = any(map(has_finite, arrays))
             if has_number:
                 self._numbers.add(position)
             count += has_number or not self._is_tested(position)
@@ -162,18 +160,6 @@ def _listed(names: Sequence[str]) -> str:
     return shown if len(names) <= _MOST_NAMES else f"{shown} and {len(names) - _MOST_NAMES} more"
 
 
-def tensors_of(value: Value) -> Iterator[Array]:
-    """Yield the tensors in a value."""
-    if isinstance(value, np.ndarray):
-        yield value
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield np.asarray(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from tensors_of(item)
-
-
 def _shapes_of(inputs: Mapping[str, Value]) -> Shapes:
     return {name: [array.shape for array in tensors_of(value)] for name, value in inputs.items()}
 
@@ -196,5 +182,11 @@ def _differ_where_both_are(before: Array, after: Array, comparison: Comparison) 
     if before.ndim != after.ndim:
         return True
     common = tuple(slice(0, min(pair)) for pair in zip(before.shape, after.shape, strict=True))
-    left, right = before[common], after[common]
-    return left.size > 0 and bool((comparison.wrong(left, right) & is_finite(left) & is_finite(right)).any())
+    # A text in a tensor without dimensions stays an array.
+    selected: Block = (*common, ...)
+    left, right = before[selected], after[selected]
+    return any(
+        bool((comparison.wrong(*pair) & is_finite(pair[0]) & is_finite(pair[1])).any())
+        for block in blocks(left, right)
+        if (pair := (left[block], right[block]))[0].size
+    )

@@ -10,8 +10,7 @@ from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.execution.comparison import Comparison, is_finite
 from splitgraph.execution.inputs.given_inputs import GivenCase
 from splitgraph.execution.models.model_pair import ComparedModel
-from splitgraph.execution.values import Value
-from splitgraph.execution.verdict.evidence import tensors_of
+from splitgraph.execution.values import Value, tensors_of
 
 # Test data comes from other engines, which round differently: relative to each number, and to the largest number of an
 # output, of which small numbers may be differences.
@@ -47,7 +46,8 @@ def _comparison(wanted: Value, plain: Comparison) -> Comparison:
     sizes = [np.abs(array[is_finite(array)].astype(np.float64)) for array in tensors_of(wanted) if _is_number(array)]
     largest = max([1.0, *(float(size.max()) for size in sizes if size.size)])
     sides = ("the test data has", "the model")
-    return Comparison(max(plain.rtol, _RTOL), max(plain.atol, _ATOL * largest), sides=sides)
+    tolerances = max(plain.rtol, _RTOL), max(plain.atol, _ATOL * largest)
+    return Comparison(*tolerances, sides=sides, deadline=plain.deadline)
 
 
 def _is_number(array: np.ndarray) -> bool:

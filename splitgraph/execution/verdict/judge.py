@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.execution import help_texts
-from splitgraph.execution.comparison import Comparison
+from splitgraph.execution.comparison import Comparison, is_finite
 from splitgraph.execution.engines.engine_process import EngineRun, Failure
 from splitgraph.execution.engines.error_texts import is_known_limit
 from splitgraph.execution.models.interfaces import caller_inputs, wrong_shapes, wrong_types
 from splitgraph.execution.models.model_pair import ComparedModel
-from splitgraph.execution.values import Value
+from splitgraph.execution.values import Value, blocks, tensors_of
 from splitgraph.execution.verification import Difference, Verdict
 
 # The inputs of each attempt, by case and attempt.
@@ -62,6 +62,8 @@ class Judge:
                     return Outcome(None, f"gives an output of the wrong type: {name} is {reason}")
                 difference = self._difference(comparison, key[0], before, after)
                 compared += 1
+            if difference is not None and comparison.only_finite and not _are_finite(given[key]):
+                continue  # engines treat NaN and infinite inputs differently
             if difference is not None:
                 diffs = comparison.max_abs_diff, comparison.max_rel_diff
                 return Outcome("different", "", None, False, difference, compared, *diffs)
@@ -131,6 +133,11 @@ class Judge:
 
     def _named(self, outputs: Sequence[Value]) -> dict[str, Value]:
         return dict(zip((value.name for value in self.before.interface.graph.output), outputs, strict=False))
+
+
+def _are_finite(inputs: Mapping[str, Value]) -> bool:
+    arrays = (array for value in inputs.values() for array in tensors_of(value))
+    return all(bool(is_finite(array[block]).all()) for array in arrays for block in blocks(array))
 
 
 def obstacle_of(run: EngineRun) -> Failure | None:

@@ -117,7 +117,9 @@ def test_a_rank_that_is_unknown_is_named_where_no_inputs_fit(name: str) -> None:
 
 def test_memory_that_runs_out_is_the_reason_that_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
     failure = Failure("run", 0, 0, True, "needs more than the 8 GiB of memory: std::bad_alloc")
-    monkeypatch.setattr(Workplace, "run", lambda self, name, attempts, seconds, probe: EngineRun(failures=[failure]))
+    monkeypatch.setattr(
+        Workplace, "run", lambda self, name, attempts, seconds, probe, extras: EngineRun(failures=[failure])
+    )
     model = split_model(13)
     found = verify_models(model, model)
     assert (found.verdict, found.diagnostics[-1].code) == ("not-run", "SG501")
