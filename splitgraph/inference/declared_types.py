@@ -308,15 +308,15 @@ def _report_demand(values: GraphValues, demand: Obligation, declaration: Declara
     # What a body declares of its inputs is taken for granted in the body: only the graph around it can prove it.
     holder_of_facts = values.parent if declaration.passed_in else values
     if holder_of_facts is not None:
-        state.demands[found] = (holder_of_facts.facts, demand)
+        state.size_conditions[found] = (holder_of_facts.facts, demand)
     values.report(found)
 
 
-def settle_demands(state: WalkState) -> None:
+def settle_size_conditions(state: WalkState) -> None:
     """Take back each warning about a declaration of one size only if all that is known at the end proves that size."""
-    if not state.demands:
+    if not state.size_conditions:
         return
-    proved = {found for found, (facts, demand) in state.demands.items() if facts.prove_eq(demand.lhs, demand.rhs)}
+    proved = {found for found, (facts, demand) in state.size_conditions.items() if facts.prove_eq(demand.lhs, demand.rhs)}
     state.diagnostics[:] = [found for found in state.diagnostics if found not in proved]
 
 

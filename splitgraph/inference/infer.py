@@ -26,7 +26,7 @@ from splitgraph.inference.analysis import Analysis
 from splitgraph.inference.broadcast_assumptions import may_be_settled, settle_assumptions
 from splitgraph.inference.build_analysis import build_analysis
 from splitgraph.inference.context import NodeContext
-from splitgraph.inference.declared_types import settle_demands
+from splitgraph.inference.declared_types import settle_size_conditions
 from splitgraph.inference.define_graph import define_graph_values
 from splitgraph.inference.demanded_types import Demands, demanded_types
 from splitgraph.inference.fix_sizes import fix_sizes
@@ -326,7 +326,7 @@ def _walk(
         main.run(model.graph.node)
         _check_outputs(main, model.graph)
         walk_function_bodies(state, main)
-        settle_demands(state)
+        settle_size_conditions(state)
         # Nothing is read there any more, and a large model has as many visits as values.
         main.calls.settled.forget()
     else:

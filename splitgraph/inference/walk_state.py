@@ -99,7 +99,7 @@ class WalkState:
     declared_sizes: Facts = field(default_factory=Facts)
     # Each of these warnings with the condition under which the declaration holds, and the facts that may prove it when
     # everything has been walked.
-    demands: dict[Diagnostic, tuple[Facts, Obligation]] = field(default_factory=dict)
+    size_conditions: dict[Diagnostic, tuple[Facts, Obligation]] = field(default_factory=dict)
     # Generated symbols for the broadcast of two dimensions: the two, and the location of the first node.
     broadcasts: dict[str, tuple[Dim, Dim, str]] = field(default_factory=dict)
     # Whether the broadcast of dimensions that may be empty is assumed to be the larger one; the assumptions, each with
