@@ -11,7 +11,7 @@ from splitgraph.acceptance import Leeway
 from splitgraph.diagnostics import ConversionError, SplitgraphError, VerificationError, diagnostic
 from splitgraph.formats import LoadedModel, held, open_model
 from splitgraph.garbage_collection import collection_paused
-from splitgraph.graph.scopes import opset_imports
+from splitgraph.graph.scopes import model_imports
 from splitgraph.model_kinds import Engine, Form
 from splitgraph.onnx_proto import ModelProto
 
@@ -65,7 +65,7 @@ def to_opset(
     opened = loaded.content
     if not isinstance(opened, ModelProto):
         raise SplitgraphError("OpenVINO IR has no opset of ONNX; only ONNX models go from opset to opset")
-    source = opset_imports(opened.opset_import).get("", opset)
+    source = model_imports(opened).get("", opset)
     # An opset that does not exist is a finding about the model, in both directions.
     newest = newest_opset(max(source, opset))
     exist = 1 <= source <= newest and 1 <= opset <= newest

@@ -32,6 +32,8 @@ def infer_node(walk: GraphWalk, ctx: WalkedNode, operator: Operator) -> Sequence
     if operator.finding is not None:
         walk.report(diagnostic(operator.finding, operator.message, ctx.location, help=operator.help))
         return ()
+    if operator.domain not in walk.imports:
+        _warn_of_no_import(walk, operator.domain)
     if not has_sound_attributes(walk, ctx, operator):
         return ()
     if operator.schema is not None and operator.domain == "":
@@ -53,6 +55,12 @@ def _set_aside(walk: GraphWalk, ctx: WalkedNode, accepted: Collection[str]) -> N
             walk.declared.pop(name, None)
     # Of no other node like it the same is true.
     walk.state.effects += 1
+
+
+def _warn_of_no_import(walk: GraphWalk, domain: str) -> None:
+    """Warn, once for each domain, that nodes of the model have no opset import. onnx's checker refuses such a model."""
+    text = f"the model has nodes of {domain}, but imports no version of {domain}; runtimes take one of their choice"
+    walk.report(diagnostic("SG110", text, "main", severity="warning"))
 
 
 def has_sound_attributes(walk: GraphWalk, ctx: WalkedNode, operator: Operator) -> bool:
