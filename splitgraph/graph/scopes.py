@@ -113,9 +113,13 @@ def may_have_bodies(node: NodeProto, functions: Container[str]) -> bool:
 
 
 def subgraphs(node: NodeProto) -> Iterator[tuple[str, int, GraphProto]]:
-    """Each graph in a node's attributes: attribute name, position (0 for a single graph), graph."""
+    """Each graph in a node's attributes: attribute name, position (0 for a single graph), graph. Of attributes of one
+    name only the first counts: a path must lead to one graph.
+    """
+    seen: set[str] = set()
     for attribute in node.attribute:
-        if attribute.type in HOLDING_GRAPHS:
+        if attribute.type in HOLDING_GRAPHS and attribute.name not in seen:
+            seen.add(attribute.name)
             for position, graph in _graphs_in(attribute):
                 yield attribute.name, position, graph
 
@@ -164,15 +168,13 @@ def _with_subgraphs(root: Scope, having_bodies: HavingBodies, functions: Contain
         inner = [
             Scope(
                 graph,
-                (*scope.path, index, attribute.name, position),
-                subgraph_location(scope.location, node_label(node, index), attribute.name, position),
+                (*scope.path, index, attribute, position),
+                subgraph_location(scope.location, node_label(node, index), attribute, position),
                 scope.imports,
             )
             for index in having_bodies(scope)
             if may_have_bodies(node := nodes[index], functions)
-            for attribute in node.attribute
-            if attribute.type in HOLDING_GRAPHS
-            for position, graph in _graphs_in(attribute)
+            for attribute, position, graph in subgraphs(node)
         ]
         waiting.extend(reversed(inner))
 

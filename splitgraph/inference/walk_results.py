@@ -98,7 +98,8 @@ class GraphDetail:
     visits: the visit of each walked node; equal nodes (same operator, attributes, and knowledge of inputs and outputs)
     share one object. None for a node without an equal one. having_bodies: indices of the nodes whose attributes hold
     graphs. repairs: by index, the repairs of nodes that have only one reading. lenient: by index, the warnings about
-    nodes with element types that only the schema forbids.
+    nodes with element types that only the schema forbids. unread: indices of nodes of which nothing was read, as their
+    inputs, outputs or attributes fit no version, or as a finding about them is accepted.
     """
 
     types: dict[str, ValueType] = field(default_factory=dict)
@@ -109,6 +110,7 @@ class GraphDetail:
     having_bodies: list[int] = field(default_factory=list)
     repairs: dict[int, list[Repair]] = field(default_factory=dict)
     lenient: dict[int, Diagnostic] = field(default_factory=dict)
+    unread: set[int] = field(default_factory=set)
 
 
 @dataclass(frozen=True, slots=True)
