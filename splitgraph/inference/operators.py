@@ -17,7 +17,7 @@ from splitgraph.inference.walked_node import WalkedNode
 from splitgraph.onnx_proto import FunctionProto, NodeProto
 from splitgraph.schemas import OperatorVersion, version_at, versions_of
 from splitgraph.schemas.allowed_values import constrained_attributes, fault_of_value
-from splitgraph.schemas.of_onnxruntime import meant_opset
+from splitgraph.schemas.of_onnxruntime import meant_opset, removed_at
 from splitgraph.schemas.table import newest_in_table, operator_names
 from splitgraph.variants import SPLIT_OPERATORS, Variant, openvino_split_1, variadic_split_1, variant_of
 
@@ -134,7 +134,7 @@ def _known_operator(domain: str, op_type: str, opset: int | None) -> Operator:
         later = [schema.since_version for schema in versions_of(domain, op_type)]
         if not later and rule_of(domain, op_type) is not None:
             # onnxruntime keeps an operator of its own in ai.onnx, and its optimized models are full of it.
-            return Operator(domain, opset, since_version=1)
+            return Operator(domain, opset, since_version=1, outgrew_rule=opset >= removed_at(op_type, opset + 1))
         if not later:
             # A plugin of a runtime: nodes of plugins are made with onnx_graphsurgeon, which asks for no domain.
             return Operator(domain, opset)
