@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
+from splitgraph.dim import DimLike
 from splitgraph.inference.context import NodeContext
 from splitgraph.inference.rules.operands import InvalidNode, dims_of, dims_of_rank, expect, ints_attribute, operator
 from splitgraph.value_type import ValueType, tensor
@@ -37,6 +39,11 @@ def crop(ctx: NodeContext) -> Sequence[ValueType]:
         dim, wanted = dims[axis], None if scale is None else scale[axis - 2]
         least = before + (behind if wanted is None else wanted)
         if dim is not None:
-            expect(ctx, dim, ">=", least, lambda dim=dim, least=least: f"Crop needs {least} of a dimension of {dim}")
+            expect(ctx, dim, ">=", least, partial(_too_small, dim, least))
         sizes.append(wanted if wanted is not None else None if dim is None else dim - least)
     return [tensor(ctx.input(0).dtype, (*dims[:2], *sizes))]
+
+
+def _too_small(dim: DimLike, least: int) -> str:
+    """The text of an error about a dimension that is smaller than what is cut off."""
+    return f"the dimension is {dim}; border and scale need at least {least}"
