@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 from splitgraph import formats
@@ -15,7 +16,7 @@ from splitgraph.formats import LoadedModel, give_back, held, load, open_model
 from splitgraph.garbage_collection import collection_paused
 from splitgraph.model_kinds import Engine, Form
 from splitgraph.onnx_proto import ModelProto
-from splitgraph.rewrites import Checks, finished, for_target, to_opset, with_sizes
+from splitgraph.rewrites import Checks, finished, for_target, to_opset, with_remedy, with_sizes
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -251,8 +252,8 @@ def convert(
                 raise SplitgraphError("OpenVINO IR has no IR version of ONNX; leave ir_version out")
             rewrite = convert_ir(opened, to, explicit_lengths=explicit_lengths, accept=leeway.accept)
         else:
-            lengths = explicit_lengths
-            rewrite = convert_forms(opened, to, explicit_lengths=lengths, ir_version=ir_version, leeway=leeway)
+            convert_to = partial(convert_forms, opened, to, explicit_lengths=explicit_lengths, ir_version=ir_version)
+            rewrite = with_remedy(opened, leeway, lambda given: convert_to(leeway=given))
     return finished(loaded, rewrite, checks, leeway)
 
 

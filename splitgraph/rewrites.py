@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -12,7 +12,7 @@ from splitgraph.deferred import import_whole
 from splitgraph.diagnostics import ConversionError, SplitgraphError, VerificationError, diagnostic
 from splitgraph.formats import LoadedModel, held, open_model
 from splitgraph.garbage_collection import collection_paused
-from splitgraph.graph.scopes import opset_imports
+from splitgraph.graph.scopes import model_imports
 from splitgraph.model_kinds import Engine, Form
 from splitgraph.onnx_proto import ModelProto
 from splitgraph.result_check import require_valid_rewrite
@@ -86,7 +86,7 @@ def to_opset(
     opened = loaded.content
     if not isinstance(opened, ModelProto):
         raise SplitgraphError("OpenVINO IR has no opset of ONNX; only ONNX models go from opset to opset")
-    source = opset_imports(opened.opset_import).get("", opset)
+    source = model_imports(opened).get("", opset)
     # An opset that does not exist is a finding about the model, in both directions.
     newest = newest_opset(max(source, opset))
     exist = 1 <= source <= newest and 1 <= opset <= newest
@@ -97,9 +97,15 @@ def to_opset(
     with collection_paused():
         # The model may be edited in place.
         later = leeway if to is None else later_leeway(opened, leeway)
-        rewrite = convert_opset(opened, opset, ir_version, leeway, owned=owned)
-        if to is not None:
-            rewrite = _with_form(rewrite, to, explicit_lengths, ir_version, later)
+
+        def convert(given: Leeway) -> Rewrite:
+            made = convert_opset(opened, opset, ir_version, given, owned=owned)
+            if to is None:
+                return made
+            follow = later._replace(assumes_defaults=given.assumes_defaults)
+            return _with_form(made, to, explicit_lengths, ir_version, follow)
+
+        rewrite = with_remedy(opened, leeway, convert)
     return finished(loaded, rewrite, checks, leeway)
 
 
@@ -122,8 +128,29 @@ def for_target(
     if not isinstance(loaded.content, ModelProto):
         raise SplitgraphError("targets read ONNX models; this is an OpenVINO IR, which only OpenVINO reads")
     with collection_paused():
-        rewrite = convert_for_target(loaded.content, wanted, opset, ir_version, leeway)
+        content = loaded.content
+        rewrite = with_remedy(
+            content, leeway, lambda given: convert_for_target(content, wanted, opset, ir_version, given)
+        )
     return finished(loaded, rewrite, checks, leeway)
+
+
+def with_remedy(model: ModelProto, leeway: Leeway, convert: Callable[[Leeway], Rewrite]) -> Rewrite:
+    """The result of a conversion. Where it is refused, it is tried once more with the defaults of inputs as constants:
+    a blocker that is gone then says so, whatever operator and value it is about.
+    """
+    try:
+        return convert(leeway)
+    except ConversionError as refused:
+        from splitgraph.inference.input_defaults import defaults_of, told_remedy
+
+        if leeway.assumes_defaults or not defaults_of(model):
+            raise
+        try:
+            convert(leeway._replace(assumes_defaults=True))
+        except ConversionError as error:
+            raise told_remedy(refused, error.diagnostics) from refused
+        raise told_remedy(refused, ()) from refused
 
 
 def _with_form(

@@ -19,7 +19,7 @@ from splitgraph.conversion.prepare.repair import repaired
 from splitgraph.conversion.rewrite import Change, Rewrite, followed_by
 from splitgraph.conversion.splits.sequences import plan_plain_splits
 from splitgraph.diagnostics import Diagnostic, SplitgraphError, diagnostic
-from splitgraph.graph.scopes import opset_imports, plain_domain
+from splitgraph.graph.scopes import model_imports, plain_domain
 from splitgraph.inference import Walked, walk_model
 from splitgraph.onnx_proto import ModelProto
 from splitgraph.schemas import newest_opset
@@ -58,7 +58,7 @@ def convert_opset(
     converted, told = fit_ir_version(converted, ir_version, opset, own, lowers=target < source)
     if source == opset:
         told = [*told, *told_kept(converted, source, ir_version)]
-    after = opset_imports(converted.opset_import)
+    after = model_imports(converted)
     changes = followed_by(drafted.changes, plan.changes)
     if source != target and has_unnamed:
         changes = followed_by(changes, name_parts(converted))
@@ -108,8 +108,9 @@ def _with_functions_inlined(first: _Draft, model: ModelProto, target: int) -> _D
         return first
     try:
         inlined = inline_functions(model)
-    except ValueError:
-        return first
+    except ValueError as error:
+        text = f"the local functions cannot be inlined, which might help: {error}"
+        return first._replace(notes=[*first.notes, diagnostic("SG413", text, "main", severity="warning")])
     if inlined is model:
         return first
     second = _draft(inlined, target, first.walked.leeway)

@@ -33,6 +33,24 @@ def opset_imports(entries: Iterable[OperatorSetIdProto]) -> dict[str, int]:
     return {plain_domain(entry.domain): entry.version for entry in entries}
 
 
+def model_imports(model: ModelProto) -> dict[str, int]:
+    """Imported version of each domain in the main graph. A file of IR version 1 or 2 cannot import any: the
+    specification takes opset 1 of ai.onnx.
+    """
+    return {"": 1} if implies_opset(model) else opset_imports(model.opset_import)
+
+
+def implies_opset(model: ModelProto) -> bool:
+    """True for a model that is older than opset imports, and so means opset 1 of ai.onnx."""
+    return not model.opset_import and model.ir_version in (1, 2)
+
+
+def write_implied_opset(model: ModelProto) -> None:
+    """Import the opset that a model of IR version 1 or 2 implies. Imports exist from IR version 3 on."""
+    model.opset_import.add(domain="", version=1)
+    model.ir_version = 3
+
+
 def plain_domain(domain: str) -> str:
     """The domain with the alias "ai.onnx" written as ""."""
     return "" if domain in _PLAIN else domain
@@ -95,9 +113,13 @@ def may_have_bodies(node: NodeProto, functions: Container[str]) -> bool:
 
 
 def subgraphs(node: NodeProto) -> Iterator[tuple[str, int, GraphProto]]:
-    """Each graph in a node's attributes: attribute name, position (0 for a single graph), graph."""
+    """Each graph in a node's attributes: attribute name, position (0 for a single graph), graph. Of attributes of one
+    name only the first counts: a path must lead to one graph.
+    """
+    seen: set[str] = set()
     for attribute in node.attribute:
-        if attribute.type in HOLDING_GRAPHS:
+        if attribute.type in HOLDING_GRAPHS and attribute.name not in seen:
+            seen.add(attribute.name)
             for position, graph in _graphs_in(attribute):
                 yield attribute.name, position, graph
 
@@ -128,11 +150,9 @@ def scopes(model: ModelProto, having_bodies: HavingBodies | None = None) -> Iter
 
 def outermost(model: ModelProto) -> Iterator[Scope]:
     """The main graph and each function's body."""
-    imports = opset_imports(model.opset_import)
-    yield Scope(model.graph, MAIN, "main", imports)
+    yield Scope(model.graph, MAIN, "main", model_imports(model))
     for index, function in enumerate(model.functions):
-        own = {**imports, **opset_imports(function.opset_import)}
-        yield Scope(function, ("F", index), function_location(function), own)
+        yield Scope(function, ("F", index), function_location(function), opset_imports(function.opset_import))
 
 
 def _all_nodes(scope: Scope) -> Iterable[int]:
@@ -148,15 +168,13 @@ def _with_subgraphs(root: Scope, having_bodies: HavingBodies, functions: Contain
         inner = [
             Scope(
                 graph,
-                (*scope.path, index, attribute.name, position),
-                subgraph_location(scope.location, node_label(node, index), attribute.name, position),
+                (*scope.path, index, attribute, position),
+                subgraph_location(scope.location, node_label(node, index), attribute, position),
                 scope.imports,
             )
             for index in having_bodies(scope)
             if may_have_bodies(node := nodes[index], functions)
-            for attribute in node.attribute
-            if attribute.type in HOLDING_GRAPHS
-            for position, graph in _graphs_in(attribute)
+            for attribute, position, graph in subgraphs(node)
         ]
         waiting.extend(reversed(inner))
 

@@ -316,7 +316,9 @@ def settle_size_conditions(state: WalkState) -> None:
     """Take back each warning about a declaration of one size only if all that is known at the end proves that size."""
     if not state.size_conditions:
         return
-    proved = {found for found, (facts, demand) in state.size_conditions.items() if facts.prove_eq(demand.lhs, demand.rhs)}
+    proved = {
+        found for found, (facts, demand) in state.size_conditions.items() if facts.prove_eq(demand.lhs, demand.rhs)
+    }
     state.diagnostics[:] = [found for found in state.diagnostics if found not in proved]
 
 

@@ -23,7 +23,7 @@ def walk_function_bodies(state: WalkState, main: Walk) -> None:
     for index, function in enumerate(state.model.functions):
         key = function_key(function)
         calls = state.calls.get(key, [])
-        imports = {**state.imports, **opset_imports(function.opset_import)}
+        imports = opset_imports(function.opset_import)
         known = facts.child()
         state.quiet += bool(calls)
         body = Walk(state, ("F", index), function_location(function), imports, known, calls=CallMemo(known, main.calls))

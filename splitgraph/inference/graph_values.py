@@ -266,6 +266,8 @@ class GraphValues:
         """
         if name in self.types:
             self.report(diagnostic("SG104", f"the name {name!r} is defined twice in this graph", location))
+            # The elements of the one may not fit the type of the other.
+            self.constants.pop(name, None)
         self.types[name] = self.complete(value)
         self.known.pop(name, None)
 

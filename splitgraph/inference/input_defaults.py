@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 from math import prod
 
-from splitgraph.diagnostics import Diagnostic, diagnostic
+from splitgraph.diagnostics import ConversionError, Diagnostic, diagnostic
 from splitgraph.dim import Dim, symbols_of
 from splitgraph.graph.tensors import INTEGER_TYPES
 from splitgraph.onnx_proto import ModelProto, TensorProto
@@ -15,6 +16,7 @@ from splitgraph.value_type import ValueType
 _DEFAULTS_SINCE = 4
 # Longer tensors of integers hold data, not shapes.
 _MOST_ELEMENTS = 64
+_REMEDY = "If no caller replaces the defaults of inputs, use --assume-defaults (Python: assume_defaults=True)."
 
 
 def defaults_of(model: ModelProto) -> list[TensorProto]:
@@ -62,6 +64,25 @@ def told_defaults(model: ModelProto, *, assumed: bool) -> list[Diagnostic]:
     """The finding that the defaults of a model were taken for constants, if they were, and if it has some."""
     defaults = defaults_of(model) if assumed else []
     return [defaults_assumed(len(defaults))] if defaults else []
+
+
+def told_remedy(error: ConversionError, left: Collection[Diagnostic]) -> ConversionError:
+    """The refusal of a conversion, with the remedy at each blocker that is gone where defaults are constants.
+
+    left: the blockers of the same conversion with defaults as constants.
+    """
+    still = {found.location for found in left}
+    text, told = str(error), []
+    for found in error.diagnostics:
+        if found.severity != "error" or found.location in still:
+            told.append(found)
+            continue
+        message = f"{found.message}; this depends on the default of an input, which a caller may replace"
+        told.append(replace(found, message=message, help=_REMEDY))
+        text = text.replace(found.message, message)
+    if told != list(error.diagnostics):
+        text += f"\n  {_REMEDY}"
+    return ConversionError(text, told)
 
 
 def defaults_assumed(count: int) -> Diagnostic:

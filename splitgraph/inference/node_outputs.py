@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 
 from splitgraph.diagnostics import diagnostic
-from splitgraph.graph.scopes import called_function
+from splitgraph.graph.scopes import called_function, subgraphs
 from splitgraph.inference.context import RULES, rule_of
 from splitgraph.inference.graph_walk import GraphWalk
 from splitgraph.inference.operators import AI_ONNX, Operator, untyped_attributes
@@ -27,12 +27,17 @@ _HOW_TO_TYPE = "Set AttributeProto.type of the attribute, as onnx.helper.make_at
 def infer_node(walk: GraphWalk, ctx: WalkedNode, operator: Operator) -> Sequence[ValueType]:
     """The output types of a node that is no function call. Errors of the node are reported."""
     if walk.state.set_aside and (accepted := walk.state.set_aside.get(ctx.location)) is not None:
+        walk.detail.unread.add(ctx.index)
         _set_aside(walk, ctx, accepted)
         return ()
     if operator.finding is not None:
+        walk.detail.unread.add(ctx.index)
         walk.report(diagnostic(operator.finding, operator.message, ctx.location, help=operator.help))
         return ()
+    if operator.domain not in walk.imports:
+        _warn_of_no_import(walk, operator.domain)
     if not has_sound_attributes(walk, ctx, operator):
+        walk.detail.unread.add(ctx.index)
         return ()
     if operator.schema is not None and operator.domain == "":
         _repair(walk, ctx, operator.schema)
@@ -55,6 +60,12 @@ def _set_aside(walk: GraphWalk, ctx: WalkedNode, accepted: Collection[str]) -> N
     walk.state.effects += 1
 
 
+def _warn_of_no_import(walk: GraphWalk, domain: str) -> None:
+    """Warn, once for each domain, that nodes of the model have no opset import. onnx's checker refuses such a model."""
+    text = f"the model has nodes of {domain}, but imports no version of {domain}; runtimes take one of their choice"
+    walk.report(diagnostic("SG110", text, "main", severity="warning"))
+
+
 def has_sound_attributes(walk: GraphWalk, ctx: WalkedNode, operator: Operator) -> bool:
     """True when every attribute has a type, is there once and holds well-formed tensors; otherwise a finding is
     reported.
@@ -65,7 +76,8 @@ def has_sound_attributes(walk: GraphWalk, ctx: WalkedNode, operator: Operator) -
         text = f"attribute {untyped[0]!r} of {ctx.node.op_type} has no type; a type is required"
         walk.report(diagnostic("SG212", text, ctx.location, help=_HOW_TO_TYPE))
         return False
-    if is_known and len(ctx.attributes()) < len(ctx.node.attribute):
+    # A graph has its place by the name of its attribute, whatever the operator is.
+    if len(ctx.attributes()) < len(ctx.node.attribute) and (is_known or any(subgraphs(ctx.node))):
         # onnxruntime refuses it, the reference evaluator takes the last one, OpenVINO the first one.
         counts = Counter(attribute.name for attribute in ctx.node.attribute)
         text = f"{ctx.node.op_type} has the attribute {counts.most_common(1)[0][0]!r} more than once"
@@ -98,6 +110,7 @@ def _infer_by_rule(walk: GraphWalk, ctx: WalkedNode, operator: Operator) -> Sequ
             walk.state.note_unknown_operator(f"{operator.domain or AI_ONNX}::{ctx.node.op_type}", ctx.location)
         return ()
     if operator.schema is not None and not operator.fits(ctx):
+        walk.detail.unread.add(ctx.index)
         return ()
     refers = walk.bindings is None and any(attribute.ref_attr_name for attribute in ctx.node.attribute)
     outputs = None if rule is None else without_asking(ctx, rule) if refers else rule(ctx)

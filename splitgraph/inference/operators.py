@@ -17,7 +17,7 @@ from splitgraph.inference.walked_node import WalkedNode
 from splitgraph.onnx_proto import FunctionProto, NodeProto
 from splitgraph.schemas import OperatorVersion, version_at, versions_of
 from splitgraph.schemas.allowed_values import constrained_attributes, fault_of_value
-from splitgraph.schemas.of_onnxruntime import meant_opset
+from splitgraph.schemas.of_onnxruntime import meant_opset, removed_at
 from splitgraph.schemas.table import newest_in_table, operator_names
 from splitgraph.variants import SPLIT_OPERATORS, Variant, openvino_split_1, variadic_split_1, variant_of
 
@@ -99,12 +99,22 @@ def untyped_attributes(node: NodeProto) -> list[str]:
 
 def operator_of(state: WalkState, imports: Mapping[str, int], node: NodeProto) -> Operator:
     """The operator of a node, at the opset that its graph imports."""
-    if state.functions:
-        function = state.functions.get(called_function(node))
-        if function is not None:
-            return Operator(plain_domain(node.domain), function=function)
     domain = plain_domain(node.domain)
+    function = state.functions.get(called_function(node)) if state.functions else None
+    if domain not in imports and (function is not None or state.calling or domain == ""):
+        return _of_no_import(domain, node.op_type, in_function=bool(state.calling))
+    if function is not None:
+        return Operator(domain, function=function)
     return _known_operator(domain, node.op_type, imports.get(domain))
+
+
+def _of_no_import(domain: str, op_type: str, *, in_function: bool) -> Operator:
+    """An operator of a domain that is not imported, although nothing loads the node without the import: a call of a
+    function, a node in a function, and a node of ai.onnx, whose versions differ too much to take one.
+    """
+    named, place = domain or AI_ONNX, "function around the node" if in_function else "model"
+    text = f"{op_type} belongs to {named}, but the {place} imports no opset of {named}"
+    return Operator(domain, finding="SG110", message=text)
 
 
 # The name of the domain with the empty name, in texts.
@@ -121,17 +131,14 @@ def _known_operator(domain: str, op_type: str, opset: int | None) -> Operator:
     if domain == openvino_split_1.DOMAIN:
         return Operator(domain, opset or 1, since_version=1, variant=_OPENVINO_SPLITS.get(op_type))
     if opset is None:
-        if domain != "":
-            return _of_another_version(domain, op_type, 0)
-        return Operator(
-            domain, finding="SG110", message=f"{op_type} belongs to ai.onnx, but the model imports no opset of ai.onnx"
-        )
+        # onnxruntime and OpenVINO take the newest version that they know.
+        return _of_another_version(domain, op_type, 0)
     schema = _schema(domain, op_type, meant_opset(op_type, opset) if domain == "" else opset)
     if schema is None and domain == "":
         later = [schema.since_version for schema in versions_of(domain, op_type)]
         if not later and rule_of(domain, op_type) is not None:
             # onnxruntime keeps an operator of its own in ai.onnx, and its optimized models are full of it.
-            return Operator(domain, opset, since_version=1)
+            return Operator(domain, opset, since_version=1, outgrew_rule=opset >= removed_at(op_type, opset + 1))
         if not later:
             # A plugin of a runtime: nodes of plugins are made with onnx_graphsurgeon, which asks for no domain.
             return Operator(domain, opset)

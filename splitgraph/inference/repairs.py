@@ -210,7 +210,7 @@ _RULES: dict[tuple[str, str], _Rule] = {
 def _of_split_18(ctx: NodeContext) -> Repair | None:
     count, parts, total = ctx.attributes().get("num_outputs"), len(ctx.outputs), _split_dimension(ctx)
     if count is None:
-        if ctx.has_input(1) or not _fills(ctx, parts):
+        if ctx.has_input(1) or not parts or not _fills(ctx, parts):
             return None
         text = f"neither the input split nor the attribute num_outputs is given; read as {parts} chunks"
         return Repair("SG207", text, (), make_attribute("num_outputs", parts))

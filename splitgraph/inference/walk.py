@@ -14,7 +14,7 @@ from splitgraph.graph.scopes import (
     called_function,
     may_have_bodies,
     node_label,
-    plain_domain,
+    opset_imports,
     subgraph_location,
     subgraphs,
 )
@@ -79,7 +79,7 @@ class Walk(GraphWalk):
 
     def called(self, function: FunctionProto, location: str, bindings: Bindings | None) -> Walk:
         """The walk over the body of a function for a call; what it requires of symbols holds here."""
-        path, imports, depth = ("call", location), _imports_of(self.state, function), self.depth
+        path, imports, depth = ("call", location), opset_imports(function.opset_import), self.depth
         body = Walk(self.state, path, location, imports, self.facts, bindings=bindings, calls=self.calls, depth=depth)
         body.branch = self.branch
         return body
@@ -288,7 +288,9 @@ class Walk(GraphWalk):
             if self.computed_of(name) is not None:
                 ctx.contents(position, needed=True)
         outputs: Sequence[ValueType] = ()
-        if operator.function is not None and has_sound_attributes(self, ctx, operator):
+        if operator.finding is not None:
+            self.report(diagnostic(operator.finding, operator.message, ctx.location))
+        elif operator.function is not None and has_sound_attributes(self, ctx, operator):
             outputs = yield from infer_call(self, ctx, operator.function)
         outputs = without_impossible_dims(ctx, outputs)
         self._look_into_bodies(ctx, operator, outputs)
@@ -367,8 +369,3 @@ class Walk(GraphWalk):
         else:
             text = f"reads {name!r}, which no input, initializer or earlier node defines"
             self.report(diagnostic("SG105", f"{text}{meant(name, self.visible_names())}", location))
-
-
-def _imports_of(state: WalkState, function: FunctionProto) -> dict[str, int]:
-    """The opsets in the body of a function: its own, and the model's where it imports none."""
-    return {**state.imports, **{plain_domain(entry.domain): entry.version for entry in function.opset_import}}

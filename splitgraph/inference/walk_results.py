@@ -100,7 +100,8 @@ class GraphDetail:
     share one object. None for a node without an equal one. having_bodies: indices of the nodes whose attributes hold
     graphs. repairs: by index, the repairs of nodes that have only one reading. lenient: by index, the warnings about
     nodes with element types that only the schema forbids. tolerated: the warnings about all else that engines run and
-    the specification forbids.
+    the specification forbids. unread: indices of nodes of which nothing was read, as their inputs, outputs or
+    attributes fit no version, or as a finding about them is accepted.
     """
 
     types: dict[str, ValueType] = field(default_factory=dict)
@@ -112,6 +113,7 @@ class GraphDetail:
     repairs: dict[int, list[Repair]] = field(default_factory=dict)
     lenient: dict[int, Diagnostic] = field(default_factory=dict)
     tolerated: list[Diagnostic] = field(default_factory=list)
+    unread: set[int] = field(default_factory=set)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from splitgraph.graph.scopes import (
     GraphPath,
     Scope,
     function_key,
-    opset_imports,
+    model_imports,
     outermost,
     plain_functions,
     scopes,
@@ -175,7 +175,7 @@ class WalkState:
                 self.variadic.add(key)
         self._most_calls, self.most_repeated = most_calls(self.model), most_repeated(self.model)
         self.plain_functions = plain_functions(self.model)
-        self.imports = opset_imports(self.model.opset_import)
+        self.imports = model_imports(self.model)
         self.input_dimensions = {
             name
             for value in self.model.graph.input

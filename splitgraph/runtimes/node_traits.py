@@ -184,6 +184,8 @@ class _Reader:
             version = _versioned(node, self.scope)
             self._versions[node.op_type] = set() if version is None else {version, node.op_type}
         versions = self._versions[node.op_type]
+        if index in self.detail.unread:
+            return versions
         if node.op_type in ("Identity", "Concat") and any(map(self._is_empty, node.input)):
             return versions | {"constant-empty"}
         if node.op_type == "SequenceAt" and self.detail.positions.get(index, 0) < 0:

@@ -34,6 +34,14 @@ def _simplified_layer_normalization() -> OperatorVersion:
 # Operators that onnx does not have.
 ITS_OWN: Mapping[str, OperatorVersion] = {version.op: version for version in (_simplified_layer_normalization(),)}
 
+# Experimental operators of onnx that onnx removed, with the opset at which onnxruntime stops to run them.
+_REMOVED: Mapping[str, int] = {"Affine": 10, "Crop": 10, "ImageScaler": 10}
+
+
+def removed_at(op: str, otherwise: int) -> int:
+    """The opset from which on onnxruntime has an operator of its own no more; `otherwise` where it still has it."""
+    return _REMOVED.get(op, otherwise)
+
 
 def meant_opset(op: str, opset: int) -> int:
     """The opset at which onnx defines what a node of ai.onnx means at this one: this one itself, but for operators that

@@ -14,7 +14,7 @@ from splitgraph.diagnostics import SplitgraphError
 from splitgraph.exit_codes import CLEAN, FINDINGS
 from splitgraph.formats import LoadedModel, open_model
 from splitgraph.formats.text_file import write_text
-from splitgraph.graph.scopes import opset_imports
+from splitgraph.graph.scopes import model_imports
 from splitgraph.onnx_proto import ModelProto
 from splitgraph.outcome import Verb
 
@@ -123,7 +123,7 @@ def reasons(before: LoadedModel, after: LoadedModel) -> Sequence[Change]:
     first, second = before.content, after.content
     if not isinstance(first, ModelProto) or not isinstance(second, ModelProto):
         return ()
-    opsets = [opset_imports(each.opset_import).get("") for each in (first, second)]
+    opsets = [model_imports(each).get("") for each in (first, second)]
     ways: list[dict[str, Any]] = [{"to": form} for form in ("split", "variadic-split", "slice")]
     if opsets[0] != opsets[1]:
         ways = [{"opset": opsets[1]}, *({"opset": opsets[1], **way} for way in ways)]

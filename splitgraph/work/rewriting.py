@@ -15,7 +15,7 @@ from splitgraph.conversion.rewrite import Rewrite
 from splitgraph.diagnostics import ConversionError, Diagnostic, diagnostic
 from splitgraph.exit_codes import CLEAN, FINDINGS, NOT_CHECKED
 from splitgraph.formats import ExternalData, LoadedModel, is_ir_name, open_model, whole_model
-from splitgraph.graph.scopes import opset_imports
+from splitgraph.graph.scopes import model_imports
 from splitgraph.inference.analysis import IR
 from splitgraph.onnx_proto import ModelProto
 from splitgraph.work.files import write_model
@@ -179,7 +179,7 @@ def _written(work: RewriteWork, result: Rewrite, path: Path, loaded: LoadedModel
 
 
 def _opset_of(model: Model) -> Mapping[str, int]:
-    return opset_imports(model.opset_import) if isinstance(model, ModelProto) else {IR: model.version}
+    return model_imports(model) if isinstance(model, ModelProto) else {IR: model.version}
 
 
 def _as_ir(result: Rewrite, source: Path, working: Working) -> Rewrite:

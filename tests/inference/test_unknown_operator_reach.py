@@ -45,7 +45,9 @@ def test_kept_with_a_warning(op_type: str, domain: str, meant: str, is_imported:
     ]
     model = model_of(*nodes, imports=(domain,) if domain and is_imported else ())
     found = splitgraph.infer(model)
-    (warning,) = found.diagnostics
+    *imports, warning = found.diagnostics
+    codes = [] if is_imported or not domain else ["SG110"]
+    assert [(each.code, each.severity) for each in imports] == [(code, "warning") for code in codes]
     assert (warning.code, warning.severity) == ("SG303", "warning")
     assert op_type in warning.message
     assert meant in warning.help

@@ -27,7 +27,7 @@ from splitgraph.diagnostics import Diagnostic, diagnostic
 from splitgraph.inference.context import rule_of
 from splitgraph.schemas import OperatorVersion, versions_of
 from splitgraph.schemas.history import version_at, versions_between
-from splitgraph.schemas.of_onnxruntime import meant_opset
+from splitgraph.schemas.of_onnxruntime import meant_opset, removed_at
 from splitgraph.variants import SPLIT_OPERATORS
 
 __all__ = [
@@ -115,8 +115,10 @@ def route_of(op: str, source: int, target: int) -> Route | str | None:
 
 
 def is_unknown(op: str) -> bool:
-    """True for an operator that ai.onnx never had, such as the plugin of a runtime."""
-    return not versions_of("", op) and rule_of("", op) is None
+    """True for an operator that ai.onnx does not have, such as the plugin of a runtime, or that onnxruntime has at old
+    opsets only.
+    """
+    return not versions_of("", op) and (rule_of("", op) is None or removed_at(op, 0) > 0)
 
 
 def _keeps_every_node(crossing: tuple[OperatorVersion, OperatorVersion], upward: bool) -> bool:

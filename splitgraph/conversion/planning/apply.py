@@ -7,7 +7,7 @@ from typing import Any
 
 from splitgraph.conversion.nodes.crossing import AttributeEdit
 from splitgraph.conversion.planning.plan import GraphEdits, Plan
-from splitgraph.graph.scopes import graph_at, opset_imports, plain_domain
+from splitgraph.graph.scopes import graph_at, implies_opset, model_imports, plain_domain, write_implied_opset
 from splitgraph.onnx_proto import FunctionProto, GraphProto, ModelProto, NodeProto
 from splitgraph.schemas.ir_versions import minimum_ir_version
 from splitgraph.variants.variadic_function import variadic_function
@@ -31,6 +31,8 @@ def apply_plan(plan: Plan, model: ModelProto, *, owned: bool = False) -> ModelPr
         _edit_graph(graph, plan.edits[path])
         if plan.finish is not None and isinstance(graph, GraphProto):
             plan.finish(graph)
+    if implies_opset(copy) and (plan.opset is not None or plan.variadic_parts):
+        write_implied_opset(copy)
     if plan.opset is not None:
         _set_opset(copy, plan.opset)
     _set_functions(copy, plan)
@@ -114,7 +116,7 @@ def _set_functions(model: ModelProto, plan: Plan) -> None:
     """
     _remove(model.functions, lambda f: f.domain == DOMAIN and f.name in plan.gone_functions)
     present = {function.name for function in model.functions if function.domain == DOMAIN}
-    opset = opset_imports(model.opset_import).get("", 1)
+    opset = model_imports(model).get("", 1)
     for parts in sorted(plan.variadic_parts):
         made = variadic_function(parts, opset)
         if made.name not in present:

@@ -1,18 +1,27 @@
 """Inlining model-local functions, which some runtimes cannot read, with onnx's own inliner.
 
-The inliner ignores the defaults of a function's attributes, and confuses an output that is also an input with that
-input. Both are written out before it runs.
+The inliner ignores the defaults of a function's attributes, confuses an output that is also an input with that input,
+and forgets the opset imports of functions. All of these are written out before it runs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from google.protobuf.message import DecodeError
 
 from splitgraph.graph.names import FreshNames
 from splitgraph.graph.nesting import MOST_NESTED, inlined_nodes, nested_depth
-from splitgraph.graph.scopes import FunctionKey, called_function, function_key, opset_imports, subgraphs
+from splitgraph.graph.scopes import (
+    FunctionKey,
+    called_function,
+    function_key,
+    function_location,
+    model_imports,
+    opset_imports,
+    plain_domain,
+    subgraphs,
+)
 from splitgraph.node_making import make_node
 from splitgraph.onnx_proto import FunctionProto, ModelProto, NodeProto, TensorProto
 from splitgraph.variants.variadic_function import is_variadic_function
@@ -37,9 +46,9 @@ def inline_functions(model: ModelProto, *, ours_too: bool = False) -> ModelProto
     """A copy of a valid model with every call of a local function replaced by the function's nodes; the model itself
     where there are none. ours_too: also the functions that stand for VariadicSplit.
 
-    The inliner does not get the weights, because it takes at most 2 GiB. Raises ValueError where it refuses the model,
-    where a function imports another opset than the model, where a default would be lost, and where the result would
-    have too many nodes or too deeply nested graphs.
+    The inliner does not get the weights, because it takes at most 2 GiB. The result imports the domains of all its
+    nodes. Raises ValueError where it refuses the model, where nodes need two versions of one domain, where a default
+    would be lost, and where the result would have too many nodes or too deeply nested graphs.
     """
     ours = [(held.domain, held.name) for held in model.functions if not ours_too and is_variadic_function(held)]
     if len(ours) == len(model.functions):
@@ -55,6 +64,7 @@ def inline_functions(model: ModelProto, *, ours_too: bool = False) -> ModelProto
         _give_outputs_of_its_own(function, light)
     for nodes in (light.graph.node, *(function.node for function in light.functions)):
         _write_defaults(nodes, functions)
+    _bring_imports(light, functions, ours)
     try:
         inlined: ModelProto = inliner.inline_selected_functions(light, ours, exclude=True)
     except (RuntimeError, ValidationError, DecodeError) as error:
@@ -93,6 +103,57 @@ def _write_defaults(nodes: Iterable[NodeProto], functions: Mapping[FunctionKey, 
                 raise ValueError(f"{text} {default.name!r}, which has a default where that is not given")
 
 
+def _bring_imports(model: ModelProto, functions: Mapping[FunctionKey, FunctionProto], kept: Collection[object]) -> None:
+    """Import into the model what the inlined nodes need. Functions keep only these imports, because the inliner leaves
+    a function as it is when any of its imports differs from the model's. Raises ValueError for two versions of a
+    domain. kept: domain and name of the functions that are not inlined.
+    """
+    imports = model_imports(model)
+    origins = dict.fromkeys(imports, "the model")
+    called = _called(model, functions)
+    for index in range(len(model.functions) - 1, -1, -1):
+        function = model.functions[index]
+        if (function.domain, function.name) not in kept and function_key(function) not in called:
+            del model.functions[index]
+    for function in model.functions:
+        if (function.domain, function.name) in kept:
+            continue
+        own = opset_imports(function.opset_import)
+        needed = {_remaining(node, functions, kept) for node in _all_nodes(function.node)}
+        del function.opset_import[:]
+        for domain in sorted(domain for domain in needed if domain is not None):
+            # A body without the import is an error of its own (SG110).
+            version = own.get(domain, imports.get(domain, 1))
+            if imports.setdefault(domain, version) != version:
+                name, first = function_location(function), origins[domain]
+                text = f"the function {name} imports version {version} of {domain or 'ai.onnx'}"
+                raise ValueError(f"{text}, and {first} imports version {imports[domain]}")
+            if domain not in origins:
+                origins[domain] = f"the function {function_location(function)}"
+                model.opset_import.add(domain=domain, version=version)
+            function.opset_import.add(domain=domain, version=version)
+
+
+def _called(model: ModelProto, functions: Mapping[FunctionKey, FunctionProto]) -> Collection[FunctionKey]:
+    """The functions that the main graph calls, directly or through other functions."""
+    found: set[FunctionKey] = set()
+    waiting = [model.graph.node]
+    while waiting:
+        for node in _all_nodes(waiting.pop()):
+            key = called_function(node)
+            if key in functions and key not in found:
+                found.add(key)
+                waiting.append(functions[key].node)
+    return found
+
+
+def _remaining(node: NodeProto, functions: Mapping[FunctionKey, FunctionProto], kept: Collection[object]) -> str | None:
+    """The domain of a node that is still there after inlining; None for a call of a function that is inlined."""
+    function = functions.get(called_function(node))
+    is_inlined = function is not None and (function.domain, function.name) not in kept
+    return None if is_inlined else plain_domain(node.domain)
+
+
 def _without_default(functions: Iterable[FunctionProto]) -> set[str]:
     """The names of attributes without a default, which a call may omit."""
     return {name for function in functions for name in function.attribute}
@@ -111,7 +172,7 @@ def _give_outputs_of_its_own(function: FunctionProto, model: ModelProto) -> None
             copied += 1
         handed_out.add(name)
     if copied and "" not in opset_imports(function.opset_import):
-        function.opset_import.add(domain="", version=opset_imports(model.opset_import).get("", 1))
+        function.opset_import.add(domain="", version=model_imports(model).get("", 1))
 
 
 def _all_nodes(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:

@@ -31,7 +31,7 @@ from splitgraph.diagnostics import Diagnostic, SplitgraphError, diagnostic
 from splitgraph.dim import ceildiv
 from splitgraph.graph.names import FreshNames, used_names
 from splitgraph.graph.producers import Producers
-from splitgraph.graph.scopes import Scope, opset_imports, plain_domain, roots, scopes
+from splitgraph.graph.scopes import Scope, model_imports, plain_domain, roots, scopes
 from splitgraph.inference import Walked, walk_model
 from splitgraph.inference.walk_results import SplitDetail
 from splitgraph.node_making import make_attribute
@@ -94,7 +94,7 @@ def convert_forms(
         plan.gone_functions = ours - _still_called(plan, model)
     converted = apply_plan(plan, model)
     converted, told = fit_ir_version(converted, ir_version, before.get(""), own, lowers=False)
-    after = opset_imports(converted.opset_import)
+    after = model_imports(converted)
     changes = followed_by(repairs, plan.changes)
     changes = followed_by(changes, name_parts(converted) if has_unnamed_parts(walked) else [])
     found = (*notes, *plan.notes, *told)
@@ -107,7 +107,7 @@ def _with_functions_inlined(plan: Plan, model: ModelProto) -> ModelProto:
         inlined = inline_functions(model)
     except ValueError as error:
         text = f"the local functions are kept, because onnx cannot inline them: {error}"
-        advice = "Export the model so that the model and its functions import the same opset."
+        advice = "Export the model so that the model and its functions import the same version of each domain."
         plan.notes.append(diagnostic("SG413", text, "main", severity="warning", help=advice))
         return model
     if inlined is not model:

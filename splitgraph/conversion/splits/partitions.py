@@ -87,8 +87,11 @@ def find_partitions(walked: Walked, scope: Scope, known: Facts | None = None) ->
     facts = walked.facts.get(scope.path, Facts()) if known is None else known
     values = KnownValues(walked, scope.path)
     groups: dict[tuple[str, int], list[Part]] = {}
+    unread = walked.graphs[scope.path].unread if scope.path in walked.graphs else ()
     for index, node in enumerate(scope.nodes):
         if node.op_type not in ("Slice", "Gather") or plain_domain(node.domain) or not any(node.output):
+            continue
+        if index in unread:
             continue
         data = values.type_of(node.input[0])
         if data.kind != "tensor" or not data.shape or _is_of_shapes(node.input[0], data, values):

@@ -18,7 +18,7 @@ from splitgraph.conversion.splits.forms import convert_forms
 from splitgraph.conversion.targets.user_names import UserNames
 from splitgraph.conversion.targets.write import TargetPlanner
 from splitgraph.diagnostics import ConversionError, Diagnostic, diagnostic
-from splitgraph.graph.scopes import opset_imports
+from splitgraph.graph.scopes import model_imports
 from splitgraph.inference import later_leeway
 from splitgraph.onnx_proto import ModelProto
 from splitgraph.runtimes.check import Examined, check_model, examine
@@ -46,7 +46,7 @@ def convert_for_target(
     with every blocker.
     """
     check_ir_version(ir_version)
-    own = opset_imports(model.opset_import).get("")
+    own = model_imports(model).get("")
     first: ConversionError | None = None
     for each in [opset] if opset is not None or own is None else _opsets(own, target):
         try:
@@ -77,7 +77,7 @@ def _apart_from(rewrite: Rewrite, model: ModelProto) -> Rewrite:
 
 def _at_opset(model: ModelProto, target: Target, opset: int | None, ir_version: IRVersion, leeway: Leeway) -> Rewrite:
     """The model for the target at one opset. Raises ConversionError with every blocker."""
-    own = opset_imports(model.opset_import).get("")
+    own = model_imports(model).get("")
     # At its own opset, a model is only repaired.
     is_own = opset in (None, own)
     rewrite = _repaired(model, leeway) if opset in (None, own) else convert_opset(model, opset, leeway=leeway)
@@ -86,7 +86,13 @@ def _at_opset(model: ModelProto, target: Target, opset: int | None, ir_version: 
     for _ in range(_MOST_ROUNDS):
         failing = [node for node in examined.nodes if target.gets_another_form(node.traits)]
         traits = frozenset().union(*(node.traits for node in failing))
-        further = _without_functions(rewrite.model, leeway) if traits & {"local-function", "variadic-split"} else None
+        further = None
+        if traits & {"local-function", "variadic-split"}:
+            try:
+                further = _without_functions(rewrite.model, leeway)
+            except ValueError as error:
+                text = f"onnx cannot inline the local functions: {error}"
+                reasons.update((node.location, text) for node in failing if "local-function" in node.traits)
         if further is None and failing:
             further = _with_other_forms(examined, target, joins, reasons)
             joins = False
@@ -118,7 +124,7 @@ def _repaired(model: ModelProto, leeway: Leeway) -> Rewrite:
 
 
 def _unchanged(model: ModelProto) -> Rewrite:
-    opsets = dict(opset_imports(model.opset_import))
+    opsets = dict(model_imports(model))
     return Rewrite(model, (), (), None, opsets, opsets)
 
 
@@ -137,7 +143,9 @@ def _with_other_forms(examined: Examined, target: Target, joins: bool, reasons: 
 
 
 def _without_functions(model: ModelProto, leeway: Leeway) -> Rewrite | None:
-    """The model with its functions inlined, VariadicSplit as a plain Split; None where that changes nothing."""
+    """The model with its functions inlined, VariadicSplit as a plain Split; None where that changes nothing. Raises
+    ValueError where functions that are not ours cannot be inlined, and no function is ours.
+    """
     has_ours = any(map(is_variadic_function, model.functions))
     plain = convert_forms(model, "split", leeway=leeway) if has_ours else _unchanged(model)
     try:
@@ -145,11 +153,14 @@ def _without_functions(model: ModelProto, leeway: Leeway) -> Rewrite | None:
     except ValueError as error:
         text = f"onnx cannot inline the local functions: {error}"
         note = diagnostic("SG413", text, "main", severity="warning")
-        return replace(plain, diagnostics=(*plain.diagnostics, note)) if plain.changes else None
+        if not plain.changes:
+            raise
+        return replace(plain, diagnostics=(*plain.diagnostics, note))
     if inlined is plain.model:
         return plain if plain.changes else None
     note = diagnostic("SG413", told_inlined(plain.model), "main", severity="info")
-    return replace(plain, held=inlined, diagnostics=(*plain.diagnostics, note))
+    found = (*plain.diagnostics, note)
+    return replace(plain, held=inlined, diagnostics=found, to_opset=model_imports(inlined))
 
 
 def _followed(first: Rewrite, second: Rewrite, names: UserNames) -> Rewrite:

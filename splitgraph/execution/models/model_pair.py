@@ -19,7 +19,7 @@ from splitgraph.execution.models.interfaces import caller_inputs, default_names
 from splitgraph.execution.models.model_edits import is_default_domain, scoped_nodes
 from splitgraph.execution.verification import Difference
 from splitgraph.formats.openvino_ir import Graph, Layer, OpenVINOModel
-from splitgraph.graph.scopes import MAIN
+from splitgraph.graph.scopes import MAIN, implies_opset, write_implied_opset
 from splitgraph.inference import infer_model
 from splitgraph.inference.analysis import Analysis
 from splitgraph.inference.openvino_ir import mirror
@@ -122,10 +122,20 @@ def read_model_pair(
 
     folders: where the external data of each model is.
     """
-    pair = _match_models(before, after)
+    pair = _match_models(_with_imports(before), _with_imports(after))
     if isinstance(pair, Difference):
         return pair
     return replace(pair[0], folder=folders[0]), replace(pair[1], folder=folders[1])
+
+
+def _with_imports(model: Model) -> Model:
+    """Return the model with the import of opset 1 that a file of IR version 1 or 2 implies; engines need it."""
+    if not isinstance(model, onnx.ModelProto) or not implies_opset(model):
+        return model
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    write_implied_opset(copy)
+    return copy
 
 
 def _match_models(before: Model, after: Model) -> tuple[ComparedModel, ComparedModel] | Difference:

@@ -71,7 +71,8 @@ class _Mirroring:
     def run(self) -> Mirror:
         made = self._result.model
         made.ir_version = IR_VERSION
-        made.opset_import.add(domain=DOMAIN, version=max(self._source.version, 1))
+        for domain in (DOMAIN, EXTENSION):
+            made.opset_import.add(domain=domain, version=max(self._source.version, 1))
         made.graph.name = self._source.name
         self._fill(made.graph, self._source.graph, MAIN)
         return self._result

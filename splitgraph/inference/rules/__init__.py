@@ -33,7 +33,7 @@ _ONNX = (
     "strings",
     "training",
 )
-_ONNXRUNTIME = ("attention", "blocked", "channels_last", "extensions", "layers", "quantized")
+_ONNXRUNTIME = ("attention", "blocked", "channels_last", "experimental", "extensions", "layers", "quantized")
 _OPENVINO = (
     "control_flow",
     "convolution",

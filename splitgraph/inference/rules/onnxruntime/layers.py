@@ -204,3 +204,14 @@ def crop_and_resize(ctx: NodeContext) -> Sequence[ValueType]:
     sides = (None, None) if size is None or len(size.dims) != 2 else size.dims
     count, channels = None if boxes is None else boxes[0], None if dims is None else dims[1]
     return [tensor(ctx.input(0).dtype, (count, channels, *sides))]
+
+
+@operator("Tokenizer", gives=("string",), domain=DOMAIN)
+def tokenizer(ctx: NodeContext) -> Sequence[ValueType]:
+    """The tokens of each text, filled up to the longest list of tokens, in a last dimension of their own. onnxruntime
+    adds no dimension where there is no text.
+    """
+    dims = dims_of(ctx, 0)
+    if dims is not None and len(dims) not in (1, 2):
+        raise InvalidNode(f"input 0 has rank {len(dims)}; it must have rank 1 or 2")
+    return [tensor("string", None if dims is None or 0 in dims else (*dims, None))]

@@ -142,3 +142,21 @@ def reduce_mean(ctx: NodeContext) -> Sequence[ValueType]:
         return [tensor(ctx.input(0).dtype, None)]
     chosen = normal_axes(axes, len(dims)) if axes else tuple(range(len(dims)))
     return [tensor(ctx.input(0).dtype, reduced_dims(dims, chosen, bool(int_attribute(ctx, "keepdims", 1))))]
+
+
+@operator("DynamicQuantizeLSTM", gives=(0, 0, 0), domain=DOMAIN)
+def dynamic_quantize_lstm(ctx: NodeContext) -> Sequence[ValueType]:
+    """All hidden states, the last ones, and the last cell states, for each direction. Weights are transposed: they end
+    in the rows of the four gates.
+    """
+    data, weights, recurrence = (dims_of_rank(ctx, index, 3) for index in range(3))
+    steps, batch, features = (None, None, None) if data is None else data
+    directions = 2 if ctx.attribute("direction", "forward") == "bidirectional" else 1
+    hidden = None if recurrence is None else recurrence[1]
+    if ctx.has_attribute("hidden_size"):
+        size = int_attribute(ctx, "hidden_size", 0)
+        hidden = size if hidden is None else merged_dim(ctx, size, hidden, "hidden_size and the recurrence weights")
+    if weights is not None and features is not None and weights[1] is not None:
+        merged_dim(ctx, features, weights[1], "the features of the weights and of the input")
+    dtype, last = ctx.input(0).dtype, (directions, batch, hidden)
+    return [tensor(dtype, (steps, directions, batch, hidden)), tensor(dtype, last), tensor(dtype, last)]
