@@ -234,28 +234,34 @@ def refer_to(tensor: TensorProto, location: str, offset: int | None, length: int
 
 def as_left_in_files(
     model: ModelProto, references: Sequence[ExternalReference], folder: Path, path: str | os.PathLike[str]
-) -> tuple[ModelProto, list[SourceFile]]:
-    """A copy of a model in which these tensors are as those that stayed in the model's own file (see `tensor_places`),
-    and the files that they are in, which must be held while the copy is in use. Raises ModelError (SG107).
+) -> ModelProto:
+    """A copy of a model in which these tensors are as those that stayed in the model's own file (see `tensor_places`).
+    Raises ModelError (SG107).
     """
     found = {(reference.location, reference.offset, reference.length) for reference in references}
-    sources: dict[str, SourceFile] = {}
-    for location in sorted({location for location, _, _ in found}):
-        try:
-            sources[location] = SourceFile.opened(folder / location)
-        except OSError as error:
-            message = f"external data {shown(location)} cannot be read: {system_reason(error)}"
-            raise model_error("SG107", message, path) from error
     copied = ModelProto()
     copied.CopyFrom(model)
-    for reference in external_references(copied, folder, path):
-        place = reference.location, reference.offset, reference.length
-        if place in found:
-            reference.tensor.ClearField("external_data")
-            source = sources[reference.location]
-            left = Place(source, reference.offset, reference.length, RAW_DATA, None, is_told=False)
-            reference.tensor.MergeFromString(written_place(left))
-    return copied, list(sources.values())
+    places = external_references(copied, folder, path)
+    leave_in_files([each for each in places if (each.location, each.offset, each.length) in found], folder, path)
+    return copied
+
+
+def leave_in_files(references: Iterable[ExternalReference], folder: Path, path: str | os.PathLike[str]) -> None:
+    """Make external tensors like those that stayed in the model's own file: they lead to their file by themselves,
+    wherever the model goes. Raises ModelError (SG107).
+    """
+    sources: dict[str, SourceFile] = {}
+    for reference in references:
+        location = reference.location
+        if location not in sources:
+            try:
+                sources[location] = SourceFile.opened(folder / location)
+            except OSError as error:
+                message = f"external data {shown(location)} cannot be read: {system_reason(error)}"
+                raise model_error("SG107", message, path) from error
+        reference.tensor.ClearField("external_data")
+        left = Place(sources[location], reference.offset, reference.length, RAW_DATA, None, is_told=False)
+        reference.tensor.MergeFromString(written_place(left))
 
 
 def small_references(references: list[ExternalReference], max_bytes: int = 65_536) -> list[ExternalReference]:
@@ -296,6 +302,6 @@ def stage_copies(
         if linked:
             files.link(new, old)
             continue
-        source_file = SourceFile(old, os.open(old, os.O_RDONLY | getattr(os, "O_BINARY", 0)))
+        source_file = SourceFile.opened(old)
         with files.open(new, copied=old) as writer:
             source_file.copy(0, source_file.size, writer.fileno())

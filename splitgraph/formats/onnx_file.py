@@ -64,8 +64,8 @@ class ReadFile(NamedTuple):
     """A model that was read, and what of it stayed in files.
 
     files: those that the model was in: its own, and those of its external data. source: the model's own file, where
-    weights stayed in it; the model needs it as long as it lives. taken_in: small external tensors that were read, by
-    their bytes as they are now, with those that refer to the file.
+    weights stayed in it; whoever holds it has the file that was read, even where another has its name now.
+    taken_in: small external tensors that were read, by their bytes as they are now, with those that refer to the file.
     """
 
     model: ModelProto
@@ -197,7 +197,7 @@ def _read_file(path: StrPath, *, leave: bool) -> tuple[bytes, SourceFile | None]
 
 def _skeleton(path: StrPath) -> tuple[bytes, SourceFile] | None:
     """The model without its weights, and its file; None where it cannot be read so: protobuf says whether at all."""
-    source = SourceFile(Path(path), os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0)))
+    source = SourceFile.opened(Path(path))
     try:
         with open(path, "rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as data:
             return without_weights(data, source), source
@@ -295,17 +295,14 @@ def _save(
     references = [] if is_whole else external_references(model, old_folder, source)
     moved = [each for each in references if beside and not _is_beside(old_folder, each, path)]
     _refuse_own_data(references, {each.location for each in moved}, old_folder, path)
-    sources: list[SourceFile] = []
     if moved:
-        model, sources = as_left_in_files(model, moved, old_folder, source)
+        model = as_left_in_files(model, moved, old_folder, source)
         left = {each.location for each in moved}
         references = [each for each in references if each.location not in left]
     with WriteTogether(kept, overwrite=overwrite) as files:
         linked, taken = external_data == "link", {each.location for each in references}
         stage_copies(references, old_folder, folder, files, Path(path), overwrite=overwrite, linked=linked)
         stage_model(model, content, Path(path), target, taken, files, overwrite=overwrite, beside=beside)
-    # Open until here: the model's weights were read from them.
-    sources.clear()
 
 
 def _is_beside(folder: Path, reference: ExternalReference, path: StrPath) -> bool:
