@@ -91,6 +91,8 @@ def _report_there(done: Rewritten, work: RewriteWork, as_json: bool, quiet: bool
     elif not quiet:
         ending = "nothing was written." if done.output is None else f"wrote a copy, {done.output}."
         is_so = f"already has opset {work.opset}" if work.target is None else f"is as {work.target} reads it"
+        if work.ir_version is not None and done.ir_versions is not None:
+            is_so = f"already has IR version {done.ir_versions[0]}"
         print_result([line(f"{work.model} {is_so}; {ending}")])
     if not quiet and (found := rewrite_findings(done.rewrite)):
         print_notice(found)
@@ -104,6 +106,8 @@ def _report_blockers(done: Rewritten, work: RewriteWork, as_json: bool) -> int:
         after = opset if work.opset is None else {**opset, "": work.opset}
         print_document(failed_rewrite_json(model, blockers, before=opset, after=after))
     goal = f"be converted to {work.to}" if work.target is None else f"be converted for {work.target}"
+    if work.ir_version is not None:
+        goal = f"go to IR version {work.ir_version}"
     if work.opset is not None and work.target is None:
         goal = f"go from opset {opset['']} to {work.opset}" if "" in opset else f"go to opset {work.opset}"
     print_notice(blockers_page(f"{model} cannot {goal}", blockers))
@@ -128,7 +132,9 @@ def _report_rewrite(done: Rewritten, work: RewriteWork, with_diff: bool, as_json
         print_document(document)
     elif done.status == "converted" and not quiet:
         form = work.to if work.opset is None else None
-        print_result(rewrite_page(result, output=str(done.path), to_form=form, is_dry=work.dry))
+        ir_versions = None if work.ir_version is None else done.ir_versions
+        page = rewrite_page(result, output=str(done.path), to_form=form, is_dry=work.dry, ir_versions=ir_versions)
+        print_result(page)
     if difference is not None and not as_json:
         from splitgraph.report.differences import difference_blocks
 

@@ -72,10 +72,18 @@ def findings_table(diagnostics: Sequence[Diagnostic]) -> Block:
     return table(("",) * 4, ("", "bold", "", ""), severe, is_prose=True)
 
 
-def rewrite_page(rewrite: Rewrite, *, output: str, to_form: str | None = None, is_dry: bool = False) -> list[Block]:
+def rewrite_page(
+    rewrite: Rewrite,
+    *,
+    output: str,
+    to_form: str | None = None,
+    is_dry: bool = False,
+    ir_versions: tuple[int, int] | None = None,
+) -> list[Block]:
     """What a rewriting command prints when it is done.
 
-    to_form: the form that `convert` was asked for. is_dry: nothing was written.
+    to_form: the form that `convert` was asked for. is_dry: nothing was written. ir_versions: before and after, where
+    nothing else was asked for.
     """
     before, after = rewrite.from_opset.get(""), rewrite.to_opset.get("")
     opset = opset_text({"": after}) if after else opset_text(rewrite.to_opset)
@@ -84,7 +92,10 @@ def rewrite_page(rewrite: Rewrite, *, output: str, to_form: str | None = None, i
     verification = rewrite.verification
     checked = "not verified" if verification is None else verification_phrase(verification)
     verdict_style = "" if verification is None else VERDICT_STYLES[verification.verdict]
-    summary = line((opset, "bold"), f" · {changes_phrase(rewrite.changes, to_form)} · ", (checked, verdict_style))
+    done = changes_phrase(rewrite.changes, to_form)
+    if ir_versions is not None:
+        done = f"IR version {ir_versions[0]} → {ir_versions[1]}"
+    summary = line((opset, "bold"), f" · {done} · ", (checked, verdict_style))
     notes = [] if verification is None else verification_notes(verification)
     return [summary, *notes, line("would write " if is_dry else "wrote ", (output, "bold"))]
 

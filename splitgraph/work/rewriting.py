@@ -76,9 +76,21 @@ class RewriteWork:
         return self.keywords.get("target")
 
     @property
+    def ir_version(self) -> int | str | None:
+        """The new IR version where nothing else is wanted, or "keep"; None where something else is."""
+        is_alone = self.opset is None and self.to is None and self.target is None
+        return self.keywords.get("ir_version") if is_alone else None
+
+    @property
     def tag(self) -> str:
         """Part of the default output's name: "opset18"."""
-        return ".".join(filter(None, (None if self.opset is None else f"opset{self.opset}", self.to, self.target)))
+        tags = (
+            None if self.opset is None else f"opset{self.opset}",
+            self.to,
+            self.target,
+            None if self.ir_version is None else f"ir{self.ir_version}",
+        )
+        return ".".join(filter(None, tags))
 
     def path(self) -> Path:
         """The file of the result. Raises SplitgraphError where nothing can be written."""
@@ -88,7 +100,9 @@ class RewriteWork:
 
     def may_be_there(self, opset: int | None) -> bool:
         """Whether a model with this opset may be what is wanted as it is."""
-        return self.target is not None or (self.to is None and self.opset is not None and self.opset == opset)
+        if self.target is not None or self.ir_version is not None:
+            return True
+        return self.to is None and self.opset is not None and self.opset == opset
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +123,14 @@ class Rewritten:
     blockers: Collection[Diagnostic] = ()
     output: Path | None = None
     seconds_verifying: float = 0.0
+
+    @property
+    def ir_versions(self) -> tuple[int, int] | None:
+        """The IR version of the model and that of the result; None where one of them is no ONNX model."""
+        result = None if self.rewrite is None else self.rewrite.model
+        if not isinstance(self.before.content, ModelProto) or not isinstance(result, ModelProto):
+            return None
+        return self.before.content.ir_version, result.ir_version
 
     @property
     def code(self) -> int:
