@@ -397,7 +397,8 @@ def save(
     Raises ModelError if the model cannot be written, ConversionError for an ONNX model that OpenVINO refuses,
     SplitgraphError if OpenVINO is needed but not installed.
     """
-    result = getattr(model, "held", model)
+    # Not asked of the model itself: a gs.Graph answers for what it has not with a line in its log.
+    result = getattr(model, "held") if hasattr(type(model), "held") else model  # noqa: B009
     if formats.is_ir_name(path) and not isinstance(result, (str, os.PathLike)):
         result = open_model(formats.in_memory(result)).content
         if isinstance(result, ModelProto):
