@@ -14,7 +14,7 @@ from splitgraph.configuration import accepted_texts
 from splitgraph.exit_codes import CLEAN, FINDINGS
 from splitgraph.formats import ExternalData
 from splitgraph.report.layout import BLANK, SEVERITY_STYLES, line
-from splitgraph.report.pages import blockers_page, rewrite_findings, rewrite_page, verification_notes
+from splitgraph.report.pages import blockers_page, data_lines, rewrite_findings, rewrite_page, verification_notes
 from splitgraph.report.printing import LONG, print_document, print_notice, print_result, working
 from splitgraph.work.rewriting import RUNNING, RewriteWork, RewritingVerb, Rewritten, rewrite_file
 
@@ -86,14 +86,14 @@ def _report_there(done: Rewritten, work: RewriteWork, as_json: bool, quiet: bool
         from splitgraph.report.documents import rewrite_json
 
         output = None if done.output is None else str(done.output)
-        document = rewrite_json(done.rewrite, str(work.model), output=output)
+        document = rewrite_json(done.rewrite, str(work.model), output=output, data_files=done.data_files)
         print_document({**document, "ok": True, "already_there": True})
     elif not quiet:
         ending = "nothing was written." if done.output is None else f"wrote a copy, {done.output}."
         is_so = f"already has opset {work.opset}" if work.target is None else f"is as {work.target} reads it"
         if work.ir_version is not None and done.ir_versions is not None:
             is_so = f"already has IR version {done.ir_versions[0]}"
-        print_result([line(f"{work.model} {is_so}; {ending}")])
+        print_result([line(f"{work.model} {is_so}; {ending}"), *data_lines(done.data_files)])
     if not quiet and (found := rewrite_findings(done.rewrite)):
         print_notice(found)
 
@@ -122,7 +122,7 @@ def _report_rewrite(done: Rewritten, work: RewriteWork, with_diff: bool, as_json
         from splitgraph.report.documents import rewrite_json
 
         output = None if written is None else str(written)
-        document = rewrite_json(result, str(work.model), output=output)
+        document = rewrite_json(result, str(work.model), output=output, data_files=done.data_files)
         if work.dry:
             document |= {"ok": done.code == CLEAN, "dry_run": True}
         if difference is not None:
@@ -134,7 +134,7 @@ def _report_rewrite(done: Rewritten, work: RewriteWork, with_diff: bool, as_json
         form = work.to if work.opset is None else None
         ir_versions = None if work.ir_version is None else done.ir_versions
         page = rewrite_page(result, output=str(done.path), to_form=form, is_dry=work.dry, ir_versions=ir_versions)
-        print_result(page)
+        print_result([*page, *data_lines(done.data_files)])
     if difference is not None and not as_json:
         from splitgraph.report.differences import difference_blocks
 

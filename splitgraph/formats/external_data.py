@@ -282,20 +282,25 @@ def stage_copies(
     *,
     overwrite: bool,
     linked: bool = False,
-) -> None:
+) -> set[str]:
     """Copy the data files of a model from its folder to another folder, under the same relative names; by the system,
-    which shares what it can share. linked: make hard links in place of copies.
+    which shares what it can share. linked: make hard links in place of copies. Returns which of the files are
+    copies or links now.
 
     A file that is there with the same content is left alone; another file of that name is replaced only with
     `overwrite` (ModelError SG108 otherwise). path: the new model's file, for messages. Raises OSError.
     """
+    made = set[str]()
     for location in sorted({reference.location for reference in references}):
         old, new = source / location, target / location
         if not is_inside(target, os.path.dirname(location) or "."):
             raise model_error(
                 "SG107", f"external data {shown(location)} would be written outside the model's folder", path
             )
-        if new.exists() and (os.path.samefile(old, new) or filecmp.cmp(old, new, shallow=False)):
+        if new.exists() and os.path.samefile(old, new):
+            continue
+        made.add(location)
+        if new.exists() and filecmp.cmp(old, new, shallow=False):
             continue
         if os.path.lexists(new) and not overwrite:
             raise model_error("SG108", f"its external data {shown(location)} exists there, with other content", path)
@@ -305,3 +310,4 @@ def stage_copies(
         source_file = SourceFile.opened(old)
         with files.open(new, copied=old) as writer:
             source_file.copy(0, source_file.size, writer.fileno())
+    return made

@@ -60,6 +60,17 @@ def load_onnx(path: StrPath, *, external_data: Literal["load", "keep"] = "load")
     return read_onnx(path, external_data=external_data).model
 
 
+class DataFile(NamedTuple):
+    """A file that holds weights of a model that was written.
+
+    how: "needed" is a data file of the model that was read; "copied" and "linked" are made of one; "written" holds the
+    weights that were asked to be beside.
+    """
+
+    path: Path
+    how: Literal["needed", "copied", "linked", "written"]
+
+
 class ReadFile(NamedTuple):
     """A model that was read, and what of it stayed in files.
 
@@ -259,8 +270,9 @@ def save_onnx(
     overwrite: bool = True,
     kept: Collection[Path] = (),
     external_data: ExternalData | None = None,
-) -> None:
-    """Write an ONNX file; afterwards it is there whole, or what was there before is unchanged.
+) -> Sequence[DataFile]:
+    """Write an ONNX file; afterwards it is there whole, or what was there before is unchanged. Returns the data files
+    that the new file depends on.
 
     source: the file that the model was loaded from with external_data="keep"; its data files are copied into the new
     folder, under the same relative names. Without it, a model's external data must already lie beside `path`.
@@ -274,7 +286,7 @@ def save_onnx(
     require_path(path)
     try:
         target = writable_target(path, overwrite)
-        _save(model, path, target, path if source is None else source, overwrite, kept, external_data)
+        return _save(model, path, target, path if source is None else source, overwrite, kept, external_data)
     except OSError as error:
         raise model_error("SG109", f"cannot be written: {system_reason(error)}", path) from error
 
@@ -287,7 +299,7 @@ def _save(
     overwrite: bool,
     kept: Collection[Path],
     external_data: ExternalData | None,
-) -> None:
+) -> Sequence[DataFile]:
     folder = model_folder(path)
     content = serialized(model)
     is_whole = content is not None and not may_be_external(model, content.written, content.nodes, is_foreign=False)
@@ -301,8 +313,11 @@ def _save(
         references = [each for each in references if each.location not in left]
     with WriteTogether(kept, overwrite=overwrite) as files:
         linked, taken = external_data == "link", {each.location for each in references}
-        stage_copies(references, old_folder, folder, files, Path(path), overwrite=overwrite, linked=linked)
-        stage_model(model, content, Path(path), target, taken, files, overwrite=overwrite, beside=beside)
+        made = stage_copies(references, old_folder, folder, files, Path(path), overwrite=overwrite, linked=linked)
+        beside_it = stage_model(model, content, Path(path), target, taken, files, overwrite=overwrite, beside=beside)
+    kind: Literal["linked", "copied"] = "linked" if linked else "copied"
+    found = [DataFile(folder / each, kind if each in made else "needed") for each in sorted(taken)]
+    return found if beside_it is None else [*found, DataFile(beside_it, "written")]
 
 
 def _is_beside(folder: Path, reference: ExternalReference, path: StrPath) -> bool:
